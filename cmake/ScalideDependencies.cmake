@@ -1,0 +1,20 @@
+# Every version that this project depends on stands here and in `demo`'s set-up, which reads this file.
+set(SCALIDE_HALIDE_VERSION 21.0.0)  # PyPI wheel
+
+find_package(yaml-cpp REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+# The wheel's own package needs CMake 3.28; Debian 12 has 3.25.
+set(SCALIDE_HALIDE_ROOT "" CACHE PATH "The `halide` folder of the unpacked wheel halide==${SCALIDE_HALIDE_VERSION}")
+find_library(SCALIDE_HALIDE_LIBRARY Halide PATHS "${SCALIDE_HALIDE_ROOT}/lib64" NO_DEFAULT_PATH)
+if(NOT SCALIDE_HALIDE_LIBRARY)
+    message(FATAL_ERROR "Halide ${SCALIDE_HALIDE_VERSION} not found: SCALIDE_HALIDE_ROOT must be the `halide` folder of the unpacked PyPI wheel, "
+                        "got '${SCALIDE_HALIDE_ROOT}'. Run ./demo, which sets it up, or unpack it: "
+                        "python3 -m pip download --no-deps halide==${SCALIDE_HALIDE_VERSION} && python3 -m zipfile -e halide-*.whl halide")
+endif()
+add_library(Halide::Halide SHARED IMPORTED GLOBAL)
+set_target_properties(Halide::Halide PROPERTIES
+    IMPORTED_LOCATION "${SCALIDE_HALIDE_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${SCALIDE_HALIDE_ROOT}/include")

@@ -1,0 +1,10 @@
+# scalide_layer(<name> [LINK <libraries>]): the static library of one folder, from every .cpp in it. Its includes start at the
+# parent folder ("ir/program.h"), and it can only include what it links: the layers of design order.
+function(scalide_layer name)
+    cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+    file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
+    add_library(scalide_${name} STATIC ${sources})
+    target_include_directories(scalide_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>)
+    target_link_libraries(scalide_${name} PUBLIC ${ARG_LINK})
+    target_compile_options(scalide_${name} PRIVATE -Wall -Wextra)
+endfunction()

@@ -1,0 +1,44 @@
+#pragma once
+#include "ir/extent.h"
+#include <map>
+
+namespace scalide {
+
+/// The value of one attribute of a node: an integer (or symbolic extent), a real number, a word (also dtypes, true, false and
+/// program names) or a list. `[[1], [0]]`, `0.5`, `f8_e4m3fn`, `[b, 64]`.
+struct Attribute {
+    enum class Kind { integer, number, word, list };
+    Kind kind = Kind::integer;
+    Extent integer;
+    double number = 0;
+    std::string word;
+    std::vector<Attribute> list;
+
+    Attribute() = default;
+    Attribute(int value) : integer(value) {}
+    Attribute(int64_t value) : integer(value) {}
+    Attribute(Extent value) : integer(std::move(value)) {}
+    Attribute(double value) : kind(Kind::number), number(value) {}
+    Attribute(std::string value) : kind(Kind::word), word(std::move(value)) {}
+    Attribute(const char *value) : kind(Kind::word), word(value) {}
+    Attribute(std::vector<Attribute> value) : kind(Kind::list), list(std::move(value)) {}
+
+    bool operator==(const Attribute &other) const; ///< numbers compare by bits, so that NaN equals itself
+};
+
+using Attributes = std::map<std::string, Attribute>;
+
+/// A list of integers as an attribute, and back. The second throws InternalError on anything else or a symbolic extent.
+Attribute to_attribute(const std::vector<int64_t> &values);
+std::vector<int64_t> to_integers(const Attribute &attribute);
+Attribute to_attribute(const std::vector<Extent> &values);
+std::vector<Extent> to_extents(const Attribute &attribute);
+/// An integer or number attribute as f64. Throws InternalError on words, lists and symbolic extents.
+double to_number(const Attribute &attribute);
+
+/// Text of an attribute; numbers print with all their digits (inf, -inf, nan are words that parse back as numbers).
+std::string to_string(const Attribute &attribute);
+/// `{contract: [[1], [0]], preferred: f32}`; empty: "".
+std::string to_string(const Attributes &attributes);
+
+} // namespace scalide

@@ -1,0 +1,89 @@
+#pragma once
+#include "expr/error.h"
+#include "ir/attribute.h"
+#include "ir/type.h"
+#include <memory>
+
+namespace scalide {
+
+/// Index into Program::values.
+using ValueId = int;
+
+/// Which side of a differentiation a node belongs to: policies tell primal from cotangent operands by it.
+enum class Role : uint8_t { primal, cotangent };
+
+/// One array: an argument or the result of exactly one node. Names are unique in a program and made of [A-Za-z0-9_.$].
+struct Value {
+    std::string name;
+    Type type;
+};
+
+/// One operation. `op` is a LAX name (a rule) or `call`, whose attribute `program` names a sub-program.
+struct Node {
+    std::string op;
+    std::vector<ValueId> operands;
+    Attributes attributes;
+    std::vector<ValueId> results;
+    std::string scope; ///< "mlp/0": from `scope` blocks; policies match it by glob
+    Role role = Role::primal;
+    Location location;
+};
+
+/// A parameter of a program. An inout argument is overwritten by the Result that names it.
+struct Argument {
+    ValueId value = -1;
+    bool scaled = false; ///< carries its own scale (before propagate_scales); afterwards it has become `x.data` and `x.scale`
+    bool inout = false;
+};
+
+/// A value that leaves a program, as a new array, or as what the inout argument number `argument` holds afterwards.
+struct Result {
+    std::string name;
+    ValueId value = -1;
+    bool scaled = false;
+    int argument = -1;
+};
+
+/// A named extent, with the values it may take.
+struct Symbol {
+    std::string name;
+    int64_t minimum = 0, maximum = 2147483647, multiple = 1;
+    bool operator==(const Symbol &) const = default;
+};
+
+/// An array program in single-assignment form: nodes stand in an order in which they can run. A model, its gradient, its scaled
+/// form and a kernel are all Programs; a pass is a function from Program to Program.
+struct Program {
+    std::string name;
+    Attributes attributes; ///< settings of the program: strategy, rounding; of a kernel: kind ...
+    std::vector<Symbol> symbols;
+    std::vector<Argument> arguments;
+    std::vector<Value> values;
+    std::vector<Node> nodes;
+    std::vector<Result> results;
+    std::vector<Program> programs; ///< sub-programs, each before its first use; they have none of their own
+
+    const Type &type(ValueId value) const { return values[value].type; }
+    const std::string &value_name(ValueId value) const { return values[value].name; }
+    /// Sub-program by name; throws InternalError when there is none.
+    const Program &program(const std::string &name) const;
+};
+
+/// Adds a value with a fresh name: `name` itself, or `name` followed by the first free number.
+ValueId add_value(Program &program, const std::string &name, Type type);
+/// Appends a node and its result values (named after `name`, or after the operator when it is empty). Returns the results.
+std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Type> &types, const std::string &name = "");
+
+/// For each value the number of its uses: operands and results of the program.
+std::vector<int> count_uses(const Program &program);
+/// For each value the index of the node that makes it; -1 for arguments.
+std::vector<int> producers(const Program &program);
+
+/// Equal up to locations and value numbering: same text.
+bool equal(const Program &a, const Program &b);
+
+/// A copy whose values are numbered afresh and named by their order (`%` free: a0 a1 .. for arguments, v0 v1 .. for others) and
+/// whose unused values are gone. Two kernels that do the same have the same canonical text; it is the cache key.
+Program canonical(const Program &program);
+
+} // namespace scalide

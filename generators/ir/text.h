@@ -1,0 +1,42 @@
+#pragma once
+#include "ir/program.h"
+#include <string_view>
+
+namespace scalide {
+
+/// The text form (`.scl`, dumps, golden files, kernel text). One node a line:
+///
+///     # comment
+///     program head(z: f32[b, 10], y: i32[b]) -> (loss: f32[b]) { ... }        sub-programs first, the main program last
+///     program sgd_step {rounding: down, strategy: l2} [b in 1..4096 step 16]   attributes and symbols with bounds: both optional
+///         (x: f32[b, 64], y: i32[b], w: f16[64, 10] scaled inout, lr: f32[])
+///         -> (loss: f32[], w = w1, norm: f32[] scaled = n2) {
+///       z = dot_general(x, w) {contract: [[1], [0]]} : f32[b, 10]
+///       scope "mlp/0" {
+///         values, indices = top_k(z) {k: 2} : f32[b, 2], i32[b, 2]
+///         g = mul(z, z) : f32[b, 10] cotangent                                  role, when it is not primal
+///       }
+///       l = call(z, y) {program: head} : f32[b]
+///       h = mul(z, 0.5) : f32[b, 10]                                            a number as operand: a `constant` node, broadcast
+///     }
+///
+/// A result `name: type` is the value of that name; `name: type = value` another; `w = w1` says what the inout argument w holds
+/// afterwards. Types after ':' may be left out where `infer_types` can find them: they parse as dtype f32 of unknown shape, marked
+/// by one extent -1. The parser inserts nothing else.
+///
+/// Throws UserError with file, line and column. Texts over 64 MiB, or with more than 1,000,000 nodes, are errors.
+Program parse_program(std::string_view text, const std::string &file);
+
+/// Text that parses back to an equal program.
+std::string to_string(const Program &program);
+
+/// True for the type of a value whose type was left out in the text.
+bool is_unknown(const Type &type);
+Type unknown_type();
+
+/// One type, attribute or extent in the syntax above; the whole text must be used.
+Type parse_type(std::string_view text, const Location &where);
+Attribute parse_attribute(std::string_view text, const Location &where);
+Extent parse_extent(std::string_view text, const Location &where);
+
+} // namespace scalide
