@@ -6,7 +6,8 @@
 
 namespace scalide {
 
-/// Element types. The numbers are part of the C ABI (runtime/include/scalide/scalide.h) and never change.
+/// Element types. f64 is for scale arithmetic alone: rank 0, between kernels, never an argument. The numbers are part of the C ABI
+/// (runtime/include/scalide/scalide.h) and never change.
 enum class Dtype : uint8_t {
     f32 = 0,
     f16 = 1,
@@ -17,7 +18,8 @@ enum class Dtype : uint8_t {
     f8_e5m2fnuz = 6,
     f8_e8m0fnu = 7,
     i32 = 8,
-    boolean = 9
+    boolean = 9,
+    f64 = 10
 };
 
 /// A binary floating point storage format. value = (-1)^s * 2^(e - bias) * 1.m, subnormals at e = 0 (unless !has_subnormals).

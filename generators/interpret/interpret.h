@@ -1,0 +1,24 @@
+#pragma once
+#include "ir/program.h"
+#include "rulebook/rulebook.h"
+
+namespace scalide {
+
+/// A dense row-major array of f64 values (integers and bools are exact in them).
+struct Tensor {
+    Dtype dtype = Dtype::f32;
+    std::vector<int64_t> shape;
+    std::vector<double> data;
+};
+
+enum class Mode {
+    real,   ///< f64 throughout; float converts are the identity. What a program means.
+    stored, ///< every node is rounded to its dtype (sums are exact, rounded once). What compiled kernels must give, within tolerance.
+};
+
+/// Runs a program: any operator with a rule (composites through their `value`), calls, extents bound by the shapes of `inputs`.
+/// Inputs are in argument order; outputs in result order. Throws UserError when inputs do not fit the arguments.
+/// In mode `stored` a node whose rule changes storage only (dynamic_rescale, set_scaling ...) is the identity that its `value` says.
+std::vector<Tensor> interpret(const Program &program, const std::vector<Tensor> &inputs, const Rulebook &rulebook, Mode mode);
+
+} // namespace scalide

@@ -1,0 +1,44 @@
+#pragma once
+#include "rulebook/instance.h"
+
+namespace scalide {
+
+/// One operator that a policy inserts on a value: `{dynamic_rescale: {norm: max, to: 224}}`, `{convert: f8_e4m3fn}`.
+struct Insertion {
+    std::string op;
+    Attributes attributes;
+};
+
+/// One row of a policy; the first row that matches a place decides for it. Absent conditions match everything.
+///   - {argument: inout, store: f16, scaled: true}                      retypes program arguments (and the inout results that go there)
+///   - {op: [dot_general], operand: primal, insert: [...]}              on an operand edge
+///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        on a node's result
+///   - {result: inout, insert: [...], store: f16}                       on a program result
+struct PolicyRule {
+    enum class Place { argument, operand, node_result, program_result };
+    Place place;
+    std::string which; ///< argument: input, inout, any or a name; operand: primal, cotangent, any or an operand's name; result: any, inout,
+                       ///< output or a name
+    std::string scope; ///< glob over scopes ("head/**"); empty: all
+    std::vector<std::string> ops;      ///< empty: all
+    std::optional<int64_t> size_below; ///< matches only values of fewer elements (static extents)
+    std::vector<Insertion> insert;
+    std::optional<Dtype> store; ///< rounds the value to this dtype and stores it so
+    std::optional<bool> scaled;
+    Location location;
+};
+
+/// A numerics policy, from YAML: `policy, doc, strategy, rounding, round, rules`. It only inserts operators and retypes arguments.
+struct Policy {
+    std::string name = "f32", doc;
+    ScaleSettings scales;
+    bool round_every_node =
+        false; ///< `round: every_node`: a node typed f16 or bf16 is rounded where it stands (as JAX does); default `materialized`
+    std::vector<PolicyRule> rules;
+};
+
+/// Loads one policy file. UserError with file and line as for rules.
+Policy load_policy(const std::filesystem::path &file);
+Policy parse_policy(const std::string &yaml, const std::string &file);
+
+} // namespace scalide

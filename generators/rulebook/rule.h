@@ -1,0 +1,98 @@
+#pragma once
+#include "expr/expression.h"
+#include "ir/attribute.h"
+#include "ir/dtype.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace scalide {
+
+/// What kinds of values an operand takes. Only `floating` (and `number`, `any` when they hold a float) can be scaled.
+enum class OperandClass { floating, integer, boolean, number, any, index, program };
+
+/// `x: T float...` : class, the letter that ties dtypes (may be empty), variadic or not.
+struct OperandSpec {
+    std::string name;
+    OperandClass operand_class = OperandClass::floating;
+    std::string letter;
+    bool variadic = false;
+};
+
+/// `axis: {type: axis, default: 0}`. Types: axis, axes, axis_pairs, permutation, shape, dtype, integer, number, integers, flag, word,
+/// program. Axes are stored non-negative; rule text and programs may count from the end (-1 = last).
+struct AttributeSpec {
+    std::string name, type;
+    std::vector<std::string> choices; ///< word
+    std::optional<Attribute>
+        default_value; ///< absent: the attribute is required. `promoted` (dtype): the promoted dtype of the float operands
+    Location location;
+};
+
+/// One result. Its type is that of operand `like`, unless `dtype` or `shape` say otherwise (static expressions, see static_value.h).
+struct ResultSpec {
+    std::string name = "out";
+    std::string like;
+    Expression dtype, shape; ///< null: that of `like`
+    bool plain = false;      ///< never scaled
+};
+
+/// `where: {c1: {require: expression, say: words}}`
+struct Constraint {
+    std::string id, say;
+    Expression require;
+};
+
+/// `grad:` absent (none allowed only for plain results), `none`, `derived`, or expressions by operand.
+enum class GradientKind { none, derived, expressions };
+
+/// One shape-and-attribute case of `check`: operand name -> extents in letters (or numbers), attribute name -> value.
+struct CheckCase {
+    std::map<std::string, std::vector<std::vector<std::string>>> shapes; ///< variadic operands have several
+    Attributes attributes;
+};
+
+/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes.
+struct CheckVector {
+    std::map<std::string, std::vector<double>> values;
+    Attributes attributes;
+};
+
+struct Check {
+    std::map<std::string, std::pair<double, double>> domain; ///< operand -> closed interval; default [-2, 2]
+    std::map<std::string, std::vector<double>> kinks;        ///< operand -> points where the gradient test keeps away
+    std::map<std::string, double> tolerance;                 ///< dtype name -> bound of the error metric; default by dtype in laws
+    std::string gradient = "exact";                          ///< exact, straight_through, none
+    std::vector<CheckCase> cases;
+    std::vector<CheckVector> vectors;
+};
+
+/// One operator, as its YAML file says it; frozen once loaded.
+struct Rule {
+    std::string op, family, doc;
+    Location location;
+    std::vector<OperandSpec> operands;
+    std::vector<AttributeSpec> attributes;
+    std::vector<ResultSpec> results;
+    std::vector<Constraint> constraints;
+    std::vector<std::pair<std::string, Expression>> lets; ///< in file order; a let may use earlier ones
+    bool is_base = false;                                 ///< `value: base`
+    std::vector<Expression> value;                        ///< by result; empty when base
+    std::map<std::string, std::vector<Expression>> scale; ///< strategy -> by result; key "" = every strategy; empty map: no scale rule
+    std::vector<Expression> data;                         ///< by result; default `value / scale`
+    std::vector<Expression> on_plain;                     ///< by result; for plain results of scaled operands; default: full values
+    GradientKind gradient_kind = GradientKind::none;
+    std::map<std::string, Expression> gradient; ///< operand -> expression
+    Check check;
+    std::string compat;
+
+    bool has_scale() const { return !scale.empty(); }
+    /// The scale expressions of a strategy: its own, else "l2", else those for every strategy.
+    const std::vector<Expression> &scale_of(const std::string &strategy) const;
+    /// Index of an operand or result by name; -1 when there is none.
+    int operand_index(const std::string &name) const;
+    int result_index(const std::string &name) const;
+};
+
+} // namespace scalide

@@ -1,0 +1,28 @@
+#pragma once
+#include "rulebook/rule.h"
+#include <filesystem>
+
+namespace scalide {
+
+/// All rules at hand, frozen. A program without rules means nothing: every pass that reads an operator's meaning is handed one.
+class Rulebook {
+public:
+    /// Loads every *.yaml below the folders (and single files), sorted by path. Throws UserError at the first mistake: unknown,
+    /// duplicate, missing or mistyped key, two rules for one operator, an unknown function or name in an expression, a composite that
+    /// uses itself, a base operator that expr/base_operators does not have ...
+    static Rulebook load(const std::vector<std::filesystem::path> &paths);
+    /// Adds the rules of one YAML text; `file` stands in diagnostics.
+    void add(const std::string &yaml, const std::string &file);
+
+    /// nullptr when there is none.
+    const Rule *find(const std::string &op) const;
+    /// Throws UserError at `where`: "no rule for operator 'x'" with the nearest names and how to add one.
+    const Rule &rule(const std::string &op, const Location &where) const;
+    /// Sorted by family, then name.
+    std::vector<const Rule *> rules() const;
+
+private:
+    std::map<std::string, Rule> rules_;
+};
+
+} // namespace scalide
