@@ -14,7 +14,7 @@ struct DtypeRow {
 };
 
 // In the order of the enumeration, so that a dtype is the index of its row.
-constexpr std::array<DtypeRow, 10> rows{{
+constexpr std::array<DtypeRow, 11> rows{{
     {Dtype::f32, "f32", true, 4},
     {Dtype::f16, "f16", true, 2},
     {Dtype::bf16, "bf16", true, 2},
@@ -25,6 +25,7 @@ constexpr std::array<DtypeRow, 10> rows{{
     {Dtype::f8_e8m0fnu, "f8_e8m0fnu", true, 1},
     {Dtype::i32, "i32", false, 4},
     {Dtype::boolean, "bool", false, 1},
+    {Dtype::f64, "f64", true, 8},
 }};
 
 constexpr auto dtypes = [] {
