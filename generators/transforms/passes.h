@@ -1,0 +1,46 @@
+#pragma once
+#include "ir/program.h"
+#include "rulebook/policy.h"
+#include "transforms/target_facts.h"
+
+/// The passes, one per file of the same name. Each takes a verified program and returns one.
+namespace scalide {
+
+/// Fills in types that the text left out and checks every node against its rule (where constraints, dtypes, attribute defaults).
+/// A rank-0 operand beside operands of higher rank is broadcast. Throws UserError at the node's location.
+Program infer_types(const Program &program, const Rulebook &rulebook);
+
+/// Replaces `call` nodes by the nodes of their programs, and resolves `grad {program: f, of: loss, wrt: [w, b]}` nodes.
+Program inline_calls(const Program &program, const Rulebook &rulebook);
+
+/// Constant folding (f64 evaluation, rounded to the node's dtype), x+0, x*1, 0*x for known-finite x only where allowed, select of a
+/// constant, chains of movement operators, equal sub-expressions made once, dead nodes dropped. Never changes a value in mode `stored`.
+Program simplify(const Program &program, const Rulebook &rulebook);
+
+/// Formats and rescales as ordinary operators: applies the policy, makes every float node f32, places convert_element_type where values
+/// are rounded (design section 1, idea 6). Afterwards a narrow dtype comes only out of an argument or a convert, and is read only by a
+/// widening convert. Arguments are retyped as the policy says.
+Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy);
+
+/// Replaces every scaled value x by x.data and x.scale, and each operator on scaled operands by what its rule names. Arguments and
+/// results that are scaled become pairs `x.data`, `x.scale`. Throws UserError when an operator has no rule for a scaled operand.
+Program propagate_scales(const Program &program, const Rulebook &rulebook, const ScaleSettings &settings);
+
+/// Replaces composites by the base operators of their `value`. dot_general gets at most one axis per group (batch, free lhs, free rhs,
+/// contracting), by reshapes and transposes, in any order of axes.
+Program expand(const Program &program, const Rulebook &rulebook);
+
+/// Groups base operators into kernels: the result's nodes are all `call`s to sub-programs with attribute `kind`, in a run order
+/// that reads every inout argument before it is overwritten. See transforms/kernel_kinds.md for what each kind may contain.
+/// Rank-0 arithmetic between kernels becomes kernels of kind `scalar`.
+Program fuse(const Program &program, const TargetFacts &facts);
+
+/// Appends to `program` the nodes that compute d loss / d w for each of `wrt`, with Role::cotangent, and returns them in that order
+/// (zeros where w does not reach the loss). `loss` is a rank-0 float. Throws UserError at an operator that has no gradient.
+std::vector<ValueId> append_gradient(Program &program, const Rulebook &rulebook, ValueId loss, const std::vector<ValueId> &wrt);
+
+/// The same from given cotangents of several outputs (vector-Jacobian product).
+std::vector<ValueId> append_vjp(Program &program, const Rulebook &rulebook, const std::vector<ValueId> &outputs,
+                                const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt);
+
+} // namespace scalide

@@ -1,0 +1,15 @@
+#pragma once
+#include "lower/kernel.h"
+
+namespace scalide {
+
+/// Tile numbers of one kind of kernel: a row of tiles.yaml, chosen by target features and extents. They are part of a kernel's cache key.
+using Tiles = std::map<std::string, int>;
+
+/// The tile numbers for this kernel on this target: the first row of tiles.yaml that matches.
+Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);
+
+/// Schedules every Func of the kernel for the target. One function per kind (schedules/cpu/<kind>.cpp).
+void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
+
+} // namespace scalide
