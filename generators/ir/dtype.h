@@ -22,6 +22,12 @@ enum class Dtype : uint8_t {
     f64 = 10
 };
 
+/// Where a value half-way between two codes goes.
+enum class Ties : uint8_t {
+    even, ///< to the even code (IEEE 754)
+    up,   ///< to the larger magnitude
+};
+
 /// A binary floating point storage format. value = (-1)^s * 2^(e - bias) * 1.m, subnormals at e = 0 (unless !has_subnormals).
 struct FormatSpec {
     Dtype dtype;
@@ -30,13 +36,19 @@ struct FormatSpec {
     bool has_negative_zero; ///< fnuz formats use the code of -0 for NaN
     uint32_t nan_code;      ///< the canonical NaN, sign bit clear where the format has NaNs of both signs
     uint32_t max_code;      ///< the largest finite value
+    /// e8m0 rounds ties up, as ml_dtypes 0.6.0 does; a copy of its row with Ties::even rounds as ml_dtypes 0.5.0.
+    Ties ties = Ties::even;
     int bits() const { return exponent_bits + mantissa_bits + has_sign; }
 };
 
-/// What an encode does with values beyond the largest finite one (NaN always becomes the canonical NaN, with sign clear).
+/// What an encode does with what the format does not have.
 enum class Overflow : uint8_t {
-    saturate, ///< to the largest finite value of that sign; infinities too
-    format,   ///< JAX's rule: to infinity where the format has one, else to NaN
+    /// Beyond the largest finite value, infinities too: that value, with the sign. NaN: the canonical NaN, sign clear. e8m0: zero and
+    /// negative values are code 0.
+    saturate,
+    /// JAX's rule. Beyond the largest finite value: infinity where the format has one, else NaN, with the sign. NaN keeps its sign where
+    /// the format has both. e8m0: zero and negative values are NaN.
+    format,
 };
 
 /// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool".
@@ -52,10 +64,13 @@ const FormatSpec &format_of(Dtype dtype);
 
 /// The f64 value of a storage code.
 double decode(const FormatSpec &format, uint32_t code);
-/// Nearest code, ties to even (e8m0: ties to the larger value, and zero, negatives and underflow go to code 0; NaN is 255). Correctly
-/// rounded from f64 in one step.
+/// The nearest code, rounded once from f64; `format.ties` decides half-way cases. e8m0 has no zero: positive values round as if code 0 were
+/// one, so that everything up to 2^-127 is code 0 and everything above it up to 2^-126 is code 1 (ml_dtypes does the same).
 uint32_t encode(const FormatSpec &format, double value, Overflow overflow = Overflow::saturate);
 /// decode(encode(value)). f32 never saturates (overflow: to infinity).
 double round_to(Dtype dtype, double value, Overflow overflow = Overflow::saturate);
+/// XLA's reduce_precision of an f32 value: the mantissa is rounded to nearest even, then what lies beyond the exponents of an IEEE format
+/// of `exponent_bits` (1 to 8) becomes infinity and what lies below its normal values becomes zero; NaN stays.
+double reduce_precision(double value, int exponent_bits, int mantissa_bits);
 
 } // namespace scalide

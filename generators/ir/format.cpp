@@ -1,0 +1,121 @@
+#include "expr/error.h"
+#include "ir/dtype.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace scalide {
+
+namespace {
+
+// In the order of the float dtypes of the enumeration. OCP 8-bit floating point (2023), the fnuz forms of Graphcore and AMD, OCP MX (e8m0).
+//   dtype              exponent mantissa bias  sign   infinity subnormals -0     NaN         largest
+constexpr std::array<FormatSpec, 8> formats{{
+    {Dtype::f32, 8, 23, 127, true, true, true, true, 0x7fc00000u, 0x7f7fffffu},
+    {Dtype::f16, 5, 10, 15, true, true, true, true, 0x7e00u, 0x7bffu},
+    {Dtype::bf16, 8, 7, 127, true, true, true, true, 0x7fc0u, 0x7f7fu},
+    {Dtype::f8_e4m3fn, 4, 3, 7, true, false, true, true, 0x7fu, 0x7eu},
+    {Dtype::f8_e5m2, 5, 2, 15, true, true, true, true, 0x7eu, 0x7bu},
+    {Dtype::f8_e4m3fnuz, 4, 3, 8, true, false, true, false, 0x80u, 0x7fu},
+    {Dtype::f8_e5m2fnuz, 5, 2, 16, true, false, true, false, 0x80u, 0x7fu},
+    {Dtype::f8_e8m0fnu, 8, 0, 127, false, false, false, false, 0xffu, 0xfeu, Ties::up},
+}};
+
+uint32_t magnitude_mask(const FormatSpec &format) { return (1u << (format.exponent_bits + format.mantissa_bits)) - 1; }
+
+uint32_t sign_bit(const FormatSpec &format) { return format.has_sign ? magnitude_mask(format) + 1 : 0; }
+
+bool has_nan(const FormatSpec &format) { return format.max_code < magnitude_mask(format) || !format.has_negative_zero; }
+
+uint32_t nan_of(const FormatSpec &format, bool negative, Overflow overflow) {
+    bool both_signs = format.has_sign && format.has_negative_zero;
+    return format.nan_code | (negative && both_signs && overflow == Overflow::format ? sign_bit(format) : 0);
+}
+
+// The code of the rounded magnitude, counted on beyond max_code. `magnitude` is finite and >= 0.
+uint32_t round_magnitude(const FormatSpec &format, double magnitude) {
+    int exponent = magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
+    double scaled = std::ldexp(magnitude, format.mantissa_bits - exponent);
+    double below = std::floor(scaled);
+    auto code = static_cast<uint32_t>(below) + (static_cast<uint32_t>(exponent + format.bias - 1) << format.mantissa_bits);
+    double rest = scaled - below;
+    // Code 0 is even and, where it is not zero (e8m0), the exact code of this half-way value.
+    bool tie_goes_up = format.ties == Ties::up ? code > 0 : code % 2 == 1;
+    return code + (rest > 0.5 || (rest == 0.5 && tie_goes_up));
+}
+
+uint32_t overflow_code(const FormatSpec &format, bool negative, Overflow overflow) {
+    if (overflow == Overflow::saturate || !has_nan(format)) return format.max_code | (negative ? sign_bit(format) : 0);
+    if (format.has_infinity) return (format.max_code + 1) | (negative ? sign_bit(format) : 0);
+    return nan_of(format, negative, overflow);
+}
+
+} // namespace
+
+const FormatSpec &format_of(Dtype dtype) {
+    auto row = static_cast<size_t>(dtype);
+    internal_check(row < formats.size(), "format_of: " + std::string(to_string(dtype)) + " is no float dtype");
+    return formats[row];
+}
+
+double decode(const FormatSpec &format, uint32_t code) {
+    uint32_t magnitude = code & magnitude_mask(format);
+    bool negative = code & sign_bit(format);
+    bool is_infinity = format.has_infinity && magnitude == format.max_code + 1;
+    bool is_nan = magnitude > format.max_code || (has_nan(format) && code == format.nan_code);
+    double value;
+    if (is_infinity) {
+        value = std::numeric_limits<double>::infinity();
+    } else if (is_nan) {
+        value = std::numeric_limits<double>::quiet_NaN();
+    } else {
+        auto exponent = static_cast<int>(magnitude >> format.mantissa_bits);
+        auto mantissa = static_cast<int>(magnitude & ((1u << format.mantissa_bits) - 1));
+        bool subnormal = exponent == 0 && format.has_subnormals;
+        int significand = mantissa + (subnormal ? 0 : 1 << format.mantissa_bits);
+        value = std::ldexp(significand, std::max(exponent, subnormal ? 1 : 0) - format.bias - format.mantissa_bits);
+    }
+    return negative ? -value : value;
+}
+
+uint32_t encode(const FormatSpec &format, double value, Overflow overflow) {
+    bool negative = std::signbit(value);
+    if (std::isnan(value)) return nan_of(format, negative, overflow);
+    if (!format.has_sign && !(value > 0)) return overflow == Overflow::saturate ? 0 : format.nan_code;
+    // Anything from twice the largest value on rounds beyond it; this keeps the code within 32 bits.
+    double limit = std::ldexp(1.0, static_cast<int>(format.max_code >> format.mantissa_bits) - format.bias + 2);
+    uint32_t magnitude = round_magnitude(format, std::min(std::abs(value), limit));
+    if (magnitude > format.max_code) return overflow_code(format, negative, overflow);
+    if (magnitude == 0 && !format.has_negative_zero) return 0;
+    return magnitude | (negative ? sign_bit(format) : 0);
+}
+
+double round_to(Dtype dtype, double value, Overflow overflow) {
+    const FormatSpec &format = format_of(dtype);
+    return decode(format, encode(format, value, dtype == Dtype::f32 ? Overflow::format : overflow));
+}
+
+double reduce_precision(double value, int exponent_bits, int mantissa_bits) {
+    internal_check(exponent_bits >= 1 && exponent_bits <= 8 && mantissa_bits >= 0 && mantissa_bits <= 23,
+                   "reduce_precision: widths beyond f32");
+    if (std::isnan(value)) return value;
+    auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+    uint32_t sign = bits & 0x80000000u, magnitude = bits & 0x7fffffffu;
+    int dropped = 23 - mantissa_bits;
+    if (dropped > 0) {
+        magnitude += ((1u << dropped) >> 1) - 1 + (magnitude >> dropped & 1);
+        magnitude = magnitude >> dropped << dropped;
+    }
+    if (exponent_bits < 8) {
+        uint32_t bias = (1u << (exponent_bits - 1)) - 1;
+        if (magnitude >> 23 > 127 + bias) magnitude = 0x7f800000u;
+        if (magnitude >> 23 <= 127 - bias) magnitude = 0;
+    }
+    return std::bit_cast<float>(sign | magnitude);
+}
+
+} // namespace scalide
