@@ -1,5 +1,3 @@
-# Every version that this project depends on stands here and in `demo`'s set-up, which reads this file.
-set(SCALIDE_HALIDE_VERSION 21.0.0)  # PyPI wheel
 
 find_package(yaml-cpp REQUIRED)
 find_package(fmt REQUIRED)
