@@ -1,0 +1,107 @@
+/* The data of a generated program: what `scalide build` writes as C source and scalide_bind reads. Applications need only
+ * scalide.h. All tables are constant; extents are polynomials over the program's symbols. Shapes are row-major, outermost axis
+ * first, as in the program's text; the runtime reverses them for Halide. */
+#ifndef SCALIDE_PLAN_H
+#define SCALIDE_PLAN_H
+
+#include "scalide/scalide.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes with every change of this file or of the kernel calling convention. */
+#define SCALIDE_PLAN_VERSION 1u
+
+#define SCALIDE_TERM_SYMBOLS 4
+
+/* coefficient * symbol[0] * symbol[1] * ...; -1 = no further factor. */
+typedef struct {
+    int64_t coefficient;
+    int32_t symbol[SCALIDE_TERM_SYMBOLS];
+} scalide_term;
+
+/* The sum of its terms; no terms = 0. */
+typedef struct {
+    const scalide_term *terms;
+    int32_t count;
+} scalide_extent;
+
+/* A symbol's value v: minimum <= v <= maximum and v is a multiple of `multiple`. Each symbol must be found in the shape of some
+ * input or inout as an extent of one term with this symbol alone (`b`, `4*b`). */
+typedef struct {
+    const char *name;
+    int64_t minimum, maximum, multiple;
+} scalide_symbol;
+
+typedef struct {
+    const char *name;
+    int32_t role;         /* scalide_role */
+    int32_t data_buffer;  /* dtype and shape of the argument are those of this buffer */
+    int32_t scale_buffer; /* f32, rank 0; -1 = a plain argument */
+} scalide_argument;
+
+typedef enum {
+    SCALIDE_STORAGE_DATA = 0,     /* data of argument `index` */
+    SCALIDE_STORAGE_SCALE = 1,    /* scale of argument `index` */
+    SCALIDE_STORAGE_ARENA = 2,    /* intermediate, alive from first_step to last_step, both included; 64-byte aligned */
+    SCALIDE_STORAGE_SCALAR = 3,   /* rank 0, slot `index` of the scalar table; never reused, readable after the run */
+    SCALIDE_STORAGE_CONSTANT = 4, /* `constant` holds the elements; align it as an arena buffer */
+    SCALIDE_STORAGE_SIZE = 5      /* rank 0, f32 or i32: *size evaluated at bind */
+} scalide_storage;
+
+typedef struct {
+    const char *name; /* unique in the program */
+    int32_t dtype, rank;
+    const scalide_extent *shape;
+    int32_t storage;               /* scalide_storage */
+    int32_t index;                 /* argument or slot, by storage; else -1 */
+    int32_t first_step, last_step; /* all buffers: the first step that writes it (-1: none) and the last that touches it */
+    const void *constant;          /* SCALIDE_STORAGE_CONSTANT only */
+    const scalide_extent *size;    /* SCALIDE_STORAGE_SIZE only */
+} scalide_buffer;
+
+typedef enum {
+    SCALIDE_OPERAND_BUFFER = 0, /* a halide_buffer_t over buffer `index`, seen by the kernel with `rank` and `shape` (merged or dropped
+                                   axes; never more elements than the buffer has) */
+    SCALIDE_OPERAND_SCALAR = 1, /* a pointer to the value of the rank-0 buffer `index`: a scalar parameter of the buffer's type */
+    SCALIDE_OPERAND_SYMBOL = 2  /* a pointer to the value of symbol `index` as int32_t */
+} scalide_operand_kind;
+
+/* One argument of a kernel, in the order of Halide's argument list behind the user context. */
+typedef struct {
+    int32_t kind;  /* scalide_operand_kind */
+    int32_t index; /* buffer or symbol */
+    int32_t rank;  /* SCALIDE_OPERAND_BUFFER only, as is shape; 0 and NULL otherwise */
+    const scalide_extent *shape;
+} scalide_operand;
+
+/* Halide's `<kernel>_argv` entry point, built with the target features no_runtime-no_asserts-no_bounds_query-user_context:
+ * args[0] points to a pointer that is the user context, args[1 + i] is operand i. Returns 0, or Halide's error code. */
+typedef int (*scalide_kernel)(void **args);
+
+typedef struct {
+    const char *name;
+    scalide_kernel kernel;
+    const scalide_operand *operands;
+    int32_t operand_count;
+} scalide_step;
+
+struct scalide_program {
+    uint32_t plan_version; /* SCALIDE_PLAN_VERSION of the generator */
+    const char *name;
+    const char *target;   /* Halide's target string; bind asks the CPU for its features */
+    const char *numerics; /* the policy, as text */
+    const char *hash;     /* of the program's text and all that went into its kernels */
+    int32_t symbol_count, argument_count, buffer_count, step_count, scalar_count;
+    const scalide_symbol *symbols;
+    const scalide_argument *arguments;
+    const scalide_buffer *buffers;
+    const scalide_step *steps;
+    scalide_extent scratch; /* bytes per thread that the kernels allocate at most; no terms = not known, the first run finds out */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+/* Tensors on disk in the safetensors format. A scaled tensor `x` is stored as `x.data` and `x.scale` (f32, rank 0). */
+#ifndef SCALIDE_SAFETENSORS_H
+#define SCALIDE_SAFETENSORS_H
+
+#include "scalide/scalide.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    const char *name;
+    scalide_array array;
+} scalide_tensor;
+
+typedef struct {
+    const char *key, *value;
+} scalide_metadata;
+
+typedef struct scalide_safetensors scalide_safetensors;
+
+/* Reads and checks a whole file. On failure *file is NULL and `message` (of message_size bytes, may be NULL) says in words what is
+ * wrong, beginning with the file's name. The returned arrays are 64-byte aligned, private copies: they may be written. */
+scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size);
+void scalide_safetensors_close(scalide_safetensors *file);
+
+/* Tensors in the order of the file's header, `x.data` and `x.scale` each by itself. */
+size_t scalide_safetensors_count(const scalide_safetensors *file);
+const scalide_tensor *scalide_safetensors_tensor(const scalide_safetensors *file, size_t index);
+/* The tensor `name`, or the scaled one made of `name.data` and `name.scale`. SCALIDE_INVALID_ARGUMENT when there is none. */
+scalide_status scalide_safetensors_find(const scalide_safetensors *file, const char *name, scalide_array *array);
+/* The value of a key of `__metadata__`, or NULL. */
+const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key);
+
+/* Writes dense tensors (a scaled one as two) to `path`: all or nothing, through a temporary file in the same folder. */
+typedef struct {
+    const scalide_tensor *tensors;
+    size_t tensor_count;
+    const scalide_metadata *metadata;
+    size_t metadata_count;
+} scalide_safetensors_content;
+scalide_status scalide_safetensors_write(const char *path, const scalide_safetensors_content *content, char *message, size_t message_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
