@@ -51,7 +51,7 @@ enum class Overflow : uint8_t {
     format,
 };
 
-/// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool".
+/// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool", "f64".
 std::string_view to_string(Dtype dtype);
 std::optional<Dtype> parse_dtype(std::string_view name);
 std::span<const Dtype> all_dtypes();
@@ -59,7 +59,7 @@ std::span<const Dtype> all_dtypes();
 bool is_float(Dtype dtype);
 /// Bytes of one element in memory.
 int size_of(Dtype dtype);
-/// The format of a float dtype (f32 included). Throws InternalError for i32 and bool.
+/// The format of a float dtype of at most 32 bits. Throws InternalError for i32, bool and f64.
 const FormatSpec &format_of(Dtype dtype);
 
 /// The f64 value of a storage code.
@@ -67,7 +67,7 @@ double decode(const FormatSpec &format, uint32_t code);
 /// The nearest code, rounded once from f64; `format.ties` decides half-way cases. e8m0 has no zero: positive values round as if code 0 were
 /// one, so that everything up to 2^-127 is code 0 and everything above it up to 2^-126 is code 1 (ml_dtypes does the same).
 uint32_t encode(const FormatSpec &format, double value, Overflow overflow = Overflow::saturate);
-/// decode(encode(value)). f32 never saturates (overflow: to infinity).
+/// decode(encode(value)). f32 never saturates (overflow: to infinity), f64 is the value itself.
 double round_to(Dtype dtype, double value, Overflow overflow = Overflow::saturate);
 /// XLA's reduce_precision of an f32 value: the mantissa is rounded to nearest even, then what lies beyond the exponents of an IEEE format
 /// of `exponent_bits` (1 to 8) becomes infinity and what lies below its normal values becomes zero; NaN stays.

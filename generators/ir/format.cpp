@@ -58,7 +58,7 @@ uint32_t overflow_code(const FormatSpec &format, bool negative, Overflow overflo
 
 const FormatSpec &format_of(Dtype dtype) {
     auto row = static_cast<size_t>(dtype);
-    internal_check(row < formats.size(), "format_of: " + std::string(to_string(dtype)) + " is no float dtype");
+    internal_check(row < formats.size(), "format_of: " + std::string(to_string(dtype)) + " has no storage format");
     return formats[row];
 }
 
@@ -95,6 +95,7 @@ uint32_t encode(const FormatSpec &format, double value, Overflow overflow) {
 }
 
 double round_to(Dtype dtype, double value, Overflow overflow) {
+    if (dtype == Dtype::f64) return value;
     const FormatSpec &format = format_of(dtype);
     return decode(format, encode(format, value, dtype == Dtype::f32 ? Overflow::format : overflow));
 }
