@@ -29,6 +29,7 @@ struct Attribute {
 using Attributes = std::map<std::string, Attribute>;
 
 /// A list of integers as an attribute, and back. The second throws InternalError on anything else or a symbolic extent.
+/// A word in a list of extents is a symbol.
 Attribute to_attribute(const std::vector<int64_t> &values);
 std::vector<int64_t> to_integers(const Attribute &attribute);
 Attribute to_attribute(const std::vector<Extent> &values);

@@ -55,8 +55,8 @@ struct Symbol {
 /// form and a kernel are all Programs; a pass is a function from Program to Program.
 struct Program {
     std::string name;
-    Attributes attributes; ///< settings of the program: strategy, rounding; of a kernel: kind ...
-    std::vector<Symbol> symbols;
+    Attributes attributes;       ///< settings of the program: strategy, rounding; of a kernel: kind ...
+    std::vector<Symbol> symbols; ///< all that stand in types and attributes, with or without bounds
     std::vector<Argument> arguments;
     std::vector<Value> values;
     std::vector<Node> nodes;
@@ -74,6 +74,10 @@ ValueId add_value(Program &program, const std::string &name, Type type);
 /// Appends a node and its result values (named after `name`, or after the operator when it is empty). Returns the results.
 std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Type> &types, const std::string &name = "");
 
+/// Adds to `symbols`, with default bounds, each symbol in the type of an argument that is not there yet. Whoever builds a program
+/// calls it when the arguments are there.
+void declare_symbols(Program &program);
+
 /// For each value the number of its uses: operands and results of the program.
 std::vector<int> count_uses(const Program &program);
 /// For each value the index of the node that makes it; -1 for arguments.
@@ -83,7 +87,9 @@ std::vector<int> producers(const Program &program);
 bool equal(const Program &a, const Program &b);
 
 /// A copy whose values are numbered afresh and named by their order (`%` free: a0 a1 .. for arguments, v0 v1 .. for others) and
-/// whose unused values are gone. Two kernels that do the same have the same canonical text; it is the cache key.
+/// whose unused values are gone. Scope, role and location are gone, dead nodes too; the name is `kernel`, results are
+/// r0 r1 .., sub-programs p0 p1 ..; symbols keep their names. Two kernels that do the same have the same canonical text; it is the
+/// cache key.
 Program canonical(const Program &program);
 
 } // namespace scalide

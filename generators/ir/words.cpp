@@ -1,0 +1,57 @@
+#include "ir/words.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_number_word(std::string_view text) { return text == "inf" || text == "nan"; }
+bool is_bare_character(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '/'; }
+
+bool is_bare_word(std::string_view word) {
+    return !word.empty() && is_letter(word[0]) && std::ranges::all_of(word, is_bare_character) && !is_number_word(word);
+}
+
+} // namespace
+
+bool is_name_character(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '$'; }
+
+bool is_name(std::string_view text) {
+    if (text.empty() || !(is_letter(text[0]) || text[0] == '$')) return false;
+    return std::ranges::all_of(text, is_name_character) && !is_number_word(text);
+}
+
+std::string word_to_string(std::string_view word, const std::set<std::string> &symbols) {
+    return is_bare_word(word) && !symbols.contains(std::string(word)) ? std::string(word) : quote(word);
+}
+
+std::string quote(std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string quoted = "\"";
+    for (const char c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') quoted += '\\';
+        if (code < 0x20 || code == 0x7f)
+            quoted += {'\\', 'x', digits[code >> 4], digits[code & 15]};
+        else
+            quoted += c;
+    }
+    return quoted + "\"";
+}
+
+std::string number_to_string(double number) {
+    if (std::isnan(number)) return std::signbit(number) ? "-nan" : "nan";
+    if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
+    std::array<char, 32> buffer;
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+    const std::string text(buffer.data(), end);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+} // namespace scalide

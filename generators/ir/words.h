@@ -1,0 +1,22 @@
+#pragma once
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace scalide {
+
+/// True for the characters of names: letters, digits and `_ . $`, of words also `/`. ASCII only.
+bool is_name_character(char c);
+/// True for a name of a value, program, operator or symbol: a letter, `_` or `$`, then name characters; `inf` and `nan` are numbers.
+bool is_name(std::string_view text);
+
+/// The text of a word in an attribute: bare when it is made of letters, digits and `_ . /`, starts with a letter or `_`, and is
+/// neither a number nor one of `symbols`; else in quotes.
+std::string word_to_string(std::string_view word, const std::set<std::string> &symbols);
+/// The text in double quotes, with `\\`, `\"` and `\xHH` for what would not stand in a line of text.
+std::string quote(std::string_view text);
+
+/// The real number as text that reads back as the same real number: a point or an exponent is always there; inf, -inf, nan, -nan.
+std::string number_to_string(double number);
+
+} // namespace scalide
