@@ -1,0 +1,60 @@
+# Set-up shared by ./demo and ./check; sourced, never run. Idempotent; says nothing when there is nothing to do.
+# After `scalide_setup` the variables BUILD (the build folder) and HALIDE (the unpacked wheel) are set and the tree is configured.
+# SCALIDE_BUILD_DIR chooses another build folder than ./build.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=${SCALIDE_BUILD_DIR:-$ROOT/build}
+HALIDE_VERSION=$(sed -n 's/^set(SCALIDE_HALIDE_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
+HALIDE=$BUILD/halide-$HALIDE_VERSION/halide
+JOBS=$(nproc)
+
+fail() { printf 'scalide: %s\n' "$*" >&2; exit 1; }
+
+# run_logged LABEL LOG COMMAND...: runs quietly; on failure shows the end of the log and what to do.
+run_logged() {
+    local label=$1 log=$BUILD/log/$2.log; shift 2
+    "$@" >"$log" 2>&1 && return
+    tail -n 25 "$log" >&2
+    fail "$label failed; the whole output is in $log"
+}
+
+install_packages() {
+    local wanted=(g++ make cmake ninja-build python3 python3-pip libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev "$@") missing=() name
+    command -v dpkg-query >/dev/null || fail "this set-up is written for Debian 12 (no dpkg found). Install these packages yourself, then run cmake: ${wanted[*]}"
+    for name in "${wanted[@]}"; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    local become=()
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo -n true 2>/dev/null || fail "packages are missing and this user may not install them. Run: sudo apt-get update && sudo apt-get install ${missing[*]}"
+        become=(sudo)
+    fi
+    echo "installing packages: ${missing[*]}"
+    run_logged "apt-get update (is there a network?)" apt-update "${become[@]}" apt-get update -qq
+    run_logged "apt-get install" apt-install "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+install_halide() {
+    [ -e "$HALIDE/lib64/libHalide.so" ] && return
+    echo "fetching Halide $HALIDE_VERSION (PyPI wheel)"
+    local part=$BUILD/halide-$HALIDE_VERSION.part
+    rm -rf "$part" && mkdir -p "$part"
+    run_logged "fetching the wheel halide==$HALIDE_VERSION (is there a network?)" halide-fetch \
+        python3 -m pip download --disable-pip-version-check --no-deps --only-binary :all: -d "$part" "halide==$HALIDE_VERSION"
+    run_logged "unpacking the Halide wheel" halide-unpack python3 -m zipfile -e "$part"/halide-*.whl "$part"
+    rm -f "$part"/*.whl
+    rm -rf "$BUILD/halide-$HALIDE_VERSION" && mv "$part" "$BUILD/halide-$HALIDE_VERSION"
+}
+
+# scalide_setup [PACKAGE...]: further Debian packages that the caller needs.
+scalide_setup() {
+    mkdir -p "$BUILD/log" || fail "cannot write to $BUILD. Set SCALIDE_BUILD_DIR to a folder that can be written"
+    local free; free=$(df -Pm "$BUILD" | awk 'NR == 2 {print $4}')
+    [ "$free" -ge 2000 ] || fail "$BUILD has $free MiB free, 2000 MiB are needed. Free some room or set SCALIDE_BUILD_DIR"
+    install_packages "$@"
+    install_halide
+    if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ]; then
+        run_logged "cmake" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_HALIDE_ROOT="$HALIDE" "${SCALIDE_CMAKE_OPTIONS[@]}"
+    fi
+}

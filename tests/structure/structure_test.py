@@ -1,0 +1,105 @@
+"""The rules that the tree itself keeps: layers, sizes, formatting, no generated files. One command line argument: the test to run."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# All that a folder may include besides itself (HACKING.md, "Layers").
+LAYERS = {
+    "expr": [],
+    "ir": ["expr"],
+    "rulebook": ["expr", "ir", "yaml-cpp"],
+    "frontend": ["expr", "ir", "rulebook", "transforms"],
+    "transforms": ["expr", "ir", "rulebook"],
+    "interpret": ["expr", "ir", "rulebook"],
+    "lower": ["expr", "ir", "Halide"],
+    "schedules": ["expr", "ir", "lower", "Halide", "yaml-cpp"],
+    "emit": ["expr", "ir", "rulebook", "transforms", "lower", "schedules", "scalide", "Halide", "nlohmann", "fmt"],
+    "tool": ["expr", "ir", "rulebook", "transforms", "interpret", "emit", "lower", "frontend", "scalide", "CLI", "fmt", "nlohmann"],
+}
+GENERATED = re.compile(r"\.(o|a|so|stmt|ptx|cubin|pyc|whl)$|^build|(^|/)(coverage|reference)\.(md|html)$")
+# The list of passes is one long straight function by intent.
+EXEMPT_FUNCTIONS = {"generators/transforms/pipeline.cpp"}
+
+
+def tracked(*suffixes):
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    return [n for n in names if n and (not suffixes or n.endswith(suffixes)) and (ROOT / n).exists()]
+
+
+def includes():
+    for name in tracked(".h", ".cpp"):
+        parts = name.split("/")
+        layer = parts[1] if parts[0] == "generators" else parts[0] if parts[0] == "schedules" else None
+        if layer not in LAYERS:
+            continue
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', line)
+            if not found:
+                continue
+            path = found[1] or found[2]
+            top = path.split("/")[0].removesuffix(".h")
+            is_std = found[2] and "/" not in path and not path.endswith(".h") or path.startswith("sys/")
+            posix = found[2] and re.match(r"(unistd|fcntl|dlfcn|signal|spawn|poll|pthread|errno)\.h$", path)
+            if not (is_std or posix or top == layer or top in LAYERS[layer]):
+                yield f"{name}:{number}: {layer} may include only itself and {LAYERS[layer]}, got {path}"
+
+
+def sizes():
+    for name in tracked(".h", ".cpp", ".py", ".c"):
+        count = len((ROOT / name).read_text().splitlines())
+        if count > 800:
+            yield f"{name}: a file has at most 800 lines, got {count}"
+    for name in tracked(".cpp"):
+        if name in EXEMPT_FUNCTIONS:
+            continue
+        start = None
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+            if re.match(r"[A-Za-z].*\)\s*(const)?\s*(noexcept)?\s*(:.*)?\{$", line):
+                start = number
+            elif line == "}" and start:
+                if number - start > 80:
+                    yield f"{name}:{start}: a function has at most 80 lines, got {number - start}"
+                start = None
+
+
+def rules_have_checks():
+    for name in tracked(".yaml"):
+        if not name.startswith("rules/") or name.startswith("rules/policies/"):
+            continue
+        for document in (ROOT / name).read_text().split("\n---"):
+            op = re.search(r"^op:\s*(\S+)", document, re.M)
+            if op and not re.search(r"^check:", document, re.M):
+                yield f"{name}: {op[1]}: every rule has a check"
+
+
+def nothing_generated():
+    for name in tracked():
+        if GENERATED.search(name):
+            yield f"{name}: generated files are not tracked"
+        elif (ROOT / name).stat().st_size > 1 << 20:
+            yield f"{name}: a tracked file has at most 1 MiB"
+
+
+def formatting():
+    sources = tracked(".h", ".cpp")
+    result = subprocess.run(["clang-format", "--dry-run", "-Werror", "--ferror-limit=1", *sources], cwd=ROOT, capture_output=True, text=True)
+    yield from (line for line in result.stderr.splitlines() if "error:" in line)
+
+
+def ascii_sources():
+    for name in tracked(".h", ".cpp", ".py", ".c", ".yaml", ".cmake"):
+        for number, line in enumerate((ROOT / name).read_bytes().splitlines(), 1):
+            if any(byte > 126 for byte in line):
+                yield f"{name}:{number}: sources are ASCII"
+
+
+TESTS = [includes, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources]
+
+if __name__ == "__main__":
+    test = {t.__name__: t for t in TESTS}[sys.argv[1]]
+    problems = list(test())
+    print("\n".join(problems[:50]) or f"{test.__name__}: ok, {len(tracked())} files")
+    sys.exit(bool(problems))
