@@ -6,20 +6,27 @@ namespace scalide {
 
 /// How a base operator moves over indices. It decides how the interpreter walks and what `fuse` may do with it.
 enum class Shape {
-    elementwise, ///< out[i] = f(in0[i], in1[i] ...); all shapes equal
+    elementwise, ///< out[i] = f(in0[i], in1[i] ...); all shapes equal (`which` of select_n may also be rank 0)
     movement,    ///< out[i] = in[g(i)] (or a fill): broadcast_in_dim reshape transpose rev slice pad concatenate
     source,      ///< no operands: constant iota size
     reduce,      ///< folds axes: reduce_sum reduce_max reduce_min reduce_prod argmax argmin
     contract,    ///< dot_general
 };
 
+/// The f64 value of one element. Bools are 0 or 1. An operator with a number among its attributes takes it as a last argument
+/// (BaseOperator::parameter).
+using Evaluate = double (*)(std::span<const double>);
+
 /// One row of the closed list of operators whose meaning is C++: everything else is a rule's `value`.
 struct BaseOperator {
     std::string_view name; ///< LAX name
     Shape shape;
-    int arity;                                   ///< -1: variadic
-    double (*evaluate)(std::span<const double>); ///< elementwise only: the f64 value. bool is 0 or 1. JAX's rules for NaN, infinities,
-                                                 ///< signed zero and integer division.
+    int arity;         ///< -1: variadic
+    Evaluate evaluate; ///< elementwise only: JAX's rules for NaN, infinities and signed zero, all in f64. nullptr for the conversions
+                       ///< (convert_element_type, reduce_precision): they are about formats, which ir/dtype.h knows.
+    Evaluate evaluate_integer = nullptr; ///< where i32 operands follow another rule (div, rem, not); nullptr: `evaluate`, exact. What
+                                         ///< leaves 32 bits wraps around, which is left to the caller.
+    std::string_view parameter = {};     ///< the attribute that `evaluate` takes as a last argument: integer_pow's exponent `y`
 };
 
 /// The row of `name`, or nullptr when it is no base operator.

@@ -1,0 +1,131 @@
+#include "expr/base_operators.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace scalide {
+
+namespace {
+
+using Values = std::span<const double>;
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+/// NaN wins, and -0 < +0.
+double larger(double a, double b) {
+    if (std::isnan(a) || std::isnan(b)) return not_a_number;
+    if (a == b) return std::signbit(a) ? b : a;
+    return a > b ? a : b;
+}
+
+/// -1, -0, +0, 1 or NaN.
+double sign(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
+
+/// The power of two that |x| = m * 2^e, m in [1, 2), is rounded to: 2^e below `threshold`, else 2^(e+1). Zero, infinities and NaN stay,
+/// the sign is kept.
+double round_to_power(double x, double threshold) {
+    if (x == 0 || !std::isfinite(x)) return x;
+    int exponent = 0;
+    const double mantissa = 2 * std::frexp(std::fabs(x), &exponent);
+    return std::copysign(std::ldexp(1.0, mantissa < threshold ? exponent - 1 : exponent), x);
+}
+
+int64_t bits(double x) { return static_cast<int64_t>(x); }
+
+/// XLA: truncates; x / 0 = -1.
+double divide_integers(Values v) { return v[1] == 0 ? -1.0 : std::trunc(v[0] / v[1]); }
+
+/// XLA: the sign of the dividend; x % 0 = x.
+double remainder_integers(Values v) { return v[1] == 0 ? v[0] : std::fmod(v[0], v[1]); }
+
+double select_case(Values v) {
+    const double last = static_cast<double>(v.size()) - 2;
+    return v[1 + static_cast<size_t>(std::clamp(v[0], 0.0, last))];
+}
+
+// clang-format off
+constexpr BaseOperator table[] = {
+    // arithmetic
+    {"add", Shape::elementwise, 2, [](Values v) { return v[0] + v[1]; }},
+    {"sub", Shape::elementwise, 2, [](Values v) { return v[0] - v[1]; }},
+    {"mul", Shape::elementwise, 2, [](Values v) { return v[0] * v[1]; }},
+    {"div", Shape::elementwise, 2, [](Values v) { return v[0] / v[1]; }, divide_integers},
+    {"rem", Shape::elementwise, 2, [](Values v) { return std::fmod(v[0], v[1]); }, remainder_integers},
+    {"neg", Shape::elementwise, 1, [](Values v) { return -v[0]; }},
+    {"abs", Shape::elementwise, 1, [](Values v) { return std::fabs(v[0]); }},
+    {"sign", Shape::elementwise, 1, [](Values v) { return sign(v[0]); }},
+    {"max", Shape::elementwise, 2, [](Values v) { return larger(v[0], v[1]); }},
+    {"min", Shape::elementwise, 2, [](Values v) { return -larger(-v[0], -v[1]); }},
+    // functions of one number
+    {"exp", Shape::elementwise, 1, [](Values v) { return std::exp(v[0]); }},
+    {"exp2", Shape::elementwise, 1, [](Values v) { return std::exp2(v[0]); }},
+    {"expm1", Shape::elementwise, 1, [](Values v) { return std::expm1(v[0]); }},
+    {"log", Shape::elementwise, 1, [](Values v) { return std::log(v[0]); }},
+    {"log1p", Shape::elementwise, 1, [](Values v) { return std::log1p(v[0]); }},
+    {"tanh", Shape::elementwise, 1, [](Values v) { return std::tanh(v[0]); }},
+    {"logistic", Shape::elementwise, 1, [](Values v) { return 1 / (1 + std::exp(-v[0])); }},
+    {"erf", Shape::elementwise, 1, [](Values v) { return std::erf(v[0]); }},
+    {"sqrt", Shape::elementwise, 1, [](Values v) { return std::sqrt(v[0]); }},
+    {"rsqrt", Shape::elementwise, 1, [](Values v) { return 1 / std::sqrt(v[0]); }},
+    {"sin", Shape::elementwise, 1, [](Values v) { return std::sin(v[0]); }},
+    {"cos", Shape::elementwise, 1, [](Values v) { return std::cos(v[0]); }},
+    {"floor", Shape::elementwise, 1, [](Values v) { return std::floor(v[0]); }},
+    {"ceil", Shape::elementwise, 1, [](Values v) { return std::ceil(v[0]); }},
+    {"round", Shape::elementwise, 1, [](Values v) { return std::round(v[0]); }}, // half away from zero
+    // powers
+    {"pow", Shape::elementwise, 2, [](Values v) { return std::pow(v[0], v[1]); }},
+    {"integer_pow", Shape::elementwise, 1, [](Values v) { return std::pow(v[0], v[1]); }, nullptr, "y"},
+    {"pow2_down", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], 2); }},
+    {"pow2_up", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], std::nextafter(1.0, 2.0)); }},
+    {"pow2_nearest", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], 1.5); }}, // ties away from zero
+    // truth
+    {"is_finite", Shape::elementwise, 1, [](Values v) { return double(std::isfinite(v[0])); }},
+    {"eq", Shape::elementwise, 2, [](Values v) { return double(v[0] == v[1]); }},
+    {"ne", Shape::elementwise, 2, [](Values v) { return double(v[0] != v[1]); }},
+    {"lt", Shape::elementwise, 2, [](Values v) { return double(v[0] < v[1]); }},
+    {"le", Shape::elementwise, 2, [](Values v) { return double(v[0] <= v[1]); }},
+    {"gt", Shape::elementwise, 2, [](Values v) { return double(v[0] > v[1]); }},
+    {"ge", Shape::elementwise, 2, [](Values v) { return double(v[0] >= v[1]); }},
+    {"and", Shape::elementwise, 2, [](Values v) { return double(bits(v[0]) & bits(v[1])); }},
+    {"or", Shape::elementwise, 2, [](Values v) { return double(bits(v[0]) | bits(v[1])); }},
+    {"xor", Shape::elementwise, 2, [](Values v) { return double(bits(v[0]) ^ bits(v[1])); }},
+    {"not", Shape::elementwise, 1, [](Values v) { return double(v[0] == 0); }, [](Values v) { return double(~bits(v[0])); }},
+    {"select_n", Shape::elementwise, -1, select_case},
+    // storage
+    {"convert_element_type", Shape::elementwise, 1, nullptr},
+    {"reduce_precision", Shape::elementwise, 1, nullptr},
+    // movement
+    {"broadcast_in_dim", Shape::movement, 1, nullptr},
+    {"reshape", Shape::movement, 1, nullptr},
+    {"transpose", Shape::movement, 1, nullptr},
+    {"rev", Shape::movement, 1, nullptr},
+    {"slice", Shape::movement, 1, nullptr},
+    {"pad", Shape::movement, 2, nullptr},
+    {"concatenate", Shape::movement, -1, nullptr},
+    // sources
+    {"constant", Shape::source, 0, nullptr},
+    {"iota", Shape::source, 0, nullptr},
+    {"size", Shape::source, 0, nullptr},
+    // reductions
+    {"reduce_sum", Shape::reduce, 1, nullptr},
+    {"reduce_max", Shape::reduce, 1, nullptr},
+    {"reduce_min", Shape::reduce, 1, nullptr},
+    {"reduce_prod", Shape::reduce, 1, nullptr},
+    {"argmax", Shape::reduce, 1, nullptr},
+    {"argmin", Shape::reduce, 1, nullptr},
+    // contraction
+    {"dot_general", Shape::contract, 2, nullptr},
+};
+// clang-format on
+
+} // namespace
+
+const BaseOperator *find_base_operator(std::string_view name) {
+    const auto *row = std::ranges::find(table, name, &BaseOperator::name);
+    return row == std::end(table) ? nullptr : row;
+}
+
+std::span<const BaseOperator> base_operators() { return table; }
+
+} // namespace scalide
