@@ -4,17 +4,23 @@
 
 namespace scalide {
 
+/// One Func of the pipeline that leaves it. Results that share a loop are the components of one Tuple.
+struct KernelOutput {
+    Halide::Func func;
+    std::vector<int> results; ///< of the kernel program, one a component
+};
+
 /// A kernel program turned into Halide, still without a schedule. Buffers are dense and row-major in the program, so dimension 0 of a
 /// Halide buffer is the last axis. Types are storage words: f32, f64, i32 as they are, 16-bit formats UInt(16), 8-bit formats and bool
 /// UInt(8).
 struct LoweredKernel {
     std::string kind;
-    std::map<std::string, Halide::Param<int>> symbols; ///< by symbol name; only those that occur
-    std::vector<Halide::ImageParam> inputs;            ///< by argument of the kernel program; an inout argument has an undefined one here
-    std::vector<Halide::Func> outputs;                 ///< by result of the kernel program
-    std::map<std::string, Halide::Func> stages; ///< named inner stages that a schedule may place (documented in the lowering of the kind)
-    std::map<std::string, Extent> extents;      ///< named loop extents that a schedule may tile (m, n, k, rows, columns ...)
-    std::map<std::string, Attribute> facts;     ///< other facts for the schedule (transposed operands, formats, lanes ...)
+    std::map<std::string, Halide::Param<int>> symbols; ///< by symbol name, all that the program declares
+    std::vector<Halide::ImageParam> inputs; ///< by argument of the kernel program; undefined for an inout argument that a result overwrites
+    std::vector<KernelOutput> outputs;      ///< in call order
+    std::map<std::string, std::vector<Halide::Func>> stages; ///< inner stages by what a schedule does with them (see the kind's lowering)
+    std::map<std::string, Extent> extents;                   ///< named loop extents that a schedule may tile (m, n, k, rows, columns ...)
+    std::map<std::string, Attribute> facts;                  ///< other facts for the schedule (transposed operands, formats, lanes ...)
 };
 
 /// How a caller passes arguments to a compiled kernel, in call order (after the user context).
@@ -26,12 +32,15 @@ struct KernelOperand {
 
 /// Halide arguments of a lowered kernel in call order, and the same in the words of the program.
 std::vector<Halide::Argument> halide_arguments(const LoweredKernel &kernel);
-std::vector<KernelOperand> call_order(const Program &program, const LoweredKernel &kernel);
+std::vector<KernelOperand> call_order(const LoweredKernel &kernel);
+
+/// The Funcs that make the pipeline, in call order.
+std::vector<Halide::Func> output_funcs(const LoweredKernel &kernel);
 
 /// Lowers by the attribute `kind`. Throws InternalError on a program that is not of that kind.
 LoweredKernel lower(const Program &kernel, const Halide::Target &target);
 
-/// The f32 (i32, bool, f64) Expr of an extent over the kernel's symbol parameters.
+/// The i32 Expr of an extent over the kernel's symbol parameters.
 Halide::Expr to_expr(const Extent &extent, const LoweredKernel &kernel);
 
 } // namespace scalide
