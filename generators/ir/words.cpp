@@ -45,6 +45,29 @@ std::string quote(std::string_view text) {
     return quoted + "\"";
 }
 
+std::optional<std::string> unquote(std::string_view quoted) {
+    std::string text;
+    const std::string_view inside = quoted.substr(1, quoted.size() - 2);
+    for (size_t i = 0; i < inside.size(); i++) {
+        if (inside[i] != '\\') {
+            text += inside[i];
+            continue;
+        }
+        const char escape = inside[++i];
+        unsigned code = 0;
+        if (escape == '"' || escape == '\\') {
+            text += escape;
+        } else if (escape == 'x' && inside.size() - i > 2 &&
+                   std::from_chars(&inside[i + 1], &inside[i + 1] + 2, code, 16).ptr == &inside[i + 1] + 2) {
+            text += static_cast<char>(code);
+            i += 2;
+        } else {
+            return std::nullopt;
+        }
+    }
+    return text;
+}
+
 std::string number_to_string(double number) {
     if (std::isnan(number)) return std::signbit(number) ? "-nan" : "nan";
     if (std::isinf(number)) return number < 0 ? "-inf" : "inf";

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ bool is_name(std::string_view text);
 std::string word_to_string(std::string_view word, const std::set<std::string> &symbols);
 /// The text in double quotes, with `\\`, `\"` and `\xHH` for what would not stand in a line of text.
 std::string quote(std::string_view text);
+/// The text that was quoted; nothing when it has an escape of another kind.
+std::optional<std::string> unquote(std::string_view quoted);
 
 /// The real number as text that reads back as the same real number: a point or an exponent is always there; inf, -inf, nan, -nan.
 std::string number_to_string(double number);

@@ -1,0 +1,57 @@
+#pragma once
+#include "expr/error.h"
+#include <string_view>
+
+namespace scalide {
+
+enum class TokenKind { name, integer, real, string, sign, end };
+
+/// A piece of program text. `text` points into the whole text; of a string it includes the quotes.
+struct Token {
+    TokenKind kind = TokenKind::end;
+    std::string_view text;
+    int line = 0, column = 0;
+    bool first_on_line = false;
+};
+
+/// The text form as a stream of tokens with one token of look-ahead. Copying it saves the place. Names and words are one kind of token
+/// (letters, digits, `_ . $ /`); white space and `#` comments are skipped. Throws UserError at a character or string that is no token.
+class Lexer {
+public:
+    /// Both must outlive the lexer and its tokens. An unknown line or column counts from 1.
+    Lexer(std::string_view text, const Location &start);
+
+    const Token &peek() const { return token_; }
+    Token take();
+
+    /// True when the next token is this sign or name.
+    bool is(std::string_view text) const;
+    /// Takes the next token if it is this sign or name.
+    bool accept(std::string_view text);
+    /// Takes the next token, which must be this sign or name; `subject` names the construct in the error.
+    void expect(std::string_view text, const std::string &subject);
+
+    Location location(const Token &token) const;
+    /// Throws UserError at the next token: `<subject>: <requirement>, got <token>`.
+    [[noreturn]] void fail(const std::string &subject, const std::string &requirement) const;
+    /// The same at another token.
+    [[noreturn]] void fail(const Token &token, const std::string &subject, const std::string &requirement) const;
+
+private:
+    void skip_blanks();
+    void step();
+    void scan();
+    size_t end_of_token() const;
+    size_t end_of_number() const;
+    size_t end_of_string() const;
+    char at(size_t place) const { return place < text_.size() ? text_[place] : '\0'; }
+
+    std::string_view text_;
+    std::string_view file_;
+    size_t place_ = 0;
+    int line_, column_;
+    bool first_on_line_ = true;
+    Token token_;
+};
+
+} // namespace scalide

@@ -1,0 +1,216 @@
+#include "ir/parse_parts.h"
+
+#include "ir/text.h"
+#include "ir/words.h"
+
+#include <charconv>
+#include <limits>
+
+namespace scalide {
+
+namespace {
+
+constexpr size_t longest_name = 256;
+constexpr int deepest = 200;
+constexpr int most_terms = 64;
+constexpr int most_factors = 16;
+constexpr size_t highest_rank = 32;
+
+// Extent arithmetic knows no locations: it throws at coefficients that overflow.
+template<typename Operation>
+Extent located(const Lexer &lexer, const Token &token, const Operation &operation) {
+    try {
+        return operation();
+    } catch (const UserError &error) {
+        Message message = error.message();
+        message.location = lexer.location(token);
+        throw UserError(message);
+    }
+}
+
+Extent parse_factor(Lexer &lexer) {
+    if (lexer.peek().kind == TokenKind::integer) return parse_integer(lexer);
+    if (!is_name(lexer.peek().text)) lexer.fail("extent", "must be an integer or a symbol");
+    return Extent::symbol(parse_name(lexer, "extent"));
+}
+
+Extent parse_term(Lexer &lexer) {
+    Extent term = parse_factor(lexer);
+    for (int factors = 1; lexer.is("*"); factors++) {
+        if (factors == most_factors) lexer.fail("extent", "must have at most " + std::to_string(most_factors) + " factors in a term");
+        const Token sign = lexer.take();
+        const Extent factor = parse_factor(lexer);
+        term = located(lexer, sign, [&] { return term * factor; });
+    }
+    return term;
+}
+
+bool is_real(const Token &token) {
+    return token.kind == TokenKind::real || (token.kind == TokenKind::name && (token.text == "inf" || token.text == "nan"));
+}
+
+double parse_real(Lexer &lexer) {
+    const Token token = lexer.take();
+    double number = 0;
+    const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), number);
+    if (error != std::errc()) lexer.fail(token, "number", "must be within the range of f64");
+    return number;
+}
+
+// What follows a '-', if there is one.
+Token unsigned_token(const Lexer &lexer) {
+    Lexer ahead = lexer;
+    ahead.accept("-");
+    return ahead.peek();
+}
+
+bool starts_sum(const Lexer &lexer) {
+    Lexer ahead = lexer;
+    ahead.take();
+    return ahead.is("*") || ahead.is("+") || ahead.is("-");
+}
+
+Attribute parse_list(Lexer &lexer, const std::set<std::string> &symbols, int depth);
+
+Attribute parse_attribute(Lexer &lexer, const std::set<std::string> &symbols, int depth) {
+    if (lexer.is("[")) return parse_list(lexer, symbols, depth + 1);
+    if (lexer.peek().kind == TokenKind::string) return parse_string(lexer);
+    if (is_real(unsigned_token(lexer))) return parse_number(lexer);
+    if (lexer.peek().kind == TokenKind::integer || lexer.is("-")) return parse_extent(lexer);
+    if (lexer.peek().kind != TokenKind::name) lexer.fail("attribute", "must be a number, an extent, a word, a string or a list");
+    const std::string word(lexer.peek().text);
+    if (symbols.contains(word) || starts_sum(lexer)) return parse_extent(lexer);
+    lexer.take();
+    return word;
+}
+
+Attribute parse_list(Lexer &lexer, const std::set<std::string> &symbols, int depth) {
+    check_depth(lexer, depth);
+    std::vector<Attribute> list;
+    lexer.expect("[", "attribute");
+    while (!lexer.is("]")) {
+        list.push_back(parse_attribute(lexer, symbols, depth));
+        if (!lexer.is("]")) lexer.expect(",", "attribute");
+    }
+    lexer.expect("]", "attribute");
+    return list;
+}
+
+// The text of all of `text`, which nothing may follow.
+template<typename Parser>
+auto parse_whole(std::string_view text, const Location &where, const Parser &parser) {
+    Lexer lexer(text, where);
+    auto part = parser(lexer);
+    if (lexer.peek().kind != TokenKind::end) lexer.fail("text", "must end here");
+    return part;
+}
+
+} // namespace
+
+Extent parse_extent(Lexer &lexer) {
+    const bool negative = lexer.accept("-");
+    Extent sum = parse_term(lexer);
+    if (negative) sum = Extent(0) - sum;
+    for (int terms = 1; lexer.is("+") || lexer.is("-"); terms++) {
+        if (terms == most_terms) lexer.fail("extent", "must have at most " + std::to_string(most_terms) + " terms");
+        const Token sign = lexer.take();
+        const Extent term = parse_term(lexer);
+        sum = located(lexer, sign, [&] { return sign.text == "+" ? sum + term : sum - term; });
+    }
+    return sum;
+}
+
+Extents parse_shape(Lexer &lexer) {
+    Extents shape;
+    lexer.expect("[", "type");
+    while (!lexer.is("]")) {
+        if (shape.size() == highest_rank) lexer.fail("type", "must have at most " + std::to_string(highest_rank) + " extents");
+        shape.push_back(parse_extent(lexer));
+        if (!lexer.is("]")) lexer.expect(",", "type");
+    }
+    lexer.expect("]", "type");
+    return shape;
+}
+
+Type parse_type(Lexer &lexer) {
+    const std::optional<Dtype> dtype = parse_dtype(lexer.peek().text);
+    if (!dtype) {
+        std::string names;
+        for (const Dtype known : all_dtypes()) names += (names.empty() ? "" : ", ") + std::string(to_string(known));
+        lexer.fail("type", "must be one of " + names);
+    }
+    lexer.take();
+    return {*dtype, parse_shape(lexer)};
+}
+
+Attribute parse_attribute(Lexer &lexer, const std::set<std::string> &symbols) { return parse_attribute(lexer, symbols, 0); }
+
+Attributes parse_attributes(Lexer &lexer, const std::set<std::string> &symbols) {
+    Attributes attributes;
+    lexer.expect("{", "attributes");
+    while (!lexer.is("}")) {
+        const Token token = lexer.peek();
+        const std::string name = parse_name(lexer, "attribute");
+        if (attributes.contains(name)) lexer.fail(token, "attribute", "must stand once");
+        lexer.expect(":", "attribute");
+        attributes[name] = parse_attribute(lexer, symbols);
+        if (!lexer.is("}")) lexer.expect(",", "attributes");
+    }
+    lexer.expect("}", "attributes");
+    return attributes;
+}
+
+std::string parse_name(Lexer &lexer, const std::string &subject) {
+    if (lexer.peek().kind != TokenKind::name || !is_name(lexer.peek().text)) {
+        lexer.fail(subject, "must be a name of letters, digits and _ . $");
+    }
+    if (lexer.peek().text.size() > longest_name) lexer.fail(subject, "must have at most " + std::to_string(longest_name) + " characters");
+    return std::string(lexer.take().text);
+}
+
+std::string parse_string(Lexer &lexer) {
+    if (lexer.peek().kind != TokenKind::string) lexer.fail("string", "must be text in \"\"");
+    const Token token = lexer.take();
+    const std::optional<std::string> text = unquote(token.text);
+    if (!text) lexer.fail(token, "string", "must have no escapes but \\\", \\\\ and \\xHH");
+    return *text;
+}
+
+int64_t parse_integer(Lexer &lexer) {
+    if (lexer.peek().kind != TokenKind::integer) lexer.fail("number", "must be an integer");
+    const Token token = lexer.take();
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), number);
+    if (error != std::errc()) lexer.fail(token, "number", "must be below 2^63");
+    return number;
+}
+
+bool starts_number(const Lexer &lexer) { return lexer.is("-") || lexer.peek().kind == TokenKind::integer || is_real(lexer.peek()); }
+
+Attribute parse_number(Lexer &lexer) {
+    const bool negative = lexer.accept("-");
+    if (is_real(lexer.peek())) {
+        const double number = parse_real(lexer);
+        return negative ? -number : number;
+    }
+    const int64_t number = parse_integer(lexer);
+    return negative ? -number : number;
+}
+
+void check_depth(const Lexer &lexer, int depth) {
+    if (depth > deepest) lexer.fail("text", "must nest at most " + std::to_string(deepest) + " deep");
+}
+
+Type parse_type(std::string_view text, const Location &where) {
+    return parse_whole(text, where, [](Lexer &lexer) { return parse_type(lexer); });
+}
+
+Attribute parse_attribute(std::string_view text, const Location &where) {
+    return parse_whole(text, where, [](Lexer &lexer) { return parse_attribute(lexer, {}); });
+}
+
+Extent parse_extent(std::string_view text, const Location &where) {
+    return parse_whole(text, where, [](Lexer &lexer) { return parse_extent(lexer); });
+}
+
+} // namespace scalide

@@ -1,0 +1,139 @@
+#include "ir/print.h"
+#include "ir/text.h"
+#include "ir/words.h"
+
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+constexpr size_t longest_header = 140; // in one line
+
+/// Calls print(item, text) for each item, with commas between.
+template<typename Items, typename Print>
+std::string join(const Items &items, const Print &print) {
+    std::string text;
+    bool first = true;
+    for (const auto &item : items) {
+        if (!first) text += ", ";
+        first = false;
+        text += print(item);
+    }
+    return text;
+}
+
+class Printer {
+public:
+    explicit Printer(const Program &program);
+    std::string print();
+
+private:
+    std::string header() const;
+    std::string symbols() const;
+    std::string symbol(const Symbol &symbol) const;
+    std::string argument(const Argument &argument) const;
+    std::string result(const Result &result) const;
+    std::string node(const Node &node) const;
+    std::string types(const Node &node) const;
+    std::string names(const std::vector<ValueId> &values) const;
+
+    const Program &program_;
+    std::set<std::string> argument_symbols_; ///< of the types of arguments
+    std::set<std::string> symbols_;          ///< all
+};
+
+Printer::Printer(const Program &program) : program_(program) {
+    for (const Argument &argument : program.arguments) {
+        for (const Extent &extent : program.type(argument.value).shape) {
+            const std::vector<std::string> names = extent.symbols();
+            argument_symbols_.insert(names.begin(), names.end());
+        }
+    }
+    symbols_ = argument_symbols_;
+    for (const Symbol &symbol : program.symbols) symbols_.insert(symbol.name);
+}
+
+std::string Printer::print() {
+    std::string text = header() + " {\n";
+    std::string scope;
+    const auto enter = [&](const std::string &next) {
+        if (next == scope) return;
+        if (!scope.empty()) text += "  }\n";
+        if (!next.empty()) text += "  scope " + quote(next) + " {\n";
+        scope = next;
+    };
+    for (const Node &line : program_.nodes) {
+        enter(line.scope);
+        text += (scope.empty() ? "  " : "    ") + node(line) + "\n";
+    }
+    enter("");
+    return text + "}\n";
+}
+
+std::string Printer::header() const {
+    const std::string attributes = to_string(program_.attributes, symbols_);
+    const std::string start = "program " + program_.name + (attributes.empty() ? "" : " " + attributes) + symbols();
+    const std::string arguments = "(" + join(program_.arguments, [&](const Argument &each) { return argument(each); }) + ")";
+    const std::string results = "-> (" + join(program_.results, [&](const Result &each) { return result(each); }) + ")";
+    const bool fits = start.size() + arguments.size() + results.size() <= longest_header;
+    const std::string separator = fits ? " " : "\n    ";
+    return start + (fits && attributes.empty() && symbols().empty() ? "" : separator) + arguments + separator + results;
+}
+
+std::string Printer::symbols() const {
+    std::vector<Symbol> bounded;
+    for (const Symbol &symbol : program_.symbols) {
+        if (symbol != Symbol{symbol.name} || !argument_symbols_.contains(symbol.name)) bounded.push_back(symbol);
+    }
+    if (bounded.empty()) return "";
+    return " [" + join(bounded, [&](const Symbol &each) { return symbol(each); }) + "]";
+}
+
+std::string Printer::symbol(const Symbol &symbol) const {
+    const Symbol free{symbol.name};
+    std::string text = symbol.name;
+    if (symbol.minimum != free.minimum || symbol.maximum != free.maximum) {
+        text += " in " + std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum);
+    }
+    if (symbol.multiple != free.multiple) text += " step " + std::to_string(symbol.multiple);
+    return text;
+}
+
+std::string Printer::argument(const Argument &argument) const {
+    const Value &value = program_.values[argument.value];
+    return value.name + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + (argument.inout ? " inout" : "");
+}
+
+std::string Printer::result(const Result &result) const {
+    const Value &value = program_.values[result.value];
+    if (result.argument >= 0) return program_.value_name(program_.arguments[result.argument].value) + " = " + value.name;
+    return result.name + ": " + to_string(value.type) + (result.scaled ? " scaled" : "") +
+           (result.name == value.name ? "" : " = " + value.name);
+}
+
+std::string Printer::node(const Node &node) const {
+    const std::string attributes = to_string(node.attributes, symbols_);
+    return names(node.results) + " = " + node.op + "(" + names(node.operands) + ")" + (attributes.empty() ? "" : " " + attributes) +
+           types(node) + (node.role == Role::cotangent ? " cotangent" : "");
+}
+
+std::string Printer::types(const Node &node) const {
+    const auto unknown = [&](ValueId value) { return is_unknown(program_.type(value)); };
+    if (std::ranges::all_of(node.results, unknown)) return "";
+    return " : " + join(node.results, [&](ValueId value) { return to_string(program_.type(value)); });
+}
+
+std::string Printer::names(const std::vector<ValueId> &values) const {
+    return join(values, [&](ValueId value) { return program_.value_name(value); });
+}
+
+} // namespace
+
+std::string to_string(const Program &program) {
+    std::string text;
+    for (const Program &callee : program.programs) text += Printer(callee).print() + "\n";
+    return text + Printer(program).print();
+}
+
+} // namespace scalide
