@@ -6,5 +6,6 @@ function(scalide_layer name)
     add_library(scalide_${name} STATIC ${sources})
     target_include_directories(scalide_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>)
     target_link_libraries(scalide_${name} PUBLIC ${ARG_LINK})
-    target_compile_options(scalide_${name} PRIVATE -Wall -Wextra)
+    # GCC 12 warns about "x" + std::string without cause (PR 105651).
+    target_compile_options(scalide_${name} PRIVATE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 endfunction()
