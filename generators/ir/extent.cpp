@@ -18,7 +18,7 @@ constexpr int64_t limit = std::numeric_limits<int64_t>::max();
 bool fits(Wide value) { return value >= -Wide(limit) && value <= Wide(limit); }
 
 int64_t narrow(Wide value) {
-    if (!fits(value)) throw UserError({{}, "extent", "must have coefficients below 2^63 in magnitude", "a larger one", ""});
+    if (!fits(value)) throw UserError({Location(), "extent", "must have coefficients below 2^63 in magnitude", "a larger one", ""});
     return static_cast<int64_t>(value);
 }
 
@@ -63,7 +63,7 @@ int64_t Extent::evaluate(const Bindings &bindings) const {
         for (const std::string &symbol : monomial) {
             const auto binding = bindings.find(symbol);
             if (binding == bindings.end()) {
-                throw UserError({{}, "extent " + to_string(*this), "must have a value for each symbol", "none for " + symbol, ""});
+                throw UserError({Location(), "extent " + to_string(*this), "must have a value for each symbol", "none for " + symbol, ""});
             }
             fitting = fitting && fits(product);
             product = fitting ? product * binding->second : 0;
@@ -73,7 +73,7 @@ int64_t Extent::evaluate(const Bindings &bindings) const {
     }
     if (!fitting || sum < 0 || sum > std::numeric_limits<int32_t>::max()) {
         const std::string got = fitting ? std::to_string(static_cast<int64_t>(sum)) : "a number beyond 64 bits";
-        throw UserError({{}, "extent " + to_string(*this), "must be from 0 to 2147483647", got, ""});
+        throw UserError({Location(), "extent " + to_string(*this), "must be from 0 to 2147483647", got, ""});
     }
     return static_cast<int64_t>(sum);
 }
