@@ -15,6 +15,7 @@ struct KernelOutput {
 /// UInt(8).
 struct LoweredKernel {
     std::string kind;
+    Program program; ///< with merged axes (lower/axes.h): the buffers have the shapes of its arguments and results
     std::map<std::string, Halide::Param<int>> symbols; ///< by symbol name, all that the program declares
     std::vector<Halide::ImageParam> inputs; ///< by argument of the kernel program; undefined for an inout argument that a result overwrites
     std::vector<KernelOutput> outputs;      ///< in call order
@@ -28,6 +29,7 @@ struct KernelOperand {
     enum class Kind { argument, result, symbol } kind;
     int index = -1;     ///< of the kernel program's argument or result
     std::string symbol; ///< Kind::symbol: an int32 by value
+    Type type;          ///< of the buffer, as the kernel sees it: axes merged or dropped, never more elements than the program's
 };
 
 /// Halide arguments of a lowered kernel in call order, and the same in the words of the program.
