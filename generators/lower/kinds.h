@@ -1,0 +1,21 @@
+#pragma once
+#include "lower/values.h"
+
+namespace scalide {
+
+/// A kernel while it is lowered: `kernel` has its program, symbols and inputs; the function of its kind adds outputs and the rest.
+struct Lowering {
+    LoweredKernel &kernel;
+    Values &values;
+    const Halide::Target &target;
+};
+
+/// One function a kind (lower/<kind>.cpp). The stages, extents and facts that it leaves for the schedule are documented there.
+void lower_scalar(Lowering &lowering);
+void lower_map(Lowering &lowering);
+void lower_row(Lowering &lowering);
+void lower_column(Lowering &lowering);
+void lower_full(Lowering &lowering);
+void lower_transpose(Lowering &lowering);
+
+} // namespace scalide

@@ -1,0 +1,65 @@
+#pragma once
+#include "lower/kernel.h"
+#include <functional>
+
+namespace scalide {
+
+/// Where in an array: one i32 Expr an axis, first axis first.
+using Index = std::vector<Halide::Expr>;
+
+/// What the values of a kernel program are at an index, as Exprs. Elementwise, movement and source operators are inlined down to the
+/// arguments; what a lowering has put into a Func of its own, and every reduction and contraction, is read through `bind`.
+///
+/// The Expr of a value has the type of its dtype: f32, f64, i32, bool; a narrow float is its storage code, UInt(8) or UInt(16).
+class Values {
+public:
+    using Reader = std::function<Halide::Expr(const Index &)>;
+
+    /// Reads arguments through kernel.inputs, which must be made already. `kernel` must outlive this.
+    explicit Values(const LoweredKernel &kernel);
+
+    Halide::Expr at(ValueId value, const Index &index);
+
+    /// From now on `value` is what `reader` gives.
+    void bind(ValueId value, Reader reader);
+    /// From now on `value` is component `component` of `func`, which is indexed as a buffer (last axis first) and holds storage words.
+    void bind(ValueId value, const Halide::Func &func, int component = 0);
+    bool is_bound(ValueId value) const { return readers_.count(value) != 0; }
+
+    Halide::Expr extent(const Extent &extent) const { return to_expr(extent, kernel_); }
+    Index extents(const Extents &shape) const;
+    const Program &program() const { return kernel_.program; }
+    /// The node that makes `value`; nullptr for an argument.
+    const Node *producer(ValueId value) const;
+
+private:
+    struct IndexLess {
+        bool operator()(const Index &a, const Index &b) const;
+    };
+
+    Halide::Expr evaluate(ValueId value, const Index &index);
+    Halide::Expr elementwise(const Node &node, const Index &index);
+
+    const LoweredKernel &kernel_;
+    std::vector<int> producers_;
+    std::map<ValueId, Reader> readers_;
+    std::map<ValueId, std::map<Index, Halide::Expr, IndexLess>> known_;
+};
+
+/// A value's Expr as the word that memory holds, and back: bool is UInt(8) 0 or 1, all others are themselves.
+Halide::Expr to_word(Dtype dtype, const Halide::Expr &value);
+Halide::Expr from_word(Dtype dtype, const Halide::Expr &word);
+
+/// An index in the order of a Halide buffer, the last axis first.
+template<typename T>
+std::vector<T> buffer_order(const std::vector<T> &index) {
+    return {index.rbegin(), index.rend()};
+}
+
+/// Index variables of an array: buffer dimension 0 is `x`, 1 is `y`, then `d2`, `d3` ...; first axis first. Schedules find them by name.
+std::vector<Halide::Var> axis_vars(int rank);
+
+/// Fixes bounds and strides of a buffer to a dense array of this shape: nothing about it is looked up at run time but its address.
+void make_dense(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel);
+
+} // namespace scalide
