@@ -1,0 +1,205 @@
+#include "ir/verify.h"
+
+#include "ir/text.h"
+#include "ir/words.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <unordered_set>
+
+namespace scalide {
+
+namespace {
+
+constexpr int64_t largest_extent = 2147483647;
+
+class Verifier {
+public:
+    /// `callees` may be called: the sub-programs that stand before this program.
+    Verifier(const Program &program, std::span<const Program> callees, const std::string &after)
+        : program_(program), callees_(callees), after_(after), made_(program.values.size(), false) {}
+    void run();
+
+private:
+    void check_symbols();
+    void check_arguments();
+    void check_node(const Node &node);
+    void check_call(const Node &node, const Attribute &attribute);
+    void check_results();
+    void check_result(const Result &result);
+    void check_inout(const Result &result);
+
+    void make(ValueId value, const std::string &field);
+    void check_made(ValueId value, const std::string &field) const;
+    void check_type(const Type &type, const std::string &subject) const;
+    void check_known(const Extent &extent, const std::string &subject) const;
+    void check_known(const Attribute &attribute, const std::string &subject) const;
+    void check_types(const std::vector<ValueId> &values, const std::vector<Type> &expected, const std::string &field) const;
+
+    void require(bool holds, const std::string &subject, const std::string &requirement, const std::string &got) const;
+
+    const Program &program_;
+    std::span<const Program> callees_;
+    const std::string &after_;
+    Location location_; ///< of the node at hand
+    std::vector<bool> made_;
+    std::unordered_set<std::string> names_;
+    std::set<std::string> symbols_;
+};
+
+void Verifier::run() {
+    require(is_name(program_.name), "program", "must have a name of letters, digits and _ . $", quote(program_.name));
+    check_symbols();
+    check_arguments();
+    for (const auto &[name, attribute] : program_.attributes) check_known(attribute, program_.name + "." + name);
+    for (const Node &node : program_.nodes) check_node(node);
+    location_ = {};
+    check_results();
+}
+
+void Verifier::check_symbols() {
+    for (const Symbol &symbol : program_.symbols) {
+        const std::string subject = program_.name + "." + symbol.name;
+        require(is_name(symbol.name), subject, "must have a name of letters, digits and _ . $", quote(symbol.name));
+        require(symbols_.insert(symbol.name).second, subject, "must be declared once", "twice");
+        const std::string range = std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum);
+        const bool ordered = 0 <= symbol.minimum && symbol.minimum <= symbol.maximum && symbol.maximum <= largest_extent;
+        require(ordered, subject, "must have a range within 0..2147483647", range);
+        require(symbol.multiple >= 1, subject, "must have a step of at least 1", std::to_string(symbol.multiple));
+    }
+}
+
+void Verifier::check_arguments() {
+    for (const Argument &argument : program_.arguments) make(argument.value, program_.name + ".arguments");
+}
+
+void Verifier::check_node(const Node &node) {
+    location_ = node.location;
+    require(is_name(node.op), program_.name, "must have nodes with a name of letters, digits and _ . $", quote(node.op));
+    require(!node.results.empty(), node.op + ".results", "must have at least one", "none");
+    for (const ValueId operand : node.operands) check_made(operand, node.op + ".operands");
+    for (const auto &[name, attribute] : node.attributes) check_known(attribute, node.op + "." + name);
+    for (const ValueId result : node.results) make(result, node.op + ".results");
+    const auto callee = node.attributes.find("program");
+    require(node.op != "call" || callee != node.attributes.end(), "call.program", "must name a sub-program", "none");
+    if (callee != node.attributes.end()) check_call(node, callee->second);
+}
+
+// A program attribute must name a sub-program; a call has its signature.
+void Verifier::check_call(const Node &node, const Attribute &attribute) {
+    const auto callee = std::ranges::find(callees_, attribute.word, &Program::name);
+    require(callee != callees_.end(), node.op + ".program", "must name a sub-program above", to_string(attribute));
+    if (node.op != "call") return;
+    std::vector<Type> operands, results;
+    for (const Argument &argument : callee->arguments) operands.push_back(callee->type(argument.value));
+    for (const Result &result : callee->results) results.push_back(callee->type(result.value));
+    check_types(node.operands, operands, "call.operands");
+    check_types(node.results, results, "call.results");
+}
+
+void Verifier::check_results() {
+    std::unordered_set<std::string> names;
+    for (const Result &result : program_.results) {
+        require(names.insert(result.name).second, program_.name + "." + result.name, "must be one result", "two");
+        check_result(result);
+    }
+    for (size_t i = 0; i < program_.arguments.size(); i++) {
+        const Argument &argument = program_.arguments[i];
+        const auto count = std::ranges::count(program_.results, static_cast<int>(i), &Result::argument);
+        const std::string subject = program_.name + "." + program_.value_name(argument.value);
+        require(argument.inout || count == 0, subject, "must be inout to be a result", "a plain argument");
+        require(!argument.inout || count == 1, subject, "must be a result once, as it is inout", std::to_string(count) + " results");
+    }
+}
+
+void Verifier::check_result(const Result &result) {
+    const std::string subject = program_.name + "." + result.name;
+    require(is_name(result.name), subject, "must have a name of letters, digits and _ . $", quote(result.name));
+    check_made(result.value, subject);
+    const bool in_range = result.argument >= -1 && result.argument < static_cast<int>(program_.arguments.size());
+    require(in_range, subject, "must be an argument or -1", std::to_string(result.argument));
+    if (result.argument >= 0) check_inout(result);
+}
+
+void Verifier::check_inout(const Result &result) {
+    const Argument &argument = program_.arguments[result.argument];
+    const Value &before = program_.values[argument.value];
+    const Value &after = program_.values[result.value];
+    const std::string subject = program_.name + "." + result.name;
+    require(result.name == before.name, subject, "must have the name of its argument", before.name);
+    const std::string type = to_string(after.type) + " (" + after.name + ")";
+    require(before.type == after.type, subject, "must keep the type of the inout argument, " + to_string(before.type), type);
+    require(result.scaled == argument.scaled, subject, "must be scaled as its argument is", result.scaled ? "scaled" : "plain");
+}
+
+void Verifier::make(ValueId value, const std::string &field) {
+    const bool in_range = value >= 0 && value < static_cast<ValueId>(made_.size());
+    require(in_range, field, "must be the index of a value", std::to_string(value));
+    const Value &made = program_.values[value];
+    require(!made_[value], field, "must make each value once", made.name);
+    require(is_name(made.name), field, "must have a name of letters, digits and _ . $", quote(made.name));
+    require(names_.insert(made.name).second, field, "must have a name that no other value has", made.name);
+    check_type(made.type, program_.name + "." + made.name);
+    made_[value] = true;
+}
+
+void Verifier::check_made(ValueId value, const std::string &field) const {
+    const bool in_range = value >= 0 && value < static_cast<ValueId>(made_.size());
+    require(in_range, field, "must be the index of a value", std::to_string(value));
+    require(made_[value], field, "must be made before it is used", program_.value_name(value));
+}
+
+void Verifier::check_type(const Type &type, const std::string &subject) const {
+    require(!is_unknown(type), subject, "must have a type", "none");
+    require(type.dtype != Dtype::f64 || type.is_scalar(), subject, "must have rank 0, as it is f64", to_string(type));
+    for (const Extent &extent : type.shape) {
+        check_known(extent, subject);
+        const bool fits = !extent.is_static() || (extent.value() >= 0 && extent.value() <= largest_extent);
+        require(fits, subject, "must have extents from 0 to 2147483647", to_string(extent));
+    }
+}
+
+void Verifier::check_known(const Extent &extent, const std::string &subject) const {
+    for (const std::string &symbol : extent.symbols()) {
+        require(symbols_.contains(symbol), subject, "must have extents over symbols of the arguments", symbol);
+    }
+}
+
+void Verifier::check_known(const Attribute &attribute, const std::string &subject) const {
+    check_known(attribute.integer, subject);
+    for (const Attribute &element : attribute.list) check_known(element, subject);
+}
+
+void Verifier::check_types(const std::vector<ValueId> &values, const std::vector<Type> &expected, const std::string &field) const {
+    const std::string count = std::to_string(expected.size());
+    require(values.size() == expected.size(), field, "must be as many as its program has, " + count, std::to_string(values.size()));
+    for (size_t i = 0; i < values.size(); i++) {
+        const Value &value = program_.values[values[i]];
+        const std::string requirement = "number " + std::to_string(i) + " must be " + to_string(expected[i]);
+        require(value.type == expected[i], field, requirement, to_string(value.type) + " (" + value.name + ")");
+    }
+}
+
+void Verifier::require(bool holds, const std::string &subject, const std::string &requirement, const std::string &got) const {
+    if (holds) return;
+    const UserError error({location_, subject, requirement, got, ""});
+    if (after_.empty()) throw error;
+    throw InternalError("internal error: after " + after_ + ": " + error.what());
+}
+
+} // namespace
+
+void verify(const Program &program, const std::string &after) {
+    const std::span<const Program> programs(program.programs);
+    std::unordered_set<std::string> names;
+    for (size_t i = 0; i < programs.size(); i++) {
+        const Program &callee = programs[i];
+        internal_check(callee.programs.empty(), "sub-program " + callee.name + " has sub-programs of its own");
+        internal_check(names.insert(callee.name).second, "two sub-programs have the name " + callee.name);
+        Verifier(callee, programs.first(i), after).run();
+    }
+    Verifier(program, programs, after).run();
+}
+
+} // namespace scalide

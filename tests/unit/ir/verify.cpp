@@ -1,0 +1,125 @@
+#include "ir/verify.h"
+
+#include "ir/text.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+Program two_nodes() {
+    return parse_program(R"(program head(z: f32[b]) -> (s: f32[]) {
+  s = reduce_sum(z) {axes: [0]} : f32[]
+}
+
+program p(x: f32[b, 4], v: f32[b], w: f16[b, 4] scaled inout) -> (y: f32[b, 4], w = w1) {
+  y = mul(x, x) : f32[b, 4]
+  w1 = convert_element_type(y) {dtype: f16} : f16[b, 4]
+  s = call(v) {program: head} : f32[]
+}
+)",
+                         "t.scl");
+}
+
+std::string error_of(const Program &program, const std::string &after) {
+    try {
+        verify(program, after);
+    } catch (const std::exception &error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+/// The error of two_nodes() after a change.
+std::string error_after(const std::function<void(Program &)> &change) {
+    Program program = two_nodes();
+    change(program);
+    return error_of(program, "");
+}
+
+} // namespace
+
+TEST(ir, verifies_a_good_program) { EXPECT_EQ(error_of(two_nodes(), ""), "no error"); }
+
+TEST(ir, verify_blames_the_pass) {
+    Program program = two_nodes();
+    program.nodes[0].operands[0] = 99;
+    EXPECT_THROW(verify(program, "fuse"), InternalError);
+    EXPECT_EQ(error_of(program, "fuse"), "internal error: after fuse: t.scl:6:3: mul.operands: must be the index of a value, got 99");
+    EXPECT_THROW(verify(program, ""), UserError);
+}
+
+TEST(ir, verify_checks_nodes) {
+    const std::string at = "t.scl:6:3: ";
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].operands[0] = p.nodes[1].results[0]; }),
+              at + "mul.operands: must be made before it is used, got w1");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results.clear(); }), at + "mul.results: must have at least one, got none");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results[0] = -7; }), at + "mul.results: must be the index of a value, got -7");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].op = "m l"; }),
+              at + "p: must have nodes with a name of letters, digits and _ . $, got \"m l\"");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results[0] = 0; }), at + "mul.results: must make each value once, got x");
+    EXPECT_EQ(error_after([](Program &p) { p.values[p.nodes[0].results[0]].name = "x"; }),
+              at + "mul.results: must have a name that no other value has, got x");
+    EXPECT_EQ(error_after([](Program &p) { p.values[p.nodes[0].results[0]].name = "nan"; }),
+              at + "mul.results: must have a name of letters, digits and _ . $, got \"nan\"");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].attributes["shape"] = to_attribute({Extent::symbol("q")}); }),
+              at + "mul.shape: must have extents over symbols of the arguments, got q");
+}
+
+TEST(ir, verify_checks_types) {
+    const auto error_with = [](const Type &type) { return error_after([&](Program &p) { p.values[p.nodes[0].results[0]].type = type; }); };
+    EXPECT_EQ(error_with(unknown_type()), "t.scl:6:3: p.y: must have a type, got none");
+    EXPECT_EQ(error_with({Dtype::f32, {Extent(-2)}}), "t.scl:6:3: p.y: must have extents from 0 to 2147483647, got -2");
+    EXPECT_EQ(error_with({Dtype::f32, {Extent::symbol("q")}}), "t.scl:6:3: p.y: must have extents over symbols of the arguments, got q");
+    EXPECT_EQ(error_with({Dtype::f64, {Extent(4)}}), "t.scl:6:3: p.y: must have rank 0, as it is f64, got f64[4]");
+}
+
+TEST(ir, verify_checks_symbols_and_arguments) {
+    EXPECT_EQ(error_after([](Program &p) { p.name = ""; }), "program: must have a name of letters, digits and _ . $, got \"\"");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols.push_back({"b"}); }), "p.b: must be declared once, got twice");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols[0].name = "4"; }), "p.4: must have a name of letters, digits and _ . $, got \"4\"");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols[0].minimum = -1; }),
+              "p.b: must have a range within 0..2147483647, got -1..2147483647");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols[0].multiple = 0; }), "p.b: must have a step of at least 1, got 0");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols.clear(); }), "p.x: must have extents over symbols of the arguments, got b");
+    EXPECT_EQ(error_after([](Program &p) { p.arguments[1].value = 0; }), "p.arguments: must make each value once, got x");
+}
+
+TEST(ir, verify_checks_results) {
+    EXPECT_EQ(error_after([](Program &p) { p.results[1].value = p.results[0].value; }),
+              "p.w: must keep the type of the inout argument, f16[b, 4], got f32[b, 4] (y)");
+    EXPECT_EQ(error_after([](Program &p) { p.results[1].scaled = false; }), "p.w: must be scaled as its argument is, got plain");
+    EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "u"; }), "p.u: must have the name of its argument, got w");
+    EXPECT_EQ(error_after([](Program &p) { p.results[1].argument = 3; }), "p.w: must be an argument or -1, got 3");
+    EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "y"; }), "p.y: must be one result, got two");
+    EXPECT_EQ(error_after([](Program &p) { p.results[0].name = "a b"; }),
+              "p.a b: must have a name of letters, digits and _ . $, got \"a b\"");
+    EXPECT_EQ(error_after([](Program &p) { p.results.pop_back(); }), "p.w: must be a result once, as it is inout, got 0 results");
+    EXPECT_EQ(error_after([](Program &p) { p.arguments[2].inout = false; }), "p.w: must be inout to be a result, got a plain argument");
+    EXPECT_EQ(error_after([](Program &p) { p.results[0].value = 77; }), "p.y: must be the index of a value, got 77");
+}
+
+TEST(ir, verify_checks_calls) {
+    const std::string at = "t.scl:8:3: ";
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes.clear(); }), at + "call.program: must name a sub-program, got none");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes["program"] = "tail"; }),
+              at + "call.program: must name a sub-program above, got tail");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].operands.clear(); }),
+              at + "call.operands: must be as many as its program has, 1, got 0");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].operands[0] = 0; }),
+              at + "call.operands: number 0 must be f32[b], got f32[b, 4] (x)");
+    EXPECT_EQ(error_after([](Program &p) { p.values[p.nodes[2].results[0]].type.dtype = Dtype::i32; }),
+              at + "call.results: number 0 must be f32[], got i32[] (s)");
+}
+
+TEST(ir, verify_checks_sub_programs) {
+    EXPECT_EQ(error_after([](Program &p) { p.programs[0].nodes[0].operands[0] = 5; }),
+              "t.scl:2:3: reduce_sum.operands: must be the index of a value, got 5");
+    EXPECT_EQ(error_after([](Program &p) { p.programs.push_back(p.programs[0]); }), "internal error: two sub-programs have the name head");
+    EXPECT_EQ(error_after([](Program &p) { p.programs[0].programs.resize(1); }),
+              "internal error: sub-program head has sub-programs of its own");
+}
+
+} // namespace scalide
