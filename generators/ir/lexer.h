@@ -31,6 +31,17 @@ public:
     /// Takes the next token, which must be this sign or name; `subject` names the construct in the error.
     void expect(std::string_view text, const std::string &subject);
 
+    /// Takes `open item, item close`, or `open close`; `item()` takes one item.
+    template<typename Item>
+    void sequence(std::string_view open, std::string_view close, const std::string &subject, const Item &item) {
+        expect(open, subject);
+        if (accept(close)) return;
+        do {
+            item();
+        } while (accept(","));
+        if (!accept(close)) fail(subject, "must have ',' or '" + std::string(close) + "' here");
+    }
+
     Location location(const Token &token) const;
     /// Throws UserError at the next token: `<subject>: <requirement>, got <token>`.
     [[noreturn]] void fail(const std::string &subject, const std::string &requirement) const;

@@ -87,12 +87,7 @@ Attribute parse_attribute(Lexer &lexer, const std::set<std::string> &symbols, in
 Attribute parse_list(Lexer &lexer, const std::set<std::string> &symbols, int depth) {
     check_depth(lexer, depth);
     std::vector<Attribute> list;
-    lexer.expect("[", "attribute");
-    while (!lexer.is("]")) {
-        list.push_back(parse_attribute(lexer, symbols, depth));
-        if (!lexer.is("]")) lexer.expect(",", "attribute");
-    }
-    lexer.expect("]", "attribute");
+    lexer.sequence("[", "]", "attribute", [&] { list.push_back(parse_attribute(lexer, symbols, depth)); });
     return list;
 }
 
@@ -122,13 +117,10 @@ Extent parse_extent(Lexer &lexer) {
 
 Extents parse_shape(Lexer &lexer) {
     Extents shape;
-    lexer.expect("[", "type");
-    while (!lexer.is("]")) {
+    lexer.sequence("[", "]", "type", [&] {
         if (shape.size() == highest_rank) lexer.fail("type", "must have at most " + std::to_string(highest_rank) + " extents");
         shape.push_back(parse_extent(lexer));
-        if (!lexer.is("]")) lexer.expect(",", "type");
-    }
-    lexer.expect("]", "type");
+    });
     return shape;
 }
 
@@ -147,16 +139,13 @@ Attribute parse_attribute(Lexer &lexer, const std::set<std::string> &symbols) { 
 
 Attributes parse_attributes(Lexer &lexer, const std::set<std::string> &symbols) {
     Attributes attributes;
-    lexer.expect("{", "attributes");
-    while (!lexer.is("}")) {
+    lexer.sequence("{", "}", "attributes", [&] {
         const Token token = lexer.peek();
         const std::string name = parse_name(lexer, "attribute");
         if (attributes.contains(name)) lexer.fail(token, "attribute", "must stand once");
         lexer.expect(":", "attribute");
         attributes[name] = parse_attribute(lexer, symbols);
-        if (!lexer.is("}")) lexer.expect(",", "attributes");
-    }
-    lexer.expect("}", "attributes");
+    });
     return attributes;
 }
 

@@ -26,11 +26,8 @@ public:
     Program parse();
 
 private:
-    void parse_symbols();
     void parse_symbol();
-    void parse_arguments();
     void parse_argument();
-    void parse_results();
     void parse_result();
     void parse_body(const std::string &scope, int depth);
     void parse_scope(const std::string &outer, int depth);
@@ -55,28 +52,19 @@ Program ProgramParser::parse() {
     program_.name = parse_name(lexer_, "program");
     Lexer attributes = lexer_;
     if (lexer_.is("{")) parse_attributes(lexer_, {});
-    if (lexer_.is("[")) parse_symbols();
-    parse_arguments();
+    if (lexer_.is("[")) lexer_.sequence("[", "]", "program.symbols", [&] { parse_symbol(); });
+    lexer_.sequence("(", ")", "program.arguments", [&] { parse_argument(); });
     declare_symbols(program_);
     for (const Symbol &symbol : program_.symbols) symbols_.insert(symbol.name);
     // A second time, now that symbols and words can be told apart.
     if (attributes.is("{")) program_.attributes = parse_attributes(attributes, symbols_);
     lexer_.expect("->", "program");
-    parse_results();
+    lexer_.sequence("(", ")", "program.results", [&] { parse_result(); });
     lexer_.expect("{", "program");
     parse_body("", 0);
     lexer_.expect("}", "program");
     for (const DeclaredResult &declared : results_) add_result(declared);
     return std::move(program_);
-}
-
-void ProgramParser::parse_symbols() {
-    lexer_.expect("[", "program.symbols");
-    while (!lexer_.is("]")) {
-        parse_symbol();
-        if (!lexer_.is("]")) lexer_.expect(",", "program.symbols");
-    }
-    lexer_.expect("]", "program.symbols");
 }
 
 void ProgramParser::parse_symbol() {
@@ -92,15 +80,6 @@ void ProgramParser::parse_symbol() {
     program_.symbols.push_back(symbol);
 }
 
-void ProgramParser::parse_arguments() {
-    lexer_.expect("(", "program.arguments");
-    while (!lexer_.is(")")) {
-        parse_argument();
-        if (!lexer_.is(")")) lexer_.expect(",", "program.arguments");
-    }
-    lexer_.expect(")", "program.arguments");
-}
-
 void ProgramParser::parse_argument() {
     const Token token = lexer_.peek();
     const std::string name = parse_name(lexer_, "argument");
@@ -110,15 +89,6 @@ void ProgramParser::parse_argument() {
     argument.scaled = lexer_.accept("scaled");
     argument.inout = lexer_.accept("inout");
     program_.arguments.push_back(argument);
-}
-
-void ProgramParser::parse_results() {
-    lexer_.expect("(", "program.results");
-    while (!lexer_.is(")")) {
-        parse_result();
-        if (!lexer_.is(")")) lexer_.expect(",", "program.results");
-    }
-    lexer_.expect(")", "program.results");
 }
 
 void ProgramParser::parse_result() {
@@ -177,12 +147,7 @@ void ProgramParser::parse_node(const std::string &scope) {
     lexer_.expect("=", "node");
     node.op = parse_name(lexer_, "node.operator");
     std::vector<Operand> operands;
-    lexer_.expect("(", "node.operands");
-    while (!lexer_.is(")")) {
-        operands.push_back(parse_operand());
-        if (!lexer_.is(")")) lexer_.expect(",", "node.operands");
-    }
-    lexer_.expect(")", "node.operands");
+    lexer_.sequence("(", ")", "node.operands", [&] { operands.push_back(parse_operand()); });
     if (lexer_.is("{")) node.attributes = parse_attributes(lexer_, symbols_);
     const std::vector<Type> types = parse_types(names.size());
     if (!lexer_.peek().first_on_line && lexer_.accept("cotangent")) node.role = Role::cotangent;
