@@ -1,0 +1,135 @@
+#include "lower/formats.h"
+#include "expr/error.h"
+#include "lower/strict.h"
+
+#include <string>
+
+namespace scalide {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::min;
+using Halide::select;
+using Halide::UInt;
+
+namespace {
+
+constexpr uint32_t infinity_bits = 0x7f800000u, magnitude_bits = 0x7fffffffu, quiet_nan_bits = 0x7fc00000u;
+
+uint32_t magnitude_mask(const FormatSpec &format) { return (1u << (format.exponent_bits + format.mantissa_bits)) - 1; }
+uint32_t sign_bit(const FormatSpec &format) { return format.has_sign ? magnitude_mask(format) + 1 : 0; }
+// By how much codes are shifted to stand where f32 has its exponent and mantissa, and what is then missing in the exponent.
+int shift_of(const FormatSpec &format) { return 23 - format.mantissa_bits; }
+uint32_t rebias_of(const FormatSpec &format) { return static_cast<uint32_t>(127 - format.bias) << 23; }
+bool has_nan(const FormatSpec &format) { return format.max_code < magnitude_mask(format) || !format.has_negative_zero; }
+// f32's own exponents: no subnormal of the format is a normal f32.
+bool has_wide_exponent(const FormatSpec &format) { return format.exponent_bits == 8 && format.bias == 127; }
+
+Expr decode_magnitude(const FormatSpec &format, const Expr &magnitude) {
+    Expr normal = (magnitude << shift_of(format)) + bits32(rebias_of(format));
+    if (has_wide_exponent(format)) return normal;
+    // One exponent more and the leading one subtracted again: exact, and the result is a normal number or zero.
+    uint32_t leading_one = rebias_of(format) + (1u << 23);
+    Expr subnormal = strict_sub(from_bits((magnitude << shift_of(format)) + bits32(leading_one)), float32(leading_one));
+    return select(magnitude < bits32(1u << format.mantissa_bits), float_bits(subnormal), normal);
+}
+
+Expr decode_e8m0(const FormatSpec &format, const Expr &code) {
+    Expr half_of_smallest_normal = bits32(0x00400000u);
+    Expr value = select(code == bits32(0), half_of_smallest_normal, code << shift_of(format));
+    return from_bits(select(code == bits32(format.nan_code), bits32(quiet_nan_bits), value));
+}
+
+// Rounded f32 magnitude bits in units of the format's last place, still with f32's exponent bias.
+Expr round_normal(const FormatSpec &format, const Expr &magnitude) {
+    int shift = shift_of(format);
+    // Ties up spare the one tie below code 1, which is code 0 itself (e8m0).
+    Expr odd = format.ties == Ties::up ? min(magnitude >> shift, bits32(1)) : (magnitude >> shift) & bits32(1);
+    return (magnitude + bits32((1u << (shift - 1)) - 1) + odd) >> shift;
+}
+
+// Adding 2^(23 + exponent of the last place) lets the hardware round at the right bit, ties to even.
+Expr round_subnormal(const FormatSpec &format, const Expr &magnitude) {
+    auto magic = static_cast<uint32_t>(127 + 23 + 1 - format.bias - format.mantissa_bits) << 23;
+    return float_bits(strict_add(from_bits(magnitude), float32(magic))) - bits32(magic);
+}
+
+// The code of a magnitude, with everything beyond the largest value on `limit_code`.
+Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t limit_code) {
+    int shift = shift_of(format);
+    Expr clamped = min(magnitude, bits32((limit_code << shift) + rebias_of(format)));
+    Expr normal = round_normal(format, clamped) - bits32(rebias_of(format) >> shift);
+    if (has_wide_exponent(format)) return normal;
+    return select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
+}
+
+Expr encode_unsigned(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    bool saturates = overflow == Overflow::saturate;
+    Expr code = encode_magnitude(format, bits, saturates ? format.max_code : format.max_code + 1);
+    Expr not_positive = Halide::reinterpret(Halide::Int(32), bits) <= 0;
+    code = select(not_positive, bits32(saturates ? 0 : format.nan_code), code);
+    return select((bits & bits32(magnitude_bits)) > bits32(infinity_bits), bits32(format.nan_code), code);
+}
+
+Expr encode_signed(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    bool saturates = overflow == Overflow::saturate || !has_nan(format);
+    Expr magnitude = bits & bits32(magnitude_bits);
+    Expr sign = (bits >> (32 - format.bits())) & bits32(sign_bit(format));
+    Expr code = encode_magnitude(format, magnitude, format.max_code + (saturates ? 0 : 1));
+    Expr is_nan = magnitude > bits32(infinity_bits);
+    if (!format.has_negative_zero) {
+        sign = select(code == bits32(0), bits32(0), sign);
+        is_nan = is_nan || code > bits32(format.max_code);
+    }
+    bool nan_has_sign = format.has_negative_zero && overflow == Overflow::format;
+    return nan_has_sign ? select(is_nan, bits32(format.nan_code), code) | sign : select(is_nan, bits32(format.nan_code), code | sign);
+}
+
+} // namespace
+
+Halide::Type storage_type(Dtype dtype) {
+    if (dtype == Dtype::i32) return Halide::Int(32);
+    int bits = 8 * size_of(dtype);
+    return bits >= 32 ? Halide::Float(bits) : UInt(bits);
+}
+
+Expr decode(const FormatSpec &format, const Expr &code) {
+    if (format.bits() == 32) return code;
+    Expr word = cast(UInt(32), code);
+    if (!format.has_subnormals) return decode_e8m0(format, word);
+    Expr magnitude = word & bits32(magnitude_mask(format));
+    Expr value = decode_magnitude(format, magnitude);
+    // An exponent of ones keeps what the mantissa says: zero is infinity, all else NaN.
+    if (format.max_code < magnitude_mask(format)) {
+        value = select(magnitude > bits32(format.max_code), value | bits32(infinity_bits), value);
+    }
+    value = value | ((word & bits32(sign_bit(format))) << (32 - format.bits()));
+    if (!format.has_negative_zero) value = select(word == bits32(format.nan_code), bits32(quiet_nan_bits), value);
+    return from_bits(value);
+}
+
+Expr decode(Dtype dtype, const Expr &code) { return decode(format_of(dtype), code); }
+
+Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
+    if (format.bits() == 32) return value;
+    internal_check(format.ties == Ties::even || has_wide_exponent(format), "encode: ties up need the exponents of f32");
+    Expr bits = float_bits(value);
+    Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
+    return cast(UInt(format.bits() > 8 ? 16 : 8), code);
+}
+
+Expr encode(Dtype dtype, const Expr &value, Overflow overflow) { return encode(format_of(dtype), value, overflow); }
+
+Expr decode_bf16(Dtype dtype, const Expr &code) {
+    const FormatSpec &format = format_of(dtype);
+    internal_check(format.mantissa_bits <= 7, "decode_bf16: " + std::string(to_string(dtype)) + " does not fit");
+    Expr word = dtype == Dtype::bf16 ? code : cast(UInt(16), float_bits(decode(format, code)) >> 16);
+    return Halide::reinterpret(Halide::BFloat(16), word);
+}
+
+Expr round_to(Dtype dtype, const Expr &value, Overflow overflow) {
+    const FormatSpec &format = format_of(dtype);
+    return decode(format, encode(format, value, overflow));
+}
+
+} // namespace scalide

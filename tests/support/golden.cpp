@@ -1,0 +1,55 @@
+#include "support/golden.h"
+#include <fstream>
+
+namespace scalide::test {
+
+namespace {
+
+std::filesystem::path path_of(const std::string &suite, const char *extension) {
+    return std::filesystem::path(SCALIDE_SHARED_DIR) / "golden" / (suite + extension);
+}
+
+template<typename T, typename Out>
+std::vector<Out> widen(const NpyArray &array) {
+    std::span<const T> elements = array.as<T>();
+    return {elements.begin(), elements.end()};
+}
+
+// NumPy's type words (little endian, without the first character).
+template<typename Out>
+std::vector<Out> widen(const NpyArray &array) {
+    using Widen = std::vector<Out> (*)(const NpyArray &);
+    static const std::map<std::string, Widen> by_type{
+        {"f4", widen<float, Out>},    {"f8", widen<double, Out>},   {"b1", widen<uint8_t, Out>},  {"u1", widen<uint8_t, Out>},
+        {"u2", widen<uint16_t, Out>}, {"f2", widen<uint16_t, Out>}, {"u4", widen<uint32_t, Out>}, {"u8", widen<uint64_t, Out>},
+        {"i1", widen<int8_t, Out>},   {"i2", widen<int16_t, Out>},  {"i4", widen<int32_t, Out>},  {"i8", widen<int64_t, Out>}};
+    auto found = by_type.find(array.descr.substr(1));
+    if (found == by_type.end()) throw std::runtime_error("npz: elements are " + array.descr);
+    return found->second(array);
+}
+
+} // namespace
+
+std::optional<GoldenSuite> load_golden(const std::string &suite) {
+    std::ifstream index(path_of(suite, ".json"));
+    if (!index) return std::nullopt;
+    return GoldenSuite{nlohmann::json::parse(index), Npz(path_of(suite, ".npz"))};
+}
+
+std::string missing(const std::string &suite) { return path_of(suite, ".json").string() + " is not there (SCALIDE_SHARED_DIR)"; }
+
+std::vector<double> to_doubles(const NpyArray &array, Dtype dtype) {
+    std::vector<double> values = widen<double>(array);
+    if (!is_float(dtype) || size_of(dtype) > 2) return values;
+    const FormatSpec &format = format_of(dtype);
+    for (double &value : values) value = decode(format, static_cast<uint32_t>(value));
+    return values;
+}
+
+std::vector<uint32_t> to_words(const NpyArray &array) {
+    NpyArray words = array;
+    if (words.descr == "<f4") words.descr = "<u4";
+    return widen<uint32_t>(words);
+}
+
+} // namespace scalide::test

@@ -1,0 +1,24 @@
+#pragma once
+#include "ir/dtype.h"
+#include "support/npz.h"
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace scalide::test {
+
+/// A golden suite: the index (`<suite>.json`) and the arrays (`<suite>.npz`). See the README beside them.
+struct GoldenSuite {
+    nlohmann::json index;
+    Npz arrays;
+};
+
+/// Loads a suite from the golden folder of SCALIDE_SHARED_DIR; empty when it is not there: the test then says GTEST_SKIP with `missing()`.
+std::optional<GoldenSuite> load_golden(const std::string &suite);
+std::string missing(const std::string &suite);
+
+/// The elements of an array as f64. Float dtypes narrower than 32 bits may be stored as words of their size.
+std::vector<double> to_doubles(const NpyArray &array, Dtype dtype);
+/// The elements of an array as raw words of 8, 16 or 32 bits.
+std::vector<uint32_t> to_words(const NpyArray &array);
+
+} // namespace scalide::test
