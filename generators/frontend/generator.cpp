@@ -1,0 +1,146 @@
+#include "frontend/generator.h"
+#include "frontend/tracer.h"
+#include <charconv>
+#include <set>
+
+namespace scalide {
+
+namespace {
+
+thread_local GeneratorBase *generator_under_construction = nullptr;
+thread_local const Parameters *given_parameters = nullptr;
+thread_local std::set<std::string> *known_parameters = nullptr;
+
+std::multimap<std::string, GeneratorFactory> &registry() {
+    static std::multimap<std::string, GeneratorFactory> generators;
+    return generators;
+}
+
+template<typename T>
+T parse_number(const std::string &name, const std::string &text, const char *what) {
+    T value{};
+    const char *end = text.data() + text.size();
+    const auto result = std::from_chars(text.data(), end, value);
+    if (result.ec != std::errc() || result.ptr != end) {
+        throw UserError({{}, "parameter." + name, std::string("must be ") + what, "'" + text + "'", ""});
+    }
+    return value;
+}
+
+Type make_type(Dtype dtype, std::initializer_list<Dimension> shape) {
+    Type type{dtype, {}};
+    for (const Dimension &dimension : shape) type.shape.push_back(dimension.extent);
+    return type;
+}
+
+} // namespace
+
+std::string take_parameter(const std::string &name, const std::string &fallback) {
+    if (known_parameters) known_parameters->insert(name);
+    if (!given_parameters) return fallback;
+    const auto found = given_parameters->find(name);
+    return found == given_parameters->end() ? fallback : found->second;
+}
+
+int64_t parse_integer_parameter(const std::string &name, const std::string &text) {
+    return parse_number<int64_t>(name, text, "an integer");
+}
+
+double parse_number_parameter(const std::string &name, const std::string &text) { return parse_number<double>(name, text, "a number"); }
+
+Input<Tensor>::Input(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape)
+    : Tensor(Tracer::current().add_argument(name, make_type(dtype, shape), {})) {}
+
+State<Tensor>::State(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape)
+    : Tensor(Tracer::current().add_argument(name, make_type(dtype, shape), {-1, false, true})) {
+    GeneratorBase &generator = GeneratorBase::current();
+    generator.states_.push_back(this);
+    generator.state_arguments_.push_back(static_cast<int>(Tracer::current().program().arguments.size()) - 1);
+}
+
+State<Tensor> &State<Tensor>::operator=(const Tensor &tensor) {
+    value_ = tensor.value();
+    return *this;
+}
+
+Output<Tensor>::Output(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape)
+    : name_(name), type_(make_type(dtype, shape)) {
+    GeneratorBase::current().outputs_.push_back(this);
+}
+
+Output<Tensor> &Output<Tensor>::operator=(const Tensor &tensor) {
+    value_ = tensor.value();
+    return *this;
+}
+
+GeneratorBase::GeneratorBase() : outer_(generator_under_construction) { generator_under_construction = this; }
+
+GeneratorBase::~GeneratorBase() { generator_under_construction = outer_; }
+
+GeneratorBase &GeneratorBase::current() {
+    internal_check(generator_under_construction, "Input, State and Output are members of a Generator");
+    return *generator_under_construction;
+}
+
+void GeneratorBase::finish() {
+    generate();
+    Program &program = Tracer::current().program();
+    const auto expect = [&](const std::string &name, const Type &declared, const Tensor &tensor) {
+        const Type &type = program.type(tensor.value());
+        if (type == declared) return;
+        throw UserError({{}, program.name + "." + name, "must have the declared type " + to_string(declared), to_string(type), ""});
+    };
+    for (const Output<Tensor> *output : outputs_) {
+        if (output->value_ < 0) {
+            throw UserError({{}, program.name + "." + output->name_, "must be assigned in generate()", "nothing", ""});
+        }
+        expect(output->name_, output->type_, *output);
+        program.results.push_back({output->name_, output->value()});
+    }
+    for (size_t i = 0; i < states_.size(); i++) {
+        const ValueId argument = program.arguments[state_arguments_[i]].value;
+        const std::string &name = program.value_name(argument);
+        expect(name, program.type(argument), *states_[i]);
+        program.results.push_back({name, states_[i]->value(), false, state_arguments_[i]});
+    }
+}
+
+int register_generator(const std::string &name, GeneratorFactory factory) {
+    registry().emplace(name, std::move(factory));
+    return 0;
+}
+
+std::vector<std::string> generator_names() {
+    std::vector<std::string> names;
+    for (const auto &[name, factory] : registry()) names.push_back(name);
+    return names;
+}
+
+Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
+    const auto [first, last] = registry().equal_range(name);
+    if (std::distance(first, last) != 1) {
+        std::string known;
+        for (const std::string &other : generator_names()) known += (known.empty() ? "" : ", ") + other;
+        throw UserError({{},
+                         "generator." + name,
+                         "must be registered exactly once",
+                         std::to_string(std::distance(first, last)) + " of that name",
+                         "Registered here: " + (known.empty() ? "none" : known)});
+    }
+    std::set<std::string> known;
+    Tracer tracer(rulebook, name);
+    given_parameters = &parameters;
+    known_parameters = &known;
+    std::unique_ptr<GeneratorBase> generator = first->second();
+    given_parameters = nullptr;
+    known_parameters = nullptr;
+    for (const auto &[parameter, text] : parameters) {
+        if (!known.contains(parameter)) {
+            throw UserError({{}, name + "." + parameter, "must be a GeneratorParam of this generator", "an unknown name", ""});
+        }
+    }
+    generator->finish();
+    return std::move(tracer.program());
+}
+
+} // namespace scalide

@@ -1,0 +1,120 @@
+#include "frontend/tracer.h"
+#include "transforms/passes.h"
+#include <algorithm>
+
+namespace scalide {
+
+Dtype Tensor::dtype() const { return Tracer::current().builder().type(value()).dtype; }
+
+const Extents &Tensor::shape() const { return Tracer::current().builder().type(value()).shape; }
+
+ValueId Tensor::value() const {
+    if (value_ < 0) {
+        throw UserError({{}, "tensor", "must be assigned before it is used", "an empty tensor", "Assign it, or pass an Input"});
+    }
+    return value_;
+}
+
+Numerics Tensor::numerics() { return Numerics(*this); }
+
+Numerics &Numerics::rescale(const std::string &norm, double to) {
+    tensor_ = apply("dynamic_rescale", {tensor_}, {{"norm", norm}, {"to", to}});
+    return *this;
+}
+
+Numerics &Numerics::store(Dtype dtype) {
+    tensor_ = apply("cast_on_forward", {tensor_}, {{"dtype", std::string(to_string(dtype))}});
+    return *this;
+}
+
+namespace {
+
+// The shape that NumPy's rule gives: axes align at the end.
+Extents common_shape(const std::string &op, const std::vector<Extents> &shapes) {
+    Extents common;
+    for (const Extents &shape : shapes) {
+        if (shape.size() > common.size()) common.insert(common.begin(), shape.size() - common.size(), Extent(1));
+        for (size_t i = 0; i < shape.size(); i++) {
+            Extent &extent = common[common.size() - shape.size() + i];
+            if (extent == Extent(1)) {
+                extent = shape[i];
+            } else if (!(shape[i] == extent) && !(shape[i] == Extent(1))) {
+                throw UserError({{},
+                                 op,
+                                 "operands must have shapes that broadcast",
+                                 to_string(common) + " and " + to_string(shape),
+                                 "Extents must be equal or 1, counted from the last axis"});
+            }
+        }
+    }
+    return common;
+}
+
+std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &operands) {
+    Builder &builder = Tracer::current().builder();
+    Dtype dtype = Dtype::f32;
+    for (const Operand &operand : operands) {
+        if (operand.is_number) continue;
+        dtype = operand.tensor.dtype();
+        if (is_float(dtype)) break;
+    }
+    std::vector<ValueId> values;
+    std::vector<Extents> shapes;
+    for (const Operand &operand : operands) {
+        values.push_back(operand.is_number ? builder.constant(operand.number, dtype) : operand.tensor.value());
+        shapes.push_back(builder.type(values.back()).shape);
+    }
+    if (rule.family != "elementwise") return values;
+    const Extents shape = common_shape(rule.op, shapes);
+    for (ValueId &value : values) value = builder.broadcast(value, shape);
+    return values;
+}
+
+} // namespace
+
+std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes) {
+    Builder &builder = Tracer::current().builder();
+    const Rule &rule = builder.rulebook().rule(op, {});
+    std::vector<Tensor> results;
+    for (ValueId value : builder.add(op, to_values(rule, operands), std::move(attributes))) results.emplace_back(value);
+    return results;
+}
+
+Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes) {
+    return apply_all(op, std::move(operands), std::move(attributes)).at(0);
+}
+
+Tensor operator+(const Operand &a, const Operand &b) { return apply("add", {a, b}); }
+Tensor operator-(const Operand &a, const Operand &b) { return apply("sub", {a, b}); }
+Tensor operator*(const Operand &a, const Operand &b) { return apply("mul", {a, b}); }
+Tensor operator/(const Operand &a, const Operand &b) { return apply("div", {a, b}); }
+Tensor operator-(const Tensor &a) { return apply("neg", {a}); }
+
+Tensor dot(const Tensor &a, const Tensor &b) {
+    const int batch = std::max(0, std::min(a.rank(), b.rank()) - 2);
+    std::vector<int64_t> axes;
+    for (int i = 0; i < batch; i++) axes.push_back(i);
+    const Attribute contract(std::vector<Attribute>{to_attribute(std::vector<int64_t>{a.rank() - 1}),
+                                                    to_attribute(std::vector<int64_t>{std::max(0, b.rank() - 2)})});
+    return apply("dot_general", {a, b},
+                 {{"contract", contract}, {"batch", std::vector<Attribute>{to_attribute(axes), to_attribute(axes)}}});
+}
+
+std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws) {
+    Tracer &tracer = Tracer::current();
+    std::vector<ValueId> wrt;
+    for (const Tensor &w : ws) wrt.push_back(w.value());
+    std::vector<Tensor> gradients;
+    for (ValueId value : append_gradient(tracer.program(), tracer.builder().rulebook(), loss.value(), wrt)) gradients.emplace_back(value);
+    return gradients;
+}
+
+Tensor grad(const Tensor &loss, const Tensor &w) { return grad(loss, std::vector<Tensor>{w})[0]; }
+
+Scope::Scope(const std::string &name) : outer_(Tracer::current().scope()) {
+    Tracer::current().set_scope(outer_.empty() ? name : outer_ + "/" + name);
+}
+
+Scope::~Scope() { Tracer::current().set_scope(outer_); }
+
+} // namespace scalide

@@ -1,0 +1,80 @@
+#pragma once
+#include "rulebook/builder.h"
+#include <initializer_list>
+
+namespace scalide {
+
+class Numerics;
+
+/// An array in a program that is being written down. Copies are handles of the same value; assignment changes what a name means, as
+/// in any functional program. Operands broadcast as in NumPy: axes align at the end, extents of 1 and missing axes grow.
+class Tensor {
+public:
+    Tensor() = default;
+    explicit Tensor(ValueId value) : value_(value) {}
+
+    Dtype dtype() const;
+    const Extents &shape() const;
+    int rank() const { return static_cast<int>(shape().size()); }
+    /// The number in the program; throws UserError when nothing was assigned yet.
+    ValueId value() const;
+
+    /// Calls on the numbers of this value: `h.numerics().rescale("max", 224).store(Dtype::f8_e4m3fn)`. What was called holds for every
+    /// later use of this handle.
+    Numerics numerics();
+
+protected:
+    ValueId value_ = -1;
+};
+
+class Numerics {
+public:
+    explicit Numerics(Tensor &tensor) : tensor_(tensor) {}
+    /// Moves a power of two from data to scale: norm is max, l1 or l2; data of that norm lands in [to, 2 * to).
+    Numerics &rescale(const std::string &norm, double to = 1);
+    /// Rounds the value through a storage dtype; the gradient passes as it is.
+    Numerics &store(Dtype dtype);
+
+private:
+    Tensor &tensor_;
+};
+
+/// A tensor or a number, as operators take them. A number takes the dtype of the tensors beside it.
+struct Operand {
+    Operand(const Tensor &tensor) : tensor(tensor) {}
+    Operand(double number) : number(number), is_number(true) {}
+    Tensor tensor;
+    double number = 0;
+    bool is_number = false;
+};
+
+/// Any operator of the rulebook by name. Operands of elementwise rules broadcast against each other. `apply` is for one result.
+/// The functions in `scalide/operators.h`, one for each rule, call these.
+Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
+std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
+
+Tensor operator+(const Operand &a, const Operand &b);
+Tensor operator-(const Operand &a, const Operand &b);
+Tensor operator*(const Operand &a, const Operand &b);
+Tensor operator/(const Operand &a, const Operand &b);
+Tensor operator-(const Tensor &a);
+
+/// Matrix product over the last axis of `a` and the last but one (or only) axis of `b`; leading axes of both are batch axes.
+Tensor dot(const Tensor &a, const Tensor &b);
+
+/// d loss / d w; `loss` has rank 0. Several at once share their work.
+Tensor grad(const Tensor &loss, const Tensor &w);
+std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws);
+
+/// While it lives, new nodes carry this scope below the enclosing one ("mlp" / "0"): policies match it.
+class Scope {
+public:
+    explicit Scope(const std::string &name);
+    ~Scope();
+    Scope(const Scope &) = delete;
+
+private:
+    std::string outer_;
+};
+
+} // namespace scalide

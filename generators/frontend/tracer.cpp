@@ -1,0 +1,51 @@
+#include "frontend/tracer.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+thread_local Tracer *innermost = nullptr;
+}
+
+Tracer::Tracer(const Rulebook &rulebook, const std::string &program_name) : builder_(rulebook, program_), outer_(innermost) {
+    program_.name = program_name;
+    innermost = this;
+}
+
+Tracer::~Tracer() { innermost = outer_; }
+
+Tracer &Tracer::current() {
+    if (!innermost) {
+        throw UserError(
+            {{}, "tensor", "must be used inside a generator", "none running", "Derive from scalide::Generator and write it in generate()"});
+    }
+    return *innermost;
+}
+
+void Tracer::set_scope(const std::string &scope) {
+    scope_ = scope;
+    Node node;
+    node.scope = scope;
+    builder_.stamp_like(node);
+}
+
+Tensor Tracer::add_argument(const std::string &name, const Type &type, const Argument &like) {
+    for (const Argument &argument : program_.arguments) {
+        if (program_.value_name(argument.value) == name) {
+            throw UserError(
+                {{}, program_.name + "." + name, "each argument must have a name of its own", "it twice", "Rename one of them"});
+        }
+    }
+    for (const Extent &extent : type.shape) {
+        for (const std::string &symbol : extent.symbols()) {
+            const bool known = std::ranges::any_of(program_.symbols, [&](const Symbol &s) { return s.name == symbol; });
+            if (!known) program_.symbols.push_back({symbol});
+        }
+    }
+    Argument argument = like;
+    argument.value = add_value(program_, name, type);
+    program_.arguments.push_back(argument);
+    return Tensor(argument.value);
+}
+
+} // namespace scalide

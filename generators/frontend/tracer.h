@@ -1,0 +1,30 @@
+#pragma once
+#include "frontend/tensor.h"
+
+namespace scalide {
+
+/// The program under construction of this thread. One lives while a generator is built and run.
+class Tracer {
+public:
+    Tracer(const Rulebook &rulebook, const std::string &program_name);
+    ~Tracer();
+    Tracer(const Tracer &) = delete;
+
+    /// The innermost one of this thread. Throws UserError when there is none: tensors exist only inside a generator.
+    static Tracer &current();
+
+    Program &program() { return program_; }
+    Builder &builder() { return builder_; }
+    const std::string &scope() const { return scope_; }
+    void set_scope(const std::string &scope);
+
+    Tensor add_argument(const std::string &name, const Type &type, const Argument &like);
+
+private:
+    Program program_;
+    Builder builder_;
+    std::string scope_;
+    Tracer *outer_;
+};
+
+} // namespace scalide
