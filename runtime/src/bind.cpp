@@ -1,0 +1,74 @@
+#include "binding.h"
+#include "check.h"
+#include <algorithm>
+
+using namespace scalide;
+
+namespace {
+
+scalide_status check_arrays(const Call &call, int32_t *symbols) {
+    const int32_t count = call.program.argument_count;
+    for (int32_t i = 0; i < count; ++i) {
+        if (!check_type(call, i)) return SCALIDE_INVALID_ARGUMENT;
+    }
+    const scalide_status solved = solve_symbols(call, symbols);
+    if (solved != SCALIDE_OK) return solved;
+    for (int32_t i = 0; i < count; ++i) {
+        if (!check_shape(call, i, symbols) || !check_memory(call, i)) return SCALIDE_INVALID_ARGUMENT;
+    }
+    return check_overlap(call) ? SCALIDE_OK : SCALIDE_INVALID_ARGUMENT;
+}
+
+} // namespace
+
+scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                            scalide_binding **result) {
+    if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    *result = nullptr;
+    scalide_status status = check_program(context, *program);
+    if (status != SCALIDE_OK) return status;
+    const Call call = {context, *program, arrays};
+    if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
+    scalide_binding *binding = allocate_binding(context, *program);
+    if (!binding) {
+        start_message(context) << program->name << ": the binding's tables must get memory, got none. Free some memory.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
+    status = check_arrays(call, binding->symbols);
+    if (status == SCALIDE_OK) {
+        std::copy(arrays, arrays + count, binding->arrays);
+        status = prepare(*binding);
+    }
+    if (status == SCALIDE_OK) {
+        *result = binding;
+    } else {
+        scalide_binding_destroy(binding);
+    }
+    return status;
+}
+
+scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array) {
+    if (!binding || !array) return SCALIDE_INVALID_ARGUMENT;
+    const Call call = {binding->context, *binding->program, binding->arrays};
+    if (index >= static_cast<size_t>(call.program.argument_count)) {
+        start_message(call.context) << call.program.name << ": the argument's index must be less than " << call.program.argument_count
+                                    << ", got " << uint64_t(index) << ". Find it by name with scalide_find_argument.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
+    const auto argument = static_cast<int32_t>(index);
+    const scalide_array before = binding->arrays[index];
+    binding->arrays[index] = *array;
+    if (check_type(call, argument) && check_shape(call, argument, binding->symbols) && check_memory(call, argument) &&
+        check_overlap(call)) {
+        point(*binding);
+        return SCALIDE_OK;
+    }
+    binding->arrays[index] = before;
+    return SCALIDE_INVALID_ARGUMENT;
+}
+
+void scalide_binding_destroy(scalide_binding *binding) {
+    if (!binding) return;
+    release(binding->arena);
+    release(binding);
+}

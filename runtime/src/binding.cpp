@@ -1,0 +1,212 @@
+#include "binding.h"
+#include "arena.h"
+#include "extent.h"
+#include <cstring>
+
+namespace scalide {
+
+namespace {
+
+// Storage words: what the kernels were compiled for. In the order of scalide_dtype.
+constexpr HalideType halide_types[SCALIDE_DTYPE_COUNT] = {
+    {2, 32, 1}, {1, 16, 1}, {1, 16, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1}, {0, 32, 1}, {1, 8, 1}, {2, 64, 1},
+};
+
+/// Calls visit(operand) for the operands of all steps, in order.
+template<typename Visit>
+void for_each_operand(const scalide_program &program, Visit visit) {
+    for (int32_t i = 0; i < program.step_count; ++i) {
+        for (int32_t k = 0; k < program.steps[i].operand_count; ++k) visit(program.steps[i].operands[k]);
+    }
+}
+
+/// Where the tables of a binding lie; without memory, how many bytes they take.
+uint64_t lay_out(const scalide_program &program, void *memory, scalide_binding *binding) {
+    uint64_t operands = 0, views = 0, dimensions = 0;
+    for_each_operand(program, [&](const scalide_operand &operand) {
+        ++operands;
+        views += operand.kind == SCALIDE_OPERAND_BUFFER;
+        dimensions += static_cast<uint64_t>(operand.rank);
+    });
+    Carver carver(memory);
+    carver.take<scalide_binding>(1);
+    binding->arrays = carver.take<scalide_array>(static_cast<uint64_t>(program.argument_count));
+    binding->symbols = carver.take<int32_t>(static_cast<uint64_t>(program.symbol_count));
+    binding->buffers = carver.take<BoundBuffer>(static_cast<uint64_t>(program.buffer_count));
+    binding->scalars = carver.take<uint64_t>(static_cast<uint64_t>(program.scalar_count));
+    binding->descriptors = carver.take<HalideBuffer>(views);
+    binding->dimensions = carver.take<HalideDimension>(dimensions);
+    binding->arguments = carver.take<void *>(operands + static_cast<uint64_t>(program.step_count));
+    return carver.bytes();
+}
+
+Text complain_about(const scalide_binding &binding, const char *name) {
+    return start_message(binding.context) << binding.program->name << '.' << name << ": ";
+}
+
+scalide_status out_of_memory(const scalide_binding &binding, const char *what, uint64_t bytes) {
+    start_message(binding.context) << binding.program->name << ": " << what << " must get " << bytes
+                                   << " bytes, got no memory. Use a smaller batch.";
+    return SCALIDE_OUT_OF_MEMORY;
+}
+
+scalide_status count_buffers(scalide_binding &binding) {
+    const scalide_program &program = *binding.program;
+    for (int32_t i = 0; i < program.buffer_count; ++i) {
+        const scalide_buffer &buffer = program.buffers[i];
+        if (count_elements(buffer.shape, buffer.rank, binding.symbols, &binding.buffers[i].elements)) continue;
+        complain_about(binding, buffer.name) << "the number of elements must be in [0, " << INT32_MAX
+                                             << "], got another. Use a smaller batch.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
+    return SCALIDE_OK;
+}
+
+uint64_t bytes_of(const scalide_binding &binding, int32_t buffer) {
+    return static_cast<uint64_t>(binding.buffers[buffer].elements) * scalide_dtype_size(binding.program->buffers[buffer].dtype);
+}
+
+scalide_status allocate_arena(scalide_binding &binding) {
+    const scalide_program &program = *binding.program;
+    const auto count = static_cast<uint64_t>(program.buffer_count);
+    Carver sizes;
+    sizes.take<ArenaItem>(count);
+    sizes.take<int32_t>(2 * count);
+    void *memory = allocate(sizes.bytes());
+    if (!memory) return out_of_memory(binding, "the planning of the arena", sizes.bytes());
+    Carver carver(memory);
+    auto *items = carver.take<ArenaItem>(count);
+    auto *work = carver.take<int32_t>(2 * count);
+    int32_t arena_buffers = 0;
+    for (int32_t i = 0; i < program.buffer_count; ++i) {
+        const scalide_buffer &buffer = program.buffers[i];
+        if (buffer.storage == SCALIDE_STORAGE_ARENA)
+            items[arena_buffers++] = {bytes_of(binding, i), buffer.first_step, buffer.last_step, 0};
+    }
+    binding.arena_bytes = pack_arena(items, arena_buffers, work);
+    binding.arena = allocate(binding.arena_bytes);
+    for (int32_t i = 0, item = 0; binding.arena && i < program.buffer_count; ++i) {
+        if (program.buffers[i].storage != SCALIDE_STORAGE_ARENA) continue;
+        binding.buffers[i].memory = static_cast<char *>(binding.arena) + items[item++].offset;
+    }
+    release(memory);
+    return binding.arena ? SCALIDE_OK : out_of_memory(binding, "the arena", binding.arena_bytes);
+}
+
+scalide_status reserve_kernel_scratch(const scalide_binding &binding) {
+    int64_t bytes;
+    if (binding.program->scratch.count == 0 || !evaluate(binding.program->scratch, binding.symbols, &bytes)) return SCALIDE_OK;
+    if (reserve_scratch(binding.context, static_cast<uint64_t>(bytes))) return SCALIDE_OK;
+    return out_of_memory(binding, "the scratch memory of each thread", static_cast<uint64_t>(bytes));
+}
+
+scalide_status place_sizes(scalide_binding &binding) {
+    const scalide_program &program = *binding.program;
+    for (int32_t i = 0; i < program.buffer_count; ++i) {
+        if (program.buffers[i].storage != SCALIDE_STORAGE_SIZE) continue;
+        int64_t size;
+        if (!evaluate(*program.buffers[i].size, binding.symbols, &size)) {
+            complain_about(binding, program.buffers[i].name)
+                << "the size must be in [0, " << INT32_MAX << "], got another. Use a smaller batch.";
+            return SCALIDE_INVALID_ARGUMENT;
+        }
+        const auto as_float = static_cast<float>(size);
+        const auto as_int = static_cast<int32_t>(size);
+        const bool is_float = program.buffers[i].dtype == SCALIDE_F32;
+        std::memcpy(&binding.buffers[i].size_value, is_float ? static_cast<const void *>(&as_float) : &as_int, sizeof(int32_t));
+    }
+    return SCALIDE_OK;
+}
+
+void *memory_of(scalide_binding &binding, int32_t index) {
+    const scalide_buffer &buffer = binding.program->buffers[index];
+    switch (buffer.storage) {
+    case SCALIDE_STORAGE_DATA: return binding.arrays[buffer.index].data;
+    case SCALIDE_STORAGE_SCALE: return binding.arrays[buffer.index].scale;
+    case SCALIDE_STORAGE_SCALAR: return &binding.scalars[buffer.index];
+    case SCALIDE_STORAGE_CONSTANT: return const_cast<void *>(buffer.constant);
+    case SCALIDE_STORAGE_SIZE: return &binding.buffers[index].size_value;
+    default: return binding.buffers[index].memory; // arena
+    }
+}
+
+/// Fills in the shape of a kernel's view: row-major strides, innermost dimension first.
+bool describe_view(const scalide_binding &binding, const scalide_operand &operand, HalideBuffer *view, HalideDimension *dimensions) {
+    int64_t stride = 1;
+    for (int32_t i = 0; i < operand.rank; ++i) {
+        int64_t extent;
+        if (!evaluate(operand.shape[operand.rank - 1 - i], binding.symbols, &extent)) return false;
+        dimensions[i] = {0, static_cast<int32_t>(extent), static_cast<int32_t>(stride), 0};
+        stride *= extent;
+        if (stride > INT32_MAX) return false;
+    }
+    view->type = halide_types[binding.program->buffers[operand.index].dtype];
+    view->dimensions = operand.rank;
+    view->dim = dimensions;
+    return stride <= binding.buffers[operand.index].elements;
+}
+
+scalide_status describe_views(scalide_binding &binding) {
+    HalideBuffer *view = binding.descriptors;
+    HalideDimension *dimensions = binding.dimensions;
+    const scalide_operand *bad = nullptr;
+    for_each_operand(*binding.program, [&](const scalide_operand &operand) {
+        if (operand.kind != SCALIDE_OPERAND_BUFFER) return;
+        if (!describe_view(binding, operand, view, dimensions)) bad = &operand;
+        dimensions += operand.rank;
+        ++view;
+    });
+    if (!bad) return SCALIDE_OK;
+    complain_about(binding, binding.program->buffers[bad->index].name)
+        << "a kernel's view must not have more elements than the buffer, got more. Generate the library again.";
+    return SCALIDE_INVALID_PROGRAM;
+}
+
+} // namespace
+
+scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program) {
+    scalide_binding measured = {};
+    const uint64_t bytes = lay_out(program, nullptr, &measured);
+    void *memory = allocate(bytes);
+    if (!memory) return nullptr;
+    std::memset(memory, 0, bytes);
+    auto *binding = static_cast<scalide_binding *>(memory);
+    lay_out(program, memory, binding);
+    binding->context = context;
+    binding->program = &program;
+    binding->user_context = static_cast<KernelContext *>(&context->workers[0]);
+    return binding;
+}
+
+void point(scalide_binding &binding) {
+    const scalide_program &program = *binding.program;
+    HalideBuffer *view = binding.descriptors;
+    void **argument = binding.arguments;
+    for (int32_t i = 0; i < program.buffer_count; ++i) binding.buffers[i].memory = memory_of(binding, i);
+    for (int32_t i = 0; i < program.step_count; ++i) {
+        *argument++ = &binding.user_context;
+        for (int32_t k = 0; k < program.steps[i].operand_count; ++k) {
+            const scalide_operand &operand = program.steps[i].operands[k];
+            if (operand.kind == SCALIDE_OPERAND_SYMBOL) {
+                *argument++ = &binding.symbols[operand.index];
+            } else if (operand.kind == SCALIDE_OPERAND_SCALAR) {
+                *argument++ = binding.buffers[operand.index].memory;
+            } else {
+                view->host = static_cast<uint8_t *>(binding.buffers[operand.index].memory);
+                *argument++ = view++;
+            }
+        }
+    }
+}
+
+scalide_status prepare(scalide_binding &binding) {
+    scalide_status status = count_buffers(binding);
+    if (status == SCALIDE_OK) status = place_sizes(binding);
+    if (status == SCALIDE_OK) status = describe_views(binding);
+    if (status == SCALIDE_OK) status = allocate_arena(binding);
+    if (status == SCALIDE_OK) status = reserve_kernel_scratch(binding);
+    if (status == SCALIDE_OK) point(binding);
+    return status;
+}
+
+} // namespace scalide

@@ -1,0 +1,45 @@
+#pragma once
+#include "context.h"
+#include "halide_abi.h"
+#include "memory.h"
+#include "scalide/plan.h"
+
+namespace scalide {
+
+/// A buffer of the plan with its place in memory.
+struct BoundBuffer {
+    void *memory;
+    int64_t elements;
+    uint64_t size_value; ///< SCALIDE_STORAGE_SIZE: the f32 or i32 itself
+};
+
+} // namespace scalide
+
+/// All tables lie in one block behind the structure; the arena is a second one.
+struct scalide_binding {
+    scalide_context *context;
+    const scalide_program *program;
+    void *user_context;
+    scalide_array *arrays;
+    int32_t *symbols;
+    scalide::BoundBuffer *buffers;
+    uint64_t *scalars;
+    scalide::HalideBuffer *descriptors; ///< one per operand that is a buffer, in order of steps and operands
+    scalide::HalideDimension *dimensions;
+    void **arguments; ///< the argv of step 0, of step 1, ...
+    void *arena;
+    uint64_t arena_bytes;
+    int32_t current_step;
+    scalide_status status;
+};
+
+namespace scalide {
+
+/// A binding without arrays and addresses; nullptr: out of memory.
+scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program);
+/// Sizes, arena, scratch memory and the kernels' arguments of a binding whose arrays and symbols are known.
+scalide_status prepare(scalide_binding &binding);
+/// Writes all addresses: those of the buffers into the kernels' views, those of the operands into the kernels' argument lists.
+void point(scalide_binding &binding);
+
+} // namespace scalide

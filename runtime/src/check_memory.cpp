@@ -1,0 +1,100 @@
+#include "check.h"
+
+namespace scalide {
+
+namespace {
+
+uint64_t element_count(const scalide_array &array) {
+    uint64_t count = 1;
+    for (int32_t axis = 0; axis < array.rank; ++axis) count *= static_cast<uint64_t>(array.extent[axis]);
+    return count;
+}
+
+uint64_t data_bytes(const scalide_array &array) { return element_count(array) * scalide_dtype_size(array.dtype); }
+
+bool check_strides(const Call &call, int32_t argument) {
+    const scalide_array &array = call.arrays[argument];
+    int64_t dense = 1;
+    for (int32_t axis = array.rank - 1; axis >= 0; --axis) {
+        if (array.extent[axis] != 1 && array.stride[axis] != dense) {
+            complain(call, argument) << "stride " << axis << " must be " << dense << " (dense, row-major), got " << array.stride[axis]
+                                     << ". Copy the array into contiguous memory.";
+            return false;
+        }
+        dense *= array.extent[axis];
+    }
+    return true;
+}
+
+bool check_address(const Call &call, int32_t argument, const char *what, const void *memory, uint64_t alignment) {
+    const uint64_t rest = reinterpret_cast<uintptr_t>(memory) % alignment;
+    if (rest == 0) return true;
+    complain(call, argument) << what << " must be aligned to " << alignment << " bytes, got an address " << rest
+                             << " behind a multiple. Pass aligned memory; 64 bytes are fastest.";
+    return false;
+}
+
+bool check_data(const Call &call, int32_t argument) {
+    const scalide_array &array = call.arrays[argument];
+    const uint64_t bytes = data_bytes(array);
+    if (bytes == 0) return true;
+    if (!array.data) {
+        complain(call, argument) << "data must point to " << bytes << " bytes, got NULL. Pass the address of the array's memory.";
+        return false;
+    }
+    return check_strides(call, argument) && check_address(call, argument, "data", array.data, scalide_dtype_size(array.dtype));
+}
+
+bool check_scale(const Call &call, int32_t argument) {
+    const scalide_array &array = call.arrays[argument];
+    const bool scaled = call.program.arguments[argument].scale_buffer >= 0;
+    if (scaled && !array.scale) {
+        complain(call, argument) << "scale must point to an f32 (the argument is scaled), got NULL. Pass the address of its scale.";
+        return false;
+    }
+    if (!scaled && array.scale) {
+        complain(call, argument) << "scale must be NULL (the argument is plain), got a pointer. Multiply data by the scale, or build the "
+                                    "program with this argument scaled.";
+        return false;
+    }
+    return check_address(call, argument, "scale", array.scale, sizeof(float));
+}
+
+/// The memory of an argument's data (part 0) or scale (part 1).
+struct MemoryRange {
+    uintptr_t begin, end;
+};
+
+MemoryRange range_of(const scalide_array &array, int part) {
+    const auto begin = reinterpret_cast<uintptr_t>(part == 0 ? array.data : array.scale);
+    if (begin == 0) return {0, 0};
+    return {begin, begin + (part == 0 ? data_bytes(array) : sizeof(float))};
+}
+
+bool overlap(const scalide_array &a, const scalide_array &b, bool same_argument) {
+    for (int i = 0; i < 4; ++i) {
+        if (same_argument && i != 1) continue; // only its data against its scale
+        const MemoryRange x = range_of(a, i / 2), y = range_of(b, i % 2);
+        if (x.begin < y.end && y.begin < x.end) return true;
+    }
+    return false;
+}
+
+} // namespace
+
+bool check_memory(const Call &call, int32_t argument) { return check_data(call, argument) && check_scale(call, argument); }
+
+bool check_overlap(const Call &call) {
+    for (int32_t written = 0; written < call.program.argument_count; ++written) {
+        if (call.program.arguments[written].role == SCALIDE_INPUT) continue;
+        for (int32_t other = 0; other < call.program.argument_count; ++other) {
+            if (!overlap(call.arrays[written], call.arrays[other], written == other)) continue;
+            complain(call, written) << "memory must not overlap other arguments (a run writes it), got an overlap with "
+                                    << call.program.arguments[other].name << ". Pass separate memory.";
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace scalide

@@ -1,0 +1,115 @@
+#include "check.h"
+#include "cpu_features.h"
+#include "extent.h"
+
+namespace scalide {
+
+namespace {
+
+Text complain(scalide_context *context, const scalide_program &program) { return start_message(context) << program.name << ": "; }
+
+bool in_range(int32_t index, int32_t count) { return index >= 0 && index < count; }
+
+bool good_extent(const scalide_program &program, const scalide_extent &extent) {
+    for (int32_t i = 0; i < extent.count; ++i) {
+        for (int32_t symbol : extent.terms[i].symbol) {
+            if (symbol >= program.symbol_count) return false;
+        }
+    }
+    return true;
+}
+
+bool good_shape(const scalide_program &program, int32_t rank, const scalide_extent *shape) {
+    if (rank < 0 || rank > SCALIDE_MAX_RANK) return false;
+    for (int32_t axis = 0; axis < rank; ++axis) {
+        if (!good_extent(program, shape[axis])) return false;
+    }
+    return true;
+}
+
+// How many there are of what `index` counts; 0 = not used.
+int32_t index_range(const scalide_program &program, int32_t storage) {
+    switch (storage) {
+    case SCALIDE_STORAGE_DATA:
+    case SCALIDE_STORAGE_SCALE: return program.argument_count;
+    case SCALIDE_STORAGE_SCALAR: return program.scalar_count;
+    default: return 0;
+    }
+}
+
+bool good_lifetime(const scalide_program &program, const scalide_buffer &buffer) {
+    return in_range(buffer.first_step, program.step_count) && in_range(buffer.last_step, program.step_count) &&
+           buffer.first_step <= buffer.last_step;
+}
+
+bool good_buffer(const scalide_program &program, const scalide_buffer &buffer) {
+    const int32_t range = index_range(program, buffer.storage);
+    if (!in_range(buffer.storage, SCALIDE_STORAGE_SIZE + 1) || scalide_dtype_size(buffer.dtype) == 0) return false;
+    if (range > 0 && !in_range(buffer.index, range)) return false;
+    if (buffer.storage == SCALIDE_STORAGE_CONSTANT && !buffer.constant) return false;
+    if (buffer.storage == SCALIDE_STORAGE_SIZE && (!buffer.size || !good_extent(program, *buffer.size))) return false;
+    if (buffer.storage == SCALIDE_STORAGE_ARENA && !good_lifetime(program, buffer)) return false;
+    const bool is_value =
+        buffer.storage == SCALIDE_STORAGE_SCALE || buffer.storage == SCALIDE_STORAGE_SCALAR || buffer.storage == SCALIDE_STORAGE_SIZE;
+    return good_shape(program, buffer.rank, buffer.shape) && !(is_value && buffer.rank != 0);
+}
+
+bool good_argument(const scalide_program &program, const scalide_argument &argument) {
+    return in_range(argument.role, SCALIDE_INOUT + 1) && in_range(argument.data_buffer, program.buffer_count) &&
+           argument.scale_buffer < program.buffer_count;
+}
+
+bool good_operand(const scalide_program &program, const scalide_operand &operand) {
+    switch (operand.kind) {
+    case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
+    case SCALIDE_OPERAND_SCALAR: return in_range(operand.index, program.buffer_count) && program.buffers[operand.index].rank == 0;
+    case SCALIDE_OPERAND_BUFFER: return in_range(operand.index, program.buffer_count) && good_shape(program, operand.rank, operand.shape);
+    default: return false;
+    }
+}
+
+bool good_step(const scalide_program &program, const scalide_step &step) {
+    bool good = step.kernel != nullptr;
+    for (int32_t i = 0; good && i < step.operand_count; ++i) good = good_operand(program, step.operands[i]);
+    return good;
+}
+
+/// The first bad element of a table, by name; nullptr when all are good.
+template<typename T>
+const char *find_bad(const scalide_program &program, const T *table, int32_t count, bool (*good)(const scalide_program &, const T &)) {
+    for (int32_t i = 0; i < count; ++i) {
+        if (!good(program, table[i])) return table[i].name;
+    }
+    return nullptr;
+}
+
+const char *find_bad_table(const scalide_program &program) {
+    if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
+    if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
+    return find_bad(program, program.steps, program.step_count, good_step);
+}
+
+} // namespace
+
+scalide_status check_program(scalide_context *context, const scalide_program &program) {
+    if (program.plan_version != SCALIDE_PLAN_VERSION) {
+        complain(context, program) << "plan version must be " << uint64_t(SCALIDE_PLAN_VERSION) << ", got "
+                                   << uint64_t(program.plan_version) << ". Generate the library again with the tool of this runtime.";
+        return SCALIDE_INVALID_PROGRAM;
+    }
+    if (const char *name = find_bad_table(program)) {
+        complain(context, program) << "the plan's tables must fit together, got a wrong entry for " << name
+                                   << ". Generate the library again.";
+        return SCALIDE_INVALID_PROGRAM;
+    }
+    size_t length;
+    if (const char *feature = missing_cpu_feature(program.target, &length)) {
+        Text text = complain(context, program) << "the CPU must have all features of the target " << program.target << ", got one without ";
+        for (size_t i = 0; i < length; ++i) text << feature[i];
+        text << ". Build the program for this machine.";
+        return SCALIDE_UNSUPPORTED_CPU;
+    }
+    return SCALIDE_OK;
+}
+
+} // namespace scalide

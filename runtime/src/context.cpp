@@ -1,0 +1,93 @@
+#include "context.h"
+#include <new>
+
+using namespace scalide;
+
+namespace scalide {
+
+Text start_message(scalide_context *context) { return Text(context->message, sizeof(context->message)); }
+
+void fail_run(scalide_context *context, scalide_status status, const char *what) {
+    int none = SCALIDE_OK;
+    if (context->run_status.compare_exchange_strong(none, status)) Text(context->failure, sizeof(context->failure)) << what;
+}
+
+bool reserve_scratch(scalide_context *context, uint64_t bytes) {
+    bool good = true;
+    for (int i = 0; good && i < context->thread_count; ++i) good = context->workers[i].scratch.reserve(bytes);
+    return good;
+}
+
+void level_scratch(scalide_context *context) {
+    int made = 0;
+    uint64_t peak = 0;
+    for (int i = 0; i < context->thread_count; ++i) {
+        const Scratch &scratch = context->workers[i].scratch;
+        made += scratch.chunks_made();
+        if (scratch.peak() > peak) peak = scratch.peak();
+    }
+    if (made == context->chunks_made) return;
+    reserve_scratch(context, peak); // without success: the next run grows what it needs
+    context->chunks_made = 0;
+    for (int i = 0; i < context->thread_count; ++i) context->chunks_made += context->workers[i].scratch.chunks_made();
+}
+
+} // namespace scalide
+
+namespace {
+
+constexpr uint64_t default_scratch_bytes = uint64_t(1) << 20;
+constexpr int32_t max_threads = 1024;
+
+// What the caller's version of the structure does not have yet stays 0 = the default.
+scalide_options complete_options(const scalide_options *given) {
+    scalide_options options = {};
+    if (given && given->struct_size >= offsetof(scalide_options, threads) + sizeof(options.threads)) options.threads = given->threads;
+    if (given && given->struct_size >= sizeof(options)) options.scratch_bytes = given->scratch_bytes;
+    if (options.threads == 0) options.threads = available_cpus();
+    if (options.scratch_bytes == 0) options.scratch_bytes = default_scratch_bytes;
+    return options;
+}
+
+scalide_status start_context(scalide_context *context, const scalide_options &options) {
+    context->workers = static_cast<Worker *>(allocate(sizeof(Worker) * static_cast<uint64_t>(options.threads)));
+    if (!context->workers) return SCALIDE_OUT_OF_MEMORY;
+    context->thread_count = options.threads;
+    for (int32_t i = 0; i < options.threads; ++i) {
+        new (&context->workers[i]) Worker{{kernel_context_mark, &kernel_services}, context, {}, false, nullptr};
+    }
+    if (!reserve_scratch(context, options.scratch_bytes)) return SCALIDE_OUT_OF_MEMORY;
+    context->chunks_made = options.threads;
+    return context->pool.start(options.threads, participate, context) ? SCALIDE_OK : SCALIDE_THREAD_FAILED;
+}
+
+} // namespace
+
+scalide_status scalide_context_create(const scalide_options *given, scalide_context **result) {
+    if (!result) return SCALIDE_INVALID_ARGUMENT;
+    *result = nullptr;
+    const scalide_options options = complete_options(given);
+    if (options.threads < 0 || options.threads > max_threads) return SCALIDE_INVALID_ARGUMENT;
+    void *memory = allocate(sizeof(scalide_context));
+    if (!memory) return SCALIDE_OUT_OF_MEMORY;
+    auto *context = new (memory) scalide_context{};
+    const scalide_status status = start_context(context, options);
+    if (status == SCALIDE_OK) {
+        *result = context;
+    } else {
+        scalide_context_destroy(context);
+    }
+    return status;
+}
+
+void scalide_context_destroy(scalide_context *context) {
+    if (!context) return;
+    context->pool.stop();
+    for (int32_t i = 0; i < context->thread_count; ++i) context->workers[i].scratch.destroy();
+    release(context->workers);
+    release(context);
+}
+
+const char *scalide_message(const scalide_context *context) { return context->message; }
+
+int32_t scalide_thread_count(const scalide_context *context) { return context->thread_count; }

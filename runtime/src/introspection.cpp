@@ -1,0 +1,97 @@
+// Questions about programs and bindings.
+#include "binding.h"
+#include "check.h"
+#include "extent.h"
+#include <cstring>
+
+using namespace scalide;
+
+namespace {
+
+/// The index of the row of this name, or -1.
+template<typename Row>
+int32_t find(const Row *table, int32_t count, const char *name) {
+    for (int32_t i = 0; i < count; ++i) {
+        if (std::strcmp(table[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+template<typename T>
+double load(const void *memory) {
+    T value;
+    std::memcpy(&value, memory, sizeof(value));
+    return static_cast<double>(value);
+}
+
+/// How a dtype's value becomes a number; nullptr = it does not.
+using Loader = double (*)(const void *memory);
+constexpr Loader loaders[SCALIDE_DTYPE_COUNT] = {
+    load<float>, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, load<int32_t>, load<uint8_t>, load<double>,
+};
+
+} // namespace
+
+const char *scalide_program_name(const scalide_program *program) { return program->name; }
+
+const char *scalide_program_target(const scalide_program *program) { return program->target; }
+
+const char *scalide_program_numerics(const scalide_program *program) { return program->numerics; }
+
+size_t scalide_argument_count(const scalide_program *program) { return static_cast<size_t>(program->argument_count); }
+
+scalide_status scalide_describe_argument(const scalide_program *program, size_t index, scalide_argument_info *info) {
+    if (index >= scalide_argument_count(program)) return SCALIDE_INVALID_ARGUMENT;
+    const scalide_argument &argument = program->arguments[index];
+    const scalide_buffer &buffer = program->buffers[argument.data_buffer];
+    *info = {argument.name, buffer.dtype, buffer.rank, argument.role, argument.scale_buffer >= 0};
+    return SCALIDE_OK;
+}
+
+int32_t scalide_find_argument(const scalide_program *program, const char *name) {
+    return find(program->arguments, program->argument_count, name);
+}
+
+scalide_status scalide_shape_outputs(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count) {
+    if (!context || !program || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    scalide_status status = check_program(context, *program);
+    if (status != SCALIDE_OK) return status;
+    const Call call = {context, *program, arrays};
+    if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
+    for (int32_t i = 0; i < program->argument_count; ++i) {
+        if (program->arguments[i].role != SCALIDE_OUTPUT && !check_type(call, i)) return SCALIDE_INVALID_ARGUMENT;
+    }
+    auto *symbols = static_cast<int32_t *>(allocate(sizeof(int32_t) * static_cast<uint64_t>(program->symbol_count)));
+    if (!symbols) return SCALIDE_OUT_OF_MEMORY;
+    status = solve_symbols(call, symbols);
+    for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
+        if (program->arguments[i].role != SCALIDE_OUTPUT) continue;
+        const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
+        float *const scale = arrays[i].scale;
+        arrays[i] = describe(buffer, symbols, arrays[i].data);
+        arrays[i].scale = scale;
+    }
+    release(symbols);
+    return status;
+}
+
+size_t scalide_arena_bytes(const scalide_binding *binding) { return binding->arena_bytes; }
+
+int64_t scalide_symbol_value(const scalide_binding *binding, const char *name) {
+    const int32_t index = find(binding->program->symbols, binding->program->symbol_count, name);
+    return index < 0 ? -1 : binding->symbols[index];
+}
+
+scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value) {
+    const scalide_program &program = *binding->program;
+    const int32_t index = find(program.buffers, program.buffer_count, buffer_name);
+    const Loader loader = index >= 0 && program.buffers[index].rank == 0 ? loaders[program.buffers[index].dtype] : nullptr;
+    if (!loader) {
+        start_message(binding->context) << program.name << '.' << buffer_name
+                                        << ": must be a buffer of rank 0 and dtype f64, f32, i32 or bool, got none of this name. "
+                                           "scalide inspect lists the buffers.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
+    *value = loader(binding->buffers[index].memory);
+    return SCALIDE_OK;
+}

@@ -1,0 +1,23 @@
+#pragma once
+#include "halide_abi.h"
+#include <cstddef>
+
+namespace scalide {
+
+/// What a kernel can ask of whoever runs it. Part of the plan version: the hooks of a shared library may be older than the runtime.
+struct KernelServices {
+    int (*parallel_for)(void *user_context, HalideTask task, int min, int size, uint8_t *closure);
+    void *(*allocate)(void *user_context, size_t bytes); ///< does not return when memory is out
+    void (*release)(void *user_context, void *memory);
+    void (*error)(void *user_context, const char *message);
+};
+
+constexpr uint64_t kernel_context_mark = 0x5343414c49444531; // "SCALIDE1"
+
+/// The user context of our kernels begins with this.
+struct KernelContext {
+    uint64_t mark;
+    const KernelServices *services;
+};
+
+} // namespace scalide

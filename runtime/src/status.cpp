@@ -1,0 +1,54 @@
+#include "scalide/scalide.h"
+
+namespace {
+
+constexpr const char *status_texts[] = {
+    "ok",
+    "an argument does not fit the program",
+    "the program does not fit this runtime",
+    "the CPU lacks instructions that the program uses",
+    "out of memory",
+    "a worker thread could not be started",
+    "a kernel failed",
+    "a file could not be read or written",
+};
+static_assert(sizeof(status_texts) / sizeof(status_texts[0]) == SCALIDE_STATUS_COUNT, "one text per status");
+
+struct DtypeRow {
+    const char *name;
+    size_t size;
+};
+// In the order of scalide_dtype.
+constexpr DtypeRow dtypes[] = {
+    {"f32", 4},         {"f16", 2},        {"bf16", 2}, {"f8_e4m3fn", 1}, {"f8_e5m2", 1}, {"f8_e4m3fnuz", 1},
+    {"f8_e5m2fnuz", 1}, {"f8_e8m0fnu", 1}, {"i32", 4},  {"bool", 1},      {"f64", 8},
+};
+static_assert(sizeof(dtypes) / sizeof(dtypes[0]) == SCALIDE_DTYPE_COUNT, "one row per dtype");
+
+bool is_dtype(int32_t dtype) { return dtype >= 0 && dtype < SCALIDE_DTYPE_COUNT; }
+
+} // namespace
+
+const char *scalide_status_string(scalide_status status) {
+    return status >= 0 && status < SCALIDE_STATUS_COUNT ? status_texts[status] : "unknown status";
+}
+
+const char *scalide_dtype_name(int32_t dtype) { return is_dtype(dtype) ? dtypes[dtype].name : "?"; }
+
+size_t scalide_dtype_size(int32_t dtype) { return is_dtype(dtype) ? dtypes[dtype].size : 0; }
+
+scalide_array scalide_dense_array(void *data, float *scale, int32_t dtype, int32_t rank, const int64_t *extent) {
+    scalide_array array = {};
+    array.data = data;
+    array.scale = scale;
+    array.dtype = dtype;
+    array.rank = rank;
+    if (rank < 0 || rank > SCALIDE_MAX_RANK) return array;
+    uint64_t stride = 1; // wraps for extents that bind refuses
+    for (int32_t axis = rank - 1; axis >= 0; --axis) {
+        array.extent[axis] = extent[axis];
+        array.stride[axis] = static_cast<int64_t>(stride);
+        stride *= static_cast<uint64_t>(extent[axis]);
+    }
+    return array;
+}

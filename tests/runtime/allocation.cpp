@@ -1,0 +1,129 @@
+// Counts and fails the runtime's allocations: the linker redirects its calls here (--wrap).
+#include "fixture.h"
+#include "halide_hooks.h"
+#include <atomic>
+#include <cstdlib>
+
+using namespace scalide::test;
+
+namespace {
+
+std::atomic<int> live{0}, made{0}, fail_at{-1};
+
+} // namespace
+
+extern "C" {
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void __real_free(void *memory);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+    if (made++ == fail_at) return nullptr;
+    ++live;
+    return __real_aligned_alloc(alignment, bytes);
+}
+
+// Nothing but the runtime calls free in this program: the C++ library's own calls are in shared libraries.
+void __wrap_free(void *memory) {
+    if (memory) --live;
+    __real_free(memory);
+}
+}
+
+namespace {
+
+/// Context, binding, two runs; the first status that is not OK.
+scalide_status whole_life(Sample &sample) {
+    const scalide_options options = {sizeof(options), 2, 64};
+    scalide_context *context = nullptr;
+    scalide_binding *binding = nullptr;
+    scalide_status status = scalide_context_create(&options, &context);
+    if (status == SCALIDE_OK) {
+        status = scalide_bind(context, sample_program(), sample.arrays.data(), sample.arrays.size(), &binding);
+    }
+    for (int i = 0; status == SCALIDE_OK && i < 2; ++i) status = scalide_run(binding);
+    if (status != SCALIDE_OK && context) {
+        EXPECT_STRNE(scalide_message(context), "");
+    }
+    scalide_binding_destroy(binding);
+    scalide_context_destroy(context);
+    return status;
+}
+
+} // namespace
+
+TEST(runtime, a_run_allocates_nothing) {
+    Context context(2);
+    Sample sample(512);
+    scalide_binding *binding = nullptr;
+    ASSERT_EQ(bind(context, sample_program(), sample, &binding), SCALIDE_OK);
+    const int before = made;
+    EXPECT_GT(before, 0);
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
+    EXPECT_EQ(made, before);
+    scalide_binding_destroy(binding);
+}
+
+TEST(runtime, scratch_grows_in_the_first_run_only) {
+    Context context(2, 64);
+    Sample sample(512);
+    scalide_program program = *sample_program();
+    scalide_binding *binding = nullptr;
+    ASSERT_EQ(bind(context, &program, sample, &binding), SCALIDE_OK);
+    const int before = made;
+    ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
+    const int after = made;
+    EXPECT_GT(after, before);
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
+    EXPECT_EQ(made, after);
+    scalide_binding_destroy(binding);
+}
+
+TEST(runtime, a_declared_scratch_size_is_reserved_by_bind) {
+    Context context(2, 64);
+    Sample sample(512);
+    scalide_program program = *sample_program();
+    const scalide_term kilobyte[] = {{1024, {-1, -1, -1, -1}}};
+    program.scratch = {kilobyte, 1};
+    scalide_binding *binding = nullptr;
+    ASSERT_EQ(bind(context, &program, sample, &binding), SCALIDE_OK);
+    const int before = made;
+    ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
+    EXPECT_EQ(made, before);
+    scalide_binding_destroy(binding);
+}
+
+TEST(runtime, every_failing_allocation_is_a_status) {
+    Sample sample(64);
+    const int live_before = live;
+    int failures = 0;
+    for (int i = 0;; ++i) {
+        made = 0;
+        fail_at = i;
+        const scalide_status status = whole_life(sample);
+        fail_at = -1;
+        EXPECT_EQ(live, live_before) << "leak after failing allocation " << i;
+        if (made <= i) break; // all allocations of a whole life were failed once
+        EXPECT_TRUE(status == SCALIDE_OK || status == SCALIDE_OUT_OF_MEMORY || status == SCALIDE_THREAD_FAILED) << status;
+        failures += status != SCALIDE_OK;
+    }
+    EXPECT_GE(failures, 6); // context, workers, scratch of both, thread table, binding, plan of the arena, arena
+}
+
+TEST(runtime, hooks_serve_other_kernels) {
+    const int live_before = live;
+    auto *memory = static_cast<char *>(halide_malloc(nullptr, 100));
+    ASSERT_NE(memory, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
+    memory[-8] = memory[107] = 1;
+    halide_free(nullptr, memory);
+    halide_free(nullptr, nullptr);
+    EXPECT_EQ(live, live_before);
+    EXPECT_EQ(halide_malloc(nullptr, SIZE_MAX), nullptr);
+    uint8_t calls = 0;
+    const auto task = [](void *, int index, uint8_t *closure) { return *closure = static_cast<uint8_t>(*closure + index), 0; };
+    EXPECT_EQ(halide_do_par_for(nullptr, task, 1, 4, &calls), 0);
+    EXPECT_EQ(calls, 1 + 2 + 3 + 4);
+    uint64_t foreign_context[2] = {};
+    EXPECT_EQ(halide_do_par_for(foreign_context, task, 0, 1, &calls), 0);
+    halide_error(foreign_context, "ignored");
+}

@@ -1,0 +1,165 @@
+#include "fixture.h"
+#include <functional>
+#include <string>
+
+using namespace scalide::test;
+
+namespace {
+
+/// The copy of the sample program that a case may change.
+struct Program {
+    scalide_program program = *sample_program();
+    std::vector<scalide_symbol> symbols{program.symbols, program.symbols + program.symbol_count};
+    std::vector<scalide_buffer> buffers{program.buffers, program.buffers + program.buffer_count};
+    std::vector<scalide_argument> arguments{program.arguments, program.arguments + program.argument_count};
+    Program() {
+        program.symbols = symbols.data();
+        program.buffers = buffers.data();
+        program.arguments = arguments.data();
+    }
+};
+
+struct Case {
+    const char *name;
+    scalide_status status;
+    std::function<void(Sample &, Program &)> change;
+    const char *message;
+};
+
+const scalide_term twice_b[] = {{2, {0, -1, -1, -1}}};
+const scalide_term b_squared[] = {{1, {0, 0, -1, -1}}, {1, {-1, -1, -1, -1}}};
+const scalide_term eight[] = {{8, {-1, -1, -1, -1}}};
+const scalide_extent twice_b_by_4[] = {{twice_b, 1}, {eight, 1}}, squares[] = {{b_squared, 2}};
+
+const Case cases[] = {
+    {"dtype", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].dtype = SCALIDE_F16; },
+     "sample.x: dtype must be f32, got f16. Convert the array, or build the program with other numerics."},
+    {"no_dtype", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].dtype = 77; },
+     "sample.x: dtype must be f32, got ?. Convert the array, or build the program with other numerics."},
+    {"rank", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].rank = 3; },
+     "sample.x: rank must be 2, got 3. Pass an array of shape [b, 4]."},
+    {"extent", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[1] = 5; },
+     "sample.x: extent 1 must be 4, got 5. Pass an array of shape [b, 4] with b = 6."},
+    {"extents_disagree", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].extent[0] = 4; },
+     "sample.y: extent 0 must be 6, got 4. Pass an array of shape [b] with b = 6."},
+    {"negative_extent", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = -6; },
+     "sample.x: extent 0 must be in [0, 2147483647], got -6. Pass an array of shape [b, 4]."},
+    {"huge_array", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1 << 30; },
+     "sample.x: the number of elements must be at most 2147483647, got more. Split the array."},
+    {"below_minimum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 0; },
+     "sample.x: extent 0 must give b in [2, 1024], got 0. Pass an array in that range, or declare another range in the program."},
+    {"above_maximum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1026; },
+     "sample.x: extent 0 must give b in [2, 1024], got 1026. Pass an array in that range, or declare another range in the program."},
+    {"multiple", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 5; },
+     "sample.x: extent 0 must give b a multiple of 2, got 5. Pad the array, or declare another step in the program."},
+    {"coefficient", SCALIDE_INVALID_ARGUMENT,
+     [](Sample &s, Program &p) {
+         p.buffers[0].shape = twice_b_by_4;
+         s.arrays[0].extent[0] = 7;
+     },
+     "sample.x: extent 0 must be a multiple of 2, got 7. Pass an array of shape [2*b, 8]."},
+    {"polynomial", SCALIDE_INVALID_ARGUMENT, [](Sample &, Program &p) { p.buffers[3].shape = squares; },
+     "sample.y: extent 0 must be 37, got 6. Pass an array of shape [b*b + 1] with b = 6."},
+    {"stride", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].stride[0] = 8; },
+     "sample.x: stride 0 must be 4 (dense, row-major), got 8. Copy the array into contiguous memory."},
+    {"column_major", SCALIDE_INVALID_ARGUMENT,
+     [](Sample &s, Program &) {
+         s.arrays[0].stride[0] = 1;
+         s.arrays[0].stride[1] = 6;
+     },
+     "sample.x: stride 1 must be 1 (dense, row-major), got 6. Copy the array into contiguous memory."},
+    {"null", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].data = nullptr; },
+     "sample.x: data must point to 96 bytes, got NULL. Pass the address of the array's memory."},
+    {"misaligned", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].data = reinterpret_cast<char *>(s.x.data()) + 2; },
+     "sample.x: data must be aligned to 4 bytes, got an address 2 behind a multiple. Pass aligned memory; 64 bytes are fastest."},
+    {"missing_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = nullptr; },
+     "sample.w: scale must point to an f32 (the argument is scaled), got NULL. Pass the address of its scale."},
+    {"unexpected_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].scale = &s.w_scale; },
+     "sample.x: scale must be NULL (the argument is plain), got a pointer. Multiply data by the scale, or build the program with this "
+     "argument scaled."},
+    {"misaligned_scale", SCALIDE_INVALID_ARGUMENT,
+     [](Sample &s, Program &) { s.arrays[1].scale = reinterpret_cast<float *>(reinterpret_cast<char *>(&s.w_scale) + 1); },
+     "sample.w: scale must be aligned to 4 bytes, got an address 1 behind a multiple. Pass aligned memory; 64 bytes are fastest."},
+    {"output_overlaps_input", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].data = &s.x[20]; },
+     "sample.y: memory must not overlap other arguments (a run writes it), got an overlap with x. Pass separate memory."},
+    {"inout_overlaps_output", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].data = s.w.data() - 5; },
+     "sample.w: memory must not overlap other arguments (a run writes it), got an overlap with y. Pass separate memory."},
+    {"scale_overlaps_own_data", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = &s.w[3]; },
+     "sample.w: memory must not overlap other arguments (a run writes it), got an overlap with w. Pass separate memory."},
+    {"plan_version", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.plan_version = 99; },
+     "sample: plan version must be 1, got 99. Generate the library again with the tool of this runtime."},
+    {"bad_table", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[6].index = 1; },
+     "sample: the plan's tables must fit together, got a wrong entry for total. Generate the library again."},
+    {"bad_lifetime", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].last_step = 3; },
+     "sample: the plan's tables must fit together, got a wrong entry for h. Generate the library again."},
+    {"small_buffer", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].rank = 0; },
+     "sample.h: a kernel's view must not have more elements than the buffer, got more. Generate the library again."},
+    {"no_source", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[0].role = SCALIDE_OUTPUT; },
+     "sample: the symbol b must be an extent of an input, got no such input. Give an input this extent, alone on an axis."},
+    {"target", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "arm-64-linux"; },
+     "sample: the CPU must have all features of the target arm-64-linux, got one without arm. Build the program for this machine."},
+    {"feature", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "x86-64-linux-sse41-future_unit-tune_znver5"; },
+     "sample: the CPU must have all features of the target x86-64-linux-sse41-future_unit-tune_znver5, got one without future_unit. "
+     "Build the program for this machine."},
+};
+
+class BindError : public testing::Test {
+public:
+    explicit BindError(const Case &wrong) : case_(wrong) {}
+
+private:
+    void TestBody() override {
+        Context context;
+        Sample sample(6);
+        Program program;
+        case_.change(sample, program);
+        scalide_binding *binding = nullptr;
+        EXPECT_EQ(bind(context, &program.program, sample, &binding), case_.status);
+        EXPECT_STREQ(scalide_message(context.handle), case_.message);
+        EXPECT_EQ(binding, nullptr);
+    }
+
+    const Case &case_;
+};
+
+// One test a case: runtime.bind_refuses_<name>.
+const bool registered = [] {
+    for (const Case &wrong : cases) {
+        const std::string name = std::string("bind_refuses_") + wrong.name;
+        testing::RegisterTest("runtime", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [&wrong]() -> testing::Test * { return new BindError(wrong); });
+    }
+    return true;
+}();
+
+} // namespace
+
+TEST(runtime, bind_checks_the_number_of_arrays) {
+    Context context;
+    Sample sample(6);
+    scalide_binding *binding = nullptr;
+    EXPECT_EQ(scalide_bind(context.handle, sample_program(), sample.arrays.data(), 3, &binding), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(scalide_message(context.handle), "sample: the number of arrays must be 4, got 3. Pass in this order: x, w, y, mean.");
+}
+
+TEST(runtime, bind_refuses_null_pointers) {
+    Context context;
+    Sample sample(6);
+    scalide_binding *binding = nullptr;
+    EXPECT_EQ(scalide_bind(nullptr, sample_program(), sample.arrays.data(), 4, &binding), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_bind(context.handle, nullptr, sample.arrays.data(), 4, &binding), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_bind(context.handle, sample_program(), nullptr, 4, &binding), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_bind(context.handle, sample_program(), sample.arrays.data(), 4, nullptr), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_run(nullptr), SCALIDE_INVALID_ARGUMENT);
+}
+
+TEST(runtime, inputs_may_share_memory) {
+    Context context;
+    Sample sample(6);
+    Program program;
+    program.arguments[1].role = SCALIDE_INPUT;
+    sample.arrays[1].data = sample.x.data();
+    scalide_binding *binding = nullptr;
+    EXPECT_EQ(bind(context, &program.program, sample, &binding), SCALIDE_OK) << scalide_message(context.handle);
+    scalide_binding_destroy(binding);
+}
