@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-constexpr size_t longest_header = 140; // in one line
+constexpr size_t longest_header = 138; // in one line, with " {" after it
 
 /// Calls print(item, text) for each item, with commas between.
 template<typename Items, typename Print>
@@ -30,6 +30,7 @@ public:
 
 private:
     std::string header() const;
+    std::string attributes() const; ///< with a blank before them, as symbols
     std::string symbols() const;
     std::string symbol(const Symbol &symbol) const;
     std::string argument(const Argument &argument) const;
@@ -72,14 +73,15 @@ std::string Printer::print() {
 }
 
 std::string Printer::header() const {
-    const std::string attributes = to_string(program_.attributes, symbols_);
-    const std::string start = "program " + program_.name + (attributes.empty() ? "" : " " + attributes) + symbols();
+    const std::string settings = attributes() + symbols();
+    const std::string start = "program " + program_.name + settings;
     const std::string arguments = "(" + join(program_.arguments, [&](const Argument &each) { return argument(each); }) + ")";
     const std::string results = "-> (" + join(program_.results, [&](const Result &each) { return result(each); }) + ")";
-    const bool fits = start.size() + arguments.size() + results.size() <= longest_header;
-    const std::string separator = fits ? " " : "\n    ";
-    return start + (fits && attributes.empty() && symbols().empty() ? "" : separator) + arguments + separator + results;
+    const std::string line = start + (settings.empty() ? "" : " ") + arguments + " " + results;
+    return line.size() <= longest_header ? line : start + "\n    " + arguments + "\n    " + results;
 }
+
+std::string Printer::attributes() const { return program_.attributes.empty() ? "" : " " + to_string(program_.attributes, symbols_); }
 
 std::string Printer::symbols() const {
     std::vector<Symbol> bounded;
