@@ -22,9 +22,16 @@ namespace scalide {
 ///
 /// A result `name: type` is the value of that name; `name: type = value` another; `w = w1` says what the inout argument w holds
 /// afterwards. Types after ':' may be left out where `infer_types` can find them: they parse as dtype f32 of unknown shape, marked
-/// by one extent -1. The parser inserts nothing else.
+/// by one extent -1. A value whose type was left out takes that of the result it becomes. Symbols of argument types are declared. A
+/// number takes the dtype of the first value beside it that is not bool (f32 when there is none), and the shape of the first value
+/// with axes, unless the operator is a base operator that is not elementwise. The parser inserts nothing else.
 ///
-/// Throws UserError with file, line and column. Texts over 64 MiB, or with more than 1,000,000 nodes, are errors.
+/// Names are letters, digits and `_ . $`, and start with none of digit and point; `inf` and `nan` are numbers. Words in attributes are
+/// letters, digits and `_ . /`, anything else stands in quotes (escapes: `\"`, `\\`, `\xHH`). A word that names a symbol is that symbol
+/// unless it is quoted. Nested scopes are joined by '/'.
+///
+/// Throws UserError with file, line and column. Texts over 64 MiB, programs of more than 1,000,000 nodes, lists and scopes nested more
+/// than 200 deep, types of more than 32 axes and extents of more than 64 terms are errors.
 Program parse_program(std::string_view text, const std::string &file);
 
 /// Text that parses back to an equal program.
@@ -34,7 +41,8 @@ std::string to_string(const Program &program);
 bool is_unknown(const Type &type);
 Type unknown_type();
 
-/// One type, attribute or extent in the syntax above; the whole text must be used.
+/// One type, attribute or extent in the syntax above; the whole text must be used. No symbols are known here: a lone name in an
+/// attribute is a word (to_extents takes it as a symbol).
 Type parse_type(std::string_view text, const Location &where);
 Attribute parse_attribute(std::string_view text, const Location &where);
 Extent parse_extent(std::string_view text, const Location &where);
