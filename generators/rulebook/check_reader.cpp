@@ -57,8 +57,14 @@ CheckCase read_case(const YamlValue &value, const Rule &rule) {
     return check_case;
 }
 
+void read_values(const YamlValue &value, const std::string &name, CheckVector &vector) {
+    if (value.is_text()) vector.scalars.insert(name);
+    vector.values.emplace(name, value.is_text() ? std::vector<double>{value.number()} : value.numbers());
+}
+
 CheckVector read_vector(const YamlValue &value, const Rule &rule) {
     CheckVector vector;
+    int number = 0; // of the array in the variadic operand
     for (const auto &[name, entry] : value.entries()) {
         const AttributeSpec *spec = find_attribute(rule, name);
         if (spec) {
@@ -66,8 +72,12 @@ CheckVector read_vector(const YamlValue &value, const Rule &rule) {
             continue;
         }
         if (rule.operand_index(name) < 0 && rule.result_index(name) < 0) fail_unknown(entry, rule, "an operand, a result or an attribute");
-        if (entry.is_text()) vector.scalars.insert(name);
-        vector.values.emplace(name, entry.is_text() ? std::vector<double>{entry.number()} : entry.numbers());
+        const int operand = rule.operand_index(name);
+        if (operand < 0 || !rule.operands[operand].variadic) {
+            read_values(entry, name, vector);
+            continue;
+        }
+        for (const YamlValue &element : entry.elements()) read_values(element, name + "." + std::to_string(number++), vector);
     }
     return vector;
 }

@@ -55,7 +55,8 @@ struct CheckCase {
     Attributes attributes;
 };
 
-/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes.
+/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes. The
+/// arrays of a variadic operand `cases` are called `cases.0`, `cases.1` ...
 struct CheckVector {
     std::map<std::string, std::vector<double>> values;
     std::set<std::string> scalars; ///< names of the values of rank 0
