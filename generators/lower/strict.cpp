@@ -26,4 +26,39 @@ Expr from_bits(const Expr &bits) { return Halide::reinterpret(bits.type().with_c
 Expr bits32(uint32_t bits) { return Halide::Internal::make_const(Halide::UInt(32), static_cast<uint64_t>(bits)); }
 Expr float32(uint32_t bits) { return from_bits(bits32(bits)); }
 
+Expr constant_like(const Expr &x, double value) { return Halide::Internal::make_const(x.type(), value); }
+
+// x + -0 is x, for -0 too.
+Expr strict(const Expr &x) { return strict_add(x, constant_like(x, -0.0)); }
+
+Expr sign_bit(const Expr &x) {
+    Expr bits = float_bits(x);
+    return bits & Halide::Internal::make_const(bits.type(), uint64_t(1) << (bits.type().bits() - 1));
+}
+
+Expr magnitude_bits(const Expr &x) {
+    Expr bits = float_bits(x);
+    return bits & Halide::Internal::make_const(bits.type(), (uint64_t(1) << (bits.type().bits() - 1)) - 1);
+}
+
+// By a product with +-1: of bits merged with those of x, LLVM 21.1.1 makes one vpternlog on AVX-512, and where a select between that and x
+// follows, it puts that one's operands in the wrong order.
+Expr with_sign_of(const Expr &magnitude, const Expr &x) {
+    return strict_mul(from_bits(magnitude_bits(magnitude)), unit_with_sign(sign_bit(x)));
+}
+
+Expr unit_with_sign(const Expr &sign) {
+    Expr one = float_bits(Halide::Internal::make_const(Halide::Float(sign.type().bits()), 1.0));
+    return from_bits(sign | one);
+}
+
+Expr polynomial(const Expr &x, std::initializer_list<double> coefficients) {
+    Expr sum;
+    for (double coefficient : coefficients) {
+        Expr term = constant_like(x, coefficient);
+        sum = sum.defined() ? sum * x + term : term;
+    }
+    return sum;
+}
+
 } // namespace scalide

@@ -22,5 +22,20 @@ Halide::Expr from_bits(const Halide::Expr &bits);
 /// Constants with exactly these bits.
 Halide::Expr bits32(uint32_t bits);
 Halide::Expr float32(uint32_t bits);
+/// A constant of the type of `x`.
+Halide::Expr constant_like(const Halide::Expr &x, double value);
+
+/// x itself. Marks the kernel as one with strict operations; no instruction is left of it.
+Halide::Expr strict(const Halide::Expr &x);
+/// All bits of an f32 or f64 but the sign, and the sign alone.
+Halide::Expr magnitude_bits(const Halide::Expr &x);
+Halide::Expr sign_bit(const Halide::Expr &x);
+/// |magnitude| with the sign of `x`.
+Halide::Expr with_sign_of(const Halide::Expr &magnitude, const Halide::Expr &x);
+/// +1 or -1: `sign` is a word with all bits but the highest clear.
+Halide::Expr unit_with_sign(const Halide::Expr &sign);
+
+/// Sum of coefficients[i] * x^(n - 1 - i) by Horner's rule. May be contracted to FMAs; `x` must be finite.
+Halide::Expr polynomial(const Halide::Expr &x, std::initializer_list<double> coefficients);
 
 } // namespace scalide

@@ -4,7 +4,6 @@
 #include "ir/dtype.h"
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -45,8 +44,7 @@ struct Constraint {
     Expression require;
 };
 
-/// `grad:` `none`, `derived` or expressions by operand. Left out it is `none` when all results are plain and `derived` in a composite, that
-/// is, from the parts of its value; a base operator with other results must say it. `derived` in a base operator is a transposition in C++.
+/// `grad:` absent (none allowed only for plain results), `none`, `derived`, or expressions by operand.
 enum class GradientKind { none, derived, expressions };
 
 /// One shape-and-attribute case of `check`: operand name -> extents in letters (or numbers), attribute name -> value.
@@ -55,11 +53,9 @@ struct CheckCase {
     Attributes attributes;
 };
 
-/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes. The
-/// arrays of a variadic operand `cases` are called `cases.0`, `cases.1` ...
+/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes.
 struct CheckVector {
     std::map<std::string, std::vector<double>> values;
-    std::set<std::string> scalars; ///< names of the values of rank 0
     Attributes attributes;
 };
 
@@ -83,18 +79,16 @@ struct Rule {
     std::vector<std::pair<std::string, Expression>> lets; ///< in file order; a let may use earlier ones
     bool is_base = false;                                 ///< `value: base`
     std::vector<Expression> value;                        ///< by result; empty when base
-    /// strategy -> by result (null where plain); key "" = every strategy; empty map: no scale rule
-    std::map<std::string, std::vector<Expression>> scale;
-    std::vector<Expression> data;     ///< by result (null: default, `ratio(value, scale)`); empty: default everywhere
-    std::vector<Expression> on_plain; ///< by result, for plain results of scaled operands (null: default, full values); empty: default
+    std::map<std::string, std::vector<Expression>> scale; ///< strategy -> by result; key "" = every strategy; empty map: no scale rule
+    std::vector<Expression> data;                         ///< by result; default `value / scale`
+    std::vector<Expression> on_plain;                     ///< by result; for plain results of scaled operands; default: full values
     GradientKind gradient_kind = GradientKind::none;
     std::map<std::string, Expression> gradient; ///< operand -> expression
     Check check;
     std::string compat;
 
-    bool is_plain() const; ///< all results are plain
     bool has_scale() const { return !scale.empty(); }
-    /// The scale expressions of a strategy: its own, else "l2", else those for every strategy. InternalError without any.
+    /// The scale expressions of a strategy: its own, else "l2", else those for every strategy.
     const std::vector<Expression> &scale_of(const std::string &strategy) const;
     /// Index of an operand or result by name; -1 when there is none.
     int operand_index(const std::string &name) const;

@@ -1,0 +1,199 @@
+#include "lower/elementwise.h"
+#include "expr/error.h"
+#include "lower/math.h"
+#include "lower/strict.h"
+
+#include <algorithm>
+#include <string>
+
+namespace scalide {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::select;
+
+namespace {
+
+using Call = ElementwiseCall;
+using Unary = Expr (*)(const Expr &);
+using Binary = Expr (*)(const Expr &, const Expr &);
+
+bool is_float(const Expr &x) { return x.type().is_float(); }
+
+// i32 wraps around in XLA; Halide leaves the overflow of signed integers undefined.
+template<typename Operation>
+Expr wrapping(Operation operation, const Expr &a, const Expr &b) {
+    Halide::Type word = Halide::UInt(32);
+    return cast<int32_t>(operation(cast(word, a), cast(word, b)));
+}
+
+Expr add(const Expr &a, const Expr &b) { return is_float(a) ? strict_add(a, b) : wrapping(std::plus<Expr>(), a, b); }
+Expr sub(const Expr &a, const Expr &b) { return is_float(a) ? strict_sub(a, b) : wrapping(std::minus<Expr>(), a, b); }
+Expr mul(const Expr &a, const Expr &b) { return is_float(a) ? strict_mul(a, b) : wrapping(std::multiplies<Expr>(), a, b); }
+
+Expr integer(int32_t value) { return Halide::Internal::make_const(Halide::Int(32), value); }
+
+// A divisor without traps: by 0 and of the smallest integer by -1.
+Expr safe_divisor(const Expr &a, const Expr &b) { return select(b == 0 || (b == -1 && a == integer(INT32_MIN)), integer(1), b); }
+
+// XLA: x / 0 = -1, x % 0 = x; the remainder has the sign of the dividend.
+Expr div(const Expr &a, const Expr &b) {
+    if (is_float(a)) return strict_div(a, b);
+    return select(b == 0, integer(-1), Halide::div_round_to_zero(a, safe_divisor(a, b)));
+}
+
+Expr rem(const Expr &a, const Expr &b) {
+    if (is_float(a)) return math::rem(a, b);
+    return select(b == 0, a, Halide::mod_round_to_zero(a, safe_divisor(a, b)));
+}
+
+Expr neg(const Expr &x) {
+    if (!is_float(x)) return wrapping(std::minus<Expr>(), integer(0), x);
+    Expr bits = float_bits(x);
+    return from_bits(bits ^ Halide::Internal::make_const(bits.type(), uint64_t(1) << (bits.type().bits() - 1)));
+}
+
+Expr abs(const Expr &x) { return is_float(x) ? math::abs(x) : select(x < 0, neg(x), x); }
+Expr sign(const Expr &x) { return is_float(x) ? math::sign(x) : Halide::clamp(x, -1, 1); }
+Expr max(const Expr &a, const Expr &b) { return is_float(a) ? math::max(a, b) : Halide::max(a, b); }
+Expr min(const Expr &a, const Expr &b) { return is_float(a) ? math::min(a, b) : Halide::min(a, b); }
+
+// Integers are whole and finite already.
+template<Unary function>
+Expr whole(const Expr &x) {
+    return is_float(x) ? function(x) : x;
+}
+Expr is_finite(const Expr &x) { return is_float(x) ? math::is_finite(x) : Halide::Internal::const_true(); }
+
+// Bools compare as 0 and 1.
+Expr ordered(const Expr &x) { return x.type().is_bool() ? cast<uint8_t>(x) : x; }
+Expr eq(const Expr &a, const Expr &b) { return is_float(a) ? strict_eq(a, b) : ordered(a) == ordered(b); }
+Expr ne(const Expr &a, const Expr &b) { return !eq(a, b); }
+Expr lt(const Expr &a, const Expr &b) { return is_float(a) ? strict_lt(a, b) : ordered(a) < ordered(b); }
+Expr le(const Expr &a, const Expr &b) { return is_float(a) ? strict_le(a, b) : ordered(a) <= ordered(b); }
+Expr gt(const Expr &a, const Expr &b) { return lt(b, a); }
+Expr ge(const Expr &a, const Expr &b) { return le(b, a); }
+
+Expr bit_and(const Expr &a, const Expr &b) { return a.type().is_bool() ? a && b : a & b; }
+Expr bit_or(const Expr &a, const Expr &b) { return a.type().is_bool() ? a || b : a | b; }
+Expr bit_xor(const Expr &a, const Expr &b) { return a.type().is_bool() ? ordered(a) != ordered(b) : a ^ b; }
+Expr bit_not(const Expr &x) { return x.type().is_bool() ? !x : ~x; }
+
+template<Unary function>
+Expr one(const Call &call) {
+    return function(call.value(0));
+}
+
+template<Binary function>
+Expr two(const Call &call) {
+    return function(call.value(0), call.value(1));
+}
+
+void require_f32(const Expr &x) { internal_check(x.type() == Halide::Float(32), "this function is lowered in f32 only"); }
+
+template<Unary function>
+Expr f32_one(const Call &call) {
+    require_f32(call.value(0));
+    return function(call.value(0));
+}
+
+template<Binary function>
+Expr f32_two(const Call &call) {
+    require_f32(call.value(0));
+    return function(call.value(0), call.value(1));
+}
+
+int integer_attribute(const Call &call, const char *name) { return static_cast<int>(to_number(call.attributes.at(name))); }
+
+Expr integer_pow(const Call &call) {
+    int power = integer_attribute(call, "y");
+    Expr x = call.value(0);
+    if (is_float(x)) return math::integer_pow(x, power);
+    internal_check(power >= 0, "integer_pow of integers needs a power >= 0");
+    Expr product = integer(1);
+    for (; power != 0; power >>= 1) {
+        if (power & 1) product = mul(product, x);
+        x = mul(x, x);
+    }
+    return product;
+}
+
+// The index is bool or i32, and out of range means the nearest case.
+Expr select_n(const Call &call) {
+    Expr which = call.value(0), result = call.value(call.operands.size() - 1);
+    for (size_t i = call.operands.size() - 2; i >= 1; i--) {
+        auto index = static_cast<int>(i) - 1;
+        result = select(which.type().is_bool() ? !which : which <= index, call.value(i), result);
+    }
+    return result;
+}
+
+Expr convert_element_type(const Call &call) {
+    auto overflow = call.attributes.find("overflow");
+    bool by_format = overflow != call.attributes.end() && overflow->second.word == "format";
+    return convert(call.operands[0], call.result, by_format ? Overflow::format : Overflow::saturate);
+}
+
+Expr reduce_precision(const Call &call) {
+    require_f32(call.value(0));
+    return math::reduce_precision(call.value(0), integer_attribute(call, "exponent_bits"), integer_attribute(call, "mantissa_bits"));
+}
+
+constexpr ElementwiseLowering table[] = {
+    {"add", two<add>},
+    {"sub", two<sub>},
+    {"mul", two<mul>},
+    {"div", two<div>},
+    {"rem", two<rem>},
+    {"neg", one<neg>},
+    {"abs", one<abs>},
+    {"sign", one<sign>},
+    {"max", two<max>},
+    {"min", two<min>},
+    {"exp", f32_one<math::exp>},
+    {"exp2", f32_one<math::exp2>},
+    {"expm1", f32_one<math::expm1>},
+    {"log", f32_one<math::log>},
+    {"log1p", f32_one<math::log1p>},
+    {"tanh", f32_one<math::tanh>},
+    {"logistic", f32_one<math::logistic>},
+    {"erf", f32_one<math::erf>},
+    {"sqrt", one<math::sqrt>},
+    {"rsqrt", one<math::rsqrt>},
+    {"sin", f32_one<math::sin>},
+    {"cos", f32_one<math::cos>},
+    {"floor", one<whole<math::floor>>},
+    {"ceil", one<whole<math::ceil>>},
+    {"round", one<whole<math::round>>},
+    {"pow", f32_two<math::pow>},
+    {"integer_pow", integer_pow},
+    {"pow2_down", one<math::pow2_down>},
+    {"pow2_up", one<math::pow2_up>},
+    {"pow2_nearest", one<math::pow2_nearest>},
+    {"is_finite", one<is_finite>},
+    {"eq", two<eq>},
+    {"ne", two<ne>},
+    {"lt", two<lt>},
+    {"le", two<le>},
+    {"gt", two<gt>},
+    {"ge", two<ge>},
+    {"and", two<bit_and>},
+    {"or", two<bit_or>},
+    {"xor", two<bit_xor>},
+    {"not", one<bit_not>},
+    {"select_n", select_n},
+    {"convert_element_type", convert_element_type},
+    {"reduce_precision", reduce_precision},
+};
+
+} // namespace
+
+std::span<const ElementwiseLowering> elementwise_lowerings() { return table; }
+
+Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> operands, const Attributes &attributes, Dtype result) {
+    const auto *row = std::ranges::find(table, op, &ElementwiseLowering::name);
+    internal_check(row != std::end(table), std::string(op) + " has no elementwise lowering");
+    return row->lower({operands, attributes, result});
+}
+
+} // namespace scalide

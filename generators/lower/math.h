@@ -1,0 +1,58 @@
+#pragma once
+#include <Halide.h>
+
+// The functions of the base operators as Exprs over f32: no libm, all vector instructions, right for NaN, infinities, signed zeros and
+// subnormals (operands and results), at most 2 ulp over all 2^32 inputs (tests/unit/lower/math.cpp; measured maxima at each function).
+//
+// Fast math. Halide compiles a kernel with nnan ninf nsz reassoc contract afn, under which inf - inf is 0 and NaN == NaN holds, until one
+// strict operation occurs in it: from then on these flags sit only on operations that are not strict themselves. So:
+// - every operation of a program (add, mul, comparisons ...) is strict. Fused or not, a value has the same bits, since nothing is
+//   contracted across nodes. Where memory is the limit it costs nothing;
+// - the inside of a polynomial may be contracted to FMAs: its argument is finite, it is closed between strict operations, and it is the
+//   same in every kernel. exp: 1.4 Gelem/s strict, 1.9 with FMAs;
+// - a contraction's sum of products must stay outside: a strict a * b + c is no FMA on the CPU, which halves a matmul.
+//
+// Functions whose error in f32 would not stay below 2 ulp compute in f64 inside; a polynomial of f64 costs two of f32.
+
+namespace scalide::math {
+
+// f32 in, f32 out.
+Halide::Expr exp(const Halide::Expr &x);
+Halide::Expr exp2(const Halide::Expr &x);
+Halide::Expr expm1(const Halide::Expr &x);
+Halide::Expr logistic(const Halide::Expr &x);
+Halide::Expr tanh(const Halide::Expr &x);
+Halide::Expr log(const Halide::Expr &x);
+Halide::Expr log1p(const Halide::Expr &x);
+Halide::Expr pow(const Halide::Expr &x, const Halide::Expr &y);
+Halide::Expr erf(const Halide::Expr &x);
+/// Any argument: reduced modulo pi/2 with as many bits of 2/pi as it needs.
+Halide::Expr sin(const Halide::Expr &x);
+Halide::Expr cos(const Halide::Expr &x);
+/// C's fmod: exact.
+Halide::Expr rem(const Halide::Expr &x, const Halide::Expr &y);
+Halide::Expr reduce_precision(const Halide::Expr &x, int exponent_bits, int mantissa_bits);
+
+// f32 or f64.
+Halide::Expr sqrt(const Halide::Expr &x);
+Halide::Expr rsqrt(const Halide::Expr &x);
+/// NaN wins; +0 is larger than -0.
+Halide::Expr max(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr min(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr abs(const Halide::Expr &x);
+/// -1, -0, +0, 1 or NaN.
+Halide::Expr sign(const Halide::Expr &x);
+Halide::Expr floor(const Halide::Expr &x);
+Halide::Expr ceil(const Halide::Expr &x);
+/// Half-way cases away from zero, as lax.round does by default.
+Halide::Expr round(const Halide::Expr &x);
+Halide::Expr is_finite(const Halide::Expr &x);
+/// x to a fixed power, 1 for power 0.
+Halide::Expr integer_pow(const Halide::Expr &x, int power);
+/// Powers of two: towards zero, away from zero (exact powers stay), to the nearest (ties away from zero). Zero, infinities and NaN stay,
+/// the sign is kept; subnormal f32 are rounded like all others.
+Halide::Expr pow2_down(const Halide::Expr &x);
+Halide::Expr pow2_up(const Halide::Expr &x);
+Halide::Expr pow2_nearest(const Halide::Expr &x);
+
+} // namespace scalide::math

@@ -1,0 +1,22 @@
+#include "lower/math.h"
+#include "lower/strict.h"
+
+namespace scalide::math {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::select;
+
+// x * p(x^2) up to 4, where erf is 1 in f32. p: Chebyshev interpolation of erf(x) / x over x^2 in [0, 16], in t = x^2 / 8 - 1; 2^-31.
+Expr erf(const Expr &x) {
+    Expr bounded = cast<double>(Halide::clamp(x, -4.0f, 4.0f));
+    Expr t = strict_sub(strict_mul(strict_mul(bounded, bounded), Expr(0.125)), Expr(1.0));
+    Expr p =
+        polynomial(t, {9.4038124057505001e-05, -0.00024642199983313985, 0.00017322967616946534, -0.00032551968551344352,
+                       0.0014101525983700969, -0.0029097128617510652, 0.0047749464889491026, -0.008384044356218724, 0.014381038603725362,
+                       -0.022562558254696597, 0.033053291738936489, -0.045744312685375935, 0.059887829575690384, -0.07473048679558228,
+                       0.090208941343430133, -0.10771029288650724, 0.13167511777580794, -0.17657623580039057, 0.35353099564340496});
+    return select(Halide::is_nan(x), x, cast<float>(strict_mul(bounded, p)));
+}
+
+} // namespace scalide::math

@@ -1,0 +1,74 @@
+#include "lower/math.h"
+#include "lower/strict.h"
+
+// Payne and Hanek's reduction in integers: |x| = m 2^(e - 150) with m of 24 bits, so |x| * 2/pi modulo 4 needs just a window of the bits
+// of 2/pi, whose place depends on e. The product is a 64-bit fraction: two bits of quadrant, 62 of angle.
+
+namespace scalide::math {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::select;
+
+namespace {
+
+// Bits -31 to 0 (zeros) and 1 to 224 of 2/pi.
+constexpr uint32_t two_over_pi[] = {0, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+
+Expr word64(uint64_t value) { return Halide::Internal::make_const(Halide::UInt(64), value); }
+
+// Word first + index of the table; index is 0 to 4.
+Expr table_word(const Expr &index, int first) {
+    Expr word = bits32(two_over_pi[first + 4]);
+    for (int i = 3; i >= 0; i--) word = select(index == bits32(i), bits32(two_over_pi[first + i]), word);
+    return cast(Halide::UInt(64), word);
+}
+
+// x = quadrant * pi/2 + angle, |angle| <= pi/4 (f64); for a finite x.
+struct Reduced {
+    Expr quadrant, angle;
+};
+
+Reduced reduce(const Expr &x) {
+    Expr magnitude = magnitude_bits(x), exponent = magnitude >> 23;
+    Expr m = cast(Halide::UInt(64), (magnitude & bits32(0x7fffffu)) | bits32(0x800000u));
+    // The window starts 2 bits above the unit: at 2^(e - 120) of the table. Small |x| do not use it.
+    Expr offset = Halide::max(exponent, bits32(120)) - bits32(120);
+    Expr index = Halide::min(offset >> 5, bits32(4)), shift = cast(Halide::UInt(64), offset & bits32(31));
+    Expr high = (table_word(index, 0) << 32) | table_word(index, 1), low = (table_word(index, 2) << 32) | table_word(index, 3);
+    Expr window = (high << shift) | ((low >> 1) >> (word64(63) - shift)), rest = (low << shift) >> 32;
+    Expr product = m * window + ((m * rest) >> 32);
+    Expr quadrant = (product + word64(uint64_t(1) << 61)) >> 62;
+    Expr fraction = Halide::reinterpret(Halide::Int(64), product - (quadrant << 62));
+    constexpr double unit = 3.4061215800304344e-19; // pi/2 * 2^-62
+    Expr is_small = magnitude <= bits32(0x3f490fdbu);
+    return {select(is_small, bits32(0), cast(Halide::UInt(32), quadrant)),
+            select(is_small, cast<double>(from_bits(magnitude)), strict_mul(cast<double>(fraction), Expr(unit)))};
+}
+
+// sin(angle + quadrant * pi/2), its sign flipped where `flip` has the sign bit.
+Expr sine(const Expr &angle, const Expr &quadrant, const Expr &flip) {
+    Expr square = strict_mul(angle, angle);
+    Expr sine = strict_mul(angle, polynomial(square, {2.7171509427693689e-06, -0.00019839181133485623, 0.0083333287126118515,
+                                                      -0.16666666630871052, 0.9999999999955617})); // 2^-37
+    Expr cosine = polynomial(
+        square, {2.4377694116770935e-05, -0.0013886594866760241, 0.041666615925969156, -0.49999999606954063, 0.9999999999512669}); // 2^-33
+    Expr value = cast<float>(select((quadrant & bits32(1)) == bits32(0), sine, cosine));
+    return strict_mul(value, unit_with_sign(flip ^ ((quadrant & bits32(2)) << 30)));
+}
+
+Expr where_finite(const Expr &x, const Expr &result) { return select(math::is_finite(x), result, float32(0x7fc00000u)); }
+
+} // namespace
+
+Expr sin(const Expr &x) {
+    Reduced reduced = reduce(x);
+    return where_finite(x, sine(reduced.angle, reduced.quadrant, sign_bit(x)));
+}
+
+Expr cos(const Expr &x) {
+    Reduced reduced = reduce(x);
+    return where_finite(x, sine(reduced.angle, reduced.quadrant + bits32(1), bits32(0)));
+}
+
+} // namespace scalide::math

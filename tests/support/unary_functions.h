@@ -1,0 +1,37 @@
+#pragma once
+#include "lower/math.h"
+#include <cmath>
+#include <span>
+
+namespace scalide::test {
+
+/// The functions of one f32 and what they must be within 2 ulp of.
+struct UnaryFunction {
+    const char *name;
+    Halide::Expr (*lower)(const Halide::Expr &);
+    long double (*reference)(long double);
+    double (*fast_reference)(double); ///< exact enough for all 2^32 arguments; the long double takes five times as long
+};
+
+inline std::span<const UnaryFunction> unary_functions() {
+    static const UnaryFunction table[] = {
+        {"exp", math::exp, std::exp, std::exp},
+        {"exp2", math::exp2, std::exp2, std::exp2},
+        {"expm1", math::expm1, std::expm1, std::expm1},
+        {"logistic", math::logistic, [](long double x) { return 1 / (1 + std::exp(-x)); }, [](double x) { return 1 / (1 + std::exp(-x)); }},
+        {"tanh", math::tanh, std::tanh, std::tanh},
+        {"log", math::log, std::log, std::log},
+        {"log1p", math::log1p, std::log1p, std::log1p},
+        {"erf", math::erf, std::erf, std::erf},
+        {"sin", math::sin, std::sin, std::sin},
+        {"cos", math::cos, std::cos, std::cos},
+        {"sqrt", math::sqrt, std::sqrt, std::sqrt},
+        {"floor", math::floor, std::floor, std::floor},
+        {"ceil", math::ceil, std::ceil, std::ceil},
+        {"round", math::round, std::round, std::round},
+        {"rsqrt", math::rsqrt, [](long double x) { return 1 / std::sqrt(x); }, [](double x) { return 1 / std::sqrt(x); }},
+    };
+    return table;
+}
+
+} // namespace scalide::test
