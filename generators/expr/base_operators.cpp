@@ -72,7 +72,7 @@ constexpr BaseOperator table[] = {
     {"cos", Shape::elementwise, 1, [](Values v) { return std::cos(v[0]); }},
     {"floor", Shape::elementwise, 1, [](Values v) { return std::floor(v[0]); }},
     {"ceil", Shape::elementwise, 1, [](Values v) { return std::ceil(v[0]); }},
-    {"round", Shape::elementwise, 1, [](Values v) { return std::round(v[0]); }}, // half away from zero
+    {"round", Shape::elementwise, 1, [](Values v) { return std::nearbyint(v[0]); }}, // ties to even
     // powers
     {"pow", Shape::elementwise, 2, [](Values v) { return std::pow(v[0], v[1]); }},
     {"integer_pow", Shape::elementwise, 1, [](Values v) { return std::pow(v[0], v[1]); }, nullptr, "y"},

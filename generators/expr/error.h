@@ -15,11 +15,11 @@ std::string to_string(const Location &location);
 
 /// The parts of a message: `<file>:<line>: <subject>: <requirement>, got <got>. <way_out>`. Empty parts are left out.
 struct Message {
-    Location location;
-    std::string subject;     ///< `<op>.<field>[.<id>]`, `program.value`, an option ...
-    std::string requirement; ///< "must be one of f32, f16, bf16"
-    std::string got;
-    std::string way_out; ///< a sentence that says what to do; no final stop
+    Location location = {};
+    std::string subject = {};     ///< `<op>.<field>[.<id>]`, `program.value`, an option ...
+    std::string requirement = {}; ///< "must be one of f32, f16, bf16"
+    std::string got = {};
+    std::string way_out = {}; ///< a sentence that says what to do; no final stop
 };
 
 /// A mistake of the user: a program, rule, policy, argument or file that does not do. The tool prints `what()` and exits with 1.

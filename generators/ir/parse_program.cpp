@@ -35,6 +35,7 @@ private:
     Operand parse_operand();
     std::vector<Type> parse_types(size_t count);
 
+    void check_count(size_t more) const;
     ValueId find(const Token &token, const std::string &subject) const;
     void check_fresh(const Token &token, const std::string &subject) const;
     int find_argument(const Token &token) const;
@@ -141,13 +142,17 @@ void ProgramParser::parse_node(const std::string &scope) {
     node.location = lexer_.location(lexer_.peek());
     std::vector<Token> names;
     do {
+        check_count(names.size());
         names.push_back(lexer_.peek());
         parse_name(lexer_, "node.result");
     } while (lexer_.accept(","));
     lexer_.expect("=", "node");
     node.op = parse_name(lexer_, "node.operator");
     std::vector<Operand> operands;
-    lexer_.sequence("(", ")", "node.operands", [&] { operands.push_back(parse_operand()); });
+    lexer_.sequence("(", ")", "node.operands", [&] {
+        check_count(operands.size()); // numbers become nodes
+        operands.push_back(parse_operand());
+    });
     if (lexer_.is("{")) node.attributes = parse_attributes(lexer_, symbols_);
     const std::vector<Type> types = parse_types(names.size());
     if (!lexer_.peek().first_on_line && lexer_.accept("cotangent")) node.role = Role::cotangent;
@@ -158,7 +163,6 @@ void ProgramParser::parse_node(const std::string &scope) {
         node.results.push_back(named_.define(std::string(names[i].text), types[i]));
     }
     program_.nodes.push_back(std::move(node));
-    if (program_.nodes.size() > most_nodes) lexer_.fail("program", "must have at most " + std::to_string(most_nodes) + " nodes");
 }
 
 Operand ProgramParser::parse_operand() {
@@ -180,6 +184,12 @@ std::vector<Type> ProgramParser::parse_types(size_t count) {
         throw UserError({lexer_.location(token), "node.types", requirement, std::to_string(types.size()), ""});
     }
     return types;
+}
+
+// Keeps memory in proportion: `more` values of the node at hand beside all nodes.
+void ProgramParser::check_count(size_t more) const {
+    if (program_.nodes.size() + more < most_nodes) return;
+    lexer_.fail("program", "must have at most " + std::to_string(most_nodes) + " nodes");
 }
 
 ValueId ProgramParser::find(const Token &token, const std::string &subject) const {

@@ -24,7 +24,10 @@ int64_t suffix_of(std::string_view taken, std::string_view name) {
 
 std::string fresh_name(const Program &program, const std::string &name) {
     std::set<int64_t> taken;
-    for (const Value &value : program.values) taken.insert(suffix_of(value.name, name));
+    for (const Value &value : program.values) {
+        const int64_t suffix = suffix_of(value.name, name);
+        if (suffix >= 0) taken.insert(suffix);
+    }
     int64_t number = 0;
     while (taken.contains(number)) number++;
     return number == 0 ? name : name + std::to_string(number);

@@ -4,6 +4,7 @@
 #include "ir/dtype.h"
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,8 @@ struct Constraint {
     Expression require;
 };
 
-/// `grad:` absent (none allowed only for plain results), `none`, `derived`, or expressions by operand.
+/// `grad:` `none`, `derived` or expressions by operand. Left out it is `none` when all results are plain and `derived` in a composite, that
+/// is, from the parts of its value; a base operator with other results must say it. `derived` in a base operator is a transposition in C++.
 enum class GradientKind { none, derived, expressions };
 
 /// One shape-and-attribute case of `check`: operand name -> extents in letters (or numbers), attribute name -> value.
@@ -53,9 +55,11 @@ struct CheckCase {
     Attributes attributes;
 };
 
-/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes.
+/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes. The
+/// arrays of a variadic operand `cases` are called `cases.0`, `cases.1` ...
 struct CheckVector {
     std::map<std::string, std::vector<double>> values;
+    std::set<std::string> scalars; ///< names of the values of rank 0
     Attributes attributes;
 };
 
@@ -79,16 +83,18 @@ struct Rule {
     std::vector<std::pair<std::string, Expression>> lets; ///< in file order; a let may use earlier ones
     bool is_base = false;                                 ///< `value: base`
     std::vector<Expression> value;                        ///< by result; empty when base
-    std::map<std::string, std::vector<Expression>> scale; ///< strategy -> by result; key "" = every strategy; empty map: no scale rule
-    std::vector<Expression> data;                         ///< by result; default `value / scale`
-    std::vector<Expression> on_plain;                     ///< by result; for plain results of scaled operands; default: full values
+    /// strategy -> by result (null where plain); key "" = every strategy; empty map: no scale rule
+    std::map<std::string, std::vector<Expression>> scale;
+    std::vector<Expression> data;     ///< by result (null: default, `ratio(value, scale)`); empty: default everywhere
+    std::vector<Expression> on_plain; ///< by result, for plain results of scaled operands (null: default, full values); empty: default
     GradientKind gradient_kind = GradientKind::none;
     std::map<std::string, Expression> gradient; ///< operand -> expression
     Check check;
     std::string compat;
 
+    bool is_plain() const; ///< all results are plain
     bool has_scale() const { return !scale.empty(); }
-    /// The scale expressions of a strategy: its own, else "l2", else those for every strategy.
+    /// The scale expressions of a strategy: its own, else "l2", else those for every strategy. InternalError without any.
     const std::vector<Expression> &scale_of(const std::string &strategy) const;
     /// Index of an operand or result by name; -1 when there is none.
     int operand_index(const std::string &name) const;

@@ -1,30 +1,30 @@
 // Counts and fails the runtime's allocations: the linker redirects its calls here (--wrap).
+#include "allocation.h"
 #include "fixture.h"
 #include "halide_hooks.h"
-#include <atomic>
 #include <cstdlib>
 
 using namespace scalide::test;
 
-namespace {
+namespace scalide::test {
 
-std::atomic<int> live{0}, made{0}, fail_at{-1};
+std::atomic<int> allocations_live{0}, allocations_made{0}, allocation_to_fail{-1};
 
-} // namespace
+} // namespace scalide::test
 
 extern "C" {
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void __real_free(void *memory);
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-    if (made++ == fail_at) return nullptr;
-    ++live;
+    if (allocations_made++ == allocation_to_fail) return nullptr;
+    ++allocations_live;
     return __real_aligned_alloc(alignment, bytes);
 }
 
 // Nothing but the runtime calls free in this program: the C++ library's own calls are in shared libraries.
 void __wrap_free(void *memory) {
-    if (memory) --live;
+    if (memory) --allocations_live;
     __real_free(memory);
 }
 }
@@ -56,10 +56,10 @@ TEST(runtime, a_run_allocates_nothing) {
     Sample sample(512);
     scalide_binding *binding = nullptr;
     ASSERT_EQ(bind(context, sample_program(), sample, &binding), SCALIDE_OK);
-    const int before = made;
+    const int before = allocations_made;
     EXPECT_GT(before, 0);
     for (int i = 0; i < 20; ++i) ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
-    EXPECT_EQ(made, before);
+    EXPECT_EQ(allocations_made, before);
     scalide_binding_destroy(binding);
 }
 
@@ -69,12 +69,12 @@ TEST(runtime, scratch_grows_in_the_first_run_only) {
     scalide_program program = *sample_program();
     scalide_binding *binding = nullptr;
     ASSERT_EQ(bind(context, &program, sample, &binding), SCALIDE_OK);
-    const int before = made;
+    const int before = allocations_made;
     ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
-    const int after = made;
+    const int after = allocations_made;
     EXPECT_GT(after, before);
     for (int i = 0; i < 20; ++i) ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
-    EXPECT_EQ(made, after);
+    EXPECT_EQ(allocations_made, after);
     scalide_binding_destroy(binding);
 }
 
@@ -86,23 +86,23 @@ TEST(runtime, a_declared_scratch_size_is_reserved_by_bind) {
     program.scratch = {kilobyte, 1};
     scalide_binding *binding = nullptr;
     ASSERT_EQ(bind(context, &program, sample, &binding), SCALIDE_OK);
-    const int before = made;
+    const int before = allocations_made;
     ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
-    EXPECT_EQ(made, before);
+    EXPECT_EQ(allocations_made, before);
     scalide_binding_destroy(binding);
 }
 
 TEST(runtime, every_failing_allocation_is_a_status) {
     Sample sample(64);
-    const int live_before = live;
+    const int live_before = allocations_live;
     int failures = 0;
     for (int i = 0;; ++i) {
-        made = 0;
-        fail_at = i;
+        allocations_made = 0;
+        allocation_to_fail = i;
         const scalide_status status = whole_life(sample);
-        fail_at = -1;
-        EXPECT_EQ(live, live_before) << "leak after failing allocation " << i;
-        if (made <= i) break; // all allocations of a whole life were failed once
+        allocation_to_fail = -1;
+        EXPECT_EQ(allocations_live, live_before) << "leak after failing allocation " << i;
+        if (allocations_made <= i) break; // all allocations of a whole life were failed once
         EXPECT_TRUE(status == SCALIDE_OK || status == SCALIDE_OUT_OF_MEMORY || status == SCALIDE_THREAD_FAILED) << status;
         failures += status != SCALIDE_OK;
     }
@@ -110,14 +110,14 @@ TEST(runtime, every_failing_allocation_is_a_status) {
 }
 
 TEST(runtime, hooks_serve_other_kernels) {
-    const int live_before = live;
+    const int live_before = allocations_live;
     auto *memory = static_cast<char *>(halide_malloc(nullptr, 100));
     ASSERT_NE(memory, nullptr);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
     memory[-8] = memory[107] = 1;
     halide_free(nullptr, memory);
     halide_free(nullptr, nullptr);
-    EXPECT_EQ(live, live_before);
+    EXPECT_EQ(allocations_live, live_before);
     EXPECT_EQ(halide_malloc(nullptr, SIZE_MAX), nullptr);
     uint8_t calls = 0;
     const auto task = [](void *, int index, uint8_t *closure) { return *closure = static_cast<uint8_t>(*closure + index), 0; };

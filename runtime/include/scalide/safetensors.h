@@ -19,7 +19,7 @@ typedef struct {
 
 typedef struct scalide_safetensors scalide_safetensors;
 
-/* Reads and checks a whole file. On failure *file is NULL and `message` (of message_size bytes, may be NULL) says in words what is
+/* Reads and checks a whole file: SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY. On failure *file is NULL and `message` (of message_size bytes, may be NULL) says in words what is
  * wrong, beginning with the file's name. The returned arrays are 64-byte aligned, private copies: they may be written. */
 scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size);
 void scalide_safetensors_close(scalide_safetensors *file);
@@ -32,7 +32,8 @@ scalide_status scalide_safetensors_find(const scalide_safetensors *file, const c
 /* The value of a key of `__metadata__`, or NULL. */
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key);
 
-/* Writes dense tensors (a scaled one as two) to `path`: all or nothing, through a temporary file in the same folder. */
+/* Writes dense tensors (a scaled one as two) to `path`: all or nothing, through a temporary file in the same folder.
+ * SCALIDE_INVALID_ARGUMENT (a tensor, two tensors of one name), SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY, with a message as above. */
 typedef struct {
     const scalide_tensor *tensors;
     size_t tensor_count;

@@ -117,6 +117,7 @@ TEST(ir, parse_errors_of_nesting_and_size) {
     EXPECT_EQ(body_error(repeat("scope \"\" {", 201)), "t.scl:3:1: text: must nest at most 200 deep, got }");
     EXPECT_EQ(body_error("scope \"" + repeat("a", 1001) + "\" {"),
               "t.scl:2:7: scope: must have at most 1000 characters, got \"" + repeat("a", 39) + "...");
+    EXPECT_EQ(body_error("  r = f(" + repeat("0,", 1000000) + "0)"), "t.scl:2:2000009: program: must have at most 1000000 nodes, got 0");
     EXPECT_EQ(error_of(std::string((size_t(64) << 20) + 1, ' ')), "t.scl:1:1: text: must be at most 64 MiB, got 67108865 bytes");
 }
 

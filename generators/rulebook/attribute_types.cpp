@@ -1,0 +1,68 @@
+#include "rulebook/attribute_types.h"
+#include "ir/dtype.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+using Kind = Attribute::Kind;
+
+/// A symbol of the program reads as a word.
+bool is_extent(const Attribute &value) { return value.kind == Kind::integer || value.kind == Kind::word; }
+bool is_integer(const Attribute &value) { return value.kind == Kind::integer && value.integer.is_static(); }
+bool is_number(const Attribute &value) { return value.kind == Kind::number || is_integer(value); }
+template<bool (*is_element)(const Attribute &)>
+bool is_list(const Attribute &value) {
+    return value.kind == Kind::list && std::ranges::all_of(value.list, is_element);
+}
+bool is_pair_of_lists(const Attribute &value) {
+    return is_list<is_list<is_integer>>(value) && (value.list.empty() || value.list.size() == 2);
+}
+bool is_word(const Attribute &value) { return value.kind == Kind::word; }
+bool is_dtype(const Attribute &value) { return is_word(value) && parse_dtype(value.word); }
+bool is_flag(const Attribute &value) { return is_word(value) && (value.word == "true" || value.word == "false"); }
+
+struct AttributeType {
+    const char *name;
+    bool (*fits)(const Attribute &);
+    const char *requirement, *text;
+};
+
+constexpr AttributeType types[] = {
+    {"axis", is_integer, "must be an axis, an integer", "an axis of the first operand, -1 the last"},
+    {"axes", is_list<is_integer>, "must be a list of axes", "axes of the first operand, kept sorted; left out in rule text: all"},
+    {"axis_pairs", is_pair_of_lists, "must be a pair of lists of axes",
+     "axes of the first operand and of the second, paired; [] = [[], []]"},
+    {"permutation", is_list<is_integer>, "must be a list of axes", "every axis of the first operand once"},
+    {"shape", is_list<is_extent>, "must be a list of extents", "extents"},
+    {"dtype", is_dtype, "must be a dtype", "a dtype; default `promoted`: the widest dtype of the operands"},
+    {"extent", is_extent, "must be an extent", "one extent"},
+    {"integer", is_integer, "must be an integer", "an integer"},
+    {"number", is_number, "must be a number", "a real number"},
+    {"integers", is_list<is_extent>, "must be a list of integers", "integers or extents"},
+    {"flag", is_flag, "must be true or false", "true or false"},
+    {"word", is_word, "must be a word", "one of the words in `of`; called like a function, name(x), it is the operator <name>_<word>"},
+    {"program", is_word, "must be the name of a program", "a sub-program"},
+};
+
+} // namespace
+
+std::vector<std::string> attribute_type_names() {
+    std::vector<std::string> names;
+    for (const AttributeType &type : types) names.emplace_back(type.name);
+    return names;
+}
+
+std::string attribute_type_text(const std::string &type) { return std::ranges::find(types, type, &AttributeType::name)->text; }
+
+std::string misfit(const AttributeSpec &spec, const Attribute &value) {
+    const AttributeType &type = *std::ranges::find(types, spec.type, &AttributeType::name);
+    if (!type.fits(value)) return type.requirement;
+    if (spec.choices.empty() || std::ranges::find(spec.choices, value.word) != spec.choices.end()) return "";
+    std::string choices;
+    for (const std::string &choice : spec.choices) choices += (choices.empty() ? "" : ", ") + choice;
+    return "must be one of " + choices;
+}
+
+} // namespace scalide

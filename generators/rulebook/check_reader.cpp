@@ -1,0 +1,123 @@
+#include "ir/dtype.h"
+#include "rulebook/attribute_types.h"
+#include "rulebook/rule_reader.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+const AttributeSpec *find_attribute(const Rule &rule, const std::string &name) {
+    const auto found = std::ranges::find(rule.attributes, name, &AttributeSpec::name);
+    return found == rule.attributes.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void fail_unknown(const YamlValue &value, const Rule &rule, const std::string &what) {
+    std::string known;
+    for (const OperandSpec &operand : rule.operands) known += (known.empty() ? "" : ", ") + operand.name;
+    for (const AttributeSpec &attribute : rule.attributes) known += (known.empty() ? "" : ", ") + attribute.name;
+    value.fail("must name " + what, "", "Known: " + known);
+}
+
+void check_operand(const YamlValue &value, const Rule &rule, const std::string &name) {
+    if (rule.operand_index(name) < 0) fail_unknown(value, rule, "an operand");
+}
+
+Attribute read_fitting(const YamlValue &value, const AttributeSpec &spec) {
+    Attribute attribute = value.attribute();
+    const std::string problem = misfit(spec, attribute);
+    if (!problem.empty()) value.fail(problem, to_string(attribute));
+    return attribute;
+}
+
+/// `[m, n]`; for a variadic operand `[[m, n], [m, n]]`.
+std::vector<std::vector<std::string>> read_shapes(const YamlValue &value, const OperandSpec &operand) {
+    const auto read = [](const YamlValue &shape) {
+        if (!shape.is_list()) shape.fail("must be a shape, a list of letters and numbers", shape.description());
+        return shape.texts();
+    };
+    if (!operand.variadic) return {read(value)};
+    std::vector<std::vector<std::string>> shapes;
+    for (const YamlValue &shape : value.elements()) shapes.push_back(read(shape));
+    return shapes;
+}
+
+CheckCase read_case(const YamlValue &value, const Rule &rule) {
+    CheckCase check_case;
+    for (const auto &[name, entry] : value.entries()) {
+        if (const int operand = rule.operand_index(name); operand >= 0)
+            check_case.shapes.emplace(name, read_shapes(entry, rule.operands[operand]));
+        else if (const AttributeSpec *spec = find_attribute(rule, name))
+            check_case.attributes.emplace(name, read_fitting(entry, *spec));
+        else
+            fail_unknown(entry, rule, "an operand or an attribute");
+    }
+    for (const OperandSpec &operand : rule.operands)
+        if (!check_case.shapes.contains(operand.name)) value.fail("must give every operand a shape", "none for '" + operand.name + "'");
+    return check_case;
+}
+
+void read_values(const YamlValue &value, const std::string &name, CheckVector &vector) {
+    if (value.is_text()) vector.scalars.insert(name);
+    vector.values.emplace(name, value.is_text() ? std::vector<double>{value.number()} : value.numbers());
+}
+
+CheckVector read_vector(const YamlValue &value, const Rule &rule) {
+    CheckVector vector;
+    int number = 0; // of the array in the variadic operand
+    for (const auto &[name, entry] : value.entries()) {
+        const AttributeSpec *spec = find_attribute(rule, name);
+        if (spec) {
+            vector.attributes.emplace(name, read_fitting(entry, *spec));
+            continue;
+        }
+        if (rule.operand_index(name) < 0 && rule.result_index(name) < 0) fail_unknown(entry, rule, "an operand, a result or an attribute");
+        const int operand = rule.operand_index(name);
+        if (operand < 0 || !rule.operands[operand].variadic) {
+            read_values(entry, name, vector);
+            continue;
+        }
+        for (const YamlValue &element : entry.elements()) read_values(element, name + "." + std::to_string(number++), vector);
+    }
+    return vector;
+}
+
+std::pair<double, double> read_interval(const YamlValue &value) {
+    const std::vector<double> ends = value.numbers();
+    if (ends.size() != 2 || !(ends[0] <= ends[1])) value.fail("must be an interval [low, high]");
+    return {ends[0], ends[1]};
+}
+
+void read_by_operand(const YamlFields &fields, Rule const &rule, Check &check) {
+    if (const YamlValue *domain = fields.find("domain"))
+        for (const auto &[name, interval] : domain->entries()) {
+            check_operand(interval, rule, name);
+            check.domain.emplace(name, read_interval(interval));
+        }
+    if (const YamlValue *kinks = fields.find("kinks"))
+        for (const auto &[name, points] : kinks->entries()) {
+            check_operand(points, rule, name);
+            check.kinks.emplace(name, points.numbers());
+        }
+}
+
+} // namespace
+
+Check read_check(const YamlValue &value, const Rule &rule) {
+    const YamlFields fields = value.fields({{"domain"}, {"kinks"}, {"tolerance"}, {"gradient"}, {"cases"}, {"vectors"}});
+    Check check;
+    read_by_operand(fields, rule, check);
+    if (const YamlValue *tolerance = fields.find("tolerance"))
+        for (const auto &[dtype, bound] : tolerance->entries()) {
+            if (!parse_dtype(dtype)) bound.fail("must name a dtype", "'" + dtype + "'");
+            check.tolerance.emplace(dtype, bound.number());
+        }
+    if (const YamlValue *gradient = fields.find("gradient")) check.gradient = gradient->word({"exact", "straight_through", "none"});
+    if (const YamlValue *cases = fields.find("cases"))
+        for (const YamlValue &entry : cases->elements()) check.cases.push_back(read_case(entry, rule));
+    if (const YamlValue *vectors = fields.find("vectors"))
+        for (const YamlValue &entry : vectors->elements()) check.vectors.push_back(read_vector(entry, rule));
+    return check;
+}
+
+} // namespace scalide

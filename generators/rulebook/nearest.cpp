@@ -1,0 +1,50 @@
+#include "rulebook/nearest.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Optimal string alignment distance.
+size_t distance(const std::string &a, const std::string &b) {
+    std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+    for (size_t i = 0; i <= a.size(); i++) {
+        for (size_t j = 0; j <= b.size(); j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+            const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    }
+    return d[a.size()][b.size()];
+}
+
+} // namespace
+
+std::string nearest(const std::string &word, const std::vector<std::string> &names) {
+    std::string best;
+    size_t least = std::max<size_t>(1, word.size() / 3) + 1;
+    for (const std::string &name : names) {
+        const size_t lengths = std::max(word.size(), name.size()) - std::min(word.size(), name.size());
+        if (lengths >= least) continue; // the distance is at least that; also bounds the work on hostile words
+        const size_t edits = distance(word, name);
+        if (edits < least) {
+            least = edits;
+            best = name;
+        }
+    }
+    return best;
+}
+
+std::string suggestion(const std::string &word, const std::vector<std::string> &names) {
+    const std::string near = nearest(word, names);
+    if (!near.empty()) return "Did you mean '" + near + "'?";
+    std::string all;
+    for (const std::string &name : names) all += (all.empty() ? "One of: " : ", ") + name;
+    return all;
+}
+
+} // namespace scalide

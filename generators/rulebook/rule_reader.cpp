@@ -1,0 +1,227 @@
+#include "rulebook/rule_reader.h"
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+namespace scalide {
+
+namespace {
+
+const std::map<std::string, OperandClass> operand_classes = {
+    {"float", OperandClass::floating}, {"int", OperandClass::integer}, {"bool", OperandClass::boolean},   {"number", OperandClass::number},
+    {"any", OperandClass::any},        {"index", OperandClass::index}, {"program", OperandClass::program}};
+
+const std::vector<std::string> strategies = {"l2", "max", "unit"};
+
+const std::vector<Key> rule_keys = {{"op", Key::required},
+                                    {"family", Key::required},
+                                    {"doc"},
+                                    {"operands"},
+                                    {"results"},
+                                    {"attrs"},
+                                    {"where"},
+                                    {"let"},
+                                    {"value", Key::required},
+                                    {"scale"},
+                                    {"data"},
+                                    {"on_plain"},
+                                    {"grad"},
+                                    {"check"},
+                                    {"compat"}};
+
+template<typename Map>
+std::vector<std::string> keys_of(const Map &map) {
+    std::vector<std::string> keys;
+    for (const auto &[key, value] : map) keys.push_back(key);
+    return keys;
+}
+
+std::vector<std::string> words_of(const std::string &text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+}
+
+/// A name that expressions can use.
+void check_name(const YamlValue &value, const std::string &name) {
+    try {
+        if (parse_expression(name, {})->kind == ExpressionNode::Kind::name) return;
+    } catch (const UserError &) {
+    }
+    value.fail("must be a name of letters, digits and _", "'" + name + "'");
+}
+
+/// Unlike other names it can be `and`, `or`, `not`.
+std::string read_operator_name(const YamlValue &value) {
+    const std::string name = value.text();
+    const bool fits = std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+    if (!fits || std::isdigit(static_cast<unsigned char>(name[0]))) value.fail("must be a name of letters, digits and _", "'" + name + "'");
+    return name;
+}
+
+/// `T float...`
+OperandSpec read_operand(const std::string &name, const YamlValue &value) {
+    check_name(value, name);
+    OperandSpec spec;
+    spec.name = name;
+    std::vector<std::string> words = words_of(value.text());
+    if (!words.empty() && words.back().ends_with("...")) {
+        spec.variadic = true;
+        words.back().resize(words.back().size() - 3);
+    }
+    const bool fits = words.size() == 1 || (words.size() == 2 && words[0].size() == 1);
+    if (!fits || !operand_classes.contains(words.back())) {
+        std::string all;
+        for (const std::string &word : keys_of(operand_classes)) all += (all.empty() ? "" : ", ") + word;
+        value.fail("must be a class, after a letter that ties dtypes or none, before '...' when variadic", value.description(),
+                   "Classes: " + all);
+    }
+    spec.operand_class = operand_classes.at(words.back());
+    if (words.size() == 2) spec.letter = words[0];
+    return spec;
+}
+
+std::vector<OperandSpec> read_operands(const YamlValue &value) {
+    std::vector<OperandSpec> specs;
+    for (const auto &[name, operand] : value.entries()) specs.push_back(read_operand(name, operand));
+    for (size_t i = 0; i + 1 < specs.size(); i++)
+        if (specs[i].variadic) value.fail("must have its variadic operand last", "'" + specs[i].name + "'");
+    return specs;
+}
+
+ResultSpec read_result(const std::string &name, const YamlValue &value) {
+    check_name(value, name);
+    const YamlFields fields = value.fields({{"like"}, {"dtype"}, {"shape"}, {"plain"}});
+    ResultSpec spec;
+    spec.name = name;
+    if (const YamlValue *like = fields.find("like")) spec.like = like->text();
+    if (const YamlValue *dtype = fields.find("dtype")) spec.dtype = dtype->expression();
+    if (const YamlValue *shape = fields.find("shape")) spec.shape = shape->expression();
+    if (const YamlValue *plain = fields.find("plain")) spec.plain = plain->flag();
+    return spec;
+}
+
+/// Operands must stand in `rule`: what a result leaves out is like the first of them.
+std::vector<ResultSpec> read_results(const YamlValue *value, const YamlValue &document, const Rule &rule) {
+    std::vector<ResultSpec> specs;
+    if (value)
+        for (const auto &[name, result] : value->entries()) specs.push_back(read_result(name, result));
+    else
+        specs.emplace_back();
+    for (ResultSpec &spec : specs) {
+        const bool is_whole = spec.dtype && spec.shape;
+        if (spec.like.empty() && !is_whole && !rule.operands.empty()) spec.like = rule.operands[0].name;
+        if (!is_whole && rule.operand_index(spec.like) < 0)
+            (value ? *value : document)
+                .called(rule.op + ".results." + spec.name)
+                .fail("must be like an operand, or have dtype and shape", "'" + spec.like + "'");
+    }
+    return specs;
+}
+
+std::vector<Constraint> read_constraints(const YamlValue &value) {
+    std::vector<Constraint> constraints;
+    for (const auto &[id, entry] : value.entries()) {
+        const YamlFields fields = entry.fields({{"require", Key::required}, {"say", Key::required}});
+        constraints.push_back({id, fields.find("say")->text(), fields.find("require")->expression()});
+    }
+    return constraints;
+}
+
+/// One expression when the rule has one result, else a map by result. Results for which `skip` holds are left out: null.
+std::vector<Expression> read_by_result(const YamlValue &value, const Rule &rule, bool (*skip)(const ResultSpec &)) {
+    if (rule.results.size() == 1) return {value.expression()};
+    std::vector<Key> keys;
+    for (const ResultSpec &result : rule.results)
+        if (!skip(result)) keys.push_back({result.name, Key::required});
+    const YamlFields fields = value.fields(keys);
+    std::vector<Expression> expressions;
+    for (const ResultSpec &result : rule.results) {
+        const YamlValue *field = fields.find(result.name);
+        expressions.push_back(field ? field->expression() : nullptr);
+    }
+    return expressions;
+}
+
+bool never(const ResultSpec &) { return false; }
+bool is_plain(const ResultSpec &result) { return result.plain; }
+bool is_scaled(const ResultSpec &result) { return !result.plain; }
+
+std::map<std::string, std::vector<Expression>> read_scale(const YamlValue &value, const Rule &rule) {
+    std::map<std::string, std::vector<Expression>> scale;
+    const auto is_strategy = [](const auto &entry) { return std::ranges::find(strategies, entry.first) != strategies.end(); };
+    const auto entries = value.is_map() ? value.entries() : std::vector<std::pair<std::string, YamlValue>>();
+    if (entries.empty() || !std::ranges::any_of(entries, is_strategy)) {
+        scale.emplace("", read_by_result(value, rule, is_plain));
+        return scale;
+    }
+    const YamlFields fields = value.fields({{"l2", Key::required}, {"max"}, {"unit"}});
+    for (const std::string &strategy : strategies)
+        if (const YamlValue *field = fields.find(strategy)) scale.emplace(strategy, read_by_result(*field, rule, is_plain));
+    return scale;
+}
+
+void read_gradient(const YamlValue *value, const YamlValue &document, Rule &rule) {
+    if (!value) {
+        if (rule.is_base && !rule.is_plain())
+            document.called(rule.op + ".grad").fail("missing key", "", "Say none, derived or an expression for each operand");
+        rule.gradient_kind = rule.is_plain() ? GradientKind::none : GradientKind::derived;
+        return;
+    }
+    if (value->is_text()) {
+        rule.gradient_kind = value->word({"none", "derived"}) == "none" ? GradientKind::none : GradientKind::derived;
+        return;
+    }
+    rule.gradient_kind = GradientKind::expressions;
+    std::vector<Key> keys;
+    for (const OperandSpec &operand : rule.operands) keys.push_back({operand.name});
+    const YamlFields fields = value->fields(keys);
+    for (const OperandSpec &operand : rule.operands)
+        if (const YamlValue *field = fields.find(operand.name)) rule.gradient.emplace(operand.name, field->expression());
+}
+
+void read_meaning(const YamlFields &fields, const YamlValue &document, Rule &rule) {
+    const YamlValue &value = *fields.find("value");
+    rule.is_base = value.is_text() && value.text() == "base";
+    if (!rule.is_base) rule.value = read_by_result(value, rule, never);
+    if (const YamlValue *scale = fields.find("scale")) rule.scale = read_scale(*scale, rule);
+    if (const YamlValue *data = fields.find("data")) {
+        if (!rule.has_scale()) data->fail("must have a key scale beside it");
+        rule.data = read_by_result(*data, rule, is_plain);
+    }
+    if (const YamlValue *on_plain = fields.find("on_plain")) rule.on_plain = read_by_result(*on_plain, rule, is_scaled);
+    read_gradient(fields.find("grad"), document, rule);
+}
+
+} // namespace
+
+Rule read_rule(const YamlValue &document) {
+    const YamlValue named = [&] {
+        if (!document.is_map()) document.called("rule").fail("must be a map", document.description());
+        for (const auto &[key, value] : document.called("rule").entries())
+            if (key == "op" && value.is_text()) return document.called(value.text());
+        return document.called("rule");
+    }();
+    const YamlFields fields = named.fields(rule_keys);
+    Rule rule;
+    rule.op = read_operator_name(*fields.find("op"));
+    rule.family = fields.find("family")->text();
+    rule.location = named.location();
+    if (const YamlValue *doc = fields.find("doc")) rule.doc = doc->text();
+    if (const YamlValue *operands = fields.find("operands")) rule.operands = read_operands(*operands);
+    if (const YamlValue *attributes = fields.find("attrs")) rule.attributes = read_attribute_specs(*attributes);
+    rule.results = read_results(fields.find("results"), named, rule);
+    if (const YamlValue *where = fields.find("where")) rule.constraints = read_constraints(*where);
+    if (const YamlValue *lets = fields.find("let"))
+        for (const auto &[name, let] : lets->entries()) {
+            check_name(let, name);
+            rule.lets.emplace_back(name, let.expression());
+        }
+    read_meaning(fields, named, rule);
+    if (const YamlValue *check = fields.find("check")) rule.check = read_check(*check, rule);
+    if (const YamlValue *compat = fields.find("compat")) rule.compat = compat->text();
+    return rule;
+}
+
+} // namespace scalide

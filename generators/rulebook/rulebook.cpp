@@ -1,0 +1,78 @@
+#include "rulebook/rulebook.h"
+#include "rulebook/check_rule.h"
+#include "rulebook/nearest.h"
+#include "rulebook/rule_reader.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// `path` itself, or every *.yaml below it but numerics policies, sorted.
+std::vector<std::string> rule_files(const fs::path &path) {
+    if (fs::is_regular_file(path)) return {path.string()};
+    if (!fs::is_directory(path)) throw UserError({{path.string()}, "", "must be a rule file or a folder of rule files", "neither", ""});
+    std::vector<std::string> files;
+    for (auto entry = fs::recursive_directory_iterator(path); entry != fs::recursive_directory_iterator(); ++entry) {
+        if (entry->is_directory() && entry->path().filename() == "policies") entry.disable_recursion_pending();
+        if (entry->is_regular_file() && entry->path().extension() == ".yaml") files.push_back(entry->path().string());
+    }
+    std::ranges::sort(files);
+    return files;
+}
+
+/// Adds the rules of one text to `rules`; returns their operators.
+std::vector<std::string> read_rules(const std::string &yaml, const std::string &file, std::map<std::string, Rule> &rules) {
+    std::vector<std::string> ops;
+    for (const YamlValue &document : parse_yaml(yaml, file)) {
+        Rule rule = read_rule(document);
+        const auto other = rules.find(rule.op);
+        if (other != rules.end())
+            throw UserError({rule.location, rule.op, "operator has two rules", "", "The other is at " + to_string(other->second.location)});
+        ops.push_back(rule.op);
+        rules.emplace(rule.op, std::move(rule));
+    }
+    return ops;
+}
+
+} // namespace
+
+Rulebook Rulebook::load(const std::vector<fs::path> &paths) {
+    Rulebook rulebook;
+    for (const fs::path &path : paths)
+        for (const std::string &file : rule_files(path)) read_rules(read_text_file(file), file, rulebook.rules_);
+    for (const auto &[op, rule] : rulebook.rules_) check_rule(rule, rulebook);
+    return rulebook;
+}
+
+void Rulebook::add(const std::string &yaml, const std::string &file) {
+    Rulebook larger = *this;
+    for (const std::string &op : read_rules(yaml, file, larger.rules_)) check_rule(*larger.find(op), larger);
+    *this = std::move(larger);
+}
+
+const Rule *Rulebook::find(const std::string &op) const {
+    const auto found = rules_.find(op);
+    return found == rules_.end() ? nullptr : &found->second;
+}
+
+const Rule &Rulebook::rule(const std::string &op, const Location &where) const {
+    if (const Rule *rule = find(op)) return *rule;
+    std::vector<std::string> names;
+    for (const auto &[name, rule] : rules_) names.push_back(name);
+    const std::string near = nearest(op, names);
+    throw UserError(
+        {where, op, "no rule for operator '" + op + "'", "",
+         (near.empty() ? "" : "Did you mean '" + near + "'? ") + std::string("Otherwise add a rule file, see rules/README.md")});
+}
+
+std::vector<const Rule *> Rulebook::rules() const {
+    std::vector<const Rule *> rules;
+    for (const auto &[op, rule] : rules_) rules.push_back(&rule);
+    std::ranges::stable_sort(rules, {}, &Rule::family);
+    return rules;
+}
+
+} // namespace scalide

@@ -1,0 +1,57 @@
+#include "file.h"
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace scalide {
+
+File::File(const char *path, int flags) : descriptor_(::open(path, flags | O_CLOEXEC, 0666)) {}
+
+bool File::size(uint64_t *bytes) const {
+    struct stat facts;
+    if (fstat(descriptor_, &facts) != 0) return false;
+    if (!S_ISREG(facts.st_mode)) {
+        errno = S_ISDIR(facts.st_mode) ? EISDIR : ESPIPE;
+        return false;
+    }
+    *bytes = static_cast<uint64_t>(facts.st_size);
+    return true;
+}
+
+bool File::read_at(uint64_t offset, void *memory, uint64_t bytes) const {
+    auto *to = static_cast<char *>(memory);
+    while (bytes > 0) {
+        const ssize_t got = pread(descriptor_, to, bytes, static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) errno = EIO;
+        if (got <= 0) return false;
+        to += got;
+        offset += static_cast<uint64_t>(got);
+        bytes -= static_cast<uint64_t>(got);
+    }
+    return true;
+}
+
+bool File::write(const void *memory, uint64_t bytes) const {
+    const auto *from = static_cast<const char *>(memory);
+    while (bytes > 0) {
+        const ssize_t put = ::write(descriptor_, from, bytes);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return false;
+        from += put;
+        bytes -= static_cast<uint64_t>(put);
+    }
+    return true;
+}
+
+bool File::flush() const { return fsync(descriptor_) == 0; }
+
+bool File::close() {
+    if (descriptor_ < 0) return true;
+    const int descriptor = descriptor_;
+    descriptor_ = -1;
+    return ::close(descriptor) == 0;
+}
+
+} // namespace scalide

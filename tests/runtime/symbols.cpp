@@ -1,0 +1,101 @@
+// What the static library needs from outside and gives to it, as nm sees it.
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace {
+
+std::string run(const std::string &command) {
+    const std::unique_ptr<FILE, int (*)(FILE *)> pipe(popen(command.c_str(), "r"), pclose);
+    std::string output;
+    char line[4096];
+    while (pipe && std::fgets(line, sizeof(line), pipe.get())) output += line;
+    return output;
+}
+
+/// Names of the library's symbols of these types (nm's letters).
+std::set<std::string> symbols(const std::string &types) {
+    std::istringstream lines(run(std::string(SCALIDE_NM) + " -P " SCALIDE_RUNTIME_LIBRARY));
+    std::set<std::string> names;
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string name, type;
+        if (words >> name >> type && type.size() == 1 && types.find(type) != std::string::npos) names.insert(name);
+    }
+    return names;
+}
+
+bool begins_with(const std::string &text, const char *prefix) { return text.rfind(prefix, 0) == 0; }
+
+// No abort, exit, printing, exceptions, operator new, or anything else that is not in this list.
+const std::set<std::string> allowed = {
+    "_GLOBAL_OFFSET_TABLE_",
+    "__errno_location",
+    "__sched_cpucount",
+    "_setjmp",
+    "aligned_alloc",
+    "close",
+    "dlclose",
+    "dlerror",
+    "dlopen",
+    "dlsym",
+    "free",
+    "fstat",
+    "fstat64",
+    "fsync",
+    "getpid",
+    "longjmp",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "open",
+    "open64",
+    "pread",
+    "pread64",
+    "pthread_create",
+    "pthread_join",
+    "pthread_sigmask",
+    "rename",
+    "sched_getaffinity",
+    "sched_yield",
+    "sigfillset",
+    "strchr",
+    "strcmp",
+    "strcspn",
+    "strerror_r",
+    "strlen",
+    "strncmp",
+    "syscall",
+    "unlink",
+    "write",
+};
+constexpr const char *sanitizers[] = {"__asan_", "__tsan_", "__ubsan_"};
+
+bool is_sanitizer(const std::string &name) {
+    for (const char *prefix : sanitizers) {
+        if (begins_with(name, prefix)) return true;
+    }
+    return false;
+}
+
+} // namespace
+
+TEST(runtime, needs_nothing_that_aborts_prints_or_throws) {
+    const std::set<std::string> defined = symbols("TDBRWV"), needed = symbols("U");
+    ASSERT_EQ(needed.count("aligned_alloc"), 1u) << "nm must work";
+    for (const std::string &name : needed) {
+        EXPECT_TRUE(defined.count(name) || allowed.count(name) || is_sanitizer(name)) << name;
+    }
+}
+
+TEST(runtime, defines_only_its_own_names) {
+    for (const std::string &name : symbols("TDBR")) {
+        EXPECT_TRUE(begins_with(name, "scalide_") || begins_with(name, "_ZN7scalide") || begins_with(name, "_ZNK7scalide")) << name;
+    }
+    const std::set<std::string> weak = symbols("W");
+    for (const char *hook : {"halide_do_par_for", "halide_malloc", "halide_free", "halide_error"}) EXPECT_EQ(weak.count(hook), 1u) << hook;
+}
