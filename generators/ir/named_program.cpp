@@ -10,7 +10,7 @@ namespace {
 // The type of numbers among the operands.
 Type number_type(const Program &program, const Node &node, const std::vector<Operand> &operands) {
     const BaseOperator *base = find_base_operator(node.op);
-    const bool broadcasts = !base || base->shape == Shape::elementwise;
+    const bool broadcasts = base != nullptr && base->shape == Shape::elementwise;
     std::optional<Dtype> dtype;
     Extents shape;
     for (const Operand &operand : operands) {

@@ -24,7 +24,7 @@ namespace scalide {
 /// afterwards. Types after ':' may be left out where `infer_types` can find them: they parse as dtype f32 of unknown shape, marked
 /// by one extent -1. A value whose type was left out takes that of the result it becomes. Symbols of argument types are declared. A
 /// number takes the dtype of the first value beside it that is not bool (f32 when there is none), and the shape of the first value
-/// with axes, unless the operator is a base operator that is not elementwise. The parser inserts nothing else.
+/// with axes when the operator is an elementwise base operator. The parser inserts nothing else.
 ///
 /// Names are letters, digits and `_ . $`, and start with none of digit and point; `inf` and `nan` are numbers. Words in attributes are
 /// letters, digits and `_ . /`, anything else stands in quotes (escapes: `\"`, `\\`, `\xHH`). A word that names a symbol is that symbol

@@ -1,0 +1,236 @@
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "transforms/operators.h"
+#include "transforms/passes.h"
+#include "transforms/policy_match.h"
+#include <algorithm>
+#include <set>
+
+namespace scalide {
+
+namespace {
+
+using Place = PolicyRule::Place;
+
+bool is_narrow(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64; }
+
+/// Rebuilds a program in f32. A value of the source is mapped to an f32 value; where it is rounded to a narrow dtype, to a widening of the
+/// conversion.
+class Numerics {
+public:
+    Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy)
+        : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
+          producers_(producers(source)) {
+        for (const Result &result : source.results) is_result_.insert(result.value);
+    }
+
+    Program run();
+
+private:
+    void place_arguments();
+    void place(const Node &node);
+    void place_conversion(const Node &node);
+    void place_computation(const Node &node);
+    void place_result(const Result &result);
+
+    std::vector<ValueId> operands_of(const Node &node);
+    ValueId operand_edge(const Node &node, const Rule &rule, size_t index);
+    ValueId node_result(const Node &node, size_t index, ValueId value);
+    std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
+    Attributes in_f32(const Rule &rule, const Node &node) const;
+
+    ValueId insert(ValueId value, const std::vector<Insertion> &insertions);
+    ValueId insert_once(const std::string &op, ValueId value, const Attributes &attributes);
+    ValueId rounded(ValueId value, Dtype dtype);
+    bool is_exact_in(ValueId value, Dtype dtype) const;
+
+    Rewriter rewriter_;
+    Builder builder_;
+    const Policy &policy_;
+    const std::vector<int> uses_, producers_;
+    std::set<ValueId> is_result_;
+    std::map<std::string, ValueId> inserted_; ///< the same insertion on the same value is made once
+    std::map<ValueId, Dtype> exact_;          ///< f32 values all of whose elements are of that dtype
+};
+
+Program Numerics::run() {
+    place_arguments();
+    for (const Node &node : rewriter_.source().nodes) place(node);
+    for (const Result &result : rewriter_.source().results) place_result(result);
+    return rewriter_.take();
+}
+
+void Numerics::place_arguments() {
+    const Program &source = rewriter_.source();
+    std::vector<std::pair<ValueId, ValueId>> narrow;
+    for (const Argument &argument : source.arguments) {
+        const Value &value = source.values[argument.value];
+        Type type = value.type;
+        const PolicyRule *rule = nullptr;
+        const std::vector<std::string> names = {argument.inout ? "inout" : "input", value.name};
+        if (is_float(type.dtype)) rule = find_rule(policy_, {Place::argument, names, "", "", type.shape});
+        if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
+        const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
+        const ValueId fresh = add_value(rewriter_.result(), value.name, type);
+        rewriter_.result().arguments.push_back({fresh, scaled, argument.inout});
+        rewriter_.map(argument.value, fresh);
+        if (is_narrow(type.dtype)) narrow.push_back({argument.value, fresh});
+    }
+    for (const auto &[old, fresh] : narrow) {
+        const ValueId wide = insert_once("convert_element_type", fresh, convert_attributes(Dtype::f32));
+        exact_[wide] = builder_.type(fresh).dtype;
+        rewriter_.map(old, wide);
+    }
+}
+
+void Numerics::place(const Node &node) {
+    builder_.stamp_like(node);
+    const bool converts_float = node.op == "convert_element_type" && is_float(builder_.type(rewriter_(node.operands[0])).dtype) &&
+                                is_float(rewriter_.source().type(node.results[0]).dtype);
+    if (converts_float) {
+        place_conversion(node);
+    } else {
+        place_computation(node);
+    }
+}
+
+/// A conversion that the program asks for rounds, whatever the policy says.
+void Numerics::place_conversion(const Node &node) {
+    const Dtype dtype = rewriter_.source().type(node.results[0]).dtype;
+    const ValueId operand = operands_of(node)[0];
+    rewriter_.map(node.results[0], node_result(node, 0, is_narrow(dtype) ? rounded(operand, dtype) : operand));
+}
+
+void Numerics::place_computation(const Node &node) {
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    const std::vector<ValueId> operands = operands_of(node);
+    builder_.stamp_like(node);
+    const std::string &name = rewriter_.source().value_name(node.results[0]);
+    const std::vector<ValueId> results = builder_.add(node.op, operands, in_f32(rule, node), name);
+    const BaseOperator *base = find_base_operator(node.op);
+    const bool moves = base != nullptr && base->shape == Shape::movement && exact_.contains(operands[0]);
+    if (moves && node.op != "concatenate" && node.op != "pad") exact_[results[0]] = exact_[operands[0]];
+    for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));
+}
+
+std::vector<ValueId> Numerics::operands_of(const Node &node) {
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    std::vector<ValueId> operands;
+    for (size_t i = 0; i < node.operands.size(); i++) operands.push_back(operand_edge(node, rule, i));
+    return operands;
+}
+
+/// An operand is a cotangent when the node that makes it belongs to a gradient.
+ValueId Numerics::operand_edge(const Node &node, const Rule &rule, size_t index) {
+    const ValueId old = node.operands[index], value = rewriter_(old);
+    if (!is_float(builder_.type(value).dtype)) return value;
+    const Node *producer = producers_[old] < 0 ? nullptr : &rewriter_.source().nodes[producers_[old]];
+    const bool is_cotangent = producer != nullptr && producer->role == Role::cotangent;
+    const std::string &name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
+    const PolicyRule *policy = find_rule(
+        policy_, {Place::operand, {is_cotangent ? "cotangent" : "primal", name}, node.op, node.scope, builder_.type(value).shape});
+    if (policy == nullptr) return value;
+    builder_.stamp_like(producer != nullptr ? *producer : node);
+    if (producer == nullptr) builder_.set_role(Role::primal);
+    const ValueId inserted = insert(value, policy->insert);
+    return policy->store ? rounded(inserted, *policy->store) : inserted;
+}
+
+ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
+    const ValueId old = node.results[index];
+    if (!is_float(builder_.type(value).dtype)) return value;
+    builder_.stamp_like(node);
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    const PolicyRule *policy =
+        find_rule(policy_, {Place::node_result, {rule.results[index].name}, node.op, node.scope, builder_.type(value).shape});
+    if (policy != nullptr) {
+        const ValueId inserted = insert(value, policy->insert);
+        return policy->store ? rounded(inserted, *policy->store) : inserted;
+    }
+    const auto dtype = default_rounding(node, old);
+    return dtype ? rounded(value, *dtype) : value;
+}
+
+/// What a program types narrow is rounded where it would be stored: after sums, when it is read more than once, at results.
+std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result) const {
+    const Dtype dtype = rewriter_.source().type(result).dtype;
+    if (!is_narrow(dtype)) return {};
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    const bool sums = rule.family == "contract" || rule.family == "reduce";
+    return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) ? std::optional(dtype) : std::nullopt;
+}
+
+/// Attributes that give a result its dtype say f32 where they said a narrow one; a narrow constant keeps its rounded value.
+Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
+    Attributes attributes = node.attributes;
+    for (size_t i = 0; i < rule.results.size(); i++) {
+        const Dtype dtype = rewriter_.source().type(node.results[i]).dtype;
+        const Expression &by = rule.results[i].dtype;
+        if (!is_narrow(dtype) || by == nullptr || by->kind != ExpressionNode::Kind::name || !attributes.contains(by->text)) continue;
+        attributes[by->text] = std::string(to_string(Dtype::f32));
+        if (node.op == "constant") attributes["value"] = round_to(dtype, to_number(node.attributes.at("value")));
+    }
+    return attributes;
+}
+
+void Numerics::place_result(const Result &result) {
+    const Program &source = rewriter_.source();
+    Result fresh = result;
+    fresh.value = rewriter_(result.value);
+    const Type type = builder_.type(fresh.value);
+    if (is_float(type.dtype)) {
+        if (producers_[result.value] >= 0) builder_.stamp_like(source.nodes[producers_[result.value]]);
+        const bool inout = result.argument >= 0;
+        const PolicyRule *rule = find_rule(policy_, {Place::program_result, {inout ? "inout" : "output", result.name}, "", "", type.shape});
+        if (rule != nullptr) fresh.value = insert(fresh.value, rule->insert);
+        const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;
+        const Dtype declared = argument != nullptr ? builder_.type(argument->value).dtype : source.type(result.value).dtype;
+        const Dtype dtype = rule != nullptr ? rule->store.value_or(declared) : declared;
+        if (argument != nullptr && dtype != declared) {
+            throw UserError({rule->location, "result.store",
+                             "must be the dtype of the inout argument " + result.name + ", " + std::string(to_string(declared)),
+                             std::string(to_string(dtype)), "Give the argument a rule with the same store"});
+        }
+        if (rule != nullptr) fresh.scaled = rule->scaled.value_or(fresh.scaled);
+        if (argument != nullptr) fresh.scaled = argument->scaled;
+        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", fresh.value, convert_attributes(dtype));
+    }
+    rewriter_.result().results.push_back(std::move(fresh));
+}
+
+ValueId Numerics::insert(ValueId value, const std::vector<Insertion> &insertions) {
+    for (const Insertion &insertion : insertions) {
+        const auto dtype = insertion.op == "convert_element_type" ? parse_dtype(insertion.attributes.at("dtype").word) : std::nullopt;
+        value = dtype ? rounded(value, *dtype) : insert_once(insertion.op, value, insertion.attributes);
+    }
+    return value;
+}
+
+ValueId Numerics::insert_once(const std::string &op, ValueId value, const Attributes &attributes) {
+    const std::string key = op + to_string(attributes) + " " + std::to_string(value);
+    const auto [entry, is_new] = inserted_.try_emplace(key, -1);
+    if (is_new) entry->second = builder_.add_one(op, {value}, attributes);
+    return entry->second;
+}
+
+/// `value` rounded to `dtype`, as f32.
+ValueId Numerics::rounded(ValueId value, Dtype dtype) {
+    if (!is_narrow(dtype) || is_exact_in(value, dtype)) return value;
+    const ValueId narrow = insert_once("convert_element_type", value, convert_attributes(dtype));
+    const ValueId wide = insert_once("convert_element_type", narrow, convert_attributes(Dtype::f32));
+    exact_[wide] = dtype;
+    return wide;
+}
+
+bool Numerics::is_exact_in(ValueId value, Dtype dtype) const {
+    const auto found = exact_.find(value);
+    return found != exact_.end() && found->second == dtype;
+}
+
+} // namespace
+
+Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy) {
+    return Numerics(program, rulebook, policy).run();
+}
+
+} // namespace scalide

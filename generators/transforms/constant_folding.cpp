@@ -1,0 +1,83 @@
+#include "transforms/constant_folding.h"
+#include "expr/base_operators.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace scalide {
+
+namespace {
+
+using Number = std::optional<double>;
+
+/// `value` as an element of `dtype`; nothing where rounding would saturate or wrap around, which attributes decide.
+Number stored(Dtype dtype, double value) {
+    if (dtype == Dtype::boolean || dtype == Dtype::f64) return value;
+    if (dtype == Dtype::i32) {
+        const bool fits = value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+        return fits ? Number(value) : std::nullopt;
+    }
+    const FormatSpec &format = format_of(dtype);
+    const bool fits = dtype == Dtype::f32 || std::isnan(value) || std::fabs(value) <= decode(format, format.max_code);
+    return fits ? Number(round_to(dtype, value)) : std::nullopt;
+}
+
+Number convert(Dtype to, double value) {
+    if (to == Dtype::boolean) return value != 0 ? 1.0 : 0.0;
+    return stored(to, to == Dtype::i32 ? std::trunc(value) : value);
+}
+
+Number fold_elementwise(const Node &node, const BaseOperator &op, Dtype operand, std::span<const double> operands) {
+    std::vector<double> values(operands.begin(), operands.end());
+    if (!op.parameter.empty()) values.push_back(to_number(node.attributes.at(std::string(op.parameter))));
+    const bool integer = operand == Dtype::i32 && op.evaluate_integer != nullptr;
+    return (integer ? op.evaluate_integer : op.evaluate)(values);
+}
+
+/// How a fold over equal numbers ends: `count` of them.
+struct ReduceRow {
+    std::string_view op;
+    Number (*fold)(double value, double count);
+};
+
+constexpr ReduceRow reduce_rows[] = {
+    {"reduce_sum", [](double value, double count) { return Number(value * count); }},
+    {"reduce_max", [](double value, double count) { return count > 0 ? Number(value) : std::nullopt; }},
+    {"reduce_min", [](double value, double count) { return count > 0 ? Number(value) : std::nullopt; }},
+    {"argmax", [](double, double count) { return count > 0 ? Number(0) : std::nullopt; }},
+    {"argmin", [](double, double count) { return count > 0 ? Number(0) : std::nullopt; }},
+};
+
+Number fold_reduce(const Node &node, const Extents &from, const Extents &to, double value) {
+    const auto *row = std::ranges::find(reduce_rows, node.op, &ReduceRow::op);
+    if (row == std::end(reduce_rows) || !element_count(from).is_static() || !element_count(to).is_static()) return std::nullopt;
+    const int64_t results = element_count(to).value();
+    return results == 0 ? std::nullopt : row->fold(value, static_cast<double>(element_count(from).value() / results));
+}
+
+bool same_bits(double a, double b) { return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b)); }
+
+} // namespace
+
+std::optional<double> fold_constants(const Program &program, const Node &node, const Type &result, std::span<const double> operands) {
+    if (node.op == "constant") return to_number(node.attributes.at("value"));
+    const BaseOperator *op = find_base_operator(node.op);
+    if (op == nullptr || operands.empty()) return std::nullopt;
+    const Type &first = program.type(node.operands[0]);
+    Number value;
+    switch (op->shape) {
+    case Shape::elementwise:
+        if (op->name == "convert_element_type") return convert(result.dtype, operands[0]);
+        if (op->evaluate != nullptr) value = fold_elementwise(node, *op, program.type(node.operands.back()).dtype, operands);
+        break;
+    case Shape::movement:
+        if (std::ranges::all_of(operands, [&](double other) { return same_bits(other, operands[0]); })) value = operands[0];
+        break;
+    case Shape::reduce: value = fold_reduce(node, first.shape, result.shape, operands[0]); break;
+    case Shape::source:
+    case Shape::contract: break;
+    }
+    return value ? stored(result.dtype, *value) : std::nullopt;
+}
+
+} // namespace scalide

@@ -1,0 +1,154 @@
+#include "ir/rewrite.h"
+#include "ir/text.h"
+#include "transforms/calls.h"
+#include "transforms/operators.h"
+#include "transforms/passes.h"
+#include <algorithm>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+/// Types one program, whose sub-programs and the sub-programs before it are typed already.
+class Typing {
+public:
+    Typing(const Program &source, const std::vector<Program> &callees, const Rulebook &rulebook)
+        : rewriter_(source), callees_(callees), builder_(rulebook, rewriter_.result()) {}
+
+    Program run();
+
+private:
+    void place(const Node &node);
+    void place_call(const Node &node, const CallKind &kind);
+    void add(const Node &node, std::vector<ValueId> operands, Attributes attributes, const std::vector<Type> &types);
+    Dtype number_dtype(const Node &node) const;
+    std::vector<Type> types_of(const std::vector<ValueId> &values) const;
+    void check_declared(const Node &node, const std::vector<Type> &types) const;
+    void adapt_constants(const Rule &rule, std::vector<ValueId> &operands);
+    void broadcast_scalars(std::vector<ValueId> &operands);
+    std::optional<Dtype> dtype_of_letter(const Rule &rule, const std::vector<ValueId> &operands, const std::string &letter) const;
+    const Node *weak_constant(ValueId value) const;
+
+    Rewriter rewriter_;
+    const std::vector<Program> &callees_;
+    Builder builder_;
+    std::map<ValueId, Node> constants_; ///< rank-0 constants of the result, by value
+};
+
+/// The spec of flat operand number `i`: a variadic one takes the rest.
+const OperandSpec &spec_of(const Rule &rule, size_t i) { return rule.operands[std::min(i, rule.operands.size() - 1)]; }
+
+Program Typing::run() {
+    rewriter_.copy_arguments();
+    for (const Node &node : rewriter_.source().nodes) place(node);
+    rewriter_.copy_results();
+    return rewriter_.take();
+}
+
+void Typing::place(const Node &node) {
+    builder_.stamp_like(node);
+    if (const CallKind *kind = find_call_kind(node.op)) return place_call(node, *kind);
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    std::vector<ValueId> operands = rewriter_(node.operands);
+    if (!rule.operands.empty()) adapt_constants(rule, operands);
+    if (rule.family == "elementwise") broadcast_scalars(operands);
+    Attributes attributes = node.attributes;
+    if (node.op == "constant") attributes.try_emplace("dtype", std::string(to_string(number_dtype(node))));
+    const std::vector<Type> types = infer_result_types(rule, types_of(operands), attributes, node.location);
+    add(node, std::move(operands), std::move(attributes), types);
+}
+
+/// A number in the text has the dtype that the parser gave it.
+Dtype Typing::number_dtype(const Node &node) const {
+    const Type &type = rewriter_.source().type(node.results[0]);
+    return is_unknown(type) ? Dtype::f32 : type.dtype;
+}
+
+void Typing::place_call(const Node &node, const CallKind &kind) {
+    const std::vector<ValueId> operands = rewriter_(node.operands);
+    const Program &callee = callee_of(node, callees_);
+    check_arguments(node, types_of(operands), callee);
+    add(node, operands, node.attributes, kind.result_types(node, callee));
+}
+
+void Typing::add(const Node &node, std::vector<ValueId> operands, Attributes attributes, const std::vector<Type> &types) {
+    check_declared(node, types);
+    Node fresh = node;
+    fresh.operands = std::move(operands);
+    fresh.attributes = std::move(attributes);
+    fresh.results.clear();
+    for (size_t i = 0; i < types.size(); i++) {
+        fresh.results.push_back(add_value(rewriter_.result(), rewriter_.source().value_name(node.results[i]), types[i]));
+        rewriter_.map(node.results[i], fresh.results[i]);
+    }
+    if (fresh.op == "constant") constants_[fresh.results[0]] = fresh;
+    rewriter_.result().nodes.push_back(std::move(fresh));
+}
+
+std::vector<Type> Typing::types_of(const std::vector<ValueId> &values) const {
+    std::vector<Type> types;
+    for (const ValueId value : values) types.push_back(builder_.type(value));
+    return types;
+}
+
+void Typing::check_declared(const Node &node, const std::vector<Type> &types) const {
+    const Program &source = rewriter_.source();
+    const std::string count = std::to_string(types.size());
+    if (types.size() != node.results.size()) {
+        throw UserError({node.location, node.op + ".results", "must be " + count, std::to_string(node.results.size()), ""});
+    }
+    for (size_t i = 0; i < types.size(); i++) {
+        const Value &declared = source.values[node.results[i]];
+        if (is_unknown(declared.type) || declared.type == types[i]) continue;
+        throw UserError({node.location, node.op + "." + declared.name,
+                         "must have the type that its operands give it, " + to_string(types[i]), to_string(declared.type),
+                         "Leave the type out, or convert with convert_element_type"});
+    }
+}
+
+/// A number in the text takes the dtype of the operands that it is tied to.
+void Typing::adapt_constants(const Rule &rule, std::vector<ValueId> &operands) {
+    for (size_t i = 0; i < operands.size(); i++) {
+        const Node *constant = weak_constant(operands[i]);
+        const std::string &letter = spec_of(rule, i).letter;
+        if (constant == nullptr || letter.empty()) continue;
+        const auto dtype = dtype_of_letter(rule, operands, letter);
+        const double value = to_number(constant->attributes.at("value"));
+        if (dtype && (is_float(*dtype) || value == std::trunc(value))) operands[i] = builder_.constant(value, *dtype);
+    }
+}
+
+std::optional<Dtype> Typing::dtype_of_letter(const Rule &rule, const std::vector<ValueId> &operands, const std::string &letter) const {
+    for (size_t i = 0; i < operands.size(); i++) {
+        if (spec_of(rule, i).letter == letter && weak_constant(operands[i]) == nullptr) return builder_.type(operands[i]).dtype;
+    }
+    return {};
+}
+
+const Node *Typing::weak_constant(ValueId value) const {
+    const auto found = constants_.find(value);
+    return found != constants_.end() && builder_.type(value).dtype == Dtype::f32 ? &found->second : nullptr;
+}
+
+void Typing::broadcast_scalars(std::vector<ValueId> &operands) {
+    Extents shape;
+    for (const ValueId operand : operands) {
+        if (builder_.type(operand).rank() > static_cast<int>(shape.size())) shape = builder_.type(operand).shape;
+    }
+    for (ValueId &operand : operands) {
+        if (builder_.type(operand).is_scalar()) operand = builder_.broadcast(operand, shape);
+    }
+}
+
+} // namespace
+
+Program infer_types(const Program &program, const Rulebook &rulebook) {
+    std::vector<Program> callees;
+    for (const Program &callee : program.programs) callees.push_back(Typing(callee, callees, rulebook).run());
+    Program typed = Typing(program, callees, rulebook).run();
+    typed.programs = std::move(callees);
+    return typed;
+}
+
+} // namespace scalide

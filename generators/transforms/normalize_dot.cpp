@@ -1,0 +1,86 @@
+#include "transforms/normalize_dot.h"
+#include "transforms/operators.h"
+#include <algorithm>
+#include <numeric>
+
+namespace scalide {
+
+namespace {
+
+enum Group { batch, free_axes, contract, group_count };
+
+/// The axes of one operand by group, in the order in which they are merged.
+using Groups = std::vector<std::vector<int64_t>>;
+
+std::vector<Groups> groups_of(const Program &program, const Node &dot) {
+    const DotAxes axes = dot_axes(dot);
+    std::vector<size_t> order(axes.lhs_contract.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [&](size_t i) { return axes.lhs_contract[i]; });
+    std::vector<int64_t> lhs_contract, rhs_contract;
+    for (const size_t i : order) {
+        lhs_contract.push_back(axes.lhs_contract[i]);
+        rhs_contract.push_back(axes.rhs_contract[i]);
+    }
+    const auto free_of = [&](int operand, const std::vector<int64_t> &batched, const std::vector<int64_t> &contracted) {
+        return other_axes(program.type(dot.operands[operand]).rank(), batched, contracted);
+    };
+    return {{axes.lhs_batch, free_of(0, axes.lhs_batch, lhs_contract), lhs_contract},
+            {axes.rhs_batch, free_of(1, axes.rhs_batch, rhs_contract), rhs_contract}};
+}
+
+/// An operand with one axis a group; `axis[g]` is that of group g (-1: no batch axis).
+struct Merged {
+    ValueId value;
+    std::vector<int64_t> axis;
+};
+
+Merged merge(Builder &builder, ValueId operand, const Groups &groups) {
+    std::vector<int> sequence;
+    for (int group = 0; group < group_count; group++) {
+        if (group != batch || !groups[batch].empty()) sequence.push_back(group);
+    }
+    const auto place = [&](int group) { return groups[group].empty() ? builder.type(operand).rank() : groups[group][0]; };
+    std::ranges::stable_sort(sequence, {}, place);
+
+    const Type type = builder.type(operand);
+    std::vector<int64_t> order;
+    Extents shape;
+    Merged merged{operand, std::vector<int64_t>(group_count, -1)};
+    for (const int group : sequence) {
+        merged.axis[group] = static_cast<int64_t>(shape.size());
+        Extent extent(1);
+        for (const int64_t axis : groups[group]) {
+            order.push_back(axis);
+            extent = extent * type.shape[axis];
+        }
+        shape.push_back(extent);
+    }
+    if (!std::ranges::is_sorted(order)) merged.value = builder.add_one("transpose", {operand}, transpose_attributes(order));
+    if (builder.type(merged.value).shape != shape) merged.value = builder.add_one("reshape", {merged.value}, reshape_attributes(shape));
+    return merged;
+}
+
+} // namespace
+
+bool is_normal_dot(const Program &program, const Node &dot) {
+    return std::ranges::all_of(groups_of(program, dot), [](const Groups &groups) {
+        return groups[batch].size() <= 1 && groups[free_axes].size() == 1 && groups[contract].size() == 1;
+    });
+}
+
+std::vector<ValueId> normalize_dot(Builder &builder, const Node &dot) {
+    const std::vector<Groups> groups = groups_of(builder.program(), dot);
+    const Type result = builder.type(dot.results[0]);
+    const Merged lhs = merge(builder, dot.operands[0], groups[0]), rhs = merge(builder, dot.operands[1], groups[1]);
+    DotAxes axes{{lhs.axis[contract]}, {rhs.axis[contract]}, {}, {}};
+    if (lhs.axis[batch] >= 0) {
+        axes.lhs_batch = {lhs.axis[batch]};
+        axes.rhs_batch = {rhs.axis[batch]};
+    }
+    const ValueId product = builder.add_one("dot_general", {lhs.value, rhs.value}, dot_attributes(axes, result.dtype));
+    if (builder.type(product) == result) return {product};
+    return {builder.add_one("reshape", {product}, reshape_attributes(result.shape))};
+}
+
+} // namespace scalide

@@ -1,0 +1,195 @@
+#include "ir/rewrite.h"
+#include "transforms/facts.h"
+#include "transforms/operators.h"
+#include "transforms/passes.h"
+#include "transforms/scale_split.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Operators that make a plain operand scaled; the others leave a node without scaled operands alone.
+constexpr std::string_view makes_scaled[] = {"set_scaling"};
+
+/// Values of the program at hand, by id.
+using ScaledValues = std::vector<ScaledValue>;
+
+/// Rebuilds a program over plain values: a scaled value becomes its data and its scale.
+class Propagation {
+public:
+    Propagation(const Program &source, const Rulebook &rulebook, const ScaleSettings &settings)
+        : source_(source), settings_(settings), builder_(rulebook, result_), split_(builder_) {}
+
+    Program run();
+
+private:
+    void place_arguments(ScaledValues &values);
+    void place_nodes(const Program &program, ScaledValues &values);
+    void copy(const Program &program, const Node &node, ScaledValues &values);
+    void place_scaled(const Program &program, const Node &node, ScaledValues &values);
+    void place_parts(const Program &program, const Node &node, ScaledValues &values);
+    void place_result(const Result &result, ScaledValues &values);
+    bool is_scaled_node(const Node &node, const ScaledValues &values) const;
+    ValueId full(ScaledValue &value);
+    ValueId add_argument(const std::string &name, const Type &type, const Argument &like);
+    void name_value(ValueId value, size_t first, const std::string &name);
+
+    const Program &source_;
+    const ScaleSettings &settings_;
+    Program result_;
+    Builder builder_;
+    ScaleSplit split_;
+    bool is_scaled_program_ = false;
+    std::vector<int> argument_; ///< where argument i of the source went
+};
+
+Program Propagation::run() {
+    result_.name = source_.name;
+    result_.attributes = source_.attributes;
+    result_.symbols = source_.symbols;
+    is_scaled_program_ = source_.attributes.contains("strategy") || source_.attributes.contains("rounding") ||
+                         std::ranges::any_of(source_.arguments, &Argument::scaled) || std::ranges::any_of(source_.results, &Result::scaled);
+    ScaledValues values(source_.values.size());
+    place_arguments(values);
+    place_nodes(source_, values);
+    for (const Result &result : source_.results) place_result(result, values);
+    return remove_dead_nodes(result_);
+}
+
+ValueId Propagation::add_argument(const std::string &name, const Type &type, const Argument &like) {
+    const ValueId value = add_value(result_, name, type);
+    result_.arguments.push_back({value, false, like.inout});
+    return value;
+}
+
+void Propagation::place_arguments(ScaledValues &values) {
+    for (const Argument &argument : source_.arguments) {
+        const auto &[name, type] = source_.values[argument.value];
+        argument_.push_back(static_cast<int>(result_.arguments.size()));
+        ScaledValue &value = values[argument.value];
+        if (argument.scaled) {
+            value.data = add_argument(name + ".data", type, argument);
+            value.scale = add_argument(name + ".scale", {Dtype::f32, {}}, argument);
+        } else {
+            value.value = add_argument(name, type, argument);
+        }
+    }
+}
+
+void Propagation::place_nodes(const Program &program, ScaledValues &values) {
+    for (const Node &node : program.nodes) {
+        builder_.stamp_like(node);
+        if (is_scaled_node(node, values)) {
+            place_scaled(program, node, values);
+        } else {
+            copy(program, node, values);
+        }
+    }
+}
+
+bool Propagation::is_scaled_node(const Node &node, const ScaledValues &values) const {
+    const bool makes = is_scaled_program_ && std::ranges::find(makes_scaled, node.op) != std::end(makes_scaled);
+    return makes || std::ranges::any_of(node.operands, [&](ValueId operand) { return values[operand].is_scaled(); });
+}
+
+void Propagation::copy(const Program &program, const Node &node, ScaledValues &values) {
+    Node fresh = node;
+    for (ValueId &operand : fresh.operands) operand = values[operand].value;
+    for (ValueId &result : fresh.results) {
+        const ValueId value = add_value(result_, program.value_name(result), program.type(result));
+        values[result].value = value;
+        result = value;
+    }
+    result_.nodes.push_back(std::move(fresh));
+}
+
+void Propagation::place_scaled(const Program &program, const Node &node, ScaledValues &values) {
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    const auto is_plain = [&](size_t i) { return rule.results[i].plain || !is_float(program.type(node.results[i]).dtype); };
+    bool all_plain = true;
+    for (size_t i = 0; i < node.results.size(); i++) all_plain = all_plain && is_plain(i);
+    if (!rule.has_scale() && !rule.is_base && (!all_plain || rule.on_plain.empty())) return place_parts(program, node, values);
+    if (!rule.has_scale() && !all_plain) {
+        throw UserError({node.location, node.op + ".scale", "must be there for a scaled operand",
+                         "a rule without scale (" + to_string(rule.location) + ")",
+                         "Give the rule a scale, or unscale the operand with stop_scaling"});
+    }
+    const size_t first = result_.values.size();
+    std::vector<ScaledValue> operands;
+    for (const ValueId operand : node.operands) operands.push_back(split_.meet(values[operand]));
+    Instance instance(builder_, rule, std::move(operands), node.attributes, settings_);
+    for (size_t i = 0; i < node.results.size(); i++) {
+        const int index = static_cast<int>(i);
+        const std::string &name = program.value_name(node.results[i]);
+        ScaledValue &value = values[node.results[i]];
+        if (is_plain(i)) {
+            value.value = instance.plain(index);
+            name_value(value.value, first, name);
+            continue;
+        }
+        value.scale = instance.scale(index);
+        value.data = instance.data(index, value.scale);
+        name_value(value.scale, first, name + ".scale");
+        name_value(value.data, first, name + ".data");
+    }
+}
+
+/// A composite without a scale of its own: the rules of its parts apply.
+void Propagation::place_parts(const Program &program, const Node &node, ScaledValues &values) {
+    Program parts;
+    parts.symbols = program.symbols;
+    ScaledValues inner;
+    std::vector<ScaledValue> operands;
+    for (const ValueId operand : node.operands) {
+        operands.push_back({add_value(parts, program.value_name(operand), program.type(operand))});
+        inner.push_back(values[operand]);
+    }
+    Builder builder(builder_.rulebook(), parts);
+    builder.stamp_like(node);
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    const std::vector<ValueId> results = Instance(builder, rule, std::move(operands), node.attributes).value();
+    inner.resize(parts.values.size());
+    place_nodes(parts, inner);
+    for (size_t i = 0; i < results.size(); i++) {
+        ScaledValue &part = inner[results[i]];
+        values[node.results[i]] = rule.results[i].plain ? ScaledValue{full(part)} : part;
+    }
+}
+
+/// data * scale, in f32, stored as the data is.
+ValueId Propagation::full(ScaledValue &value) {
+    if (value.value >= 0) return value.value;
+    const Type type = builder_.type(value.data);
+    const ValueId scale = builder_.broadcast(value.scale, type.shape);
+    const ValueId product = builder_.add_one("mul", {builder_.convert(value.data, Dtype::f32), scale});
+    value.value = builder_.convert(product, type.dtype);
+    return value.value;
+}
+
+void Propagation::place_result(const Result &result, ScaledValues &values) {
+    ScaledValue &value = values[result.value];
+    const int argument = result.argument < 0 ? -1 : argument_[result.argument];
+    if (!result.scaled) {
+        result_.results.push_back({result.name, full(value), false, argument});
+        return;
+    }
+    const ScaledValue parts = value.is_scaled() ? value : split_.parts(value.value);
+    result_.results.push_back({result.name + ".data", parts.data, false, argument});
+    result_.results.push_back({result.name + ".scale", parts.scale, false, argument < 0 ? -1 : argument + 1});
+}
+
+/// Names a value after the one that it is a part of, when it was made for it.
+void Propagation::name_value(ValueId value, size_t first, const std::string &name) {
+    const bool is_taken = std::ranges::any_of(result_.values, [&](const Value &other) { return other.name == name; });
+    const bool is_part = result_.values[value].name.ends_with(".data") || result_.values[value].name.ends_with(".scale");
+    if (static_cast<size_t>(value) >= first && !is_taken && !is_part) result_.values[value].name = name;
+}
+
+} // namespace
+
+Program propagate_scales(const Program &program, const Rulebook &rulebook, const ScaleSettings &settings) {
+    return Propagation(program, rulebook, settings).run();
+}
+
+} // namespace scalide

@@ -1,0 +1,62 @@
+#include "transforms/splice.h"
+#include <algorithm>
+#include <span>
+
+namespace scalide {
+
+namespace {
+
+using Renamed = std::map<ValueId, ValueId>;
+
+void rename(std::vector<ValueId> &values, const Renamed &renamed) {
+    for (ValueId &value : values) {
+        const auto found = renamed.find(value);
+        if (found != renamed.end()) value = found->second;
+    }
+}
+
+bool is_made_by(std::span<const Node> nodes, ValueId value) {
+    return std::ranges::any_of(nodes, [&](const Node &node) { return std::ranges::count(node.results, value) > 0; });
+}
+
+} // namespace
+
+std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake) {
+    const Node node = program.nodes[index];
+    const size_t first = program.nodes.size();
+    Builder builder(rulebook, program);
+    builder.stamp_like(node);
+    const std::vector<ValueId> made = remake(builder, node);
+
+    const std::span<Node> nodes = std::span(program.nodes).subspan(first);
+    Renamed taken_over, aliases;
+    for (size_t i = 0; i < made.size(); i++) {
+        const bool is_new = is_made_by(nodes, made[i]) && !taken_over.contains(made[i]);
+        if (is_new) taken_over[made[i]] = node.results[i];
+    }
+    for (size_t i = 0; i < made.size(); i++) {
+        const auto found = taken_over.find(made[i]);
+        const ValueId value = found == taken_over.end() ? made[i] : found->second;
+        if (value != node.results[i]) aliases[node.results[i]] = value;
+    }
+    for (Node &fresh : nodes) {
+        rename(fresh.operands, taken_over);
+        rename(fresh.results, taken_over);
+    }
+    const auto at = [&](size_t i) { return program.nodes.begin() + static_cast<ptrdiff_t>(i); };
+    std::rotate(at(index), at(first), program.nodes.end());
+    program.nodes.erase(at(index + program.nodes.size() - first));
+    for (size_t i = index; i < program.nodes.size(); i++) rename(program.nodes[i].operands, aliases);
+    for (Result &result : program.results) {
+        if (aliases.contains(result.value)) result.value = aliases.at(result.value);
+    }
+    return aliases;
+}
+
+std::vector<ValueId> expand_value(Builder &builder, const Node &node) {
+    std::vector<ScaledValue> operands;
+    for (const ValueId operand : node.operands) operands.push_back({operand});
+    return Instance(builder, builder.rulebook().rule(node.op, node.location), std::move(operands), node.attributes).value();
+}
+
+} // namespace scalide

@@ -1,0 +1,18 @@
+#pragma once
+#include "rulebook/instance.h"
+#include <functional>
+#include <map>
+
+namespace scalide {
+
+/// Makes the results of a node anew, at the end of the program, and returns them.
+using Remake = std::function<std::vector<ValueId>(Builder &builder, const Node &node)>;
+
+/// Puts the nodes that `remake` makes in the place of node number `index`. They make the same values (ids and names stay), but where
+/// `remake` returned a value that was there before: then this one is read instead. Returns what is read instead of what.
+std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake);
+
+/// The `value` of the composite that `node` is: a Remake.
+std::vector<ValueId> expand_value(Builder &builder, const Node &node);
+
+} // namespace scalide
