@@ -54,13 +54,12 @@ private:
             for (const ResultSpec &result : rule_.results) names.push_back(result.name);
         if (context_.cotangents) names.push_back("ct");
         if (context_.parts) names.push_back("scale");
-        for (const char *constant : {"pi", "inf", "true", "false"}) names.push_back(constant);
         return names;
     }
 
     void check_name(const ExpressionNode &node) const {
         const std::vector<std::string> names = known_names();
-        if (std::ranges::find(names, node.text) != names.end() || is_static(make_name(node.text), rule_)) return;
+        if (std::ranges::find(names, node.text) != names.end() || is_constant_name(node.text, rule_)) return;
         fail(node, "unknown name '" + node.text + "'", "", suggestion(node.text, names));
     }
 
@@ -210,7 +209,8 @@ void check_unique_names(const Rule &rule) {
     };
     for (const OperandSpec &operand : rule.operands) take(operand.name, "operands");
     for (const AttributeSpec &attribute : rule.attributes) take(attribute.name, "attrs");
-    for (const ResultSpec &result : rule.results) take(result.name, "results");
+    for (const ResultSpec &result : rule.results)
+        if (result.name != "scale") take(result.name, "results");
     for (const auto &[name, let] : rule.lets) take(name, "let");
 }
 

@@ -1,5 +1,5 @@
 #include "rulebook/promotion.h"
-#include "expr/error.h"
+#include "rulebook/unplaced.h"
 #include <algorithm>
 
 namespace scalide {
@@ -33,7 +33,7 @@ Extents broadcast_shape(const Extents &a, const Extents &b) {
         if (extent == Extent(1))
             extent = b[i];
         else if (!(b[i] == extent || b[i] == Extent(1)))
-            throw UserError({.requirement = "shapes must be equal or 1 along each axis", .got = to_string(a) + " and " + to_string(b)});
+            fail_unplaced("shapes must be equal or 1 along each axis", to_string(a) + " and " + to_string(b));
     }
     return shape;
 }

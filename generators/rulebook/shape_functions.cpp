@@ -1,5 +1,6 @@
 #include "rulebook/promotion.h"
 #include "rulebook/static_value.h"
+#include "rulebook/unplaced.h"
 #include <algorithm>
 #include <numeric>
 
@@ -9,17 +10,13 @@ namespace {
 
 using Values = std::span<const StaticValue>;
 
-[[noreturn]] void fail(const std::string &requirement, const std::string &got = "") {
-    throw UserError({.requirement = requirement, .got = got});
-}
-
 const Type &array(const StaticValue &value) {
-    if (value.operand < 0 || value.arrays.empty()) fail("shape functions take the name of an operand", to_string(value.value));
+    if (value.operand < 0 || value.arrays.empty()) fail_unplaced("shape functions take the name of an operand", to_string(value.value));
     return value.arrays[0];
 }
 
 const std::vector<Attribute> &list(const StaticValue &value) {
-    if (value.operand >= 0 || value.value.kind != Attribute::Kind::list) fail("must be a list here", to_string(value.value));
+    if (value.operand >= 0 || value.value.kind != Attribute::Kind::list) fail_unplaced("must be a list here", to_string(value.value));
     return value.value.list;
 }
 
@@ -30,7 +27,7 @@ std::vector<Extent> extents(const StaticValue &value) {
 }
 
 int64_t integer(const Attribute &value) {
-    if (value.kind != Attribute::Kind::integer || !value.integer.is_static()) fail("must be an integer here", to_string(value));
+    if (value.kind != Attribute::Kind::integer || !value.integer.is_static()) fail_unplaced("must be an integer here", to_string(value));
     return value.integer.value();
 }
 
@@ -49,7 +46,7 @@ std::vector<int64_t> axes_of(const StaticValue &value, int side, int rank) {
     std::vector<int64_t> axes;
     for (const Attribute &element : chosen) {
         const int64_t axis = integer(element);
-        if (axis < -rank || axis >= rank) fail("axes must be below the rank " + std::to_string(rank), std::to_string(axis));
+        if (axis < -rank || axis >= rank) fail_unplaced("axes must be below the rank " + std::to_string(rank), std::to_string(axis));
         axes.push_back(axis < 0 ? axis + rank : axis);
     }
     return axes;
@@ -102,35 +99,51 @@ Attribute dtype_is_float(Values v) {
 Attribute promoted(Values v) {
     std::vector<Type> types;
     for (const StaticValue &value : v) std::ranges::copy(value.arrays, std::back_inserter(types));
-    if (types.empty()) fail("shape functions take the name of an operand");
+    if (types.empty()) fail_unplaced("shape functions take the name of an operand");
     return std::string(to_string(promoted_dtype(types)));
 }
 
-Attribute picked(Values v) {
-    const std::vector<Attribute> &from = list(v[0]);
-    std::vector<Attribute> elements;
-    for (const int64_t index : integers(v[1])) {
-        if (index < 0 || index >= static_cast<int64_t>(from.size()))
-            fail("indices must be below " + std::to_string(from.size()), std::to_string(index));
-        elements.push_back(from[index]);
-    }
-    return elements;
+/// Counted from the front; each below `rank` and named once.
+std::vector<int64_t> distinct_axes(const StaticValue &value, int64_t rank) {
+    std::vector<int64_t> axes = axes_of(value, 0, static_cast<int>(rank)), sorted = axes;
+    std::ranges::sort(sorted);
+    if (std::ranges::adjacent_find(sorted) != sorted.end()) fail_unplaced("axes must be different", to_string(value.value));
+    return axes;
 }
 
-Attribute permutes(Values v) {
-    std::vector<int64_t> axes = integers(v[0]), all(integer(v[1].value));
-    std::iota(all.begin(), all.end(), 0);
-    return make_flag(std::ranges::is_permutation(axes, all));
+Attribute permuted(Values v) {
+    const Extents &shape = array(v[0]).shape;
+    const std::vector<int64_t> axes = distinct_axes(v[1], std::ssize(shape));
+    if (axes.size() != shape.size())
+        fail_unplaced("a permutation must name each of " + std::to_string(shape.size()) + " axes once", to_string(v[1].value));
+    Extents extents;
+    for (const int64_t axis : axes) extents.push_back(shape[axis]);
+    return to_attribute(extents);
 }
 
-Attribute increasing(Values v) {
-    const std::vector<int64_t> axes = integers(v[0]);
-    return make_flag(std::ranges::adjacent_find(axes, std::greater_equal()) == axes.end());
+Attribute inserted(Values v) {
+    const Extents &shape = array(v[0]).shape;
+    const int64_t rank = std::ssize(shape) + std::ssize(list(v[1]));
+    const std::vector<int64_t> places = distinct_axes(v[1], rank);
+    Extents extents;
+    auto next = shape.begin();
+    for (int64_t axis = 0; axis < rank; axis++) extents.push_back(contains(places, axis) ? Extent(1) : *next++);
+    return to_attribute(extents);
 }
 
-Attribute broadcasts(Values v) {
+Attribute fits(Values v) {
     const std::vector<Extent> from = extents(v[0]), onto = extents(v[1]);
-    return make_flag(std::ranges::equal(from, onto, [](const Extent &a, const Extent &b) { return a == b || a == Extent(1); }));
+    const std::vector<int64_t> dims = distinct_axes(v[2], std::ssize(onto));
+    if (dims.size() != from.size()) return make_flag(false);
+    for (size_t i = 0; i < dims.size(); i++)
+        if (!(from[i] == onto[dims[i]] || from[i] == Extent(1))) return make_flag(false);
+    return make_flag(std::ranges::is_sorted(dims));
+}
+
+Attribute range(Values v) {
+    std::vector<int64_t> numbers(std::clamp<int64_t>(integer(v[0].value), 0, 64));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return to_attribute(numbers);
 }
 
 /// [] stands for all ones, or all zeros.
@@ -138,32 +151,28 @@ std::vector<int64_t> integers_or(const StaticValue &value, size_t count, int64_t
     std::vector<int64_t> given = integers(value);
     if (given.empty()) given.assign(count, fallback);
     if (given.size() != count)
-        fail("lists must have one entry for each of " + std::to_string(count) + " axes", std::to_string(given.size()));
+        fail_unplaced("lists must have one entry for each of " + std::to_string(count) + " axes", std::to_string(given.size()));
     return given;
 }
 
+bool is_within(const Extent &low, const Extent &high) { return less_or_equal(low, high).value_or(false); }
+
 Attribute sliced(Values v) {
-    const std::vector<Extent> start = extents(v[0]), limit = extents(v[1]);
-    if (start.size() != limit.size()) fail("start and limit must have the same length");
-    const std::vector<int64_t> strides = integers_or(v[2], start.size(), 1);
+    const Extents &from = array(v[0]).shape;
+    const std::vector<Extent> start = extents(v[1]), limit = extents(v[2]);
+    if (start.size() != from.size() || limit.size() != from.size()) fail_unplaced("start and limit must have one entry an axis");
+    const std::vector<int64_t> strides = integers_or(v[3], from.size(), 1);
     Extents shape;
-    for (size_t i = 0; i < start.size(); i++) {
+    for (size_t i = 0; i < from.size(); i++) {
+        if (!is_within(0, start[i]) || !is_within(start[i], limit[i]) || !is_within(limit[i], from[i]))
+            fail_unplaced("must have 0 <= start <= limit <= extent",
+                          to_string(start[i]) + ", " + to_string(limit[i]) + ", " + to_string(from[i]));
         const Extent extent = limit[i] - start[i];
-        if (strides[i] < 1) fail("strides must be at least 1", std::to_string(strides[i]));
-        if (strides[i] > 1 && !extent.is_static()) fail("strides above 1 need a fixed extent", to_string(extent));
+        if (strides[i] < 1) fail_unplaced("strides must be at least 1", std::to_string(strides[i]));
+        if (strides[i] > 1 && !extent.is_static()) fail_unplaced("strides above 1 need a fixed extent", to_string(extent));
         shape.push_back(strides[i] == 1 ? extent : Extent((extent.value() + strides[i] - 1) / strides[i]));
     }
     return to_attribute(shape);
-}
-
-bool all_less_or_equal(const std::vector<Extent> &a, const std::vector<Extent> &b) {
-    return std::ranges::equal(a, b, [](const Extent &x, const Extent &y) { return less_or_equal(x, y).value_or(false); });
-}
-
-Attribute within(Values v) {
-    const std::vector<Extent> start = extents(v[0]), limit = extents(v[1]);
-    return make_flag(all_less_or_equal(std::vector<Extent>(start.size()), start) && all_less_or_equal(start, limit) &&
-                     all_less_or_equal(limit, extents(v[2])));
 }
 
 Attribute padded(Values v) {
@@ -172,11 +181,11 @@ Attribute padded(Values v) {
     const std::vector<int64_t> interior = integers_or(v[3], shape.size(), 0);
     Extents padded;
     for (size_t i = 0; i < shape.size(); i++) {
-        if (interior[i] < 0) fail("interior padding must not be negative", std::to_string(interior[i]));
+        if (interior[i] < 0) fail_unplaced("interior padding must not be negative", std::to_string(interior[i]));
         // between n elements lie n - 1 gaps, none when n is 0
         const Extent gaps = shape[i] == Extent(0) ? Extent(0) : (shape[i] - Extent(1)) * Extent(interior[i]);
         const Extent extent = shape[i] + gaps + Extent(low[i] + high[i]);
-        if (extent.is_static() && extent.value() < 0) fail("padding must not leave a negative extent", to_string(extent));
+        if (extent.is_static() && extent.value() < 0) fail_unplaced("padding must not leave a negative extent", to_string(extent));
         padded.push_back(extent);
     }
     return to_attribute(padded);
@@ -186,20 +195,15 @@ Attribute concatenated(Values v) {
     const int64_t axis = axes_of(v).at(0);
     Extents shape = array(v[0]).shape;
     for (size_t i = 1; i < v[0].arrays.size(); i++) {
-        if (v[0].arrays[i].rank() != array(v[0]).rank()) fail("operands must have one rank");
-        shape[axis] = shape[axis] + v[0].arrays[i].shape[axis];
+        Extents other = v[0].arrays[i].shape;
+        if (other.size() != shape.size()) fail_unplaced("operands must have one rank");
+        shape[axis] = shape[axis] + other[axis];
+        other[axis] = shape[axis];
+        if (other != shape)
+            fail_unplaced("operands must have one shape except along the axis",
+                          to_string(v[0].arrays[0]) + " and " + to_string(v[0].arrays[i]));
     }
     return to_attribute(shape);
-}
-
-/// All operands have one shape except along the axis.
-Attribute joins(Values v) {
-    const int64_t axis = axes_of(v).at(0);
-    return make_flag(std::ranges::all_of(v[0].arrays, [&](const Type &type) {
-        Extents shape = type.shape;
-        if (shape.size() == array(v[0]).shape.size()) shape[axis] = array(v[0]).shape[axis];
-        return shape == array(v[0]).shape;
-    }));
 }
 
 // clang-format off
@@ -215,17 +219,15 @@ constexpr ShapeFunction table[] = {
     {"keep", "keep(x, axes)", "the extents of x, 1 along axes", 2, 2, keep},
     {"is_float", "is_float(dtype)", "true for a floating point dtype", 1, 1, dtype_is_float},
     {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < i32 < formats < f16, bf16 < f32", 1, -1, promoted},
-    {"product", "product(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
+    {"count", "count(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
     {"length", "length(list)", "the number of elements of a list", 1, 1, [](Values v) { return Attribute(int64_t(list(v[0]).size())); }},
-    {"picked", "picked(list, indices)", "the elements of list at indices", 2, 2, picked},
-    {"permutes", "permutes(list, n)", "true when list has each of 0 ... n - 1 once", 2, 2, permutes},
-    {"increasing", "increasing(list)", "true when each element is larger than the one before", 1, 1, increasing},
-    {"broadcasts", "broadcasts(a, b)", "true when each extent of list a is that of list b or 1", 2, 2, broadcasts},
-    {"sliced", "sliced(start, limit, strides)", "the extents of a slice; strides [] = all 1", 3, 3, sliced},
-    {"within", "within(start, limit, extents)", "true when 0 <= start <= limit <= extents, one by one", 3, 3, within},
+    {"range", "range(n)", "[0, 1, ... n - 1]", 1, 1, range},
+    {"permuted", "permuted(x, axes)", "the extents of x in that order of its axes, each named once", 2, 2, permuted},
+    {"inserted", "inserted(x, axes)", "the extents of x with 1 put in, at these axes of the result", 2, 2, inserted},
+    {"fits", "fits(list, shape, dims)", "true when each extent of list is 1 or that of shape at its place in dims, which increase", 3, 3, fits},
+    {"sliced", "sliced(x, start, limit, strides)", "the extents of a slice within x; strides [] = all 1", 4, 4, sliced},
     {"padded", "padded(x, low, high, interior)", "the extents of x after padding; [] = all 0", 4, 4, padded},
     {"concatenated", "concatenated(xs, axis)", "the extents of the arrays of a variadic operand, one after the other", 2, 2, concatenated},
-    {"joins", "joins(xs, axis)", "true when they have one shape except along axis", 2, 2, joins},
 };
 // clang-format on
 

@@ -1,5 +1,6 @@
 #include "rulebook/static_value.h"
 #include "expr/base_operators.h"
+#include "rulebook/unplaced.h"
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -10,10 +11,6 @@ namespace {
 
 using Kind = ExpressionNode::Kind;
 using Values = std::vector<Attribute>;
-
-[[noreturn]] void fail(const std::string &requirement, const std::string &got = "") {
-    throw UserError({.requirement = requirement, .got = got});
-}
 
 bool is_extent(const Attribute &value) { return value.kind == Attribute::Kind::integer; }
 
@@ -39,14 +36,14 @@ StaticValue evaluate_name(const std::string &name, const StaticScope &scope) {
     if (result >= 0 && result < static_cast<int>(scope.results.size())) return {{}, 0, {scope.results[result]}};
     if (const auto constant = constant_named(name)) return {*constant};
     if (is_word(name, scope.rule)) return {Attribute(name)};
-    fail("must be known when a program is built", "'" + name + "'");
+    fail_unplaced("must be known when a program is built", "'" + name + "'");
 }
 
 bool compare(const std::string &op, const Extent &a, const Extent &b) {
     const bool swapped = op == "gt" || op == "ge", strict = op == "lt" || op == "gt";
     const Extent &low = swapped ? b : a, &high = swapped ? a : b;
     const auto holds = less_or_equal(strict ? low + Extent(1) : low, high);
-    if (!holds) fail("must not depend on the values of symbols", to_string(a) + " and " + to_string(b));
+    if (!holds) fail_unplaced("must not depend on the values of symbols", to_string(a) + " and " + to_string(b));
     return *holds;
 }
 
@@ -64,7 +61,7 @@ bool is_flag(const Attribute &value) { return value == make_flag(true) || value 
 double number_of(const Attribute &value) {
     if (is_flag(value)) return is_true(value);
     const bool is_number = value.kind == Attribute::Kind::number || (is_extent(value) && value.integer.is_static());
-    if (!is_number) fail("must be a number here", to_string(value));
+    if (!is_number) fail_unplaced("must be a number here", to_string(value));
     return to_number(value);
 }
 
@@ -90,27 +87,11 @@ bool equal_values(const Attribute &a, const Attribute &b) {
     return !is_one_word && number_of(a) == number_of(b);
 }
 
-Attribute evaluate_operator(const std::string &op, const Values &v) {
-    const BaseOperator *base = find_base_operator(op);
-    if (!base || !base->evaluate || !base->parameter.empty() || base->arity != static_cast<int>(v.size()))
-        fail("must be a function of values known when a program is built", op + " of " + std::to_string(v.size()));
-    if (op == "eq" || op == "ne") return make_flag(equal_values(v[0], v[1]) == (op == "eq"));
-    const auto is_list = [](const Attribute &value) { return value.kind == Attribute::Kind::list; };
-    if (op == "add" && std::ranges::all_of(v, is_list)) {
-        Attribute joined = v[0];
-        joined.list.insert(joined.list.end(), v[1].list.begin(), v[1].list.end());
-        return joined;
-    }
-    if (v.size() == 2 && std::ranges::all_of(v, is_extent))
-        if (const auto result = evaluate_on_extents(op, v)) return *result;
-    return evaluate_on_numbers(*base, v);
-}
-
 StaticValue evaluate(const Expression &expression, const StaticScope &scope);
 
 Attribute evaluate_value(const Expression &expression, const StaticScope &scope) {
     const StaticValue value = evaluate(expression, scope);
-    if (value.operand >= 0) fail("must be known when a program is built", "the operand '" + to_string(expression) + "'");
+    if (value.operand >= 0) fail_unplaced("must be known when a program is built", "the operand '" + to_string(expression) + "'");
     return value.value;
 }
 
@@ -146,23 +127,26 @@ StaticValue evaluate(const Expression &expression, const StaticScope &scope) {
     case Kind::call: return {evaluate_call(node, scope)};
     case Kind::member: break;
     }
-    fail("must be known when a program is built", "'" + to_string(expression) + "'");
-}
-
-bool is_static_call(const ExpressionNode &node, const Rule &rule) {
-    const auto operand_is_static = [&](const Expression &operand) { return is_static(operand, rule); };
-    const auto is_operand = [&](const Expression &operand) {
-        return operand->kind == Kind::name && rule.operand_index(operand->text) >= 0;
-    };
-    if (find_shape_function(node.text))
-        return std::ranges::all_of(node.operands,
-                                   [&](const Expression &operand) { return is_operand(operand) || operand_is_static(operand); });
-    const BaseOperator *base = find_base_operator(node.text);
-    const bool is_known = node.text == "select" || (base && base->evaluate && base->parameter.empty() && base->arity >= 0);
-    return is_known && std::ranges::all_of(node.operands, operand_is_static);
+    fail_unplaced("must be known when a program is built", "'" + to_string(expression) + "'");
 }
 
 } // namespace
+
+Attribute evaluate_operator(const std::string &op, const Values &v) {
+    const BaseOperator *base = find_base_operator(op);
+    if (!base || !base->evaluate || !base->parameter.empty() || base->arity != static_cast<int>(v.size()))
+        fail_unplaced("must be a function of values known when a program is built", op + " of " + std::to_string(v.size()));
+    if (op == "eq" || op == "ne") return make_flag(equal_values(v[0], v[1]) == (op == "eq"));
+    const auto is_list = [](const Attribute &value) { return value.kind == Attribute::Kind::list; };
+    if (op == "add" && std::ranges::all_of(v, is_list)) {
+        Attribute joined = v[0];
+        joined.list.insert(joined.list.end(), v[1].list.begin(), v[1].list.end());
+        return joined;
+    }
+    if (v.size() == 2 && std::ranges::all_of(v, is_extent))
+        if (const auto result = evaluate_on_extents(op, v)) return *result;
+    return evaluate_on_numbers(*base, v);
+}
 
 std::vector<Type> operand_types(const Rule &rule, int operand, const std::vector<Type> &flat) {
     const auto first = flat.begin() + std::min<size_t>(operand, flat.size());
@@ -170,35 +154,20 @@ std::vector<Type> operand_types(const Rule &rule, int operand, const std::vector
     return {first, first + std::min<ptrdiff_t>(1, flat.end() - first)};
 }
 
-bool is_static(const Expression &expression, const Rule &rule) {
-    const ExpressionNode &node = *expression;
-    switch (node.kind) {
-    case Kind::number: return true;
-    case Kind::name: {
-        const bool is_attribute = std::ranges::find(rule.attributes, node.text, &AttributeSpec::name) != rule.attributes.end();
-        const auto is_let = [&](const auto &let) { return let.first == node.text; };
-        if (rule.operand_index(node.text) >= 0 || std::ranges::any_of(rule.lets, is_let)) return false;
-        return is_attribute || constant_named(node.text) || is_word(node.text, rule);
-    }
-    case Kind::list: return std::ranges::all_of(node.operands, [&](const Expression &element) { return is_static(element, rule); });
-    case Kind::call: return is_static_call(node, rule);
-    case Kind::member: return false;
-    }
-    return false;
-}
+bool is_constant_name(const std::string &name, const Rule &rule) { return constant_named(name) || is_word(name, rule); }
 
 Attribute evaluate_static(const Expression &expression, const StaticScope &scope) { return evaluate_value(expression, scope); }
 
 Attribute make_flag(bool value) { return value ? "true" : "false"; }
 
 bool is_true(const Attribute &attribute) {
-    if (!is_flag(attribute)) fail("must be true or false", to_string(attribute));
+    if (!is_flag(attribute)) fail_unplaced("must be true or false", to_string(attribute));
     return attribute.word == "true";
 }
 
 Extent to_extent(const Attribute &attribute) {
     if (attribute.kind == Attribute::Kind::word && !is_flag(attribute)) return Extent::symbol(attribute.word);
-    if (attribute.kind != Attribute::Kind::integer) fail("must be an extent", to_string(attribute));
+    if (attribute.kind != Attribute::Kind::integer) fail_unplaced("must be an extent", to_string(attribute));
     return attribute.integer;
 }
 

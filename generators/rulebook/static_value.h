@@ -24,11 +24,14 @@ struct StaticScope {
 /// The types of one operand of the rule: several when it is variadic.
 std::vector<Type> operand_types(const Rule &rule, int operand, const std::vector<Type> &flat);
 
-/// True when every name and function in `expression` is one that evaluate_static knows, and it names operands inside shape functions only.
-bool is_static(const Expression &expression, const Rule &rule);
+/// Names that stand for themselves in every expression: pi, inf, true, false, dtypes and the choices of the rule's word attributes.
+bool is_constant_name(const std::string &name, const Rule &rule);
 
-/// Evaluates a static expression: attributes, shape functions, literals, and operators on them (+ joins lists; == and != compare anything;
-/// extents are compared for all values of their symbols). Throws UserError without place or subject when it has no value.
+/// An operator on static values: + joins lists, == and != compare anything, < and its kin compare extents for all values of their symbols,
+/// the rest work on numbers. Throws UserError without place or subject when there is no such value.
+Attribute evaluate_operator(const std::string &op, const std::vector<Attribute> &operands);
+
+/// Evaluates a static expression: attributes, shape functions, literals and operators on them. Errors as above.
 Attribute evaluate_static(const Expression &expression, const StaticScope &scope);
 
 /// A function of types and attributes: see shape_functions().

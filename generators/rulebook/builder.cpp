@@ -1,0 +1,51 @@
+#include "rulebook/builder.h"
+#include <cmath>
+
+namespace scalide {
+
+void Builder::stamp_like(const Node &node) {
+    scope_ = node.scope;
+    role_ = node.role;
+    location_ = node.location;
+}
+
+std::vector<ValueId> Builder::add(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes,
+                                  const std::string &name) {
+    std::vector<Type> types;
+    for (const ValueId operand : operands) types.push_back(type(operand));
+    const std::vector<Type> results = infer_result_types(rulebook_.rule(op, location_), types, attributes, location_);
+    return add_node(program_, {op, operands, std::move(attributes), {}, scope_, role_, location_}, results, name);
+}
+
+ValueId Builder::add_one(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes, const std::string &name) {
+    const std::vector<ValueId> results = add(op, operands, std::move(attributes), name);
+    internal_check(results.size() == 1, "operator " + op + " has " + std::to_string(results.size()) + " results");
+    return results[0];
+}
+
+ValueId Builder::constant(double value, Dtype dtype) {
+    const Attribute number = is_float(dtype) ? Attribute(value) : Attribute(static_cast<int64_t>(value));
+    return add_one("constant", {}, {{"value", number}, {"dtype", std::string(to_string(dtype))}});
+}
+
+ValueId Builder::size(const Extent &extent, Dtype dtype) {
+    if (extent.is_static()) return constant(static_cast<double>(extent.value()), dtype);
+    return add_one("size", {}, {{"extent", extent}, {"dtype", std::string(to_string(dtype))}});
+}
+
+ValueId Builder::broadcast(ValueId value, const Extents &shape) {
+    const Extents &from = type(value).shape;
+    if (from == shape) return value;
+    if (from.size() > shape.size())
+        throw UserError({location_, "broadcast_in_dim", "shapes must broadcast", to_string(from) + " to " + to_string(shape), ""});
+    std::vector<int64_t> dims;
+    for (size_t i = 0; i < from.size(); i++) dims.push_back(static_cast<int64_t>(shape.size() - from.size() + i));
+    return add_one("broadcast_in_dim", {value}, {{"shape", to_attribute(shape)}, {"dims", to_attribute(dims)}});
+}
+
+ValueId Builder::convert(ValueId value, Dtype dtype) {
+    if (type(value).dtype == dtype) return value;
+    return add_one("convert_element_type", {value}, {{"dtype", std::string(to_string(dtype))}});
+}
+
+} // namespace scalide

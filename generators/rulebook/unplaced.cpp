@@ -1,0 +1,20 @@
+#include "rulebook/unplaced.h"
+
+namespace scalide {
+
+void fail_unplaced(const std::string &requirement, const std::string &got) {
+    Message message;
+    message.requirement = requirement;
+    message.got = got;
+    throw UserError(message);
+}
+
+void rethrow_placed(const UserError &error, const Location &where, const std::string &subject) {
+    Message message = error.message();
+    if (!message.subject.empty()) throw error;
+    message.location = where;
+    message.subject = subject;
+    throw UserError(message);
+}
+
+} // namespace scalide
