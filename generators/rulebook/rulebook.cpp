@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 /// `path` itself, or every *.yaml below it but numerics policies, sorted.
 std::vector<std::string> rule_files(const fs::path &path) {
     if (fs::is_regular_file(path)) return {path.string()};
-    if (!fs::is_directory(path)) throw UserError({{path.string()}, "", "must be a rule file or a folder of rule files", "neither", ""});
+    const Location place{path.string()};
+    if (!fs::is_directory(path)) throw UserError({place, "", "must be a rule file or a folder of rule files", "neither", ""});
     std::vector<std::string> files;
     for (auto entry = fs::recursive_directory_iterator(path); entry != fs::recursive_directory_iterator(); ++entry) {
         if (entry->is_directory() && entry->path().filename() == "policies") entry.disable_recursion_pending();
