@@ -61,5 +61,7 @@ std::vector<Halide::Var> axis_vars(int rank);
 
 /// Fixes bounds and strides of a buffer to a dense array of this shape: nothing about it is looked up at run time but its address.
 void make_dense(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel);
+/// The same for all components of an output (Halide gives them the bounds of the first).
+void make_dense(Halide::Func output, const Extents &shape, const LoweredKernel &kernel);
 
 } // namespace scalide

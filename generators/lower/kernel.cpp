@@ -1,0 +1,109 @@
+#include "lower/kernel.h"
+#include "lower/axes.h"
+#include "lower/formats.h"
+#include "lower/kinds.h"
+
+namespace scalide {
+namespace {
+
+const std::map<std::string, void (*)(Lowering &)> kinds = {
+    {"scalar", lower_scalar},
+    {"map", lower_map},
+    {"row", lower_row},
+};
+
+/// True when a result overwrites the inout argument: the kernel then sees one buffer, an output.
+bool is_overwritten(const Program &program, int argument) {
+    for (const Result &result : program.results) {
+        if (result.argument == argument) {
+            return true;
+        }
+    }
+    return false;
+}
+
+LoweredKernel begin(const Program &program) {
+    LoweredKernel kernel;
+    kernel.program = merge_axes(program);
+    for (const Symbol &symbol : program.symbols) {
+        kernel.symbols.emplace(symbol.name, Halide::Param<int>("symbol_" + symbol.name));
+    }
+    for (int i = 0; i < int(kernel.program.arguments.size()); i++) {
+        const Type &type = kernel.program.type(kernel.program.arguments[i].value);
+        kernel.inputs.emplace_back();
+        if (!is_overwritten(kernel.program, i)) {
+            kernel.inputs.back() = Halide::ImageParam(storage_type(type.dtype), type.rank(), "argument_" + std::to_string(i));
+            make_dense(kernel.inputs.back(), type.shape, kernel);
+        }
+    }
+    return kernel;
+}
+
+} // namespace
+
+Halide::Expr to_expr(const Extent &extent, const LoweredKernel &kernel) {
+    Halide::Expr sum = 0;
+    for (const auto &[monomial, coefficient] : extent.terms()) {
+        Halide::Expr term = int(coefficient);
+        for (const std::string &symbol : monomial) {
+            term = term * kernel.symbols.at(symbol);
+        }
+        sum = sum + term;
+    }
+    return Halide::Internal::simplify(sum);
+}
+
+LoweredKernel lower(const Program &program, const Halide::Target &target) {
+    auto kind = program.attributes.find("kind");
+    internal_check(kind != program.attributes.end(), "program " + program.name + " is lowered, but no kernel");
+    auto found = kinds.find(kind->second.word);
+    internal_check(found != kinds.end(), "kernels of kind " + kind->second.word + " cannot be lowered");
+    LoweredKernel kernel = begin(program);
+    kernel.kind = found->first;
+    Values values(kernel);
+    Lowering lowering{kernel, values, target};
+    found->second(lowering);
+    return kernel;
+}
+
+std::vector<Halide::Argument> halide_arguments(const LoweredKernel &kernel) {
+    std::vector<Halide::Argument> arguments;
+    for (const Halide::ImageParam &input : kernel.inputs) {
+        if (input.defined()) {
+            arguments.push_back(input);
+        }
+    }
+    for (const auto &[name, param] : kernel.symbols) {
+        arguments.push_back(param);
+    }
+    return arguments;
+}
+
+std::vector<KernelOperand> call_order(const LoweredKernel &kernel) {
+    const Program &program = kernel.program;
+    std::vector<KernelOperand> operands;
+    for (int i = 0; i < int(kernel.inputs.size()); i++) {
+        if (kernel.inputs[i].defined()) {
+            operands.push_back({KernelOperand::Kind::argument, i, "", program.type(program.arguments[i].value)});
+        }
+    }
+    for (const auto &[name, param] : kernel.symbols) {
+        operands.push_back({KernelOperand::Kind::symbol, -1, name, {Dtype::i32, {}}});
+    }
+    for (const KernelOutput &output : kernel.outputs) {
+        for (int result : output.results) {
+            operands.push_back({KernelOperand::Kind::result, result, "", program.type(program.results[result].value)});
+        }
+    }
+    return operands;
+}
+
+std::vector<Halide::Func> output_funcs(const LoweredKernel &kernel) {
+    std::vector<Halide::Func> funcs;
+    for (const KernelOutput &output : kernel.outputs) {
+        funcs.push_back(output.func);
+    }
+    return funcs;
+}
+
+} // namespace scalide

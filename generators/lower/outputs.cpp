@@ -1,0 +1,123 @@
+#include "lower/outputs.h"
+#include "lower/formats.h"
+#include <algorithm>
+
+namespace scalide {
+namespace {
+
+Halide::Tuple undefined_words(const Program &program, const std::vector<int> &results) {
+    std::vector<Halide::Expr> words;
+    for (int result : results) {
+        words.push_back(Halide::undef(storage_type(program.type(program.results[result].value).dtype)));
+    }
+    return Halide::Tuple(words);
+}
+
+Index to_index(const std::vector<Halide::Var> &vars) { return Index(vars.begin(), vars.end()); }
+
+bool same_index(const Index &a, const Index &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) { return Halide::Internal::equal(x, y); });
+}
+
+/// Reads an inout argument from the output that overwrites it: only where that is about to be written.
+Values::Reader in_place_reader(const Halide::Func &func, int component, const Index &here, Dtype dtype) {
+    return [=](const Index &index) {
+        internal_check(same_index(index, here), "an inout argument is read elsewhere than where its result is written");
+        Halide::FuncRef word = func(buffer_order(index));
+        return from_word(dtype, func.outputs() == 1 ? Halide::Expr(word) : Halide::Expr(word[component]));
+    };
+}
+
+Halide::Expr refuse_read(const Index &) {
+    throw InternalError("internal error: an inout argument is read outside of the loop of its result");
+}
+
+class Output {
+public:
+    Output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars)
+        : lowering_(lowering), results_(results), func_("output_" + std::to_string(lowering.kernel.outputs.size())), vars_(vars) {}
+
+    void add() {
+        if (is_in_place()) {
+            assign(undefined_words(program(), results_));
+            bind_arguments();
+            assign(words());
+            unbind_arguments();
+        } else {
+            assign(words());
+        }
+        make_dense(func_, type(0).shape, lowering_.kernel);
+        lowering_.kernel.outputs.push_back({func_, results_});
+    }
+
+private:
+    const Program &program() const { return lowering_.kernel.program; }
+    const Result &result(size_t i) const { return program().results[results_[i]]; }
+    const Type &type(size_t i) const { return program().type(result(i).value); }
+
+    bool is_in_place() const {
+        return std::any_of(results_.begin(), results_.end(), [&](int r) { return program().results[r].argument >= 0; });
+    }
+
+    void assign(const Halide::Tuple &words) {
+        if (words.size() == 1) {
+            func_(buffer_order(vars_)) = words[0];
+        } else {
+            func_(buffer_order(vars_)) = words;
+        }
+    }
+
+    Halide::Tuple words() const {
+        std::vector<Halide::Expr> words;
+        for (size_t i = 0; i < results_.size(); i++) {
+            words.push_back(to_word(type(i).dtype, lowering_.values.at(result(i).value, to_index(vars_))));
+        }
+        return Halide::Tuple(words);
+    }
+
+    void bind_arguments() {
+        for (size_t i = 0; i < results_.size(); i++) {
+            if (result(i).argument >= 0) {
+                ValueId argument = program().arguments[result(i).argument].value;
+                lowering_.values.bind(argument, in_place_reader(func_, int(i), to_index(vars_), type(i).dtype));
+            }
+        }
+    }
+
+    void unbind_arguments() {
+        for (size_t i = 0; i < results_.size(); i++) {
+            if (result(i).argument >= 0) {
+                lowering_.values.bind(program().arguments[result(i).argument].value, refuse_read);
+            }
+        }
+    }
+
+    Lowering &lowering_;
+    const std::vector<int> &results_;
+    Halide::Func func_;
+    const std::vector<Halide::Var> &vars_;
+};
+
+} // namespace
+
+void add_output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars) {
+    Output(lowering, results, vars).add();
+}
+
+std::vector<std::vector<int>> results_by_shape(const Program &program) {
+    std::vector<std::vector<int>> groups;
+    for (int r = 0; r < int(program.results.size()); r++) {
+        const Extents &shape = program.type(program.results[r].value).shape;
+        auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<int> &other) {
+            return program.type(program.results[other[0]].value).shape == shape;
+        });
+        if (group == groups.end()) {
+            groups.push_back({r});
+        } else {
+            group->push_back(r);
+        }
+    }
+    return groups;
+}
+
+} // namespace scalide

@@ -1,0 +1,262 @@
+#include "lower/reduction.h"
+#include "lower/formats.h"
+#include "lower/math.h"
+#include "lower/movement.h"
+#include "lower/strict.h"
+
+namespace scalide {
+using Halide::Expr;
+using Partial = std::vector<Expr>;
+
+namespace {
+
+constexpr int fold_lanes = 16; ///< lanes that a `fold` combines in scalar code
+
+/// Strict, so that the order is the one written here: no lane is moved, no product contracted into a sum.
+Partial add(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_add(a[0], b[0]) : a[0] + b[0]}; }
+Partial multiply(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_mul(a[0], b[0]) : a[0] * b[0]}; }
+Partial larger(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? math::max(a[0], b[0]) : max(a[0], b[0])}; }
+Partial smaller(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? math::min(a[0], b[0]) : min(a[0], b[0])}; }
+
+/// By bits, as float comparisons with NaN mean nothing under fast math.
+Expr is_nan_bits(const Expr &x) {
+    return x.type().is_float() ? (float_bits(x) & bits32(0x7fffffff)) > bits32(0x7f800000) : Halide::Internal::const_false();
+}
+
+Partial pick(const Partial &a, const Partial &b, const Expr &b_beats_a) {
+    Expr a_nan = is_nan_bits(a[0]), b_nan = is_nan_bits(b[0]);
+    Expr equal = (a_nan && b_nan) || (!a_nan && !b_nan && a[0] == b[0]);
+    Expr take_b = (b_nan && !a_nan) || (!a_nan && !b_nan && b_beats_a) || (equal && b[1] < a[1]);
+    return {Halide::select(take_b, b[0], a[0]), Halide::select(take_b, b[1], a[1])};
+}
+
+Partial first_largest(const Partial &a, const Partial &b) { return pick(a, b, b[0] > a[0]); }
+Partial first_smallest(const Partial &a, const Partial &b) { return pick(a, b, b[0] < a[0]); }
+
+struct Operator {
+    Partial (*combine)(const Partial &, const Partial &);
+    double identity; ///< of floats; clamped to the range of integers
+    bool has_index = false;
+};
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+const std::map<std::string, Operator> operators = {
+    {"reduce_sum", {add, 0}},
+    {"reduce_prod", {multiply, 1}},
+    {"reduce_max", {larger, -infinity}},
+    {"reduce_min", {smaller, infinity}},
+    {"argmax", {first_largest, -infinity, true}},
+    {"argmin", {first_smallest, infinity, true}},
+};
+
+const Operator &operator_of(const Node &node) {
+    auto found = operators.find(node.op);
+    internal_check(found != operators.end(), node.op + " is no reduction");
+    return found->second;
+}
+
+Expr identity_value(double value, Dtype dtype) {
+    if (dtype == Dtype::i32) {
+        return int(std::clamp(value, double(std::numeric_limits<int>::min()), double(std::numeric_limits<int>::max())));
+    }
+    return make_constant(dtype, value);
+}
+
+} // namespace
+
+Reduction::Reduction(const Program &program, const Node &node) : node_(&node), dtype_(program.type(node.operands[0]).dtype) {
+    operator_of(node);
+}
+
+int Reduction::size() const { return operator_of(*node_).has_index ? 2 : 1; }
+
+Partial Reduction::identity() const {
+    const Operator &op = operator_of(*node_);
+    Partial result = {identity_value(op.identity, dtype_)};
+    if (op.has_index) {
+        result.push_back(std::numeric_limits<int>::max());
+    }
+    return result;
+}
+
+Partial Reduction::term(const Expr &value, const Expr &position) const {
+    return operator_of(*node_).has_index ? Partial{value, position} : Partial{value};
+}
+
+Partial Reduction::combine(const Partial &a, const Partial &b) const { return operator_of(*node_).combine(a, b); }
+
+Halide::Tuple ReductionGroup::identity() const {
+    Partial all;
+    for (const Reduction &reduction : reductions_) {
+        for (const Expr &e : reduction.identity()) {
+            all.push_back(e);
+        }
+    }
+    return Halide::Tuple(all);
+}
+
+Halide::Tuple ReductionGroup::combine(const Partial &a, const Partial &b) const {
+    Partial all;
+    for (const Reduction &reduction : reductions_) {
+        auto first = all.size();
+        auto part = [&](const Partial &p) { return Partial(p.begin() + first, p.begin() + first + reduction.size()); };
+        for (const Expr &e : reduction.combine(part(a), part(b))) {
+            all.push_back(e);
+        }
+    }
+    return Halide::Tuple(all);
+}
+
+Partial ReductionGroup::terms(Values &values, const Index &index, const Expr &position) const {
+    Partial all;
+    for (const Reduction &reduction : reductions_) {
+        for (const Expr &e : reduction.term(values.at(reduction.node().operands[0], index), position)) {
+            all.push_back(e);
+        }
+    }
+    return all;
+}
+
+Halide::Tuple ReductionGroup::tree(std::vector<Partial> partials) const {
+    while (partials.size() > 1) {
+        std::vector<Partial> next;
+        for (size_t i = 0; i < partials.size(); i += 2) {
+            next.push_back(i + 1 < partials.size() ? combine(partials[i], partials[i + 1]).as_vector() : partials[i]);
+        }
+        partials = next;
+    }
+    return Halide::Tuple(partials[0]);
+}
+
+void ReductionGroup::bind(Values &values, const Halide::Func &fold) const {
+    int component = 0;
+    for (const Reduction &reduction : reductions_) {
+        int wanted = component + reduction.size() - 1; // of (value, index) the index
+        values.bind(reduction.node().results[0], fold, wanted);
+        component += reduction.size();
+    }
+}
+
+Partial components(const Halide::FuncRef &ref, int size) {
+    if (size == 1) {
+        return {Expr(ref)};
+    }
+    Partial result;
+    for (int i = 0; i < size; i++) {
+        result.push_back(ref[i]);
+    }
+    return result;
+}
+
+namespace {
+
+void define(Halide::FuncRef place, const Halide::Tuple &value) {
+    if (value.size() == 1) {
+        place = value[0];
+    } else {
+        place = value;
+    }
+}
+
+/// The stages of one reduce_lanes.
+class LaneReduction {
+public:
+    LaneReduction(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space)
+        : lowering_(lowering), group_(group), space_(space), size_(int(group.identity().size())) {}
+
+    Halide::Func build() {
+        Halide::Func partial = make("partial");
+        define(partial(with(lane_)), group_.identity());
+        partial.bound(lane_, 0, space_.lanes);
+        accumulate(partial, space_.columns / space_.lanes, lane_, [&](const Expr &step) { return step * space_.lanes + lane_; });
+        Expr rest = Halide::Internal::simplify(space_.columns % space_.lanes);
+        if (!Halide::Internal::is_const_zero(rest)) {
+            Expr done = space_.columns - rest;
+            accumulate_rest(partial, rest, done);
+        }
+        return fold(space_.lanes > fold_lanes ? fold_vectors(partial) : partial, std::min(space_.lanes, fold_lanes));
+    }
+
+private:
+    Halide::Func make(const std::string &stage) {
+        std::vector<Halide::Func> &stages = lowering_.kernel.stages[stage];
+        stages.push_back(Halide::Func(stage + "_" + std::to_string(stages.size())));
+        return stages.back();
+    }
+
+    std::vector<Expr> with(const Expr &lane) const {
+        std::vector<Expr> args = {lane};
+        args.insert(args.end(), space_.outer.begin(), space_.outer.end());
+        return args;
+    }
+
+    /// RDom over (columns, steps).
+    Halide::RDom domain(const Expr &columns) const {
+        std::vector<Halide::Range> ranges = {{0, columns}};
+        ranges.insert(ranges.end(), space_.steps.begin(), space_.steps.end());
+        return Halide::RDom(ranges);
+    }
+
+    void update(const Halide::Func &partial, const Halide::RDom &r, const Expr &lane, const Expr &column) {
+        Index steps;
+        for (int i = 1; i < r.dimensions(); i++) {
+            steps.push_back(r[i]);
+        }
+        Partial terms = group_.terms(lowering_.values, space_.at(steps, column), column);
+        define(partial(with(lane)), group_.combine(components(partial(with(lane)), size_), terms));
+    }
+
+    void accumulate(const Halide::Func &partial, const Expr &vectors, const Expr &lane, const std::function<Expr(const Expr &)> &column) {
+        Halide::RDom r = domain(Halide::Internal::simplify(vectors));
+        update(partial, r, lane, column(r[0]));
+    }
+
+    void accumulate_rest(const Halide::Func &partial, const Expr &rest, const Expr &done) {
+        Halide::RDom r = domain(rest);
+        update(partial, r, r[0], done + r[0]);
+    }
+
+    Halide::Func fold_vectors(const Halide::Func &partial) {
+        std::vector<Partial> vectors;
+        for (int first = 0; first < space_.lanes; first += fold_lanes) {
+            vectors.push_back(components(partial(with(lane_ + first)), size_));
+        }
+        Halide::Func lane = make("lane");
+        define(lane(with(lane_)), group_.tree(vectors));
+        lane.bound(lane_, 0, fold_lanes);
+        return lane;
+    }
+
+    Halide::Func fold(const Halide::Func &lane, int lanes) {
+        std::vector<Partial> parts;
+        for (int i = 0; i < lanes; i++) {
+            parts.push_back(components(lane(with(i)), size_));
+        }
+        Halide::Func result = make("fold");
+        define(result(space_.outer), group_.tree(parts));
+        return result;
+    }
+
+    Lowering &lowering_;
+    const ReductionGroup &group_;
+    const ReductionSpace &space_;
+    int size_;
+    Halide::Var lane_{"lane"};
+};
+
+} // namespace
+
+Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space) {
+    return LaneReduction(lowering, group, space).build();
+}
+
+int choose_lanes(const Extent &columns) {
+    constexpr int many = 64;
+    if (!columns.is_static() || columns.value() >= 2 * many) {
+        return many;
+    }
+    return int(std::clamp<int64_t>(columns.value(), 1, fold_lanes));
+}
+
+} // namespace scalide

@@ -1,0 +1,64 @@
+#pragma once
+#include "lower/kinds.h"
+
+namespace scalide {
+
+/// One reduction node: how its elements combine. A partial result is one Expr (sum, max, min, prod) or two (argmax, argmin: value, index).
+class Reduction {
+public:
+    Reduction(const Program &program, const Node &node);
+
+    const Node &node() const { return *node_; }
+    int size() const;
+    /// What combines with anything to that. argmax of nothing is index 2^31 - 1.
+    std::vector<Halide::Expr> identity() const;
+    /// The partial result of one element; `position` is its place along the reduced axis.
+    std::vector<Halide::Expr> term(const Halide::Expr &value, const Halide::Expr &position) const;
+    /// In any order but for the rounding of sums and products; NaN wins, then the smaller index.
+    std::vector<Halide::Expr> combine(const std::vector<Halide::Expr> &a, const std::vector<Halide::Expr> &b) const;
+
+private:
+    const Node *node_;
+    Dtype dtype_;
+};
+
+/// Reductions that run in one loop: their partial results side by side.
+class ReductionGroup {
+public:
+    explicit ReductionGroup(std::vector<Reduction> reductions) : reductions_(std::move(reductions)) {}
+
+    const std::vector<Reduction> &reductions() const { return reductions_; }
+    Halide::Tuple identity() const;
+    Halide::Tuple combine(const std::vector<Halide::Expr> &a, const std::vector<Halide::Expr> &b) const;
+    /// The terms of all reductions at one place of the iteration space.
+    std::vector<Halide::Expr> terms(Values &values, const Index &index, const Halide::Expr &position) const;
+    /// Combines in the order of a balanced tree: (0 1) (2 3) ...
+    Halide::Tuple tree(std::vector<std::vector<Halide::Expr>> partials) const;
+    /// Binds the result of each reduction to its component of `fold`, whose arguments are the first axes of the node's result.
+    void bind(Values &values, const Halide::Func &fold) const;
+
+private:
+    std::vector<Reduction> reductions_;
+};
+
+/// What one partial result runs over: `columns` consecutive elements, for each of the `steps`.
+struct ReductionSpace {
+    std::vector<Halide::Var> outer;                                          ///< arguments of the partial results, buffer order
+    Halide::Expr columns;                                                    ///< how many elements follow each other
+    int lanes;                                                               ///< partial sums over every lanes-th element
+    std::vector<Halide::Range> steps;                                        ///< further loops around
+    std::function<Index(const Index &steps, const Halide::Expr &column)> at; ///< index of an element in the iteration space
+};
+
+/// Reduces the space to one partial result for each place of `outer`, always in the same order: element i goes to lane i % lanes, and lanes
+/// combine as a tree. Adds the stages `partial` (over (lane, outer); updates: whole vectors, then the rest), `lane` (over (lane, outer);
+/// only with more than `fold_lanes` lanes) and `fold` (over outer), and returns the last.
+Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
+
+/// Partial sums for rows of this many elements: several vectors when there is work for them.
+int choose_lanes(const Extent &columns);
+
+/// The Tuple element(s) of a Func at an index.
+std::vector<Halide::Expr> components(const Halide::FuncRef &ref, int size);
+
+} // namespace scalide

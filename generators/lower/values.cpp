@@ -1,0 +1,112 @@
+#include "lower/values.h"
+#include "expr/base_operators.h"
+#include "lower/elementwise.h"
+#include "lower/formats.h"
+#include "lower/movement.h"
+
+namespace scalide {
+using Halide::Expr;
+
+Expr to_word(Dtype dtype, const Expr &value) { return dtype == Dtype::boolean ? Halide::cast<uint8_t>(value) : value; }
+
+Expr from_word(Dtype dtype, const Expr &word) { return dtype == Dtype::boolean ? word != 0 : word; }
+
+std::vector<Halide::Var> axis_vars(int rank) {
+    static const std::vector<std::string> first = {"x", "y"};
+    std::vector<Halide::Var> vars(rank);
+    for (int d = 0; d < rank; d++) {
+        vars[rank - 1 - d] = Halide::Var(d < 2 ? first[d] : "d" + std::to_string(d));
+    }
+    return vars;
+}
+
+void make_strides(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel) {
+    Extent stride = 1;
+    for (int d = 0; d < int(shape.size()); d++) {
+        buffer.dim(d).set_stride(to_expr(stride, kernel));
+        stride = stride * shape[shape.size() - 1 - d];
+    }
+}
+
+void make_dense(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel) {
+    for (int d = 0; d < int(shape.size()); d++) {
+        buffer.dim(d).set_bounds(0, to_expr(shape[shape.size() - 1 - d], kernel));
+    }
+    make_strides(buffer, shape, kernel);
+}
+
+void make_dense(Halide::Func output, const Extents &shape, const LoweredKernel &kernel) {
+    std::vector<Halide::OutputImageParam> buffers = output.output_buffers();
+    make_dense(buffers[0], shape, kernel);
+    for (size_t i = 1; i < buffers.size(); i++) {
+        make_strides(buffers[i], shape, kernel);
+    }
+}
+
+bool Values::IndexLess::operator()(const Index &a, const Index &b) const {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), Halide::Internal::IRDeepCompare());
+}
+
+Values::Values(const LoweredKernel &kernel) : kernel_(kernel), producers_(producers(kernel.program)) {
+    for (size_t i = 0; i < kernel.inputs.size(); i++) {
+        if (kernel.inputs[i].defined()) {
+            bind(program().arguments[i].value, Halide::Func(kernel.inputs[i]));
+        }
+    }
+}
+
+void Values::bind(ValueId value, Reader reader) {
+    readers_[value] = std::move(reader);
+    known_.clear();
+}
+
+void Values::bind(ValueId value, const Halide::Func &func, int component) {
+    bind(value, [this, value, func, component](const Index &index) -> Expr {
+        Halide::FuncRef word = func(buffer_order(index));
+        return from_word(program().type(value).dtype, func.outputs() == 1 ? Expr(word) : Expr(word[component]));
+    });
+}
+
+Index Values::extents(const Extents &shape) const {
+    Index result;
+    for (const Extent &e : shape) {
+        result.push_back(extent(e));
+    }
+    return result;
+}
+
+const Node *Values::producer(ValueId value) const { return producers_[value] < 0 ? nullptr : &program().nodes[producers_[value]]; }
+
+Expr Values::at(ValueId value, const Index &index) {
+    auto &known = known_[value];
+    auto found = known.find(index);
+    if (found != known.end()) {
+        return found->second;
+    }
+    Expr result = evaluate(value, index);
+    known_[value][index] = result;
+    return result;
+}
+
+Expr Values::evaluate(ValueId value, const Index &index) {
+    auto bound = readers_.find(value);
+    if (bound != readers_.end()) {
+        return bound->second(index);
+    }
+    const Node *node = producer(value);
+    internal_check(node, "value " + program().value_name(value) + " of a kernel is read before it is made");
+    const BaseOperator *op = find_base_operator(node->op);
+    internal_check(op, "a kernel contains " + node->op + ", which is no base operator");
+    return op->shape == Shape::elementwise ? elementwise(*node, index) : lower_movement(*node, index, *this);
+}
+
+Expr Values::elementwise(const Node &node, const Index &index) {
+    std::vector<ElementwiseOperand> operands;
+    for (ValueId operand : node.operands) {
+        const Type &type = program().type(operand);
+        operands.push_back({at(operand, type.is_scalar() ? Index{} : index), type.dtype});
+    }
+    return lower_elementwise(node.op, operands, node.attributes, program().type(node.results[0]).dtype);
+}
+
+} // namespace scalide

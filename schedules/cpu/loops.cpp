@@ -1,0 +1,70 @@
+#include "schedules/cpu/loops.h"
+#include <bit>
+
+namespace scalide {
+using Halide::Expr;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+std::optional<int64_t> known(const Expr &e) {
+    const Expr simple = Halide::Internal::simplify(e);
+    auto value = Halide::Internal::as_const_int(simple);
+    return value ? std::optional<int64_t>(*value) : std::nullopt;
+}
+
+} // namespace
+
+Halide::Stage loop_nest(Halide::Func func) { return func.has_update_definition() ? func.update() : Halide::Stage(func); }
+
+std::vector<Expr> bound_loops(const LoweredKernel &kernel, const KernelOutput &output) {
+    const Extents &shape = kernel.program.type(kernel.program.results[output.results[0]].value).shape;
+    Halide::Func func = output.func;
+    std::vector<Expr> extents;
+    for (int d = 0; d < int(shape.size()); d++) {
+        extents.push_back(to_expr(shape[shape.size() - 1 - d], kernel));
+        func.bound(func.args()[d], 0, extents.back());
+    }
+    return extents;
+}
+
+std::optional<Var> fuse_loops(Halide::Stage nest, const std::vector<Var> &loops) {
+    if (loops.empty()) {
+        return std::nullopt;
+    }
+    Var fused = loops[0];
+    for (size_t i = 1; i < loops.size(); i++) {
+        nest.fuse(fused, loops[i], fused);
+    }
+    return fused;
+}
+
+void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const Expr &extent, int lanes) {
+    std::optional<int64_t> size = known(extent);
+    if (size && *size < lanes) {
+        lanes = int(std::bit_ceil(uint64_t(std::max<int64_t>(*size, 1))));
+    }
+    std::optional<int64_t> rest = known(extent % lanes);
+    nest.vectorize(loop, lanes, rest && *rest == 0 ? TailStrategy::Auto : TailStrategy::Predicate);
+}
+
+void parallelize(Halide::Stage nest, const Var &loop, const Expr &count, const Expr &work, int task) {
+    std::optional<int64_t> all = known(count * work);
+    if (all && *all <= task) {
+        return;
+    }
+    Expr grain = Halide::Internal::simplify(max(1, task / max(work, 1)));
+    Var tasks("task");
+    nest.split(loop, tasks, loop, grain, TailStrategy::GuardWithIf).parallel(tasks);
+}
+
+Expr product(const std::vector<Expr> &extents) {
+    Expr result = 1;
+    for (const Expr &extent : extents) {
+        result = result * extent;
+    }
+    return result;
+}
+
+} // namespace scalide

@@ -1,0 +1,97 @@
+#include "schedules/cpu/kinds.h"
+#include "schedules/cpu/loops.h"
+
+// row: a loop over rows in parallel tasks; everything of a row is made inside, from the first-level cache. Tiles:
+//   task   elements of a parallel task
+//   lanes  elements computed together
+namespace scalide {
+namespace {
+using namespace Halide;
+
+class RowSchedule {
+public:
+    RowSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), tiles_(tiles), columns_(to_expr(kernel.extents.at("columns"), kernel)) {}
+
+    void apply() {
+        for (const KernelOutput &output : kernel_.outputs) {
+            schedule_output(output);
+        }
+        for (const char *stage : {"partial", "lane", "fold", "element", "scalar"}) {
+            for (Func func : kernel_.stages[stage]) {
+                place(func);
+            }
+        }
+        for (Func func : kernel_.stages["partial"]) {
+            schedule_partial(func);
+        }
+        for (Func func : kernel_.stages["lane"]) {
+            func.vectorize(func.args()[0], fold_lanes);
+        }
+        for (Func func : kernel_.stages["element"]) {
+            vectorize_masked(func, func.args()[0], columns_, lanes());
+        }
+    }
+
+private:
+    static constexpr int fold_lanes = 16; ///< of the stage `lane`
+
+    int lanes() const { return tiles_.at("lanes"); }
+
+    /// The first output leads, the others run in its row loop.
+    void schedule_output(const KernelOutput &output) {
+        const std::vector<Expr> extents = bound_loops(kernel_, output);
+        std::vector<Var> rows = output.func.args();
+        Stage nest = loop_nest(output.func);
+        std::vector<Expr> counts = extents;
+        if (!rows.empty() && rows[0].name() == Var("x").name()) {
+            vectorize_masked(nest, rows[0], columns_, lanes());
+            rows.erase(rows.begin());
+            counts.erase(counts.begin());
+        }
+        if (std::optional<Var> row = fuse_loops(nest, rows)) {
+            parallelize(nest, *row, product(counts), columns_, tiles_.at("task"));
+            if (!leader_) {
+                leader_ = output.func;
+                row_ = *row;
+            } else {
+                nest.compute_with(LoopLevel(*leader_, *row_), LoopAlignStrategy::AlignStart);
+            }
+        }
+    }
+
+    void place(Func func) {
+        if (leader_) {
+            func.compute_at(*leader_, *row_);
+        } else {
+            func.compute_root();
+        }
+    }
+
+    /// All lanes at once; then what is left of the columns, masked.
+    void schedule_partial(Func func) {
+        Var lane = func.args()[0];
+        func.vectorize(lane);
+        std::vector<VarOrRVar> order = {lane};
+        for (const RVar &r : func.rvars(0)) {
+            order.push_back(r);
+        }
+        func.update(0).reorder(order).vectorize(lane);
+        if (func.num_update_definitions() > 1) {
+            RVar rest = func.rvars(1)[0];
+            vectorize_masked(func.update(1), rest, to_expr(kernel_.extents.at("columns"), kernel_), fold_lanes);
+        }
+    }
+
+    LoweredKernel &kernel_;
+    const Tiles &tiles_;
+    Expr columns_;
+    std::optional<Func> leader_;
+    std::optional<Var> row_;
+};
+
+} // namespace
+
+void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Target &) { RowSchedule(kernel, tiles).apply(); }
+
+} // namespace scalide

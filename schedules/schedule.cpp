@@ -1,0 +1,70 @@
+#include "schedules/schedule.h"
+#include "schedules/cpu/kinds.h"
+#include "schedules/tiles_text.h"
+#include <yaml-cpp/yaml.h>
+
+namespace scalide {
+namespace {
+
+/// A symbolic extent is large for a condition.
+int64_t size_of_extent(const Extent &extent) { return extent.is_static() ? extent.value() : std::numeric_limits<int64_t>::max(); }
+
+bool has_features(const YAML::Node &row, const Halide::Target &target) {
+    for (const YAML::Node &feature : row["features"]) {
+        if (!target.has_feature(Halide::Target::feature_from_name(feature.as<std::string>()))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool has_facts(const YAML::Node &row, const LoweredKernel &kernel) {
+    for (const auto &condition : row["facts"]) {
+        auto fact = kernel.facts.find(condition.first.as<std::string>());
+        if (fact == kernel.facts.end() || to_string(fact->second) != condition.second.as<std::string>()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
+    for (const auto &condition : row["extents"]) {
+        auto extent = kernel.extents.find(condition.first.as<std::string>());
+        if (extent == kernel.extents.end()) {
+            return false;
+        }
+        int64_t size = size_of_extent(extent->second);
+        if (size < condition.second[0].as<int64_t>() || size > condition.second[1].as<int64_t>()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)> cpu_schedules = {
+    {"scalar", schedule_scalar},
+    {"map", schedule_map},
+    {"row", schedule_row},
+};
+
+} // namespace
+
+Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) {
+    static const YAML::Node rows = YAML::Load(tiles_text);
+    for (const YAML::Node &row : rows) {
+        if (row["kind"].as<std::string>() == kernel.kind && has_features(row, target) && has_facts(row, kernel) &&
+            has_extents(row, kernel)) {
+            return row["tiles"].as<Tiles>();
+        }
+    }
+    throw InternalError("internal error: tiles.yaml has no row for a kernel of kind " + kernel.kind);
+}
+
+void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target) {
+    auto found = cpu_schedules.find(kernel.kind);
+    internal_check(found != cpu_schedules.end(), "kernels of kind " + kernel.kind + " have no schedule");
+    found->second(kernel, tiles, target);
+}
+
+} // namespace scalide

@@ -1,0 +1,192 @@
+#include "kernels/compiled_kernel.h"
+#include "schedules/schedule.h"
+#include <HalideRuntime.h>
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+// What a kernel needs from its surroundings, as the runtime gives it.
+extern "C" {
+int halide_do_par_for(void *context, int (*task)(void *, int, uint8_t *), int min, int size, uint8_t *closure) {
+    if (size <= 1) {
+        return size == 1 ? task(context, min, closure) : 0;
+    }
+    std::thread other([&] {
+        for (int i = size / 2; i < size; i++) {
+            task(context, min + i, closure);
+        }
+    });
+    for (int i = 0; i < size / 2; i++) {
+        task(context, min + i, closure);
+    }
+    other.join();
+    return 0;
+}
+void *halide_malloc(void *, size_t size) { return std::aligned_alloc(128, (size + 255) / 128 * 128); }
+void halide_free(void *, void *pointer) { std::free(pointer); }
+}
+
+namespace scalide {
+namespace {
+
+Halide::Target kernel_target() {
+    return Halide::get_host_target()
+        .with_feature(Halide::Target::NoRuntime)
+        .with_feature(Halide::Target::NoAsserts)
+        .with_feature(Halide::Target::NoBoundsQuery)
+        .with_feature(Halide::Target::UserContext);
+}
+
+std::string run_command(const std::string &command) {
+    std::string output;
+    FILE *pipe = popen((command + " 2>&1").c_str(), "r");
+    char buffer[4096];
+    while (size_t count = fread(buffer, 1, sizeof buffer, pipe)) {
+        output.append(buffer, count);
+    }
+    if (pclose(pipe) != 0) {
+        throw std::runtime_error(command + ": " + output);
+    }
+    return output;
+}
+
+/// Memory whose last byte lies in front of a page that cannot be touched.
+class GuardedMemory {
+public:
+    explicit GuardedMemory(size_t bytes) {
+        const size_t page = size_t(sysconf(_SC_PAGESIZE));
+        size_ = (bytes + page - 1) / page * page + page;
+        base_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(static_cast<uint8_t *>(base_) + size_ - page, page, PROT_NONE);
+        data_ = static_cast<uint8_t *>(base_) + size_ - page - bytes;
+    }
+    GuardedMemory(GuardedMemory &&other) noexcept : base_(std::exchange(other.base_, nullptr)), data_(other.data_), size_(other.size_) {}
+    ~GuardedMemory() {
+        if (base_) {
+            munmap(base_, size_);
+        }
+    }
+    uint8_t *data() const { return data_; }
+
+private:
+    void *base_;
+    uint8_t *data_;
+    size_t size_;
+};
+
+size_t bytes_of(const Type &type, const Extent::Bindings &symbols) {
+    return size_t(element_count(type.shape).evaluate(symbols)) * size_t(size_of(type.dtype));
+}
+
+/// A halide_buffer_t of this shape over `data`.
+struct Buffer {
+    halide_buffer_t buffer{};
+    std::vector<halide_dimension_t> dims;
+
+    Buffer(void *data, const Type &type, const Extent::Bindings &symbols) : dims(type.shape.size()) {
+        int stride = 1;
+        for (size_t d = 0; d < dims.size(); d++) {
+            int extent = int(type.shape[dims.size() - 1 - d].evaluate(symbols));
+            dims[d] = {0, extent, stride, 0};
+            stride *= extent;
+        }
+        buffer.host = static_cast<uint8_t *>(data);
+        buffer.dim = dims.data();
+        buffer.dimensions = int(dims.size());
+    }
+};
+
+} // namespace
+
+CompiledKernel::CompiledKernel(const Program &program) {
+    const Halide::Target target = kernel_target();
+    kernel_ = lower(program, target);
+    schedule(kernel_, choose_tiles(kernel_, target), target);
+    std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    const std::string object = (folder_ / "kernel.o").string(), library = (folder_ / "kernel.so").string();
+    Halide::Pipeline pipeline(output_funcs(kernel_));
+    std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, object}};
+    if (std::getenv("SCALIDE_KEEP_KERNELS")) {
+        files[Halide::OutputFileType::assembly] = (folder_ / "kernel.s").string();
+        files[Halide::OutputFileType::stmt] = (folder_ / "kernel.stmt").string();
+        fprintf(stderr, "%s\n", folder_.c_str());
+    }
+    pipeline.compile_to(files, halide_arguments(kernel_), "kernel", target);
+    run_command("cc -shared -o " + library + " " + object);
+    library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library_) {
+        throw std::runtime_error(dlerror());
+    }
+    entry_ = reinterpret_cast<int (*)(void **)>(dlsym(library_, "kernel_argv"));
+}
+
+CompiledKernel::~CompiledKernel() {
+    dlclose(library_);
+    if (!std::getenv("SCALIDE_KEEP_KERNELS")) {
+        std::filesystem::remove_all(folder_);
+    }
+}
+
+void CompiledKernel::call(const std::vector<void *> &operands, const Extent::Bindings &symbols) const {
+    const std::vector<KernelOperand> order = call_order(kernel_);
+    std::vector<Buffer> buffers;
+    std::vector<int> sizes;
+    buffers.reserve(order.size());
+    sizes.reserve(order.size());
+    void *context = nullptr;
+    std::vector<void *> argv = {&context};
+    for (size_t i = 0; i < order.size(); i++) {
+        if (order[i].kind == KernelOperand::Kind::symbol) {
+            sizes.push_back(int(symbols.at(order[i].symbol)));
+            argv.push_back(&sizes.back());
+        } else {
+            buffers.emplace_back(operands[i], order[i].type, symbols);
+            argv.push_back(&buffers.back().buffer);
+        }
+    }
+    if (entry_(argv.data()) != 0) {
+        throw std::runtime_error("the kernel failed");
+    }
+}
+
+std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const {
+    const std::vector<KernelOperand> order = call_order(kernel_);
+    std::vector<GuardedMemory> memory;
+    std::vector<void *> operands;
+    for (const KernelOperand &operand : order) {
+        memory.emplace_back(bytes_of(operand.type, symbols));
+        operands.push_back(memory.back().data());
+        bool is_result = operand.kind == KernelOperand::Kind::result;
+        int argument = is_result ? kernel_.program.results[operand.index].argument : operand.index;
+        if (argument >= 0) {
+            std::memcpy(memory.back().data(), arguments[argument].data(), arguments[argument].size());
+        }
+    }
+    call(operands, symbols);
+    std::vector<Words> results(kernel_.program.results.size());
+    for (size_t i = 0; i < order.size(); i++) {
+        if (order[i].kind == KernelOperand::Kind::result) {
+            int argument = kernel_.program.results[order[i].index].argument;
+            Words &target = argument >= 0 ? arguments[argument] : results[order[i].index];
+            target.assign(memory[i].data(), memory[i].data() + bytes_of(order[i].type, symbols));
+        }
+    }
+    return results;
+}
+
+std::vector<std::string> CompiledKernel::undefined_symbols() const {
+    std::istringstream lines(run_command("nm -u " + (folder_ / "kernel.o").string()));
+    std::vector<std::string> names;
+    for (std::string letter, name; lines >> letter >> name;) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+} // namespace scalide

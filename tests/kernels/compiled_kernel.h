@@ -1,0 +1,35 @@
+#pragma once
+#include "lower/kernel.h"
+#include <filesystem>
+
+namespace scalide {
+
+/// Storage words of one array, dense and row-major.
+using Words = std::vector<uint8_t>;
+
+/// A kernel program compiled as the tool compiles it and loaded into this process.
+class CompiledKernel {
+public:
+    /// Throws on any error of lowering, Halide or the linker.
+    explicit CompiledKernel(const Program &program);
+    ~CompiledKernel();
+    CompiledKernel(const CompiledKernel &) = delete;
+
+    /// Runs on the argument arrays, in argument order; inout arguments are overwritten. Returns the results that are no inout argument,
+    /// in result order (empty Words for the others). Arrays end at a page that cannot be touched, so that a read behind them faults.
+    std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const;
+    /// One call on arrays that stand for themselves; for timing.
+    void call(const std::vector<void *> &operands, const Extent::Bindings &symbols) const;
+
+    /// The symbols that the object needs from outside.
+    std::vector<std::string> undefined_symbols() const;
+    const LoweredKernel &lowered() const { return kernel_; }
+
+private:
+    LoweredKernel kernel_;
+    std::filesystem::path folder_;
+    void *library_ = nullptr;
+    int (*entry_)(void **) = nullptr;
+};
+
+} // namespace scalide
