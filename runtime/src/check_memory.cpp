@@ -71,11 +71,13 @@ MemoryRange range_of(const scalide_array &array, int part) {
     return {begin, begin + (part == 0 ? data_bytes(array) : sizeof(float))};
 }
 
-bool overlap(const scalide_array &a, const scalide_array &b, bool same_argument) {
+bool touch(const MemoryRange &a, const MemoryRange &b) { return a.begin < b.end && b.begin < a.end; }
+
+bool parts_overlap(const scalide_array &array) { return touch(range_of(array, 0), range_of(array, 1)); }
+
+bool overlap(const scalide_array &a, const scalide_array &b) {
     for (int i = 0; i < 4; ++i) {
-        if (same_argument && i != 1) continue; // only its data against its scale
-        const MemoryRange x = range_of(a, i / 2), y = range_of(b, i % 2);
-        if (x.begin < y.end && y.begin < x.end) return true;
+        if (touch(range_of(a, i / 2), range_of(b, i % 2))) return true;
     }
     return false;
 }
@@ -88,7 +90,8 @@ bool check_overlap(const Call &call) {
     for (int32_t written = 0; written < call.program.argument_count; ++written) {
         if (call.program.arguments[written].role == SCALIDE_INPUT) continue;
         for (int32_t other = 0; other < call.program.argument_count; ++other) {
-            if (!overlap(call.arrays[written], call.arrays[other], written == other)) continue;
+            const scalide_array &array = call.arrays[written];
+            if (!(written == other ? parts_overlap(array) : overlap(array, call.arrays[other]))) continue;
             complain(call, written) << "memory must not overlap other arguments (a run writes it), got an overlap with "
                                     << call.program.arguments[other].name << ". Pass separate memory.";
             return false;

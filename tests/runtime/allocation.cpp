@@ -2,7 +2,12 @@
 #include "allocation.h"
 #include "fixture.h"
 #include "halide_hooks.h"
+#include "scalide/safetensors.h"
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
 
 using namespace scalide::test;
 
@@ -47,6 +52,23 @@ scalide_status whole_life(Sample &sample) {
     scalide_binding_destroy(binding);
     scalide_context_destroy(context);
     return status;
+}
+
+/// Lets each allocation of `work` fail once, in turn: no leak, and SCALIDE_OK or a status that says so. Returns how many failures were
+/// reported.
+int fail_each_allocation(const std::function<scalide_status()> &work) {
+    const int live_before = allocations_live;
+    int reported = 0;
+    for (int i = 0;; ++i) {
+        allocations_made = 0;
+        allocation_to_fail = i;
+        const scalide_status status = work();
+        allocation_to_fail = -1;
+        EXPECT_EQ(allocations_live, live_before) << "leak after failing allocation " << i;
+        if (allocations_made <= i) return reported; // there is no such allocation
+        EXPECT_TRUE(status == SCALIDE_OK || status == SCALIDE_OUT_OF_MEMORY || status == SCALIDE_THREAD_FAILED) << status;
+        reported += status != SCALIDE_OK;
+    }
 }
 
 } // namespace
@@ -94,19 +116,28 @@ TEST(runtime, a_declared_scratch_size_is_reserved_by_bind) {
 
 TEST(runtime, every_failing_allocation_is_a_status) {
     Sample sample(64);
-    const int live_before = allocations_live;
-    int failures = 0;
-    for (int i = 0;; ++i) {
-        allocations_made = 0;
-        allocation_to_fail = i;
-        const scalide_status status = whole_life(sample);
-        allocation_to_fail = -1;
-        EXPECT_EQ(allocations_live, live_before) << "leak after failing allocation " << i;
-        if (allocations_made <= i) break; // all allocations of a whole life were failed once
-        EXPECT_TRUE(status == SCALIDE_OK || status == SCALIDE_OUT_OF_MEMORY || status == SCALIDE_THREAD_FAILED) << status;
-        failures += status != SCALIDE_OK;
-    }
-    EXPECT_GE(failures, 6); // context, workers, scratch of both, thread table, binding, plan of the arena, arena
+    // context, workers, scratch of both, thread table, binding, plan of the arena, arena
+    EXPECT_GE(fail_each_allocation([&] { return whole_life(sample); }), 6);
+}
+
+TEST(runtime, every_failing_allocation_of_safetensors_is_a_status) {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("scalide_allocation_" + std::to_string(std::random_device()()))).string();
+    Sample sample(6);
+    const scalide_tensor tensors[] = {{"x", sample.arrays[0]}, {"w", sample.arrays[1]}};
+    const scalide_safetensors_content content = {tensors, 2, nullptr, 0};
+    // entries, header, name; header, tables, data
+    EXPECT_EQ(fail_each_allocation([&] {
+                  char message[500] = "";
+                  scalide_status status = scalide_safetensors_write(path.c_str(), &content, message, sizeof(message));
+                  scalide_safetensors *file = nullptr;
+                  if (status == SCALIDE_OK) status = scalide_safetensors_read(path.c_str(), &file, message, sizeof(message));
+                  EXPECT_EQ(status == SCALIDE_OK, message[0] == 0);
+                  scalide_safetensors_close(file);
+                  return status;
+              }),
+              6);
+    std::filesystem::remove(path);
 }
 
 TEST(runtime, hooks_serve_other_kernels) {

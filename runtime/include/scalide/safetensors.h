@@ -19,8 +19,9 @@ typedef struct {
 
 typedef struct scalide_safetensors scalide_safetensors;
 
-/* Reads and checks a whole file: SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY. On failure *file is NULL and `message` (of message_size bytes, may be NULL) says in words what is
- * wrong, beginning with the file's name. The returned arrays are 64-byte aligned, private copies: they may be written. */
+/* Reads and checks a whole file: SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY. On failure *file is NULL and `message` (of message_size
+ * bytes, may be NULL) says in words what is wrong, beginning with the file's name. The returned arrays are 64-byte aligned, private copies:
+ * they may be written. */
 scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size);
 void scalide_safetensors_close(scalide_safetensors *file);
 

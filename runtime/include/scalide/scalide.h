@@ -73,7 +73,8 @@ typedef struct {
     uint64_t scratch_bytes; /* per thread, taken at once; kernels that need more grow it in their first run. 0 = 1 MiB */
 } scalide_options;
 
-/* `options` may be NULL: all defaults. */
+/* `options` may be NULL: all defaults. SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024]), SCALIDE_OUT_OF_MEMORY or
+ * SCALIDE_THREAD_FAILED. */
 scalide_status scalide_context_create(const scalide_options *options, scalide_context **context);
 /* Waits for nothing: no run may be in progress. Destroy the bindings first. NULL is allowed. */
 void scalide_context_destroy(scalide_context *context);
@@ -83,12 +84,14 @@ const char *scalide_message(const scalide_context *context);
 int32_t scalide_thread_count(const scalide_context *context);
 
 /* Checks the arrays (in the order of the program's arguments) against the program, solves for its symbols, plans and allocates the
- * arena. The arrays' memory, not the descriptors, must outlive the binding. */
+ * arena. The arrays' memory, not the descriptors, must outlive the binding. A message says what is wrong: SCALIDE_INVALID_ARGUMENT,
+ * SCALIDE_INVALID_PROGRAM, SCALIDE_UNSUPPORTED_CPU or SCALIDE_OUT_OF_MEMORY; *binding is then NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
 /* Puts another array of the same shape in the place of argument `index`; same checks, no allocation. On failure nothing changes. */
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array);
-/* One run of all steps: no allocation (once the scratch is large enough), no checks. A failure is sticky: later runs return it at once. */
+/* One run of all steps: no allocation (once the scratch is large enough), no checks. SCALIDE_KERNEL_FAILED or SCALIDE_OUT_OF_MEMORY is
+ * sticky: later runs of this binding return it at once. */
 scalide_status scalide_run(scalide_binding *binding);
 /* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is valid during the call. */
 typedef void (*scalide_trace)(void *user, const char *buffer_name, const scalide_array *array);
