@@ -39,6 +39,19 @@ double divide_integers(Values v) { return v[1] == 0 ? -1.0 : std::trunc(v[0] / v
 /// XLA: the sign of the dividend; x % 0 = x.
 double remainder_integers(Values v) { return v[1] == 0 ? v[0] : std::fmod(v[0], v[1]); }
 
+double wrap(uint64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x)); }
+
+/// Exact in the low 32 bits, where an f64 product is not.
+double multiply_integers(Values v) { return wrap(static_cast<uint64_t>(bits(v[0])) * static_cast<uint64_t>(bits(v[1]))); }
+
+/// The exponent is not negative. Modulo 2^64, of which the low 32 bits count.
+double integer_power(Values v) {
+    auto base = static_cast<uint64_t>(bits(v[0])), power = uint64_t{1};
+    for (auto exponent = bits(v[1]); exponent > 0; exponent /= 2, base *= base)
+        if (exponent % 2 == 1) power *= base;
+    return wrap(power);
+}
+
 double select_case(Values v) {
     const double last = static_cast<double>(v.size()) - 2;
     return v[1 + static_cast<size_t>(std::clamp(v[0], 0.0, last))];
@@ -49,7 +62,7 @@ constexpr BaseOperator table[] = {
     // arithmetic
     {"add", Shape::elementwise, 2, [](Values v) { return v[0] + v[1]; }},
     {"sub", Shape::elementwise, 2, [](Values v) { return v[0] - v[1]; }},
-    {"mul", Shape::elementwise, 2, [](Values v) { return v[0] * v[1]; }},
+    {"mul", Shape::elementwise, 2, [](Values v) { return v[0] * v[1]; }, multiply_integers},
     {"div", Shape::elementwise, 2, [](Values v) { return v[0] / v[1]; }, divide_integers},
     {"rem", Shape::elementwise, 2, [](Values v) { return std::fmod(v[0], v[1]); }, remainder_integers},
     {"neg", Shape::elementwise, 1, [](Values v) { return -v[0]; }},
@@ -75,7 +88,7 @@ constexpr BaseOperator table[] = {
     {"round", Shape::elementwise, 1, [](Values v) { return std::nearbyint(v[0]); }}, // ties to even
     // powers
     {"pow", Shape::elementwise, 2, [](Values v) { return std::pow(v[0], v[1]); }},
-    {"integer_pow", Shape::elementwise, 1, [](Values v) { return std::pow(v[0], v[1]); }, nullptr, "y"},
+    {"integer_pow", Shape::elementwise, 1, [](Values v) { return std::pow(v[0], v[1]); }, integer_power, "y"},
     {"pow2_down", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], 2); }},
     {"pow2_up", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], std::nextafter(1.0, 2.0)); }},
     {"pow2_nearest", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], 1.5); }}, // ties away from zero

@@ -5,7 +5,7 @@
 namespace scalide {
 
 /// A dense row-major array of f64 values (integers and bools are exact in them).
-struct Tensor {
+struct Array {
     Dtype dtype = Dtype::f32;
     std::vector<int64_t> shape;
     std::vector<double> data;
@@ -18,7 +18,8 @@ enum class Mode {
 
 /// Runs a program: any operator with a rule (composites through their `value`), calls, extents bound by the shapes of `inputs`.
 /// Inputs are in argument order; outputs in result order. Throws UserError when inputs do not fit the arguments.
-/// In mode `stored` a node whose rule changes storage only (dynamic_rescale, set_scaling ...) is the identity that its `value` says.
-std::vector<Tensor> interpret(const Program &program, const std::vector<Tensor> &inputs, const Rulebook &rulebook, Mode mode);
+/// In mode `stored` a node whose rule changes storage only (dynamic_rescale, set_scaling ...) is the identity that its `value` says,
+/// and inputs are rounded to the dtype of their argument. Integers wrap around at 32 bits, a convert to them saturates (NaN: 0).
+std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode);
 
 } // namespace scalide

@@ -8,12 +8,12 @@ namespace scalide {
 namespace {
 
 // The type of numbers among the operands.
-Type number_type(const Program &program, const Node &node, const std::vector<Operand> &operands) {
+Type number_type(const Program &program, const Node &node, const std::vector<NamedOperand> &operands) {
     const BaseOperator *base = find_base_operator(node.op);
     const bool broadcasts = base != nullptr && base->shape == Shape::elementwise;
     std::optional<Dtype> dtype;
     Extents shape;
-    for (const Operand &operand : operands) {
+    for (const NamedOperand &operand : operands) {
         if (operand.value < 0) continue;
         const Type &type = program.type(operand.value);
         if (!dtype || *dtype == Dtype::boolean) dtype = type.dtype;
@@ -36,9 +36,9 @@ ValueId NamedProgram::define(const std::string &name, Type type) {
     return id;
 }
 
-void NamedProgram::add_operands(Node &node, const std::vector<Operand> &operands, const std::string &name) {
+void NamedProgram::add_operands(Node &node, const std::vector<NamedOperand> &operands, const std::string &name) {
     const Type type = number_type(program, node, operands);
-    for (const Operand &operand : operands) {
+    for (const NamedOperand &operand : operands) {
         node.operands.push_back(operand.value >= 0 ? operand.value : add_constant(node, operand.number, type, name));
     }
 }

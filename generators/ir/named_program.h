@@ -6,7 +6,7 @@
 namespace scalide {
 
 /// An operand as the text has it: a value, or a number that becomes a constant.
-struct Operand {
+struct NamedOperand {
     ValueId value = -1;
     Attribute number;
 };
@@ -22,7 +22,7 @@ public:
     /// Appends to `node` its operands. A number becomes a `constant` node of the dtype of the first value that is not a bool (of a bool
     /// when there is no other, f32 when there is none), broadcast to the shape of the first value with axes. It stays rank 0 where
     /// shapes are unknown and for base operators that are not elementwise (the fill of a pad). `name` starts the names of these values.
-    void add_operands(Node &node, const std::vector<Operand> &operands, const std::string &name);
+    void add_operands(Node &node, const std::vector<NamedOperand> &operands, const std::string &name);
 
     Program program;
 

@@ -32,7 +32,7 @@ private:
     void parse_body(const std::string &scope, int depth);
     void parse_scope(const std::string &outer, int depth);
     void parse_node(const std::string &scope);
-    Operand parse_operand();
+    NamedOperand parse_operand();
     std::vector<Type> parse_types(size_t count);
 
     void check_count(size_t more) const;
@@ -148,7 +148,7 @@ void ProgramParser::parse_node(const std::string &scope) {
     } while (lexer_.accept(","));
     lexer_.expect("=", "node");
     node.op = parse_name(lexer_, "node.operator");
-    std::vector<Operand> operands;
+    std::vector<NamedOperand> operands;
     lexer_.sequence("(", ")", "node.operands", [&] {
         check_count(operands.size()); // numbers become nodes
         operands.push_back(parse_operand());
@@ -165,7 +165,7 @@ void ProgramParser::parse_node(const std::string &scope) {
     program_.nodes.push_back(std::move(node));
 }
 
-Operand ProgramParser::parse_operand() {
+NamedOperand ProgramParser::parse_operand() {
     if (starts_number(lexer_)) return {-1, parse_number(lexer_)};
     const Token token = lexer_.peek();
     parse_name(lexer_, "node.operand");

@@ -1,0 +1,10 @@
+#pragma once
+#include "ir/program.h"
+#include "rulebook/rulebook.h"
+
+namespace scalide {
+
+/// The value of a rule as a program: arguments of these types, the operator's results. Extents and attributes are static.
+Program program_of_value(const Rulebook &rulebook, const Rule &rule, const std::vector<Type> &operands, const Attributes &attributes);
+
+} // namespace scalide

@@ -1,0 +1,85 @@
+#include "interpret/interpret.h"
+#include "expr/base_operators.h"
+#include "interpret/bind.h"
+#include "interpret/composite.h"
+#include "interpret/operation.h"
+#include <deque>
+
+namespace scalide {
+
+namespace {
+
+using Arrays = std::vector<const Array *>;
+
+class Interpreter {
+public:
+    Interpreter(const Program &whole, const Rulebook &rulebook, Mode mode) : whole_(whole), rulebook_(rulebook), mode_(mode) {}
+
+    std::vector<Array> run(const Program &program, const Arrays &inputs, const Extent::Bindings &bindings);
+
+private:
+    std::vector<Array> run_node(const Node &node, Operation operation, const Extent::Bindings &bindings);
+    const Program &composite(const Node &node, const Operation &operation);
+
+    const Program &whole_; ///< has the sub-programs that calls name
+    const Rulebook &rulebook_;
+    Mode mode_;
+    std::map<std::string, Program> composites_; ///< by operator, operand types and attributes
+};
+
+std::vector<Array> Interpreter::run(const Program &program, const Arrays &inputs, const Extent::Bindings &bindings) {
+    Arrays values(program.values.size());
+    std::deque<Array> made;
+    for (size_t i = 0; i < inputs.size(); i++) values[program.arguments[i].value] = inputs[i];
+    for (const Node &node : program.nodes) {
+        Operation operation{node.op, evaluate(node.attributes, bindings), {}, {}, mode_};
+        for (ValueId operand : node.operands) operation.operands.push_back(values[operand]);
+        for (ValueId result : node.results) {
+            const Type &type = program.type(result);
+            operation.results.push_back({type.dtype, evaluate(type.shape, bindings), {}});
+        }
+        std::vector<Array> results = run_node(node, std::move(operation), bindings);
+        for (size_t i = 0; i < results.size(); i++) values[node.results[i]] = &made.emplace_back(std::move(results[i]));
+    }
+    std::vector<Array> outputs;
+    for (const Result &result : program.results) outputs.push_back(*values[result.value]);
+    return outputs;
+}
+
+std::vector<Array> Interpreter::run_node(const Node &node, Operation operation, const Extent::Bindings &bindings) {
+    // A call has exactly the types of its program, so that symbols mean the same on both sides.
+    if (node.op == "call") return run(whole_.program(node.attributes.at("program").word), operation.operands, bindings);
+    if (find_base_operator(node.op) == nullptr) return run(composite(node, operation), operation.operands, {});
+    find_run(node.op)(operation);
+    return std::move(operation.results);
+}
+
+const Program &Interpreter::composite(const Node &node, const Operation &operation) {
+    std::vector<Type> types;
+    std::string key = node.op + to_string(operation.attributes);
+    for (const Array *operand : operation.operands) {
+        types.push_back({operand->dtype, {operand->shape.begin(), operand->shape.end()}});
+        key += " " + to_string(types.back());
+    }
+    const auto found = composites_.find(key);
+    if (found != composites_.end()) return found->second;
+    const Rule &rule = rulebook_.rule(node.op, node.location);
+    return composites_.emplace(key, program_of_value(rulebook_, rule, types, operation.attributes)).first->second;
+}
+
+} // namespace
+
+std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode) {
+    const Extent::Bindings bindings = bind_extents(program, inputs);
+    std::vector<Array> rounded = inputs;
+    Arrays arguments;
+    for (Array &input : rounded) {
+        // What a dtype holds stays as it is, infinities too.
+        if (mode == Mode::stored && is_float(input.dtype))
+            for (double &value : input.data) value = round_to(input.dtype, value, Overflow::format);
+        arguments.push_back(&input);
+    }
+    return Interpreter(program, rulebook, mode).run(program, arguments, bindings);
+}
+
+} // namespace scalide

@@ -1,0 +1,66 @@
+#include "interpret/operation.h"
+#include "expr/base_operators.h"
+#include <unordered_map>
+
+namespace scalide {
+
+namespace {
+
+using Table = std::unordered_map<std::string_view, Run>;
+
+Table make_table() {
+    Table table{{"convert_element_type", run_convert},
+                {"reduce_precision", run_reduce_precision},
+                {"broadcast_in_dim", run_broadcast},
+                {"reshape", run_reshape},
+                {"transpose", run_transpose},
+                {"rev", run_rev},
+                {"slice", run_slice},
+                {"pad", run_pad},
+                {"concatenate", run_concatenate},
+                {"constant", run_constant},
+                {"iota", run_iota},
+                {"size", run_size},
+                {"reduce_sum", run_reduce},
+                {"reduce_max", run_reduce},
+                {"reduce_min", run_reduce},
+                {"reduce_prod", run_reduce},
+                {"argmax", run_arg_reduce},
+                {"argmin", run_arg_reduce},
+                {"dot_general", run_dot_general}};
+    for (const BaseOperator &row : base_operators())
+        if (row.evaluate != nullptr) table.emplace(row.name, run_elementwise);
+    return table;
+}
+
+} // namespace
+
+Run find_run(std::string_view op) {
+    static const Table table = make_table();
+    const auto found = table.find(op);
+    internal_check(found != table.end(), "the interpreter cannot run " + std::string(op));
+    return found->second;
+}
+
+std::vector<int64_t> Operation::integers(const std::string &attribute) const {
+    const auto found = attributes.find(attribute);
+    return found == attributes.end() ? std::vector<int64_t>{} : to_integers(found->second);
+}
+
+int64_t element_count(const std::vector<int64_t> &shape) {
+    int64_t count = 1;
+    for (int64_t extent : shape) count *= extent;
+    return count;
+}
+
+void store(Array &array, Mode mode) {
+    if (array.dtype == Dtype::i32) {
+        for (double &value : array.data) value = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(value)));
+    } else if (array.dtype == Dtype::f32 && mode == Mode::stored) {
+        for (double &value : array.data) value = static_cast<float>(value);
+    } else if (is_float(array.dtype) && mode == Mode::stored) {
+        for (double &value : array.data) value = round_to(array.dtype, value);
+    }
+}
+
+} // namespace scalide

@@ -1,0 +1,44 @@
+#include "transforms/fuse_extract.h"
+#include "transforms/fuse_merge.h"
+#include "transforms/fuse_normalize.h"
+#include "transforms/fuse_order.h"
+#include "transforms/fuse_overwrites.h"
+#include "transforms/fuse_repeat.h"
+#include "transforms/fuse_report.h"
+
+namespace scalide {
+
+namespace {
+
+void merge_all(Groups &groups) {
+    order_overwrites(groups);
+    merge_along_edges(groups);
+    merge_side_by_side(groups);
+    merge_scalars(groups);
+}
+
+/// What is cheaper to repeat shows when the kernels are known; then they are formed anew.
+std::set<int> find_repeated(const Program &program) {
+    const FuseGraph graph(program);
+    Groups groups(graph);
+    merge_all(groups);
+    return cheaper_to_repeat(groups);
+}
+
+} // namespace
+
+Fusion fuse_and_explain(const Program &program, const TargetFacts &) {
+    const Program prepared = copy_shared_results(move_reduced_axes_last(program));
+    const FuseGraph graph(prepared, find_repeated(prepared));
+    Groups groups(graph);
+    merge_all(groups);
+    const std::vector<int> order = run_order(groups);
+    Fusion fusion{extract_kernels(groups, order), explain_fusion(groups, order)};
+    for (size_t call = 0; call < order.size(); ++call)
+        fusion.report.kernels[call].kernel = fusion.program.nodes[call].attributes.at("program").word;
+    return fusion;
+}
+
+Program fuse(const Program &program, const TargetFacts &facts) { return fuse_and_explain(program, facts).program; }
+
+} // namespace scalide

@@ -1,0 +1,88 @@
+#include "transforms/fuse_costs.h"
+#include "expr/base_operators.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+struct OperatorCost {
+    std::string_view op;
+    int cost;
+};
+
+/// Instructions of the f32 forms in lower/math, rounded; what is missing costs 1.
+constexpr OperatorCost costs[] = {
+    {"div", 4},
+    {"rem", 8},
+    {"sqrt", 5},
+    {"rsqrt", 5},
+    {"exp", 12},
+    {"exp2", 10},
+    {"expm1", 16},
+    {"log", 14},
+    {"log1p", 16},
+    {"tanh", 16},
+    {"logistic", 14},
+    {"erf", 16},
+    {"sin", 20},
+    {"cos", 20},
+    {"pow", 30},
+    {"integer_pow", 3},
+    {"reduce_precision", 6},
+};
+
+/// From here on a second evaluation is dearer than four bytes to and from memory.
+constexpr int expensive = 10;
+
+constexpr int64_t usual_extent = 128;
+
+bool is_narrow(Dtype dtype) { return is_float(dtype) && size_of(dtype) < 4; }
+
+bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
+
+} // namespace
+
+Extents without_ones(const Extents &shape) {
+    Extents kept;
+    std::ranges::copy_if(shape, std::back_inserter(kept), [](const Extent &extent) { return extent != Extent(1); });
+    return kept;
+}
+
+int cost_of(const Node &node) {
+    const BaseOperator *op = find_base_operator(node.op);
+    internal_check(op != nullptr, "fuse: '" + node.op + "' is no base operator");
+    if (op->shape == Shape::movement || op->shape == Shape::source) return 0;
+    const auto *row = std::ranges::find(costs, node.op, &OperatorCost::op);
+    return row == std::end(costs) ? 1 : row->cost;
+}
+
+bool is_expensive(const Node &node) { return cost_of(node) >= expensive; }
+
+bool is_rounding(const Program &program, const Node &node) { return is_convert(node) && is_narrow(program.type(node.results[0]).dtype); }
+
+bool is_decoding(const Program &program, const Node &node) {
+    const Dtype from = program.type(node.operands.empty() ? node.results[0] : node.operands[0]).dtype,
+                to = program.type(node.results[0]).dtype;
+    return is_convert(node) && is_float(from) && size_of(from) < size_of(to) && !is_narrow(to);
+}
+
+bool is_copy(const Program &program, const Node &node) {
+    return node.op == "reshape" && program.type(node.operands[0]) == program.type(node.results[0]);
+}
+
+NominalSizes::NominalSizes(const Program &program) {
+    for (const Symbol &symbol : program.symbols) {
+        const int64_t multiple = std::max<int64_t>(symbol.multiple, 1);
+        const int64_t wanted = std::clamp(usual_extent, symbol.minimum, symbol.maximum);
+        bindings_[symbol.name] = std::clamp((wanted + multiple - 1) / multiple * multiple, symbol.minimum, symbol.maximum);
+    }
+}
+
+double NominalSizes::elements(const Extents &shape) const {
+    double count = 1;
+    for (const Extent &extent : shape) count *= static_cast<double>(extent.evaluate(bindings_));
+    return count;
+}
+
+} // namespace scalide

@@ -1,0 +1,147 @@
+#include "transforms/fuse_graph.h"
+#include "expr/base_operators.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Arithmetic that may be repeated in every kernel that needs it. Rank 0 counts for whole kernels, but each has to be scheduled.
+constexpr int repeatable_cost = 8;
+constexpr int repeatable_scalar_cost = 4;
+
+Shape shape_of(const Node &node) { return find_base_operator(node.op)->shape; }
+
+/// Axes of extent other than 1.
+std::vector<int> real_axes(const Extents &shape) {
+    std::vector<int> axes;
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis)
+        if (shape[axis] != Extent(1)) axes.push_back(axis);
+    return axes;
+}
+
+Access broadcast_access(const Program &program, const Node &node) {
+    const std::vector<int64_t> dimensions = to_integers(node.attributes.at("dims"));
+    std::vector<int> from;
+    for (int axis : real_axes(program.type(node.operands[0]).shape)) from.push_back(static_cast<int>(dimensions[axis]));
+    const std::vector<int> to = real_axes(program.type(node.results[0]).shape);
+    if (from == to) return Access::same;
+    if (from.empty()) return Access::scalar;
+    if (from.size() > to.size()) return Access::moved;
+    if (std::equal(from.begin(), from.end(), to.begin())) return Access::rows;
+    return std::equal(from.begin(), from.end(), to.end() - static_cast<std::ptrdiff_t>(from.size())) ? Access::columns : Access::moved;
+}
+
+Access reshape_access(const Program &program, const Node &node) {
+    const Extents from = without_ones(program.type(node.operands[0]).shape);
+    return from == without_ones(program.type(node.results[0]).shape) ? Access::same : Access::moved;
+}
+
+Access transpose_access(const Program &program, const Node &node) {
+    std::vector<int64_t> order;
+    for (int64_t axis : to_integers(node.attributes.at("permutation")))
+        if (program.type(node.operands[0]).shape[axis] != Extent(1)) order.push_back(axis);
+    return std::ranges::is_sorted(order) ? Access::same : Access::moved;
+}
+
+struct MovementAccess {
+    std::string_view op;
+    Access (*access)(const Program &, const Node &);
+};
+
+/// Movement operators that often move nothing; the others always do.
+constexpr MovementAccess movement_accesses[] = {
+    {"broadcast_in_dim", broadcast_access},
+    {"reshape", reshape_access},
+    {"transpose", transpose_access},
+};
+
+void add_once(std::vector<Read> &reads, const Read &read) {
+    const bool known = std::ranges::any_of(
+        reads, [&](const Read &other) { return other.value == read.value && other.reader == read.reader && other.access == read.access; });
+    if (!known) reads.push_back(read);
+}
+
+} // namespace
+
+Access access_of(const Program &program, const Node &node) {
+    if (shape_of(node) != Shape::movement) return Access::same;
+    const auto *row = std::ranges::find(movement_accesses, node.op, &MovementAccess::op);
+    return row == std::end(movement_accesses) ? Access::moved : row->access(program, node);
+}
+
+Access compose(Access inner, Access outer) {
+    if (inner == Access::same) return outer;
+    if (outer == Access::same || inner == outer) return inner;
+    return inner == Access::scalar ? Access::scalar : Access::moved;
+}
+
+FuseGraph::FuseGraph(const Program &program, std::set<int> repeated)
+    : program_(program), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)), floating_(program.nodes.size()),
+      is_result_(program.values.size()), from_arguments_(program.values.size()), repeated_cost_(program.values.size()),
+      sources_(program.values.size()), reads_(program.nodes.size()), readers_(program.values.size()) {
+    for (const Argument &argument : program.arguments) {
+        sources_[argument.value] = {{argument.value, -1, Access::same}};
+        from_arguments_[argument.value] = true;
+    }
+    for (const Result &result : program.results) is_result_[result.value] = true;
+    for (int node = 0; node < static_cast<int>(program.nodes.size()); ++node) {
+        decide_floating(node);
+        find_sources(node);
+        if (!is_floating(node)) add_reads(node);
+    }
+}
+
+void FuseGraph::decide_floating(int index) {
+    const Node &node = program_.nodes[index];
+    internal_check(find_base_operator(node.op) != nullptr && node.results.size() == 1, "fuse: '" + node.op + "' is no base operator");
+    const ValueId result = node.results[0];
+    const Shape shape = shape_of(node);
+    bool leaves_arrays = program_.type(result).is_scalar(); // an element of an array as a rank-0 value is stored once
+    leaves_arrays &= std::ranges::any_of(node.operands, [&](ValueId value) { return !program_.type(value).is_scalar(); });
+    const bool is_free = shape == Shape::source || shape == Shape::movement || is_decoding(program_, node);
+    const bool from_arguments = std::ranges::all_of(node.operands, [&](ValueId value) { return from_arguments_[value]; });
+    if (is_result_[result] || leaves_arrays || is_copy(program_, node)) return;
+    repeated_cost_[result] = cost_of(node);
+    for (ValueId operand : node.operands) repeated_cost_[result] += repeated_cost_[operand];
+    floating_[index] = is_free || repeated_.contains(index) || (from_arguments && is_cheap_on_arguments(node));
+    from_arguments_[result] = floating_[index] && from_arguments;
+    if (!floating_[index]) repeated_cost_[result] = 0;
+}
+
+bool FuseGraph::is_cheap_on_arguments(const Node &node) const {
+    const Type &type = program_.type(node.results[0]);
+    if (shape_of(node) != Shape::elementwise || is_rounding(program_, node) || type.dtype == Dtype::f64) return false;
+    const auto reads_f64 = [&](ValueId value) { return program_.type(value).dtype == Dtype::f64; };
+    if (std::ranges::any_of(node.operands, reads_f64)) return false;
+    if (repeated_cost_[node.results[0]] > (type.is_scalar() ? repeatable_scalar_cost : repeatable_cost)) return false;
+    std::vector<Read> inputs;
+    for (ValueId operand : node.operands)
+        for (const Read &read : sources_[operand]) add_once(inputs, {read.value, -1, Access::same});
+    double bytes = 0;
+    for (const Read &read : inputs) bytes += sizes_.bytes(program_.type(read.value));
+    return bytes <= 2 * sizes_.bytes(type); // else storing it saves its readers more than it costs
+}
+
+void FuseGraph::find_sources(int index) {
+    const Node &node = program_.nodes[index];
+    for (ValueId result : node.results) {
+        if (!is_floating(index)) {
+            sources_[result] = {{result, -1, Access::same}};
+            continue;
+        }
+        const Access outer = access_of(program_, node);
+        for (ValueId operand : node.operands)
+            for (const Read &read : sources_[operand]) add_once(sources_[result], {read.value, -1, compose(read.access, outer)});
+    }
+}
+
+void FuseGraph::add_reads(int index) {
+    const Node &node = program_.nodes[index];
+    const Access outer = access_of(program_, node);
+    for (ValueId operand : node.operands)
+        for (const Read &read : sources_[operand]) add_once(reads_[index], {read.value, index, compose(read.access, outer)});
+    for (const Read &read : reads_[index]) readers_[read.value].push_back(read);
+}
+
+} // namespace scalide

@@ -1,0 +1,65 @@
+#pragma once
+#include "transforms/fuse_costs.h"
+#include <set>
+
+namespace scalide {
+
+/// How the index of a reader's element finds the element that it reads.
+enum class Access : uint8_t {
+    same,    ///< the same index, up to axes of extent 1
+    scalar,  ///< one element, broadcast
+    rows,    ///< the leading axes of the reader's index: broadcast along the trailing ones
+    columns, ///< the trailing axes: broadcast along the leading ones
+    moved,   ///< any other movement
+};
+
+/// A node reads a value. Floating nodes between the two are looked through.
+struct Read {
+    ValueId value = -1; ///< an argument, or the result of an anchored node
+    int reader = -1;    ///< an anchored node
+    Access access = Access::same;
+};
+
+/// The nodes of a program as fusion sees them. *Floating* nodes belong to no kernel: each kernel that needs one computes it again. They
+/// are sources, movement, decoding converts, cheap arithmetic on arguments alone, and what `repeated` names (by index). All others are
+/// *anchored*: computed once.
+class FuseGraph {
+public:
+    explicit FuseGraph(const Program &program, std::set<int> repeated = {});
+
+    const Program &program() const { return program_; }
+    const NominalSizes &sizes() const { return sizes_; }
+    bool is_floating(int node) const { return floating_[node]; }
+    /// The node that makes a value; -1 for arguments.
+    int producer(ValueId value) const { return producers_[value]; }
+    /// Reads of an anchored node (by its index in the program), without duplicates.
+    const std::vector<Read> &reads(int node) const { return reads_[node]; }
+    /// All reads of a value.
+    const std::vector<Read> &readers(ValueId value) const { return readers_[value]; }
+    /// True when the value is a result of the program.
+    bool is_result(ValueId value) const { return is_result_[value]; }
+    /// What a value stands for when floating nodes are looked through.
+    const std::vector<Read> &sources(ValueId value) const { return sources_[value]; }
+
+private:
+    void decide_floating(int node);
+    bool is_cheap_on_arguments(const Node &node) const;
+    void find_sources(int node);
+    void add_reads(int node);
+
+    const Program &program_;
+    const std::set<int> repeated_;
+    NominalSizes sizes_;
+    std::vector<int> producers_;
+    std::vector<bool> floating_, is_result_;
+    std::vector<bool> from_arguments_; ///< by value: made of arguments and sources alone, by floating nodes
+    std::vector<int> repeated_cost_;   ///< by value: arithmetic of the floating nodes behind it
+    std::vector<std::vector<Read>> sources_, reads_, readers_;
+};
+
+/// How `node`, an elementwise or movement operator, reads its operands.
+Access access_of(const Program &program, const Node &node);
+/// Access through two nodes in turn.
+Access compose(Access inner, Access outer);
+
+} // namespace scalide

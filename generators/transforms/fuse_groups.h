@@ -1,0 +1,68 @@
+#pragma once
+#include "transforms/fuse_graph.h"
+#include <set>
+
+namespace scalide {
+
+enum class KernelKind : uint8_t { scalar, map, row, column, full, contract };
+std::string_view to_string(KernelKind kind);
+
+/// Nodes that one kernel will run. Shapes are without axes of extent 1.
+struct Group {
+    KernelKind kind = KernelKind::map;
+    std::vector<int> nodes; ///< anchored nodes, in program order; empty: merged into another group
+    Extents iteration;      ///< what reductions fold, the result of a dot_general, else the shape of the (last) result
+    Extents kept;           ///< of row and column: what reductions leave of `iteration`
+    bool moves = false;     ///< computed values are read at another index within the group
+};
+
+/// The fusion in progress: a partition of the anchored nodes of a program into groups, at first one each, and the order between them:
+/// a group runs after the groups whose values it reads; add_order says what else there is.
+class Groups {
+public:
+    explicit Groups(const FuseGraph &graph);
+
+    const FuseGraph &graph() const { return graph_; }
+    const Program &program() const { return graph_.program(); }
+    int size() const { return static_cast<int>(groups_.size()); }
+    const Group &operator[](int group) const { return groups_[group]; }
+    bool is_alive(int group) const { return !groups_[group].nodes.empty(); }
+    /// The group of an anchored node.
+    int group_of(int node) const { return group_of_[node]; }
+    int producer_group(ValueId value) const;
+
+    /// Groups that must run before / after this one.
+    const std::set<int> &before(int group) const { return before_[group]; }
+    const std::set<int> &after(int group) const { return after_[group]; }
+    /// Adds an order between the groups of two nodes.
+    void add_order(int first_node, int second_node);
+    /// True when `to` must run after `from` (or is it).
+    bool has_path(int from, int to) const;
+    /// The same by way of a third group.
+    bool has_path_around(int from, int to) const;
+
+    /// Reads of `consumer` of values that `producer` makes.
+    std::vector<Read> reads_between(int producer, int consumer) const;
+    /// Values that leave a group: read by other groups or results of the program; in the order of their nodes.
+    std::vector<ValueId> outputs(int group) const;
+    /// Values that enter a group: arguments and results of other groups; in the order of their first use.
+    std::vector<ValueId> inputs(int group) const;
+    /// True when nothing outside `readers_group` reads what `group` makes.
+    bool is_read_only_by(int group, int readers_group) const;
+
+    /// Makes one group of two; it keeps the number of the first. Throws InternalError where that would close a cycle.
+    void merge(int first, int second, Group merged);
+
+private:
+    void add_edge(int before, int after);
+
+    const FuseGraph &graph_;
+    std::vector<Group> groups_;
+    std::vector<int> group_of_;
+    std::vector<std::set<int>> before_, after_;
+};
+
+/// The kind of a kernel of this node alone, and its shapes.
+Group group_of_node(const Program &program, int node);
+
+} // namespace scalide

@@ -1,0 +1,19 @@
+#pragma once
+#include "transforms/fuse_groups.h"
+
+namespace scalide {
+
+/// Whether two groups can be one kernel, and either what that kernel is or why not.
+struct Verdict {
+    bool allowed = false;
+    Group merged;       ///< kind and shapes
+    std::string reason; ///< in words, for a person who asks why there are two kernels
+};
+
+/// `consumer` reads values of `producer`.
+Verdict judge(const Groups &groups, int producer, int consumer);
+
+/// Neither needs the other: kernels of one kind side by side, and the sum of an operand beside the contraction that reads it.
+Verdict judge_beside(const Groups &groups, int first, int second);
+
+} // namespace scalide

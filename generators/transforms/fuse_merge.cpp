@@ -1,0 +1,156 @@
+#include "transforms/fuse_merge.h"
+#include "transforms/fuse_legality.h"
+#include "transforms/fuse_order.h"
+#include <algorithm>
+#include <queue>
+
+namespace scalide {
+
+namespace {
+
+/// Two groups, and the bytes that need not be moved when they are one.
+struct Candidate {
+    double saved = 0;
+    int producer = -1, consumer = -1;
+    /// Most bytes first; of equals the producer, then the consumer, that comes first.
+    bool operator<(const Candidate &other) const {
+        return std::tuple(saved, -producer, -consumer) < std::tuple(other.saved, -other.producer, -other.consumer);
+    }
+};
+
+double saved_bytes(const Groups &groups, int producer, int consumer) {
+    const FuseGraph &graph = groups.graph();
+    const std::vector<ValueId> read_before = groups.inputs(producer);
+    double bytes = 0;
+    for (ValueId value : groups.inputs(consumer)) {
+        const double size = graph.sizes().bytes(groups.program().type(value));
+        const bool is_made_here = groups.producer_group(value) == producer;
+        if (is_made_here || std::ranges::find(read_before, value) != read_before.end()) bytes += size;
+        const auto is_inside = [&](const Read &read) {
+            const int reader = groups.group_of(read.reader);
+            return reader == producer || reader == consumer;
+        };
+        if (is_made_here && !graph.is_result(value) && std::ranges::all_of(graph.readers(value), is_inside)) bytes += size;
+    }
+    return bytes;
+}
+
+/// Longest way to (or, along `after`, from) each group, counted in array kernels.
+std::vector<int> depths(const Groups &groups) {
+    std::vector<int> depth(groups.size());
+    for (int group : run_order(groups))
+        for (int later : groups.after(group))
+            depth[later] = std::max(depth[later], depth[group] + (groups[group].kind == KernelKind::scalar ? 0 : 1));
+    return depth;
+}
+
+bool merge_beside(Groups &groups, int first, int second) {
+    const Verdict verdict = judge_beside(groups, first, second);
+    if (verdict.allowed) groups.merge(first, second, verdict.merged);
+    return verdict.allowed;
+}
+
+/// Merges every pair of these kinds that may be merged and that `fits`.
+template<typename Fits>
+void merge_pairs(Groups &groups, KernelKind first_kind, KernelKind second_kind, Fits fits) {
+    for (int first = 0; first < groups.size(); ++first)
+        for (int second = 0; second < groups.size(); ++second) {
+            if (first == second || !groups.is_alive(first) || !groups.is_alive(second)) continue;
+            if (groups[first].kind != first_kind || groups[second].kind != second_kind) continue;
+            if (fits(first, second)) merge_beside(groups, first, second);
+        }
+}
+
+/// By group: between which array kernels its rank-0 arithmetic can run. Overwriting an argument takes the level after its readers'.
+std::vector<int> scalar_levels(const Groups &groups) {
+    std::vector<int> level(groups.size());
+    for (int group : run_order(groups)) {
+        const bool is_scalar = groups[group].kind == KernelKind::scalar;
+        for (int earlier : groups.before(group)) {
+            const bool is_array = groups[earlier].kind != KernelKind::scalar;
+            const bool only_first = groups.reads_between(earlier, group).empty();
+            level[group] = std::max(level[group], level[earlier] + (is_scalar && (is_array || only_first)));
+        }
+    }
+    return level;
+}
+
+std::vector<int> scalars(const Groups &groups) {
+    std::vector<int> found;
+    for (int group = 0; group < groups.size(); ++group)
+        if (groups.is_alive(group) && groups[group].kind == KernelKind::scalar) found.push_back(group);
+    return found;
+}
+
+/// A level whose arithmetic nobody needs before the next level joins that one: a kernel less.
+void sink_levels(const Groups &groups, std::vector<int> &level) {
+    std::map<int, std::set<int>> by_level;
+    for (int group : scalars(groups)) by_level[level[group]].insert(group);
+    for (auto here = by_level.begin(); here != by_level.end() && std::next(here) != by_level.end(); ++here) {
+        const auto next = std::next(here);
+        const auto can_wait = [&](int group) {
+            return std::ranges::all_of(groups.after(group), [&](int later) {
+                const bool only_first = groups[later].kind == KernelKind::scalar && groups.reads_between(group, later).empty();
+                return here->second.contains(later) || level[later] - only_first >= next->first;
+            });
+        };
+        if (!std::ranges::all_of(here->second, can_wait)) continue;
+        for (int group : here->second) level[group] = next->first;
+        next->second.merge(here->second);
+    }
+}
+
+/// The full reduction that alone gives a scalar group its values; -1 when there is none.
+int only_producer(const Groups &groups, int scalar) {
+    const std::set<int> &before = groups.before(scalar);
+    if (before.size() != 1 || groups[*before.begin()].kind != KernelKind::full) return -1;
+    return groups.reads_between(*before.begin(), scalar).empty() ? -1 : *before.begin();
+}
+
+} // namespace
+
+void merge_along_edges(Groups &groups) {
+    std::priority_queue<Candidate> candidates;
+    const auto add = [&](int producer, int consumer) { candidates.push({saved_bytes(groups, producer, consumer), producer, consumer}); };
+    for (int group = 0; group < groups.size(); ++group)
+        for (int consumer : groups.after(group)) add(group, consumer);
+    while (!candidates.empty()) {
+        const auto [saved, producer, consumer] = candidates.top();
+        candidates.pop();
+        if (!groups.is_alive(producer) || !groups.is_alive(consumer)) continue;
+        const Verdict verdict = judge(groups, producer, consumer);
+        if (!verdict.allowed) continue;
+        groups.merge(producer, consumer, verdict.merged);
+        for (int earlier : groups.before(producer)) add(earlier, producer);
+        for (int later : groups.after(producer)) add(producer, later);
+    }
+}
+
+void merge_side_by_side(Groups &groups) {
+    const auto always = [](int, int) { return true; };
+    merge_pairs(groups, KernelKind::contract, KernelKind::column, always);
+    merge_pairs(groups, KernelKind::row, KernelKind::row, always);
+    merge_pairs(groups, KernelKind::full, KernelKind::full, always);
+    merge_pairs(groups, KernelKind::column, KernelKind::column, always);
+    merge_pairs(groups, KernelKind::map, KernelKind::map, [&](int first, int second) {
+        const bool ends = groups.after(first).empty(), other_ends = groups.after(second).empty();
+        if (ends || other_ends) return ends && other_ends;
+        const std::vector<int> depth = depths(groups);
+        return depth[first] == depth[second];
+    });
+}
+
+void merge_scalars(Groups &groups) {
+    std::vector<int> level = scalar_levels(groups);
+    sink_levels(groups, level);
+    std::map<int, int> group_of_level;
+    for (int group : run_order(groups)) {
+        if (groups[group].kind != KernelKind::scalar) continue;
+        const auto [place, is_new] = group_of_level.emplace(level[group], group);
+        if (!is_new) groups.merge(place->second, group, groups[place->second]);
+    }
+    for (int scalar : scalars(groups))
+        if (const int full = only_producer(groups, scalar); full >= 0) groups.merge(full, scalar, groups[full]);
+}
+
+} // namespace scalide

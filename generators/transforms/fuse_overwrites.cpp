@@ -1,0 +1,137 @@
+#include "transforms/fuse_overwrites.h"
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include <algorithm>
+#include <functional>
+
+namespace scalide {
+
+namespace {
+
+bool is_elementwise(const Node &node) { return find_base_operator(node.op)->shape == Shape::elementwise; }
+
+/// `reshape` to the same shape is what a copy looks like; as a result of the program it is never repeated in its readers.
+void copy_results(Program &program, const std::function<bool(const Result &)> &needs_copy) {
+    for (Result &result : program.results) {
+        if (!needs_copy(result)) continue;
+        Node copy;
+        copy.op = "reshape";
+        copy.operands = {result.value};
+        const Type type = program.type(result.value);
+        copy.attributes["shape"] = to_attribute(type.shape);
+        result.value = add_node(program, copy, {type}, result.name)[0];
+    }
+}
+
+void copy_arguments_and_duplicates(Program &program) {
+    const std::vector<int> makers = producers(program);
+    std::vector<bool> is_taken(program.values.size());
+    copy_results(program, [&](const Result &result) {
+        const bool is_unchanged = result.argument >= 0 && program.arguments[result.argument].value == result.value;
+        if (is_unchanged) return false;
+        const bool needs_copy = makers[result.value] < 0 || is_taken[result.value];
+        is_taken[result.value] = true;
+        return needs_copy;
+    });
+}
+
+/// What follows `start` among `nodes`, `start` included.
+std::vector<int> downstream(const FuseGraph &graph, const std::vector<int> &nodes, const std::vector<int> &start) {
+    std::vector<int> found = start;
+    for (size_t i = 0; i < found.size(); ++i)
+        for (const Read &read : graph.readers(graph.program().nodes[found[i]].results[0]))
+            if (std::ranges::binary_search(nodes, read.reader) && std::ranges::find(found, read.reader) == found.end())
+                found.push_back(read.reader);
+    return found;
+}
+
+bool is_read_in_place(const Program &program, const Read &read, const Overwrite &overwrite) {
+    const Node &reader = program.nodes[read.reader];
+    return read.access == Access::same && is_elementwise(reader) &&
+           without_ones(program.type(reader.results[0]).shape) == without_ones(program.type(overwrite.value).shape);
+}
+
+bool overwrites_safely(const FuseGraph &graph, const std::vector<int> &nodes, const Overwrite &overwrite) {
+    const Program &program = graph.program();
+    if (!std::ranges::binary_search(nodes, graph.producer(overwrite.value))) return true;
+    std::vector<int> readers;
+    for (const Read &read : graph.readers(overwrite.argument)) {
+        if (!std::ranges::binary_search(nodes, read.reader)) continue;
+        if (!is_read_in_place(program, read, overwrite)) return false;
+        readers.push_back(read.reader);
+    }
+    return std::ranges::all_of(downstream(graph, nodes, readers), [&](int node) {
+        const ValueId value = program.nodes[node].results[0];
+        if (value == overwrite.value)
+            return graph.readers(value).empty() || std::ranges::none_of(graph.readers(value), [&](const Read &read) {
+                       return std::ranges::binary_search(nodes, read.reader);
+                   });
+        const auto stays_in_place = [&](const Read &read) {
+            return std::ranges::binary_search(nodes, read.reader) && is_read_in_place(program, read, overwrite);
+        };
+        return !graph.is_result(value) && std::ranges::all_of(graph.readers(value), stays_in_place);
+    });
+}
+
+/// Rank-0 arithmetic between the same array kernels becomes one kernel: where the new value follows from the old one by such arithmetic
+/// alone, that kernel would overwrite what its other results still need.
+bool follows_from_itself(const FuseGraph &graph, const Overwrite &overwrite) {
+    const auto is_scalar = [&](int node) { return node >= 0 && group_of_node(graph.program(), node).kind == KernelKind::scalar; };
+    std::vector<int> behind = {graph.producer(overwrite.value)};
+    if (!is_scalar(behind[0])) return false;
+    for (size_t i = 0; i < behind.size(); ++i)
+        for (const Read &read : graph.reads(behind[i])) {
+            if (read.value == overwrite.argument) return true;
+            const int node = graph.producer(read.value);
+            if (is_scalar(node) && std::ranges::find(behind, node) == behind.end()) behind.push_back(node);
+        }
+    return false;
+}
+
+/// Orders the readers of the argument before the overwriting node; false when one of them can only run after it.
+bool order_readers(Groups &groups, const Overwrite &overwrite) {
+    const FuseGraph &graph = groups.graph();
+    const int writer = graph.producer(overwrite.value);
+    for (const Read &read : graph.readers(overwrite.argument))
+        if (read.reader != writer && groups.has_path(groups.group_of(writer), groups.group_of(read.reader))) return false;
+    for (const Read &read : graph.readers(overwrite.argument)) groups.add_order(read.reader, writer);
+    return true;
+}
+
+} // namespace
+
+std::vector<Overwrite> overwrites(const FuseGraph &graph) {
+    std::vector<Overwrite> found;
+    for (const Result &result : graph.program().results)
+        if (result.argument >= 0 && graph.producer(result.value) >= 0)
+            found.push_back({graph.program().arguments[result.argument].value, result.value});
+    return found;
+}
+
+void order_overwrites(Groups &groups) {
+    for (const Overwrite &overwrite : overwrites(groups.graph()))
+        internal_check(order_readers(groups, overwrite), "fuse: an inout argument is overwritten before it is read");
+}
+
+bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {
+    return std::ranges::all_of(overwrites(groups.graph()),
+                               [&](const Overwrite &overwrite) { return overwrites_safely(groups.graph(), nodes, overwrite); });
+}
+
+Program copy_shared_results(const Program &program) {
+    Program copied = program;
+    copy_arguments_and_duplicates(copied);
+    const FuseGraph graph(copied);
+    Groups groups(graph);
+    std::vector<ValueId> conflicts;
+    for (const Overwrite &overwrite : overwrites(graph)) {
+        const std::vector<int> writer = {graph.producer(overwrite.value)};
+        if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || !order_readers(groups, overwrite))
+            conflicts.push_back(overwrite.value);
+    }
+    Program result = copied;
+    copy_results(result, [&](const Result &r) { return r.argument >= 0 && std::ranges::find(conflicts, r.value) != conflicts.end(); });
+    return result;
+}
+
+} // namespace scalide

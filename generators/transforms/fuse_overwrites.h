@@ -1,0 +1,23 @@
+#pragma once
+#include "transforms/fuse_groups.h"
+
+namespace scalide {
+
+/// An inout argument and the value that it holds afterwards, where a node makes that value.
+struct Overwrite {
+    ValueId argument = -1, value = -1;
+};
+std::vector<Overwrite> overwrites(const FuseGraph &graph);
+
+/// Every reader of an inout argument runs before the node that makes its new value.
+void order_overwrites(Groups &groups);
+
+/// True when a kernel of these nodes may overwrite in place: where it reads the argument itself, only elementwise nodes lead from there to
+/// the new value, and to nothing else (transforms/kernel_kinds.md).
+bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes);
+
+/// The program with copies where a result has no memory of its own: an argument as a result, one value for two results, and the new value
+/// of an inout argument whose old contents are still needed when it is made.
+Program copy_shared_results(const Program &program);
+
+} // namespace scalide
