@@ -1,0 +1,78 @@
+#pragma once
+#include "rulebook/instance.h"
+#include "rulebook/term.h"
+
+namespace scalide {
+
+/// Which field an expression belongs to.
+enum class Place {
+    value, ///< value, grad, data, on_plain: f32 or what the operands have
+    scale, ///< arithmetic on single elements is done in f64
+};
+
+/// The operator that rounds to a power of two; empty for Rounding::none.
+std::string_view power_of_two_operator(Rounding rounding);
+
+/// Turns the expressions of one rule into nodes, for the operands of one node.
+class Elaboration {
+public:
+    Elaboration(Builder &builder, const Rule &rule, std::vector<ScaledValue> operands, Attributes attributes, ScaleSettings settings);
+
+    Term elaborate(const Expression &expression, Place place);
+    /// A call of an operator or intrinsic by rules of rule text.
+    Term call(const std::string &callee, std::vector<Term> arguments, Place place);
+
+    /// Names beside operands, attributes and lets: `scale`, results, `ct`, `ct.<result>`.
+    void define(const std::string &name, Term term) { names_[name] = std::move(term); }
+    /// Variadic operands mean their array number `index` from here on (nothing: all of them).
+    void choose_case(std::optional<int> index);
+
+    /// `term` as a node of exactly this type: converted, reshaped by axes of extent 1, or broadcast.
+    ValueId fit(const Term &term, Type type);
+    /// The whole array of one flat operand; data * scale, in f32, when it is scaled.
+    ValueId full(int operand);
+    bool mentions(const Expression &expression, const std::string &name) const;
+
+    Builder &builder() { return builder_; }
+    const Rule &rule() const { return rule_; }
+    const std::vector<ScaledValue> &operands() const { return operands_; }
+    const Attributes &attributes() const { return attributes_; }
+    const ScaleSettings &settings() const { return settings_; }
+
+private:
+    Term elaborate_name(const std::string &name, Place place);
+    Term elaborate_member(const ExpressionNode &node);
+    Term elaborate_call(const ExpressionNode &node, Place place);
+    Term elaborate_let(const std::string &name, const Expression &let, Place place);
+    Term operand_term(const std::string &name, ValueId (Elaboration::*part)(int));
+    ValueId data_part(int operand);
+    ValueId scale_part(int operand);
+    bool depends_on_scales(const Expression &expression) const;
+
+    Term call_each(const std::string &callee, const std::vector<Term> &arguments, Place place);
+    Term call_intrinsic(const std::string &callee, const std::vector<Term> &arguments, Place place);
+    Term call_operator(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place);
+    Term call_elementwise(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place);
+    Term call_whole(const Rule &callee, const std::vector<Term> &arguments, Attributes attributes);
+    /// Takes the arguments after the operands off, as attributes in declared order.
+    Attributes take_attributes(const Rule &callee, std::vector<Term> &arguments) const;
+    std::optional<Term> fold(const std::string &callee, const std::vector<Term> &arguments) const;
+    const Rule &callee_rule(const std::string &name) const;
+
+    ValueId literal(const Attribute &value, Dtype dtype);
+    ValueId materialize(const Term &term, Dtype dtype);
+    ValueId broadcast(const Term &term, const Extents &shape);
+    std::vector<Dtype> operand_dtypes(const Rule &callee, const std::vector<Term> &arguments, Place place) const;
+
+    Builder &builder_;
+    const Rule &rule_;
+    std::vector<ScaledValue> operands_;
+    std::vector<Type> types_;
+    Attributes attributes_;
+    ScaleSettings settings_;
+    std::optional<int> case_;
+    std::map<std::string, Term> names_, lets_;
+    std::map<std::pair<std::string, Dtype>, ValueId> literals_;
+};
+
+} // namespace scalide

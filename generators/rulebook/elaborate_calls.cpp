@@ -1,0 +1,261 @@
+#include "expr/base_operators.h"
+#include "rulebook/check_rule.h"
+#include "rulebook/elaborate.h"
+#include "rulebook/intrinsics.h"
+#include "rulebook/promotion.h"
+#include "rulebook/static_value.h"
+#include "rulebook/unplaced.h"
+#include <algorithm>
+#include <functional>
+
+namespace scalide {
+
+namespace {
+
+/// Base operators that are, and composites of the family whose result has the shape of an operand.
+bool is_elementwise(const Rule &rule) {
+    const BaseOperator *base = rule.is_base ? find_base_operator(rule.op) : nullptr;
+    return base ? base->shape == Shape::elementwise : rule.family == "elementwise" && rule.results.size() == 1 && !rule.results[0].shape;
+}
+
+bool is_symbolic(const Term &term) { return term.constant->kind == Attribute::Kind::integer && !term.constant->integer.is_static(); }
+
+bool is_integer_literal(const Attribute &value) { return value.kind == Attribute::Kind::integer; }
+
+/// A literal takes the dtype of what it meets, unless it would not fit in there.
+Dtype meet_literal(Dtype dtype, const Attribute &literal) {
+    const bool is_flag = literal.kind == Attribute::Kind::word;
+    if (is_flag || is_float(dtype)) return dtype;
+    return is_integer_literal(literal) ? Dtype::i32 : Dtype::f32;
+}
+
+/// `drop(x, axes)` or `inserted(x, axes)` as the shape of the only result: the call, else nullptr.
+const ExpressionNode *result_shape_call(const Rule &rule, std::string_view function) {
+    const Expression &shape = rule.results[0].shape;
+    const bool is_call = shape && shape->kind == ExpressionNode::Kind::call && shape->text == function && shape->operands.size() == 2;
+    return is_call ? shape.get() : nullptr;
+}
+
+/// True when the operator only puts in axes of extent 1.
+bool inserts_axes(const Rule &rule) {
+    return result_shape_call(rule, "inserted") && rule.value.size() == 1 && rule.value[0]->text == "reshape";
+}
+
+/// True when the axes that `call` drops are an attribute of type axis or axes.
+bool reduces_axes(const Rule &rule, const ExpressionNode &call) {
+    const AttributeSpec *attribute = find_attribute(rule, call.operands[1]->text);
+    return attribute && (attribute->type == "axes" || attribute->type == "axis");
+}
+
+std::vector<Term> flattened(const Rule &callee, const std::vector<Term> &arguments) {
+    std::vector<Term> flat = arguments;
+    if (!callee.operands.empty() && callee.operands.back().variadic && flat.back().cases) {
+        const std::vector<Term> cases = *flat.back().cases;
+        flat.pop_back();
+        flat.insert(flat.end(), cases.begin(), cases.end());
+    }
+    return flat;
+}
+
+const OperandSpec &spec_of(const Rule &callee, size_t flat) { return callee.operands[std::min(flat, callee.operands.size() - 1)]; }
+
+} // namespace
+
+const Rule &Elaboration::callee_rule(const std::string &name) const {
+    const AttributeSpec *attribute = find_attribute(rule_, name);
+    const bool is_choice = attribute && attribute->type == "word";
+    return builder_.rulebook().rule(is_choice ? name + "_" + attributes_.at(name).word : name, rule_.location);
+}
+
+Term Elaboration::call(const std::string &callee, std::vector<Term> arguments, Place place) {
+    const bool is_self = callee == "self";
+    const bool is_intrinsic = !is_self && find_intrinsic(callee);
+    const Rule *rule = is_intrinsic ? nullptr : is_self ? &rule_ : &callee_rule(callee);
+    const bool takes_cases = rule && !rule->operands.empty() && rule->operands.back().variadic;
+    if (!takes_cases && std::ranges::any_of(arguments, [](const Term &term) { return term.cases.has_value(); }))
+        return call_each(callee, arguments, place);
+    if (is_intrinsic) return call_intrinsic(callee, arguments, place);
+    if (is_self) return call_operator(rule_, std::move(arguments), attributes_, place);
+    Attributes attributes = take_attributes(*rule, arguments);
+    return call_operator(*rule, std::move(arguments), std::move(attributes), place);
+}
+
+/// Over a variadic operand a call is made once for each array; a call of two arguments that got one folds over it.
+Term Elaboration::call_each(const std::string &callee, const std::vector<Term> &arguments, Place place) {
+    const Intrinsic *intrinsic = find_intrinsic(callee);
+    const size_t wanted = callee == "self" ? rule_.operands.size() : intrinsic ? intrinsic->arguments : callee_rule(callee).operands.size();
+    if (arguments.size() == 1 && wanted == 2) {
+        const std::vector<Term> &cases = *arguments[0].cases;
+        Term folded = cases.at(0);
+        for (size_t i = 1; i < cases.size(); i++) folded = call(callee, {folded, cases[i]}, place);
+        return folded;
+    }
+    const auto mapped = std::ranges::find_if(arguments, [](const Term &term) { return term.cases.has_value(); });
+    std::vector<Term> results;
+    for (size_t i = 0; i < mapped->cases->size(); i++) {
+        std::vector<Term> each;
+        for (const Term &argument : arguments) each.push_back(argument.cases ? argument.cases->at(i) : argument);
+        results.push_back(call(callee, each, place));
+    }
+    return make_term(std::move(results));
+}
+
+Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Term> &v, Place place) {
+    const auto apply = [&](const std::string &op, std::vector<Term> arguments) { return call(op, std::move(arguments), place); };
+    const auto select = [&](const Term &condition, const Term &a, const Term &b) {
+        if (condition.constant) return is_true(*condition.constant) ? a : b;
+        return apply("select_n", {condition, make_term(std::vector<Term>{b, a})});
+    };
+    const Term zero = make_term(Attribute(0)), one = make_term(Attribute(1));
+    const auto ratio = [&](const Term &a, const Term &b) { return select(apply("eq", {b, zero}), zero, apply("div", {a, b})); };
+
+    using Meaning = std::function<Term()>;
+    const std::map<std::string, Meaning> meanings = {
+        {"select", [&] { return select(v[0], v[1], v[2]); }},
+        {"ratio", [&] { return ratio(v[0], v[1]); }},
+        {"hypot",
+         [&] { // m * sqrt(1 + (n / m)^2), m the larger magnitude and n the smaller
+             const Term a = apply("abs", {v[0]}), b = apply("abs", {v[1]});
+             const Term larger = apply("max", {a, b}), part = ratio(apply("min", {a, b}), larger);
+             return apply("mul", {larger, apply("sqrt", {apply("add", {one, apply("mul", {part, part})})})});
+         }},
+        {"pow2",
+         [&] {
+             const std::string op = std::string(power_of_two_operator(settings_.rounding));
+             return op.empty() ? v[0] : apply(op, {v[0]});
+         }},
+    };
+    return meanings.at(callee)();
+}
+
+/// What is known at build time is computed there; sizes that a binding decides are not.
+std::optional<Term> Elaboration::fold(const std::string &op, const std::vector<Term> &arguments) const {
+    const BaseOperator *base = find_base_operator(op);
+    if (!base || !base->evaluate || base->arity < 1 || !base->parameter.empty()) return std::nullopt;
+    if (!std::ranges::all_of(arguments, [](const Term &term) { return term.constant.has_value(); })) return std::nullopt;
+    const bool is_polynomial = op == "add" || op == "sub" || op == "mul";
+    if (std::ranges::any_of(arguments, is_symbolic) && !is_polynomial) return std::nullopt;
+    std::vector<Attribute> constants;
+    for (const Term &argument : arguments) constants.push_back(*argument.constant);
+    return make_term(evaluate_operator(op, constants));
+}
+
+Attributes Elaboration::take_attributes(const Rule &callee, std::vector<Term> &arguments) const {
+    Attributes attributes;
+    const size_t operands = callee.operands.size();
+    for (size_t i = operands; i < arguments.size(); i++) {
+        const AttributeSpec &spec = callee.attributes[i - operands];
+        if (!arguments[i].constant)
+            fail_unplaced("attribute '" + spec.name + "' of " + callee.op + " must be known when a program is built");
+        attributes[spec.name] = *arguments[i].constant;
+    }
+    arguments.resize(std::min(operands, arguments.size()));
+    for (const AttributeSpec &spec : callee.attributes) {
+        if (spec.type != "axes" || spec.default_value || attributes.contains(spec.name) || arguments.empty()) continue;
+        std::vector<Attribute> all;
+        for (size_t axis = 0; axis < arguments[0].shape.size(); axis++) all.emplace_back(static_cast<int64_t>(axis));
+        attributes[spec.name] = Attribute(all);
+    }
+    return attributes;
+}
+
+Term Elaboration::call_operator(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place) {
+    if (auto folded = fold(callee.op, arguments)) return *folded;
+    arguments = flattened(callee, arguments);
+    if (is_elementwise(callee)) return call_elementwise(callee, std::move(arguments), std::move(attributes), place);
+    return call_whole(callee, arguments, std::move(attributes));
+}
+
+/// Operands that share a letter meet in one dtype; a float is made of what is none where one is asked for.
+std::vector<Dtype> Elaboration::operand_dtypes(const Rule &callee, const std::vector<Term> &arguments, Place place) const {
+    const bool is_wide = place == Place::scale && std::ranges::all_of(arguments, is_single);
+    const Dtype default_float = is_wide ? Dtype::f64 : Dtype::f32;
+    const auto own = [&](size_t i) {
+        const Dtype dtype = builder_.type(arguments[i].node).dtype;
+        return is_wide && is_float(dtype) ? Dtype::f64 : dtype;
+    };
+    std::map<std::string, std::optional<Dtype>> tied;
+    const auto group = [&](size_t i) {
+        const std::string &letter = spec_of(callee, i).letter;
+        return letter.empty() ? "#" + std::to_string(i) : letter;
+    };
+    for (size_t i = 0; i < arguments.size(); i++) {
+        std::optional<Dtype> &dtype = tied[group(i)];
+        if (!arguments[i].constant) dtype = dtype ? promoted_dtype(*dtype, own(i)) : own(i);
+    }
+    for (size_t i = 0; i < arguments.size(); i++) {
+        std::optional<Dtype> &dtype = tied[group(i)];
+        if (arguments[i].constant) dtype = dtype ? meet_literal(*dtype, *arguments[i].constant) : default_float;
+    }
+    std::vector<Dtype> dtypes;
+    for (size_t i = 0; i < arguments.size(); i++) {
+        const Dtype dtype = *tied.at(group(i));
+        dtypes.push_back(spec_of(callee, i).operand_class == OperandClass::floating && !is_float(dtype) ? default_float : dtype);
+    }
+    return dtypes;
+}
+
+/// Operands broadcast. Where all that are no numbers show the same node axes, the axes of extent 1 between them need no nodes.
+Term Elaboration::call_elementwise(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place) {
+    const std::vector<Dtype> dtypes = operand_dtypes(callee, arguments, place);
+    for (size_t i = 0; i < arguments.size(); i++) {
+        if (arguments[i].constant) arguments[i] = make_term(builder_.program(), literal(*arguments[i].constant, dtypes[i]));
+        arguments[i].node = builder_.convert(arguments[i].node, dtypes[i]);
+        if (dtypes[i] == Dtype::f64) arguments[i] = make_term(builder_.program(), fit(arguments[i], {Dtype::f64, {}}));
+    }
+    const auto widest = std::ranges::max_element(arguments, {}, [](const Term &term) { return term.shape.size(); });
+    Term result = *widest;
+    const bool shares_axes = std::ranges::all_of(arguments, [&](const Term &term) {
+        const bool is_number = term.shape.empty();
+        return is_number || (term.shape == result.shape && term.dims == result.dims);
+    });
+    if (!shares_axes) {
+        for (const Term &argument : arguments) result.shape = broadcast_shape(result.shape, argument.shape);
+    }
+    const Extents shape = shares_axes ? builder_.type(result.node).shape : result.shape;
+    std::vector<ValueId> nodes;
+    for (size_t i = 0; i < arguments.size(); i++) {
+        const bool stays_single = i == 0 && callee.operands.back().variadic && builder_.type(arguments[i].node).is_scalar();
+        if (stays_single)
+            nodes.push_back(arguments[i].node);
+        else
+            nodes.push_back(shares_axes ? builder_.broadcast(arguments[i].node, shape) : broadcast(arguments[i], shape));
+    }
+    const ValueId node = builder_.add_one(callee.op, nodes, std::move(attributes));
+    if (!shares_axes) return make_term(builder_.program(), node);
+    result.node = node;
+    return result;
+}
+
+/// An operator that is not elementwise gets its operands in the shapes that rule text sees.
+Term Elaboration::call_whole(const Rule &callee, const std::vector<Term> &arguments, Attributes attributes) {
+    const std::vector<Dtype> dtypes = operand_dtypes(callee, arguments, Place::value);
+    std::vector<ValueId> nodes;
+    std::vector<Type> types;
+    for (size_t i = 0; i < arguments.size(); i++) {
+        nodes.push_back(materialize(arguments[i], dtypes[i]));
+        types.push_back(builder_.type(nodes.back()));
+    }
+    Attributes complete = attributes;
+    infer_result_types(callee, types, complete, rule_.location);
+    const StaticScope scope{callee, types, complete, {}};
+    const ExpressionNode *inserts = inserts_axes(callee) ? result_shape_call(callee, "inserted") : nullptr;
+    const ExpressionNode *drops = result_shape_call(callee, "drop");
+    const bool is_reduction = drops && reduces_axes(callee, *drops);
+    Term result = inserts ? make_term(builder_.program(), nodes[0])
+                          : make_term(builder_.program(), builder_.add_one(callee.op, nodes, std::move(attributes)));
+    if (!inserts && !is_reduction) return result;
+    // The axes of the node among those of the shape that rule text sees.
+    const Expression kept = is_reduction ? make_call("keep", drops->operands) : callee.results[0].shape;
+    result.shape = to_extents(evaluate_static(kept, scope));
+    std::vector<int64_t> hidden;
+    const Attribute axes = evaluate_static((is_reduction ? drops : inserts)->operands[1], scope);
+    for (const Attribute &axis : axes.kind == Attribute::Kind::list ? axes.list : std::vector<Attribute>{axes})
+        hidden.push_back(axis.integer.value() < 0 ? axis.integer.value() + std::ssize(result.shape) : axis.integer.value());
+    result.dims.clear();
+    for (int64_t axis = 0; axis < std::ssize(result.shape); axis++)
+        if (std::ranges::find(hidden, axis) == hidden.end()) result.dims.push_back(axis);
+    return result;
+}
+
+} // namespace scalide

@@ -1,0 +1,170 @@
+#include "rulebook/instance.h"
+#include "rulebook/elaborate.h"
+#include "rulebook/static_value.h"
+#include "rulebook/unplaced.h"
+#include <algorithm>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+struct RoundingName {
+    Rounding rounding;
+    std::string_view word, op;
+};
+
+constexpr RoundingName roundings[] = {
+    {Rounding::down, "down", "pow2_down"},
+    {Rounding::up, "up", "pow2_up"},
+    {Rounding::nearest, "nearest", "pow2_nearest"},
+    {Rounding::none, "none", ""},
+};
+
+/// Scales other than 0 stay within the powers of two whose reciprocals are normal f32 too.
+constexpr double least_scale = 0x1p-126, largest_scale = 0x1p127;
+
+} // namespace
+
+std::string_view to_string(Rounding rounding) { return std::ranges::find(roundings, rounding, &RoundingName::rounding)->word; }
+
+std::optional<Rounding> parse_rounding(std::string_view word) {
+    const auto *found = std::ranges::find(roundings, word, &RoundingName::word);
+    return found == std::end(roundings) ? std::nullopt : std::optional(found->rounding);
+}
+
+std::string_view power_of_two_operator(Rounding rounding) { return std::ranges::find(roundings, rounding, &RoundingName::rounding)->op; }
+
+struct Instance::State {
+    Elaboration elaboration;
+    std::vector<Type> result_types;
+    /// By result: what data is multiplied by because the scale was clamped; absent when it cannot have been.
+    std::map<int, std::optional<Term>> clamped;
+
+    const Rule &rule() const { return elaboration.rule(); }
+
+    /// Runs `body`; what it throws without a place is about `field` of this rule.
+    template<typename Body>
+    auto placed(const std::string &field, const Body &body) -> decltype(body()) {
+        try {
+            return body();
+        } catch (const UserError &error) {
+            rethrow_placed(error, rule().location, rule().op + "." + field);
+        }
+    }
+
+    std::vector<ValueId> base_value() {
+        std::vector<ValueId> operands;
+        for (size_t i = 0; i < elaboration.operands().size(); i++) operands.push_back(elaboration.full(static_cast<int>(i)));
+        return elaboration.builder().add(rule().op, operands, elaboration.attributes());
+    }
+
+    Term value(int result) {
+        if (rule().is_base) return make_term(elaboration.builder().program(), base_value().at(result));
+        return elaboration.elaborate(rule().value[result], Place::value);
+    }
+
+    Term call(const std::string &op, std::vector<Term> arguments, Place place) { return elaboration.call(op, std::move(arguments), place); }
+
+    /// A node for `raw`, clamped; notes the ratio that was taken away.
+    ValueId stored_scale(int result, const Term &raw) {
+        Builder &builder = elaboration.builder();
+        const bool is_stored = !raw.constant && builder.type(raw.node) == Type{Dtype::f32, {}};
+        clamped[result] = std::nullopt;
+        if (is_stored) return raw.node; // another value's scale as it is
+        const Term zero = make_term(Attribute(0)), one = make_term(Attribute(1)), least = make_term(Attribute(least_scale)),
+                   largest = make_term(Attribute(largest_scale));
+        const Term is_zero = call("eq", {raw, zero}, Place::scale);
+        const Term bounded = call("min", {call("max", {raw, least}, Place::scale), largest}, Place::scale);
+        const Term kept = call("select", {is_zero, zero, bounded}, Place::scale);
+        const Term ratio = call("select", {is_zero, one, call("div", {raw, bounded}, Place::scale)}, Place::scale);
+        const bool is_one = ratio.constant && to_number(*ratio.constant) == 1;
+        if (!is_one) clamped[result] = ratio;
+        return elaboration.fit(kept, {Dtype::f32, {}});
+    }
+};
+
+Instance::Instance(Builder &builder, const Rule &rule, std::vector<ScaledValue> operands, Attributes attributes, ScaleSettings settings) {
+    std::vector<Type> types;
+    for (const ScaledValue &operand : operands) types.push_back(builder.type(operand.is_scaled() ? operand.data : operand.value));
+    std::vector<Type> results = infer_result_types(rule, types, attributes, rule.location);
+    state_ = std::make_unique<State>(
+        State{Elaboration(builder, rule, std::move(operands), std::move(attributes), std::move(settings)), std::move(results), {}});
+}
+
+Instance::Instance(Instance &&) = default;
+Instance::~Instance() = default;
+
+std::vector<ValueId> Instance::value() {
+    return state_->placed("value", [&] {
+        if (state_->rule().is_base) return state_->base_value();
+        std::vector<ValueId> results;
+        for (size_t i = 0; i < state_->result_types.size(); i++)
+            results.push_back(state_->elaboration.fit(state_->value(static_cast<int>(i)), state_->result_types[i]));
+        return results;
+    });
+}
+
+ValueId Instance::scale(int result) {
+    return state_->placed("scale", [&] {
+        const std::vector<Expression> &scales = state_->rule().scale_of(state_->elaboration.settings().strategy);
+        const Term raw = state_->elaboration.elaborate(scales.at(result), Place::scale);
+        return state_->stored_scale(result, raw);
+    });
+}
+
+ValueId Instance::data(int result, ValueId scale) {
+    return state_->placed("data", [&] {
+        if (!state_->clamped.contains(result)) this->scale(result);
+        Elaboration &elaboration = state_->elaboration;
+        const std::vector<Expression> &rules = state_->rule().data;
+        const Expression expression = rules.empty() ? nullptr : rules[result];
+        const Term stored = make_term(elaboration.builder().program(), scale);
+        elaboration.define("scale", stored);
+        Term data = expression ? elaboration.elaborate(expression, Place::value)
+                               : state_->call("ratio", {state_->value(result), stored}, Place::value);
+        // Data that is relative to the stored scale needs no correction.
+        const std::optional<Term> &ratio = state_->clamped[result];
+        if (ratio && expression && !elaboration.mentions(expression, "scale")) {
+            const Term narrow =
+                ratio->constant ? *ratio : make_term(elaboration.builder().program(), elaboration.fit(*ratio, {Dtype::f32, {}}));
+            data = state_->call("mul", {data, narrow}, Place::value);
+        }
+        return elaboration.fit(data, state_->result_types[result]);
+    });
+}
+
+ValueId Instance::plain(int result) {
+    return state_->placed("on_plain", [&] {
+        const std::vector<Expression> &rules = state_->rule().on_plain;
+        const Expression expression = rules.empty() ? nullptr : rules[result];
+        const Term value = expression ? state_->elaboration.elaborate(expression, Place::value) : state_->value(result);
+        return state_->elaboration.fit(value, state_->result_types[result]);
+    });
+}
+
+ValueId Instance::gradient(int operand, const std::vector<ValueId> &outs, const std::vector<ValueId> &cts) {
+    const Rule &rule = state_->rule();
+    const int index = std::min<int>(operand, static_cast<int>(rule.operands.size()) - 1);
+    const OperandSpec &spec = rule.operands[index];
+    const auto expression = rule.gradient.find(spec.name);
+    if (expression == rule.gradient.end()) return -1;
+    return state_->placed("grad." + spec.name, [&] {
+        Elaboration &elaboration = state_->elaboration;
+        const Program &program = elaboration.builder().program();
+        for (size_t i = 0; i < rule.results.size(); i++) {
+            const std::string &name = rule.results[i].name;
+            const Term ct = cts[i] < 0 ? make_term(Attribute(0)) : make_term(program, cts[i]);
+            elaboration.define(name, make_term(program, outs[i]));
+            elaboration.define("ct." + name, ct);
+            if (rule.results.size() == 1) elaboration.define("ct", ct);
+        }
+        if (spec.variadic) elaboration.choose_case(operand - index);
+        const Term gradient = elaboration.elaborate(expression->second, Place::value);
+        elaboration.choose_case(std::nullopt);
+        const bool is_zero = gradient.constant && to_number(*gradient.constant) == 0;
+        return is_zero ? -1 : elaboration.fit(gradient, program.type(elaboration.full(operand)));
+    });
+}
+
+} // namespace scalide
