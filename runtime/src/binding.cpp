@@ -1,6 +1,7 @@
 #include "binding.h"
 #include "arena.h"
 #include "extent.h"
+#include "scalar.h"
 #include <cstring>
 
 namespace scalide {
@@ -110,10 +111,7 @@ scalide_status place_sizes(scalide_binding &binding) {
                 << "the size must be in [0, " << INT32_MAX << "], got another. Use a smaller batch.";
             return SCALIDE_INVALID_ARGUMENT;
         }
-        const auto as_float = static_cast<float>(size);
-        const auto as_int = static_cast<int32_t>(size);
-        const bool is_float = program.buffers[i].dtype == SCALIDE_F32;
-        std::memcpy(&binding.buffers[i].size_value, is_float ? static_cast<const void *>(&as_float) : &as_int, sizeof(int32_t));
+        store_scalar(program.buffers[i].dtype, size, &binding.buffers[i].size_value);
     }
     return SCALIDE_OK;
 }

@@ -10,7 +10,7 @@ namespace scalide {
 struct BoundBuffer {
     void *memory;
     int64_t elements;
-    uint64_t size_value; ///< SCALIDE_STORAGE_SIZE: the f32 or i32 itself
+    uint64_t size_value; ///< SCALIDE_STORAGE_SIZE: the value itself, in the buffer's dtype
 };
 
 } // namespace scalide

@@ -1,6 +1,7 @@
 #include "check.h"
 #include "cpu_features.h"
 #include "extent.h"
+#include "scalar.h"
 
 namespace scalide {
 
@@ -42,12 +43,16 @@ bool good_lifetime(const scalide_program &program, const scalide_buffer &buffer)
            buffer.first_step <= buffer.last_step;
 }
 
+bool good_size(const scalide_program &program, const scalide_buffer &buffer) {
+    return is_scalar_dtype(buffer.dtype) && buffer.size && good_extent(program, *buffer.size);
+}
+
 bool good_buffer(const scalide_program &program, const scalide_buffer &buffer) {
     const int32_t range = index_range(program, buffer.storage);
     if (!in_range(buffer.storage, SCALIDE_STORAGE_SIZE + 1) || scalide_dtype_size(buffer.dtype) == 0) return false;
     if (range > 0 && !in_range(buffer.index, range)) return false;
     if (buffer.storage == SCALIDE_STORAGE_CONSTANT && !buffer.constant) return false;
-    if (buffer.storage == SCALIDE_STORAGE_SIZE && (!buffer.size || !good_extent(program, *buffer.size))) return false;
+    if (buffer.storage == SCALIDE_STORAGE_SIZE && !good_size(program, buffer)) return false;
     if (buffer.storage == SCALIDE_STORAGE_ARENA && !good_lifetime(program, buffer)) return false;
     const bool is_value =
         buffer.storage == SCALIDE_STORAGE_SCALE || buffer.storage == SCALIDE_STORAGE_SCALAR || buffer.storage == SCALIDE_STORAGE_SIZE;

@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "check.h"
 #include "extent.h"
+#include "scalar.h"
 #include <cstring>
 
 using namespace scalide;
@@ -16,19 +17,6 @@ int32_t find(const Row *table, int32_t count, const char *name) {
     }
     return -1;
 }
-
-template<typename T>
-double load(const void *memory) {
-    T value;
-    std::memcpy(&value, memory, sizeof(value));
-    return static_cast<double>(value);
-}
-
-/// How a dtype's value becomes a number; nullptr = it does not.
-using Loader = double (*)(const void *memory);
-constexpr Loader loaders[SCALIDE_DTYPE_COUNT] = {
-    load<float>, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, load<int32_t>, load<uint8_t>, load<double>,
-};
 
 } // namespace
 
@@ -62,7 +50,10 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
         if (program->arguments[i].role != SCALIDE_OUTPUT && !check_type(call, i)) return SCALIDE_INVALID_ARGUMENT;
     }
     auto *symbols = static_cast<int32_t *>(allocate(sizeof(int32_t) * static_cast<uint64_t>(program->symbol_count)));
-    if (!symbols) return SCALIDE_OUT_OF_MEMORY;
+    if (!symbols) {
+        start_message(context) << program->name << ": the symbols must get memory, got none. Free some memory.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
     status = solve_symbols(call, symbols);
     for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
         if (program->arguments[i].role != SCALIDE_OUTPUT) continue;
@@ -85,13 +76,12 @@ int64_t scalide_symbol_value(const scalide_binding *binding, const char *name) {
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value) {
     const scalide_program &program = *binding->program;
     const int32_t index = find(program.buffers, program.buffer_count, buffer_name);
-    const Loader loader = index >= 0 && program.buffers[index].rank == 0 ? loaders[program.buffers[index].dtype] : nullptr;
-    if (!loader) {
+    if (index < 0 || program.buffers[index].rank != 0 || !is_scalar_dtype(program.buffers[index].dtype)) {
         start_message(binding->context) << program.name << '.' << buffer_name
                                         << ": must be a buffer of rank 0 and dtype f64, f32, i32 or bool, got none of this name. "
                                            "scalide inspect lists the buffers.";
         return SCALIDE_INVALID_ARGUMENT;
     }
-    *value = loader(binding->buffers[index].memory);
+    *value = load_scalar(program.buffers[index].dtype, binding->buffers[index].memory);
     return SCALIDE_OK;
 }

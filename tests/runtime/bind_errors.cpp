@@ -1,5 +1,7 @@
 #include "fixture.h"
 #include <functional>
+#include <iterator>
+#include <random>
 #include <string>
 
 using namespace scalide::test;
@@ -90,6 +92,8 @@ const Case cases[] = {
      "sample: plan version must be 1, got 99. Generate the library again with the tool of this runtime."},
     {"bad_table", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[6].index = 1; },
      "sample: the plan's tables must fit together, got a wrong entry for total. Generate the library again."},
+    {"bad_size", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[7].dtype = SCALIDE_BF16; },
+     "sample: the plan's tables must fit together, got a wrong entry for size_y. Generate the library again."},
     {"bad_lifetime", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].last_step = 3; },
      "sample: the plan's tables must fit together, got a wrong entry for h. Generate the library again."},
     {"small_buffer", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].rank = 0; },
@@ -162,4 +166,36 @@ TEST(runtime, inputs_may_share_memory) {
     scalide_binding *binding = nullptr;
     EXPECT_EQ(bind(context, &program.program, sample, &binding), SCALIDE_OK) << scalide_message(context.handle);
     scalide_binding_destroy(binding);
+}
+
+TEST(runtime, bind_survives_random_arrays) {
+    const auto seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Context context;
+    int bound = 0;
+    for (int i = 0; i < 2000; ++i) {
+        Sample sample(6);
+        for (auto changes = random() % 4; changes > 0; --changes) {
+            scalide_array &array = sample.arrays[random() % 4];
+            const int64_t values[] = {0, 1, 4, 6, 8, 1024, -1, INT32_MAX, INT64_MAX, INT64_MIN, static_cast<int64_t>(random())};
+            const auto value = values[random() % std::size(values)];
+            const std::function<void()> set[] = {
+                [&] { array.extent[random() % SCALIDE_MAX_RANK] = value; },
+                [&] { array.stride[random() % SCALIDE_MAX_RANK] = value; },
+                [&] { array.rank = static_cast<int32_t>(value); },
+                [&] { array.dtype = static_cast<int32_t>(value); },
+                [&] { array.data = nullptr; },
+                [&] { array.scale = nullptr; },
+            };
+            set[random() % std::size(set)]();
+        }
+        scalide_binding *binding = nullptr;
+        const scalide_status status = bind(context, sample_program(), sample, &binding);
+        ASSERT_EQ(status == SCALIDE_OK, binding != nullptr);
+        ASSERT_TRUE(status == SCALIDE_OK || scalide_message(context.handle)[0] != 0);
+        bound += status == SCALIDE_OK;
+        scalide_binding_destroy(binding);
+    }
+    EXPECT_GT(bound, 100) << "a part of the arrays stays right";
 }

@@ -47,7 +47,7 @@ typedef enum {
     SCALIDE_STORAGE_ARENA = 2,    /* intermediate, alive from first_step to last_step, both included; 64-byte aligned */
     SCALIDE_STORAGE_SCALAR = 3,   /* rank 0, slot `index` of the scalar table; never reused, readable after the run */
     SCALIDE_STORAGE_CONSTANT = 4, /* `constant` holds the elements; align it as an arena buffer */
-    SCALIDE_STORAGE_SIZE = 5      /* rank 0, f32 or i32: *size evaluated at bind */
+    SCALIDE_STORAGE_SIZE = 5      /* rank 0, f32, f64 or i32: *size evaluated at bind */
 } scalide_storage;
 
 typedef struct {
