@@ -46,11 +46,15 @@ std::vector<Type> call_types(const Node &, const Program &callee) {
     return types;
 }
 
-std::vector<Type> grad_types(const Node &node, const Program &callee) { return types_of(callee, arguments_by(node, callee)); }
-
 std::vector<Type> value_and_grad_types(const Node &node, const Program &callee) {
-    std::vector<Type> types = grad_types(node, callee);
-    types.insert(types.begin(), callee.type(loss_of(node, callee)));
+    std::vector<ValueId> values = arguments_by(node, callee);
+    values.insert(values.begin(), loss_of(node, callee));
+    return types_of(callee, values);
+}
+
+std::vector<Type> grad_types(const Node &node, const Program &callee) {
+    std::vector<Type> types = value_and_grad_types(node, callee);
+    types.erase(types.begin());
     return types;
 }
 

@@ -22,7 +22,7 @@ private:
     void place(const Node &node);
     void place_call(const Node &node, const CallKind &kind);
     void add(const Node &node, std::vector<ValueId> operands, Attributes attributes, const std::vector<Type> &types);
-    Dtype number_dtype(const Node &node) const;
+    void complete_constant(const Node &node, Attributes &attributes) const;
     std::vector<Type> types_of(const std::vector<ValueId> &values) const;
     void check_declared(const Node &node, const std::vector<Type> &types) const;
     void adapt_constants(const Rule &rule, std::vector<ValueId> &operands);
@@ -54,15 +54,19 @@ void Typing::place(const Node &node) {
     if (!rule.operands.empty()) adapt_constants(rule, operands);
     if (rule.family == "elementwise") broadcast_scalars(operands);
     Attributes attributes = node.attributes;
-    if (node.op == "constant") attributes.try_emplace("dtype", std::string(to_string(number_dtype(node))));
+    if (node.op == "constant") complete_constant(node, attributes);
     const std::vector<Type> types = infer_result_types(rule, types_of(operands), attributes, node.location);
     add(node, std::move(operands), std::move(attributes), types);
 }
 
-/// A number in the text has the dtype that the parser gave it.
-Dtype Typing::number_dtype(const Node &node) const {
+/// A number in the text has the dtype that the parser gave it. Whole numbers of a float dtype are written as one of them.
+void Typing::complete_constant(const Node &node, Attributes &attributes) const {
     const Type &type = rewriter_.source().type(node.results[0]);
-    return is_unknown(type) ? Dtype::f32 : type.dtype;
+    if (!is_unknown(type)) attributes.try_emplace("dtype", std::string(to_string(type.dtype)));
+    const auto value = attributes.find("value"), dtype = attributes.find("dtype");
+    const bool is_number = value != attributes.end() && value->second.kind == Attribute::Kind::integer && value->second.integer.is_static();
+    const bool is_whole = dtype != attributes.end() && !is_float(parse_dtype(dtype->second.word).value_or(Dtype::f32));
+    if (is_number && !is_whole) value->second = to_number(value->second);
 }
 
 void Typing::place_call(const Node &node, const CallKind &kind) {

@@ -13,7 +13,8 @@ ScaleSettings settings_of(const Program &program, const Policy &policy) {
     if (rounding != program.attributes.end()) {
         const auto parsed = parse_rounding(rounding->second.word);
         if (!parsed) {
-            throw UserError({Location(), program.name + ".rounding", "must be one of down, up, nearest, none", to_string(rounding->second), ""});
+            throw UserError(
+                {Location(), program.name + ".rounding", "must be one of down, up, nearest, none", to_string(rounding->second), ""});
         }
         settings.rounding = *parsed;
     }

@@ -1,0 +1,50 @@
+#include "ir/text.h"
+#include "support.h"
+#include "transforms/passes.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+std::string error(const std::string &text) {
+    return error_of([&] { infer_types(parse_program(text, "t.scl"), rules()); });
+}
+
+} // namespace
+
+TEST(transforms, infer_types_fills_in_types) {
+    EXPECT_EQ(body(typed("(x: f32[b, 64], w: f32[64, 10]) -> (s: f32[]) {\n z = dot_general(x, w) {contract: [[1], [0]]}\n"
+                         " s = reduce_sum(z) {axes: [-1, 0]}\n}")),
+              "z = dot_general(x, w) {batch: [[], []], contract: [[1], [0]], preferred: f32} : f32[b, 10]\n"
+              "s = reduce_sum(z) {axes: [0, 1]} : f32[]\n");
+}
+
+TEST(transforms, infer_types_broadcasts_scalars) {
+    EXPECT_EQ(body(typed("(x: f32[4], s: f32[]) -> (y: f32[4]) {\n a = exp(x)\n y = mul(a, s)\n}")),
+              "a = exp(x) : f32[4]\nbroadcast_in_dim = broadcast_in_dim(s) {dims: [], shape: [4]} : f32[4]\n"
+              "y = mul(a, broadcast_in_dim) : f32[4]\n");
+}
+
+TEST(transforms, infer_types_adapts_numbers) {
+    const std::string text = body(typed("(x: i32[4]) -> (y: bool[4]) {\n a = neg(x)\n y = eq(a, 3)\n}"));
+    EXPECT_NE(text.find("constant() {dtype: i32, value: 3} : i32[]"), std::string::npos) << text;
+}
+
+TEST(transforms, infer_types_checks) {
+    EXPECT_EQ(error("program p(x: f32[4], y: f32[5]) -> (z: f32[4]) {\n  z = add(x, y)\n}\n"),
+              "t.scl:2:3: add.where.shapes: operands must have one shape, got f32[4], f32[5]");
+    EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[5]) {\n  z = exp(x) : f32[5]\n}\n"),
+              "t.scl:2:3: exp.z: must have the type that its operands give it, f32[4], got f32[5]. Leave the type out, or convert with "
+              "convert_element_type");
+    EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[4]) {\n  z = frobnicate(x)\n}\n"),
+              "t.scl:2:3: frobnicate: no rule for operator 'frobnicate'. Otherwise add a rule file, see rules/README.md");
+    EXPECT_EQ(error("program f(x: f32[4]) -> (z: f32[4]) {\n  z = exp(x)\n}\n"
+                    "program p(x: f32[4]) -> (z: f32[4]) {\n  z = grad(x) {program: f, wrt: [x]}\n}\n"),
+              "t.scl:5:3: grad.program: must have one rank-0 float result, which is differentiated, got 0 in f");
+    EXPECT_EQ(error("program f(x: f32[4]) -> (z: f32[4]) {\n  z = exp(x)\n}\n"
+                    "program p(x: f32[5]) -> (z: f32[4]) {\n  z = call(x) {program: f}\n}\n"),
+              "t.scl:5:3: call.operands: must be those of f, f32[4], got f32[5]");
+}
+
+} // namespace scalide

@@ -1,0 +1,120 @@
+#include "ir/verify.h"
+#include "support.h"
+#include "transforms/passes.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+/// The body of a program, simplified.
+std::string simplified(const std::string &text) {
+    const Program program = simplify(typed(text), rules());
+    verify(program, "simplify");
+    return body(program);
+}
+
+} // namespace
+
+TEST(transforms, simplify_keeps_what_it_can_not_improve) {
+    EXPECT_EQ(simplified("(x: f32[4]) -> (z: f32[4]) {\n y = exp(x)\n z = mul(y, x)\n}"), "y = exp(x) : f32[4]\nz = mul(y, x) : f32[4]\n");
+}
+
+TEST(transforms, simplify_applies_identities) {
+    EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4] = c) {\n a = mul(x, 1)\n b = sub(a, 0)\n c = div(b, 1)\n}"), "");
+    EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4] = b) {\n a = neg(x)\n b = neg(a)\n}"), "");
+    EXPECT_EQ(simplified("(x: f32[4], y: f32[4]) -> (r: f32[4] = b) {\n a = neg(y)\n b = add(x, a)\n}"), "sub = sub(x, y) : f32[4]\n");
+}
+
+TEST(transforms, simplify_minds_negative_zero) {
+    const std::string text = simplified("(x: f32[4]) -> (r: f32[4]) {\n r = add(x, 0)\n}");
+    EXPECT_NE(text.find("add("), std::string::npos) << text;
+    EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4]) {\n a = exp(x)\n r = add(a, 0)\n}"), "a = exp(x) : f32[4]\n");
+    EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4]) {\n r = add(x, -0.0)\n}"), "");
+}
+
+TEST(transforms, simplify_does_not_drop_products_with_zero) {
+    EXPECT_NE(simplified("(x: f32[4]) -> (r: f32[4]) {\n r = mul(x, 0)\n}").find("mul("), std::string::npos);
+}
+
+TEST(transforms, simplify_folds_constants) {
+    EXPECT_EQ(simplified("() -> (r: f32[] = c) {\n a = constant() {value: 2}\n b = mul(a, 3)\n c = exp2(b)\n}"),
+              "constant1 = constant() {dtype: f32, value: 64.0} : f32[]\n");
+    EXPECT_EQ(simplified("() -> (r: f32[2, 3] = c) {\n a = constant() {value: 2}\n"
+                         " b = broadcast_in_dim(a) {shape: [4, 6], dims: []}\n c = slice(b) {start: [0, 1], limit: [2, 4]}\n}"),
+              "a = constant() {dtype: f32, value: 2.0} : f32[]\n"
+              "broadcast_in_dim = broadcast_in_dim(a) {dims: [], shape: [2, 3]} : f32[2, 3]\n");
+    EXPECT_EQ(simplified("() -> (r: f32[] = c) {\n a = constant() {value: 0.1}\n"
+                         " b = broadcast_in_dim(a) {shape: [8], dims: []}\n c = reduce_sum(b) {axes: [0]}\n}"),
+              "constant = constant() {dtype: f32, value: 0.800000011920929} : f32[]\n");
+}
+
+TEST(transforms, simplify_leaves_extents_that_it_does_not_know) {
+    const std::string text = "(x: f32[b]) -> (r: f32[]) {\n a = constant() {value: 1}\n"
+                             " s = broadcast_in_dim(a) {shape: [b], dims: []}\n r = reduce_sum(s) {axes: [0]}\n}";
+    EXPECT_NE(simplified(text).find("reduce_sum("), std::string::npos);
+}
+
+TEST(transforms, simplify_chooses) {
+    EXPECT_EQ(simplified("(x: f32[4], y: f32[4]) -> (r: f32[4]) {\n z = constant() {value: 0, dtype: f32}\n"
+                         " p = eq(z, 0)\n q = broadcast_in_dim(p) {shape: [4], dims: []}\n r = select_n(q, x, y)\n}"),
+              "");
+    EXPECT_EQ(simplified("(p: bool[4], x: f32[4]) -> (r: f32[4]) {\n r = select_n(p, x, x)\n}"), "");
+    EXPECT_EQ(simplified("(p: bool[4]) -> (r: f32[4]) {\n z = constant() {value: 0}\n"
+                         " a = broadcast_in_dim(z) {shape: [4], dims: []}\n r = select_n(p, a, a)\n}"),
+              "z = constant() {dtype: f32, value: 0.0} : f32[]\na = broadcast_in_dim(z) {dims: [], shape: [4]} : f32[4]\n");
+    EXPECT_EQ(simplified("(p: bool[4], x: f32[4], y: f32[4]) -> (r: f32[4]) {\n n = not(p)\n r = select_n(n, x, y)\n}"),
+              "select_n = select_n(p, y, x) : f32[4]\n");
+}
+
+TEST(transforms, simplify_divides_by_powers_of_two_through_products) {
+    EXPECT_EQ(simplified("(x: f32[]) -> (r: f32[]) {\n r = div(x, 8)\n}"),
+              "constant1 = constant() {dtype: f32, value: 0.125} : f32[]\nmul = mul(x, constant1) : f32[]\n");
+    EXPECT_NE(simplified("(x: f32[]) -> (r: f32[]) {\n r = div(x, 3)\n}").find("div("), std::string::npos);
+    EXPECT_NE(simplified("(x: i32[]) -> (r: i32[]) {\n r = div(x, 8)\n}").find("div("), std::string::npos);
+}
+
+TEST(transforms, simplify_makes_equal_nodes_once) {
+    EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4]) {\n a = exp(x)\n b = exp(x) : f32[4] cotangent\n r = mul(a, b)\n}"),
+              "a = exp(x) : f32[4]\nr = mul(a, a) : f32[4]\n");
+}
+
+TEST(transforms, simplify_drops_dead_nodes) { EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4] = x) {\n a = exp(x)\n}"), ""); }
+
+TEST(transforms, simplify_merges_movements) {
+    EXPECT_EQ(simplified("(x: f32[a, 6]) -> (r: f32[6, a] = z) {\n y = transpose(x) {permutation: [1, 0]}\n"
+                         " w = transpose(y) {permutation: [1, 0]}\n z = transpose(w) {permutation: [1, 0]}\n}"),
+              "y = transpose(x) {permutation: [1, 0]} : f32[6, a]\n");
+    EXPECT_EQ(simplified("(x: f32[4, 6]) -> (r: f32[2, 12] = z) {\n y = reshape(x) {shape: [24]}\n z = reshape(y) {shape: [2, 12]}\n}"),
+              "reshape = reshape(x) {shape: [2, 12]} : f32[2, 12]\n");
+    EXPECT_EQ(simplified("(x: f32[b, 6]) -> (r: f32[b, 6] = z) {\n y = reshape(x) {shape: [6*b]}\n z = reshape(y) {shape: [b, 6]}\n}"), "");
+    EXPECT_EQ(simplified("(x: f32[20]) -> (r: f32[3] = z) {\n y = slice(x) {start: [2], limit: [20], strides: [3]}\n"
+                         " z = slice(y) {start: [1], limit: [6], strides: [2]}\n}"),
+              "slice = slice(x) {limit: [18], start: [5], strides: [6]} : f32[3]\n");
+    EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[6, 5, 4] = z) {\n y = broadcast_in_dim(x) {shape: [5, 4], dims: [1]}\n"
+                         " z = broadcast_in_dim(y) {shape: [6, 5, 4], dims: [1, 2]}\n}"),
+              "broadcast_in_dim = broadcast_in_dim(x) {dims: [2], shape: [6, 5, 4]} : f32[6, 5, 4]\n");
+    EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4, 5] = z) {\n y = broadcast_in_dim(x) {shape: [5, 4], dims: [1]}\n"
+                         " z = transpose(y) {permutation: [1, 0]}\n}"),
+              "broadcast_in_dim = broadcast_in_dim(x) {dims: [0], shape: [4, 5]} : f32[4, 5]\n");
+}
+
+TEST(transforms, simplify_keeps_rounding) {
+    const std::string there = "(x: f32[4]) -> (r: f32[4] = w) {\n h = convert_element_type(x) {dtype: f16}\n"
+                              " w = convert_element_type(h) {dtype: f32}\n}";
+    EXPECT_EQ(simplified(there), "h = convert_element_type(x) {dtype: f16} : f16[4]\nw = convert_element_type(h) {dtype: f32} : f32[4]\n");
+    EXPECT_EQ(simplified("(x: f16[4]) -> (r: f16[4] = h) {\n w = convert_element_type(x) {dtype: f32}\n"
+                         " h = convert_element_type(w) {dtype: f16}\n}"),
+              "");
+    EXPECT_EQ(simplified("() -> (r: f32[] = w) {\n x = constant() {value: 0.1}\n h = convert_element_type(x) {dtype: f16}\n"
+                         " w = convert_element_type(h) {dtype: f32}\n}"),
+              "constant = constant() {dtype: f32, value: 0.0999755859375} : f32[]\n");
+}
+
+TEST(transforms, simplify_works_on_broadcast_scalars_in_rank_0) {
+    EXPECT_EQ(simplified("(s: f32[], t: f32[]) -> (r: f32[4] = m) {\n a = broadcast_in_dim(s) {shape: [4], dims: []}\n"
+                         " b = broadcast_in_dim(t) {shape: [4], dims: []}\n m = mul(a, b)\n}"),
+              "mul = mul(s, t) : f32[]\nbroadcast_in_dim = broadcast_in_dim(mul) {dims: [], shape: [4]} : f32[4]\n");
+}
+
+} // namespace scalide

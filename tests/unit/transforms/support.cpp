@@ -1,0 +1,29 @@
+#include "support.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "transforms/passes.h"
+#include <sstream>
+
+namespace scalide {
+
+const Rulebook &rules() {
+    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    return rulebook;
+}
+
+Program typed(const std::string &text) {
+    const Program program = infer_types(parse_program("program p" + text, "t.scl"), rules());
+    verify(program, "");
+    return program;
+}
+
+std::string body(const Program &program) {
+    std::istringstream text(to_string(program));
+    std::string line, lines;
+    while (std::getline(text, line)) {
+        if (line.starts_with("  ")) lines += line.substr(2) + "\n";
+    }
+    return lines;
+}
+
+} // namespace scalide
