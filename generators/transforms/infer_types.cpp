@@ -119,7 +119,8 @@ void Typing::adapt_constants(const Rule &rule, std::vector<ValueId> &operands) {
         if (constant == nullptr || letter.empty()) continue;
         const auto dtype = dtype_of_letter(rule, operands, letter);
         const double value = to_number(constant->attributes.at("value"));
-        if (dtype && (is_float(*dtype) || value == std::trunc(value))) operands[i] = builder_.constant(value, *dtype);
+        const bool differs = dtype && *dtype != Dtype::f32;
+        if (differs && (is_float(*dtype) || value == std::trunc(value))) operands[i] = builder_.constant(value, *dtype);
     }
 }
 

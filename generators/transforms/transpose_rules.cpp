@@ -121,14 +121,13 @@ Extents negated(const Extents &extents) {
 /// For the operand: the padding taken away again (negative padding adds zeros), then every (interior + 1)-th element.
 ValueId transpose_pad_operand(const Place &at) {
     const Padding pad = padding(at.node);
-    const int rank = at.type().rank();
-    const std::vector<int64_t> none(rank, 0);
-    const Extents start(rank, Extent(0));
-    std::vector<int64_t> strides;
-    for (const int64_t amount : pad.interior) strides.push_back(amount + 1);
-    const ValueId inner = at.builder.add_one("pad", {at.ct, zero(at)}, pad_attributes({negated(pad.low), negated(pad.high), none}));
-    const Extents limit = at.builder.type(inner).shape;
-    return at.builder.add_one("slice", {inner}, slice_attributes({start, limit, strides}));
+    const size_t rank = pad.low.size();
+    const Padding undone{negated(pad.low), negated(pad.high), std::vector<int64_t>(rank, 0)};
+    const ValueId inner = at.builder.add_one("pad", {at.ct, zero(at)}, pad_attributes(undone));
+    if (std::ranges::count(pad.interior, 0) == static_cast<int64_t>(rank)) return inner;
+    SliceBounds bounds{Extents(rank, Extent(0)), at.builder.type(inner).shape, {}};
+    for (const int64_t amount : pad.interior) bounds.strides.push_back(amount + 1);
+    return at.builder.add_one("slice", {inner}, slice_attributes(bounds));
 }
 
 /// For the padding value: the sum of all cotangents less those of the operand's elements.

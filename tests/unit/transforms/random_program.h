@@ -1,0 +1,18 @@
+#pragma once
+#include "interpret/interpret.h"
+#include <random>
+
+namespace scalide {
+
+/// A program of about `count` random operators over arguments of rank 2, 1 and 0, with a symbolic extent `b`; its result `loss` has rank 0
+/// and reads every value. Operators are such that values stay small and gradients exist almost everywhere.
+Program random_program(std::mt19937 &random, int count);
+
+/// Inputs that fit the arguments, b = 3: floats in [-1, 1].
+std::vector<Array> random_inputs(const Program &program, std::mt19937 &random);
+
+/// The largest difference of two lists of arrays, relative to the larger of 1 and the magnitude; infinity when shapes differ or only one
+/// of two elements is NaN.
+double largest_difference(const std::vector<Array> &a, const std::vector<Array> &b);
+
+} // namespace scalide
