@@ -17,7 +17,7 @@ Expr round_to_odd(const Expr &x) {
     Expr nearest = cast<float>(x), back = cast<double>(nearest);
     Expr too_large = strict_lt(from_bits(magnitude_bits(x)), from_bits(magnitude_bits(back)));
     Expr bits = float_bits(nearest) - select(too_large, bits32(1), bits32(0));
-    return from_bits(select(strict_eq(back, x) || Halide::is_nan(x), float_bits(nearest), bits | bits32(1)));
+    return from_bits(select(strict_eq(back, x) || scalide::is_nan(x), float_bits(nearest), bits | bits32(1)));
 }
 
 Expr float_to_integer(const Expr &x) {
@@ -25,7 +25,7 @@ Expr float_to_integer(const Expr &x) {
     Expr bounded = Halide::clamp(x, constant_like(x, -2147483648.0), constant_like(x, 2147483520.0));
     bounded = x.type().bits() == 64 ? Halide::clamp(x, Expr(-2147483648.0), Expr(2147483647.0)) : bounded;
     Expr too_large = strict_le(constant_like(x, 2147483648.0), x);
-    return select(Halide::is_nan(x), 0, too_large, Halide::Internal::make_const(Halide::Int(32), 2147483647), cast<int32_t>(bounded));
+    return select(scalide::is_nan(x), 0, too_large, Halide::Internal::make_const(Halide::Int(32), 2147483647), cast<int32_t>(bounded));
 }
 
 // f32, f64 and i32 as they are, bool as i32.

@@ -24,7 +24,7 @@ bool is_float(const Expr &x) { return x.type().is_float(); }
 template<typename Operation>
 Expr wrapping(Operation operation, const Expr &a, const Expr &b) {
     Halide::Type word = Halide::UInt(32);
-    return cast<int32_t>(operation(cast(word, a), cast(word, b)));
+    return Halide::reinterpret<int32_t>(operation(Halide::reinterpret(word, a), Halide::reinterpret(word, b)));
 }
 
 Expr add(const Expr &a, const Expr &b) { return is_float(a) ? strict_add(a, b) : wrapping(std::plus<Expr>(), a, b); }

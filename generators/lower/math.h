@@ -44,7 +44,7 @@ Halide::Expr abs(const Halide::Expr &x);
 Halide::Expr sign(const Halide::Expr &x);
 Halide::Expr floor(const Halide::Expr &x);
 Halide::Expr ceil(const Halide::Expr &x);
-/// Half-way cases away from zero, as lax.round does by default.
+/// Half-way cases to the even integer.
 Halide::Expr round(const Halide::Expr &x);
 Halide::Expr is_finite(const Halide::Expr &x);
 /// x to a fixed power, 1 for power 0.

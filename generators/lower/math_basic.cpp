@@ -24,7 +24,7 @@ bool is_constant(const Expr &x) {
 Expr round_to_power(const Expr &x, uint64_t increment) {
     Expr bits = float_bits(strict(cast<double>(x)));
     Expr power = from_bits((bits + word(bits, increment)) & word(bits, 0xfff0000000000000u));
-    return select(Halide::is_nan(x), x, cast(x.type(), power));
+    return select(scalide::is_nan(x), x, cast(x.type(), power));
 }
 
 Expr power_by_squaring(const Expr &x, unsigned power) {
@@ -69,13 +69,7 @@ Expr floor(const Expr &x) { return Halide::floor(strict(x)); }
 
 Expr ceil(const Expr &x) { return Halide::ceil(strict(x)); }
 
-// The rest after truncation is exact.
-Expr round(const Expr &x) {
-    Expr whole = Halide::trunc(strict(x));
-    Expr rest = math::abs(strict_sub(x, whole));
-    Expr away = strict_add(whole, with_sign_of(constant_like(x, 1), x));
-    return with_sign_of(select(strict_le(constant_like(x, 0.5), rest), away, whole), x);
-}
+Expr round(const Expr &x) { return Halide::round(strict(x)); }
 
 Expr is_finite(const Expr &x) {
     Expr bits = magnitude_bits(x);
@@ -108,7 +102,7 @@ Expr rem(const Expr &x, const Expr &y) {
         // The quotient may have been rounded up.
         rest = select(strict_lt(rest, constant_like(rest, 0)), strict_add(rest, unit), rest);
     }
-    Expr has_value = math::is_finite(x) && !strict_eq(y, constant_like(y, 0)) && !Halide::is_nan(y);
+    Expr has_value = math::is_finite(x) && !strict_eq(y, constant_like(y, 0)) && !scalide::is_nan(y);
     Expr result = select(math::is_finite(y), with_sign_of(cast<float>(rest), x), x);
     return select(has_value, result, float32(0x7fc00000u));
 }
@@ -127,7 +121,7 @@ Expr reduce_precision(const Expr &x, int exponent_bits, int mantissa_bits) {
         Expr too_large = magnitude >= bits32((127 + bias + 1) << 23), too_small = magnitude < bits32((127 - bias + 1) << 23);
         magnitude = select(too_large, bits32(0x7f800000u), too_small, bits32(0), magnitude);
     }
-    magnitude = select(Halide::is_nan(x), magnitude_bits(x), magnitude);
+    magnitude = select(scalide::is_nan(x), magnitude_bits(x), magnitude);
     return strict_mul(from_bits(magnitude), unit_with_sign(sign_bit(x)));
 }
 

@@ -42,7 +42,7 @@ Power split_f64(const Expr &x) {
     return {scale, r * r * q + r};
 }
 
-Expr keep_nan(const Expr &x, const Expr &result) { return select(Halide::is_nan(x), x, result); }
+Expr keep_nan(const Expr &x, const Expr &result) { return select(scalide::is_nan(x), x, result); }
 
 } // namespace
 

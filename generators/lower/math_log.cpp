@@ -43,14 +43,14 @@ Expr log1p(const Expr &x) {
     Expr result = cast<float>(log_f64(strict_add(Expr(1.0), cast<double>(x))));
     result = select(magnitude_bits(x) < bits32(0x33000000u) || bits == bits32(infinity_bits), x, result);
     result = select(bits == bits32(0xbf800000u), float32(0xff800000u), result); // -1
-    return select(strict_lt(x, Expr(-1.0f)) || Halide::is_nan(x), float32(nan_bits), result);
+    return select(strict_lt(x, Expr(-1.0f)) || scalide::is_nan(x), float32(nan_bits), result);
 }
 
 // |x|^y = e^(y log |x|), its sign that of x for odd y; the rules for special values are C's (IEC 60559, F.10.4.4).
 Expr pow(const Expr &x, const Expr &y) {
     Expr zero = Expr(0.0f), one = Expr(1.0f), magnitude = math::abs(x);
     Expr log_x = log_f64(cast<double>(magnitude));
-    log_x = select(strict_eq(magnitude, zero), Expr(-1e4), !math::is_finite(x), Expr(1e4), log_x);
+    log_x = select(strict_eq(magnitude, zero), Expr(-1e200), !math::is_finite(x), Expr(1e200), log_x);
     Expr exponent = strict_mul(log_x, cast<double>(Halide::clamp(y, -3.4e38f, 3.4e38f)));
     Expr power = cast<float>(exp_f64(Halide::clamp(exponent, Expr(-150.0), Expr(150.0))));
     Expr is_whole = strict_eq(Halide::trunc(strict(y)), y);
@@ -59,7 +59,7 @@ Expr pow(const Expr &x, const Expr &y) {
     Expr is_negative = sign_bit(x) != bits32(0);
     Expr result = select(is_negative && is_odd, from_bits(float_bits(power) ^ bits32(0x80000000u)), power);
     Expr has_no_value = is_negative && !is_whole && math::is_finite(x) && !strict_eq(x, zero);
-    result = select(has_no_value || Halide::is_nan(x) || Halide::is_nan(y), float32(nan_bits), result);
+    result = select(has_no_value || scalide::is_nan(x) || scalide::is_nan(y), float32(nan_bits), result);
     return select(strict_eq(x, one) || strict_eq(y, zero), one, result);
 }
 

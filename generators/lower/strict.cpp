@@ -19,7 +19,8 @@ Expr strict_mul(const Expr &a, const Expr &b) { return intrinsic(Call::strict_mu
 Expr strict_div(const Expr &a, const Expr &b) { return intrinsic(Call::strict_div, a, b, a.type()); }
 Expr strict_eq(const Expr &a, const Expr &b) { return intrinsic(Call::strict_eq, a, b, Halide::Bool()); }
 Expr strict_lt(const Expr &a, const Expr &b) { return intrinsic(Call::strict_lt, a, b, Halide::Bool()); }
-Expr strict_le(const Expr &a, const Expr &b) { return intrinsic(Call::strict_le, a, b, Halide::Bool()); }
+// Halide 21 compiles its own strict_le as !(b < a), which holds for NaN.
+Expr strict_le(const Expr &a, const Expr &b) { return strict_lt(a, b) || strict_eq(a, b); }
 
 Expr float_bits(const Expr &x) { return Halide::reinterpret(x.type().with_code(Halide::Type::UInt), x); }
 Expr from_bits(const Expr &bits) { return Halide::reinterpret(bits.type().with_code(Halide::Type::Float), bits); }
@@ -39,6 +40,11 @@ Expr sign_bit(const Expr &x) {
 Expr magnitude_bits(const Expr &x) {
     Expr bits = float_bits(x);
     return bits & Halide::Internal::make_const(bits.type(), (uint64_t(1) << (bits.type().bits() - 1)) - 1);
+}
+
+Expr is_nan(const Expr &x) {
+    Expr bits = magnitude_bits(x);
+    return bits > Halide::Internal::make_const(bits.type(), bits.type().bits() == 32 ? uint64_t(0x7f800000) : uint64_t(0x7ff) << 52);
 }
 
 // By a product with +-1: of bits merged with those of x, LLVM 21.1.1 makes one vpternlog on AVX-512, and where a select between that and x

@@ -30,6 +30,8 @@ Halide::Expr strict(const Halide::Expr &x);
 /// All bits of an f32 or f64 but the sign, and the sign alone.
 Halide::Expr magnitude_bits(const Halide::Expr &x);
 Halide::Expr sign_bit(const Halide::Expr &x);
+/// Halide's is_nan is a comparison of x with itself, which does not survive in every context.
+Halide::Expr is_nan(const Halide::Expr &x);
 /// |magnitude| with the sign of `x`.
 Halide::Expr with_sign_of(const Halide::Expr &magnitude, const Halide::Expr &x);
 /// +1 or -1: `sign` is a word with all bits but the highest clear.
