@@ -20,11 +20,11 @@ using Binary = Expr (*)(const Expr &, const Expr &);
 
 bool is_float(const Expr &x) { return x.type().is_float(); }
 
-// i32 wraps around in XLA; Halide leaves the overflow of signed integers undefined.
+// i32 wraps around in XLA; Halide leaves the overflow of signed integers undefined, and makes one unsigned conversion of an unsigned word
+// of a converted float. In 64 bits nothing overflows; LLVM narrows it again.
 template<typename Operation>
 Expr wrapping(Operation operation, const Expr &a, const Expr &b) {
-    Halide::Type word = Halide::UInt(32);
-    return Halide::reinterpret<int32_t>(operation(Halide::reinterpret(word, a), Halide::reinterpret(word, b)));
+    return cast<int32_t>(operation(cast<int64_t>(a), cast<int64_t>(b)));
 }
 
 Expr add(const Expr &a, const Expr &b) { return is_float(a) ? strict_add(a, b) : wrapping(std::plus<Expr>(), a, b); }

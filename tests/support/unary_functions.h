@@ -28,7 +28,7 @@ inline std::span<const UnaryFunction> unary_functions() {
         {"sqrt", math::sqrt, std::sqrt, std::sqrt},
         {"floor", math::floor, std::floor, std::floor},
         {"ceil", math::ceil, std::ceil, std::ceil},
-        {"round", math::round, std::round, std::round},
+        {"round", math::round, std::nearbyint, std::nearbyint},
         {"rsqrt", math::rsqrt, [](long double x) { return 1 / std::sqrt(x); }, [](double x) { return 1 / std::sqrt(x); }},
     };
     return table;
