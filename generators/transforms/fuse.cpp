@@ -1,3 +1,4 @@
+#include "ir/rewrite.h"
 #include "transforms/fuse_extract.h"
 #include "transforms/fuse_merge.h"
 #include "transforms/fuse_normalize.h"
@@ -28,7 +29,7 @@ std::set<int> find_repeated(const Program &program) {
 } // namespace
 
 Fusion fuse_and_explain(const Program &program, const TargetFacts &) {
-    const Program prepared = copy_shared_results(move_reduced_axes_last(program));
+    const Program prepared = copy_shared_results(move_reduced_axes_last(remove_dead_nodes(program)));
     const FuseGraph graph(prepared, find_repeated(prepared));
     Groups groups(graph);
     merge_all(groups);

@@ -78,13 +78,16 @@ Access compose(Access inner, Access outer) {
 
 FuseGraph::FuseGraph(const Program &program, std::set<int> repeated)
     : program_(program), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)), floating_(program.nodes.size()),
-      is_result_(program.values.size()), from_arguments_(program.values.size()), repeated_cost_(program.values.size()),
-      sources_(program.values.size()), reads_(program.nodes.size()), readers_(program.values.size()) {
+      is_result_(program.values.size()), is_copied_(program.values.size()), from_arguments_(program.values.size()),
+      repeated_cost_(program.values.size()), sources_(program.values.size()), reads_(program.nodes.size()),
+      readers_(program.values.size()) {
     for (const Argument &argument : program.arguments) {
         sources_[argument.value] = {{argument.value, -1, Access::same}};
         from_arguments_[argument.value] = true;
     }
     for (const Result &result : program.results) is_result_[result.value] = true;
+    for (const Node &node : program.nodes)
+        if (is_copy(program, node)) is_copied_[node.operands[0]] = true;
     for (int node = 0; node < static_cast<int>(program.nodes.size()); ++node) {
         decide_floating(node);
         find_sources(node);
@@ -101,7 +104,7 @@ void FuseGraph::decide_floating(int index) {
     leaves_arrays &= std::ranges::any_of(node.operands, [&](ValueId value) { return !program_.type(value).is_scalar(); });
     const bool is_free = shape == Shape::source || shape == Shape::movement || is_decoding(program_, node);
     const bool from_arguments = std::ranges::all_of(node.operands, [&](ValueId value) { return from_arguments_[value]; });
-    if (is_result_[result] || leaves_arrays || is_copy(program_, node)) return;
+    if (is_result_[result] || is_copied_[result] || leaves_arrays || is_copy(program_, node)) return;
     repeated_cost_[result] = cost_of(node);
     for (ValueId operand : node.operands) repeated_cost_[result] += repeated_cost_[operand];
     floating_[index] = is_free || repeated_.contains(index) || (from_arguments && is_cheap_on_arguments(node));

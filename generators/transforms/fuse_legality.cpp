@@ -110,13 +110,14 @@ std::vector<int> prologue_of(const Groups &groups, const Group &group) {
     return found;
 }
 
+/// Into the packing of an operand, or into the epilogue; what it makes is no result of the contraction in either case.
 bool map_feeds_contract(const Edge &edge) {
+    if (!edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id)) return false;
     const std::vector<int> prologue = prologue_of(edge.groups, edge.consumer);
     const auto is_operand = [&](const Read &read) { return std::ranges::find(prologue, read.reader) != prologue.end(); };
-    if (std::ranges::none_of(edge.reads, is_operand))
-        return all_reads_are(edge, {Access::same}) && all_walk(edge.program(), edge.producer, {edge.consumer.iteration});
-    return std::ranges::all_of(edge.reads, is_operand) && edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) &&
-           repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
+    if (std::ranges::all_of(edge.reads, is_operand)) return repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
+    return std::ranges::none_of(edge.reads, is_operand) && all_reads_are(edge, {Access::same}) &&
+           all_walk(edge.program(), edge.producer, {edge.consumer.iteration});
 }
 
 enum class Shapes { of_producer, of_consumer };

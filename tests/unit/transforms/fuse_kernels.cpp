@@ -1,0 +1,153 @@
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "transforms/fusion_report.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+Fusion fuse_text(const std::string &signature, const std::string &nodes) {
+    const Program program = parse_program("program test" + signature + " {\n" + nodes + "\n}\n", "test.scl");
+    verify(program, "");
+    Fusion fusion = fuse_and_explain(program, {});
+    verify(fusion.program, "fuse");
+    return fusion;
+}
+
+/// The kernels of the calls, in order.
+std::string kernels(const Fusion &fusion) {
+    std::string text;
+    for (const KernelReport &kernel : fusion.report.kernels) text += (text.empty() ? "" : " ") + kernel.kernel;
+    return text;
+}
+
+} // namespace
+
+TEST(transforms, fuse_moves_axes_that_are_reduced_in_the_middle) {
+    const Fusion fusion = fuse_text("(x: f32[a, m, n]) -> (y: f32[a, n])", "y = reduce_max(x) {axes: [1]} : f32[a, n]");
+    EXPECT_EQ(kernels(fusion), "row_1");
+    EXPECT_EQ(to_string(fusion.program.programs[0]), "program row_1 {kind: row, row_axes: 1} (a0: f32[a, m, n]) -> (r0: f32[a, n] = v1) {\n"
+                                                     "  v0 = transpose(a0) {permutation: [0, 2, 1]} : f32[a, n, m]\n"
+                                                     "  v1 = reduce_max(v0) {axes: [2]} : f32[a, n]\n"
+                                                     "}\n");
+}
+
+TEST(transforms, fuse_computes_cheap_operands_in_the_packing) {
+    const std::string dot = "y = dot_general(p, v) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]";
+    const std::string signature = "(x: f32[m, k], u: f32[m, k], v: f32[k, n]) -> (y: f32[m, n])";
+    EXPECT_EQ(kernels(fuse_text(signature, "q = mul(x, u) : f32[m, k]\n p = add(q, u) : f32[m, k]\n" + dot)), "contract_1");
+    EXPECT_EQ(kernels(fuse_text(signature, "q = mul(x, u) : f32[m, k]\n p = exp(q) : f32[m, k]\n" + dot)), "map_1 contract_1");
+}
+
+TEST(transforms, fuse_stores_rounded_operands) {
+    const Fusion fusion = fuse_text("(x: f32[m, k], v: f8_e4m3fn[k, n]) -> (y: f32[m, n])",
+                                    "q = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[m, k]\n"
+                                    "p = convert_element_type(q) {dtype: f32} : f32[m, k]\n"
+                                    "w = convert_element_type(v) {dtype: f32} : f32[k, n]\n"
+                                    "y = dot_general(p, w) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]");
+    EXPECT_EQ(kernels(fusion), "map_1 contract_1");
+    EXPECT_EQ(to_string(fusion.program.type(fusion.program.nodes[0].results[0])), "f8_e4m3fn[m, k]");
+    ASSERT_EQ(fusion.report.edges.size(), 1U);
+    EXPECT_EQ(fusion.report.edges[0].reason,
+              "an operand is computed in the packing only when that is cheap, unrounded, and for this contraction alone");
+}
+
+TEST(transforms, fuse_puts_rank_0_arithmetic_after_a_reduction_into_its_kernel) {
+    const std::string nodes = "a = abs(x) : f32[m, n]\n top = reduce_max(a) {axes: [0, 1]} : f32[]\n"
+                              "wide = convert_element_type(top) {dtype: f64} : f64[]\n r = div(wide, 448.0) : f64[]\n"
+                              "scale = convert_element_type(r) {dtype: f32} : f32[]";
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, n]) -> (scale: f32[])", nodes)), "full_1");
+}
+
+TEST(transforms, fuse_makes_one_scalar_kernel_a_level) {
+    const std::string nodes = "p = mul(a, b) : f32[]\n q = exp(p) : f32[]\n r = exp(b) : f32[]\n"
+                              "q_wide = broadcast_in_dim(q) {dims: [], shape: [n]} : f32[n]\n z = mul(x, q_wide) : f32[n]\n"
+                              "s = reduce_sum(z) {axes: [0]} : f32[]\n t = mul(s, r) : f32[]\n y = add(t, a) : f32[]";
+    EXPECT_EQ(kernels(fuse_text("(x: f32[n], a: f32[], b: f32[]) -> (y: f32[])", nodes)), "scalar_1 full_1 scalar_2");
+}
+
+TEST(transforms, fuse_repeats_what_is_cheap_and_stores_what_is_not) {
+    const auto nodes = [](const std::string &op) {
+        return "c = " + op +
+               "(v) : f32[n]\n c_wide = broadcast_in_dim(c) {dims: [1], shape: [m, n]} : f32[m, n]\n"
+               "y = mul(x, c_wide) : f32[m, n]";
+    };
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, n], v: f32[n]) -> (y: f32[m, n])", nodes("neg"))), "map_1");
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, n], v: f32[n]) -> (y: f32[m, n])", nodes("exp"))), "map_1 map_2");
+}
+
+TEST(transforms, fuse_merges_independent_kernels_of_one_kind) {
+    const std::string nodes = "a = exp(x) : f32[m, n]\n b = exp(y) : f32[k]\n"
+                              "c = reduce_sum(x) {axes: [0]} : f32[n]\n d = reduce_max(x) {axes: [0]} : f32[n]";
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, n], y: f32[k]) -> (a: f32[m, n], b: f32[k], c: f32[n], d: f32[n])", nodes)), "map_1 column_1");
+}
+
+TEST(transforms, fuse_needs_two_kernels_for_chained_column_reductions) {
+    const Fusion fusion =
+        fuse_text("(x: f32[m, n]) -> (y: f32[n])",
+                  "s = reduce_sum(x) {axes: [0]} : f32[n]\n s_wide = broadcast_in_dim(s) {dims: [1], shape: [m, n]} : f32[m, n]\n"
+                  "d = sub(x, s_wide) : f32[m, n]\n d2 = mul(d, d) : f32[m, n]\n y = reduce_sum(d2) {axes: [0]} : f32[n]");
+    EXPECT_EQ(kernels(fusion), "column_1 column_2");
+    ASSERT_EQ(fusion.report.edges.size(), 1U);
+    EXPECT_EQ(fusion.report.edges[0].values, std::vector<std::string>{"s"});
+    EXPECT_EQ(fusion.report.edges[0].reason, "the first column reduction must end before the second begins");
+}
+
+TEST(transforms, fuse_tells_transpositions_from_maps) {
+    const std::string move = "t = transpose(x) {permutation: [1, 0]} : f32[n, m]\n";
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, n]) -> (y: f16[n, m])", move + "y = convert_element_type(t) {dtype: f16} : f16[n, m]")),
+              "transpose_1");
+    const std::string copy = "s = transpose(t) {permutation: [1, 0]} : f32[m, n]\n y = add(x, s) : f32[m, n]";
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, n]) -> (y: f32[m, n])", move + copy)), "map_1");
+}
+
+TEST(transforms, fuse_shares_kernels_with_equal_text) {
+    const std::string nodes = "y = exp(x) : f32[n]\n s = reduce_sum(y) {axes: [0]} : f32[]\n"
+                              "s_wide = broadcast_in_dim(s) {dims: [], shape: [n]} : f32[n]\n z = mul(y, s_wide) : f32[n]\n"
+                              "r = reduce_sum(z) {axes: [0]} : f32[]\n r_wide = broadcast_in_dim(r) {dims: [], shape: [n]} : f32[n]\n"
+                              "u = mul(z, r_wide) : f32[n]";
+    const Fusion fusion = fuse_text("(x: f32[n]) -> (y: f32[n], z: f32[n], u: f32[n])", nodes);
+    EXPECT_EQ(kernels(fusion), "map_1 full_1 map_2 full_1 map_2");
+    EXPECT_EQ(fusion.program.programs.size(), 3U);
+}
+
+TEST(transforms, fuse_limits_the_stages_of_a_kernel) {
+    std::string nodes, results;
+    for (int i = 0; i < 20; ++i) {
+        const std::string number = std::to_string(i);
+        nodes += "y" + number + " = reduce_sum(x" + number + ") {axes: [0]} : f32[n]\n";
+        results += (i ? ", y" : "y") + number + ": f32[n]";
+    }
+    std::string arguments;
+    for (int i = 0; i < 20; ++i) arguments += (i ? ", x" : "x") + std::to_string(i) + ": f32[m, n]";
+    EXPECT_EQ(kernels(fuse_text("(" + arguments + ") -> (" + results + ")", nodes)), "column_1 column_1 column_2");
+}
+
+TEST(transforms, fuse_overwrites_in_place_only_what_nothing_else_reads) {
+    const Fusion in_place = fuse_text("(x: f32[n], w: f32[n] inout) -> (w = v)", "v = sub(w, x) : f32[n]");
+    const Program &kernel = in_place.program.programs[0];
+    ASSERT_EQ(kernel.results.size(), 1U);
+    EXPECT_EQ(kernel.value_name(kernel.arguments[kernel.results[0].argument].value), "a0");
+    EXPECT_TRUE(kernel.arguments[0].inout);
+
+    const Fusion moved = fuse_text("(w: f32[n, n] inout) -> (w = v)", "v = transpose(w) {permutation: [1, 0]} : f32[n, n]");
+    EXPECT_EQ(kernels(moved), "transpose_1 map_1");
+    for (const Program &program : moved.program.programs) EXPECT_EQ(program.results[0].argument, -1);
+}
+
+TEST(transforms, fuse_reports_bytes_and_flops) {
+    const Fusion fusion =
+        fuse_text("(x: f32[m, k], w: f16[k, n]) -> (y: f32[m, n])",
+                  "d = convert_element_type(w) {dtype: f32} : f32[k, n]\n"
+                  "z = dot_general(x, d) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]\n y = div(z, 3) : f32[m, n]");
+    ASSERT_EQ(fusion.report.kernels.size(), 1U);
+    const KernelReport &report = fusion.report.kernels[0];
+    EXPECT_EQ(report.fused, (std::vector<std::string>{"dot_general", "div"}));
+    EXPECT_EQ(report.recomputed, (std::vector<std::string>{"convert_element_type", "constant", "broadcast_in_dim"}));
+    EXPECT_EQ(to_string(report.bytes_read), "4*k*m + 2*k*n");
+    EXPECT_EQ(to_string(report.bytes_written), "4*m*n");
+    EXPECT_EQ(to_string(report.flops), "2*k*m*n + k*n + 4*m*n");
+}
+
+} // namespace scalide

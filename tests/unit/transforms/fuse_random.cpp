@@ -1,0 +1,98 @@
+#include "interpret/interpret.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "random_base_program.h"
+#include "transforms/passes.h"
+#include <algorithm>
+#include <bit>
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+using Memory = std::map<ValueId, Array>;
+
+/// Runs a program of kernels as a plan does: call by call, a new value of an inout argument in the place of the old one.
+std::vector<Array> run_kernels(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook) {
+    Memory memory;
+    for (size_t i = 0; i < inputs.size(); ++i) memory[program.arguments[i].value] = inputs[i];
+    for (const Node &call : program.nodes) {
+        const Program &kernel = program.program(call.attributes.at("program").word);
+        std::vector<Array> operands;
+        for (ValueId operand : call.operands) operands.push_back(memory.at(operand));
+        const std::vector<Array> results = interpret(kernel, operands, rulebook, Mode::stored);
+        for (size_t i = 0; i < results.size(); ++i) {
+            memory[call.results[i]] = results[i];
+            for (const Result &result : program.results)
+                if (result.argument >= 0 && result.value == call.results[i]) memory[program.arguments[result.argument].value] = results[i];
+        }
+    }
+    std::vector<Array> outputs;
+    for (const Result &result : program.results)
+        outputs.push_back(memory.at(result.argument < 0 ? result.value : program.arguments[result.argument].value));
+    return outputs;
+}
+
+bool same_bits(const Array &a, const Array &b) {
+    return a.dtype == b.dtype && a.shape == b.shape && std::ranges::equal(a.data, b.data, [](double x, double y) {
+               return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y) || (x != x && y != y);
+           });
+}
+
+std::vector<Array> random_inputs(const Program &program, std::mt19937 &random) {
+    std::uniform_int_distribution<int> sixteenths(-32, 32);
+    std::vector<Array> inputs;
+    for (const Argument &argument : program.arguments) {
+        const Type &type = program.type(argument.value);
+        Array input{type.dtype, {}, {}};
+        for (const Extent &extent : type.shape) input.shape.push_back(extent.value());
+        input.data.resize(element_count(type.shape).value());
+        for (double &element : input.data) element = sixteenths(random) / 16.0;
+        inputs.push_back(input);
+    }
+    return inputs;
+}
+
+/// An overwritten argument is read in place or not at all, and every kernel has a kind.
+void check_kernels(const Program &fused) {
+    for (const Node &call : fused.nodes) {
+        ASSERT_EQ(call.op, "call");
+        const Program &kernel = fused.program(call.attributes.at("program").word);
+        EXPECT_TRUE(kernel.attributes.contains("kind"));
+        for (size_t i = 0; i < kernel.results.size(); ++i)
+            for (const Result &result : fused.results) {
+                if (result.argument < 0 || result.value != call.results[i]) continue;
+                const auto operand = std::ranges::find(call.operands, fused.arguments[result.argument].value);
+                if (operand != call.operands.end()) EXPECT_EQ(kernel.results[i].argument, operand - call.operands.begin());
+            }
+    }
+}
+
+void check_program(const Program &program, std::mt19937 &random, const Rulebook &rulebook) {
+    verify(program, "");
+    const Program fused = fuse(program, {});
+    verify(fused, "fuse");
+    check_kernels(fused);
+    const std::vector<Array> inputs = random_inputs(program, random);
+    const std::vector<Array> expected = interpret(program, inputs, rulebook, Mode::stored), got = run_kernels(fused, inputs, rulebook);
+    ASSERT_EQ(expected.size(), got.size());
+    for (size_t i = 0; i < got.size(); ++i)
+        ASSERT_TRUE(same_bits(expected[i], got[i])) << program.results[i].name << " differs in\n" << to_string(fused);
+}
+
+} // namespace
+
+TEST(transforms, fuse_changes_no_bit_of_random_programs) {
+    const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    const unsigned first_seed = std::random_device()();
+    for (unsigned trial = 0; trial < 300; ++trial) {
+        std::mt19937 random(first_seed + trial);
+        const Program program = test::random_base_program(random, 4 + static_cast<int>(trial) % 40);
+        SCOPED_TRACE("seed " + std::to_string(first_seed + trial) + "\n" + to_string(program));
+        ASSERT_NO_THROW(check_program(program, random, rulebook));
+        if (HasFatalFailure()) return;
+    }
+}
+
+} // namespace scalide
