@@ -5,8 +5,6 @@
 // Storage codes to and from f32 as integer Exprs, generated from FormatSpec: bit exact whatever the float mode of the kernel around them.
 // Neither direction multiplies a subnormal number (a trap of 100 cycles and more on some CPUs) nor uses Halide's own 16-bit types, whose
 // conversions lose NaN and may be narrowed into half precision arithmetic.
-//
-// Speed: see the table at the top of formats.cpp.
 
 namespace scalide {
 

@@ -1,4 +1,5 @@
 #include "lower/formats.h"
+#include "lower/math.h"
 #include "lower/strict.h"
 #include "support/golden.h"
 #include <cmath>
@@ -106,11 +107,16 @@ void check_reduce_precision(const GoldenSuite &suite, const nlohmann::json &entr
     SCOPED_TRACE(entry["name"].get<std::string>());
     Codes inputs = to_words(suite.arrays.read(entry["inputs"][0]["key"])), expected = expected_codes(suite, entry), got;
     const FormatSpec &f32 = format_of(Dtype::f32);
+    int exponent_bits = entry["attrs"]["exponent_bits"], mantissa_bits = entry["attrs"]["mantissa_bits"];
     for (uint32_t code : inputs) {
-        double value = reduce_precision(decode(f32, code), entry["attrs"]["exponent_bits"], entry["attrs"]["mantissa_bits"]);
+        double value = reduce_precision(decode(f32, code), exponent_bits, mantissa_bits);
         got.push_back(encode(f32, value, Overflow::format));
     }
     expect_codes({f32, f32, Overflow::format}, inputs, got, expected);
+    Codes by_expr = run(inputs, [&](const Halide::Expr &word) {
+        return float_bits(math::reduce_precision(from_bits(word), exponent_bits, mantissa_bits));
+    });
+    expect_codes({f32, f32, Overflow::format}, inputs, by_expr, expected);
 }
 
 TEST(casts, all_cases) {

@@ -1,0 +1,62 @@
+#include "lower/elementwise.h"
+#include "support/unary_functions.h"
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <regex>
+#include <sstream>
+#include <unistd.h>
+
+namespace scalide {
+namespace {
+
+// AVX-512 without half precision arithmetic, whatever machine the test runs on.
+const char *target = "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41-no_asserts-no_bounds_query-no_runtime";
+
+struct Code {
+    std::string undefined; ///< what `nm -u` prints of the object
+    std::string assembly;
+};
+
+std::string output_of(const std::string &command) {
+    std::string text;
+    FILE *pipe = popen(command.c_str(), "r");
+    char buffer[256];
+    while (fgets(buffer, sizeof(buffer), pipe)) text += buffer;
+    EXPECT_EQ(pclose(pipe), 0) << command;
+    return text;
+}
+
+Code compile(const std::string &name, Halide::Expr (*lower)(const Halide::Expr &)) {
+    Halide::Var x("x");
+    Halide::ImageParam in(Halide::Float(32), 1);
+    Halide::Func f(name + "_kernel");
+    f(x) = lower(in(x));
+    f.vectorize(x, 16, Halide::TailStrategy::RoundUp);
+    auto folder = std::filesystem::temp_directory_path() / ("scalide_vector_code_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    std::string object = (folder / (name + ".o")).string(), assembly = (folder / (name + ".s")).string();
+    f.compile_to({{Halide::OutputFileType::object, object}, {Halide::OutputFileType::assembly, assembly}}, {in}, f.name(),
+                 Halide::Target(target));
+    std::ostringstream text;
+    text << std::ifstream(assembly).rdbuf();
+    Code code{output_of("nm -u '" + object + "'"), text.str()};
+    std::filesystem::remove_all(folder);
+    return code;
+}
+
+TEST(lower, functions_are_vector_code_without_libm) {
+    // Arithmetic on one number at a time: mulss, addsd, divss ...
+    static const std::regex scalar("\tv?(add|sub|mul|div|sqrt|fn?m(add|sub)[0-9]+)s[sd]\t");
+    static const std::regex vector("\tv?[a-z0-9]+p[sd]\t[^\n]*%zmm");
+    for (const test::UnaryFunction &function : test::unary_functions()) {
+        Code code = compile(function.name, function.lower);
+        EXPECT_EQ(code.undefined, "") << function.name;
+        EXPECT_FALSE(std::regex_search(code.assembly, scalar)) << function.name;
+        EXPECT_TRUE(std::regex_search(code.assembly, vector)) << function.name;
+    }
+}
+
+} // namespace
+} // namespace scalide
