@@ -209,8 +209,10 @@ ValueId Numerics::insert(ValueId value, const std::vector<Insertion> &insertions
 ValueId Numerics::insert_once(const std::string &op, ValueId value, const Attributes &attributes) {
     const std::string key = op + to_string(attributes) + " " + std::to_string(value);
     const auto [entry, is_new] = inserted_.try_emplace(key, -1);
-    if (is_new) entry->second = builder_.add_one(op, {value}, attributes);
-    return entry->second;
+    if (!is_new) return entry->second;
+    const std::string &name = rewriter_.result().value_name(value);
+    const std::string word = op == "convert_element_type" ? attributes.at("dtype").word : op;
+    return entry->second = builder_.add_one(op, {value}, attributes, name.substr(0, name.find('.')) + "." + word);
 }
 
 /// `value` rounded to `dtype`, as f32.

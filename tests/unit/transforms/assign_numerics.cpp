@@ -1,0 +1,137 @@
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "support.h"
+#include "transforms/passes.h"
+#include "transforms/policy_match.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+using Place = PolicyRule::Place;
+
+Insertion convert(const char *dtype) { return {"convert_element_type", {{"dtype", dtype}}}; }
+
+Policy policy_of(std::vector<PolicyRule> rules) {
+    Policy policy;
+    policy.rules = std::move(rules);
+    return policy;
+}
+
+Program assigned(const std::string &text, const Policy &policy = {}) {
+    const Program program = assign_numerics(typed(text), rules(), policy);
+    verify(program, "assign_numerics");
+    return program;
+}
+
+const std::string square = "(x: f32[2], w: f32[2] inout) -> (y: f32[2], w = v) {\n y = mul(x, w)\n v = add(w, y)\n}";
+
+} // namespace
+
+TEST(transforms, assign_numerics_leaves_f32_alone) {
+    EXPECT_EQ(body(assigned(square)), "y = mul(x, w) : f32[2]\nv = add(w, y) : f32[2]\n");
+}
+
+TEST(transforms, assign_numerics_retypes_arguments) {
+    const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}}});
+    EXPECT_EQ(to_string(assigned(square, policy)), "program p(x: f32[2], w: f16[2] scaled inout) -> (y: f32[2], w = v.f16) {\n"
+                                                   "  w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
+                                                   "  y = mul(x, w.f32) : f32[2]\n"
+                                                   "  v = add(w.f32, y) : f32[2]\n"
+                                                   "  v.f16 = convert_element_type(v) {dtype: f16} : f16[2]\n"
+                                                   "}\n");
+}
+
+TEST(transforms, assign_numerics_inserts_once_on_edges) {
+    const Insertion rescale{"dynamic_rescale", {{"norm", "max"}, {"to", 224}}};
+    const Policy policy = policy_of({{Place::operand, "any", "", {"mul"}, {}, {rescale, convert("f8_e4m3fn")}, {}, {}, {}}});
+    EXPECT_EQ(body(assigned("(x: f32[2], y: f32[2]) -> (r: f32[2]) {\n a = mul(x, x)\n b = mul(x, y)\n r = add(a, b)\n}", policy)),
+              "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 224} : f32[2]\n"
+              "x.f8_e4m3fn = convert_element_type(x.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
+              "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2]\n"
+              "a = mul(x.f32, x.f32) : f32[2]\n"
+              "y.dynamic_rescale = dynamic_rescale(y) {norm: max, to: 224} : f32[2]\n"
+              "y.f8_e4m3fn = convert_element_type(y.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
+              "y.f32 = convert_element_type(y.f8_e4m3fn) {dtype: f32} : f32[2]\n"
+              "b = mul(x.f32, y.f32) : f32[2]\n"
+              "r = add(a, b) : f32[2]\n");
+}
+
+TEST(transforms, assign_numerics_tells_cotangents_apart) {
+    const Policy policy = policy_of({{Place::operand, "cotangent", "", {"mul"}, {}, {convert("f8_e5m2")}, {}, {}, {}},
+                                     {Place::operand, "primal", "", {"mul"}, {}, {convert("f8_e4m3fn")}, {}, {}, {}}});
+    EXPECT_EQ(body(assigned("(x: f32[2], y: f32[2]) -> (r: f32[2]) {\n c = exp(y) : f32[2] cotangent\n r = mul(x, c) : f32[2] cotangent\n}",
+                            policy)),
+              "c = exp(y) : f32[2] cotangent\n"
+              "x.f8_e4m3fn = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
+              "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2]\n"
+              "c.f8_e5m2 = convert_element_type(c) {dtype: f8_e5m2} : f8_e5m2[2] cotangent\n"
+              "c.f32 = convert_element_type(c.f8_e5m2) {dtype: f32} : f32[2] cotangent\n"
+              "r = mul(x.f32, c.f32) : f32[2] cotangent\n");
+}
+
+TEST(transforms, assign_numerics_stores_results_of_nodes) {
+    const Policy policy = policy_of({{Place::node_result, "any", "mlp/**", {"exp"}, 10, {}, Dtype::bf16, {}, {}}});
+    const std::string text =
+        body(assigned("(x: f32[4], z: f32[20]) -> (r: f32[4] = c, s: f32[20]) {\n scope \"mlp/0\" {\n a = exp(x)\n s = exp(z)\n }\n"
+                      " b = exp(a)\n c = mul(a, b)\n}",
+                      policy));
+    EXPECT_EQ(text, "scope \"mlp/0\" {\n"
+                    "  a = exp(x) : f32[4]\n"
+                    "  a.bf16 = convert_element_type(a) {dtype: bf16} : bf16[4]\n"
+                    "  a.f32 = convert_element_type(a.bf16) {dtype: f32} : f32[4]\n"
+                    "  s = exp(z) : f32[20]\n"
+                    "}\n"
+                    "b = exp(a.f32) : f32[4]\n"
+                    "c = mul(a.f32, b) : f32[4]\n");
+}
+
+TEST(transforms, assign_numerics_rounds_what_the_program_types_narrow) {
+    const std::string text = "(x: f16[4], w: f16[4]) -> (r: f16[] = d) {\n a = add(x, w)\n b = exp(a)\n c = mul(b, b)\n"
+                             " d = reduce_sum(c) {axes: [0]}\n}";
+    EXPECT_EQ(body(assigned(text)), "x.f32 = convert_element_type(x) {dtype: f32} : f32[4]\n"
+                                    "w.f32 = convert_element_type(w) {dtype: f32} : f32[4]\n"
+                                    "a = add(x.f32, w.f32) : f32[4]\n"
+                                    "b = exp(a) : f32[4]\n"
+                                    "b.f16 = convert_element_type(b) {dtype: f16} : f16[4]\n"
+                                    "b.f32 = convert_element_type(b.f16) {dtype: f32} : f32[4]\n"
+                                    "c = mul(b.f32, b.f32) : f32[4]\n"
+                                    "d = reduce_sum(c) {axes: [0]} : f32[]\n"
+                                    "d.f16 = convert_element_type(d) {dtype: f16} : f16[]\n"
+                                    "d.f32 = convert_element_type(d.f16) {dtype: f32} : f32[]\n"
+                                    "d.f161 = convert_element_type(d.f32) {dtype: f16} : f16[]\n");
+    Policy every;
+    every.round_every_node = true;
+    const std::string rounded = body(assigned(text, every));
+    for (const char *name : {"a.f16", "b.f16", "c.f16", "d.f16"}) EXPECT_NE(rounded.find(name), std::string::npos) << rounded;
+}
+
+TEST(transforms, assign_numerics_keeps_conversions_of_the_program) {
+    EXPECT_EQ(body(assigned("(x: f32[4]) -> (r: f32[4] = b) {\n h = convert_element_type(x) {dtype: f16}\n"
+                            " b = convert_element_type(h) {dtype: f32}\n}")),
+              "x.f16 = convert_element_type(x) {dtype: f16} : f16[4]\nx.f32 = convert_element_type(x.f16) {dtype: f32} : f32[4]\n");
+}
+
+TEST(transforms, assign_numerics_checks_results) {
+    PolicyRule rule{Place::program_result, "inout", "", {}, {}, {}, Dtype::f16, {}, {}};
+    rule.location = {"policy.yaml", 4};
+    EXPECT_EQ(
+        error_of([&] { assigned(square, policy_of({rule})); }),
+        "policy.yaml:4: result.store: must be the dtype of the inout argument w, f32, got f16. Give the argument a rule with the same "
+        "store");
+}
+
+TEST(transforms, scopes_match_globs) {
+    EXPECT_TRUE(glob_matches("", "mlp/0"));
+    EXPECT_TRUE(glob_matches("**", "mlp/0"));
+    EXPECT_TRUE(glob_matches("mlp/*", "mlp/0"));
+    EXPECT_FALSE(glob_matches("mlp/*", "mlp/0/a"));
+    EXPECT_TRUE(glob_matches("mlp/**", "mlp/0/a"));
+    EXPECT_TRUE(glob_matches("mlp/**", "mlp"));
+    EXPECT_FALSE(glob_matches("mlp", "mlp/0"));
+    EXPECT_TRUE(glob_matches("**/attention", "layer/3/attention"));
+    EXPECT_FALSE(glob_matches("head*", "body"));
+}
+
+} // namespace scalide
