@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 namespace scalide {
 
@@ -23,13 +22,12 @@ int64_t suffix_of(std::string_view taken, std::string_view name) {
 }
 
 std::string fresh_name(const Program &program, const std::string &name) {
-    std::set<int64_t> taken;
+    std::vector<bool> taken(program.values.size() + 1, false);
     for (const Value &value : program.values) {
         const int64_t suffix = suffix_of(value.name, name);
-        if (suffix >= 0) taken.insert(suffix);
+        if (suffix >= 0 && suffix < static_cast<int64_t>(taken.size())) taken[suffix] = true;
     }
-    int64_t number = 0;
-    while (taken.contains(number)) number++;
+    const auto number = std::ranges::find(taken, false) - taken.begin();
     return number == 0 ? name : name + std::to_string(number);
 }
 

@@ -52,7 +52,7 @@ constexpr double exactly = 1e-10, up_to_constants = 1e-5;
 
 /// Runs a pass on random programs, and compares what they mean before and after.
 void expect_agreement(const std::string &name, double tolerance, const std::function<Program(const Program &)> &pass) {
-    for (uint32_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= 20; seed++) {
         std::mt19937 random(seed);
         const Program before = random_training_program(random);
         SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(before));
@@ -69,7 +69,7 @@ void expect_agreement(const std::string &name, double tolerance, const std::func
 } // namespace
 
 TEST(transforms, simplify_keeps_every_bit) {
-    for (uint32_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= 20; seed++) {
         std::mt19937 random(seed);
         const Program before = random_training_program(random);
         const Program after = simplify(before, rules());

@@ -1,0 +1,180 @@
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "random_program.h"
+#include "rulebook/instance.h"
+#include "support.h"
+#include "transforms/passes.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace scalide {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Array scalar(double value) { return {Dtype::f32, {}, {value}}; }
+Array vector(std::vector<double> values) { return {Dtype::f32, {static_cast<int64_t>(values.size())}, std::move(values)}; }
+
+Program propagated(const Program &program, const ScaleSettings &settings = {}) {
+    const Program made = propagate_scales(program, rules(), settings);
+    verify(made, "propagate_scales");
+    return made;
+}
+
+std::vector<Array> run(const std::string &text, const std::vector<Array> &inputs) {
+    return interpret(simplify(expand(propagated(typed(text)), rules()), rules()), inputs, rules(), Mode::stored);
+}
+
+/// Marks about half of the arguments and results as scaled.
+void mark_scaled(Program &program, std::mt19937 &random) {
+    for (Argument &argument : program.arguments) argument.scaled = random() % 2 == 0;
+    for (Result &result : program.results) result.scaled = random() % 2 == 0;
+}
+
+/// Inputs of the propagated program: value / scale and scale where an argument is scaled, by random powers of two.
+std::vector<Array> split_inputs(const Program &program, const std::vector<Array> &inputs, std::mt19937 &random) {
+    std::vector<Array> split;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        split.push_back(inputs[i]);
+        if (!program.arguments[i].scaled) continue;
+        const double scale = std::ldexp(1.0, static_cast<int>(random() % 13) - 6);
+        for (double &element : split.back().data) element /= scale;
+        split.push_back(scalar(scale));
+    }
+    return split;
+}
+
+/// Outputs as full values.
+std::vector<Array> joined(const Program &program, const std::vector<Array> &outputs) {
+    std::vector<Array> full;
+    for (size_t i = 0, at = 0; i < program.results.size(); i++) {
+        full.push_back(outputs[at++]);
+        if (!program.results[i].scaled) continue;
+        for (double &element : full.back().data) element *= outputs[at].data[0];
+        at++;
+    }
+    return full;
+}
+
+} // namespace
+
+TEST(transforms, propagate_scales_agrees) {
+    for (const char *strategy : {"l2", "max"}) {
+        for (const Rounding rounding : {Rounding::down, Rounding::up, Rounding::nearest, Rounding::none}) {
+            for (uint32_t seed = 1; seed <= 3; seed++) {
+                std::mt19937 random(seed);
+                Program program = random_program(random, 6);
+                const std::vector<ValueId> wrt = {program.arguments[0].value, program.arguments[2].value, program.arguments[4].value};
+                for (const ValueId gradient : append_gradient(program, rules(), program.results[0].value, wrt)) {
+                    program.results.push_back({program.value_name(gradient), gradient});
+                }
+                mark_scaled(program, random);
+                SCOPED_TRACE(strategy + std::string(" ") + std::string(to_string(rounding)) + " seed " + std::to_string(seed) + "\n" +
+                             to_string(program));
+                const std::vector<Array> inputs = random_inputs(program, random);
+                const Program made = propagated(program, {strategy, rounding});
+                const auto expected = interpret(program, inputs, rules(), Mode::real);
+                const auto split = split_inputs(program, inputs, random);
+                ASSERT_LT(largest_difference(expected, joined(program, interpret(made, split, rules(), Mode::real))), 1e-6);
+                const Program simple = simplify(expand(made, rules()), rules());
+                ASSERT_LT(largest_difference(expected, joined(program, interpret(simple, split, rules(), Mode::real))), 1e-5);
+            }
+        }
+    }
+}
+
+TEST(transforms, propagate_scales_leaves_plain_programs_alone) {
+    const Program program =
+        typed("(x: f32[4], y: f32[4]) -> (z: f32[4]) {\n a = set_scaling(x, 2)\n b = dynamic_rescale(a) {norm: max}\n z = add(b, y)\n}");
+    EXPECT_EQ(to_string(propagated(program)), to_string(program));
+}
+
+TEST(transforms, propagate_scales_makes_pairs) {
+    EXPECT_EQ(to_string(propagated(
+                  typed("(x: f32[4] scaled, w: f16[2] scaled inout, n: i32[4]) -> (y: f32[4] scaled, w = w) {\n y = neg(x)\n}"))),
+              "program p\n"
+              "    (x.data: f32[4], x.scale: f32[], w.data: f16[2] inout, w.scale: f32[] inout, n: i32[4])\n"
+              "    -> (y.data: f32[4], y.scale: f32[] = x.scale, w.data = w.data, w.scale = w.scale) {\n"
+              "  y.data = neg(x.data) : f32[4]\n"
+              "}\n");
+}
+
+TEST(transforms, propagate_scales_converts_at_results) {
+    EXPECT_EQ(run("(x: f32[2] scaled) -> (y: f32[2]) {\n y = neg(x)\n}", {vector({1, 3}), scalar(8)})[0].data,
+              (std::vector<double>{-8, -24}));
+    const auto made = run("(x: f32[2], s: f32[] scaled) -> (y: f32[2] scaled, z: f32[] scaled, t: f32[] scaled = s) {\n y = neg(x)\n"
+                          " z = constant() {value: -12.0}\n}",
+                          {vector({1, 3}), scalar(1), scalar(1)});
+    EXPECT_EQ(made[0].data, (std::vector<double>{-1, -3}));
+    EXPECT_EQ(made[1].data[0], 1);
+    EXPECT_EQ(made[2].data[0], -1.5);
+    EXPECT_EQ(made[3].data[0], 8);
+}
+
+TEST(transforms, set_scaling_makes_scaled_values) {
+    const auto made = run("(x: f32[2], y: f32[2] scaled) -> (z: f32[2] scaled, y2: f32[2] scaled = y) {\n z = set_scaling(x, 4)\n}",
+                          {vector({1, 3}), vector({1, 1}), scalar(1)});
+    EXPECT_EQ(made[0].data, (std::vector<double>{0.25, 0.75}));
+    EXPECT_EQ(made[1].data[0], 4);
+}
+
+TEST(transforms, stop_scaling_makes_plain_values) {
+    EXPECT_EQ(
+        body(propagated(typed("(x: f32[2] scaled) -> (z: f32[2]) {\n z = stop_scaling(x)\n}"))),
+        "broadcast_in_dim = broadcast_in_dim(x.scale) {dims: [], shape: [2]} : f32[2]\nmul = mul(x.data, broadcast_in_dim) : f32[2]\n");
+}
+
+/// Scale and data of x * v, x = (1, 1) at scale 1: those of v.
+TEST(transforms, scalars_split_into_powers_of_two) {
+    const std::string product = " b = broadcast_in_dim(v) {shape: [2], dims: []}\n z = mul(x, b)\n}";
+    const struct {
+        double value, data, scale;
+    } cases[] = {{5, 1.25, 4}, {-0.75, -1.5, 0.5}, {1, 1, 1}, {0, 0, 0}, {0x1p-140, 0x1p-14, 0x1p-126}, {0x1.8p127, 1.5, 0x1p127}};
+    for (const auto &c : cases) {
+        const std::string constant = "v = constant() {value: " + to_string(Attribute(c.value)) + "}\n";
+        const auto computed =
+            run("(x: f32[2] scaled, v: f32[]) -> (z: f32[2] scaled) {\n" + product, {vector({1, 1}), scalar(1), scalar(c.value)});
+        const auto folded = run("(x: f32[2] scaled) -> (z: f32[2] scaled) {\n " + constant + product, {vector({1, 1}), scalar(1)});
+        for (const auto &outputs : {computed, folded}) {
+            EXPECT_EQ(outputs[0].data[0], c.data) << c.value;
+            EXPECT_EQ(outputs[1].data[0], c.scale) << c.value;
+        }
+    }
+    for (const double value : {infinity, -infinity, std::nan("")}) {
+        const auto made =
+            run("(x: f32[] scaled, v: f32[]) -> (z: f32[] scaled = v, y: f32[] scaled = x) {\n}", {scalar(1), scalar(1), scalar(value)});
+        EXPECT_EQ(made[1].data[0], infinity);
+        EXPECT_TRUE(made[0].data[0] == value || std::isnan(value));
+    }
+}
+
+TEST(transforms, composites_without_a_scale_are_scaled_by_their_parts) {
+    const auto made = run("(x: f32[3] scaled) -> (z: f32[3]) {\n z = softmax(x) {axes: [0]}\n}", {vector({1, 2, 3}), scalar(0.5)});
+    const double sum = std::exp(0.5) + std::exp(1) + std::exp(1.5);
+    EXPECT_NEAR(made[0].data[0], std::exp(0.5) / sum, 1e-6);
+}
+
+TEST(transforms, zero_scales_are_safe) {
+    const std::vector<Array> inputs = {vector({-1, 2}), scalar(0), vector({-3, 2}), scalar(0)};
+    const std::string arguments = "(x: f32[2] scaled, y: f32[2] scaled) -> ";
+    EXPECT_EQ(run(arguments + "(z: f32[2]) {\n z = add(x, y)\n}", inputs)[0].data, (std::vector<double>{0, 0}));
+    EXPECT_EQ(run(arguments + "(z: f32[2]) {\n z = max(x, y)\n}", inputs)[0].data, (std::vector<double>{0, 0}));
+    EXPECT_EQ(run(arguments + "(z: i32[]) {\n z = argmax(x) {axis: 0}\n}", inputs)[0].data, (std::vector<double>{0}));
+    EXPECT_EQ(run(arguments + "(z: f32[2]) {\n z = sign(x)\n}", inputs)[0].data, (std::vector<double>{0, 0}));
+    EXPECT_EQ(run(arguments + "(z: f32[2]) {\n p = gt(y, x)\n z = select_n(p, x, y)\n}", inputs)[0].data, (std::vector<double>{0, 0}));
+    EXPECT_EQ(run(arguments + "(z: f32[2]) {\n z = exp(x)\n}", inputs)[0].data, (std::vector<double>{1, 1}));
+}
+
+TEST(transforms, propagate_scales_checks) {
+    Rulebook own;
+    own.add("op: ceil\nfamily: elementwise\ndoc: No scale.\noperands: {x: float}\nvalue: base\ngrad: {x: 0}\ncheck: {cases: [{x: [m]}]}\n",
+            "own.yaml");
+    const Program program = parse_program("program p(x: f32[2] scaled) -> (z: f32[2]) {\n  z = ceil(x) : f32[2]\n}\n", "t.scl");
+    EXPECT_EQ(error_of([&] { propagate_scales(program, own, {}); }),
+              "t.scl:2:3: ceil.scale: must be there for a scaled operand, got a rule without scale (own.yaml:1). Give the rule a scale, or "
+              "unscale the operand with stop_scaling");
+}
+
+} // namespace scalide
