@@ -43,9 +43,8 @@ bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
 }
 
 const std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)> cpu_schedules = {
-    {"scalar", schedule_scalar},
-    {"map", schedule_map},
-    {"row", schedule_row},
+    {"scalar", schedule_scalar}, {"map", schedule_map},   {"row", schedule_row},
+    {"column", schedule_column}, {"full", schedule_full}, {"transpose", schedule_transpose},
 };
 
 } // namespace

@@ -39,12 +39,12 @@ public:
 
     void add() {
         if (is_in_place()) {
-            assign(undefined_words(program(), results_));
+            assign(place(), undefined_words(program(), results_));
             bind_arguments();
-            assign(words());
+            assign(place(), words());
             unbind_arguments();
         } else {
-            assign(words());
+            assign(place(), words());
         }
         make_dense(func_, type(0).shape, lowering_.kernel);
         lowering_.kernel.outputs.push_back({func_, results_});
@@ -59,13 +59,7 @@ private:
         return std::any_of(results_.begin(), results_.end(), [&](int r) { return program().results[r].argument >= 0; });
     }
 
-    void assign(const Halide::Tuple &words) {
-        if (words.size() == 1) {
-            func_(buffer_order(vars_)) = words[0];
-        } else {
-            func_(buffer_order(vars_)) = words;
-        }
-    }
+    Halide::FuncRef place() const { return func_(buffer_order(vars_)); }
 
     Halide::Tuple words() const {
         std::vector<Halide::Expr> words;

@@ -1,4 +1,5 @@
 #include "lower/reduction.h"
+#include "expr/base_operators.h"
 #include "lower/formats.h"
 #include "lower/math.h"
 #include "lower/movement.h"
@@ -151,14 +152,6 @@ Partial components(const Halide::FuncRef &ref, int size) {
 
 namespace {
 
-void define(Halide::FuncRef place, const Halide::Tuple &value) {
-    if (value.size() == 1) {
-        place = value[0];
-    } else {
-        place = value;
-    }
-}
-
 /// The stages of one reduce_lanes.
 class LaneReduction {
 public:
@@ -167,7 +160,7 @@ public:
 
     Halide::Func build() {
         Halide::Func partial = make("partial");
-        define(partial(with(lane_)), group_.identity());
+        assign(partial(with(lane_)), group_.identity());
         partial.bound(lane_, 0, space_.lanes);
         accumulate(partial, space_.columns / space_.lanes, lane_, [&](const Expr &step) { return step * space_.lanes + lane_; });
         Expr rest = Halide::Internal::simplify(space_.columns % space_.lanes);
@@ -175,7 +168,9 @@ public:
             Expr done = space_.columns - rest;
             accumulate_rest(partial, rest, done);
         }
-        return fold(space_.lanes > fold_lanes ? fold_vectors(partial) : partial, std::min(space_.lanes, fold_lanes));
+        Halide::Func lane = space_.lanes > fold_lanes ? fold_vectors(partial) : partial;
+        lowering_.kernel.stages["lane"].push_back(lane);
+        return fold(lane, std::min(space_.lanes, fold_lanes));
     }
 
 private:
@@ -203,8 +198,9 @@ private:
         for (int i = 1; i < r.dimensions(); i++) {
             steps.push_back(r[i]);
         }
-        Partial terms = group_.terms(lowering_.values, space_.at(steps, column), column);
-        define(partial(with(lane)), group_.combine(components(partial(with(lane)), size_), terms));
+        const Index index = space_.at(steps, column);
+        Partial terms = group_.terms(lowering_.values, index, index.back());
+        assign(partial(with(lane)), group_.combine(components(partial(with(lane)), size_), terms));
     }
 
     void accumulate(const Halide::Func &partial, const Expr &vectors, const Expr &lane, const std::function<Expr(const Expr &)> &column) {
@@ -222,8 +218,8 @@ private:
         for (int first = 0; first < space_.lanes; first += fold_lanes) {
             vectors.push_back(components(partial(with(lane_ + first)), size_));
         }
-        Halide::Func lane = make("lane");
-        define(lane(with(lane_)), group_.tree(vectors));
+        Halide::Func lane("lane_" + std::to_string(lowering_.kernel.stages["lane"].size()));
+        assign(lane(with(lane_)), group_.tree(vectors));
         lane.bound(lane_, 0, fold_lanes);
         return lane;
     }
@@ -234,7 +230,7 @@ private:
             parts.push_back(components(lane(with(i)), size_));
         }
         Halide::Func result = make("fold");
-        define(result(space_.outer), group_.tree(parts));
+        assign(result(space_.outer), group_.tree(parts));
         return result;
     }
 
@@ -249,6 +245,36 @@ private:
 
 Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space) {
     return LaneReduction(lowering, group, space).build();
+}
+
+bool is_reduction(const Node &node) {
+    const BaseOperator *op = find_base_operator(node.op);
+    return op && op->shape == Shape::reduce;
+}
+
+std::vector<int64_t> reduced_axes(const Node &node) {
+    auto axis = node.attributes.find("axis");
+    return axis == node.attributes.end() ? to_integers(node.attributes.at("axes")) : std::vector<int64_t>{axis->second.integer.value()};
+}
+
+std::vector<const Node *> find_reductions(const Program &program, const Extents &shape, const std::vector<int64_t> &axes) {
+    std::vector<const Node *> found;
+    for (const Node &node : program.nodes) {
+        if (is_reduction(node) && program.type(node.operands[0]).shape == shape && reduced_axes(node) == axes) {
+            found.push_back(&node);
+        }
+    }
+    return found;
+}
+
+Index split_row(const Expr &row, const Extents &rows, const Values &values) {
+    Index index(rows.size());
+    Expr rest = row;
+    for (size_t i = rows.size(); i-- > 0;) {
+        index[i] = i == 0 ? rest : rest % values.extent(rows[i]);
+        rest = rest / values.extent(rows[i]);
+    }
+    return index;
 }
 
 int choose_lanes(const Extent &columns) {

@@ -51,9 +51,23 @@ struct ReductionSpace {
 };
 
 /// Reduces the space to one partial result for each place of `outer`, always in the same order: element i goes to lane i % lanes, and lanes
-/// combine as a tree. Adds the stages `partial` (over (lane, outer); updates: whole vectors, then the rest), `lane` (over (lane, outer);
-/// only with more than `fold_lanes` lanes) and `fold` (over outer), and returns the last.
+/// combine as a tree. Adds one Func each to the stages `partial` (over (lane, outer); updates: whole vectors, then the rest, each over
+/// (columns, steps)), `lane` (over (lane, outer), 16 of them; the same Func as `partial` when that has no more) and `fold` (over outer),
+/// and returns the last.
 Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
+
+/// Reduces whole arrays of one shape to rank 0, in blocks of fixed size, whose results are added one after the other. Binds the reductions.
+/// Adds to the stages partial, lane and fold (the fold of the blocks has an argument, that of the rest behind them none) and `total`.
+void reduce_all(Lowering &lowering, const std::vector<const Node *> &reductions);
+
+/// The reductions of a kernel whose operands have this shape and that fold exactly these axes, in order.
+std::vector<const Node *> find_reductions(const Program &program, const Extents &shape, const std::vector<int64_t> &axes);
+/// The axes that a reduction folds.
+std::vector<int64_t> reduced_axes(const Node &node);
+bool is_reduction(const Node &node);
+
+/// The index of row number `row` in row-major order.
+Index split_row(const Halide::Expr &row, const Extents &rows, const Values &values);
 
 /// Partial sums for rows of this many elements: several vectors when there is work for them.
 int choose_lanes(const Extent &columns);

@@ -1,4 +1,3 @@
-#include "expr/base_operators.h"
 #include "lower/outputs.h"
 #include "lower/reduction.h"
 #include <algorithm>
@@ -17,11 +16,6 @@ namespace {
 /// Operators that cost more than writing a value to the first-level cache and reading it back.
 const std::set<std::string> expensive = {"exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "erf",
                                          "sin", "cos",  "pow",   "rem", "div",   "sqrt", "rsqrt"};
-
-bool is_reduction(const Node &node) {
-    const BaseOperator *op = find_base_operator(node.op);
-    return op && op->shape == Shape::reduce;
-}
 
 /// The values of a row kernel in the order in which they are made: by depth.
 class RowPlan {

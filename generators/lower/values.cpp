@@ -20,6 +20,14 @@ std::vector<Halide::Var> axis_vars(int rank) {
     return vars;
 }
 
+void assign(Halide::FuncRef place, const Halide::Tuple &value) {
+    if (value.size() == 1) {
+        place = value[0];
+    } else {
+        place = value;
+    }
+}
+
 void make_strides(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel) {
     Extent stride = 1;
     for (int d = 0; d < int(shape.size()); d++) {

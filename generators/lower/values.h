@@ -59,6 +59,9 @@ std::vector<T> buffer_order(const std::vector<T> &index) {
 /// Index variables of an array: buffer dimension 0 is `x`, 1 is `y`, then `d2`, `d3` ...; first axis first. Schedules find them by name.
 std::vector<Halide::Var> axis_vars(int rank);
 
+/// place = value, for Funcs of one component and of several.
+void assign(Halide::FuncRef place, const Halide::Tuple &value);
+
 /// Fixes bounds and strides of a buffer to a dense array of this shape: nothing about it is looked up at run time but its address.
 void make_dense(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel);
 /// The same for all components of an output (Halide gives them the bounds of the first).

@@ -67,4 +67,60 @@ Expr product(const std::vector<Expr> &extents) {
     return result;
 }
 
+void vectorize_partial(Halide::Func partial) {
+    Var lane = partial.args()[0];
+    partial.vectorize(lane);
+    for (int i = 0; i < partial.num_update_definitions(); i++) {
+        const std::vector<Halide::RVar> domain = partial.rvars(i);
+        std::vector<Halide::VarOrRVar> order(domain.begin(), domain.end());
+        if (i == 0) {
+            order.insert(order.begin(), lane);
+            partial.update(0).reorder(order).vectorize(lane);
+        } else {
+            partial.update(i).vectorize(domain[0], 16, TailStrategy::Predicate);
+        }
+    }
+}
+
+void schedule_totals(const LoweredKernel &kernel) {
+    auto folds = kernel.stages.find("fold");
+    for (size_t i = 0; folds != kernel.stages.end() && i < folds->second.size(); i++) {
+        Halide::Func fold = folds->second[i];
+        fold.compute_root();
+        for (const char *stage : {"lane", "partial"}) {
+            Halide::Func inner = kernel.stages.at(stage)[i];
+            if (fold.args().empty()) {
+                inner.compute_root();
+            } else {
+                inner.compute_at(fold, fold.args()[0]);
+            }
+        }
+        if (!fold.args().empty()) {
+            fold.parallel(fold.args()[0]);
+        }
+        vectorize_partial(kernel.stages.at("partial")[i]);
+    }
+    vector_lanes(kernel);
+    auto totals = kernel.stages.find("total");
+    if (totals != kernel.stages.end()) {
+        for (Halide::Func total : totals->second) {
+            total.compute_root();
+        }
+    }
+}
+
+std::vector<Halide::Func> vector_lanes(const LoweredKernel &kernel) {
+    std::vector<Halide::Func> lanes;
+    auto stage = kernel.stages.find("lane");
+    if (stage != kernel.stages.end()) {
+        for (size_t i = 0; i < stage->second.size(); i++) {
+            Halide::Func lane = stage->second[i];
+            if (lane.name() != kernel.stages.at("partial")[i].name()) {
+                lanes.push_back(lane.vectorize(lane.args()[0]));
+            }
+        }
+    }
+    return lanes;
+}
+
 } // namespace scalide

@@ -17,16 +17,16 @@ public:
         for (const KernelOutput &output : kernel_.outputs) {
             schedule_output(output);
         }
-        for (const char *stage : {"partial", "lane", "fold", "element", "scalar"}) {
+        for (const char *stage : {"partial", "fold", "element", "scalar"}) {
             for (Func func : kernel_.stages[stage]) {
                 place(func);
             }
         }
         for (Func func : kernel_.stages["partial"]) {
-            schedule_partial(func);
+            vectorize_partial(func);
         }
-        for (Func func : kernel_.stages["lane"]) {
-            func.vectorize(func.args()[0], fold_lanes);
+        for (Func func : vector_lanes(kernel_)) {
+            place(func);
         }
         for (Func func : kernel_.stages["element"]) {
             vectorize_masked(func, func.args()[0], columns_, lanes());
@@ -34,8 +34,6 @@ public:
     }
 
 private:
-    static constexpr int fold_lanes = 16; ///< of the stage `lane`
-
     int lanes() const { return tiles_.at("lanes"); }
 
     /// The first output leads, the others run in its row loop.
@@ -65,21 +63,6 @@ private:
             func.compute_at(*leader_, *row_);
         } else {
             func.compute_root();
-        }
-    }
-
-    /// All lanes at once; then what is left of the columns, masked.
-    void schedule_partial(Func func) {
-        Var lane = func.args()[0];
-        func.vectorize(lane);
-        std::vector<VarOrRVar> order = {lane};
-        for (const RVar &r : func.rvars(0)) {
-            order.push_back(r);
-        }
-        func.update(0).reorder(order).vectorize(lane);
-        if (func.num_update_definitions() > 1) {
-            RVar rest = func.rvars(1)[0];
-            vectorize_masked(func.update(1), rest, to_expr(kernel_.extents.at("columns"), kernel_), fold_lanes);
         }
     }
 

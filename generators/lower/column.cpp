@@ -1,0 +1,125 @@
+#include "lower/outputs.h"
+#include "lower/reduction.h"
+#include <set>
+
+// column: reductions over leading axes. Rows are summed in blocks of fixed size, then the blocks, so that the order depends on nothing but
+// the shape. Arrays of one shape are read once for all their reductions.
+//
+// stages: block (columns ..., block; update over the rows of a block), rest (columns ...; update over the rows behind the last block),
+//         total (columns ...; update over blocks); for reductions of whole arrays beside them those of lower/reduction.h
+namespace scalide {
+using Halide::Expr;
+
+namespace {
+
+constexpr int block_rows = 128;
+
+/// The reductions of one shape over its leading axes.
+class ColumnReduction {
+public:
+    ColumnReduction(Lowering &lowering, const std::vector<const Node *> &nodes)
+        : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())) {
+        const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
+        const auto split = shape.begin() + std::ptrdiff_t(reduced_axes(*nodes[0]).size());
+        rows_ = Extents(shape.begin(), split);
+        columns_ = axis_vars(int(shape.end() - split));
+        all_ = lowering.values.extent(element_count(rows_));
+    }
+
+    void lower() {
+        Halide::Func total = make("total");
+        assign(total(places()), Halide::Tuple(components(rest()(places()), size_)));
+        Expr count = Halide::Internal::simplify(all_ / block_rows);
+        if (!Halide::Internal::is_const_zero(count)) {
+            Halide::Func blocks = block();
+            Halide::RDom r(0, count);
+            assign(total(places()), group_.combine(components(total(places()), size_), components(blocks(places(r)), size_)));
+        }
+        group_.bind(lowering_.values, total);
+    }
+
+private:
+    static ReductionGroup reductions_of(const Program &program, const std::vector<const Node *> &nodes) {
+        std::vector<Reduction> reductions;
+        for (const Node *node : nodes) {
+            reductions.emplace_back(program, *node);
+        }
+        return ReductionGroup(reductions);
+    }
+
+    Halide::Func make(const std::string &stage) {
+        std::vector<Halide::Func> &stages = lowering_.kernel.stages[stage];
+        stages.push_back(Halide::Func(stage + "_" + std::to_string(stages.size())));
+        return stages.back();
+    }
+
+    /// Arguments of a stage: the columns, then perhaps a block.
+    std::vector<Expr> places(const Expr &block = Expr()) const {
+        Index columns(columns_.begin(), columns_.end());
+        std::vector<Expr> args = buffer_order(columns);
+        if (block.defined()) {
+            args.push_back(block);
+        }
+        return args;
+    }
+
+    Halide::Func block() {
+        Halide::Var block("block");
+        Halide::Func func = make("block");
+        std::vector<Halide::Var> args = buffer_order(columns_);
+        args.push_back(block);
+        assign(func(args), group_.identity());
+        Halide::RDom r(0, block_rows);
+        accumulate(func, places(block), block * block_rows + r);
+        return func;
+    }
+
+    Halide::Func rest() {
+        Halide::Func func = make("rest");
+        assign(func(buffer_order(columns_)), group_.identity());
+        Expr left = Halide::Internal::simplify(all_ % block_rows);
+        Halide::RDom r(0, left);
+        accumulate(func, places(), Halide::Internal::simplify(all_ - left) + r);
+        return func;
+    }
+
+    void accumulate(const Halide::Func &func, const std::vector<Expr> &place, const Expr &row) {
+        Index index = split_row(row, rows_, lowering_.values);
+        index.insert(index.end(), columns_.begin(), columns_.end());
+        assign(func(place), group_.combine(components(func(place), size_), group_.terms(lowering_.values, index, row)));
+    }
+
+    Lowering &lowering_;
+    ReductionGroup group_;
+    int size_;
+    Extents rows_;
+    std::vector<Halide::Var> columns_;
+    Expr all_;
+};
+
+} // namespace
+
+void lower_column(Lowering &lowering) {
+    const Program &program = lowering.kernel.program;
+    std::set<std::pair<Extents, std::vector<int64_t>>> done;
+    for (const Node &node : program.nodes) {
+        if (!is_reduction(node)) {
+            continue;
+        }
+        const Type &operand = program.type(node.operands[0]);
+        const std::vector<int64_t> axes = reduced_axes(node);
+        if (done.insert({operand.shape, axes}).second) {
+            const std::vector<const Node *> nodes = find_reductions(program, operand.shape, axes);
+            if (int(axes.size()) == operand.rank()) {
+                reduce_all(lowering, nodes);
+            } else {
+                ColumnReduction(lowering, nodes).lower();
+            }
+        }
+    }
+    for (const std::vector<int> &results : results_by_shape(program)) {
+        add_output(lowering, results, axis_vars(program.type(program.results[results[0]].value).rank()));
+    }
+}
+
+} // namespace scalide
