@@ -228,8 +228,11 @@ public:
             check("results." + result.name + ".shape", result.shape, {.is_static = true});
         }
         check_all("value", rule_.value, {});
-        for (const auto &[strategy, expressions] : rule_.scale)
-            check_all(strategy.empty() ? "scale" : "scale." + strategy, expressions, {.parts = true});
+        for (const auto &[strategy, expressions] : rule_.scale) {
+            const std::string field = strategy.empty() ? "scale" : "scale." + strategy;
+            check_all(field, expressions, {.parts = true});
+            for (const Expression &expression : expressions) check_independent(field, expression);
+        }
         check_all("data", rule_.data, {.parts = true});
         check_all("on_plain", rule_.on_plain, {.parts = true});
         for (const auto &[operand, expression] : rule_.gradient) check("grad." + operand, expression, {.cotangents = true});
@@ -252,6 +255,16 @@ private:
     void check_all(const std::string &field, const std::vector<Expression> &expressions, Context context) const {
         for (size_t i = 0; i < expressions.size(); i++)
             check(expressions.size() == 1 ? field : field + "." + rule_.results[i].name, expressions[i], context);
+    }
+
+    /// A scale is made before `scale` has a value.
+    void check_independent(const std::string &field, const Expression &expression) const {
+        if (!expression) return;
+        for (const std::string &name : free_names(expression)) {
+            if (name == "scale") throw UserError({expression->location, rule_.op + "." + field, "must not use itself", "'scale'", ""});
+            for (const auto &[let_name, let] : rule_.lets)
+                if (let_name == name) check_independent(field, let);
+        }
     }
 
     void check(const std::string &field, const Expression &expression, Context context) const {
@@ -328,11 +341,10 @@ std::vector<std::string> used_operators(const Rule &rule, const Rulebook &rulebo
 }
 
 void check_rule(const Rule &rule, const Rulebook &rulebook) {
-    const BaseOperator *base = find_base_operator(rule.op);
-    if (rule.is_base && !base)
+    RuleChecker(rule, rulebook).check();
+    if (rule.is_base && !find_base_operator(rule.op))
         throw UserError({rule.location, rule.op + ".value", "must be an expression: this is no base operator", "base",
                          "The list is in rules/README.md"});
-    RuleChecker(rule, rulebook).check();
     std::vector<std::string> chain, done;
     check_recursion(rule, rulebook, chain, done);
 }

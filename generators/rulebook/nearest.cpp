@@ -26,7 +26,7 @@ size_t distance(const std::string &a, const std::string &b) {
 
 std::string nearest(const std::string &word, const std::vector<std::string> &names) {
     std::string best;
-    size_t least = std::max<size_t>(1, word.size() / 3) + 1;
+    size_t least = std::max<size_t>(word.size() > 1, word.size() / 3) + 1;
     for (const std::string &name : names) {
         const size_t lengths = std::max(word.size(), name.size()) - std::min(word.size(), name.size());
         if (lengths >= least) continue; // the distance is at least that; also bounds the work on hostile words

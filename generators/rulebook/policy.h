@@ -12,7 +12,7 @@ struct Insertion {
 /// One row of a policy; the first row that matches a place decides for it. Absent conditions match everything.
 ///   - {argument: inout, store: f16, scaled: true}                      retypes program arguments (and the inout results that go there)
 ///   - {op: [dot_general], operand: primal, insert: [...]}              on an operand edge
-///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        on a node's result
+///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        on a node's result: with op or scope
 ///   - {result: inout, insert: [...], store: f16}                       on a program result
 struct PolicyRule {
     enum class Place { argument, operand, node_result, program_result };

@@ -197,12 +197,8 @@ void read_meaning(const YamlFields &fields, const YamlValue &document, Rule &rul
 } // namespace
 
 Rule read_rule(const YamlValue &document) {
-    const YamlValue named = [&] {
-        if (!document.is_map()) document.called("rule").fail("must be a map", document.description());
-        for (const auto &[key, value] : document.called("rule").entries())
-            if (key == "op" && value.is_text()) return document.called(value.text());
-        return document.called("rule");
-    }();
+    const std::string name = document.text_of("op");
+    const YamlValue named = document.called(name.empty() ? "rule" : name);
     const YamlFields fields = named.fields(rule_keys);
     Rule rule;
     rule.op = read_operator_name(*fields.find("op"));

@@ -167,6 +167,12 @@ std::vector<std::string> YamlValue::texts() const {
     return texts;
 }
 
+std::string YamlValue::text_of(const std::string &key) const {
+    if (!is_map()) return "";
+    const YAML::Node value = node_[key];
+    return value && value.IsScalar() ? value.Scalar() : "";
+}
+
 std::vector<std::pair<std::string, YamlValue>> YamlValue::entries() const {
     if (!is_map()) fail("must be a map", description());
     std::vector<std::pair<std::string, YamlValue>> entries;

@@ -47,6 +47,8 @@ public:
     std::vector<double> numbers() const;
     /// A text alone stands for a list of one.
     std::vector<std::string> texts() const;
+    /// The text of a key of a map, empty when there is none: a first look, before the checks.
+    std::string text_of(const std::string &key) const;
     /// In file order; a key given twice is an error.
     std::vector<std::pair<std::string, YamlValue>> entries() const;
     /// entries() with these keys only: unknown and missing ones are errors.

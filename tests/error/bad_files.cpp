@@ -1,0 +1,59 @@
+#include "rulebook/policy.h"
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+using namespace scalide;
+namespace fs = std::filesystem;
+
+namespace {
+
+void load_rules(const std::string &yaml, const std::string &file) {
+    Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    rulebook.add(yaml, file);
+}
+
+void load_one_policy(const std::string &yaml, const std::string &file) { parse_policy(yaml, file); }
+
+/// Loads a file that must not load. Its first line is "# " and the exact message.
+class BadFile : public testing::Test {
+public:
+    using Load = void (*)(const std::string &, const std::string &);
+    BadFile(Load load, fs::path path) : load_(load), path_(std::move(path)) {}
+
+    void TestBody() override {
+        std::stringstream text;
+        text << std::ifstream(path_).rdbuf();
+        const std::string yaml = text.str();
+        const std::string expected = yaml.substr(2, yaml.find('\n') - 2);
+        try {
+            load_(yaml, path_.filename().string());
+            FAIL() << "it loads";
+        } catch (const UserError &error) {
+            EXPECT_EQ(error.what(), expected);
+        }
+    }
+
+private:
+    Load load_;
+    fs::path path_;
+};
+
+void register_folder(const std::string &folder, BadFile::Load load) {
+    std::vector<fs::path> paths;
+    for (const auto &entry : fs::directory_iterator(fs::path(SCALIDE_ERROR_DIR) / folder)) paths.push_back(entry.path());
+    std::sort(paths.begin(), paths.end());
+    for (const fs::path &path : paths)
+        testing::RegisterTest(folder.c_str(), path.stem().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [=]() -> BadFile * { return new BadFile(load, path); });
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    testing::InitGoogleTest(&argc, argv);
+    register_folder("rule", load_rules);
+    register_folder("policy", load_one_policy);
+    return RUN_ALL_TESTS();
+}

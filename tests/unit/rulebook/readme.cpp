@@ -1,0 +1,58 @@
+#include "expr/base_operators.h"
+#include "rulebook/attribute_types.h"
+#include "rulebook/intrinsics.h"
+#include "rulebook/static_value.h"
+#include <algorithm>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+using namespace scalide;
+
+namespace {
+
+/// The lines of the table under a heading of rules/README.md, without its two head lines.
+std::vector<std::string> table_under(const std::string &heading) {
+    std::ifstream readme(SCALIDE_RULES_DIR "/README.md");
+    std::vector<std::string> rows;
+    bool inside = false;
+    for (std::string line; std::getline(readme, line);) {
+        if (line.starts_with("#"))
+            inside = line.ends_with(heading);
+        else if (inside && line.starts_with("|"))
+            rows.push_back(line);
+    }
+    rows.erase(rows.begin(), rows.begin() + std::min<size_t>(2, rows.size()));
+    return rows;
+}
+
+std::string row(std::string_view code, std::string_view text) { return "| `" + std::string(code) + "` | " + std::string(text) + " |"; }
+
+} // namespace
+
+TEST(rulebook, readme_has_the_shape_functions) {
+    std::vector<std::string> rows;
+    for (const ShapeFunction &function : shape_functions()) rows.push_back(row(function.signature, function.text));
+    EXPECT_EQ(table_under("Shape functions"), rows);
+}
+
+TEST(rulebook, readme_has_the_intrinsics) {
+    std::vector<std::string> rows;
+    for (const Intrinsic &intrinsic : intrinsics()) rows.push_back(row(intrinsic.signature, intrinsic.text));
+    EXPECT_EQ(table_under("Intrinsics"), rows);
+}
+
+TEST(rulebook, readme_has_the_attribute_types) {
+    std::vector<std::string> rows;
+    for (const std::string &type : attribute_type_names()) rows.push_back(row(type, attribute_type_text(type)));
+    EXPECT_EQ(table_under("Attribute types"), rows);
+}
+
+TEST(rulebook, readme_has_the_base_operators) {
+    std::map<Shape, std::string> lists;
+    for (const BaseOperator &base : base_operators()) lists[base.shape] += (lists[base.shape].empty() ? "" : ", ") + std::string(base.name);
+    const std::vector<std::string> rows = {row("elementwise", lists[Shape::elementwise]), row("movement", lists[Shape::movement]),
+                                           row("source", lists[Shape::source]), row("reduce", lists[Shape::reduce]),
+                                           row("contract", lists[Shape::contract])};
+    EXPECT_EQ(table_under("Base operators"), rows);
+}
