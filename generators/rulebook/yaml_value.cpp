@@ -37,11 +37,15 @@ std::optional<int64_t> parse_integer(const std::string &text) {
     return integer;
 }
 
-/// Only looks for what the language leaves out: anchors and aliases, which could make a value contain itself.
-class NoAliases : public YAML::EventHandler {
+/// Only looks for what must not be read: anchors and aliases, which could make a value contain itself, and a stray comma between
+/// documents, which the library takes for empty documents without end.
+class Screening : public YAML::EventHandler {
 public:
-    explicit NoAliases(const std::string &file) : file_(file) {}
-    void OnDocumentStart(const YAML::Mark &) override {}
+    explicit Screening(const std::string &file) : file_(file) {}
+    void OnDocumentStart(const YAML::Mark &mark) override {
+        if (mark.pos == last_start_) throw UserError({location_of(file_, mark), "yaml", "must have a value here", "", ""});
+        last_start_ = mark.pos;
+    }
     void OnDocumentEnd() override {}
     void OnNull(const YAML::Mark &mark, YAML::anchor_t anchor) override { refuse(mark, anchor); }
     void OnAlias(const YAML::Mark &mark, YAML::anchor_t anchor) override { refuse(mark, anchor); }
@@ -62,6 +66,7 @@ private:
         if (anchor != 0) throw UserError({location_of(file_, mark), "yaml", "must have no anchors and aliases (& and *)", "", ""});
     }
     const std::string &file_;
+    int last_start_ = -1;
 };
 
 Attribute read_attribute(const YamlValue &value, int depth) {
@@ -207,8 +212,8 @@ std::vector<YamlValue> parse_yaml(const std::string &yaml, const std::string &fi
     try {
         std::istringstream stream(yaml);
         YAML::Parser parser(stream);
-        NoAliases no_aliases(file);
-        while (parser.HandleNextDocument(no_aliases)) {
+        Screening screening(file);
+        while (parser.HandleNextDocument(screening)) {
         }
         std::vector<YamlValue> documents;
         for (const YAML::Node &node : YAML::LoadAll(yaml))
