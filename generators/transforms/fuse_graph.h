@@ -52,7 +52,7 @@ private:
     NominalSizes sizes_;
     std::vector<int> producers_;
     std::vector<bool> floating_, is_result_;
-    std::vector<bool> is_copied_; ///< by value: a copy stands in for it because it cannot be computed that late
+    std::vector<bool> is_copied_;      ///< by value: a copy stands in for it because it cannot be computed that late
     std::vector<bool> from_arguments_; ///< by value: made of arguments and sources alone, by floating nodes
     std::vector<int> repeated_cost_;   ///< by value: arithmetic of the floating nodes behind it
     std::vector<std::vector<Read>> sources_, reads_, readers_;

@@ -2,6 +2,7 @@
 #include "transforms/fuse_legality.h"
 #include "transforms/fuse_order.h"
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 namespace scalide {
@@ -35,13 +36,34 @@ double saved_bytes(const Groups &groups, int producer, int consumer) {
     return bytes;
 }
 
-/// Longest way to (or, along `after`, from) each group, counted in array kernels.
-std::vector<int> depths(const Groups &groups) {
-    std::vector<int> depth(groups.size());
-    for (int group : run_order(groups))
+/// When groups can run, counted in array kernels before them.
+struct Depths {
+    std::vector<int> earliest, latest; ///< by group
+    bool overlap(int a, int b) const { return earliest[a] <= latest[b] && earliest[b] <= latest[a]; }
+};
+
+Depths find_depths(const Groups &groups) {
+    const std::vector<int> order = run_order(groups);
+    const auto step = [&](int group) { return groups[group].kind == KernelKind::scalar ? 0 : 1; };
+    Depths depths{std::vector<int>(groups.size()), std::vector<int>(groups.size(), std::numeric_limits<int>::max())};
+    int last = 0;
+    for (int group : order) {
+        last = std::max(last, depths.earliest[group]);
         for (int later : groups.after(group))
-            depth[later] = std::max(depth[later], depth[group] + (groups[group].kind == KernelKind::scalar ? 0 : 1));
-    return depth;
+            depths.earliest[later] = std::max(depths.earliest[later], depths.earliest[group] + step(group));
+    }
+    for (auto group = order.rbegin(); group != order.rend(); ++group) {
+        depths.latest[*group] = std::min(depths.latest[*group], last);
+        for (int earlier : groups.before(*group))
+            depths.latest[earlier] = std::min(depths.latest[earlier], depths.latest[*group] - step(earlier));
+    }
+    return depths;
+}
+
+/// Maps go together when neither waits for the other's depth: it would keep what it reads in memory. What nobody reads can wait.
+bool run_together(const Groups &groups, int first, int second) {
+    const bool ends = groups.after(first).empty(), other_ends = groups.after(second).empty();
+    return ends || other_ends ? ends && other_ends : find_depths(groups).overlap(first, second);
 }
 
 bool merge_beside(Groups &groups, int first, int second) {
@@ -132,12 +154,7 @@ void merge_side_by_side(Groups &groups) {
     merge_pairs(groups, KernelKind::row, KernelKind::row, always);
     merge_pairs(groups, KernelKind::full, KernelKind::full, always);
     merge_pairs(groups, KernelKind::column, KernelKind::column, always);
-    merge_pairs(groups, KernelKind::map, KernelKind::map, [&](int first, int second) {
-        const bool ends = groups.after(first).empty(), other_ends = groups.after(second).empty();
-        if (ends || other_ends) return ends && other_ends;
-        const std::vector<int> depth = depths(groups);
-        return depth[first] == depth[second];
-    });
+    merge_pairs(groups, KernelKind::map, KernelKind::map, [&](int first, int second) { return run_together(groups, first, second); });
 }
 
 void merge_scalars(Groups &groups) {

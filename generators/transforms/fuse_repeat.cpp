@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-constexpr int most_repeated_cost = 2;
+constexpr int most_repeated_cost = 3;
 constexpr double traffic_for_one_result_less = 2;
 
 std::set<int> reading_groups(const Groups &groups, ValueId value) {
@@ -15,37 +15,67 @@ std::set<int> reading_groups(const Groups &groups, ValueId value) {
     return found;
 }
 
-bool is_argument(const Groups &groups, ValueId value) { return groups.graph().producer(value) < 0; }
-
 bool is_overwritten(const Program &program, ValueId argument) {
     return std::ranges::any_of(program.arguments, [&](const Argument &a) { return a.value == argument && a.inout; });
 }
 
-/// True when `value` is in memory while `reader` runs, whether `reader` needs it or not.
+/// True when `value` is in memory while `reader` runs, whether `reader` needs it or not. Rank-0 values always are once they are stored.
 bool is_at_hand(const Groups &groups, ValueId value, int reader) {
-    if (is_argument(groups, value)) return !is_overwritten(groups.program(), value);
+    const int producer = groups.producer_group(value);
+    if (producer < 0) return !is_overwritten(groups.program(), value);
     return std::ranges::any_of(reading_groups(groups, value), [&](int group) {
-        return group != groups.producer_group(value) && (group == reader || !groups.has_path(group, reader));
+        return group != producer && (group == reader || groups.program().type(value).is_scalar() || !groups.has_path(group, reader));
     });
 }
 
-bool is_cheaper_to_repeat(const Groups &groups, int node) {
-    const Program &program = groups.program();
-    const FuseGraph &graph = groups.graph();
+/// The nodes that `reader` would have to run to have a value without reading it, and the values that it would read instead.
+struct Repetition {
+    std::set<int> nodes;
+    std::set<ValueId> reads;
+    int cost = 0;
+};
+
+bool is_repeatable(const Program &program, int node) {
     const Node &n = program.nodes[node];
-    if (find_base_operator(n.op)->shape != Shape::elementwise || is_rounding(program, n) || cost_of(n) > most_repeated_cost) return false;
-    if (program.type(n.results[0]).is_scalar()) return false;
-    const std::set<int> readers = reading_groups(groups, n.results[0]);
-    const double bytes = graph.sizes().bytes(program.type(n.results[0]));
-    double saved = bytes * static_cast<double>(1 + readers.size()), added = 0;
-    for (int reader : readers)
-        for (const Read &read : graph.reads(node)) {
-            const std::vector<ValueId> inputs = groups.inputs(reader);
-            if (reader == groups.group_of(node) || std::ranges::find(inputs, read.value) != inputs.end()) continue;
-            if (!is_at_hand(groups, read.value, reader)) return false;
-            added += graph.sizes().bytes(program.type(read.value));
-        }
-    return added <= traffic_for_one_result_less * saved;
+    return find_base_operator(n.op)->shape == Shape::elementwise && !is_rounding(program, n) && !program.type(n.results[0]).is_scalar();
+}
+
+bool repeat(const Groups &groups, int node, int reader, Repetition &repetition) {
+    const Program &program = groups.program();
+    if (!is_repeatable(program, node)) return false;
+    if (!repetition.nodes.insert(node).second) return true;
+    repetition.cost += cost_of(program.nodes[node]);
+    return std::ranges::all_of(groups.graph().reads(node),
+                               [&](const Read &read) {
+                                   if (is_at_hand(groups, read.value, reader)) {
+                                       repetition.reads.insert(read.value);
+                                       return true;
+                                   }
+                                   const int behind = groups.graph().producer(read.value);
+                                   return behind >= 0 && groups.group_of(behind) == groups.group_of(node) &&
+                                          repeat(groups, behind, reader, repetition);
+                               }) &&
+           repetition.cost <= most_repeated_cost;
+}
+
+/// The nodes to repeat so that nobody needs to store what `node` makes; empty when that does not pay.
+std::set<int> nodes_to_repeat(const Groups &groups, int node) {
+    const NominalSizes &sizes = groups.graph().sizes();
+    const Program &program = groups.program();
+    const ValueId value = program.nodes[node].results[0];
+    double saved = sizes.bytes(program.type(value)), added = 0;
+    std::set<int> nodes;
+    for (int reader : reading_groups(groups, value)) {
+        if (reader == groups.group_of(node)) continue;
+        Repetition repetition;
+        if (!repeat(groups, node, reader, repetition)) return {};
+        nodes.merge(repetition.nodes);
+        saved += sizes.bytes(program.type(value));
+        const std::vector<ValueId> inputs = groups.inputs(reader);
+        for (ValueId read : repetition.reads)
+            if (std::ranges::find(inputs, read) == inputs.end()) added += sizes.bytes(program.type(read));
+    }
+    return added <= traffic_for_one_result_less * saved ? nodes : std::set<int>();
 }
 
 } // namespace
@@ -54,8 +84,7 @@ std::set<int> cheaper_to_repeat(const Groups &groups) {
     std::set<int> found;
     for (int group = 0; group < groups.size(); ++group)
         for (ValueId value : groups.outputs(group))
-            if (!groups.graph().is_result(value) && is_cheaper_to_repeat(groups, groups.graph().producer(value)))
-                found.insert(groups.graph().producer(value));
+            if (!groups.graph().is_result(value)) found.merge(nodes_to_repeat(groups, groups.graph().producer(value)));
     return found;
 }
 
