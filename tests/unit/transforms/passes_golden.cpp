@@ -1,0 +1,65 @@
+#include "ir/text.h"
+#include "support.h"
+#include "transforms/pipeline.h"
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path folder = fs::path(SCALIDE_TESTS_DIR) / "golden/passes";
+
+std::string read_file(const fs::path &path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The dumps of all passes, by name.
+std::map<std::string, std::string> dumps_of(const fs::path &source) {
+    CompileOptions options;
+    const fs::path policy = fs::path(source).replace_extension(".yaml");
+    if (fs::exists(policy)) options.policy = load_policy(policy);
+    std::map<std::string, std::string> dumps;
+    options.after_pass = [&](const std::string &pass, const Program &program) { dumps[pass] = to_string(program); };
+    compile(parse_program(read_file(source), source.filename()), rules(), options);
+    return dumps;
+}
+
+std::vector<std::string> cases() {
+    std::vector<std::string> names;
+    for (const auto &entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().stem();
+        if (entry.path().extension() == ".scl" && name.find('.') == std::string::npos) names.push_back(name);
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+} // namespace
+
+/// tests/golden/passes/<case>.scl, compiled with the policy <case>.yaml if there is one, gives <case>.<pass>.scl for each pass that has
+/// such a file; SCALIDE_UPDATE_GOLDEN=1 writes them anew.
+class passes_golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(passes_golden, dumps) {
+    const auto dumps = dumps_of(folder / (GetParam() + ".scl"));
+    int compared = 0;
+    for (const auto &[pass, text] : dumps) {
+        const fs::path expected = folder / (GetParam() + "." + pass + ".scl");
+        if (!fs::exists(expected)) continue;
+        compared++;
+        if (std::getenv("SCALIDE_UPDATE_GOLDEN") != nullptr) std::ofstream(expected) << text;
+        EXPECT_EQ(read_file(expected), text) << expected;
+        EXPECT_EQ(to_string(parse_program(text, expected)), text) << "the dump parses back";
+    }
+    EXPECT_GT(compared, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(transforms, passes_golden, testing::ValuesIn(cases()), [](const auto &info) { return info.param; });
+
+} // namespace scalide
