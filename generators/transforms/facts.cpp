@@ -8,46 +8,63 @@ namespace scalide {
 
 namespace {
 
-/// How an operator keeps -0 away from its result.
-enum class KeepsAway {
-    always,      ///< whatever the operands are
-    any_operand, ///< x + y is -0 only when both are
-    all_operands ///< the result is one of the operands' elements, or nearly
+/// From which operands a property of the result follows.
+enum class From {
+    nothing,      ///< it has not got it
+    no_operand,   ///< it has it whatever the operands are
+    any_operand,  ///< from one operand that has it
+    all_operands, ///< when all operands have it
 };
 
 struct SignRow {
     std::string_view op;
-    KeepsAway keeps;
+    From never_negative_zero, never_negative;
 };
 
+// clang-format off
 constexpr SignRow sign_rows[] = {
-    {"abs", KeepsAway::always},
-    {"exp", KeepsAway::always},
-    {"exp2", KeepsAway::always},
-    {"logistic", KeepsAway::always},
-    {"iota", KeepsAway::always},
-    {"size", KeepsAway::always},
-    {"reduce_sum", KeepsAway::always}, // folds from +0
-    {"dot_general", KeepsAway::always},
-    {"add", KeepsAway::any_operand},
-    {"max", KeepsAway::any_operand}, // -0 < +0
-    {"select_n", KeepsAway::all_operands},
-    {"sqrt", KeepsAway::all_operands},
-    {"tanh", KeepsAway::all_operands},
-    {"pow2_down", KeepsAway::all_operands},
-    {"pow2_up", KeepsAway::all_operands},
-    {"pow2_nearest", KeepsAway::all_operands},
-    {"min", KeepsAway::all_operands},
-    {"reduce_max", KeepsAway::all_operands},
-    {"reduce_min", KeepsAway::all_operands},
-    {"broadcast_in_dim", KeepsAway::all_operands},
-    {"reshape", KeepsAway::all_operands},
-    {"transpose", KeepsAway::all_operands},
-    {"rev", KeepsAway::all_operands},
-    {"slice", KeepsAway::all_operands},
-    {"pad", KeepsAway::all_operands},
-    {"concatenate", KeepsAway::all_operands},
+    {"abs", From::no_operand, From::no_operand},
+    {"exp", From::no_operand, From::no_operand},
+    {"exp2", From::no_operand, From::no_operand},
+    {"logistic", From::no_operand, From::no_operand},
+    {"iota", From::no_operand, From::no_operand},
+    {"size", From::no_operand, From::no_operand},
+    {"reduce_sum", From::no_operand, From::all_operands}, // folds from +0
+    {"dot_general", From::no_operand, From::all_operands},
+    {"add", From::any_operand, From::all_operands}, // -0 only from two of them
+    {"max", From::any_operand, From::any_operand},  // -0 < +0
+    {"mul", From::nothing, From::all_operands},
+    {"div", From::nothing, From::all_operands},
+    {"min", From::all_operands, From::all_operands},
+    {"select_n", From::all_operands, From::all_operands},
+    {"sqrt", From::all_operands, From::all_operands},
+    {"tanh", From::all_operands, From::all_operands},
+    {"pow2_down", From::all_operands, From::all_operands},
+    {"pow2_up", From::all_operands, From::all_operands},
+    {"pow2_nearest", From::all_operands, From::all_operands},
+    {"convert_element_type", From::nothing, From::all_operands}, // small negative numbers become -0
+    {"reduce_max", From::all_operands, From::all_operands},
+    {"reduce_min", From::all_operands, From::all_operands},
+    {"broadcast_in_dim", From::all_operands, From::all_operands},
+    {"reshape", From::all_operands, From::all_operands},
+    {"transpose", From::all_operands, From::all_operands},
+    {"rev", From::all_operands, From::all_operands},
+    {"slice", From::all_operands, From::all_operands},
+    {"pad", From::all_operands, From::all_operands},
+    {"concatenate", From::all_operands, From::all_operands},
 };
+// clang-format on
+
+template<typename Has>
+bool follows(From from, const std::vector<ValueId> &operands, const Has &has) {
+    switch (from) {
+    case From::nothing: return false;
+    case From::no_operand: return true;
+    case From::any_operand: return std::ranges::any_of(operands, has);
+    case From::all_operands: return std::ranges::all_of(operands, has);
+    }
+    return false;
+}
 
 } // namespace
 
@@ -70,6 +87,8 @@ std::optional<double> Facts::splat(ValueId value) { return fact(value).splat; }
 
 bool Facts::never_negative_zero(ValueId value) { return !is_float(program_.type(value).dtype) || fact(value).never_negative_zero; }
 
+bool Facts::never_negative(ValueId value) { return fact(value).never_negative; }
+
 ValueId Facts::scalar_source(ValueId value) {
     if (program_.type(value).is_scalar()) return value;
     const Node *broadcast = producer(value, "broadcast_in_dim");
@@ -77,9 +96,19 @@ ValueId Facts::scalar_source(ValueId value) {
 }
 
 const Facts::Fact &Facts::fact(ValueId value) {
+    if (facts_.empty()) learn_arguments();
     for (; nodes_seen_ < program_.nodes.size(); nodes_seen_++) learn(program_.nodes[nodes_seen_]);
     if (facts_.size() < program_.values.size()) facts_.resize(program_.values.size());
     return facts_[value];
+}
+
+void Facts::learn_arguments() {
+    facts_.resize(program_.values.size());
+    for (const Argument &argument : program_.arguments) {
+        const Value &value = program_.values[argument.value];
+        const bool is_scale = value.type == Type{Dtype::f32, {}} && value.name.ends_with(".scale");
+        facts_[argument.value].never_negative = facts_[argument.value].never_negative_zero = is_scale;
+    }
 }
 
 void Facts::learn(const Node &node) {
@@ -92,17 +121,24 @@ void Facts::learn(const Node &node) {
     }
     const ValueId result = node.results[0];
     if (operands.size() == node.operands.size()) facts_[result].splat = fold_constants(program_, node, program_.type(result), operands);
-    facts_[result].never_negative_zero = is_never_negative_zero(node, result);
+    learn_sign(node, facts_[result]);
 }
 
-bool Facts::is_never_negative_zero(const Node &node, ValueId result) const {
-    const auto &splat = facts_[result].splat;
-    if (splat) return !(*splat == 0 && std::signbit(*splat));
+void Facts::learn_sign(const Node &node, Fact &fact) const {
+    if (fact.splat) {
+        fact.never_negative_zero = *fact.splat != 0 || !std::signbit(*fact.splat);
+        fact.never_negative = std::isnan(*fact.splat) || !std::signbit(*fact.splat);
+        return;
+    }
     const auto *row = std::ranges::find(sign_rows, node.op, &SignRow::op);
-    if (row == std::end(sign_rows)) return false;
-    const auto holds = [&](ValueId operand) { return facts_[operand].never_negative_zero || !is_float(program_.type(operand).dtype); };
-    if (row->keeps == KeepsAway::any_operand) return std::ranges::any_of(node.operands, holds);
-    return row->keeps == KeepsAway::always || std::ranges::all_of(node.operands, holds);
+    if (row == std::end(sign_rows)) return;
+    const auto is_number = [&](ValueId operand) { return program_.type(operand).dtype != Dtype::i32; };
+    const bool of_floats = std::ranges::all_of(node.operands, is_number);
+    const auto is_which = [&](ValueId operand) { return program_.type(operand).dtype == Dtype::boolean; };
+    fact.never_negative_zero = follows(row->never_negative_zero, node.operands,
+                                       [&](ValueId operand) { return is_which(operand) || facts_[operand].never_negative_zero; });
+    fact.never_negative = of_floats && follows(row->never_negative, node.operands,
+                                               [&](ValueId operand) { return is_which(operand) || facts_[operand].never_negative; });
 }
 
 } // namespace scalide

@@ -18,6 +18,8 @@ public:
     ValueId scalar_source(ValueId value);
     /// True when no element can be -0, so that adding 0 changes no bit.
     bool never_negative_zero(ValueId value);
+    /// True when no element can be below 0, nor -0; NaN it may be. Scales never are: arguments `x.scale` are taken at their word.
+    bool never_negative(ValueId value);
 
     const Program &program() const { return program_; }
 
@@ -25,12 +27,13 @@ private:
     struct Fact {
         int node = -1;
         std::optional<double> splat;
-        bool never_negative_zero = false;
+        bool never_negative_zero = false, never_negative = false;
     };
 
     const Fact &fact(ValueId value);
+    void learn_arguments();
     void learn(const Node &node);
-    bool is_never_negative_zero(const Node &node, ValueId result) const;
+    void learn_sign(const Node &node, Fact &fact) const;
 
     const Program &program_;
     size_t nodes_seen_ = 0;

@@ -10,6 +10,7 @@ using Condition = bool (*)(Facts &, const Bindings &);
 
 constexpr Condition always = [](Facts &, const Bindings &) { return true; };
 constexpr Condition x_is_never_negative_zero = [](Facts &facts, const Bindings &bound) { return facts.never_negative_zero(bound.at("x")); };
+constexpr Condition x_is_never_negative = [](Facts &facts, const Bindings &bound) { return facts.never_negative(bound.at("x")); };
 constexpr Condition x_is_boolean = [](Facts &facts, const Bindings &bound) {
     return facts.program().type(bound.at("x")).dtype == Dtype::boolean;
 };
@@ -56,7 +57,10 @@ constexpr Row rows[] = {
     {"select_n(not x, y, z)", "select_n(x, z, y)", x_is_boolean},
     {"max(x, x)", "x"},
     {"min(x, x)", "x"},
-    {"abs(abs(x))", "abs(x)"},
+    {"abs(x)", "x", x_is_never_negative},
+    {"max(x, 0)", "x", x_is_never_negative},
+    // 0 over a scale, 0 where the scale is (`ratio` in rules): a scale is no NaN as long as anything means something
+    {"select_n(x == 0, 0 / x, 0)", "0", x_is_never_negative},
     {"abs(neg(x))", "abs(x)"},
 };
 

@@ -1,6 +1,7 @@
 #include "ir/text.h"
 #include "support.h"
 #include "transforms/pipeline.h"
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

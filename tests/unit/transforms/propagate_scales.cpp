@@ -120,6 +120,16 @@ TEST(transforms, set_scaling_makes_scaled_values) {
     EXPECT_EQ(made[1].data[0], 4);
 }
 
+TEST(transforms, dynamic_rescale_makes_scaled_values) {
+    const auto made = run("(x: f32[2], y: f32[2] scaled) -> (z: f32[2] scaled) {\n z = dynamic_rescale(x) {norm: max}\n}",
+                          {vector({1, 0x1p-20}), vector({1, 1}), scalar(1)});
+    EXPECT_EQ(made[0].data, (std::vector<double>{1, 0x1p-20}));
+    const auto small = run("(x: f32[2], y: f32[2] scaled) -> (z: f32[2] scaled) {\n z = dynamic_rescale(x) {norm: max}\n}",
+                           {vector({0x1p-30, 0x1.8p-20}), vector({1, 1}), scalar(1)});
+    EXPECT_EQ(small[0].data, (std::vector<double>{0x1p-10, 1.5}));
+    EXPECT_EQ(small[1].data[0], 0x1p-20);
+}
+
 TEST(transforms, stop_scaling_makes_plain_values) {
     EXPECT_EQ(
         body(propagated(typed("(x: f32[2] scaled) -> (z: f32[2]) {\n z = stop_scaling(x)\n}"))),

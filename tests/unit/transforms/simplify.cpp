@@ -33,6 +33,14 @@ TEST(transforms, simplify_minds_negative_zero) {
     EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4]) {\n r = add(x, -0.0)\n}"), "");
 }
 
+TEST(transforms, simplify_knows_that_scales_are_not_negative) {
+    EXPECT_EQ(simplified("(x.scale: f32[]) -> (r: f32[] = m) {\n z = constant() {value: 0}\n a = abs(x.scale)\n m = max(z, a)\n}"), "");
+    EXPECT_EQ(simplified("(x.scale: f32[]) -> (r: f32[] = m) {\n e = eq(x.scale, 0)\n d = constant() {value: 0}\n q = div(d, x.scale)\n"
+                         " m = select_n(e, q, d)\n}"),
+              "e$0 = constant() {dtype: f32, value: 0.0} : f32[]\n");
+    EXPECT_NE(simplified("(x: f32[]) -> (r: f32[] = a) {\n a = abs(x)\n}"), "");
+}
+
 TEST(transforms, simplify_does_not_drop_products_with_zero) {
     EXPECT_NE(simplified("(x: f32[4]) -> (r: f32[4]) {\n r = mul(x, 0)\n}").find("mul("), std::string::npos);
 }
