@@ -104,7 +104,7 @@ void read_by_operand(const YamlFields &fields, Rule const &rule, Check &check) {
 } // namespace
 
 Check read_check(const YamlValue &value, const Rule &rule) {
-    const YamlFields fields = value.fields({{"domain"}, {"kinks"}, {"tolerance"}, {"gradient"}, {"cases"}, {"vectors"}});
+    const YamlFields fields = value.fields({{"domain"}, {"kinks"}, {"tolerance"}, {"gradient"}, {"scaling"}, {"cases"}, {"vectors"}});
     Check check;
     read_by_operand(fields, rule, check);
     if (const YamlValue *tolerance = fields.find("tolerance"))
@@ -113,6 +113,7 @@ Check read_check(const YamlValue &value, const Rule &rule) {
             check.tolerance.emplace(dtype, bound.number());
         }
     if (const YamlValue *gradient = fields.find("gradient")) check.gradient = gradient->word({"exact", "straight_through", "none"});
+    if (const YamlValue *scaling = fields.find("scaling")) check.scaling = scaling->word({"exact", "rounded", "storage"});
     if (const YamlValue *cases = fields.find("cases"))
         for (const YamlValue &entry : cases->elements()) check.cases.push_back(read_case(entry, rule));
     if (const YamlValue *vectors = fields.find("vectors"))

@@ -68,6 +68,9 @@ struct Check {
     std::map<std::string, std::vector<double>> kinks;        ///< operand -> points where the gradient test keeps away
     std::map<std::string, double> tolerance;                 ///< dtype name -> bound of the error metric; default by dtype in laws
     std::string gradient = "exact";                          ///< exact, straight_through, none
+    /// exact: data * scale equals the value, whatever power of two an operand keeps in its scale; rounded: only up to rounding, since
+    /// the value depends on the split (log); storage: the results say how an operand is stored, so there is no law.
+    std::string scaling = "exact";
     std::vector<CheckCase> cases;
     std::vector<CheckVector> vectors;
 };

@@ -1,0 +1,123 @@
+#include "interpret/law_check.h"
+#include <algorithm>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+/// Step of a central difference in f64: its error is of the order of step^2, that of rounding of epsilon / step.
+constexpr double step = 1e-5, tolerance = 1e-7;
+/// Elements of an operand that are moved, at most.
+constexpr int64_t moved_elements = 8;
+/// How far from a kink elements are held.
+constexpr double kink_distance = 1e-2;
+
+void leave_kinks(const Rule &rule, LawInput &input) {
+    const auto found = rule.check.kinks.find(input.name.substr(0, input.name.find('.')));
+    if (found == rule.check.kinks.end()) return;
+    for (double &element : input.data.data)
+        for (double kink : found->second)
+            if (std::fabs(element - kink) < kink_distance) element = kink + kink_distance;
+}
+
+/// The program of a case with the cotangents of its float results as further arguments, and one result a float operand: its gradient.
+class GradientLaw {
+public:
+    GradientLaw(LawCheck &check, LawCase law_case, Draw &draw)
+        : check_(check), law_case_(std::move(law_case)), forward_(program_of(law_case_, check.rulebook)),
+          values_(interpret(forward_, full_values(law_case_), check.rulebook, Mode::real)) {
+        for (const Array &value : values_) {
+            cotangents_.push_back(value);
+            for (double &element : cotangents_.back().data) element = draw.real(-1, 1);
+        }
+    }
+
+    std::vector<size_t> float_operands() const {
+        std::vector<size_t> operands;
+        for (size_t i = 0; i < law_case_.inputs.size(); i++)
+            if (is_float(law_case_.inputs[i].data.dtype)) operands.push_back(i);
+        return operands;
+    }
+    void run(Draw &draw);
+
+private:
+    std::vector<Array> gradients() const;
+    double pairing(const std::vector<Array> &inputs) const;
+    double difference(size_t operand, size_t element) const;
+
+    LawCheck &check_;
+    LawCase law_case_;
+    Program forward_;
+    std::vector<Array> values_, cotangents_;
+};
+
+std::vector<Array> GradientLaw::gradients() const {
+    Program program = forward_;
+    std::vector<ValueId> outputs, cotangents, wrt;
+    std::vector<Array> inputs = full_values(law_case_);
+    for (size_t i = 0; i < values_.size(); i++) {
+        if (!is_float(values_[i].dtype)) continue;
+        outputs.push_back(forward_.results[i].value);
+        cotangents.push_back(add_value(program, "ct", program.type(outputs.back())));
+        program.arguments.push_back({cotangents.back()});
+        inputs.push_back(cotangents_[i]);
+    }
+    for (size_t operand : float_operands()) wrt.push_back(program.arguments[operand].value);
+    const std::vector<ValueId> found = check_.passes.append_vjp(program, check_.rulebook, outputs, cotangents, wrt);
+    program.results.clear();
+    for (ValueId value : found) program.results.push_back({program.value_name(value), value});
+    return interpret(program, inputs, check_.rulebook, Mode::real);
+}
+
+/// sum of cotangent * value over all float results
+double GradientLaw::pairing(const std::vector<Array> &inputs) const {
+    const std::vector<Array> values = interpret(forward_, inputs, check_.rulebook, Mode::real);
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); i++)
+        for (size_t j = 0; j < values[i].data.size() && is_float(values[i].dtype); j++) sum += values[i].data[j] * cotangents_[i].data[j];
+    return sum;
+}
+
+double GradientLaw::difference(size_t operand, size_t element) const {
+    std::vector<Array> inputs = full_values(law_case_);
+    double &moved = inputs[operand].data[element];
+    const double at = moved;
+    moved = at + step;
+    const double above = pairing(inputs);
+    moved = at - step;
+    return (above - pairing(inputs)) / (2 * step);
+}
+
+void GradientLaw::run(Draw &draw) {
+    const std::vector<Array> found = gradients();
+    if (check_.rule.check.gradient == "straight_through") return; // right by decree: only that it exists
+    const std::vector<size_t> operands = float_operands();
+    for (size_t i = 0; i < operands.size(); i++) {
+        const Array &x = law_case_.inputs[operands[i]].data;
+        const auto count = static_cast<int64_t>(x.data.size());
+        internal_check(found[i].shape == x.shape, "the gradient of " + law_case_.inputs[operands[i]].name + " has another shape");
+        for (int64_t n = 0; n < std::min(count, moved_elements); n++) {
+            const auto element = static_cast<size_t>(draw.integer(0, count - 1));
+            const double got = found[i].data[element], expected = difference(operands[i], element);
+            // 1: what is lost in the sums of the difference does not shrink with its result
+            if (std::fabs(got - expected) <= tolerance * std::max(1.0, std::fabs(expected))) continue;
+            check_.fail("grad", "must equal the central difference",
+                        describe(law_case_, law_case_.inputs[operands[i]].name, x.shape, {element, got, expected}));
+        }
+    }
+}
+
+} // namespace
+
+void check_gradient(LawCheck &check, const CheckCase &check_case, uint64_t seed) {
+    if (check.rule.check.gradient == "none") return;
+    LawCase law_case = draw_case(check.rule, check_case, Scales::plain, seed);
+    for (LawInput &input : law_case.inputs) leave_kinks(check.rule, input);
+    Draw draw(seed);
+    GradientLaw law(check, std::move(law_case), draw);
+    if (law.float_operands().empty()) return;
+    law.run(draw);
+}
+
+} // namespace scalide

@@ -1,0 +1,224 @@
+#include "interpret/law_case.h"
+#include "interpret/operation.h"
+#include "ir/text.h"
+#include <algorithm>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+/// Zero, one, odd, prime, larger than a vector register.
+const std::vector<int64_t> extents{0, 1, 2, 3, 4, 5, 7, 18};
+const std::vector<Dtype> floats{Dtype::f32, Dtype::f16, Dtype::bf16};
+
+/// The dtypes that a class may have, the wanted one first.
+std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
+    static const std::map<OperandClass, std::vector<Dtype>> by_class{
+        {OperandClass::floating, {}},          {OperandClass::number, {Dtype::i32}}, {OperandClass::any, {Dtype::i32, Dtype::boolean}},
+        {OperandClass::integer, {Dtype::i32}}, {OperandClass::index, {Dtype::i32}},  {OperandClass::boolean, {Dtype::boolean}},
+    };
+    std::vector<Dtype> dtypes = by_class.at(operand_class);
+    const bool takes_floats =
+        operand_class == OperandClass::floating || operand_class == OperandClass::number || operand_class == OperandClass::any;
+    if (takes_floats) dtypes.insert(dtypes.begin(), wanted);
+    return dtypes;
+}
+
+/// Numbers for the letters of an attribute: "m * n" as an element of a list, or alone.
+Attribute with_letters(const Attribute &attribute, const Extent::Bindings &letters) {
+    Attribute result = attribute;
+    for (Attribute &element : result.list) element = with_letters(element, letters);
+    if (attribute.kind != Attribute::Kind::word) return result;
+    try {
+        return parse_extent(attribute.word, {}).evaluate(letters);
+    } catch (const UserError &) { // a word that is no extent over the letters
+        return result;
+    }
+}
+
+Extent::Bindings draw_letters(const CheckCase &check_case, Draw &draw) {
+    Extent::Bindings letters;
+    for (const auto &[operand, shapes] : check_case.shapes)
+        for (const std::vector<std::string> &shape : shapes)
+            for (const std::string &extent : shape)
+                for (const std::string &letter : parse_extent(extent, {}).symbols())
+                    if (!letters.contains(letter)) letters[letter] = draw.pick(extents);
+    return letters;
+}
+
+/// Operands of a rule one by one, in node order, with their shapes.
+struct Slot {
+    const OperandSpec *spec;
+    std::string name;
+    std::vector<int64_t> shape;
+};
+
+std::vector<Slot> slots_of(const Rule &rule, const CheckCase &check_case, const Extent::Bindings &letters) {
+    std::vector<Slot> slots;
+    for (const OperandSpec &spec : rule.operands) {
+        int number = 0;
+        for (const std::vector<std::string> &shape : check_case.shapes.at(spec.name)) {
+            slots.push_back({&spec, spec.variadic ? spec.name + "." + std::to_string(number++) : spec.name, {}});
+            for (const std::string &extent : shape) slots.back().shape.push_back(parse_extent(extent, {}).evaluate(letters));
+        }
+    }
+    return slots;
+}
+
+std::vector<Type> types_of(const std::vector<Slot> &slots, const std::map<std::string, Dtype> &dtypes) {
+    std::vector<Type> types;
+    for (const Slot &slot : slots) {
+        const std::string &key = slot.spec->letter.empty() ? slot.spec->name : slot.spec->letter;
+        types.push_back({dtypes.at(key), {slot.shape.begin(), slot.shape.end()}});
+    }
+    return types;
+}
+
+bool fits(const Rule &rule, const std::vector<Type> &types, Attributes attributes) {
+    try {
+        infer_result_types(rule, types, attributes, rule.location);
+        return true;
+    } catch (const UserError &) {
+        return false;
+    }
+}
+
+/// The first choice of dtypes, by letter (or operand), that the rule takes. When there is none, the first choice: building the program
+/// then says what is wrong.
+std::vector<Type> choose_types(const std::vector<Slot> &slots, const LawCase &law_case, Dtype wanted) {
+    std::vector<std::map<std::string, Dtype>> choices{{}};
+    for (const Slot &slot : slots) {
+        const std::string &key = slot.spec->letter.empty() ? slot.spec->name : slot.spec->letter;
+        if (choices[0].contains(key)) continue;
+        std::vector<std::map<std::string, Dtype>> longer;
+        for (const auto &choice : choices)
+            for (Dtype dtype : candidates(slot.spec->operand_class, wanted)) {
+                longer.push_back(choice);
+                longer.back()[key] = dtype;
+            }
+        choices = longer;
+    }
+    for (const auto &choice : choices) {
+        const std::vector<Type> types = types_of(slots, choice);
+        if (fits(*law_case.rule, types, law_case.attributes)) return types;
+    }
+    return types_of(slots, choices[0]);
+}
+
+std::pair<double, double> domain_of(const Rule &rule, const std::string &operand) {
+    const auto found = rule.check.domain.find(operand);
+    return found == rule.check.domain.end() ? std::pair(-2.0, 2.0) : found->second;
+}
+
+double draw_scale(Scales scales, Draw &draw) {
+    switch (scales) {
+    case Scales::plain: return 1;
+    case Scales::powers:
+    case Scales::zero: return std::ldexp(1.0, static_cast<int>(draw.integer(-6, 6)));
+    case Scales::any: return static_cast<float>(draw.real(0.1, 4));
+    case Scales::huge: return 0x1p100;
+    case Scales::tiny: return 0x1p-100;
+    }
+    throw InternalError("internal error: unknown kind of scales");
+}
+
+double draw_element(const Array &array, std::pair<double, double> domain, Draw &draw) {
+    if (is_float(array.dtype)) return draw.real(domain.first, domain.second);
+    if (array.dtype == Dtype::boolean) return static_cast<double>(draw.integer(0, 1));
+    return static_cast<double>(draw.integer(std::llround(domain.first), std::llround(domain.second)));
+}
+
+/// Values in the domain; those of a scaled operand are divided by its scale, unless that is huge or tiny.
+void fill(LawInput &input, const LawCase &law_case, const std::string &operand, Draw &draw) {
+    const double divisor = input.scale > 0x1p-90 && input.scale < 0x1p90 ? input.scale : 1;
+    input.data.data.resize(element_count(input.data.shape));
+    for (double &element : input.data.data) {
+        element = draw_element(input.data, domain_of(*law_case.rule, operand), draw) / divisor;
+        if (is_float(input.data.dtype)) element = round_to(input.data.dtype, element);
+    }
+}
+
+Array rank_0(double value) { return {Dtype::f32, {}, {value}}; }
+
+} // namespace
+
+double Draw::real(double low, double high) { return low + (high - low) * static_cast<double>(engine_() >> 11) * 0x1p-53; }
+
+int64_t Draw::integer(int64_t low, int64_t high) { return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1)); }
+
+LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, uint64_t seed) {
+    Draw draw(seed);
+    LawCase law_case{&rule, {}, {}, seed};
+    const Extent::Bindings letters = draw_letters(check_case, draw);
+    for (const auto &[name, attribute] : check_case.attributes) law_case.attributes[name] = with_letters(attribute, letters);
+    const std::vector<Slot> slots = slots_of(rule, check_case, letters);
+    const std::vector<Type> types = choose_types(slots, law_case, scales == Scales::plain ? Dtype::f32 : draw.pick(floats));
+    const auto zero = static_cast<size_t>(draw.integer(0, std::max<int64_t>(0, static_cast<int64_t>(slots.size()) - 1)));
+    for (size_t i = 0; i < slots.size(); i++) {
+        LawInput input{slots[i].name, {types[i].dtype, slots[i].shape, {}}};
+        input.scaled = scales != Scales::plain && is_float(types[i].dtype);
+        if (input.scaled) input.scale = draw_scale(scales, draw);
+        fill(input, law_case, slots[i].spec->name, draw);
+        const auto [low, high] = domain_of(rule, slots[i].spec->name);
+        if (scales == Scales::zero && i == zero && low <= 0 && high >= 0 && input.scaled) input.scale = 0;
+        law_case.inputs.push_back(std::move(input));
+    }
+    return law_case;
+}
+
+LawCase vector_case(const Rule &rule, const CheckVector &vector) {
+    LawCase law_case{&rule, vector.attributes, {}, 0};
+    std::vector<Slot> slots;
+    for (const OperandSpec &spec : rule.operands)
+        for (int number = 0; vector.values.contains(spec.variadic ? spec.name + "." + std::to_string(number) : spec.name); number++) {
+            const std::string name = spec.variadic ? spec.name + "." + std::to_string(number) : spec.name;
+            const std::vector<double> &values = vector.values.at(name);
+            slots.push_back({&spec, name, {}});
+            if (!vector.scalars.contains(name)) slots.back().shape = {static_cast<int64_t>(values.size())};
+            if (!spec.variadic) break;
+        }
+    const std::vector<Type> types = choose_types(slots, law_case, Dtype::f32);
+    for (size_t i = 0; i < slots.size(); i++)
+        law_case.inputs.push_back({slots[i].name, {types[i].dtype, slots[i].shape, vector.values.at(slots[i].name)}});
+    return law_case;
+}
+
+std::vector<Array> full_values(const LawCase &law_case) {
+    std::vector<Array> values;
+    for (const LawInput &input : law_case.inputs) {
+        values.push_back(input.data);
+        for (double &element : values.back().data) element *= input.scale;
+    }
+    return values;
+}
+
+std::vector<Array> parts(const LawCase &law_case) {
+    std::vector<Array> arrays;
+    for (const LawInput &input : law_case.inputs) {
+        arrays.push_back(input.data);
+        if (input.scaled) arrays.push_back(rank_0(input.scale));
+    }
+    return arrays;
+}
+
+Program program_of(const LawCase &law_case, const Rulebook &rulebook) {
+    Program program;
+    program.name = law_case.rule->op;
+    Builder builder(rulebook, program);
+    std::vector<ValueId> operands;
+    for (const LawInput &input : law_case.inputs) {
+        const Type type{input.data.dtype, {input.data.shape.begin(), input.data.shape.end()}};
+        operands.push_back(add_value(program, input.name, type));
+        program.arguments.push_back({operands.back(), input.scaled});
+    }
+    const bool scaled = std::ranges::any_of(law_case.inputs, &LawInput::scaled);
+    const std::vector<ValueId> results = builder.add(law_case.rule->op, operands, law_case.attributes);
+    for (size_t i = 0; i < results.size(); i++) {
+        const ResultSpec &spec = law_case.rule->results[i];
+        program.results.push_back({spec.name, results[i], scaled && !spec.plain && is_float(program.type(results[i]).dtype)});
+    }
+    return program;
+}
+
+} // namespace scalide

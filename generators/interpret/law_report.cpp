@@ -1,0 +1,62 @@
+#include "interpret/law_report.h"
+#include "ir/words.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace scalide {
+
+namespace {
+
+constexpr size_t shown_elements = 8;
+
+bool is_close(double got, double expected, double bound) {
+    if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) == std::isnan(got);
+    return got == expected || std::fabs(got - expected) <= bound;
+}
+
+/// "[1, 0]"; empty for rank 0.
+std::string place(const std::vector<int64_t> &shape, size_t element) {
+    std::string text;
+    auto rest = static_cast<int64_t>(element);
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
+        text = std::to_string(rest % shape[axis]) + (text.empty() ? "" : ", ") + text;
+    return text.empty() ? "" : "[" + text + "]";
+}
+
+std::string elements(const Array &array) {
+    std::string text;
+    for (size_t i = 0; i < std::min(array.data.size(), shown_elements); i++) text += (i == 0 ? "" : ", ") + number(array.data[i]);
+    return "[" + text + (array.data.size() > shown_elements ? ", ...]" : "]");
+}
+
+/// The element at the same place where there is one, else the first elements.
+std::string describe(const LawInput &input, const std::vector<int64_t> &shape, size_t element) {
+    const Type type{input.data.dtype, {input.data.shape.begin(), input.data.shape.end()}};
+    const std::string scale = input.scaled ? " (data), scale " + number(input.scale) : "";
+    if (input.data.shape == shape) return input.name + place(shape, element) + " = " + number(input.data.data[element]) + scale;
+    return input.name + ": " + to_string(type) + " = " + elements(input.data) + scale;
+}
+
+} // namespace
+
+std::string number(double value) { return number_to_string(value); }
+
+std::optional<Difference> find_difference(const Array &got, const Array &expected, double tolerance, double least) {
+    double largest = least;
+    for (double value : expected.data)
+        if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
+    for (size_t i = 0; i < expected.data.size(); i++)
+        if (!is_close(got.data[i], expected.data[i], tolerance * largest)) return Difference{i, got.data[i], expected.data[i]};
+    return std::nullopt;
+}
+
+std::string describe(const LawCase &law_case, const std::string &what, const std::vector<int64_t> &shape, const Difference &difference) {
+    std::string text =
+        number(difference.got) + ", expected " + number(difference.expected) + " at " + what + place(shape, difference.element) + ":";
+    for (const LawInput &input : law_case.inputs) text += " " + describe(input, shape, difference.element) + ",";
+    if (!law_case.attributes.empty()) text += " " + to_string(law_case.attributes) + ",";
+    return text + " seed " + std::to_string(law_case.seed);
+}
+
+} // namespace scalide

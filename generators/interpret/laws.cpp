@@ -1,0 +1,44 @@
+#include "interpret/laws.h"
+#include "interpret/law_check.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Runs a law; a rule that cannot even be applied fails in its own words.
+template<typename Law>
+void run(LawCheck &check, const Law &law) {
+    try {
+        law();
+    } catch (const UserError &error) {
+        check.fail("check", "must be applicable", error.what());
+    }
+}
+
+} // namespace
+
+void LawCheck::fail(const std::string &field, const std::string &law, const std::string &got) {
+    const std::string subject = rule.op + "." + field;
+    const auto is_same = [&](const Message &message) { return message.subject == subject && message.requirement == law; };
+    if (std::ranges::none_of(failures_, is_same)) failures_.push_back({rule.location, subject, law, got, ""});
+}
+
+double LawCheck::tolerance(Dtype dtype) const {
+    static const std::map<Dtype, double> defaults{{Dtype::f32, 4e-6}, {Dtype::f16, 4e-3}, {Dtype::bf16, 4e-2}};
+    const auto own = rule.check.tolerance.find(std::string(to_string(dtype)));
+    return own != rule.check.tolerance.end() ? own->second : defaults.at(dtype);
+}
+
+std::vector<Message> check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options) {
+    LawCheck check(rule, rulebook, passes);
+    for (const CheckVector &vector : rule.check.vectors) run(check, [&] { check_vector(check, vector); });
+    for (int i = 0; i < options.draws; i++)
+        for (const CheckCase &check_case : rule.check.cases) {
+            run(check, [&] { check_scales(check, check_case, options.seed + i); });
+            run(check, [&] { check_gradient(check, check_case, options.seed + i); });
+        }
+    return check.take();
+}
+
+} // namespace scalide
