@@ -9,8 +9,8 @@ namespace scalide {
 namespace {
 
 /// Zero, one, odd, prime, larger than a vector register.
-const std::vector<int64_t> extents{0, 1, 2, 3, 4, 5, 7, 18};
-const std::vector<Dtype> floats{Dtype::f32, Dtype::f16, Dtype::bf16};
+const std::vector<int64_t> extents{0, 1, 2, 3, 4, 5, 7, 18}, positive_extents{1, 2, 3, 4, 5, 7, 18};
+const std::vector<Dtype> floats{Dtype::f32, Dtype::f16, Dtype::bf16}, f32_alone{Dtype::f32};
 
 /// The dtypes that a class may have, the wanted one first.
 std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
@@ -37,13 +37,23 @@ Attribute with_letters(const Attribute &attribute, const Extent::Bindings &lette
     }
 }
 
-Extent::Bindings draw_letters(const CheckCase &check_case, Draw &draw) {
-    Extent::Bindings letters;
+/// The words of a list attribute that hold extents.
+void collect_extents(const Attribute &attribute, std::vector<std::string> &words) {
+    if (attribute.kind == Attribute::Kind::word) words.push_back(attribute.word);
+    for (const Attribute &element : attribute.list) collect_extents(element, words);
+}
+
+Extent::Bindings draw_letters(const Rule &rule, const CheckCase &check_case, const std::vector<int64_t> &choices, Draw &draw) {
+    std::vector<std::string> words;
     for (const auto &[operand, shapes] : check_case.shapes)
-        for (const std::vector<std::string> &shape : shapes)
-            for (const std::string &extent : shape)
-                for (const std::string &letter : parse_extent(extent, {}).symbols())
-                    if (!letters.contains(letter)) letters[letter] = draw.pick(extents);
+        for (const std::vector<std::string> &shape : shapes) words.insert(words.end(), shape.begin(), shape.end());
+    for (const AttributeSpec &spec : rule.attributes)
+        if (check_case.attributes.contains(spec.name) && (spec.type == "shape" || spec.type == "extent"))
+            collect_extents(check_case.attributes.at(spec.name), words);
+    Extent::Bindings letters;
+    for (const std::string &word : words)
+        for (const std::string &letter : parse_extent(word, {}).symbols())
+            if (!letters.contains(letter)) letters[letter] = draw.pick(choices);
     return letters;
 }
 
@@ -150,10 +160,11 @@ int64_t Draw::integer(int64_t low, int64_t high) { return low + static_cast<int6
 LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, uint64_t seed) {
     Draw draw(seed);
     LawCase law_case{&rule, {}, {}, seed};
-    const Extent::Bindings letters = draw_letters(check_case, draw);
+    const Extent::Bindings letters = draw_letters(rule, check_case, scales == Scales::zero ? positive_extents : extents, draw);
     for (const auto &[name, attribute] : check_case.attributes) law_case.attributes[name] = with_letters(attribute, letters);
     const std::vector<Slot> slots = slots_of(rule, check_case, letters);
-    const std::vector<Type> types = choose_types(slots, law_case, scales == Scales::plain ? Dtype::f32 : draw.pick(floats));
+    const std::vector<Type> types =
+        choose_types(slots, law_case, draw.pick(scales == Scales::any || scales == Scales::zero ? floats : f32_alone));
     const auto zero = static_cast<size_t>(draw.integer(0, std::max<int64_t>(0, static_cast<int64_t>(slots.size()) - 1)));
     for (size_t i = 0; i < slots.size(); i++) {
         LawInput input{slots[i].name, {types[i].dtype, slots[i].shape, {}}};

@@ -20,12 +20,12 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// How the scales of the operands are drawn.
+/// How the scales of the operands are drawn. Floats are f32, with `any` and `zero` also f16 and bf16.
 enum class Scales {
     plain,  ///< none is scaled
     powers, ///< 2^-6 .. 2^6
     any,    ///< not powers of two
-    zero,   ///< as powers, one operand has the scale 0, when 0 is in its domain
+    zero,   ///< as powers, one operand has the scale 0, when 0 is in its domain; no extent is 0
     huge,   ///< 2^100, the data being in the domain
     tiny,   ///< 2^-100
 };
@@ -46,8 +46,7 @@ struct LawCase {
     uint64_t seed = 0;
 };
 
-/// Draws extents, dtypes, values and scales. Operands whose class leaves a choice are f32, f16 or bf16 where the rule takes floats, else
-/// i32 or bool.
+/// Draws extents, dtypes, values and scales. Operands whose class leaves a choice are floats where the rule takes them, else i32 or bool.
 LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, uint64_t seed);
 
 /// A vector worked by hand as a case of plain operands.

@@ -18,7 +18,7 @@ std::vector<ScaleSettings> all_settings() {
     return settings;
 }
 
-std::string describe(const ScaleSettings &settings) {
+std::string words_of(const ScaleSettings &settings) {
     return ", strategy " + settings.strategy + ", rounding " + std::string(to_string(settings.rounding));
 }
 
@@ -97,7 +97,7 @@ void ScaleLaws::check_products(const ScaleSettings &settings, Mode mode) {
         if (const auto difference = find_difference(got.values[i], expected_[i], bound, got.scales[i]))
             check_.fail("scale",
                         mode == Mode::real ? "data * scale must equal the value" : "data * scale must equal the value in its dtype",
-                        describe(law_case_, name, expected_[i].shape, *difference) + scalide::describe(settings));
+                        describe(law_case_, name, expected_[i].shape, *difference) + words_of(settings));
     }
 }
 
@@ -114,7 +114,7 @@ void ScaleLaws::check_rescaling(const ScaleSettings &settings, uint64_t seed) {
     for (size_t i = 0; i < expected_.size(); i++)
         if (const auto difference = find_difference(after.values[i], before.values[i], 0, 0))
             check_.fail("scale", "a power of two moved from data to scale must not change the value",
-                        describe(moved, source_.results[i].name, expected_[i].shape, *difference) + scalide::describe(settings));
+                        describe(moved, source_.results[i].name, expected_[i].shape, *difference) + words_of(settings));
 }
 
 } // namespace
