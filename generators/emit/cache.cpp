@@ -1,0 +1,113 @@
+#include "emit/cache.h"
+#include "emit/files.h"
+#include "expr/error.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <unistd.h>
+#include <vector>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace scalide {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Entry {
+    fs::path path;
+    fs::file_time_type used;
+    uint64_t bytes;
+};
+
+std::vector<Entry> list(const fs::path &folder, const std::string &extension) {
+    std::vector<Entry> entries;
+    std::error_code error;
+    for (const fs::directory_entry &file : fs::directory_iterator(folder, error)) {
+        if (file.path().extension() != extension) continue;
+        const uint64_t bytes = file.file_size(error);
+        if (!error) entries.push_back({file.path(), file.last_write_time(error), bytes});
+    }
+    return entries;
+}
+
+} // namespace
+
+std::string hash_text(const std::string &text) {
+    const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+    char words[33];
+    std::snprintf(words, sizeof words, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                  static_cast<unsigned long long>(hash.low64));
+    return words;
+}
+
+ObjectCache::ObjectCache(fs::path folder, uint64_t limit_bytes) : folder_(std::move(folder)), limit_(limit_bytes) {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (error || access(folder_.c_str(), W_OK) != 0) {
+        throw UserError({{folder_.string()},
+                         "cache",
+                         "must be a folder that can be written",
+                         error ? error.message() : "one that cannot",
+                         "Choose another with --cache"});
+    }
+}
+
+fs::path ObjectCache::default_folder() {
+    if (const char *cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "scalide";
+    if (const char *home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "scalide";
+    return fs::temp_directory_path() / "scalide-cache";
+}
+
+fs::path ObjectCache::find(const std::string &key) const {
+    const fs::path file = folder_ / (key + ".o");
+    std::error_code error;
+    if (!fs::exists(file, error)) return {};
+    fs::last_write_time(file, fs::file_time_type::clock::now(), error);
+    return file;
+}
+
+fs::path ObjectCache::part_of(const std::string &key) const { return folder_ / (key + "." + std::to_string(getpid()) + ".part"); }
+
+fs::path ObjectCache::insert(const std::string &key, const fs::path &part) const {
+    fs::path file = folder_ / (key + ".o");
+    move_file(part, file);
+    return file;
+}
+
+ObjectCache::Usage ObjectCache::usage() const {
+    Usage usage{0, 0, limit_};
+    for (const Entry &entry : list(folder_, ".o")) {
+        usage.files++;
+        usage.bytes += entry.bytes;
+    }
+    return usage;
+}
+
+void ObjectCache::trim() const {
+    std::error_code ignored;
+    // An hour is far longer than any kernel takes to compile: whoever wrote it is gone.
+    for (const Entry &part : list(folder_, ".part")) {
+        if (fs::file_time_type::clock::now() - part.used > 1h) fs::remove(part.path, ignored);
+    }
+    std::vector<Entry> entries = list(folder_, ".o");
+    std::ranges::sort(entries, {}, &Entry::used);
+    uint64_t bytes = usage().bytes;
+    for (const Entry &entry : entries) {
+        if (bytes <= limit_) return;
+        if (fs::remove(entry.path, ignored)) bytes -= entry.bytes;
+    }
+}
+
+uint64_t ObjectCache::clear() const {
+    uint64_t removed = 0;
+    std::error_code ignored;
+    for (const char *extension : {".o", ".part"}) {
+        for (const Entry &entry : list(folder_, extension)) removed += fs::remove(entry.path, ignored);
+    }
+    return removed;
+}
+
+} // namespace scalide

@@ -1,0 +1,38 @@
+#pragma once
+#include "emit/plan.h"
+#include "transforms/pipeline.h"
+#include <filesystem>
+
+namespace scalide {
+
+struct BuildOptions {
+    std::string name; ///< of the library and its C function; empty: the program's
+    std::string target = "host";
+    Policy policy;
+    std::filesystem::path output_folder = ".";
+    std::filesystem::path cache_folder;   ///< empty: ObjectCache::default_folder()
+    std::filesystem::path include_folder; ///< that has scalide/plan.h
+    int jobs = 0;                         ///< child processes; 0: one a core
+    bool shared_library = false;          ///< lib<name>.so beside lib<name>.a
+    std::function<void(const std::string &pass, const Program &)> after_pass;
+    /// Called as kernels become ready: how many of how many, the newest, and whether it came from the cache.
+    std::function<void(size_t done, size_t total, const std::string &kernel, bool cached)> progress;
+};
+
+struct BuildReport {
+    std::vector<std::filesystem::path> files;
+    size_t kernels = 0, steps = 0, compiled = 0; ///< distinct kernels, calls of them, those not found in the cache
+    double seconds = 0;
+    Plan plan;
+    Program fused;
+};
+
+/// Compiles a program into `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) in the output folder.
+/// Files appear whole or not at all. Throws UserError (program, policy, target, disk, C compiler) or InternalError (a kernel that does
+/// not compile, with the compiler's words and the kernel's text).
+BuildReport build_library(const Program &program, const Rulebook &rulebook, const BuildOptions &options);
+
+/// Facts about a target that passes need.
+TargetFacts target_facts(const std::string &target);
+
+} // namespace scalide

@@ -1,0 +1,151 @@
+#include "emit/plan.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+std::string stem_of(const std::string &name, const std::string &suffix) {
+    return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : "";
+}
+
+class Planner {
+public:
+    Planner(const Program &program, const CallOrders &call_orders)
+        : program_(program), call_orders_(call_orders), buffer_of_(program.values.size(), -1) {}
+
+    Plan run() {
+        plan_.name = program_.name;
+        plan_.symbols = program_.symbols;
+        add_arguments();
+        add_outputs();
+        for (const Node &node : program_.nodes) add_step(node);
+        for (const Result &result : program_.results) {
+            const int wanted = result.argument >= 0 ? buffer_of_[program_.arguments[result.argument].value] : -1;
+            internal_check(buffer_of_[result.value] >= 0 && (wanted < 0 || buffer_of_[result.value] == wanted),
+                           "plan: result " + result.name + " is where its argument is");
+        }
+        return std::move(plan_);
+    }
+
+private:
+    int add_buffer(ValueId value, Storage storage, int index) {
+        plan_.buffers.push_back({program_.value_name(value), program_.type(value), storage, index});
+        return buffer_of_[value] = static_cast<int>(plan_.buffers.size()) - 1;
+    }
+
+    void add_argument(const ArgumentGroup &group, ArgumentRole role, const std::function<ValueId(int)> &value_of) {
+        const int index = static_cast<int>(plan_.arguments.size());
+        PlanArgument argument{group.name, role, add_buffer(value_of(group.data), Storage::data, index), -1};
+        if (group.scale >= 0) argument.scale_buffer = add_buffer(value_of(group.scale), Storage::scale, index);
+        plan_.arguments.push_back(argument);
+    }
+
+    void add_arguments() {
+        std::vector<std::string> names;
+        for (const Argument &argument : program_.arguments) names.push_back(program_.value_name(argument.value));
+        for (const ArgumentGroup &group : group_pairs(names)) {
+            const bool inout = program_.arguments[group.data].inout;
+            add_argument(group, inout ? ArgumentRole::inout : ArgumentRole::input, [&](int i) { return program_.arguments[i].value; });
+        }
+    }
+
+    void add_outputs() {
+        std::vector<std::string> names;
+        std::vector<ValueId> values;
+        for (const Result &result : program_.results) {
+            if (result.argument >= 0) {
+                const ValueId argument = program_.arguments[result.argument].value;
+                internal_check(buffer_of_[result.value] < 0 || result.value == argument,
+                               "plan: " + result.name + " is made for one argument only");
+                buffer_of_[result.value] = buffer_of_[argument];
+            } else {
+                names.push_back(result.name);
+                values.push_back(result.value);
+            }
+        }
+        for (const ArgumentGroup &group : group_pairs(names)) {
+            for (int i : {group.data, group.scale}) {
+                internal_check(i < 0 || buffer_of_[values[i]] < 0, "plan: result " + group.name + " is a value of its own");
+            }
+            const size_t first = plan_.buffers.size();
+            add_argument(group, ArgumentRole::output, [&](int i) { return values[i]; });
+            plan_.buffers[first].name = names[group.data];
+            if (group.scale >= 0) plan_.buffers[first + 1].name = names[group.scale];
+        }
+    }
+
+    void touch(int buffer, int step) { plan_.buffers[buffer].last_step = std::max(plan_.buffers[buffer].last_step, step); }
+
+    void write(int buffer, int step) {
+        if (plan_.buffers[buffer].first_step < 0) plan_.buffers[buffer].first_step = step;
+        touch(buffer, step);
+    }
+
+    // The buffers that a call's results go to: in place, already chosen for a result of the program, or new.
+    void place_results(const Node &node, const Program &kernel, int step) {
+        for (size_t r = 0; r < node.results.size(); r++) {
+            const ValueId value = node.results[r];
+            const int in_place = kernel.results[r].argument;
+            if (in_place >= 0) {
+                const int buffer = buffer_of_[node.operands[in_place]];
+                internal_check(buffer_of_[value] < 0 || buffer_of_[value] == buffer, "plan: in-place result " + program_.value_name(value));
+                buffer_of_[value] = buffer;
+            } else if (buffer_of_[value] < 0) {
+                const bool rank0 = program_.type(value).is_scalar();
+                add_buffer(value, rank0 ? Storage::scalar : Storage::arena, rank0 ? plan_.scalar_count++ : -1);
+            }
+            write(buffer_of_[value], step);
+        }
+    }
+
+    void add_step(const Node &node) {
+        internal_check(node.op == "call", "plan: a fused program has calls only, got " + node.op);
+        const std::string &name = node.attributes.at("program").word;
+        const int index = static_cast<int>(plan_.steps.size());
+        for (ValueId operand : node.operands) {
+            internal_check(buffer_of_[operand] >= 0, "plan: operand " + program_.value_name(operand) + " is there");
+            touch(buffer_of_[operand], index);
+        }
+        place_results(node, program_.program(name), index);
+        PlanStep step{name, {}};
+        for (const KernelOperand &operand : call_orders_.at(name)) step.operands.push_back(to_operand(node, operand));
+        plan_.steps.push_back(std::move(step));
+    }
+
+    PlanOperand to_operand(const Node &node, const KernelOperand &operand) {
+        if (operand.kind == KernelOperand::Kind::symbol) {
+            const auto found = std::ranges::find(plan_.symbols, operand.symbol, &Symbol::name);
+            internal_check(found != plan_.symbols.end(), "plan: symbol " + operand.symbol);
+            return {true, static_cast<int>(found - plan_.symbols.begin()), {}};
+        }
+        const bool argument = operand.kind == KernelOperand::Kind::argument;
+        const ValueId value = argument ? node.operands.at(operand.index) : node.results.at(operand.index);
+        return {false, buffer_of_[value], operand.type};
+    }
+
+    const Program &program_;
+    const CallOrders &call_orders_;
+    std::vector<int> buffer_of_; // by value
+    Plan plan_;
+};
+
+} // namespace
+
+std::vector<ArgumentGroup> group_pairs(const std::vector<std::string> &names) {
+    std::vector<ArgumentGroup> groups;
+    for (int i = 0; i < static_cast<int>(names.size()); i++) {
+        const std::string stem = stem_of(names[i], ".data");
+        if (!stem.empty() && i + 1 < static_cast<int>(names.size()) && names[i + 1] == stem + ".scale") {
+            groups.push_back({stem, i, i + 1});
+            i++;
+        } else {
+            groups.push_back({names[i], i, -1});
+        }
+    }
+    return groups;
+}
+
+Plan make_plan(const Program &fused, const CallOrders &call_orders) { return Planner(fused, call_orders).run(); }
+
+} // namespace scalide

@@ -1,0 +1,62 @@
+#pragma once
+#include "lower/kernel.h"
+#include <functional>
+
+namespace scalide {
+
+/// Where a buffer of a plan lives (runtime/include/scalide/plan.h has the same list).
+enum class Storage { data, scale, arena, scalar };
+/// How a caller of the program sees an argument.
+enum class ArgumentRole { input, output, inout };
+
+struct PlanBuffer {
+    std::string name;
+    Type type;
+    Storage storage = Storage::arena;
+    int index = -1;                      ///< argument (data, scale) or slot (scalar)
+    int first_step = -1, last_step = -1; ///< the first step that writes it, the last that touches it
+};
+
+struct PlanArgument {
+    std::string name;
+    ArgumentRole role = ArgumentRole::input;
+    int data_buffer = -1, scale_buffer = -1; ///< scale_buffer -1: plain
+};
+
+/// One argument of a step in call order: a buffer seen with `type`, or the value of a symbol.
+struct PlanOperand {
+    bool is_symbol = false;
+    int index = -1;
+    Type type;
+};
+
+struct PlanStep {
+    std::string kernel; ///< sub-program of the fused program
+    std::vector<PlanOperand> operands;
+};
+
+/// A fused program as data: steps over buffers. Everything in the generated C source comes from here.
+struct Plan {
+    std::string name, target, numerics, hash;
+    std::vector<Symbol> symbols;
+    std::vector<PlanArgument> arguments; ///< inputs and inouts in the program's order, then outputs
+    std::vector<PlanBuffer> buffers;
+    std::vector<PlanStep> steps;
+    int scalar_count = 0;
+};
+
+/// Call order of a kernel, by the name of its sub-program.
+using CallOrders = std::map<std::string, std::vector<KernelOperand>>;
+
+/// Plans a fused program. Values become buffers; the result of an in-place kernel and what an inout argument holds afterwards share
+/// the argument's buffer. Throws InternalError where `fuse` broke its promises.
+Plan make_plan(const Program &fused, const CallOrders &call_orders);
+
+/// Groups arguments named `x.data` and `x.scale` that stand side by side: name, index of data, index of scale or -1.
+struct ArgumentGroup {
+    std::string name;
+    int data = -1, scale = -1;
+};
+std::vector<ArgumentGroup> group_pairs(const std::vector<std::string> &names);
+
+} // namespace scalide

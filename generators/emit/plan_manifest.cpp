@@ -1,0 +1,82 @@
+#include "emit/plan_text.h"
+#include "ir/text.h"
+#include <nlohmann/json.hpp>
+
+namespace scalide {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char *storage_names[] = {"data", "scale", "arena", "scalar"};
+constexpr const char *role_names[] = {"input", "output", "inout"};
+
+Json shape_of(const Type &type) {
+    Json shape = Json::array();
+    for (const Extent &extent : type.shape) {
+        if (extent.is_static()) {
+            shape.push_back(extent.value());
+        } else {
+            shape.push_back(to_string(extent));
+        }
+    }
+    return shape;
+}
+
+Json buffers_of(const Plan &plan) {
+    Json rows = Json::array();
+    for (const PlanBuffer &buffer : plan.buffers) {
+        rows.push_back({{"name", buffer.name},
+                        {"dtype", to_string(buffer.type.dtype)},
+                        {"shape", shape_of(buffer.type)},
+                        {"storage", storage_names[static_cast<int>(buffer.storage)]},
+                        {"index", buffer.index},
+                        {"first_step", buffer.first_step},
+                        {"last_step", buffer.last_step}});
+    }
+    return rows;
+}
+
+Json steps_of(const Plan &plan) {
+    Json rows = Json::array();
+    for (const PlanStep &step : plan.steps) {
+        Json buffers = Json::array(), symbols = Json::array();
+        for (const PlanOperand &operand : step.operands) {
+            if (operand.is_symbol) {
+                symbols.push_back(plan.symbols[operand.index].name);
+            } else {
+                buffers.push_back(plan.buffers[operand.index].name);
+            }
+        }
+        rows.push_back({{"kernel", step.kernel}, {"buffers", buffers}, {"symbols", symbols}});
+    }
+    return rows;
+}
+
+} // namespace
+
+std::string plan_manifest(const Plan &plan, const Program &fused, const std::map<std::string, std::string> &kernel_symbols) {
+    Json manifest{{"format", 1}, {"name", plan.name}, {"target", plan.target}, {"numerics", plan.numerics}, {"hash", plan.hash}};
+    for (const Symbol &symbol : plan.symbols) {
+        manifest["symbols"].push_back(
+            {{"name", symbol.name}, {"minimum", symbol.minimum}, {"maximum", symbol.maximum}, {"multiple", symbol.multiple}});
+    }
+    for (const PlanArgument &argument : plan.arguments) {
+        const Type &type = plan.buffers[argument.data_buffer].type;
+        manifest["arguments"].push_back({{"name", argument.name},
+                                         {"role", role_names[static_cast<int>(argument.role)]},
+                                         {"dtype", to_string(type.dtype)},
+                                         {"shape", shape_of(type)},
+                                         {"scaled", argument.scale_buffer >= 0}});
+    }
+    manifest["buffers"] = buffers_of(plan);
+    manifest["steps"] = steps_of(plan);
+    for (const auto &[kernel, symbol] : kernel_symbols) {
+        const Program &program = fused.program(kernel);
+        manifest["kernels"].push_back(
+            {{"name", kernel}, {"kind", program.attributes.at("kind").word}, {"symbol", symbol}, {"text", to_string(canonical(program))}});
+    }
+    return manifest.dump(1) + "\n";
+}
+
+} // namespace scalide
