@@ -1,0 +1,92 @@
+#include "tool/arrays.h"
+#include <cstring>
+
+namespace scalide {
+
+namespace {
+
+constexpr size_t message_size = 512;
+
+[[noreturn]] void fail(const char *message) { throw UserError({{}, "", message, "", ""}); }
+
+size_t bytes_of(const scalide_array &array) {
+    size_t bytes = scalide_dtype_size(array.dtype);
+    for (int32_t i = 0; i < array.rank; i++) bytes *= static_cast<size_t>(array.extent[i]);
+    return bytes;
+}
+
+HostArray copy_of(const std::string &name, const scalide_array &view) {
+    HostArray array{name, static_cast<Dtype>(view.dtype), {view.extent, view.extent + view.rank}, {}, view.scale != nullptr, 1};
+    const auto *data = static_cast<const unsigned char *>(view.data);
+    array.data.assign(data, data + bytes_of(view));
+    if (view.scale) array.scale = *view.scale;
+    return array;
+}
+
+double load(const HostArray &array, size_t i) {
+    const unsigned char *at = array.data.data() + i * size_of(array.dtype);
+    if (array.dtype == Dtype::boolean) return *at != 0;
+    uint32_t code = 0;
+    std::memcpy(&code, at, size_of(array.dtype));
+    return array.dtype == Dtype::i32 ? static_cast<double>(static_cast<int32_t>(code)) : decode(format_of(array.dtype), code);
+}
+
+void store(HostArray &array, size_t i, double value) {
+    uint32_t code = 0;
+    if (array.dtype == Dtype::boolean) {
+        code = value != 0;
+    } else {
+        code = array.dtype == Dtype::i32 ? static_cast<uint32_t>(static_cast<int32_t>(value))
+                                         : encode(format_of(array.dtype), value, Overflow::format);
+    }
+    std::memcpy(array.data.data() + i * size_of(array.dtype), &code, size_of(array.dtype));
+}
+
+} // namespace
+
+scalide_array HostArray::view() {
+    return scalide_dense_array(data.data(), scaled ? &scale : nullptr, static_cast<int32_t>(dtype), static_cast<int32_t>(shape.size()),
+                               shape.data());
+}
+
+std::vector<HostArray> read_arrays(const std::string &file) {
+    char message[message_size] = "";
+    scalide_safetensors *content = nullptr;
+    if (scalide_safetensors_read(file.c_str(), &content, message, sizeof message) != SCALIDE_OK) fail(message);
+    const std::unique_ptr<scalide_safetensors, void (*)(scalide_safetensors *)> owner(content, scalide_safetensors_close);
+    std::vector<HostArray> arrays;
+    for (size_t i = 0; i < scalide_safetensors_count(content); i++) {
+        std::string name = scalide_safetensors_tensor(content, i)->name;
+        const std::string stem = name.size() > 5 ? name.substr(0, name.rfind('.')) : name;
+        scalide_array view;
+        const bool is_part = name == stem + ".data" || name == stem + ".scale";
+        if (is_part && scalide_safetensors_find(content, stem.c_str(), &view) == SCALIDE_OK && view.scale) {
+            if (name == stem + ".data") arrays.push_back(copy_of(stem, view));
+        } else {
+            arrays.push_back(copy_of(name, scalide_safetensors_tensor(content, i)->array));
+        }
+    }
+    return arrays;
+}
+
+void write_arrays(const std::string &file, std::vector<HostArray> &arrays) {
+    std::vector<scalide_tensor> tensors;
+    for (HostArray &array : arrays) tensors.push_back({array.name.c_str(), array.view()});
+    char message[message_size] = "";
+    const scalide_safetensors_content content{tensors.data(), tensors.size(), nullptr, 0};
+    if (scalide_safetensors_write(file.c_str(), &content, message, sizeof message) != SCALIDE_OK) fail(message);
+}
+
+Tensor to_tensor(const HostArray &array) {
+    Tensor tensor{array.dtype, array.shape, std::vector<double>(array.data.size() / size_of(array.dtype))};
+    for (size_t i = 0; i < tensor.data.size(); i++) tensor.data[i] = load(array, i);
+    return tensor;
+}
+
+HostArray to_array(const std::string &name, const Tensor &tensor) {
+    HostArray array{name, tensor.dtype, tensor.shape, std::vector<unsigned char>(tensor.data.size() * size_of(tensor.dtype))};
+    for (size_t i = 0; i < tensor.data.size(); i++) store(array, i, tensor.data[i]);
+    return array;
+}
+
+} // namespace scalide

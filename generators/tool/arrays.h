@@ -1,0 +1,29 @@
+#pragma once
+#include "interpret/interpret.h"
+#include "scalide/safetensors.h"
+
+namespace scalide {
+
+/// Named arrays of a program, in memory as storage codes: what files hold and compiled programs take. A scaled array has a scale.
+struct HostArray {
+    std::string name;
+    Dtype dtype = Dtype::f32;
+    std::vector<int64_t> shape;
+    std::vector<unsigned char> data;
+    bool scaled = false;
+    float scale = 1;
+
+    /// A view for the runtime; valid while this lives.
+    scalide_array view();
+};
+
+/// All arrays of a safetensors file, `x.data` and `x.scale` joined. Throws UserError in the words of the reader.
+std::vector<HostArray> read_arrays(const std::string &file);
+/// Writes them, all or nothing. Throws UserError.
+void write_arrays(const std::string &file, std::vector<HostArray> &arrays);
+
+/// Decodes to f64 (data alone), and encodes from it with rounding to nearest.
+Tensor to_tensor(const HostArray &array);
+HostArray to_array(const std::string &name, const Tensor &tensor);
+
+} // namespace scalide

@@ -1,0 +1,75 @@
+#include "emit/library.h"
+#include "ir/text.h"
+#include "tool/common.h"
+#include <fmt/core.h>
+#include <unistd.h>
+
+namespace scalide {
+
+namespace {
+
+struct BuildCommand {
+    ProgramOptions program;
+    BuildOptions build;
+    std::string output = ".", cache;
+    std::vector<std::string> dumps;
+    bool verbose = false;
+
+    void check_dumps() const {
+        for (const std::string &pass : dumps) {
+            const std::vector<std::string> &names = pass_names();
+            if (std::find(names.begin(), names.end(), pass) == names.end()) {
+                std::string known;
+                for (const std::string &name : names) known += (known.empty() ? "" : ", ") + name;
+                throw UserError({{}, "dump-after", "must be a pass: " + known, "'" + pass + "'", ""});
+            }
+        }
+    }
+
+    void dump(const std::string &pass, const Program &after) const {
+        if (std::find(dumps.begin(), dumps.end(), pass) != dumps.end()) fmt::print("# after {}\n{}", pass, to_string(after));
+    }
+
+    // One line that is overwritten on a terminal; with -v a line a kernel.
+    void show(size_t done, size_t total, const std::string &kernel, bool cached) const {
+        if (verbose) {
+            fmt::print(stderr, "[{}/{}] {} {}\n", done, total, cached ? "cached  " : "compiled", kernel);
+        } else if (isatty(STDERR_FILENO)) {
+            fmt::print(stderr, "\r[{}/{}] kernels{}", done, total, done == total ? "\r\033[K" : "");
+        }
+    }
+
+    void run() {
+        check_dumps();
+        const Rulebook rulebook = program.load_rulebook();
+        build.policy = program.load_numerics();
+        build.output_folder = output;
+        build.cache_folder = cache;
+        build.include_folder = find_home(program.home).include;
+        build.after_pass = [this](const std::string &pass, const Program &after) { dump(pass, after); };
+        build.progress = [this](size_t done, size_t total, const std::string &kernel, bool cached) { show(done, total, kernel, cached); };
+        const BuildReport report = build_library(program.load_program(rulebook), rulebook, build);
+        fmt::print("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(), report.kernels,
+                   report.steps, report.compiled, report.kernels - report.compiled, report.seconds);
+    }
+};
+
+} // namespace
+
+void add_build(CLI::App &app) {
+    const auto command = std::make_shared<BuildCommand>();
+    CLI::App *build = app.add_subcommand("build", "compile a program into a static library, a C header, its plan and a manifest");
+    command->program.add_to(*build);
+    build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
+    build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
+    build->add_option("-t,--target", command->build.target, "'host' or a target of Halide, such as x86-64-linux-avx2-fma-f16c")
+        ->capture_default_str();
+    build->add_option("-j,--jobs", command->build.jobs, "kernels compiled at a time (default: one a core)");
+    build->add_option("--cache", command->cache, "folder of compiled kernels (default: $XDG_CACHE_HOME/scalide or ~/.cache/scalide)");
+    build->add_flag("--shared", command->build.shared_library, "a shared library too");
+    build->add_option("--dump-after", command->dumps, "print the program after this pass (may be given several times)");
+    build->add_flag("-v,--verbose", command->verbose, "a line for each kernel");
+    build->callback([command] { command->run(); });
+}
+
+} // namespace scalide

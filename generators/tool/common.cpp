@@ -1,0 +1,68 @@
+#include "tool/common.h"
+#include "emit/files.h"
+#include "frontend/generator.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+
+namespace scalide {
+
+namespace fs = std::filesystem;
+
+Home find_home(const std::string &given) {
+    const char *variable = std::getenv("SCALIDE_HOME");
+    std::error_code error;
+    const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "scalide";
+    fs::path share = !given.empty() ? fs::path(given) : variable && *variable ? fs::path(variable) : beside;
+    if (fs::exists(share / "rules", error)) return {share / "rules", share.parent_path().parent_path() / "include"};
+    if (!given.empty() || (variable && *variable)) {
+        throw UserError({{}, "home", "must be the folder share/scalide of an installation", share.string(), ""});
+    }
+    return {fs::path(SCALIDE_SOURCE_DIR) / "rules", fs::path(SCALIDE_SOURCE_DIR) / "runtime" / "include"};
+}
+
+void ProgramOptions::add_rules_to(CLI::App &command) {
+    command.add_option("--rules", rules, "rule files or folders to load beside ours (may be given several times)");
+    command.add_option("--home", home, "folder share/scalide of an installation (default: beside this executable)");
+}
+
+void ProgramOptions::add_to(CLI::App &command) {
+    command.add_option("PROGRAM", program, "a .scl file, or a generator registered in this executable")->required();
+    command.add_option("-n,--numerics", numerics, "a policy: a YAML file or one of ours by name")->capture_default_str();
+    command.add_option("-p,--parameter", parameters, "a generator's parameter, as name=value (may be given several times)");
+    add_rules_to(command);
+}
+
+Rulebook ProgramOptions::load_rulebook() const {
+    std::vector<fs::path> paths{find_home(home).rules};
+    paths.insert(paths.end(), rules.begin(), rules.end());
+    return Rulebook::load(paths);
+}
+
+Program ProgramOptions::load_program(const Rulebook &rulebook) const {
+    if (fs::path(program).extension() == ".scl") {
+        Program parsed = parse_program(read_file(program), program);
+        verify(parsed, "");
+        return parsed;
+    }
+    Parameters named;
+    for (const std::string &parameter : parameters) {
+        const size_t sign = parameter.find('=');
+        if (sign == std::string::npos) throw UserError({{}, "parameter", "must be name=value", "'" + parameter + "'", ""});
+        named[parameter.substr(0, sign)] = parameter.substr(sign + 1);
+    }
+    return run_generator(program, named, rulebook);
+}
+
+Policy ProgramOptions::load_numerics() const {
+    if (fs::exists(numerics)) return load_policy(numerics);
+    const fs::path folder = find_home(home).rules / "policies", file = folder / (numerics + ".yaml");
+    if (fs::exists(file)) return load_policy(file);
+    std::string names;
+    std::error_code error;
+    for (const fs::directory_entry &entry : fs::directory_iterator(folder, error)) {
+        names += (names.empty() ? "" : ", ") + entry.path().stem().string();
+    }
+    throw UserError({{}, "numerics", "must be a policy file or one of: " + names, "'" + numerics + "'", ""});
+}
+
+} // namespace scalide

@@ -1,0 +1,37 @@
+#pragma once
+#include "rulebook/policy.h"
+#include <CLI/CLI.hpp>
+
+namespace scalide {
+
+/// Where the installed files are: `--home`, SCALIDE_HOME, beside the executable (../share/scalide), or the tree it was built from.
+struct Home {
+    std::filesystem::path rules, include;
+};
+Home find_home(const std::string &given);
+
+/// The options of every command that takes a program.
+struct ProgramOptions {
+    std::string program, numerics = "f32", home;
+    std::vector<std::string> parameters; ///< name=value
+    std::vector<std::string> rules;      ///< files and folders beside ours
+
+    void add_to(CLI::App &command);
+    void add_rules_to(CLI::App &command);
+    /// Our rules and the user's.
+    Rulebook load_rulebook() const;
+    /// A `.scl` file, or a registered generator.
+    Program load_program(const Rulebook &rulebook) const;
+    /// A file, or a policy of ours by name.
+    Policy load_numerics() const;
+};
+
+/// Each adds its subcommand; one file each.
+void add_build(CLI::App &app);
+void add_run(CLI::App &app);
+void add_check(CLI::App &app);
+void add_rules(CLI::App &app);
+void add_inspect(CLI::App &app);
+void add_cache(CLI::App &app);
+
+} // namespace scalide

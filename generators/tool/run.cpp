@@ -1,0 +1,145 @@
+#include "emit/files.h"
+#include "emit/library.h"
+#include "emit/plan_text.h"
+#include "tool/arrays.h"
+#include "tool/common.h"
+#include <algorithm>
+#include <fmt/core.h>
+
+namespace scalide {
+
+namespace {
+
+const HostArray &find_array(const std::vector<HostArray> &arrays, const std::string &name, const std::string &file) {
+    const auto found = std::ranges::find(arrays, name, &HostArray::name);
+    if (found != arrays.end()) return *found;
+    std::string names;
+    for (const HostArray &array : arrays) names += (names.empty() ? "" : ", ") + array.name;
+    throw UserError({{file}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
+}
+
+// The context's words as an error of the user.
+void check(scalide_status status, const scalide_context *context) {
+    if (status != SCALIDE_OK) throw UserError({{}, "", scalide_message(context), "", ""});
+}
+
+struct RunCommand {
+    ProgramOptions program;
+    BuildOptions build;
+    std::string inputs, outputs, mode, cache;
+
+    void run() {
+        const Rulebook rulebook = program.load_rulebook();
+        const Program loaded = program.load_program(rulebook);
+        std::vector<HostArray> arrays = read_arrays(inputs);
+        std::vector<HostArray> results = mode.empty() ? run_compiled(loaded, rulebook, arrays) : run_interpreted(loaded, rulebook, arrays);
+        write_arrays(outputs, results);
+        fmt::print("{}: {} arrays\n", outputs, results.size());
+    }
+
+    // The program as the user wrote it (mode real), or after the passes that decide what is stored (mode stored).
+    std::vector<HostArray> run_interpreted(const Program &loaded, const Rulebook &rulebook, const std::vector<HostArray> &arrays) {
+        const Mode how = mode == "real" ? Mode::real : Mode::stored;
+        Program program_to_run;
+        const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
+        const std::string last = how == Mode::real ? "inline_calls" : "fuse";
+        compile(loaded, rulebook, {policy, target_facts(build.target), [&](const std::string &pass, const Program &after) {
+                                       if (pass == last) program_to_run = after;
+                                   }});
+        std::vector<Tensor> inputs_in_order;
+        for (const Argument &argument : program_to_run.arguments) {
+            inputs_in_order.push_back(argument_tensor(arrays, program_to_run.value_name(argument.value), how));
+        }
+        const std::vector<Tensor> outputs_in_order = interpret(program_to_run, inputs_in_order, rulebook, how);
+        std::vector<HostArray> results;
+        for (size_t i = 0; i < outputs_in_order.size(); i++) {
+            results.push_back(to_array(program_to_run.results[i].name, outputs_in_order[i]));
+        }
+        return results;
+    }
+
+    // `x`, or one part of it: `x.data`, `x.scale`. In mode real a scaled array stands for data * scale.
+    Tensor argument_tensor(const std::vector<HostArray> &arrays, const std::string &name, Mode how) const {
+        const size_t dot = name.rfind('.');
+        const std::string part = dot == std::string::npos ? "" : name.substr(dot);
+        const bool in_parts = std::ranges::find(arrays, name, &HostArray::name) == arrays.end() && (part == ".data" || part == ".scale");
+        const HostArray &array = find_array(arrays, in_parts ? name.substr(0, dot) : name, inputs);
+        if (in_parts && part == ".scale") return {Dtype::f32, {}, {array.scale}};
+        Tensor tensor = to_tensor(array);
+        if (how == Mode::real && array.scaled) {
+            for (double &value : tensor.data) value *= array.scale;
+        }
+        return tensor;
+    }
+
+    std::vector<HostArray> run_compiled(const Program &loaded, const Rulebook &rulebook, const std::vector<HostArray> &arrays) {
+        const WorkFolder work(std::filesystem::temp_directory_path() / "scalide-run");
+        build.policy = program.load_numerics();
+        build.output_folder = work.path();
+        build.cache_folder = cache;
+        build.include_folder = find_home(program.home).include;
+        build.shared_library = true;
+        const BuildReport report = build_library(loaded, rulebook, build);
+        scalide_context *context = nullptr;
+        if (scalide_context_create(nullptr, &context) != SCALIDE_OK) throw InternalError("no runtime context");
+        const std::unique_ptr<scalide_context, void (*)(scalide_context *)> owner(context, scalide_context_destroy);
+        scalide_library *library = nullptr;
+        check(scalide_load(context, report.files.back().c_str(), &library), context);
+        const std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_owner(library, scalide_library_close);
+        const scalide_program *compiled = scalide_library_program(context, library, to_identifier(report.plan.name).c_str());
+        if (!compiled) throw InternalError(scalide_message(context));
+        return run_program(context, compiled, arrays);
+    }
+
+    std::vector<HostArray> run_program(scalide_context *context, const scalide_program *compiled, const std::vector<HostArray> &arrays) {
+        std::vector<HostArray> held;
+        std::vector<scalide_argument_info> infos(scalide_argument_count(compiled));
+        for (size_t i = 0; i < infos.size(); i++) {
+            check(scalide_describe_argument(compiled, i, &infos[i]), context);
+            const bool output = infos[i].role == SCALIDE_OUTPUT;
+            held.push_back(output ? HostArray{infos[i].name, static_cast<Dtype>(infos[i].dtype)}
+                                  : find_array(arrays, infos[i].name, inputs));
+            held.back().scaled = output ? infos[i].scaled : held.back().scaled;
+        }
+        std::vector<scalide_array> views;
+        for (HostArray &array : held) views.push_back(array.view());
+        check(scalide_shape_outputs(context, compiled, views.data(), views.size()), context);
+        for (size_t i = 0; i < infos.size(); i++) {
+            if (infos[i].role != SCALIDE_OUTPUT) continue;
+            held[i].shape.assign(views[i].extent, views[i].extent + views[i].rank);
+            size_t bytes = scalide_dtype_size(views[i].dtype);
+            for (int64_t extent : held[i].shape) bytes *= static_cast<size_t>(extent);
+            held[i].data.resize(bytes);
+            views[i] = held[i].view();
+        }
+        scalide_binding *binding = nullptr;
+        check(scalide_bind(context, compiled, views.data(), views.size(), &binding), context);
+        const scalide_status status = scalide_run(binding);
+        scalide_binding_destroy(binding);
+        check(status, context);
+        std::vector<HostArray> results;
+        for (size_t i = 0; i < infos.size(); i++) {
+            if (infos[i].role != SCALIDE_INPUT) results.push_back(held[i]);
+        }
+        return results;
+    }
+};
+
+} // namespace
+
+void add_run(CLI::App &app) {
+    const auto command = std::make_shared<RunCommand>();
+    CLI::App *run = app.add_subcommand("run", "run a program on arrays from a file");
+    command->program.add_to(*run);
+    run->add_option("-i,--inputs", command->inputs, "safetensors file with the arguments; a scaled x is x.data and x.scale")->required();
+    run->add_option("-o,--outputs", command->outputs, "safetensors file for results and overwritten arguments")->required();
+    run->add_option("--interpret", command->mode,
+                    "run the float64 interpreter instead of compiled kernels: real (what the program means) or "
+                    "stored (what kernels must give)")
+        ->check(CLI::IsMember({"real", "stored"}));
+    run->add_option("-t,--target", command->build.target, "'host' or a target of Halide")->capture_default_str();
+    run->add_option("--cache", command->cache, "folder of compiled kernels");
+    run->callback([command] { command->run(); });
+}
+
+} // namespace scalide

@@ -1,0 +1,45 @@
+#include "tool/tool.h"
+#include "frontend/generator.h"
+#include "tool/common.h"
+#include <cstdio>
+#include <unistd.h>
+
+namespace scalide {
+
+namespace {
+
+constexpr int user_mistake = 1, bad_command_line = 2, our_mistake = 70;
+
+int report(const char *kind, const std::exception &error, int status) {
+    std::fprintf(stderr, "%s: %s\n", kind, error.what());
+    return status;
+}
+
+} // namespace
+
+int tool_main(int argc, char **argv) {
+    CLI::App app("Scalide compiles array programs with scaled low-precision tensors into native kernel libraries.");
+    app.require_subcommand(1);
+    app.set_version_flag("--version", SCALIDE_VERSION);
+    std::string footer = "`scalide COMMAND --help` explains a command.";
+    for (const std::string &name : generator_names()) footer += "\ngenerator in this executable: " + name;
+    app.footer(footer);
+    for (const auto add : {add_build, add_run, add_check, add_rules, add_inspect, add_cache}) add(app);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success &request) {
+        return app.exit(request);
+    } catch (const CLI::ParseError &error) {
+        app.exit(error);
+        return bad_command_line;
+    } catch (const UserError &error) {
+        return report("error", error, user_mistake);
+    } catch (const InternalError &error) {
+        return report("internal error", error, our_mistake);
+    } catch (const std::exception &error) {
+        return report("internal error", error, our_mistake);
+    }
+    return 0;
+}
+
+} // namespace scalide
