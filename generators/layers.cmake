@@ -4,7 +4,8 @@ function(scalide_layer name)
     cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
     add_library(scalide_${name} STATIC ${sources})
-    target_include_directories(scalide_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>)
+    target_include_directories(scalide_${name} PUBLIC
+        $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/scalide/generator>)
     target_link_libraries(scalide_${name} PUBLIC ${ARG_LINK})
     # GCC 12 warns about "x" + std::string without cause (PR 105651).
     target_compile_options(scalide_${name} PRIVATE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)

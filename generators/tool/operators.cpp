@@ -61,7 +61,7 @@ std::string function_of(const Rule &rule) {
     std::string all = parameters + required + optional;
     if (!all.empty()) all.resize(all.size() - 2);
     std::string list =
-        variadic ? fmt::format("    std::vector<Operand> operands{{{}}};\n    operands.insert(operands.end(), {1}.begin(), {1}.end());\n",
+        variadic ? fmt::format("    std::vector<Operand> operands{{{0}}};\n    operands.insert(operands.end(), {1}.begin(), {1}.end());\n",
                                operands, cpp_name(rule.operands.back().name))
                  : fmt::format("    const std::vector<Operand> operands{{{}}};\n", operands);
     const bool several = rule.results.size() > 1;

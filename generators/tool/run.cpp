@@ -18,6 +18,14 @@ const HostArray &find_array(const std::vector<HostArray> &arrays, const std::str
     throw UserError({{file}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
 }
 
+HostArray empty_array(const scalide_argument_info &info) {
+    HostArray array;
+    array.name = info.name;
+    array.dtype = static_cast<Dtype>(info.dtype);
+    array.scaled = info.scaled != 0;
+    return array;
+}
+
 // The context's words as an error of the user.
 void check(scalide_status status, const scalide_context *context) {
     if (status != SCALIDE_OK) throw UserError({{}, "", scalide_message(context), "", ""});
@@ -99,7 +107,6 @@ struct RunCommand {
             const bool output = infos[i].role == SCALIDE_OUTPUT;
             held.push_back(output ? HostArray{infos[i].name, static_cast<Dtype>(infos[i].dtype)}
                                   : find_array(arrays, infos[i].name, inputs));
-            held.back().scaled = output ? infos[i].scaled : held.back().scaled;
         }
         std::vector<scalide_array> views;
         for (HostArray &array : held) views.push_back(array.view());
