@@ -10,7 +10,7 @@ public:
     Input<Tensor> images{"images", f32, {"b", pixels}};
     Input<Tensor> labels{"labels", i32, {"b"}};
     Input<Tensor> rate{"rate", f32, {}};
-    Input<Tensor> loss_factor{"loss_factor", f32, {}};  // the gradient is that of factor * loss
+    Input<Tensor> loss_factor{"loss_factor", f32, {}}; // the gradient is that of factor * loss
     State<Tensor> w1{"w1", f32, {pixels, hidden}}, b1{"b1", f32, {hidden}};
     State<Tensor> w2{"w2", f32, {hidden, hidden}}, b2{"b2", f32, {hidden}};
     State<Tensor> w3{"w3", f32, {hidden, classes}}, b3{"b3", f32, {classes}};

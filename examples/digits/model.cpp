@@ -1,0 +1,160 @@
+#include "model.h"
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+
+namespace {
+
+float decode(int32_t dtype, const unsigned char *at) {
+    if (dtype == SCALIDE_F32) {
+        float value;
+        std::memcpy(&value, at, sizeof value);
+        return value;
+    }
+    uint16_t code;
+    std::memcpy(&code, at, sizeof code);
+    if (dtype == SCALIDE_BF16) {
+        const uint32_t bits = uint32_t(code) << 16;
+        float value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    _Float16 value;
+    std::memcpy(&value, &code, sizeof value);
+    return static_cast<float>(value);
+}
+
+void encode(int32_t dtype, float value, unsigned char *at) {
+    if (dtype == SCALIDE_F32) {
+        std::memcpy(at, &value, sizeof value);
+    } else if (dtype == SCALIDE_BF16) {
+        uint32_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        const auto code = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        std::memcpy(at, &code, sizeof code);
+    } else if (dtype == SCALIDE_F16) {
+        const auto narrow = static_cast<_Float16>(value);
+        std::memcpy(at, &narrow, sizeof narrow);
+    } else {
+        throw std::runtime_error(std::string("parameters must be f32, bf16 or f16, got ") + scalide_dtype_name(dtype));
+    }
+}
+
+// Largest and smallest normal magnitudes of the 8-bit formats, as codes without sign.
+struct SmallFormat {
+    int32_t dtype;
+    unsigned char largest, first_normal;
+};
+constexpr SmallFormat small_formats[] = {{SCALIDE_F8_E4M3FN, 0x7e, 0x08}, {SCALIDE_F8_E5M2, 0x7b, 0x04}};
+
+void record(void *user, const char *name, const scalide_array *array) {
+    StepTrace &trace = *static_cast<StepTrace *>(user);
+    const std::string label = name;
+    if (array->rank == 0 && array->dtype == SCALIDE_F32 && label.ends_with(".scale")) {
+        trace.scales[label.substr(0, label.size() - 6)] = *static_cast<const float *>(array->data);
+    }
+    for (const SmallFormat &format : small_formats) {
+        if (array->dtype != format.dtype) continue;
+        StepTrace::Codes &codes = trace.codes[label.ends_with(".data") ? label.substr(0, label.size() - 5) : label];
+        codes.count = 1;
+        for (int32_t i = 0; i < array->rank; i++) codes.count *= static_cast<size_t>(array->extent[i]);
+        const auto *data = static_cast<const unsigned char *>(array->data);
+        for (size_t i = 0; i < codes.count; i++) {
+            const unsigned char magnitude = data[i] & 0x7f;
+            codes.zero += magnitude == 0;
+            codes.subnormal += magnitude > 0 && magnitude < format.first_normal;
+            codes.largest += magnitude == format.largest;
+        }
+    }
+}
+
+} // namespace
+
+void Parameter::set(const std::vector<float> &values) {
+    float largest = 0;
+    for (const float value : values) largest = std::max(largest, std::abs(value));
+    scale = info.scaled && largest > 0 ? std::exp2(std::floor(std::log2(largest))) : 1;
+    const size_t size = scalide_dtype_size(info.dtype);
+    data.resize(values.size() * size);
+    for (size_t i = 0; i < values.size(); i++) encode(info.dtype, values[i] / scale, data.data() + i * size);
+}
+
+std::vector<float> Parameter::values() const {
+    const size_t size = scalide_dtype_size(info.dtype);
+    std::vector<float> values(data.size() / size);
+    for (size_t i = 0; i < values.size(); i++) values[i] = decode(info.dtype, data.data() + i * size) * scale;
+    return values;
+}
+
+Context make_context(int threads) {
+    scalide_options options{};
+    options.struct_size = sizeof options;
+    options.threads = threads;
+    scalide_context *context = nullptr;
+    const scalide_status status = scalide_context_create(&options, &context);
+    if (status != SCALIDE_OK) throw std::runtime_error(scalide_status_string(status));
+    return {context, scalide_context_destroy};
+}
+
+void check(scalide_status status, const scalide_context *context) {
+    if (status != SCALIDE_OK) throw std::runtime_error(scalide_message(context));
+}
+
+Trainer::Trainer(scalide_context *context, const scalide_program *program, std::vector<Parameter> &parameters, int batch, int pixels)
+    : images(size_t(batch) * pixels), labels(batch), context_(context), binding_(nullptr, scalide_binding_destroy) {
+    const int64_t image_shape[] = {batch, pixels}, label_shape[] = {batch};
+    std::map<std::string, scalide_array> arrays{{"images", scalide_dense_array(images.data(), nullptr, SCALIDE_F32, 2, image_shape)},
+                                                {"labels", scalide_dense_array(labels.data(), nullptr, SCALIDE_I32, 1, label_shape)},
+                                                {"rate", scalide_dense_array(&rate_, nullptr, SCALIDE_F32, 0, nullptr)},
+                                                {"loss_factor", scalide_dense_array(&loss_factor_, nullptr, SCALIDE_F32, 0, nullptr)},
+                                                {"loss", scalide_dense_array(&loss_, nullptr, SCALIDE_F32, 0, nullptr)}};
+    for (Parameter &parameter : parameters) arrays[parameter.name] = parameter.array();
+    std::vector<scalide_array> in_order(scalide_argument_count(program));
+    for (size_t i = 0; i < in_order.size(); i++) {
+        scalide_argument_info info;
+        check(scalide_describe_argument(program, i, &info), context);
+        in_order[i] = arrays.at(info.name);
+    }
+    scalide_binding *binding = nullptr;
+    check(scalide_bind(context, program, in_order.data(), in_order.size(), &binding), context);
+    binding_.reset(binding);
+}
+
+float Trainer::step(float rate, float loss_factor) {
+    rate_ = rate;
+    loss_factor_ = loss_factor;
+    check(scalide_run(binding_.get()), context_);
+    return loss_;
+}
+
+StepTrace Trainer::traced_step(float rate, float loss_factor) {
+    rate_ = rate;
+    loss_factor_ = loss_factor;
+    StepTrace trace;
+    check(scalide_run_traced(binding_.get(), record, &trace), context_);
+    return trace;
+}
+
+std::vector<Parameter> make_parameters(const scalide_program *program, const std::vector<int64_t> &widths, unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<Parameter> parameters;
+    for (size_t layer = 1; layer < widths.size(); layer++) {
+        for (const char kind : {'w', 'b'}) {
+            Parameter parameter;
+            parameter.name = kind + std::to_string(layer);
+            const int32_t index = scalide_find_argument(program, parameter.name.c_str());
+            if (index < 0) throw std::runtime_error("the program has no argument " + parameter.name);
+            scalide_describe_argument(program, static_cast<size_t>(index), &parameter.info);
+            parameter.shape = kind == 'w' ? std::vector<int64_t>{widths[layer - 1], widths[layer]} : std::vector<int64_t>{widths[layer]};
+            std::vector<float> values(static_cast<size_t>(kind == 'w' ? widths[layer - 1] * widths[layer] : widths[layer]));
+            std::normal_distribution<float> normal(0, 1 / std::sqrt(static_cast<float>(widths[layer - 1])));
+            if (kind == 'w') {
+                for (float &value : values) value = normal(random);
+            }
+            parameter.set(values);
+            parameters.push_back(std::move(parameter));
+        }
+    }
+    return parameters;
+}
