@@ -1,0 +1,54 @@
+#include "emit/library.h"
+#include "tool/common.h"
+#include "transforms/fusion_report.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace scalide {
+
+namespace {
+
+struct InspectCommand {
+    ProgramOptions program;
+    std::string target = "host";
+
+    void run() const {
+        const Rulebook rulebook = program.load_rulebook();
+        const TargetFacts facts = target_facts(target);
+        Program before_fusion, latest;
+        compile(program.load_program(rulebook), rulebook,
+                {program.load_numerics(), facts, [&](const std::string &pass, const Program &after) {
+                     if (pass == "fuse") before_fusion = latest;
+                     latest = after;
+                 }});
+        print(fuse_and_explain(before_fusion, facts).report);
+    }
+
+    static void print(const FusionReport &report) {
+        for (size_t i = 0; i < report.kernels.size(); i++) {
+            const KernelReport &kernel = report.kernels[i];
+            fmt::print("{:>3}  {:<9} {}\n", i, kernel.kind, kernel.kernel);
+            fmt::print("     fuses       {}\n", fmt::join(kernel.fused, " "));
+            if (!kernel.recomputed.empty()) fmt::print("     recomputes  {}\n", fmt::join(kernel.recomputed, " "));
+            fmt::print("     reads {} bytes, writes {} bytes, {} FLOPs\n", to_string(kernel.bytes_read), to_string(kernel.bytes_written),
+                       to_string(kernel.flops));
+        }
+        if (!report.edges.empty()) fmt::print("\nnot fused:\n");
+        for (const UnfusedEdge &edge : report.edges) {
+            fmt::print("{:>3} -> {:<3} {}: {}\n", edge.producer, edge.consumer, fmt::join(edge.values, ", "), edge.reason);
+        }
+    }
+};
+
+} // namespace
+
+void add_inspect(CLI::App &app) {
+    const auto command = std::make_shared<InspectCommand>();
+    CLI::App *inspect =
+        app.add_subcommand("inspect", "show the kernels of a program: what each fused, bytes, FLOPs, and why other edges are not fused");
+    command->program.add_to(*inspect);
+    inspect->add_option("-t,--target", command->target, "'host' or a target of Halide")->capture_default_str();
+    inspect->callback([command] { command->run(); });
+}
+
+} // namespace scalide
