@@ -7,6 +7,6 @@ function(scalide_layer name)
     target_include_directories(scalide_${name} PUBLIC
         $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/scalide/generator>)
     target_link_libraries(scalide_${name} PUBLIC ${ARG_LINK})
-    # GCC 12 warns about "x" + std::string without cause (PR 105651).
-    target_compile_options(scalide_${name} PRIVATE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+    # GCC 12 warns without cause about "x" + std::string (PR 105651) and Location{}.
+    target_compile_options(scalide_${name} PRIVATE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>)
 endfunction()

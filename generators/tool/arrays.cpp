@@ -77,13 +77,13 @@ void write_arrays(const std::string &file, std::vector<HostArray> &arrays) {
     if (scalide_safetensors_write(file.c_str(), &content, message, sizeof message) != SCALIDE_OK) fail(message);
 }
 
-Tensor to_tensor(const HostArray &array) {
-    Tensor tensor{array.dtype, array.shape, std::vector<double>(array.data.size() / size_of(array.dtype))};
+Array to_tensor(const HostArray &array) {
+    Array tensor{array.dtype, array.shape, std::vector<double>(array.data.size() / size_of(array.dtype))};
     for (size_t i = 0; i < tensor.data.size(); i++) tensor.data[i] = load(array, i);
     return tensor;
 }
 
-HostArray to_array(const std::string &name, const Tensor &tensor) {
+HostArray to_array(const std::string &name, const Array &tensor) {
     HostArray array{name, tensor.dtype, tensor.shape, std::vector<unsigned char>(tensor.data.size() * size_of(tensor.dtype))};
     for (size_t i = 0; i < tensor.data.size(); i++) store(array, i, tensor.data[i]);
     return array;

@@ -23,7 +23,7 @@ std::vector<HostArray> read_arrays(const std::string &file);
 void write_arrays(const std::string &file, std::vector<HostArray> &arrays);
 
 /// Decodes to f64 (data alone), and encodes from it with rounding to nearest.
-Tensor to_tensor(const HostArray &array);
-HostArray to_array(const std::string &name, const Tensor &tensor);
+Array to_tensor(const HostArray &array);
+HostArray to_array(const std::string &name, const Array &tensor);
 
 } // namespace scalide

@@ -54,11 +54,11 @@ struct RunCommand {
         compile(loaded, rulebook, {policy, target_facts(build.target), [&](const std::string &pass, const Program &after) {
                                        if (pass == last) program_to_run = after;
                                    }});
-        std::vector<Tensor> inputs_in_order;
+        std::vector<Array> inputs_in_order;
         for (const Argument &argument : program_to_run.arguments) {
             inputs_in_order.push_back(argument_tensor(arrays, program_to_run.value_name(argument.value), how));
         }
-        const std::vector<Tensor> outputs_in_order = interpret(program_to_run, inputs_in_order, rulebook, how);
+        const std::vector<Array> outputs_in_order = interpret(program_to_run, inputs_in_order, rulebook, how);
         std::vector<HostArray> results;
         for (size_t i = 0; i < outputs_in_order.size(); i++) {
             results.push_back(to_array(program_to_run.results[i].name, outputs_in_order[i]));
@@ -67,13 +67,13 @@ struct RunCommand {
     }
 
     // `x`, or one part of it: `x.data`, `x.scale`. In mode real a scaled array stands for data * scale.
-    Tensor argument_tensor(const std::vector<HostArray> &arrays, const std::string &name, Mode how) const {
+    Array argument_tensor(const std::vector<HostArray> &arrays, const std::string &name, Mode how) const {
         const size_t dot = name.rfind('.');
         const std::string part = dot == std::string::npos ? "" : name.substr(dot);
         const bool in_parts = std::ranges::find(arrays, name, &HostArray::name) == arrays.end() && (part == ".data" || part == ".scale");
         const HostArray &array = find_array(arrays, in_parts ? name.substr(0, dot) : name, inputs);
         if (in_parts && part == ".scale") return {Dtype::f32, {}, {array.scale}};
-        Tensor tensor = to_tensor(array);
+        Array tensor = to_tensor(array);
         if (how == Mode::real && array.scaled) {
             for (double &value : tensor.data) value *= array.scale;
         }
