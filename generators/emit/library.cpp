@@ -114,6 +114,7 @@ void write_library(const BuildOptions &options, const BuildReport &report, const
         outputs.push_back("lib" + name + ".so");
         std::vector<std::string> link{c_compiler(), "-shared", "-o", work / outputs.back()};
         link.insert(link.end(), archive.begin() + 3, archive.end());
+        link.insert(link.end(), {options.runtime_library.string(), "-lpthread"});
         run_or_throw(link, "shared library");
     }
     for (const std::string &output : outputs) {

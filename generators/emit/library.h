@@ -10,10 +10,11 @@ struct BuildOptions {
     std::string target = "host";
     Policy policy;
     std::filesystem::path output_folder = ".";
-    std::filesystem::path cache_folder;   ///< empty: ObjectCache::default_folder()
-    std::filesystem::path include_folder; ///< that has scalide/plan.h
-    int jobs = 0;                         ///< child processes; 0: one a core
-    bool shared_library = false;          ///< lib<name>.so beside lib<name>.a
+    std::filesystem::path cache_folder;    ///< empty: ObjectCache::default_folder()
+    std::filesystem::path include_folder;  ///< that has scalide/plan.h
+    std::filesystem::path runtime_library; ///< libscalide_runtime.a: a shared library holds it
+    int jobs = 0;                          ///< child processes; 0: one a core
+    bool shared_library = false;           ///< lib<name>.so beside lib<name>.a
     std::function<void(const std::string &pass, const Program &)> after_pass;
     /// Called as kernels become ready: how many of how many, the newest, and whether it came from the cache.
     std::function<void(size_t done, size_t total, const std::string &kernel, bool cached)> progress;

@@ -45,7 +45,9 @@ struct BuildCommand {
         build.policy = program.load_numerics();
         build.output_folder = output;
         build.cache_folder = cache;
-        build.include_folder = find_home(program.home).include;
+        const Home home = find_home(program.home);
+        build.include_folder = home.include;
+        build.runtime_library = home.runtime_library;
         build.after_pass = [this](const std::string &pass, const Program &after) { dump(pass, after); };
         build.progress = [this](size_t done, size_t total, const std::string &kernel, bool cached) { show(done, total, kernel, cached); };
         const BuildReport report = build_library(program.load_program(rulebook), rulebook, build);

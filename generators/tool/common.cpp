@@ -13,11 +13,14 @@ Home find_home(const std::string &given) {
     std::error_code error;
     const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "scalide";
     fs::path share = !given.empty() ? fs::path(given) : variable && *variable ? fs::path(variable) : beside;
-    if (fs::exists(share / "rules", error)) return {share / "rules", share.parent_path().parent_path() / "include"};
+    if (fs::exists(share / "rules", error)) {
+        const fs::path prefix = share.parent_path().parent_path();
+        return {share / "rules", prefix / "include", prefix / SCALIDE_LIBRARY_FOLDER / "libscalide_runtime.a"};
+    }
     if (!given.empty() || (variable && *variable)) {
         throw UserError({{}, "home", "must be the folder share/scalide of an installation", share.string(), ""});
     }
-    return {fs::path(SCALIDE_SOURCE_DIR) / "rules", fs::path(SCALIDE_SOURCE_DIR) / "runtime" / "include"};
+    return {fs::path(SCALIDE_SOURCE_DIR) / "rules", fs::path(SCALIDE_SOURCE_DIR) / "runtime" / "include", SCALIDE_RUNTIME_LIBRARY};
 }
 
 void ProgramOptions::add_rules_to(CLI::App &command) {

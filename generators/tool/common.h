@@ -6,7 +6,7 @@ namespace scalide {
 
 /// Where the installed files are: `--home`, SCALIDE_HOME, beside the executable (../share/scalide), or the tree it was built from.
 struct Home {
-    std::filesystem::path rules, include;
+    std::filesystem::path rules, include, runtime_library;
 };
 Home find_home(const std::string &given);
 

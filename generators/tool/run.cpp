@@ -85,7 +85,9 @@ struct RunCommand {
         build.policy = program.load_numerics();
         build.output_folder = work.path();
         build.cache_folder = cache;
-        build.include_folder = find_home(program.home).include;
+        const Home home = find_home(program.home);
+        build.include_folder = home.include;
+        build.runtime_library = home.runtime_library;
         build.shared_library = true;
         const BuildReport report = build_library(loaded, rulebook, build);
         scalide_context *context = nullptr;
