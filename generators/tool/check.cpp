@@ -1,0 +1,56 @@
+#include "interpret/laws.h"
+#include "tool/common.h"
+#include "transforms/passes.h"
+#include <fmt/core.h>
+
+namespace scalide {
+
+namespace {
+
+struct CheckCommand {
+    ProgramOptions options;
+    std::vector<std::string> files;
+    LawOptions laws;
+
+    // Every operator of the given files; of ours when none is given.
+    std::vector<const Rule *> chosen(const Rulebook &rulebook) const {
+        std::vector<const Rule *> rules;
+        for (const Rule *rule : rulebook.rules()) {
+            const bool given = std::any_of(files.begin(), files.end(), [&](const std::string &path) {
+                return rule->location.file == path || rule->location.file.starts_with(path + "/");
+            });
+            if (given || files.empty()) rules.push_back(rule);
+        }
+        return rules;
+    }
+
+    void run() {
+        options.rules.insert(options.rules.end(), files.begin(), files.end());
+        const Rulebook rulebook = options.load_rulebook();
+        size_t failures = 0;
+        const std::vector<const Rule *> rules = chosen(rulebook);
+        for (const Rule *rule : rules) {
+            for (const Message &message : check_laws(*rule, rulebook, {propagate_scales, append_vjp}, laws)) {
+                fmt::print(stderr, "{}\n", UserError(message).what());
+                failures++;
+            }
+        }
+        const std::string summary = fmt::format("{} rules checked, {} laws broken (seed {})", rules.size(), failures, laws.seed);
+        if (failures) throw UserError({{}, "check", "every law must hold", summary, ""});
+        fmt::print("{}\n", summary);
+    }
+};
+
+} // namespace
+
+void add_check(CLI::App &app) {
+    const auto command = std::make_shared<CheckCommand>();
+    CLI::App *check = app.add_subcommand("check", "check the laws of rules: scale and data give the value, gradients are derivatives");
+    check->add_option("FILES", command->files, "rule files or folders, loaded beside ours; none: all of ours");
+    command->options.add_rules_to(*check);
+    check->add_option("--seed", command->laws.seed, "of the random cases")->capture_default_str();
+    check->add_option("--draws", command->laws.draws, "random draws for each case")->capture_default_str();
+    check->callback([command] { command->run(); });
+}
+
+} // namespace scalide
