@@ -20,7 +20,7 @@ public:
     ColumnReduction(Lowering &lowering, const std::vector<const Node *> &nodes)
         : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())) {
         const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
-        const auto split = shape.begin() + std::ptrdiff_t(reduced_axes(*nodes[0]).size());
+        const auto split = shape.begin() + std::ptrdiff_t(folded_axes(*nodes[0]).size());
         rows_ = Extents(shape.begin(), split);
         columns_ = axis_vars(int(shape.end() - split));
         all_ = lowering.values.extent(element_count(rows_));
@@ -107,7 +107,7 @@ void lower_column(Lowering &lowering) {
             continue;
         }
         const Type &operand = program.type(node.operands[0]);
-        const std::vector<int64_t> axes = reduced_axes(node);
+        const std::vector<int64_t> axes = folded_axes(node);
         if (done.insert({operand.shape, axes}).second) {
             const std::vector<const Node *> nodes = find_reductions(program, operand.shape, axes);
             if (int(axes.size()) == operand.rank()) {

@@ -95,7 +95,7 @@ void lower_full(Lowering &lowering) {
     std::set<Extents> shapes;
     for (const Node &node : program.nodes) {
         if (is_reduction(node) && shapes.insert(program.type(node.operands[0]).shape).second) {
-            reduce_all(lowering, find_reductions(program, program.type(node.operands[0]).shape, reduced_axes(node)));
+            reduce_all(lowering, find_reductions(program, program.type(node.operands[0]).shape, folded_axes(node)));
         }
     }
     for (const std::vector<int> &results : results_by_shape(program)) {

@@ -252,7 +252,7 @@ bool is_reduction(const Node &node) {
     return op && op->shape == Shape::reduce;
 }
 
-std::vector<int64_t> reduced_axes(const Node &node) {
+std::vector<int64_t> folded_axes(const Node &node) {
     auto axis = node.attributes.find("axis");
     return axis == node.attributes.end() ? to_integers(node.attributes.at("axes")) : std::vector<int64_t>{axis->second.integer.value()};
 }
@@ -260,7 +260,7 @@ std::vector<int64_t> reduced_axes(const Node &node) {
 std::vector<const Node *> find_reductions(const Program &program, const Extents &shape, const std::vector<int64_t> &axes) {
     std::vector<const Node *> found;
     for (const Node &node : program.nodes) {
-        if (is_reduction(node) && program.type(node.operands[0]).shape == shape && reduced_axes(node) == axes) {
+        if (is_reduction(node) && program.type(node.operands[0]).shape == shape && folded_axes(node) == axes) {
             found.push_back(&node);
         }
     }

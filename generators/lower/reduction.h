@@ -63,7 +63,7 @@ void reduce_all(Lowering &lowering, const std::vector<const Node *> &reductions)
 /// The reductions of a kernel whose operands have this shape and that fold exactly these axes, in order.
 std::vector<const Node *> find_reductions(const Program &program, const Extents &shape, const std::vector<int64_t> &axes);
 /// The axes that a reduction folds.
-std::vector<int64_t> reduced_axes(const Node &node);
+std::vector<int64_t> folded_axes(const Node &node);
 bool is_reduction(const Node &node);
 
 /// The index of row number `row` in row-major order.
