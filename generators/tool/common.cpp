@@ -2,7 +2,6 @@
 #include "emit/files.h"
 #include "frontend/generator.h"
 #include "ir/text.h"
-#include "ir/verify.h"
 
 namespace scalide {
 
@@ -42,11 +41,7 @@ Rulebook ProgramOptions::load_rulebook() const {
 }
 
 Program ProgramOptions::load_program(const Rulebook &rulebook) const {
-    if (fs::path(program).extension() == ".scl") {
-        Program parsed = parse_program(read_file(program), program);
-        verify(parsed, "");
-        return parsed;
-    }
+    if (fs::path(program).extension() == ".scl") return parse_program(read_file(program), program);
     Parameters named;
     for (const std::string &parameter : parameters) {
         const size_t sign = parameter.find('=');

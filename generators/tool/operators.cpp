@@ -61,12 +61,12 @@ std::string function_of(const Rule &rule) {
     std::string all = parameters + required + optional;
     if (!all.empty()) all.resize(all.size() - 2);
     std::string list =
-        variadic ? fmt::format("    std::vector<Operand> operands{{{0}}};\n    operands.insert(operands.end(), {1}.begin(), {1}.end());\n",
+        variadic ? fmt::format("    std::vector<Operand> list{{{0}}};\n    list.insert(list.end(), {1}.begin(), {1}.end());\n",
                                operands, cpp_name(rule.operands.back().name))
-                 : fmt::format("    const std::vector<Operand> operands{{{}}};\n", operands);
+                 : fmt::format("    const std::vector<Operand> list{{{}}};\n", operands);
     const bool several = rule.results.size() > 1;
     return fmt::format(
-        "/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}{}    return {}(\"{}\", operands, attributes);\n}}\n\n", rule.doc,
+        "/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}{}    return {}(\"{}\", list, attributes);\n}}\n\n", rule.doc,
         several ? "std::vector<Tensor>" : "Tensor", cpp_name(rule.op), all, sets, optional_sets, list, several ? "apply_all" : "apply",
         rule.op);
 }

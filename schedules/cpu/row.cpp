@@ -53,7 +53,7 @@ private:
                 leader_ = output.func;
                 row_ = *row;
             } else {
-                nest.compute_with(LoopLevel(*leader_, *row_), LoopAlignStrategy::AlignStart);
+                nest.compute_with(LoopLevel(*leader_, *row_, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
             }
         }
     }

@@ -8,7 +8,7 @@ function(add_scalide_generator target)
     _scalide_rules(rules dependencies ${ARG_RULES})
     add_custom_command(OUTPUT "${header}"
         COMMAND Scalide::scalide rules --home "${SCALIDE_HOME}" ${rules} --header "${header}"
-        DEPENDS ${dependencies} COMMENT "Writing the operators of ${target}" VERBATIM)
+        DEPENDS Scalide::scalide ${dependencies} COMMENT "Writing the operators of ${target}" VERBATIM)
     add_executable(${target} ${ARG_SOURCES} "${header}")
     target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${target}.operators")
     target_link_libraries(${target} PRIVATE Scalide::generator)
