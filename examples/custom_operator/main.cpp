@@ -15,7 +15,7 @@ float slope(float x) { return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x))); }
 // w starts at 1: y = softsign(x), and w becomes 1 - softsign'(x) * x. Returns the largest error.
 template<typename T>
 float run(scalide_context *context, const scalide_program *program, int32_t dtype, float *scale) {
-    T w[5];
+    alignas(64) T w[5];
     float x[5], y[5], error = 0;
     for (int i = 0; i < 5; i++) {
         x[i] = inputs[i];

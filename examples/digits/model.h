@@ -1,16 +1,29 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <new>
 #include <scalide/scalide.h>
 #include <string>
 #include <vector>
+
+// Memory as inout arguments have to have it: aligned to a cache line.
+template<typename T>
+struct AlignedAllocator {
+    using value_type = T;
+    AlignedAllocator() = default;
+    template<typename U>
+    AlignedAllocator(const AlignedAllocator<U> &) {}
+    T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), std::align_val_t(64))); }
+    void deallocate(T *memory, size_t) { ::operator delete(memory, std::align_val_t(64)); }
+    bool operator==(const AlignedAllocator &) const { return true; }
+};
 
 // The state of one model: arrays in the dtypes that its generated library asks for.
 struct Parameter {
     std::string name;
     scalide_argument_info info{};
     std::vector<int64_t> shape;
-    std::vector<unsigned char> data;
+    std::vector<unsigned char, AlignedAllocator<unsigned char>> data;
     float scale = 1;
 
     // A scaled parameter gets the power-of-two scale that brings its largest value into [1, 2).

@@ -2,6 +2,7 @@
 #include "lower/axes.h"
 #include "lower/formats.h"
 #include "lower/kinds.h"
+#include "lower/whole.h"
 
 namespace scalide {
 namespace {
@@ -24,6 +25,9 @@ bool is_overwritten(const Program &program, int argument) {
 LoweredKernel begin(const Program &program) {
     LoweredKernel kernel;
     kernel.program = merge_axes(program);
+    if (program.attributes.at("kind").word == "row") {
+        kernel.program = reduce_columns_first(kernel.program);
+    }
     for (const Symbol &symbol : program.symbols) {
         kernel.symbols.emplace(symbol.name, Halide::Param<int>("symbol_" + symbol.name));
     }

@@ -1,5 +1,6 @@
 #include "lower/outputs.h"
 #include "lower/reduction.h"
+#include "lower/whole.h"
 #include <algorithm>
 #include <set>
 
@@ -7,7 +8,7 @@
 // with as many reductions below them, run in one loop. An expensive value of shape rows x columns that several loops need is computed once
 // a row, into a stage `element`; a value of shape rows that elements need, into a stage `scalar`.
 //
-// stages: partial, lane, fold (lower/reduction.h; outer arguments: the rows), element (x, rows), scalar (rows)
+// stages: partial, lane, fold (lower/reduction.h; outer arguments: the rows), element (x, rows), scalar (rows), those of lower/whole.h
 // extents: columns
 // Outputs have the row axes y, d2 ... and, if they have columns, x.
 namespace scalide {
@@ -27,14 +28,22 @@ public:
         }
     }
 
-    const Extents &space() const { return program_.type(reductions(0).at(0)->operands[0]).shape; }
+    /// Rows and columns: the shape that reductions over the last axis read.
+    const Extents &space() const {
+        for (const Node &node : program_.nodes) {
+            if (is_row_reduction(node)) {
+                return program_.type(node.operands[0]).shape;
+            }
+        }
+        throw InternalError("internal error: a row kernel has no reduction over its last axis");
+    }
     int last_depth() const { return last_depth_; }
 
     /// The reductions of values of this depth.
     std::vector<const Node *> reductions(int depth) const {
         std::vector<const Node *> found;
         for (const Node &node : program_.nodes) {
-            if (is_reduction(node) && depth_[node.operands[0]] == depth) {
+            if (is_row_reduction(node) && depth_[node.operands[0]] == depth) {
                 found.push_back(&node);
             }
         }
@@ -53,6 +62,8 @@ public:
     }
 
 private:
+    bool is_row_reduction(const Node &node) const { return is_reduction(node) && !is_whole_reduction(program_, node); }
+
     const Node *producer(ValueId value) const { return producers_[value] < 0 ? nullptr : &program_.nodes[producers_[value]]; }
 
     void find_depths() {
@@ -139,19 +150,29 @@ public:
 
     void lower() {
         lowering_.kernel.extents["columns"] = plan_.space().back();
+        lowering_.kernel.extents["rows"] = element_count({plan_.space().begin(), plan_.space().end() - 1});
         for (int depth = 0; depth <= plan_.last_depth(); depth++) {
             for (ValueId value : plan_.placed(depth)) {
                 place(value);
             }
             reduce(plan_.reductions(depth));
         }
-        for (const std::vector<int> &results : results_by_shape(program_)) {
-            const Type &type = program_.type(program_.results[results[0]].value);
-            add_output(lowering_, results, first_vars(type.rank()));
-        }
+        store_reduced(lowering_, first_vars(int(vars_.size()) - 1));
+        add_outputs([](const Type &type) { return !type.is_scalar(); });
+        reduce_stored(lowering_);
+        add_outputs([](const Type &type) { return type.is_scalar(); });
     }
 
 private:
+    void add_outputs(const std::function<bool(const Type &)> &chosen) {
+        for (const std::vector<int> &results : results_by_shape(program_)) {
+            const Type &type = program_.type(program_.results[results[0]].value);
+            if (chosen(type)) {
+                add_output(lowering_, results, first_vars(type.rank()));
+            }
+        }
+    }
+
     /// The row axes, or those and the columns.
     std::vector<Halide::Var> first_vars(int rank) const { return {vars_.begin(), vars_.begin() + rank}; }
 

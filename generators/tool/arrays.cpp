@@ -84,7 +84,7 @@ Array to_tensor(const HostArray &array) {
 }
 
 HostArray to_array(const std::string &name, const Array &tensor) {
-    HostArray array{name, tensor.dtype, tensor.shape, std::vector<unsigned char>(tensor.data.size() * size_of(tensor.dtype))};
+    HostArray array{name, tensor.dtype, tensor.shape, decltype(HostArray::data)(tensor.data.size() * size_of(tensor.dtype))};
     for (size_t i = 0; i < tensor.data.size(); i++) store(array, i, tensor.data[i]);
     return array;
 }

@@ -1,15 +1,28 @@
 #pragma once
 #include "interpret/interpret.h"
 #include "scalide/safetensors.h"
+#include <new>
 
 namespace scalide {
+
+/// The alignment that the runtime wants of arrays that a program overwrites.
+template<typename T>
+struct AlignedAllocator {
+    using value_type = T;
+    AlignedAllocator() = default;
+    template<typename U>
+    AlignedAllocator(const AlignedAllocator<U> &) {}
+    T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), std::align_val_t(64))); }
+    void deallocate(T *memory, size_t) { ::operator delete(memory, std::align_val_t(64)); }
+    bool operator==(const AlignedAllocator &) const { return true; }
+};
 
 /// Named arrays of a program, in memory as storage codes: what files hold and compiled programs take. A scaled array has a scale.
 struct HostArray {
     std::string name;
     Dtype dtype = Dtype::f32;
     std::vector<int64_t> shape;
-    std::vector<unsigned char> data;
+    std::vector<unsigned char, AlignedAllocator<unsigned char>> data;
     bool scaled = false;
     float scale = 1;
 

@@ -1,4 +1,5 @@
 #include "check.h"
+#include "memory.h"
 
 namespace scalide {
 
@@ -42,7 +43,10 @@ bool check_data(const Call &call, int32_t argument) {
         complain(call, argument) << "data must point to " << bytes << " bytes, got NULL. Pass the address of the array's memory.";
         return false;
     }
-    return check_strides(call, argument) && check_address(call, argument, "data", array.data, scalide_dtype_size(array.dtype));
+    // Halide reads a buffer that it also writes in whole vectors from aligned addresses.
+    const bool whole_vectors = call.program.arguments[argument].role == SCALIDE_INOUT && array.rank > 0;
+    const uint64_t alignment = whole_vectors ? memory_alignment : scalide_dtype_size(array.dtype);
+    return check_strides(call, argument) && check_address(call, argument, "data", array.data, alignment);
 }
 
 bool check_scale(const Call &call, int32_t argument) {

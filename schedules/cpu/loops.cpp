@@ -82,13 +82,13 @@ void vectorize_partial(Halide::Func partial) {
     }
 }
 
-void schedule_totals(const LoweredKernel &kernel) {
-    auto folds = kernel.stages.find("fold");
+void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
+    auto folds = kernel.stages.find(prefix + "fold");
     for (size_t i = 0; folds != kernel.stages.end() && i < folds->second.size(); i++) {
         Halide::Func fold = folds->second[i];
         fold.compute_root();
         for (const char *stage : {"lane", "partial"}) {
-            Halide::Func inner = kernel.stages.at(stage)[i];
+            Halide::Func inner = kernel.stages.at(prefix + stage)[i];
             if (fold.args().empty()) {
                 inner.compute_root();
             } else {
@@ -98,10 +98,10 @@ void schedule_totals(const LoweredKernel &kernel) {
         if (!fold.args().empty()) {
             fold.parallel(fold.args()[0]);
         }
-        vectorize_partial(kernel.stages.at("partial")[i]);
+        vectorize_partial(kernel.stages.at(prefix + "partial")[i]);
     }
-    vector_lanes(kernel);
-    auto totals = kernel.stages.find("total");
+    vector_lanes(kernel, prefix);
+    auto totals = kernel.stages.find(prefix + "total");
     if (totals != kernel.stages.end()) {
         for (Halide::Func total : totals->second) {
             total.compute_root();
@@ -109,13 +109,13 @@ void schedule_totals(const LoweredKernel &kernel) {
     }
 }
 
-std::vector<Halide::Func> vector_lanes(const LoweredKernel &kernel) {
+std::vector<Halide::Func> vector_lanes(const LoweredKernel &kernel, const std::string &prefix) {
     std::vector<Halide::Func> lanes;
-    auto stage = kernel.stages.find("lane");
+    auto stage = kernel.stages.find(prefix + "lane");
     if (stage != kernel.stages.end()) {
         for (size_t i = 0; i < stage->second.size(); i++) {
             Halide::Func lane = stage->second[i];
-            if (lane.name() != kernel.stages.at("partial")[i].name()) {
+            if (lane.name() != kernel.stages.at(prefix + "partial")[i].name()) {
                 lanes.push_back(lane.vectorize(lane.args()[0]));
             }
         }

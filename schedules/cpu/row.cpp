@@ -17,6 +17,11 @@ public:
         for (const KernelOutput &output : kernel_.outputs) {
             schedule_output(output);
         }
+        for (Func stored : kernel_.stages["stored"]) {
+            stored.compute_root();
+            join(stored, stored.args(), {to_expr(kernel_.extents.at("rows"), kernel_)});
+        }
+        schedule_totals(kernel_, "whole_");
         for (const char *stage : {"partial", "fold", "element", "scalar"}) {
             for (Func func : kernel_.stages[stage]) {
                 place(func);
@@ -47,14 +52,21 @@ private:
             rows.erase(rows.begin());
             counts.erase(counts.begin());
         }
-        if (std::optional<Var> row = fuse_loops(nest, rows)) {
-            parallelize(nest, *row, product(counts), columns_, tiles_.at("task"));
-            if (!leader_) {
-                leader_ = output.func;
-                row_ = *row;
-            } else {
-                nest.compute_with(LoopLevel(*leader_, *row_, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
-            }
+        join(output.func, rows, counts);
+    }
+
+    void join(Func func, const std::vector<Var> &rows, const std::vector<Expr> &counts) {
+        Stage nest = loop_nest(func);
+        std::optional<Var> row = fuse_loops(nest, rows);
+        if (!row) {
+            return;
+        }
+        parallelize(nest, *row, product(counts), columns_, tiles_.at("task"));
+        if (!leader_) {
+            leader_ = func;
+            row_ = *row;
+        } else {
+            nest.compute_with(LoopLevel(*leader_, *row_, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
         }
     }
 

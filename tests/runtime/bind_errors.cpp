@@ -79,6 +79,8 @@ const Case cases[] = {
     {"unexpected_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].scale = &s.w_scale; },
      "sample.x: scale must be NULL (the argument is plain), got a pointer. Multiply data by the scale, or build the program with this "
      "argument scaled."},
+    {"misaligned_inout", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].data = s.w.data() + 4; },
+     "sample.w: data must be aligned to 64 bytes, got an address 16 behind a multiple. Pass aligned memory; 64 bytes are fastest."},
     {"misaligned_scale", SCALIDE_INVALID_ARGUMENT,
      [](Sample &s, Program &) { s.arrays[1].scale = reinterpret_cast<float *>(reinterpret_cast<char *>(&s.w_scale) + 1); },
      "sample.w: scale must be aligned to 4 bytes, got an address 1 behind a multiple. Pass aligned memory; 64 bytes are fastest."},

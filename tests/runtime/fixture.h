@@ -23,7 +23,7 @@ struct Context {
 /// The arrays of the sample program with a batch of `b`, and its expected results.
 struct Sample {
     std::vector<float> x, y;
-    std::array<float, 4> w = {1, 2, 3, 4};
+    alignas(64) std::array<float, 4> w = {1, 2, 3, 4};
     float w_scale = 0.5f, mean = 0;
     std::array<scalide_array, 4> arrays;
 
