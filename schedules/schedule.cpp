@@ -43,8 +43,9 @@ bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
 }
 
 const std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)> cpu_schedules = {
-    {"scalar", schedule_scalar}, {"map", schedule_map},   {"row", schedule_row},
-    {"column", schedule_column}, {"full", schedule_full}, {"transpose", schedule_transpose},
+    {"scalar", schedule_scalar},     {"map", schedule_map},   {"row", schedule_row},
+    {"column", schedule_column},     {"full", schedule_full}, {"transpose", schedule_transpose},
+    {"contract", schedule_contract},
 };
 
 } // namespace

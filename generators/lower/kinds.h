@@ -14,6 +14,7 @@ struct Lowering {
 void lower_scalar(Lowering &lowering);
 void lower_map(Lowering &lowering);
 void lower_row(Lowering &lowering);
+void lower_contract(Lowering &lowering);
 void lower_column(Lowering &lowering);
 void lower_full(Lowering &lowering);
 void lower_transpose(Lowering &lowering);

@@ -7,40 +7,10 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
-
-// What a kernel needs from its surroundings, as the runtime gives it.
-extern "C" {
-int halide_do_par_for(void *context, int (*task)(void *, int, uint8_t *), int min, int size, uint8_t *closure) {
-    if (size <= 1) {
-        return size == 1 ? task(context, min, closure) : 0;
-    }
-    std::thread other([&] {
-        for (int i = size / 2; i < size; i++) {
-            task(context, min + i, closure);
-        }
-    });
-    for (int i = 0; i < size / 2; i++) {
-        task(context, min + i, closure);
-    }
-    other.join();
-    return 0;
-}
-void *halide_malloc(void *, size_t size) { return std::aligned_alloc(128, (size + 255) / 128 * 128); }
-void halide_free(void *, void *pointer) { std::free(pointer); }
-}
 
 namespace scalide {
 namespace {
-
-Halide::Target kernel_target() {
-    return Halide::get_host_target()
-        .with_feature(Halide::Target::NoRuntime)
-        .with_feature(Halide::Target::NoAsserts)
-        .with_feature(Halide::Target::NoBoundsQuery)
-        .with_feature(Halide::Target::UserContext);
-}
 
 std::string run_command(const std::string &command) {
     std::string output;
@@ -103,8 +73,15 @@ struct Buffer {
 
 } // namespace
 
-CompiledKernel::CompiledKernel(const Program &program) {
-    const Halide::Target target = kernel_target();
+Halide::Target kernel_target() {
+    return Halide::get_host_target()
+        .with_feature(Halide::Target::NoRuntime)
+        .with_feature(Halide::Target::NoAsserts)
+        .with_feature(Halide::Target::NoBoundsQuery)
+        .with_feature(Halide::Target::UserContext);
+}
+
+CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target) {
     kernel_ = lower(program, target);
     schedule(kernel_, choose_tiles(kernel_, target), target);
     std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();

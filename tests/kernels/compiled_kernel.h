@@ -7,11 +7,14 @@ namespace scalide {
 /// Storage words of one array, dense and row-major.
 using Words = std::vector<uint8_t>;
 
+/// The host, without what Halide's own runtime would do: no checks, no runtime of its own.
+Halide::Target kernel_target();
+
 /// A kernel program compiled as the tool compiles it and loaded into this process.
 class CompiledKernel {
 public:
     /// Throws on any error of lowering, Halide or the linker.
-    explicit CompiledKernel(const Program &program);
+    explicit CompiledKernel(const Program &program, const Halide::Target &target = kernel_target());
     ~CompiledKernel();
     CompiledKernel(const CompiledKernel &) = delete;
 

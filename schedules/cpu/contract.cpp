@@ -1,0 +1,254 @@
+#include "schedules/cpu/kinds.h"
+#include "schedules/cpu/loops.h"
+
+// Loops of a contract kernel, outermost first: tasks (blocks of columns or of rows, of all batches), the other blocks, panels of columns,
+// tiles of rows; inside, one register tile of the product over all k. Every task packs the panels of the right operand that it needs, so
+// there is one parallel region and no barrier. A left operand that is read as it is never gets copied: a tile reads `rows` streams of
+// scalars. Tiles:
+//   rows           of a register tile
+//   block_columns  of a block, a multiple of the panel's width
+//   block_rows     of a block; there are blocks of rows where they are tasks, or where the left operand has to be packed
+//   rows_parallel  1: tasks are blocks of rows (a result of few columns), 0: blocks of columns
+//
+// Masks, not branches: an `if` around a vector would make scalars of it, and partitioned loops would be copies of the whole kernel.
+
+namespace scalide {
+namespace {
+using namespace Halide;
+
+/// Every definition of a Func.
+std::vector<Stage> definitions(Func func) {
+    std::vector<Stage> stages = {func};
+    for (int i = 0; i < func.num_update_definitions(); i++) {
+        stages.push_back(func.update(i));
+    }
+    return stages;
+}
+
+class ContractSchedule {
+public:
+    ContractSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
+        : kernel_(kernel), tiles_(tiles), lanes_(target.natural_vector_size<float>()), width_(fact("width")), pairs_(fact("pairs") != 0),
+          rows_parallel_(tiles.at("rows_parallel") != 0), output_(kernel.outputs[0].func) {}
+
+    void apply() {
+        for (const KernelOutput &output : kernel_.outputs) {
+            bound_loops(kernel_, output);
+        }
+        schedule_result();
+        schedule_product();
+        if (has("lhs")) {
+            schedule_lhs();
+        }
+        schedule_rhs();
+        schedule_sides();
+        if (has("fold")) {
+            schedule_folds();
+        }
+    }
+
+private:
+    int fact(const char *name) const { return int(to_number(kernel_.facts.at(name))); }
+    bool has(const char *stage) const { return kernel_.stages.count(stage) != 0; }
+    Func stage(const char *name) const { return kernel_.stages.at(name).at(0); }
+
+    LoopLevel at(const Var &loop) const { return LoopLevel(output_, loop); }
+
+    /// True when a packed left operand may be too large to be packed whole.
+    bool packs_row_blocks() const {
+        const Extent &rows = kernel_.extents.at("m");
+        return has("lhs") && !(rows.is_static() && rows.value() <= tiles_.at("block_rows"));
+    }
+
+    void schedule_result() {
+        std::vector<Var> args = output_.args();
+        Stage nest = loop_nest(output_);
+        const int block = tiles_.at("block_columns");
+        const bool divides = kernel_.extents.at("n").divide(block).has_value();
+        nest.split(args[0], columns_block_, column_, block, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
+        nest.split(column_, panel_, column_, width_, TailStrategy::GuardWithIf).split(column_, vector_, lane_, lanes_);
+        nest_blocks(nest, {lane_, vector_}, {args.begin() + 1, args.end()});
+        nest.vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
+    }
+
+    /// The loops around a row of a panel, which columns are split into already; `outer` is rows and, where there is one, the batch.
+    void nest_blocks(Stage nest, std::vector<VarOrRVar> order, const std::vector<Var> &outer) {
+        const bool blocks = rows_parallel_ || packs_row_blocks();
+        if (blocks) {
+            nest.split(outer[0], rows_block_, row_, tiles_.at("block_rows"), TailStrategy::GuardWithIf);
+        }
+        nest.split(blocks ? row_ : outer[0], tile_, row_, tiles_.at("rows"), TailStrategy::GuardWithIf);
+        order.insert(order.end(), {row_, tile_, panel_});
+        Var tasks = rows_parallel_ ? rows_block_ : columns_block_;
+        if (blocks) {
+            order.emplace_back(rows_parallel_ ? columns_block_ : rows_block_);
+        }
+        order.emplace_back(tasks);
+        order.insert(order.end(), outer.begin() + 1, outer.end());
+        nest.reorder(order);
+        if (outer.size() > 1) {
+            nest.fuse(tasks, outer[1], task_);
+        } else {
+            nest.rename(tasks, task_);
+        }
+        nest.parallel(task_);
+    }
+
+    void schedule_product() {
+        Func product = stage("product");
+        Var column = product.args()[0], row = product.args()[1];
+        product.compute_at(at(tile_)).bound(column, 0, width_).bound_extent(row, tiles_.at("rows")).store_in(MemoryType::Register);
+        product.vectorize(column, lanes_).unroll(column).unroll(row);
+        Stage sum = product.update();
+        sum.split(column, vector_, lane_, lanes_);
+        std::vector<RVar> r = product.rvars();
+        if (pairs_) {
+            sum.reorder({r[0], lane_, vector_, row, r[1]}).atomic().vectorize(r[0]).vectorize(lane_);
+        } else {
+            sum.reorder({lane_, vector_, row, r[0]}).vectorize(lane_);
+        }
+        sum.unroll(vector_).unroll(row).never_partition_all();
+    }
+
+    void schedule_lhs() {
+        Func lhs = stage("lhs");
+        lhs.compute_at(at(packs_row_blocks() && !rows_parallel_ ? rows_block_ : task_));
+        const bool interleaved = pairs_ && !fact("lhs_depth_contiguous");
+        Var x = lhs.args()[interleaved];
+        for (Stage copy : definitions(lhs)) {
+            if (interleaved) {
+                copy.reorder({x, lhs.args()[0], lhs.args()[2]}).unroll(lhs.args()[0]);
+            }
+            copy.vectorize(x, 2 * lanes_, TailStrategy::Predicate).never_partition_all();
+        }
+    }
+
+    void schedule_rhs() {
+        Func rhs = stage("rhs");
+        const bool keeps_block = packs_row_blocks() && !rows_parallel_;
+        rhs.compute_at(at(keeps_block ? task_ : panel_)).bound(rhs.args()[pairs_], 0, width_);
+        const bool transposed = fact("rhs_depth_contiguous");
+        if (pairs_) {
+            transposed ? gather_pairs(rhs) : interleave_pairs(rhs);
+        } else {
+            transposed ? transpose_blocks(rhs) : copy_rows(rhs);
+        }
+    }
+
+    void copy_rows(Func rows) {
+        for (Stage copy : definitions(rows)) {
+            copy.vectorize(rows.args()[0], lanes_).unroll(rows.args()[0]).never_partition_all();
+        }
+    }
+
+    /// Two dense rows in, one interleaved row out: the pair is unrolled; vectorized, it would be inserted lane by lane.
+    void interleave_pairs(Func rhs) {
+        Var pair = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2];
+        rhs.split(column, vector_, lane_, lanes_).reorder({pair, lane_, vector_, k});
+        rhs.vectorize(lane_).unroll(pair).unroll(vector_).never_partition_all();
+        Func rows = stage("rhs_rows");
+        rows.compute_at(rhs, k).store_in(MemoryType::Stack);
+        copy_rows(rows);
+    }
+
+    void gather_pairs(Func rhs) {
+        Var pair = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2], k_block("k_block");
+        rhs.split(k, k_block, k, lanes_, TailStrategy::GuardWithIf).split(column, vector_, lane_, lanes_);
+        rhs.reorder({pair, lane_, k, vector_, k_block}).vectorize(pair).vectorize(lane_).never_partition_all();
+        Func rows = stage("rhs_rows");
+        rows.compute_at(rhs, vector_).bound_extent(rows.args()[0], 2 * lanes_).store_in(MemoryType::Stack);
+        copy_rows(rows);
+    }
+
+    /// Blocks of 16 columns by 16 neighbours along k, transposed in registers: dense loads, one shuffle, dense stores. The block that is
+    /// transposed has storage of its own, or its stores would be a scatter.
+    void transpose_blocks(Func rhs) {
+        Var column = rhs.args()[0], k = rhs.args()[1], k_block("k_block");
+        rhs.split(column, vector_, lane_, lanes_).split(k, k_block, k, lanes_, TailStrategy::GuardWithIf);
+        rhs.reorder({lane_, k, vector_, k_block}).vectorize(lane_).unroll(k).never_partition_all();
+        Func block = stage("rhs_block"), rows = stage("rhs_rows");
+        block.compute_at(rhs, vector_).bound_extent(block.args()[1], lanes_).store_in(MemoryType::Stack);
+        block.vectorize(block.args()[0], lanes_).vectorize(block.args()[1], lanes_);
+        rows.compute_at(rhs, vector_).store_in(MemoryType::Stack);
+        copy_rows(rows);
+        for (Stage copy : definitions(rows)) {
+            copy.unroll(rows.args()[1]);
+        }
+    }
+
+    /// Per-axis sums and what follows them: loops beside that of the result.
+    void schedule_sides() {
+        if (has("sums")) {
+            for (Func sum : kernel_.stages["sums"]) {
+                sum.compute_root();
+                vectorize_columns(sum);
+            }
+        }
+        for (size_t i = 1; i < kernel_.outputs.size(); i++) {
+            vectorize_columns(kernel_.outputs[i].func);
+        }
+    }
+
+    /// Several vectors of columns at a time, reduction variables around them.
+    void vectorize_columns(Func func) {
+        if (func.args().empty()) {
+            return;
+        }
+        Var column = func.args()[0];
+        for (int i = 0; i <= func.num_update_definitions(); i++) {
+            Stage nest = i ? func.update(i - 1) : Stage(func);
+            std::vector<VarOrRVar> order = {lane_, vector_};
+            for (const RVar &r : i ? func.rvars(i - 1) : std::vector<RVar>()) {
+                order.emplace_back(r);
+            }
+            order.emplace_back(column);
+            nest.split(column, column, vector_, 4 * lanes_, TailStrategy::Predicate).split(vector_, vector_, lane_, lanes_);
+            nest.reorder(order).vectorize(lane_).unroll(vector_).never_partition_all();
+        }
+    }
+
+    /// The partial fold of a row of a panel is made where that row is stored; the rest follows the result.
+    void schedule_folds() {
+        Func terms = stage("fold_terms");
+        terms.compute_at(at(row_)).bound(column_, 0, width_).store_in(MemoryType::Stack);
+        copy_rows(terms);
+        int width = width_;
+        for (Func halves : kernel_.stages["fold_halves"]) {
+            width /= 2;
+            halves.compute_at(at(row_)).bound(column_, 0, width).vectorize(column_, std::min(width, lanes_)).store_in(MemoryType::Stack);
+        }
+        schedule_partials(stage("fold_partials"));
+        Func lanes = stage("fold_lanes");
+        lanes.compute_root().vectorize(lanes.args()[0], lanes_).update().vectorize(lanes.args()[0], lanes_).never_partition_all();
+    }
+
+    /// The loops of the result, without those inside of a row.
+    void schedule_partials(Func partials) {
+        std::vector<Var> args = partials.args();
+        const Expr panels = (to_expr(kernel_.extents.at("n"), kernel_) + width_ - 1) / width_;
+        partials.compute_root().bound(args[1], 0, panels).bound(args[0], 0, to_expr(kernel_.extents.at("m"), kernel_));
+        Stage nest = partials;
+        nest.split(args[1], columns_block_, panel_, tiles_.at("block_columns") / width_, TailStrategy::GuardWithIf);
+        std::vector<Var> outer = {args[0]};
+        if (output_.args().size() > 2) {
+            outer.push_back(args[2]);
+        }
+        nest_blocks(nest, {}, outer);
+        nest.unroll(row_).never_partition_all();
+        nest.compute_with(LoopLevel(output_, row_, output_.num_update_definitions()));
+    }
+
+    LoweredKernel &kernel_;
+    const Tiles &tiles_;
+    int lanes_, width_;
+    bool pairs_, rows_parallel_;
+    Func output_;
+    Var column_{"column"}, vector_{"vector"}, lane_{"lane"}, panel_{"panel"}, row_{"row"}, tile_{"tile"};
+    Var columns_block_{"columns_block"}, rows_block_{"rows_block"}, task_{"task"};
+};
+
+} // namespace
+
+void schedule_contract(LoweredKernel &kernel, const Tiles &tiles, const Target &target) { ContractSchedule(kernel, tiles, target).apply(); }
+
+} // namespace scalide

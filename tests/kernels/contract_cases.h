@@ -1,0 +1,42 @@
+#pragma once
+#include "ir/text.h"
+#include "kernels/compiled_kernel.h"
+#include <random>
+
+namespace scalide::contract_test {
+
+using Doubles = std::vector<double>;
+
+/// C[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], row-major; an operand of the other order is read transposed.
+struct Product {
+    int64_t batch = 1, m = 1, n = 1, k = 1;
+    bool lhs_transposed = false, rhs_transposed = false; ///< A is [b, k, m]; B is [b, n, k]
+};
+Doubles multiply(const Product &product, const Doubles &a, const Doubles &b);
+
+/// "f32[b, m, k]" or the transposed shape; no batch: "f32[m, k]".
+struct Form {
+    bool lhs_transposed = false, rhs_transposed = false, batched = false;
+    std::string lhs_dtype = "f32", rhs_dtype = "f32";
+    std::string m = "m", n = "n", k = "k", batch = "b"; ///< extents: symbols or numbers
+
+    std::string name() const; ///< "NN", "TN" ...
+    std::string lhs_type() const;
+    std::string rhs_type() const;
+    std::string result_type() const;
+    /// The lines that define `z`, the f32 product of the arguments x and y, widened first when they are narrow.
+    std::string lines() const;
+    /// A whole kernel that returns z.
+    std::string text() const;
+};
+
+/// Integers from -limit to limit: products and sums are exact in every format and order.
+Doubles random_integers(size_t count, int limit, std::mt19937 &random);
+Words to_words(const Doubles &values, Dtype dtype);
+Doubles to_doubles(const Words &words, Dtype dtype);
+Dtype dtype_named(const std::string &name);
+
+/// Runs the kernel of `form.text()` on small integers: every element has to be exact.
+void expect_product(const CompiledKernel &kernel, const Form &form, const Product &product, const Extent::Bindings &symbols);
+
+} // namespace scalide::contract_test

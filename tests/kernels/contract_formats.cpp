@@ -1,0 +1,80 @@
+#include "kernels/contract_cases.h"
+#include "schedules/schedule.h"
+#include <fstream>
+#include <gtest/gtest.h>
+
+// Narrow operands, on the host and as pairs of bf16 products (vdpbf16ps), which a host with AVX-512 bf16 can run whatever its own path is.
+
+namespace scalide::contract_test {
+namespace {
+
+Halide::Target pairs_target() {
+    return kernel_target().with_feature(Halide::Target::AVX512_Zen4).without_feature(Halide::Target::AVX512_SapphireRapids);
+}
+
+bool host_has_bf16() {
+    const Halide::Target host = Halide::get_host_target();
+    return host.has_feature(Halide::Target::AVX512_Zen4) || host.has_feature(Halide::Target::AVX512_SapphireRapids);
+}
+
+struct FormatCase {
+    std::string lhs, rhs;
+};
+
+class Formats : public testing::TestWithParam<FormatCase> {
+protected:
+    void expect_products(const Halide::Target &target) {
+        for (int order = 0; order < 4; order++) {
+            Form form;
+            form.lhs_transposed = order & 1;
+            form.rhs_transposed = order & 2;
+            form.lhs_dtype = GetParam().lhs;
+            form.rhs_dtype = GetParam().rhs;
+            CompiledKernel kernel(parse_program(form.text(), "k"), target);
+            for (const auto &[m, n, k] :
+                 std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {17, 15, 3}, {64, 64, 64}, {65, 70, 33}, {300, 40, 17}, {3, 200, 0}}) {
+                expect_product(kernel, form, {1, m, n, k, form.lhs_transposed, form.rhs_transposed}, {{"m", m}, {"n", n}, {"k", k}});
+            }
+        }
+    }
+};
+
+TEST_P(Formats, host) { expect_products(kernel_target()); }
+
+TEST_P(Formats, pairs) {
+    if (!host_has_bf16()) {
+        GTEST_SKIP() << "this machine has no vdpbf16ps";
+    }
+    expect_products(pairs_target());
+}
+
+INSTANTIATE_TEST_SUITE_P(contract, Formats,
+                         testing::Values(FormatCase{"bf16", "bf16"}, FormatCase{"f16", "f16"}, FormatCase{"f8_e4m3fn", "f8_e4m3fn"},
+                                         FormatCase{"f8_e4m3fn", "f8_e5m2"}, FormatCase{"f8_e5m2", "bf16"}, FormatCase{"f32", "f16"}),
+                         [](const auto &info) { return info.param.lhs + "_" + info.param.rhs; });
+
+/// How often the assembly of the kernel for pairs_target() names an instruction.
+size_t count_instructions(const Form &form, const std::string &name) {
+    LoweredKernel kernel = lower(parse_program(form.text(), "k"), pairs_target());
+    schedule(kernel, choose_tiles(kernel, pairs_target()), pairs_target());
+    const std::string file = testing::TempDir() + "contract.s";
+    Halide::Pipeline(output_funcs(kernel)).compile_to_assembly(file, halide_arguments(kernel), "k", pairs_target());
+    std::ifstream stream(file);
+    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    size_t count = 0;
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+        count++;
+    }
+    return count;
+}
+
+TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
+    Form form;
+    form.lhs_dtype = form.rhs_dtype = "bf16";
+    EXPECT_NE(count_instructions(form, "vdpbf16ps"), 0u);
+    form.rhs_dtype = "f16";
+    EXPECT_EQ(count_instructions(form, "vdpbf16ps"), 0u);
+}
+
+} // namespace
+} // namespace scalide::contract_test
