@@ -54,7 +54,10 @@ private:
         return terms;
     }
 
-    /// (row, panel, batch): the columns of a panel, halved until one is left.
+    bool has_batch() const { return contraction_.lhs.batch_axis >= 0; }
+
+    /// (row, panel, batch): the columns of a panel, halved until one is left. Like the result, whose loops it joins, without a batch
+    /// when there is none.
     Func partials_of(Func halves) {
         for (int width = contraction_.width / 2; width >= 1; width /= 2) {
             Func next = make("fold_halves");
@@ -63,7 +66,13 @@ private:
             halves = next;
         }
         Func partials = make("fold_partials");
-        define(partials(row_, panel_, batch_), Tuple(components(halves(0, row_, panel_, batch_), size_)));
+        const std::vector<Var> vars = buffer_order(axis_vars(3)); // loops are joined by name: x counts panels here
+        std::vector<Var> place = {vars[1], vars[0]};
+        if (has_batch()) {
+            place.push_back(vars[2]);
+        }
+        const Expr batch = has_batch() ? Expr(vars[2]) : 0;
+        define(partials(place), Tuple(components(halves(0, vars[1], vars[0], batch), size_)));
         return partials;
     }
 
@@ -74,9 +83,13 @@ private:
         Halide::RDom r({{0, (rows + fold_lanes - 1) / fold_lanes}, {0, panels}, {0, values_.extent(contraction_.batch)}}, "r");
         Expr row = r.x * fold_lanes + lane;
         r.where(row < rows);
+        std::vector<Expr> place = {row, r.y};
+        if (has_batch()) {
+            place.push_back(r.z);
+        }
         Func lanes = make("fold_lanes");
         define(lanes(lane), group_.identity());
-        define(lanes(lane), group_.combine(components(lanes(lane), size_), components(partials(row, r.y, r.z), size_)));
+        define(lanes(lane), group_.combine(components(lanes(lane), size_), components(partials(place), size_)));
         std::vector<std::vector<Expr>> parts;
         for (int i = 0; i < fold_lanes; i++) {
             parts.push_back(components(lanes(i), size_));

@@ -228,12 +228,13 @@ private:
         const Expr panels = (to_expr(kernel_.extents.at("n"), kernel_) + width_ - 1) / width_;
         partials.compute_root().bound(args[1], 0, panels).bound(args[0], 0, to_expr(kernel_.extents.at("m"), kernel_));
         Stage nest = partials;
-        nest.split(args[1], columns_block_, panel_, tiles_.at("block_columns") / width_, TailStrategy::GuardWithIf);
+        nest.split(args[1], columns_block_, column_, tiles_.at("block_columns") / width_, TailStrategy::GuardWithIf);
+        nest.split(column_, panel_, column_, 1, TailStrategy::GuardWithIf); // for the name that the result's loop has
         std::vector<Var> outer = {args[0]};
         if (output_.args().size() > 2) {
             outer.push_back(args[2]);
         }
-        nest_blocks(nest, {}, outer);
+        nest_blocks(nest, {column_}, outer);
         nest.unroll(row_).never_partition_all();
         nest.compute_with(LoopLevel(output_, row_, output_.num_update_definitions()));
     }
