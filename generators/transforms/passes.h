@@ -10,11 +10,13 @@ namespace scalide {
 /// A rank-0 operand beside operands of higher rank is broadcast. Throws UserError at the node's location.
 Program infer_types(const Program &program, const Rulebook &rulebook);
 
-/// Replaces `call` nodes by the nodes of their programs, and resolves `grad {program: f, of: loss, wrt: [w, b]}` nodes.
+/// Replaces `call` nodes by the nodes of their programs, and `grad {program: f, wrt: [w, b]}`, `value_and_grad {...}` by the gradients of
+/// f's only rank-0 float result. Scopes of f are put within that of the call. The result has no sub-programs.
 Program inline_calls(const Program &program, const Rulebook &rulebook);
 
-/// Constant folding (f64 evaluation, rounded to the node's dtype), x+0, x*1, 0*x for known-finite x only where allowed, select of a
-/// constant, chains of movement operators, equal sub-expressions made once, dead nodes dropped. Never changes a value in mode `stored`.
+/// Constant folding (f64 evaluation, rounded to the node's dtype), identities, select of a constant, chains of movement operators, equal
+/// sub-expressions made once, dead nodes dropped. Changes no bit in mode `stored`, as long as scales (`x.scale`) are neither negative nor
+/// NaN; in mode `real` folded constants are seen rounded.
 Program simplify(const Program &program, const Rulebook &rulebook);
 
 /// Formats and rescales as ordinary operators: applies the policy, makes every float node f32, places convert_element_type where values
@@ -23,7 +25,8 @@ Program simplify(const Program &program, const Rulebook &rulebook);
 Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy);
 
 /// Replaces every scaled value x by x.data and x.scale, and each operator on scaled operands by what its rule names. Arguments and
-/// results that are scaled become pairs `x.data`, `x.scale`. Throws UserError when an operator has no rule for a scaled operand.
+/// results that are scaled become pairs `x.data`, `x.scale`. In a program with scaled arguments or results (or a setting strategy or
+/// rounding) set_scaling and dynamic_rescale make plain values scaled. Throws UserError when an operator has no rule for a scaled operand.
 Program propagate_scales(const Program &program, const Rulebook &rulebook, const ScaleSettings &settings);
 
 /// Replaces composites by the base operators of their `value`. dot_general gets at most one axis per group (batch, free lhs, free rhs,

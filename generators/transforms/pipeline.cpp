@@ -5,20 +5,22 @@ namespace scalide {
 
 namespace {
 
+/// The word of a setting in the text of a program; `fallback` when it is not there.
+std::string setting(const Program &program, const std::string &name, const std::string &fallback) {
+    const auto found = program.attributes.find(name);
+    return found == program.attributes.end() ? fallback : found->second.word;
+}
+
 /// Settings that the text of a program gives win over those of the policy.
 ScaleSettings settings_of(const Program &program, const Policy &policy) {
-    ScaleSettings settings = policy.scales;
-    const auto strategy = program.attributes.find("strategy"), rounding = program.attributes.find("rounding");
-    if (strategy != program.attributes.end()) settings.strategy = strategy->second.word;
-    if (rounding != program.attributes.end()) {
-        const auto parsed = parse_rounding(rounding->second.word);
-        if (!parsed) {
-            throw UserError(
-                {Location(), program.name + ".rounding", "must be one of down, up, nearest, none", to_string(rounding->second), ""});
-        }
-        settings.rounding = *parsed;
+    const std::string strategy = setting(program, "strategy", policy.scales.strategy);
+    const std::string word = setting(program, "rounding", std::string(to_string(policy.scales.rounding)));
+    const auto rounding = parse_rounding(word);
+    if (strategy != "l2" && strategy != "max") {
+        throw UserError({Location(), program.name + ".strategy", "must be one of l2, max", strategy, ""});
     }
-    return settings;
+    if (!rounding) throw UserError({Location(), program.name + ".rounding", "must be one of down, up, nearest, none", word, ""});
+    return {strategy, *rounding};
 }
 
 } // namespace

@@ -1,0 +1,63 @@
+#include "transforms/pipeline.h"
+#include "ir/text.h"
+#include "random_program.h"
+#include "support.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+namespace {
+
+std::string compile_error(const std::string &text) {
+    return error_of([&] { compile(parse_program(text, "t.scl"), rules(), {}); });
+}
+
+const std::string negation = "(x: f32[2] scaled) -> (y: f32[2] scaled) {\n  y = neg(x)\n}\n";
+
+} // namespace
+
+TEST(transforms, compile_runs_all_passes_in_order) {
+    std::vector<std::string> passes;
+    CompileOptions options;
+    options.after_pass = [&](const std::string &pass, const Program &) { passes.push_back(pass); };
+    compile(parse_program("program p" + negation, "t.scl"), rules(), options);
+    EXPECT_EQ(passes, pass_names());
+}
+
+TEST(transforms, compile_checks_settings) {
+    EXPECT_EQ(compile_error("program p {strategy: max, rounding: nearest}" + negation), "no error");
+    EXPECT_EQ(compile_error("program p {strategy: l3}" + negation), "p.strategy: must be one of l2, max, got l3");
+    EXPECT_EQ(compile_error("program p {rounding: stochastic}" + negation),
+              "p.rounding: must be one of down, up, nearest, none, got stochastic");
+}
+
+/// Calls and gradients by name mean what their bodies mean.
+TEST(transforms, inline_calls_resolves_gradients) {
+    const std::string text =
+        "program square(x: f32[3]) -> (s: f32[]) {\n  scope \"inner\" {\n    y = mul(x, x)\n  }\n  s = reduce_sum(y) {axes: [0]}\n}\n"
+        "program p(x: f32[3]) -> (a: f32[], b: f32[], g: f32[3], h: f32[3]) {\n  scope \"outer\" {\n"
+        "    a = call(x) {program: square}\n    b, g = value_and_grad(x) {program: square, wrt: [x]}\n  }\n"
+        "  h = grad(g) {program: square, wrt: [x]}\n}\n";
+    const Program inlined = inline_calls(infer_types(parse_program(text, "t.scl"), rules()), rules());
+    EXPECT_TRUE(inlined.programs.empty());
+    EXPECT_EQ(inlined.nodes[0].scope, "outer/inner");
+    const auto outputs = interpret(inlined, {{Dtype::f32, {3}, {1, 2, -3}}}, rules(), Mode::real);
+    EXPECT_EQ(outputs[0].data[0], 14);
+    EXPECT_EQ(outputs[1].data[0], 14);
+    EXPECT_EQ(outputs[2].data, (std::vector<double>{2, 4, -6}));
+    EXPECT_EQ(outputs[3].data, (std::vector<double>{4, 8, -12}));
+}
+
+/// A program of kernels means what the program means.
+TEST(transforms, compile_agrees) {
+    for (uint32_t seed = 1; seed <= 10; seed++) {
+        std::mt19937 random(seed);
+        const Program program = random_program(random, 10);
+        SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(program));
+        const std::vector<Array> inputs = random_inputs(program, random);
+        const auto expected = interpret(program, inputs, rules(), Mode::real);
+        ASSERT_LT(largest_difference(expected, interpret(compile(program, rules(), {}), inputs, rules(), Mode::real)), 1e-5);
+    }
+}
+
+} // namespace scalide
