@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The training step 784-512-512-10, batch 128, beside jax.jit on the same cores: rounds alternate, ratios of medians of one run.
+
+Usage: mlp_step.py [--build BUILD] [--threads N] [--seconds S] [--rounds N] [--json FILE]
+BUILD is the folder that ./demo and ./check filled (build); JAX comes from PyPI into a folder of its own there.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NUMERICS = {"f32": "f32", "bf16": "bf16", "f16": "f16_plain", "f16 scaled": "f16_scaled", "f8 scaled": "f8_scaled"}
+RIVAL = {"f32": "f32", "bf16": "bf16", "f16": "f16", "f16 scaled": "f16", "f8 scaled": "f32"}
+
+
+def jax_python(build):
+    folder = build / "jax"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        print("installing jax (PyPI)", file=sys.stderr)
+        venv.create(folder, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "jax", "numpy"], check=True)
+    return python
+
+
+def run_json(command, threads):
+    """The JSON line of a command that may use the first `threads` cores."""
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
+    cores = sorted(os.sched_getaffinity(0))[:threads]
+    result = subprocess.run(["taskset", "-c", ",".join(map(str, cores)), *map(str, command)], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(result.stdout.splitlines()[0])
+
+
+def generate(build, name, numerics):
+    generator, share = build / "digits" / "digits_generator", build / "install" / "share" / "scalide"
+    policy = HERE / f"{numerics}.yaml" if (HERE / f"{numerics}.yaml").exists() else numerics
+    folder = build / "performance"
+    subprocess.run([generator, "build", "digits_step", "--home", share, "--numerics", policy, "--name", name, "-p", "pixels=784", "-p", "hidden=512",
+                    "--output", folder, "--shared"], check=True, stdout=subprocess.DEVNULL)
+    return folder / f"lib{name}.so"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    python = jax_python(arguments.build)
+    times = {}
+    libraries = {label: (generate(arguments.build, "step_" + numerics, numerics), "step_" + numerics) for label, numerics in NUMERICS.items()}
+    for _ in range(arguments.rounds):
+        for label, (library, name) in libraries.items():
+            command = [arguments.build / "tests/performance/run_program", library, name, arguments.threads, arguments.seconds, "b=128"]
+            times.setdefault(("scalide", label), []).append(run_json(command, arguments.threads)["ms_median"])
+        for dtype in sorted(set(RIVAL.values())):
+            line = run_json([python, HERE / "mlp_step_jax.py", dtype, arguments.seconds], arguments.threads)
+            times.setdefault(("jax", dtype), []).append(line["ms_median"])
+            rival = line["program"].rsplit(" ", 1)[0]
+    rows = []
+    print(f"{'numerics':<12} {'scalide ms':>10} {'jax.jit ms':>10} {'ratio':>6}   rival: {rival}, {arguments.threads} threads, medians of {arguments.rounds} rounds")
+    for label in NUMERICS:
+        ours, theirs = statistics.median(times["scalide", label]), statistics.median(times["jax", RIVAL[label]])
+        rows.append({"numerics": label, "scalide_ms": ours, "rival": f"{rival} {RIVAL[label]}", "rival_ms": theirs, "ratio": theirs / ours})
+        print(f"{label:<12} {ours:>10.3f} {theirs:>10.3f} {theirs / ours:>6.2f}   ({RIVAL[label]})")
+    print(f"scaled f16 / plain f16: {statistics.median(times['scalide', 'f16 scaled']) / statistics.median(times['scalide', 'f16']):.3f}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

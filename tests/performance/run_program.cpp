@@ -1,0 +1,132 @@
+// run_program LIBRARY.so NAME THREADS SECONDS [symbol=value ...]: times a generated program on arrays of small random numbers and prints
+// one JSON line: milliseconds of a run (minimum, median), and of each kernel of the plan when PER_KERNEL is set.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <scalide/plan.h>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+[[noreturn]] void fail(const char *message) {
+    std::fprintf(stderr, "run_program: %s\n", message);
+    std::exit(1);
+}
+
+int64_t evaluate(const scalide_extent &extent, const scalide_program *program, const std::map<std::string, int64_t> &symbols) {
+    int64_t sum = 0;
+    for (int32_t i = 0; i < extent.count; i++) {
+        int64_t product = extent.terms[i].coefficient;
+        for (const int32_t symbol : extent.terms[i].symbol) product *= symbol < 0 ? 1 : symbols.at(program->symbols[symbol].name);
+        sum += product;
+    }
+    return sum;
+}
+
+struct Arguments {
+    std::vector<scalide_array> arrays;
+    std::vector<void *> memory;
+    std::vector<float> scales;
+};
+
+// Values of 2^-4 or so in every format: 0x2c00 is 2^-4 in f16 and about 2^-39 in bf16, 0x18 is 2^-4 in e4m3.
+void fill(void *data, int32_t dtype, size_t count, std::mt19937 &random) {
+    for (size_t i = 0; i < count; i++) {
+        if (dtype == SCALIDE_F32) static_cast<float *>(data)[i] = static_cast<float>(random() % 2001) * 1e-4f - 0.1f;
+        if (dtype == SCALIDE_F16) static_cast<uint16_t *>(data)[i] = static_cast<uint16_t>(0x2800 + random() % 1024 + (random() % 2 << 15));
+        if (dtype == SCALIDE_BF16) static_cast<uint16_t *>(data)[i] = static_cast<uint16_t>(0x3d00 + random() % 128 + (random() % 2 << 15));
+        if (dtype == SCALIDE_I32) static_cast<int32_t *>(data)[i] = static_cast<int32_t>(random() % 10);
+    }
+}
+
+Arguments make_arguments(const scalide_program *program, const std::map<std::string, int64_t> &symbols) {
+    std::mt19937 random(1);
+    Arguments arguments;
+    arguments.scales.assign(static_cast<size_t>(program->argument_count), 1.0f);
+    for (int32_t i = 0; i < program->argument_count; i++) {
+        const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
+        int64_t shape[SCALIDE_MAX_RANK];
+        size_t count = 1;
+        for (int32_t axis = 0; axis < buffer.rank; axis++) count *= static_cast<size_t>(shape[axis] = evaluate(buffer.shape[axis], program, symbols));
+        const size_t bytes = (count * scalide_dtype_size(buffer.dtype) + 63) / 64 * 64;
+        void *data = std::aligned_alloc(64, bytes);
+        std::memset(data, 0, bytes);
+        fill(data, buffer.dtype, count, random);
+        float *scale = program->arguments[i].scale_buffer >= 0 ? &arguments.scales[static_cast<size_t>(i)] : nullptr;
+        arguments.arrays.push_back(scalide_dense_array(data, scale, buffer.dtype, buffer.rank, shape));
+    }
+    return arguments;
+}
+
+// One more run, traced: the time between two callbacks is that of the kernel that made the second one's buffer.
+void print_kernels(const scalide_program *program, scalide_binding *binding, int runs) {
+    struct Trace {
+        Clock::time_point last;
+        std::vector<std::pair<std::string, double>> times;
+    };
+    std::map<std::string, double> least;
+    for (int run = 0; run < runs; run++) {
+        Trace trace{Clock::now(), {}};
+        scalide_run_traced(
+            binding,
+            [](void *user, const char *name, const scalide_array *) {
+                Trace &trace = *static_cast<Trace *>(user);
+                trace.times.emplace_back(name, milliseconds_since(trace.last) * 1e3);
+                trace.last = Clock::now();
+            },
+            &trace);
+        for (const auto &[name, time] : trace.times) least[name] = least.count(name) ? std::min(least[name], time) : time;
+    }
+    for (int32_t step = 0; step < program->step_count; step++) {
+        for (int32_t b = 0; b < program->buffer_count; b++) {
+            const scalide_buffer &buffer = program->buffers[b];
+            if (buffer.first_step == step && least[buffer.name] > 0.5) {
+                std::printf("  %2d %-14s %-20s %8.1f us\n", step, program->steps[step].name, buffer.name, least[buffer.name]);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc < 5) fail("usage: run_program LIBRARY.so NAME THREADS SECONDS [symbol=value ...]");
+    std::map<std::string, int64_t> symbols;
+    for (int i = 5; i < argc; i++) {
+        const std::string text = argv[i];
+        symbols[text.substr(0, text.find('='))] = std::atoll(text.c_str() + text.find('=') + 1);
+    }
+    scalide_options options{};
+    options.struct_size = sizeof options;
+    options.threads = std::atoi(argv[3]);
+    scalide_context *context = nullptr;
+    if (scalide_context_create(&options, &context) != SCALIDE_OK) fail("no context");
+    scalide_library *library = nullptr;
+    if (scalide_load(context, argv[1], &library) != SCALIDE_OK) fail(scalide_message(context));
+    const scalide_program *program = scalide_library_program(context, library, argv[2]);
+    if (!program) fail(scalide_message(context));
+    Arguments arguments = make_arguments(program, symbols);
+    scalide_binding *binding = nullptr;
+    if (scalide_bind(context, program, arguments.arrays.data(), arguments.arrays.size(), &binding) != SCALIDE_OK) fail(scalide_message(context));
+    std::vector<double> times;
+    for (int i = 0; i < 20; i++) scalide_run(binding);
+    const Clock::time_point start = Clock::now();
+    while (milliseconds_since(start) < 1e3 * std::atof(argv[4])) {
+        const Clock::time_point begin = Clock::now();
+        if (scalide_run(binding) != SCALIDE_OK) fail(scalide_message(context));
+        times.push_back(milliseconds_since(begin));
+    }
+    std::sort(times.begin(), times.end());
+    std::printf("{\"program\": \"%s\", \"threads\": %d, \"ms_min\": %.4f, \"ms_median\": %.4f, \"runs\": %zu, \"kernels\": %d}\n", argv[2],
+                scalide_thread_count(context), times.front(), times[times.size() / 2], times.size(), program->step_count);
+    if (std::getenv("PER_KERNEL")) print_kernels(program, binding, 50);
+}
