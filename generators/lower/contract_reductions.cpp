@@ -50,7 +50,11 @@ private:
         } else {
             place[2] = column;
         }
-        define(terms(column_, row_, panel_, batch_), Tuple(group_.terms(values_, result_index(contraction_, place), 0)));
+        std::vector<Expr> folded = group_.terms(values_, result_index(contraction_, place), 0);
+        for (int i = 0; ragged && i < size_; i++) { // a term that reads no argument would not depend on the guard
+            folded[i] = Halide::select(once.x == 0, folded[i], group_.identity()[i]);
+        }
+        define(terms(column_, row_, panel_, batch_), Tuple(folded));
         return terms;
     }
 
