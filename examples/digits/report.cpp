@@ -44,8 +44,8 @@ std::string scales_json(const std::map<std::string, double> &scales) {
 std::string history_json(const History &history) {
     return format("{\"variant\": \"%s\", \"test_accuracy\": %.6f, \"final_loss\": %.9g, \"state_bytes\": %zu, \"step_ms\": %.6f, "
                   "\"kernels\": %d, \"generation_cold_s\": %.3f, \"generation_warm_s\": %.3f, ",
-                  history.name.c_str(), history.accuracy.back(), history.loss.back(), history.state_bytes, history.step_ms,
-                  history.kernels, history.cold_seconds, history.warm_seconds) +
+                  history.name.c_str(), history.accuracy.back(), history.loss.back(), history.state_bytes, history.step_ms, history.kernels,
+                  history.cold_seconds, history.warm_seconds) +
            "\"loss\": " + json_list(history.loss, number, "[]") + ", \"accuracy\": " + json_list(history.accuracy, number, "[]") +
            ", \"scales\": " + json_list(history.scales, scales_json, "[]") + ", \"codes\": " + json_list(history.codes, codes_json, "[]") +
            "}";

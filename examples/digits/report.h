@@ -10,7 +10,7 @@ struct History {
     size_t state_bytes = 0;
     int kernels = 0;
     double step_ms = 0;
-    double cold_seconds = 0, warm_seconds = 0;  // of generation, from an empty and a full cache
+    double cold_seconds = 0, warm_seconds = 0; // of generation, from an empty and a full cache
 };
 
 // The results as JSON text.

@@ -29,8 +29,9 @@ PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &targe
 void compile_kernel(PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file) {
     try {
         schedule(kernel.lowered, kernel.tiles, target);
-        Halide::Pipeline(output_funcs(kernel.lowered)).compile_to_object(object_file, halide_arguments(kernel.lowered), kernel.symbol, target);
-    } catch (const Halide::Error &error) {  // no std::exception
+        Halide::Pipeline(output_funcs(kernel.lowered))
+            .compile_to_object(object_file, halide_arguments(kernel.lowered), kernel.symbol, target);
+    } catch (const Halide::Error &error) { // no std::exception
         throw InternalError(error.what());
     }
 }

@@ -56,9 +56,8 @@ Index result_index(const Contraction &contraction, const Index &batch_row_column
 /// panel's columns, then every 16th row over all panels and batches, then those 16. Stages:
 ///   fold_terms    (column, row, panel, batch): what is folded, the identity beyond the last column
 ///   fold_halves   (column, row, panel, batch): several, half as many columns each time, at last one
-///   fold_partials (row, panel) or, where there is one, (row, panel, batch): one panel of one row, kept; a schedule makes it beside the result
-///   fold_lanes    (lane): every 16th row
-///   fold          (): the reductions
+///   fold_partials (row, panel) or, where there is one, (row, panel, batch): one panel of one row, kept; a schedule makes it beside the
+///   result fold_lanes    (lane): every 16th row fold          (): the reductions
 void lower_contract_folds(Lowering &lowering, const Contraction &contraction, const std::vector<const Node *> &reductions);
 
 /// Binds every reduction of an operand's values. Stages `sums`: a Func a reduction, indexed as a buffer of its result.

@@ -60,15 +60,14 @@ std::string function_of(const Rule &rule) {
     }
     std::string all = parameters + required + optional;
     if (!all.empty()) all.resize(all.size() - 2);
-    std::string list =
-        variadic ? fmt::format("    std::vector<Operand> list{{{0}}};\n    list.insert(list.end(), {1}.begin(), {1}.end());\n",
-                               operands, cpp_name(rule.operands.back().name))
-                 : fmt::format("    const std::vector<Operand> list{{{}}};\n", operands);
+    std::string list = variadic
+                           ? fmt::format("    std::vector<Operand> list{{{0}}};\n    list.insert(list.end(), {1}.begin(), {1}.end());\n",
+                                         operands, cpp_name(rule.operands.back().name))
+                           : fmt::format("    const std::vector<Operand> list{{{}}};\n", operands);
     const bool several = rule.results.size() > 1;
-    return fmt::format(
-        "/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}{}    return {}(\"{}\", list, attributes);\n}}\n\n", rule.doc,
-        several ? "std::vector<Tensor>" : "Tensor", cpp_name(rule.op), all, sets, optional_sets, list, several ? "apply_all" : "apply",
-        rule.op);
+    return fmt::format("/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}{}    return {}(\"{}\", list, attributes);\n}}\n\n",
+                       rule.doc, several ? "std::vector<Tensor>" : "Tensor", cpp_name(rule.op), all, sets, optional_sets, list,
+                       several ? "apply_all" : "apply", rule.op);
 }
 
 std::string joined(const std::vector<Expression> &expressions) {

@@ -107,8 +107,7 @@ struct RunCommand {
         for (size_t i = 0; i < infos.size(); i++) {
             check(scalide_describe_argument(compiled, i, &infos[i]), context);
             const bool output = infos[i].role == SCALIDE_OUTPUT;
-            held.push_back(output ? HostArray{infos[i].name, static_cast<Dtype>(infos[i].dtype)}
-                                  : find_array(arrays, infos[i].name, inputs));
+            held.push_back(output ? empty_array(infos[i]) : find_array(arrays, infos[i].name, inputs));
         }
         std::vector<scalide_array> views;
         for (HostArray &array : held) views.push_back(array.view());

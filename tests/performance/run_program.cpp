@@ -56,7 +56,8 @@ Arguments make_arguments(const scalide_program *program, const std::map<std::str
         const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
         int64_t shape[SCALIDE_MAX_RANK];
         size_t count = 1;
-        for (int32_t axis = 0; axis < buffer.rank; axis++) count *= static_cast<size_t>(shape[axis] = evaluate(buffer.shape[axis], program, symbols));
+        for (int32_t axis = 0; axis < buffer.rank; axis++)
+            count *= static_cast<size_t>(shape[axis] = evaluate(buffer.shape[axis], program, symbols));
         const size_t bytes = (count * scalide_dtype_size(buffer.dtype) + 63) / 64 * 64;
         void *data = std::aligned_alloc(64, bytes);
         std::memset(data, 0, bytes);
@@ -96,7 +97,7 @@ void print_kernels(const scalide_program *program, scalide_binding *binding, int
     }
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char **argv) {
     if (argc < 5) fail("usage: run_program LIBRARY.so NAME THREADS SECONDS [symbol=value ...]");
@@ -116,7 +117,8 @@ int main(int argc, char **argv) {
     if (!program) fail(scalide_message(context));
     Arguments arguments = make_arguments(program, symbols);
     scalide_binding *binding = nullptr;
-    if (scalide_bind(context, program, arguments.arrays.data(), arguments.arrays.size(), &binding) != SCALIDE_OK) fail(scalide_message(context));
+    if (scalide_bind(context, program, arguments.arrays.data(), arguments.arrays.size(), &binding) != SCALIDE_OK)
+        fail(scalide_message(context));
     std::vector<double> times;
     for (int i = 0; i < 20; i++) scalide_run(binding);
     const Clock::time_point start = Clock::now();

@@ -11,12 +11,12 @@ LAYERS = {
     "expr": [],
     "ir": ["expr"],
     "rulebook": ["expr", "ir", "yaml-cpp"],
-    "frontend": ["expr", "ir", "rulebook", "transforms"],
+    "frontend": ["expr", "ir", "rulebook", "transforms", "scalide"],
     "transforms": ["expr", "ir", "rulebook"],
     "interpret": ["expr", "ir", "rulebook"],
     "lower": ["expr", "ir", "Halide"],
     "schedules": ["expr", "ir", "lower", "Halide", "yaml-cpp"],
-    "emit": ["expr", "ir", "rulebook", "transforms", "lower", "schedules", "scalide", "Halide", "nlohmann", "fmt"],
+    "emit": ["expr", "ir", "rulebook", "transforms", "lower", "schedules", "scalide", "Halide", "nlohmann", "fmt", "xxhash"],
     "tool": ["expr", "ir", "rulebook", "transforms", "interpret", "emit", "lower", "frontend", "scalide", "CLI", "fmt", "nlohmann"],
 }
 GENERATED = re.compile(r"\.(o|a|so|stmt|ptx|cubin|pyc|whl)$|^build|(^|/)(coverage|reference)\.(md|html)$")
