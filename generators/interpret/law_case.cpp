@@ -179,7 +179,7 @@ LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, 
 }
 
 LawCase vector_case(const Rule &rule, const CheckVector &vector) {
-    LawCase law_case{&rule, vector.attributes, {}, 0};
+    LawCase law_case{&rule, vector.attributes, {}, {}};
     std::vector<Slot> slots;
     for (const OperandSpec &spec : rule.operands)
         for (int number = 0; vector.values.contains(spec.variadic ? spec.name + "." + std::to_string(number) : spec.name); number++) {

@@ -1,6 +1,7 @@
 #pragma once
 #include "interpret/interpret.h"
 #include "rulebook/builder.h"
+#include <optional>
 #include <random>
 
 namespace scalide {
@@ -43,7 +44,7 @@ struct LawCase {
     const Rule *rule = nullptr;
     Attributes attributes;
     std::vector<LawInput> inputs; ///< flat, in node order
-    uint64_t seed = 0;
+    std::optional<uint64_t> seed; ///< of a drawn case
 };
 
 /// Draws extents, dtypes, values and scales. Operands whose class leaves a choice are floats where the rule takes them, else i32 or bool.

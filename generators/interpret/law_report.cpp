@@ -54,9 +54,12 @@ std::optional<Difference> find_difference(const Array &got, const Array &expecte
 std::string describe(const LawCase &law_case, const std::string &what, const std::vector<int64_t> &shape, const Difference &difference) {
     std::string text =
         number(difference.got) + ", expected " + number(difference.expected) + " at " + what + place(shape, difference.element) + ":";
-    for (const LawInput &input : law_case.inputs) text += " " + describe(input, shape, difference.element) + ",";
-    if (!law_case.attributes.empty()) text += " " + to_string(law_case.attributes) + ",";
-    return text + " seed " + std::to_string(law_case.seed);
+    std::vector<std::string> facts;
+    for (const LawInput &input : law_case.inputs) facts.push_back(describe(input, shape, difference.element));
+    if (!law_case.attributes.empty()) facts.push_back(to_string(law_case.attributes));
+    if (law_case.seed) facts.push_back("seed " + std::to_string(*law_case.seed));
+    for (const std::string &fact : facts) text += (text.back() == ':' ? " " : ", ") + fact;
+    return text;
 }
 
 } // namespace scalide

@@ -1,4 +1,6 @@
+#include "interpret/laws.h"
 #include "rulebook/policy.h"
+#include "transforms/passes.h"
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -16,6 +18,17 @@ void load_rules(const std::string &yaml, const std::string &file) {
 
 void load_one_policy(const std::string &yaml, const std::string &file) { parse_policy(yaml, file); }
 
+/// Throws the first law that the rule of the file breaks.
+void check_laws_of(const std::string &yaml, const std::string &file) {
+    Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    rulebook.add(yaml, file);
+    for (const Rule *rule : rulebook.rules()) {
+        if (rule->location.file != file) continue;
+        const std::vector<Message> failures = check_laws(*rule, rulebook, {propagate_scales, append_vjp}, {});
+        if (!failures.empty()) throw UserError(failures[0]);
+    }
+}
+
 /// Loads a file that must not load. Its first line is "# " and the exact message.
 class BadFile : public testing::Test {
 public:
@@ -29,7 +42,7 @@ public:
         const std::string expected = yaml.substr(2, yaml.find('\n') - 2);
         try {
             load_(yaml, path_.filename().string());
-            FAIL() << "it loads";
+            FAIL() << "nothing is wrong with it";
         } catch (const UserError &error) {
             EXPECT_EQ(error.what(), expected);
         }
@@ -55,5 +68,6 @@ int main(int argc, char **argv) {
     testing::InitGoogleTest(&argc, argv);
     register_folder("rule", load_rules);
     register_folder("policy", load_one_policy);
+    register_folder("law", check_laws_of);
     return RUN_ALL_TESTS();
 }
