@@ -48,17 +48,37 @@ struct SmallFormat {
 };
 constexpr SmallFormat small_formats[] = {{SCALIDE_F8_E4M3FN, 0x7e, 0x08}, {SCALIDE_F8_E5M2, 0x7b, 0x04}};
 
+size_t count_of(const scalide_array &array) {
+    size_t count = 1;
+    for (int32_t i = 0; i < array.rank; i++) count *= static_cast<size_t>(array.extent[i]);
+    return count;
+}
+
+// Elements that are not +0 or -0.
+size_t count_nonzero(const scalide_array &array) {
+    size_t nonzero = 0;
+    const size_t size = scalide_dtype_size(array.dtype), count = count_of(array);
+    const auto *data = static_cast<const unsigned char *>(array.data);
+    for (size_t i = 0; i < count; i++) nonzero += decode(array.dtype, data + i * size) != 0;
+    return nonzero;
+}
+
+std::string stem_of(const std::string &name, const std::string &end) {
+    return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
+}
+
 void record(void *user, const char *name, const scalide_array *array) {
     StepTrace &trace = *static_cast<StepTrace *>(user);
     const std::string label = name;
+    if (array->dtype == SCALIDE_F32 || array->dtype == SCALIDE_F16) trace.nonzero[stem_of(label, ".data")] = count_nonzero(*array);
     if (array->rank == 0 && array->dtype == SCALIDE_F32 && label.ends_with(".scale")) {
         trace.scales[label.substr(0, label.size() - 6)] = *static_cast<const float *>(array->data);
     }
     for (const SmallFormat &format : small_formats) {
         if (array->dtype != format.dtype) continue;
-        StepTrace::Codes &codes = trace.codes[label.ends_with(".data") ? label.substr(0, label.size() - 5) : label];
-        codes.count = 1;
-        for (int32_t i = 0; i < array->rank; i++) codes.count *= static_cast<size_t>(array->extent[i]);
+        const std::string tensor = stem_of(label, ".data");
+        StepTrace::Codes &codes = trace.codes[tensor];
+        codes.count = count_of(*array);
         const auto *data = static_cast<const unsigned char *>(array->data);
         for (size_t i = 0; i < codes.count; i++) {
             const unsigned char magnitude = data[i] & 0x7f;
@@ -66,6 +86,9 @@ void record(void *user, const char *name, const scalide_array *array) {
             codes.subnormal += magnitude > 0 && magnitude < format.first_normal;
             codes.largest += magnitude == format.largest;
         }
+        // `w1.f8_e4m3fn` holds the codes of `w1`: zeros that were none before have underflowed.
+        const auto source = trace.nonzero.find(tensor.substr(0, tensor.find('.')));
+        if (source != trace.nonzero.end()) codes.underflowed = source->second - (codes.count - codes.zero);
     }
 }
 
@@ -102,7 +125,8 @@ void check(scalide_status status, const scalide_context *context) {
 }
 
 Trainer::Trainer(scalide_context *context, const scalide_program *program, std::vector<Parameter> &parameters, int batch, int pixels)
-    : images(size_t(batch) * pixels), labels(batch), context_(context), binding_(nullptr, scalide_binding_destroy) {
+    : images(size_t(batch) * pixels), labels(batch), context_(context), parameters_(parameters),
+      binding_(nullptr, scalide_binding_destroy) {
     const int64_t image_shape[] = {batch, pixels}, label_shape[] = {batch};
     std::map<std::string, scalide_array> arrays{{"images", scalide_dense_array(images.data(), nullptr, SCALIDE_F32, 2, image_shape)},
                                                 {"labels", scalide_dense_array(labels.data(), nullptr, SCALIDE_I32, 1, label_shape)},
@@ -132,6 +156,8 @@ StepTrace Trainer::traced_step(float rate, float loss_factor) {
     rate_ = rate;
     loss_factor_ = loss_factor;
     StepTrace trace;
+    for (const float pixel : images) trace.nonzero["images"] += pixel != 0;
+    for (Parameter &parameter : parameters_) trace.nonzero[parameter.name] = count_nonzero(parameter.array());
     check(scalide_run_traced(binding_.get(), record, &trace), context_);
     return trace;
 }

@@ -42,10 +42,11 @@ void check(scalide_status status, const scalide_context *context);
 // How the codes of the 8-bit tensors of one step were used, and the scale of every scaled tensor.
 struct StepTrace {
     struct Codes {
-        size_t count = 0, zero = 0, subnormal = 0, largest = 0;
+        size_t count = 0, zero = 0, underflowed = 0, subnormal = 0, largest = 0;
     };
     std::map<std::string, Codes> codes;
     std::map<std::string, double> scales;
+    std::map<std::string, size_t> nonzero; // elements of the f32 and f16 tensors seen so far
 };
 
 // A training step for one batch size: arrays and a binding of a generated program to them.
@@ -62,6 +63,7 @@ public:
 
 private:
     scalide_context *context_;
+    std::vector<Parameter> &parameters_;
     float rate_ = 0, loss_factor_ = 1, loss_ = 0;
     Binding binding_;
 };

@@ -30,8 +30,8 @@ std::string codes_json(const std::map<std::string, StepTrace::Codes> &codes) {
         [](const auto &entry) {
             const auto &[name, c] = entry;
             const double n = c.count ? static_cast<double>(c.count) : 1;
-            return format("\"%s\": {\"zero\": %.6f, \"subnormal\": %.6f, \"saturated\": %.6f}", name.c_str(), c.zero / n, c.subnormal / n,
-                          c.largest / n);
+            return format("\"%s\": {\"underflowed\": %.6f, \"subnormal\": %.6f, \"saturated\": %.6f}", name.c_str(), c.underflowed / n,
+                          c.subnormal / n, c.largest / n);
         },
         "{}");
 }
