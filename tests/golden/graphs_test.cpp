@@ -1,0 +1,187 @@
+#include "judge.h"
+#include "support/import_graph.h"
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+
+// Whole graphs through the passes and the interpreter: functions, their gradients, training steps and random programs.
+
+namespace scalide::test {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Rounding errors of a graph are those of its values on the way, not of its result alone.
+constexpr Tolerance graph_tolerance{64, 64};
+
+/// How the results differ from tensors; "no outputs" when there are none to compare with.
+std::string differences(const std::vector<Tensor> &results, const std::vector<Tensor> &expected, bool exact) {
+    if (results.size() != expected.size()) return "no outputs";
+    for (size_t i = 0; i < results.size(); i++) {
+        const Tensor right = exact ? as_held_by(results[i], expected[i]) : expected[i];
+        const std::string words = difference(results[i], right, graph_tolerance);
+        if (!words.empty()) return "result " + std::to_string(i) + ", " + words;
+    }
+    return "";
+}
+
+/// Cases of a suite whose operators exist; says how many there are and what is missing.
+class Graphs {
+public:
+    explicit Graphs(const std::string &name) : suite_(load_golden(name)), name_(name), deviations_(name) {}
+
+    bool is_there() const { return suite_.has_value(); }
+
+    void each(const std::string &op, const std::function<void(const GoldenSuite &, const Deviations &, const Json &)> &run) {
+        int count = 0, all = 0;
+        std::map<std::string, int> missing;
+        for (const Json &entry : suite_->index["cases"]) {
+            if (entry["op"] != op) continue;
+            all++;
+            const std::vector<std::string> unknown = unknown_primitives(entry["flat"], rules());
+            for (const std::string &primitive : unknown) missing[primitive]++;
+            if (!unknown.empty()) continue;
+            count++;
+            SCOPED_TRACE(entry["name"].get<std::string>());
+            run(*suite_, deviations_, entry);
+        }
+        std::cout << name_ << ": " << count << " of " << all << " cases of " << op << "\n";
+        for (const auto &[primitive, cases] : missing) std::cout << "  no operator " << primitive << ": " << cases << " cases\n";
+        EXPECT_GT(count, 0);
+    }
+
+private:
+    std::optional<GoldenSuite> suite_;
+    std::string name_;
+    Deviations deviations_;
+};
+
+/// What the program means: its own value on full values in f64, for cases where upstream raises and the index has no other.
+std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &inputs) {
+    std::vector<Array> arrays;
+    for (const Tensor &input : inputs) arrays.push_back({input.data.dtype, input.data.shape, input.values()});
+    std::vector<Tensor> tensors;
+    for (Array &output : interpret(program, arrays, rules(), Mode::real)) tensors.push_back({std::move(output), std::nullopt});
+    return tensors;
+}
+
+void run_graph(const GoldenSuite &suite, const Deviations &deviations, const Json &entry) {
+    const Program source = import_graph(entry["flat"], rules());
+    const std::vector<Tensor> inputs = read_tensors(suite, entry["inputs"]);
+    const ScaledProgram program(source, entry["inputs"], entry["outputs"], policy_of(entry["config"]));
+    const std::vector<Tensor> results = program.run(inputs);
+    const std::string disagreement = differences(results, read_tensors(suite, entry["outputs"]), false);
+    const std::vector<Tensor> right = entry.contains("true") ? read_tensors(suite, entry["true"]) : meaning(source, inputs);
+    deviations.judge(entry, disagreement, differences(results, right, true));
+}
+
+Json joined(Json first, const Json &second) {
+    for (const Json &element : second) first.push_back(element);
+    return first;
+}
+
+/// A training run of the index.
+struct Training {
+    const GoldenSuite &suite;
+    const Json &entry;
+
+    ScaledProgram program(const Policy &policy) const {
+        const Json &step = entry["steps"][0];
+        return ScaledProgram(import_graph(entry["flat"], rules()), joined(entry["inputs"], entry["batches"][0]),
+                             joined(step["state"], step["loss"]), policy);
+    }
+    size_t steps() const { return entry["steps"].size(); }
+    std::vector<Tensor> first_state() const { return read_tensors(suite, entry["inputs"]); }
+    std::vector<Tensor> state_after(size_t step) const { return read_tensors(suite, entry["steps"][step]["state"]); }
+    Tensor loss_of(size_t step) const { return read_tensor(suite, entry["steps"][step]["loss"][0]); }
+    std::vector<Tensor> with_batch(std::vector<Tensor> state, size_t step) const {
+        for (const Tensor &tensor : read_tensors(suite, entry["batches"][step])) state.push_back(tensor);
+        return state;
+    }
+};
+
+void append(Tensor &losses, const Tensor &loss) {
+    losses.data.dtype = loss.data.dtype;
+    losses.data.shape[0]++;
+    losses.data.data.push_back(loss.values()[0]);
+}
+
+/// All losses, then the last state. Each step starts from the state that the one before left.
+std::vector<Tensor> train(const Training &training, const ScaledProgram &program) {
+    Tensor losses{{Dtype::f32, {0}, {}}, std::nullopt};
+    std::vector<Tensor> state = training.first_state();
+    for (size_t step = 0; step < training.steps(); step++) {
+        state = program.run(training.with_batch(state, step));
+        append(losses, state.back());
+        state.pop_back();
+    }
+    state.insert(state.begin(), losses);
+    return state;
+}
+
+std::vector<Tensor> upstream_run(const Training &training) {
+    Tensor losses{{Dtype::f32, {0}, {}}, std::nullopt};
+    for (size_t step = 0; step < training.steps(); step++) append(losses, training.loss_of(step));
+    std::vector<Tensor> tensors = training.state_after(training.steps() - 1);
+    tensors.insert(tensors.begin(), losses);
+    return tensors;
+}
+
+/// For runs that leave the true one: each step starts from the state that upstream left.
+std::string disagreement_by_step(const Training &training, const ScaledProgram &program) {
+    std::string words;
+    for (size_t step = 0; step < training.steps() && words.empty(); step++) {
+        const std::vector<Tensor> state = step == 0 ? training.first_state() : training.state_after(step - 1);
+        std::vector<Tensor> expected = training.state_after(step);
+        expected.push_back(training.loss_of(step));
+        words = differences(program.run(training.with_batch(state, step)), expected, false);
+        if (!words.empty()) words = "step " + std::to_string(step) + ", " + words;
+    }
+    return words;
+}
+
+bool leaves_the_true_run(const Json &entry) { return entry.value("note", "").find("step by step") != std::string::npos; }
+
+/// The recipe for state that keeps its scale from step to step: every result is rescaled.
+Policy rescaling(Policy policy) {
+    PolicyRule rule{};
+    rule.place = PolicyRule::Place::program_result;
+    rule.which = "any";
+    rule.insert = {{"dynamic_rescale", {{"norm", "l2"}, {"to", 1.0}}}};
+    policy.rules.push_back(rule);
+    return policy;
+}
+
+void run_training(const GoldenSuite &suite, const Deviations &deviations, const Json &entry) {
+    const Training training{suite, entry};
+    const Policy policy = policy_of(entry["config"]);
+    const ScaledProgram program = training.program(policy);
+    if (leaves_the_true_run(entry)) {
+        deviations.judge(entry, disagreement_by_step(training, program), "compared step by step");
+        return;
+    }
+    const std::string disagreement = differences(train(training, program), upstream_run(training), false);
+    const std::vector<Tensor> right = train(training, training.program(rescaling(policy)));
+    deviations.judge(entry, disagreement, differences(right, read_tensors(suite, entry["true"]), true));
+}
+
+TEST(graphs, training) {
+    Graphs graphs("graphs");
+    if (!graphs.is_there()) GTEST_SKIP() << missing("graphs");
+    graphs.each("trajectory", run_training);
+}
+
+TEST(graphs, functions) {
+    Graphs graphs("graphs");
+    if (!graphs.is_there()) GTEST_SKIP() << missing("graphs");
+    graphs.each("graph", run_graph);
+}
+
+TEST(graphs_random, all_cases) {
+    Graphs graphs("graphs_random");
+    if (!graphs.is_there()) GTEST_SKIP() << missing("graphs_random");
+    graphs.each("graph", run_graph);
+}
+
+} // namespace
+} // namespace scalide::test

@@ -1,0 +1,90 @@
+#include "judge.h"
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace scalide::test {
+
+namespace {
+
+/// What may make a case deviate: a flag of the index, or the compat list of the study of upstream, by the words of its reason.
+constexpr const char *flags[] = {"upstream_bug", "range_loss", "rounding_loss", "error"};
+
+bool is_flagged(const nlohmann::json &entry) {
+    return std::ranges::any_of(flags, [&](const char *flag) { return entry.contains(flag) && !entry[flag].is_null(); });
+}
+
+bool is_compat(const std::string &reason) { return reason.starts_with("compat "); }
+
+bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
+
+double largest(const Tensor &tensor) {
+    double top = 0;
+    for (const double value : tensor.values())
+        if (std::isfinite(value)) top = std::max(top, std::fabs(value));
+    return top;
+}
+
+bool agree(double got, double expected, double allowed) {
+    if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) && std::isnan(expected);
+    return got == expected || std::fabs(got - expected) <= allowed;
+}
+
+} // namespace
+
+double ulp(const Tensor &like, double value) {
+    const Dtype dtype = like.data.dtype;
+    const double scale = like.scale.value_or(1), data = scale == 0 ? 0 : value / scale;
+    if (!has_format(dtype) || !std::isfinite(scale) || !std::isfinite(data)) return 0;
+    const FormatSpec &format = format_of(dtype);
+    const int smallest = 1 - format.bias, exponent = data == 0 ? smallest : std::ilogb(data);
+    if (dtype == Dtype::f32 && exponent <= smallest) return std::ldexp(scale, smallest);
+    return std::ldexp(scale, std::max(exponent, smallest) - format.mantissa_bits);
+}
+
+std::string difference(const Tensor &got, const Tensor &expected, Tolerance tolerance) {
+    if (got.data.shape != expected.data.shape) return "another shape";
+    const std::vector<double> values = got.values(), right = expected.values();
+    const double top = largest(expected), floor = tolerance.of_largest * std::max(ulp(got, top), ulp(expected, top));
+    for (size_t i = 0; i < values.size(); i++) {
+        const double allowed = tolerance.of_value * std::max(ulp(got, right[i]), ulp(expected, right[i])) + floor;
+        if (agree(values[i], right[i], allowed)) continue;
+        std::ostringstream words;
+        words.precision(9);
+        words << "element " << i << ": got " << values[i] << ", expected " << right[i] << " +- " << allowed;
+        return words.str();
+    }
+    return "";
+}
+
+Tensor as_held_by(const Tensor &like, const Tensor &exact) {
+    Tensor held{exact.data, std::nullopt};
+    const double scale = like.scale.value_or(1);
+    if (scale == 0 || !std::isfinite(scale) || !has_format(like.data.dtype)) return held;
+    for (double &value : held.data.data) value = round_to(like.data.dtype, value / scale) * scale;
+    return held;
+}
+
+Deviations::Deviations(const std::string &suite) {
+    std::ifstream file(std::string(SCALIDE_TESTS_DIR) + "/golden/deviations/" + suite + ".txt");
+    for (std::string line; std::getline(file, line);) {
+        const size_t space = line.find(' ');
+        if (!line.empty() && line[0] != '#') reasons_[line.substr(0, space)] = line.substr(std::min(space, line.size() - 1) + 1);
+    }
+}
+
+void Deviations::judge(const nlohmann::json &entry, const std::string &disagreement, const std::string &mistake) const {
+    const std::string name = entry["name"];
+    const auto line = reasons_.find(name);
+    if (line == reasons_.end()) {
+        EXPECT_EQ(disagreement, "") << name << (is_flagged(entry) ? " (flagged)" : "") << ", " << (mistake.empty() ? "but right" : mistake);
+        return;
+    }
+    EXPECT_NE(disagreement, "") << name << " agrees with upstream: its deviation (" << line->second << ") is not needed";
+    EXPECT_TRUE(is_flagged(entry) || is_compat(line->second)) << name << " may not deviate";
+    EXPECT_EQ(mistake, "") << name << " (" << line->second << ") is not right";
+}
+
+} // namespace scalide::test

@@ -1,0 +1,79 @@
+#include "scaled_program.h"
+#include "ir/verify.h"
+#include "transforms/passes.h"
+
+namespace scalide::test {
+
+namespace {
+
+/// Integers of widths that there are not here (what argmax gives in f64) are exact in f64.
+Array read_array(const GoldenSuite &suite, const std::string &key, const std::string &dtype) {
+    const Dtype known = parse_dtype(dtype).value_or(Dtype::f64);
+    const NpyArray array = suite.arrays.read(key);
+    return {known, array.shape, to_doubles(array, known)};
+}
+
+bool is_scaled(const nlohmann::json &descriptor) { return descriptor.value("scaled", false); }
+
+} // namespace
+
+const Rulebook &rules() {
+    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    return rulebook;
+}
+
+std::vector<double> Tensor::values() const {
+    std::vector<double> values = data.data;
+    if (scale)
+        for (double &value : values) value *= *scale;
+    return values;
+}
+
+Tensor read_tensor(const GoldenSuite &suite, const nlohmann::json &descriptor) {
+    const std::string key = descriptor["key"], dtype = descriptor["dtype"];
+    if (!is_scaled(descriptor)) return {read_array(suite, key, dtype), std::nullopt};
+    return {read_array(suite, key + ".data", dtype), read_array(suite, key + ".scale", descriptor["scale_dtype"]).data.at(0)};
+}
+
+std::vector<Tensor> read_tensors(const GoldenSuite &suite, const nlohmann::json &descriptors) {
+    std::vector<Tensor> tensors;
+    for (const nlohmann::json &descriptor : descriptors) tensors.push_back(read_tensor(suite, descriptor));
+    return tensors;
+}
+
+Policy policy_of(const nlohmann::json &config) {
+    static const std::map<std::string, Rounding> roundings{{"DOWN", Rounding::down}, {"UP", Rounding::up}, {"NONE", Rounding::none}};
+    Policy policy;
+    policy.scales = {"l2", roundings.at(config["rounding"])};
+    policy.round_every_node = true;
+    return policy;
+}
+
+ScaledProgram::ScaledProgram(Program source, const nlohmann::json &inputs, const nlohmann::json &outputs, const Policy &policy) {
+    for (size_t i = 0; i < inputs.size(); i++) source.arguments.at(i).scaled = is_scaled(inputs[i]);
+    for (size_t i = 0; i < outputs.size(); i++) source.results.at(i).scaled = is_scaled(outputs[i]);
+    for (const Result &result : source.results) scaled_results_.push_back(result.scaled);
+    program_ = simplify(infer_types(source, rules()), rules());
+    program_ = simplify(assign_numerics(program_, rules(), policy), rules());
+    program_ = propagate_scales(program_, rules(), policy.scales);
+    program_ = simplify(expand(program_, rules()), rules());
+    verify(program_, "simplify");
+}
+
+std::vector<Tensor> ScaledProgram::run(const std::vector<Tensor> &inputs) const {
+    std::vector<Array> arrays;
+    for (const Tensor &input : inputs) {
+        arrays.push_back(input.data);
+        if (input.scale) arrays.push_back({Dtype::f32, {}, {*input.scale}});
+    }
+    const std::vector<Array> outputs = interpret(program_, arrays, rules(), Mode::stored);
+    std::vector<Tensor> results;
+    auto output = outputs.begin();
+    for (const bool scaled : scaled_results_) {
+        results.push_back({*output++, std::nullopt});
+        if (scaled) results.back().scale = (output++)->data.at(0);
+    }
+    return results;
+}
+
+} // namespace scalide::test

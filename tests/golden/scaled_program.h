@@ -1,0 +1,40 @@
+#pragma once
+#include "interpret/interpret.h"
+#include "rulebook/policy.h"
+#include "support/golden.h"
+
+namespace scalide::test {
+
+/// The rules of the tree.
+const Rulebook &rules();
+
+/// An array of the golden data or of a run; with a scale, its value is data * scale.
+struct Tensor {
+    Array data;
+    std::optional<double> scale;
+
+    std::vector<double> values() const;
+};
+
+/// Reads what a descriptor of the index names.
+Tensor read_tensor(const GoldenSuite &suite, const nlohmann::json &descriptor);
+std::vector<Tensor> read_tensors(const GoldenSuite &suite, const nlohmann::json &descriptors);
+
+/// Strategy l2, the rounding of a case, and every node rounded where it stands, as JAX does.
+Policy policy_of(const nlohmann::json &config);
+
+/// A program after the passes up to the base operators (no fusion).
+class ScaledProgram {
+public:
+    /// Arguments and results are scaled where their descriptors say so.
+    ScaledProgram(Program source, const nlohmann::json &inputs, const nlohmann::json &outputs, const Policy &policy);
+
+    /// By the interpreter, in mode `stored`.
+    std::vector<Tensor> run(const std::vector<Tensor> &inputs) const;
+
+private:
+    Program program_;
+    std::vector<bool> scaled_results_;
+};
+
+} // namespace scalide::test
