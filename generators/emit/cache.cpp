@@ -1,9 +1,13 @@
 #include "emit/cache.h"
 #include "emit/files.h"
+#include "emit/process.h"
 #include "expr/error.h"
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <unistd.h>
 #include <vector>
 #define XXH_INLINE_ALL
@@ -31,6 +35,19 @@ std::vector<Entry> list(const fs::path &folder, const std::string &extension) {
         if (!error) entries.push_back({file.path(), file.last_write_time(error), bytes});
     }
     return entries;
+}
+
+// Machines may share a cache; a process number means something on its own machine only.
+std::string host_name() {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
+}
+
+// The machine is this one, and the process that wrote `<key>.<host>.<process>.part` is gone.
+bool is_orphan(const fs::path &part) {
+    const fs::path owner = part.stem();
+    return owner.stem().string().ends_with("." + host_name()) && !is_running(std::atoi(owner.extension().c_str() + 1));
 }
 
 } // namespace
@@ -69,12 +86,32 @@ fs::path ObjectCache::find(const std::string &key) const {
     return file;
 }
 
-fs::path ObjectCache::part_of(const std::string &key) const { return folder_ / (key + "." + std::to_string(getpid()) + ".part"); }
+fs::path ObjectCache::part_of(const std::string &key) const {
+    return folder_ / (key + "." + host_name() + "." + std::to_string(getpid()) + ".part");
+}
 
 fs::path ObjectCache::insert(const std::string &key, const fs::path &part) const {
     fs::path file = folder_ / (key + ".o");
     move_file(part, file);
     return file;
+}
+
+void ObjectCache::check_room() const {
+    constexpr size_t largest_object = size_t(1) << 18;
+    const fs::path file = part_of("room");
+    std::ofstream out(file, std::ios::binary);
+    out << std::string(largest_object, '\0');
+    out.close();
+    const std::string reason = std::strerror(errno);
+    std::error_code ignored;
+    fs::remove(file, ignored);
+    if (!out) {
+        throw UserError({{folder_.string()},
+                         "cache",
+                         "must have room for compiled kernels",
+                         reason,
+                         "Free some room on the disk, or choose another folder with --cache"});
+    }
 }
 
 ObjectCache::Usage ObjectCache::usage() const {
@@ -88,9 +125,9 @@ ObjectCache::Usage ObjectCache::usage() const {
 
 void ObjectCache::trim() const {
     std::error_code ignored;
-    // An hour is far longer than any kernel takes to compile: whoever wrote it is gone.
+    // An hour is far longer than any kernel takes to compile: whoever wrote it, on whatever machine, is gone.
     for (const Entry &part : list(folder_, ".part")) {
-        if (fs::file_time_type::clock::now() - part.used > 1h) fs::remove(part.path, ignored);
+        if (is_orphan(part.path) || fs::file_time_type::clock::now() - part.used > 1h) fs::remove(part.path, ignored);
     }
     std::vector<Entry> entries = list(folder_, ".o");
     std::ranges::sort(entries, {}, &Entry::used);

@@ -27,6 +27,8 @@ public:
         uint64_t files = 0, bytes = 0, limit = 0;
     };
     Usage usage() const;
+    /// Throws UserError when the disk has no room for another object.
+    void check_room() const;
     /// Removes the least recently used files until the limit holds, and what killed builds left.
     void trim() const;
     /// Removes every object; returns how many.

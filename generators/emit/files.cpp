@@ -1,7 +1,7 @@
 #include "emit/files.h"
+#include "emit/process.h"
 #include "expr/error.h"
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -31,8 +31,7 @@ void remove_stale_folders(const fs::path &parent) {
     for (const fs::directory_entry &entry : fs::directory_iterator(parent, error)) {
         const std::string name = entry.path().filename().string();
         if (!name.starts_with(part_prefix)) continue;
-        const pid_t process = std::atoi(name.c_str() + std::strlen(part_prefix));
-        if (process <= 0 || (kill(process, 0) != 0 && errno == ESRCH)) fs::remove_all(entry.path(), error);
+        if (!is_running(std::atoi(name.c_str() + std::strlen(part_prefix)))) fs::remove_all(entry.path(), error);
     }
 }
 
@@ -64,6 +63,7 @@ void write_file(const fs::path &file, const std::string &text) {
 
 void move_file(const fs::path &from, const fs::path &to) {
     std::error_code error;
+    if (fs::exists(to, error) && !fs::is_regular_file(to, error)) fail(to, "must be a regular file", "a folder or a device");
     fs::rename(from, to, error);
     if (error == std::errc::cross_device_link) {
         const fs::path part = to.string() + part_prefix + std::to_string(getpid());

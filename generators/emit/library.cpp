@@ -47,7 +47,10 @@ public:
         const int jobs = options_.jobs > 0 ? options_.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
         run_in_children(work, jobs, [&](size_t index, const ChildResult &result) { finish(missing_[index], result); });
         cache_.trim();
-        if (!failure_.empty()) throw InternalError(failure_);
+        if (!failure_.empty()) {
+            cache_.check_room(); // a full disk is no mistake of ours
+            throw InternalError(failure_);
+        }
         return objects_;
     }
 
@@ -64,7 +67,11 @@ private:
         if (result.ok) {
             objects_[kernel.symbol] = cache_.insert(kernel.key, cache_.part_of(kernel.key));
             tell(name, false);
-        } else if (failure_.empty()) {
+            return;
+        }
+        std::error_code ignored;
+        fs::remove(cache_.part_of(kernel.key), ignored);
+        if (failure_.empty()) {
             failure_ = "kernel " + name + " did not compile: " + result.reason + "\n" + result.output + to_string(fused_.program(name));
         }
     }

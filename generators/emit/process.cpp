@@ -1,8 +1,10 @@
 #include "emit/process.h"
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,8 +46,10 @@ ChildResult to_result(int status, FILE *output) {
 std::pair<pid_t, FILE *> start(const std::function<void()> &body) {
     FILE *output = std::tmpfile();
     if (!output) return {-1, nullptr};
-    const pid_t process = fork();
+    const pid_t parent = getpid(), process = fork();
     if (process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) _exit(child_failed);
         dup2(fileno(output), STDOUT_FILENO);
         dup2(fileno(output), STDERR_FILENO);
         try {
@@ -89,6 +93,8 @@ void run_in_children(const std::vector<std::function<void()>> &work, int jobs,
         done(child.index, to_result(status, child.output));
     }
 }
+
+bool is_running(int process) { return process > 0 && (kill(process, 0) == 0 || errno != ESRCH); }
 
 ChildResult run_command(const std::vector<std::string> &command) {
     std::vector<char *> arguments;

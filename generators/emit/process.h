@@ -14,9 +14,12 @@ struct ChildResult {
 };
 
 /// Runs each job in a forked child of its own, `jobs` at a time; a job reports failure by an exception (its words go to `output`).
-/// `done(index, result)` is called in the parent as children end. Needs a single-threaded parent.
+/// `done(index, result)` is called in the parent as children end. Children die with the parent. Needs a single-threaded parent.
 void run_in_children(const std::vector<std::function<void()>> &work, int jobs,
                      const std::function<void(size_t, const ChildResult &)> &done);
+
+/// False when this machine has no process of that number, or when `process` is none.
+bool is_running(int process);
 
 /// Runs a program found on PATH, with its output captured.
 ChildResult run_command(const std::vector<std::string> &command);

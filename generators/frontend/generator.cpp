@@ -33,6 +33,36 @@ Type make_type(Dtype dtype, std::initializer_list<Dimension> shape) {
     return type;
 }
 
+/// While it lives, parameters of a generator under construction come from here. Its constructor may throw.
+class ParameterScope {
+public:
+    ParameterScope(const Parameters &given, std::set<std::string> &known) : outer_given_(given_parameters), outer_known_(known_parameters) {
+        given_parameters = &given;
+        known_parameters = &known;
+    }
+    ~ParameterScope() {
+        given_parameters = outer_given_;
+        known_parameters = outer_known_;
+    }
+    ParameterScope(const ParameterScope &) = delete;
+
+private:
+    const Parameters *outer_given_;
+    std::set<std::string> *outer_known_;
+};
+
+std::unique_ptr<GeneratorBase> construct(const GeneratorFactory &factory, const std::string &name, const Parameters &parameters) {
+    std::set<std::string> known;
+    const ParameterScope scope(parameters, known);
+    std::unique_ptr<GeneratorBase> generator = factory();
+    for (const auto &[parameter, text] : parameters) {
+        if (!known.contains(parameter)) {
+            throw UserError({{}, name + "." + parameter, "must be a GeneratorParam of this generator", "an unknown name", ""});
+        }
+    }
+    return generator;
+}
+
 } // namespace
 
 std::string take_parameter(const std::string &name, const std::string &fallback) {
@@ -127,18 +157,8 @@ Program run_generator(const std::string &name, const Parameters &parameters, con
                          std::to_string(std::distance(first, last)) + " of that name",
                          "Registered here: " + (known.empty() ? "none" : known)});
     }
-    std::set<std::string> known;
     Tracer tracer(rulebook, name);
-    given_parameters = &parameters;
-    known_parameters = &known;
-    std::unique_ptr<GeneratorBase> generator = first->second();
-    given_parameters = nullptr;
-    known_parameters = nullptr;
-    for (const auto &[parameter, text] : parameters) {
-        if (!known.contains(parameter)) {
-            throw UserError({{}, name + "." + parameter, "must be a GeneratorParam of this generator", "an unknown name", ""});
-        }
-    }
+    const std::unique_ptr<GeneratorBase> generator = construct(first->second, name, parameters);
     generator->finish();
     return std::move(tracer.program());
 }

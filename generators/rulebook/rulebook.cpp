@@ -64,9 +64,8 @@ const Rule &Rulebook::rule(const std::string &op, const Location &where) const {
     std::vector<std::string> names;
     for (const auto &[name, rule] : rules_) names.push_back(name);
     const std::string near = nearest(op, names);
-    throw UserError(
-        {where, op, "no rule for operator '" + op + "'", "",
-         (near.empty() ? "" : "Did you mean '" + near + "'? ") + std::string("Otherwise add a rule file, see rules/README.md")});
+    throw UserError({where, op, "no rule for operator '" + op + "'", "",
+                     (near.empty() ? "Add" : "Did you mean '" + near + "'? Otherwise add") + " a rule file, see rules/README.md"});
 }
 
 std::vector<const Rule *> Rulebook::rules() const {

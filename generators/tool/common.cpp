@@ -2,6 +2,8 @@
 #include "emit/files.h"
 #include "frontend/generator.h"
 #include "ir/text.h"
+#include <algorithm>
+#include <fmt/ranges.h>
 
 namespace scalide {
 
@@ -41,7 +43,11 @@ Rulebook ProgramOptions::load_rulebook() const {
 }
 
 Program ProgramOptions::load_program(const Rulebook &rulebook) const {
-    if (fs::path(program).extension() == ".scl") return parse_program(read_file(program), program);
+    if (fs::path(program).extension() == ".scl") {
+        if (parameters.empty()) return parse_program(read_file(program), program);
+        throw UserError(
+            {{program}, "parameter", "must be given to a generator", "'" + parameters[0] + "' for a .scl file", "Leave it out"});
+    }
     Parameters named;
     for (const std::string &parameter : parameters) {
         const size_t sign = parameter.find('=');
@@ -55,12 +61,12 @@ Policy ProgramOptions::load_numerics() const {
     if (fs::exists(numerics)) return load_policy(numerics);
     const fs::path folder = find_home(home).rules / "policies", file = folder / (numerics + ".yaml");
     if (fs::exists(file)) return load_policy(file);
-    std::string names;
+    std::vector<std::string> names;
     std::error_code error;
-    for (const fs::directory_entry &entry : fs::directory_iterator(folder, error)) {
-        names += (names.empty() ? "" : ", ") + entry.path().stem().string();
-    }
-    throw UserError({{}, "numerics", "must be a policy file or one of: " + names, "'" + numerics + "'", ""});
+    for (const fs::directory_entry &entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().stem().string());
+    std::ranges::sort(names);
+    throw UserError(
+        {{}, "numerics", "must be a policy file or one of: " + fmt::format("{}", fmt::join(names, ", ")), "'" + numerics + "'", ""});
 }
 
 } // namespace scalide

@@ -56,7 +56,7 @@ struct RunCommand {
                                    }});
         std::vector<Array> inputs_in_order;
         for (const Argument &argument : program_to_run.arguments) {
-            inputs_in_order.push_back(argument_tensor(arrays, program_to_run.value_name(argument.value), how));
+            inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument.value, how));
         }
         const std::vector<Array> outputs_in_order = interpret(program_to_run, inputs_in_order, rulebook, how);
         std::vector<HostArray> results;
@@ -66,17 +66,26 @@ struct RunCommand {
         return results;
     }
 
-    // `x`, or one part of it: `x.data`, `x.scale`. In mode real a scaled array stands for data * scale.
-    Array argument_tensor(const std::vector<HostArray> &arrays, const std::string &name, Mode how) const {
+    // `x`, or one part of it: `x.data`, `x.scale`. In mode real an array stands for its values, data * scale, in whatever dtype.
+    Array argument_tensor(const std::vector<HostArray> &arrays, const Program &program_to_run, ValueId value, Mode how) const {
+        const std::string &name = program_to_run.value_name(value);
         const size_t dot = name.rfind('.');
         const std::string part = dot == std::string::npos ? "" : name.substr(dot);
         const bool in_parts = std::ranges::find(arrays, name, &HostArray::name) == arrays.end() && (part == ".data" || part == ".scale");
         const HostArray &array = find_array(arrays, in_parts ? name.substr(0, dot) : name, inputs);
+        if (how == Mode::stored && in_parts != array.scaled) {
+            throw UserError({{inputs},
+                             array.name,
+                             in_parts ? "must be scaled, as " + array.name + ".data and " + array.name + ".scale" : "must be plain",
+                             in_parts ? "a plain array" : "a scaled one",
+                             ""});
+        }
         if (in_parts && part == ".scale") return {Dtype::f32, {}, {array.scale}};
         Array tensor = to_tensor(array);
-        if (how == Mode::real && array.scaled) {
-            for (double &value : tensor.data) value *= array.scale;
-        }
+        if (how == Mode::stored) return tensor;
+        for (double &element : tensor.data) element *= array.scale;
+        const Dtype declared = program_to_run.type(value).dtype;
+        if (is_float(tensor.dtype) && is_float(declared)) tensor.dtype = declared;
         return tensor;
     }
 

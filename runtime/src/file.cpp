@@ -19,6 +19,11 @@ bool File::size(uint64_t *bytes) const {
     return true;
 }
 
+bool is_replaceable(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) != 0 || S_ISREG(facts.st_mode);
+}
+
 bool File::read_at(uint64_t offset, void *memory, uint64_t bytes) const {
     auto *to = static_cast<char *>(memory);
     while (bytes > 0) {

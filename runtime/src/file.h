@@ -24,4 +24,7 @@ private:
     int descriptor_;
 };
 
+/// True unless something stands at `path` that is no regular file: to rename onto a device would remove it.
+bool is_replaceable(const char *path);
+
 } // namespace scalide

@@ -214,6 +214,11 @@ bool write_temporary(const Writing &writing) {
 }
 
 bool replace_file(Writing &writing) {
+    if (!is_replaceable(writing.message.path)) {
+        writing.failure = SCALIDE_FILE_ERROR;
+        writing.message.begin() << "must be a regular file, got a folder or a device. Nothing was changed. Choose another path.";
+        return false;
+    }
     if (write_temporary(writing) && std::rename(writing.temporary, writing.message.path) == 0) return true;
     const int error = errno;
     unlink(writing.temporary);

@@ -38,7 +38,7 @@ TEST(transforms, infer_types_checks) {
               "t.scl:2:3: exp.z: must have the type that its operands give it, f32[4], got f32[5]. Leave the type out, or convert with "
               "convert_element_type");
     EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[4]) {\n  z = frobnicate(x)\n}\n"),
-              "t.scl:2:3: frobnicate: no rule for operator 'frobnicate'. Otherwise add a rule file, see rules/README.md");
+              "t.scl:2:3: frobnicate: no rule for operator 'frobnicate'. Add a rule file, see rules/README.md");
     EXPECT_EQ(error("program f(x: f32[4]) -> (z: f32[4]) {\n  z = exp(x)\n}\n"
                     "program p(x: f32[4]) -> (z: f32[4]) {\n  z = grad(x) {program: f, wrt: [x]}\n}\n"),
               "t.scl:5:3: grad.program: must have one rank-0 float result, which is differentiated, got 0 in f");
