@@ -1,8 +1,8 @@
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "random_program.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "support/programs/random_program.h"
+#include "transforms/pipeline.h"
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
@@ -66,6 +66,38 @@ void expect_agreement(const std::string &name, double tolerance, const std::func
     }
 }
 
+/// The inputs of a program whose scaled arguments have become data and scale: a power of two, different for each.
+std::vector<Array> split_scaled(const Program &program, const std::vector<Array> &inputs) {
+    std::vector<Array> parts;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        parts.push_back(inputs[i]);
+        if (!program.arguments[i].scaled) continue;
+        const double scale = std::ldexp(1.0, 2 * static_cast<int>(i) - 3);
+        for (double &element : parts.back().data) element /= scale;
+        parts.push_back({Dtype::f32, {}, {scale}});
+    }
+    return parts;
+}
+
+/// Compiles a program; what each pass makes must mean the same, and from propagate_scales on be the same to the last bit.
+void expect_compile_agrees(const Program &program, const std::vector<Array> &inputs) {
+    const std::vector<Array> parts = split_scaled(program, inputs), expected = interpret(program, inputs, rules(), Mode::real);
+    std::vector<Array> stored;
+    bool propagated = false;
+    CompileOptions options;
+    options.policy = narrow_policy();
+    options.after_pass = [&](const std::string &pass, const Program &made) {
+        propagated = propagated || pass == "propagate_scales";
+        const auto got = interpret(made, propagated ? parts : inputs, rules(), Mode::real);
+        EXPECT_LT(largest_difference(expected, got), up_to_constants) << pass;
+        if (!propagated) return;
+        const auto bits = interpret(made, parts, rules(), Mode::stored);
+        if (stored.empty()) stored = bits;
+        EXPECT_TRUE(same_bits(stored, bits)) << pass << "\n" << to_string(made);
+    };
+    compile(program, rules(), options);
+}
+
 } // namespace
 
 TEST(transforms, simplify_keeps_every_bit) {
@@ -97,6 +129,17 @@ TEST(transforms, all_passes_agree) {
         made = simplify(assign_numerics(made, rules(), narrow_policy()), rules());
         return simplify(expand(propagate_scales(made, rules(), {}), rules()), rules());
     });
+}
+
+TEST(transforms, compile_agrees_after_every_pass) {
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        std::mt19937 random(seed);
+        Program program = random_training_program(random);
+        for (Argument &argument : program.arguments) argument.scaled = random() % 2 == 0;
+        SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(program));
+        expect_compile_agrees(program, random_inputs(program, random));
+        if (HasFailure()) return;
+    }
 }
 
 } // namespace scalide

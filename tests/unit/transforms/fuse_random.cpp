@@ -1,7 +1,7 @@
 #include "interpret/interpret.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "random_base_program.h"
+#include "support/programs/random_base_program.h"
 #include "transforms/passes.h"
 #include <algorithm>
 #include <bit>

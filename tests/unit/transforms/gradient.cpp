@@ -1,7 +1,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "random_program.h"
 #include "support.h"
+#include "support/programs/random_program.h"
 #include "transforms/passes.h"
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "transforms/pipeline.h"
 #include "ir/text.h"
-#include "random_program.h"
 #include "support.h"
+#include "support/programs/random_program.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

@@ -1,8 +1,8 @@
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "random_program.h"
 #include "rulebook/instance.h"
 #include "support.h"
+#include "support/programs/random_program.h"
 #include "transforms/passes.h"
 #include <cmath>
 #include <gtest/gtest.h>

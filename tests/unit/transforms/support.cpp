@@ -6,11 +6,6 @@
 
 namespace scalide {
 
-const Rulebook &rules() {
-    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
-    return rulebook;
-}
-
 Program typed(const std::string &text) {
     const Program program = infer_types(parse_program("program p" + text, "t.scl"), rules());
     verify(program, "");

@@ -1,11 +1,8 @@
 #pragma once
 #include "ir/program.h"
-#include "rulebook/rulebook.h"
+#include "support/programs/rules.h"
 
 namespace scalide {
-
-/// The rules of the tree.
-const Rulebook &rules();
 
 /// A program with its types, from its text without the words `program p`: arguments, results and body.
 Program typed(const std::string &text);

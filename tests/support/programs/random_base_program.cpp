@@ -1,4 +1,4 @@
-#include "random_base_program.h"
+#include "support/programs/random_base_program.h"
 #include <algorithm>
 
 namespace scalide::test {

@@ -1,6 +1,6 @@
-#include "random_program.h"
+#include "support/programs/random_program.h"
 #include "rulebook/builder.h"
-#include "support.h"
+#include "support/programs/rules.h"
 #include <cmath>
 #include <functional>
 #include <limits>
