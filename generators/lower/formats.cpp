@@ -25,7 +25,15 @@ bool has_nan(const FormatSpec &format) { return format.max_code < magnitude_mask
 // f32's own exponents: no subnormal of the format is a normal f32.
 bool has_wide_exponent(const FormatSpec &format) { return format.exponent_bits == 8 && format.bias == 127; }
 
-Expr decode_magnitude(const FormatSpec &format, const Expr &magnitude) {
+// The conversions of f16 that x86 has as instructions (F16C). What target it is is known when the kernel is lowered.
+Expr in_hardware(const Expr &hardware, const Expr &portable) {
+    return select(Halide::target_has_feature(Halide::Target::F16C), hardware, portable);
+}
+Expr half_to_float(const Expr &bits) { return cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits))); }
+Expr float_to_half(const Expr &value) { return cast(UInt(32), Halide::reinterpret(UInt(16), cast(Halide::Float(16), value))); }
+bool has_half_exponent(const FormatSpec &format) { return format.exponent_bits == 5 && format.bias == 15 && format.has_infinity; }
+
+Expr decode_by_bits(const FormatSpec &format, const Expr &magnitude) {
     Expr normal = (magnitude << shift_of(format)) + bits32(rebias_of(format));
     if (has_wide_exponent(format)) return normal;
     // One exponent more and the leading one subtracted again: exact, and the result is a normal number or zero.
@@ -34,10 +42,31 @@ Expr decode_magnitude(const FormatSpec &format, const Expr &magnitude) {
     return select(magnitude < bits32(1u << format.mantissa_bits), float_bits(subnormal), normal);
 }
 
+Expr decode_magnitude(const FormatSpec &format, const Expr &magnitude) {
+    Expr portable = decode_by_bits(format, magnitude);
+    if (format.exponent_bits > 4) return portable;
+    // A finite f16 with another bias.
+    Expr half = half_to_float(magnitude << (10 - format.mantissa_bits));
+    Expr scale = float32(static_cast<uint32_t>(127 + 15 - format.bias) << 23);
+    return in_hardware(float_bits(strict_mul(half, scale)), portable);
+}
+
 Expr decode_e8m0(const FormatSpec &format, const Expr &code) {
     Expr half_of_smallest_normal = bits32(0x00400000u);
     Expr value = select(code == bits32(0), half_of_smallest_normal, code << shift_of(format));
     return from_bits(select(code == bits32(format.nan_code), bits32(quiet_nan_bits), value));
+}
+
+Expr decode_portable(const FormatSpec &format, const Expr &word) {
+    Expr magnitude = word & bits32(magnitude_mask(format));
+    Expr value = decode_magnitude(format, magnitude);
+    // An exponent of ones keeps what the mantissa says: zero is infinity, all else NaN.
+    if (format.max_code < magnitude_mask(format)) {
+        value = select(magnitude > bits32(format.max_code), value | bits32(infinity_bits), value);
+    }
+    value = value | ((word & bits32(sign_bit(format))) << (32 - format.bits()));
+    if (!format.has_negative_zero) value = select(word == bits32(format.nan_code), bits32(quiet_nan_bits), value);
+    return from_bits(value);
 }
 
 // Rounded f32 magnitude bits in units of the format's last place, still with f32's exponent bias.
@@ -60,7 +89,8 @@ Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t 
     Expr clamped = min(magnitude, bits32((limit_code << shift) + rebias_of(format)));
     Expr normal = round_normal(format, clamped) - bits32(rebias_of(format) >> shift);
     if (has_wide_exponent(format)) return normal;
-    return select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
+    Expr code = select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
+    return format.mantissa_bits == 10 && has_half_exponent(format) ? in_hardware(float_to_half(from_bits(clamped)), code) : code;
 }
 
 Expr encode_unsigned(const FormatSpec &format, const Expr &bits, Overflow overflow) {
@@ -97,15 +127,8 @@ Expr decode(const FormatSpec &format, const Expr &code) {
     if (format.bits() == 32) return code;
     Expr word = cast(UInt(32), code);
     if (!format.has_subnormals) return decode_e8m0(format, word);
-    Expr magnitude = word & bits32(magnitude_mask(format));
-    Expr value = decode_magnitude(format, magnitude);
-    // An exponent of ones keeps what the mantissa says: zero is infinity, all else NaN.
-    if (format.max_code < magnitude_mask(format)) {
-        value = select(magnitude > bits32(format.max_code), value | bits32(infinity_bits), value);
-    }
-    value = value | ((word & bits32(sign_bit(format))) << (32 - format.bits()));
-    if (!format.has_negative_zero) value = select(word == bits32(format.nan_code), bits32(quiet_nan_bits), value);
-    return from_bits(value);
+    if (has_half_exponent(format)) return in_hardware(half_to_float(word << (10 - format.mantissa_bits)), decode_portable(format, word));
+    return decode_portable(format, word);
 }
 
 Expr decode(Dtype dtype, const Expr &code) { return decode(format_of(dtype), code); }
