@@ -124,8 +124,8 @@ std::pair<double, double> domain_of(const Rule &rule, const std::string &operand
 double draw_scale(Scales scales, Draw &draw) {
     switch (scales) {
     case Scales::plain: return 1;
-    case Scales::powers:
-    case Scales::zero: return std::ldexp(1.0, static_cast<int>(draw.integer(-6, 6)));
+    case Scales::powers: return std::ldexp(1.0, static_cast<int>(draw.integer(-6, 6)));
+    case Scales::zero: return std::ldexp(1.0, static_cast<int>(draw.integer(-2, 2))); // the cube of f16 data must fit
     case Scales::any: return static_cast<float>(draw.real(0.1, 4));
     case Scales::huge: return 0x1p100;
     case Scales::tiny: return 0x1p-100;

@@ -26,7 +26,7 @@ enum class Scales {
     plain,  ///< none is scaled
     powers, ///< 2^-6 .. 2^6
     any,    ///< not powers of two
-    zero,   ///< as powers, one operand has the scale 0, when 0 is in its domain; no extent is 0
+    zero,   ///< 2^-2 .. 2^2, one operand has the scale 0, when 0 is in its domain; no extent is 0
     huge,   ///< 2^100, the data being in the domain
     tiny,   ///< 2^-100
 };
