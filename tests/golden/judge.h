@@ -1,6 +1,5 @@
 #pragma once
 #include "scaled_program.h"
-#include <set>
 
 namespace scalide::test {
 
@@ -14,17 +13,19 @@ struct Tolerance {
 /// the smallest of them: XLA flushes what is smaller to zero.
 double ulp(const Tensor &like, double value);
 
-/// What differs first, "" when nothing does. Integers and bools must be equal; NaN equals NaN.
+/// What differs first, "" when nothing does. Integers and bools must be equal; NaN equals NaN. Where upstream gives infinity or zero
+/// because its data or scale left the range of its dtype, a saturated value, or one that no f32 can hold, is as good.
 std::string difference(const Tensor &got, const Tensor &expected, Tolerance tolerance);
 
-/// What `like` holds of exact values: they are rounded to its dtype at its scale, saturating.
+/// What `like` holds of exact values: they are rounded to its dtype at its scale, saturating; to integers, towards zero.
 Tensor as_held_by(const Tensor &like, const Tensor &exact);
 
 /// The cases of a suite where Scalide gives the right value and upstream does not: `deviations/<suite>.txt`, a case and a reason a line.
 /// Everything else must agree with upstream, and every line must be needed.
 class Deviations {
 public:
-    explicit Deviations(const std::string &suite);
+    /// Fails the running test at a line whose case is not in the index.
+    Deviations(const std::string &suite, const nlohmann::json &index);
 
     /// Fails the running test unless the case is judged as its line, or the lack of one, says. `disagreement`: how it differs from
     /// upstream, `mistake`: how it differs from the right value; "" for not at all.

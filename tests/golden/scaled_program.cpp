@@ -49,6 +49,14 @@ Policy policy_of(const nlohmann::json &config) {
     return policy;
 }
 
+std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &inputs) {
+    std::vector<Array> arrays;
+    for (const Tensor &input : inputs) arrays.push_back({input.data.dtype, input.data.shape, input.values()});
+    std::vector<Tensor> tensors;
+    for (Array &output : interpret(program, arrays, rules(), Mode::real)) tensors.push_back({std::move(output), std::nullopt});
+    return tensors;
+}
+
 ScaledProgram::ScaledProgram(Program source, const nlohmann::json &inputs, const nlohmann::json &outputs, const Policy &policy) {
     for (size_t i = 0; i < inputs.size(); i++) source.arguments.at(i).scaled = is_scaled(inputs[i]);
     for (size_t i = 0; i < outputs.size(); i++) source.results.at(i).scaled = is_scaled(outputs[i]);

@@ -23,6 +23,9 @@ std::vector<Tensor> read_tensors(const GoldenSuite &suite, const nlohmann::json 
 /// Strategy l2, the rounding of a case, and every node rounded where it stands, as JAX does.
 Policy policy_of(const nlohmann::json &config);
 
+/// What the program means: its value on full values in f64, for cases where upstream raises and the index has no other.
+std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &inputs);
+
 /// A program after the passes up to the base operators (no fusion).
 class ScaledProgram {
 public:

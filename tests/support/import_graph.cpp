@@ -1,5 +1,4 @@
 #include "support/import_graph.h"
-#include "expr/base_operators.h"
 #include "rulebook/promotion.h"
 #include <algorithm>
 #include <limits>
@@ -57,6 +56,7 @@ const std::map<std::string, Primitive> primitives{
     {"convert_element_type", {"convert_element_type", {{"new_dtype", "dtype"}}}},
     {"dot_general", {"dot_general", {}, of_dot_general}},
     {"dynamic_rescale", {"dynamic_rescale", {{"norm", "norm"}}}},
+    {"expand_dims", {"expand_dims", {{"dimensions", "dimensions"}}}},
     {"get_data_scale_p", {"get_data_scale"}},
     {"integer_pow", {"integer_pow", {{"y", "y"}}}},
     {"iota", {"iota", {{"dtype", "dtype"}, {"shape", "shape"}, {"dimension", "dimension"}}}},
@@ -91,8 +91,8 @@ Attributes attributes_of(const Primitive &primitive, const Json &params) {
 }
 
 void match_operands(Builder &builder, const Primitive &primitive, std::vector<ValueId> &operands) {
-    const BaseOperator *base = find_base_operator(primitive.op);
-    if (base == nullptr || base->shape != Shape::elementwise) return;
+    const Rule *rule = builder.rulebook().find(primitive.op);
+    if (rule == nullptr || rule->family != "elementwise") return;
     Extents shape;
     for (const ValueId operand : operands) shape = broadcast_shape(shape, builder.type(operand).shape);
     const Dtype dtype = builder.type(operands.at(0)).dtype;

@@ -1,0 +1,237 @@
+#include "primitive_case.h"
+#include "support/import_graph.h"
+#include "transforms/passes.h"
+#include <algorithm>
+
+namespace scalide::test {
+
+namespace {
+
+using Json = nlohmann::json;
+using Results = std::vector<ValueId>;
+
+/// The program of a case while it is made: its arguments, in order, are the first operands.
+struct Case {
+    Case(const Json &index_entry, std::string operator_name) : entry(index_entry), op(std::move(operator_name)) {
+        program.name = "golden";
+        for (const Json &descriptor : entry["inputs"]) {
+            operands.push_back(add_value(program, "a" + std::to_string(operands.size()), type_of(descriptor)));
+            program.arguments.push_back({operands.back()});
+        }
+    }
+    bool has(const char *name) const { return entry["attrs"].contains(name); }
+    const Json &attribute(const char *name) const { return entry["attrs"].at(name); }
+    std::vector<int64_t> shape() const { return entry["inputs"][0]["shape"]; }
+    Results add(const Json &params) { return add_primitive(builder, op, params, operands); }
+    void append_number(double value) { operands.push_back(builder.constant(value, builder.type(operands.back()).dtype)); }
+
+    const Json &entry;
+    const std::string op; ///< the primitive, by our name
+    Program program;
+    Builder builder{rules(), program};
+    Results operands;
+};
+
+Results as_named(Case &c) { return c.add(c.entry["attrs"]); }
+
+/// The right operand is an argument, or a number that the index names.
+Results binary(Case &c) {
+    for (const char *name : {"rhs_broadcast_scalar_const", "rhs_const"})
+        if (c.has(name)) c.append_number(to_number(c.attribute(name)));
+    return as_named(c);
+}
+
+Results select(Case &c) {
+    static const std::map<std::string, double> numbers{{"zeros constant", 0}, {"-inf constant", to_number("-inf")}};
+    if (c.has("case1")) c.append_number(numbers.at(c.attribute("case1")));
+    return as_named(c);
+}
+
+Results pad(Case &c) {
+    if (c.has("padding_value") && c.operands.size() < 2) c.append_number(to_number(c.attribute("padding_value")));
+    return as_named(c);
+}
+
+Results reshape(Case &c) {
+    if (!c.attribute("new_sizes").is_string()) return as_named(c);
+    int64_t count = 1;
+    for (const int64_t extent : c.shape()) count *= extent;
+    return c.add({{"new_sizes", {count}}});
+}
+
+Results broadcast(Case &c) {
+    if (!c.has("prepend")) return as_named(c);
+    std::vector<int64_t> shape = c.shape(), dims;
+    for (size_t i = 0; i < shape.size(); i++) dims.push_back(static_cast<int64_t>(i) + 1);
+    shape.insert(shape.begin(), c.attribute("prepend").at(0).get<int64_t>());
+    return c.add({{"shape", shape}, {"broadcast_dimensions", dims}});
+}
+
+Results slice(Case &c) {
+    const bool said = !c.attribute("start").is_string();
+    const std::vector<int64_t> ones(c.shape().size(), 1), twos(c.shape().size(), 2);
+    const Json start = said ? c.attribute("start") : Json(ones), limit = said ? c.attribute("limit") : Json(c.shape()),
+               strides = said ? c.attribute("strides") : Json(twos);
+    return c.add({{"start_indices", start}, {"limit_indices", limit}, {"strides", strides}});
+}
+
+Results transpose(Case &c) {
+    if (!c.attribute("permutation").is_string()) return as_named(c);
+    std::vector<int64_t> axes;
+    for (auto axis = static_cast<int64_t>(c.shape().size()) - 1; axis >= 0; axis--) axes.push_back(axis);
+    return c.add({{"permutation", axes}});
+}
+
+Results arg_reduce(Case &c) { return c.has("axis") ? c.add({{"axes", {c.attribute("axis")}}}) : as_named(c); }
+
+/// A scale is an argument or an attribute, also in the words "python float 0.5"; without one, and for integers, x stays as it is.
+Results set_scaling(Case &c) {
+    for (const char *name : {"scale_const", "scale"}) {
+        if (!c.has(name) || c.attribute(name).is_null()) continue;
+        const Json &scale = c.attribute(name);
+        const std::string words = scale.is_string() ? scale.get<std::string>() : "";
+        c.operands.push_back(c.builder.constant(scale.is_string() ? std::stod(words.substr(words.rfind(' '))) : to_number(scale)));
+    }
+    const bool keeps = c.operands.size() < 2 || !is_float(c.builder.type(c.operands[0]).dtype);
+    return keeps ? Results{c.operands[0]} : as_named(c);
+}
+
+/// With a dtype the value is formed in f32 and then converted.
+Results stop_scaling(Case &c) {
+    const Json &dtype = c.attribute("dtype");
+    if (dtype.is_null()) return as_named(c);
+    for (const Json &step : {Json("f32"), Json(nullptr), dtype}) {
+        const bool converts = !step.is_null();
+        c.operands = add_primitive(c.builder, converts ? "convert_element_type" : c.op, {{"new_dtype", step}}, c.operands);
+    }
+    return c.operands;
+}
+
+/// LAX has the case for true first.
+Results select_by_bool(Case &c) {
+    std::swap(c.operands.at(1), c.operands.at(2));
+    return as_named(c);
+}
+
+/// The operators that act on one pass: alone, or in value_and_grad(sum(op(x) * x * c)), whose words end with the number.
+Results under_grad(Case &c, const Attributes &attributes) {
+    const ValueId x = c.operands[0], y = c.builder.add_one(c.op, {x}, attributes);
+    if (!c.has("fn")) return {y};
+    const std::string words = c.attribute("fn");
+    c.operands = {c.builder.add_one("mul", {y, x})};
+    c.append_number(std::stod(words.substr(words.rfind('*') + 1)));
+    const Results product = add_primitive(c.builder, "mul", {}, c.operands);
+    const ValueId loss = c.builder.add_one("reduce_sum", product, {{"axes", std::vector<Attribute>{0, 1}}});
+    return {loss, append_gradient(c.program, rules(), loss, {x})[0]};
+}
+
+Results dynamic_rescale(Case &c) {
+    const std::string name = c.entry["op"], norm = name.substr(std::string("dynamic_rescale_").size());
+    return under_grad(c, {{"norm", norm.substr(0, norm.find('_'))}});
+}
+
+Results cast(Case &c) { return under_grad(c, {{"dtype", c.attribute("dtype").get<std::string>()}}); }
+
+Results reduce_precision(Case &c) {
+    const FormatSpec &format = format_of(parse_dtype(c.attribute("dtype").get<std::string>()).value());
+    return under_grad(c, {{"exponent_bits", format.exponent_bits}, {"mantissa_bits", format.mantissa_bits}});
+}
+
+/// jax.nn on the last axis, or element by element.
+Results neural(Case &c) {
+    Attributes attributes;
+    if (c.has("eps")) attributes["epsilon"] = to_number(c.attribute("eps"));
+    const std::vector<AttributeSpec> &known = rules().rule(c.op, {}).attributes;
+    if (std::ranges::any_of(known, [](const AttributeSpec &spec) { return spec.name == "axes"; }))
+        attributes["axes"] = std::vector<Attribute>{static_cast<int64_t>(c.shape().size()) - 1};
+    return c.builder.add(c.op, c.operands, attributes);
+}
+
+/// How an operator of the suites is made here: by which primitive of ours (empty: the same name) and how.
+struct Maker {
+    std::string op;
+    Results (*make)(Case &);
+};
+
+const std::map<std::string, Maker> makers{
+    {"add", {"", binary}},
+    {"argmax", {"", arg_reduce}},
+    {"argmin", {"", arg_reduce}},
+    {"as_scaled_array", {"set_scaling", set_scaling}},
+    {"asarray", {"stop_scaling", stop_scaling}},
+    {"bitwise_and", {"and", as_named}},
+    {"bitwise_not", {"not", as_named}},
+    {"bitwise_or", {"or", as_named}},
+    {"bitwise_xor", {"xor", as_named}},
+    {"broadcast_in_dim", {"", broadcast}},
+    {"cast_on_backward", {"", cast}},
+    {"cast_on_forward", {"", cast}},
+    {"div", {"", binary}},
+    {"dynamic_rescale_l1", {"dynamic_rescale", dynamic_rescale}},
+    {"dynamic_rescale_l1_grad", {"dynamic_rescale_grad", dynamic_rescale}},
+    {"dynamic_rescale_l2", {"dynamic_rescale", dynamic_rescale}},
+    {"dynamic_rescale_l2_grad", {"dynamic_rescale_grad", dynamic_rescale}},
+    {"dynamic_rescale_max", {"dynamic_rescale", dynamic_rescale}},
+    {"dynamic_rescale_max_grad", {"dynamic_rescale_grad", dynamic_rescale}},
+    {"eq", {"", binary}},
+    {"ge", {"", binary}},
+    {"gt", {"", binary}},
+    {"le", {"", binary}},
+    {"lt", {"", binary}},
+    {"max", {"", binary}},
+    {"min", {"", binary}},
+    {"mul", {"", binary}},
+    {"ne", {"", binary}},
+    {"nn.gelu", {"gelu_tanh", neural}},
+    {"nn.gelu_exact", {"gelu", neural}},
+    {"nn.layer_norm", {"layer_norm", neural}},
+    {"nn.log_softmax", {"log_softmax", neural}},
+    {"nn.logsumexp", {"logsumexp", neural}},
+    {"nn.relu", {"relu", neural}},
+    {"nn.rms_norm", {"rms_norm", neural}},
+    {"nn.sigmoid", {"logistic", neural}},
+    {"nn.silu", {"silu", neural}},
+    {"nn.softmax", {"softmax", neural}},
+    {"nn.swish", {"silu", neural}},
+    {"pad", {"", pad}},
+    {"reduce_precision_on_backward", {"", reduce_precision}},
+    {"reduce_precision_on_forward", {"", reduce_precision}},
+    {"reshape", {"", reshape}},
+    {"select", {"select_n", select_by_bool}},
+    {"select_n", {"", select}},
+    {"set_scaling", {"", set_scaling}},
+    {"slice", {"", slice}},
+    {"stop_scaling", {"", stop_scaling}},
+    {"sub", {"", binary}},
+    {"transpose", {"", transpose}},
+};
+
+Maker maker_of(const Json &entry) {
+    const std::string name = entry["op"];
+    if (name == "unsupported") return {entry["attrs"]["primitive"], as_named};
+    const auto found = makers.find(name);
+    if (found == makers.end()) return {name, as_named};
+    return {found->second.op.empty() ? name : found->second.op, found->second.make};
+}
+
+} // namespace
+
+Program primitive_program(const Json &entry) {
+    const Maker maker = maker_of(entry);
+    Case c(entry, maker.op);
+    for (const ValueId result : maker.make(c)) c.program.results.push_back({"r" + std::to_string(c.program.results.size()), result});
+    return c.program;
+}
+
+std::string missing_of(const Json &entry) {
+    const std::string op = maker_of(entry).op;
+    if (!has_primitive(rules(), op)) return "operator " + op;
+    if (entry["op"] == "unsupported" && rules().rule(op, {}).operands.size() != entry["inputs"].size())
+        return "operands of " + op + " in the index";
+    for (const char *side : {"inputs", "outputs"})
+        for (const Json &descriptor : entry[side])
+            if (!parse_dtype(descriptor["dtype"].get<std::string>())) return "dtype " + descriptor["dtype"].get<std::string>();
+    return entry["attrs"].value("rounding_method", "") == "AWAY_FROM_ZERO" ? "rounding to nearest, ties away from zero" : "";
+}
+
+} // namespace scalide::test
