@@ -7,7 +7,7 @@
 // scalars. Tiles:
 //   rows           of a register tile
 //   block_columns  of a block, a multiple of the panel's width
-//   block_rows     of a block; there are blocks of rows where they are tasks, or where the left operand has to be packed
+//   block_rows     of a block, where those are the tasks
 //   rows_parallel  1: tasks are blocks of rows (a result of few columns), 0: blocks of columns
 //
 // Masks, not branches: an `if` around a vector would make scalars of it, and partitioned loops would be copies of the whole kernel.
@@ -59,42 +59,56 @@ private:
     void schedule_result() {
         std::vector<Var> args = output_.args();
         Stage nest = loop_nest(output_);
-        const int block = tiles_.at("block_columns");
-        const bool divides = kernel_.extents.at("n").divide(block).has_value();
-        nest.split(args[0], columns_block_, column_, block, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
-        nest.split(column_, panel_, column_, width_, TailStrategy::GuardWithIf).split(column_, vector_, lane_, lanes_);
+        split_panels(nest, args[0], width_);
+        nest.split(column_, vector_, lane_, lanes_);
         nest_blocks(nest, {lane_, vector_}, {args.begin() + 1, args.end()});
         nest.vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
     }
 
-    /// The loops around a row of a panel, which columns are split into already; `outer` is rows and, where there is one, the batch.
+    /// `x` counts elements, `width` of a panel. Panels first, then blocks of panels: so one condition on the panel guards all that is made
+    /// for it, and what it guards knows that there is one panel.
+    void split_panels(Stage nest, const Var &x, int width) {
+        const bool divides = width == 1 || kernel_.extents.at("n").divide(width).has_value();
+        nest.split(x, panel_, column_, width, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
+        nest.split(panel_, columns_block_, panel_, tiles_.at("block_columns") / width_, TailStrategy::GuardWithIf);
+    }
+
+    /// The loops around a row of a panel; `outer` is rows and, where there is one, the batch. Joined loops (folds) cannot be fused ones:
+    /// Halide would lose track of the block. Then batches are the tasks.
     void nest_blocks(Stage nest, std::vector<VarOrRVar> order, const std::vector<Var> &outer) {
-        const bool blocks = rows_parallel_;
-        if (blocks) {
+        if (rows_parallel_) {
             nest.split(outer[0], rows_block_, row_, tiles_.at("block_rows"), TailStrategy::GuardWithIf);
         }
-        nest.split(blocks ? row_ : outer[0], tile_, row_, tiles_.at("rows"), TailStrategy::GuardWithIf);
-        order.insert(order.end(), {row_, tile_, panel_});
-        Var tasks = rows_parallel_ ? rows_block_ : columns_block_;
-        if (blocks) {
-            order.emplace_back(rows_parallel_ ? columns_block_ : rows_block_);
+        nest.split(rows_parallel_ ? row_ : outer[0], tile_, row_, tiles_.at("rows"), TailStrategy::GuardWithIf);
+        order.insert(order.end(), {row_, tile_, panel_, columns_block_});
+        Var tasks = columns_block_;
+        if (rows_parallel_) {
+            order.emplace_back(rows_block_);
+            tasks = rows_block_;
         }
-        order.emplace_back(tasks);
         order.insert(order.end(), outer.begin() + 1, outer.end());
         nest.reorder(order);
-        if (outer.size() > 1) {
+        if (outer.size() > 1 && has("fold")) {
+            tasks = outer[1];
+        } else if (outer.size() > 1) {
             nest.fuse(tasks, outer[1], task_);
-        } else {
-            nest.rename(tasks, task_);
+            tasks = task_;
         }
-        nest.parallel(task_);
+        nest.parallel(tasks);
+    }
+
+    /// What is made for one panel of one batch, or one row of it, has extent 1 there: Halide sees it only through minima.
+    static void bound_to_one(Func func, const std::vector<int> &dims) {
+        for (int dim : dims) {
+            func.bound_extent(func.args()[dim], 1);
+        }
     }
 
     void schedule_product() {
         Func product = stage("product");
         Var column = product.args()[0], row = product.args()[1];
         product.compute_at(at(tile_)).bound(column, 0, width_).bound_extent(row, tiles_.at("rows")).store_in(MemoryType::Register);
-        product.bound_extent(product.args()[2], 1).bound_extent(product.args()[3], 1);
+        bound_to_one(product, {2, 3});
         product.vectorize(column, lanes_).unroll(column).unroll(row);
         Stage sum = product.update();
         sum.split(column, vector_, lane_, lanes_);
@@ -119,13 +133,14 @@ private:
                 copy.reorder({x, lhs.args()[0], lhs.args()[2]}).unroll(lhs.args()[0]);
             }
             copy.vectorize(x, 2 * lanes_, TailStrategy::Predicate).never_partition_all();
-            copy.split(outer, task_, outer, lhs_task, TailStrategy::GuardWithIf).parallel(task_);
+            copy.split(outer, task_, outer, lhs_task, TailStrategy::GuardWithIf).fuse(task_, lhs.args().back(), task_).parallel(task_);
         }
     }
 
     void schedule_rhs() {
         Func rhs = stage("rhs");
         rhs.compute_at(at(panel_)).bound(rhs.args()[pairs_], 0, width_);
+        bound_to_one(rhs, {2 + pairs_, 3 + pairs_});
         const bool transposed = fact("rhs_depth_contiguous");
         if (pairs_) {
             transposed ? gather_pairs(rhs) : interleave_pairs(rhs);
@@ -211,10 +226,12 @@ private:
         Func terms = stage("fold_terms");
         terms.compute_at(at(row_)).bound(column_, 0, width_).store_in(MemoryType::Stack);
         copy_rows(terms);
+        bound_to_one(terms, {1, 2, 3});
         int width = width_;
         for (Func halves : kernel_.stages["fold_halves"]) {
             width /= 2;
             halves.compute_at(at(row_)).bound(column_, 0, width).vectorize(column_, std::min(width, lanes_)).store_in(MemoryType::Stack);
+            bound_to_one(halves, {1, 2, 3});
         }
         schedule_partials(stage("fold_partials"));
         Func lanes = stage("fold_lanes");
@@ -227,8 +244,7 @@ private:
         const Expr panels = (to_expr(kernel_.extents.at("n"), kernel_) + width_ - 1) / width_;
         partials.compute_root().bound(args[1], 0, panels).bound(args[0], 0, to_expr(kernel_.extents.at("m"), kernel_));
         Stage nest = partials;
-        nest.split(args[1], columns_block_, column_, tiles_.at("block_columns") / width_, TailStrategy::GuardWithIf);
-        nest.split(column_, panel_, column_, 1, TailStrategy::GuardWithIf); // for the name that the result's loop has
+        split_panels(nest, args[1], 1); // the same loops by name, or they would not be joined
         std::vector<Var> outer = {args[0]};
         if (output_.args().size() > 2) {
             outer.push_back(args[2]);

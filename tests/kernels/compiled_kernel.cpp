@@ -25,15 +25,15 @@ std::string run_command(const std::string &command) {
     return output;
 }
 
-/// Memory whose last byte lies in front of a page that cannot be touched.
+/// Memory that ends in front of a page that cannot be touched: right in front of it, but for what the alignment needs.
 class GuardedMemory {
 public:
-    explicit GuardedMemory(size_t bytes) {
+    GuardedMemory(size_t bytes, size_t alignment) {
         const size_t page = size_t(sysconf(_SC_PAGESIZE));
         size_ = (bytes + page - 1) / page * page + page;
         base_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(static_cast<uint8_t *>(base_) + size_ - page, page, PROT_NONE);
-        data_ = static_cast<uint8_t *>(base_) + size_ - page - bytes;
+        data_ = static_cast<uint8_t *>(base_) + (size_ - page - bytes) / alignment * alignment;
     }
     GuardedMemory(GuardedMemory &&other) noexcept : base_(std::exchange(other.base_, nullptr)), data_(other.data_), size_(other.size_) {}
     ~GuardedMemory() {
@@ -48,6 +48,8 @@ private:
     uint8_t *data_;
     size_t size_;
 };
+
+constexpr size_t inout_alignment = 64; ///< what bind asks for
 
 size_t bytes_of(const Type &type, const Extent::Bindings &symbols) {
     return size_t(element_count(type.shape).evaluate(symbols)) * size_t(size_of(type.dtype));
@@ -137,10 +139,10 @@ std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Exte
     std::vector<GuardedMemory> memory;
     std::vector<void *> operands;
     for (const KernelOperand &operand : order) {
-        memory.emplace_back(bytes_of(operand.type, symbols));
-        operands.push_back(memory.back().data());
         bool is_result = operand.kind == KernelOperand::Kind::result;
         int argument = is_result ? kernel_.program.results[operand.index].argument : operand.index;
+        memory.emplace_back(bytes_of(operand.type, symbols), is_result && argument >= 0 ? inout_alignment : 1);
+        operands.push_back(memory.back().data());
         if (argument >= 0) {
             std::memcpy(memory.back().data(), arguments[argument].data(), arguments[argument].size());
         }

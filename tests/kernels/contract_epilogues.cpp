@@ -21,7 +21,8 @@ struct Epilogue {
 };
 
 /// Shapes that every epilogue is tried on.
-const std::vector<std::array<int64_t, 3>> shapes = {{1, 1, 1}, {3, 17, 5}, {16, 64, 32}, {65, 100, 33}, {130, 10, 20}, {9, 300, 0}};
+const std::vector<std::array<int64_t, 3>> shapes = {{1, 1, 1},     {3, 17, 5},  {16, 64, 32}, {65, 100, 33},
+                                                    {130, 10, 20}, {9, 300, 7}, {9, 300, 0}};
 
 struct Inputs {
     std::mt19937 random;
@@ -95,6 +96,70 @@ TEST(contract, several_results_of_several_formats) {
         EXPECT_EQ(to_doubles(results[2], Dtype::f32), in.map([&](size_t i, int64_t, int64_t) { return -in.z[i]; }));
         for (size_t i = 0; i < mask.size(); i++) {
             EXPECT_EQ(results[1][i], mask[i] > 0);
+        }
+    }
+}
+
+/// w = w - lr * x^T y beside b = b - lr * sum over the batch of y: the step of SGD.
+TEST(contract, weights_and_biases_are_updated_in_place) {
+    Form form;
+    form.lhs_transposed = true;
+    CompiledKernel kernel(Epilogue{form, ", w: f32[m, n] inout, b: f16[n] inout, rate: f32[]", "w = w1, b = b1",
+                                   "  rates = broadcast_in_dim(rate) {dims: []} : f32[m, n]\n"
+                                   "  step = mul(rates, z) : f32[m, n]\n"
+                                   "  w1 = sub(w, step) : f32[m, n]\n"
+                                   "  sums = reduce_sum(y) {axes: [0]} : f32[n]\n"
+                                   "  rates_b = broadcast_in_dim(rate) {dims: []} : f32[n]\n"
+                                   "  step_b = mul(rates_b, sums) : f32[n]\n"
+                                   "  bw = convert_element_type(b) : f32[n]\n"
+                                   "  b2 = sub(bw, step_b) : f32[n]\n"
+                                   "  b1 = convert_element_type(b2) : f16[n]\n"}
+                              .program());
+    for (const auto &shape : shapes) {
+        Inputs in(shape);
+        in.z = multiply({1, in.m, in.n, in.k, true, false}, in.x, in.y);
+        Doubles w = in.add(in.m * in.n), b = in.add(in.n, Dtype::f16);
+        in.words.push_back(to_words({0.5}, Dtype::f32));
+        kernel.run(in.words, in.symbols);
+        EXPECT_EQ(to_doubles(in.words[2], Dtype::f32), in.map([&](size_t i, int64_t, int64_t) { return w[i] - 0.5 * in.z[i]; }));
+        Doubles sums(size_t(in.n), 0.0);
+        for (size_t i = 0; i < in.y.size(); i++) {
+            sums[i % size_t(in.n)] += in.y[i];
+        }
+        for (size_t i = 0; i < b.size(); i++) {
+            b[i] -= 0.5 * sums[i];
+        }
+        EXPECT_EQ(to_doubles(in.words[3], Dtype::f16), b);
+    }
+}
+
+TEST(contract, amax_and_sum_of_squares_beside_the_result) {
+    for (const std::string batch : {"", "b"}) {
+        Form form;
+        form.batched = !batch.empty();
+        const std::string type = form.result_type(), axes = form.batched ? "[0, 1, 2]" : "[0, 1]";
+        CompiledKernel kernel(Epilogue{form, ", bias: f32[n]", "out: " + type + ", amax: f32[], norm: f32[]",
+                                       "  c = broadcast_in_dim(bias) {dims: [" + std::string(form.batched ? "2" : "1") + "]} : " + type +
+                                           "\n  out = add(z, c) : " + type + "\n  magnitude = abs(out) : " + type +
+                                           "\n  amax = reduce_max(magnitude) {axes: " + axes +
+                                           "} : f32[]\n  squares = mul(out, out) : " + type +
+                                           "\n  total = reduce_sum(squares) {axes: " + axes + "} : f32[]\n  norm = sqrt(total) : f32[]\n"}
+                                  .program());
+        for (const auto &shape : shapes) {
+            Inputs in(shape);
+            SCOPED_TRACE(std::to_string(in.m) + " x " + std::to_string(in.n) + " x " + std::to_string(in.k));
+            Doubles bias = in.add(in.n);
+            in.symbols["b"] = 1;
+            std::vector<Words> results = kernel.run(in.words, in.symbols);
+            double amax = 0, total = 0;
+            Doubles expected = in.map([&](size_t i, int64_t, int64_t column) { return in.z[i] + bias[size_t(column)]; });
+            for (double value : expected) {
+                amax = std::max(amax, std::abs(value));
+                total += value * value;
+            }
+            EXPECT_EQ(to_doubles(results[0], Dtype::f32), expected);
+            EXPECT_EQ(to_doubles(results[1], Dtype::f32)[0], amax);
+            EXPECT_FLOAT_EQ(float(to_doubles(results[2], Dtype::f32)[0]), float(std::sqrt(total)));
         }
     }
 }
