@@ -5,6 +5,8 @@
 namespace scalide {
 
 class Numerics;
+template<typename T>
+class GeneratorParam;
 
 /// An array in a program that is being written down. Copies are handles of the same value; assignment changes what a name means, as
 /// in any functional program. Operands broadcast as in NumPy: axes align at the end, extents of 1 and missing axes grow.
@@ -39,10 +41,12 @@ private:
     Tensor &tensor_;
 };
 
-/// A tensor or a number, as operators take them. A number takes the dtype of the tensors beside it.
+/// A tensor, a number or a GeneratorParam, as operators take them. A number takes the dtype of the tensors beside it.
 struct Operand {
     Operand(const Tensor &tensor) : tensor(tensor) {}
     Operand(double number) : number(number), is_number(true) {}
+    template<typename T>
+    Operand(const GeneratorParam<T> &param) : Operand(static_cast<double>(static_cast<T>(param))) {}
     Tensor tensor;
     double number = 0;
     bool is_number = false;

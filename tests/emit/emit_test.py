@@ -1,0 +1,165 @@
+"""What `scalide build` compiles, keeps and writes. Usage: emit_test.py SCALIDE TEST. Each test is a function of a Scratch."""
+import filecmp
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from tool import Scratch  # noqa: E402
+
+BEND = ("build", "bend.scl", "--rules", "bent.yaml")
+MLP = ("build", "mlp.scl")
+
+
+def counts(line):
+    """(kernels, steps, compiled, from the cache) of the line that a build ends with."""
+    return tuple(map(int, re.search(r": (\d+) kernels in (\d+) steps, (\d+) compiled, (\d+) from the cache", line).groups()))
+
+
+def manifest(scratch, folder, name):
+    return json.loads((scratch.path / folder / f"{name}.json").read_text())
+
+
+def texts(manifest):
+    return {kernel["text"] for kernel in manifest["kernels"]}
+
+
+def warm_build_compiles_nothing(scratch):
+    kernels, steps, compiled, cached = counts(scratch.succeed(*MLP, "-o", "cold"))
+    assert compiled == kernels > 3 and cached == 0, compiled
+    assert counts(scratch.succeed(*MLP, "-o", "warm")) == (kernels, steps, 0, kernels)
+    same, different, lost = filecmp.cmpfiles(scratch.path / "cold", scratch.path / "warm", ["mlp.h", "mlp.json", "mlp.plan.c", "libmlp.a"], False)
+    assert not different and not lost, (different, lost)
+
+
+def expect_only_changed(scratch, first, second):
+    """The second build compiles the kernels whose text the first did not have, and keeps at least one."""
+    scratch.succeed(*first, "-o", "first")
+    kernels, _, compiled, cached = counts(scratch.succeed(*second, "-o", "second"))
+    new = texts(manifest(scratch, "second", "bend")) - texts(manifest(scratch, "first", "bend"))
+    assert compiled == len(new) > 0, (compiled, new)
+    assert cached == kernels - compiled > 0, (kernels, compiled)
+
+
+def changed_rule_compiles_changed_kernels(scratch):
+    rule = (scratch.path / "bent.yaml").read_text()
+    scratch.write("other.yaml", rule.replace("1 + x * x", "2 + x * x"))
+    expect_only_changed(scratch, BEND, (*BEND[:2], "--rules", "other.yaml"))
+
+
+def changed_policy_compiles_changed_kernels(scratch):
+    expect_only_changed(scratch, BEND, (*BEND, "--numerics", "bf16"))
+
+
+def equal_kernels_are_one_object(scratch):
+    kernels, steps, compiled, _ = counts(scratch.succeed("build", "twice.scl"))
+    assert (kernels, steps, compiled) == (1, 3, 1), (kernels, steps, compiled)
+    members = subprocess.run(["ar", "t", scratch.path / "libtwice.a"], capture_output=True, text=True, check=True).stdout.split()
+    assert len(members) == 2, members  # the plan and the kernel
+
+
+def objects(scratch):
+    return {p.name: p.read_bytes() for p in (scratch.path / "cache" / "scalide").glob("*.o")}
+
+
+def killed_build_leaves_nothing_broken(scratch):
+    scratch.succeed(*MLP, "-o", "whole")
+    whole = objects(scratch)
+    shutil.rmtree(scratch.path / "cache")
+    command = [scratch.tool, *MLP, "-o", "out", "--jobs", "2"]
+    build = subprocess.Popen(command, cwd=scratch.path, env=scratch.environment, stdout=subprocess.DEVNULL, start_new_session=True)
+    while not objects(scratch) and build.poll() is None:
+        time.sleep(0.01)
+    build.send_signal(signal.SIGKILL)
+    assert build.wait() == -signal.SIGKILL, "the build ended before it was killed"
+    survivors = objects(scratch)
+    assert 0 < len(survivors) < len(whole), len(survivors)
+    assert all(whole[name] == content for name, content in survivors.items()), "a half-written object"
+    assert not any(f.startswith("out/") and ".scalide-part-" not in f for f in scratch.files())
+    kernels, _, compiled, cached = counts(scratch.succeed(*MLP, "-o", "out"))
+    assert cached >= len(survivors) and cached + compiled == kernels
+    assert objects(scratch) == whole
+    assert not [f for f in scratch.files() if "part" in f], "what the killed build left is gone"
+    assert filecmp.cmp(scratch.path / "whole/libmlp.a", scratch.path / "out/libmlp.a", False)
+
+
+def two_builds_share_a_cache(scratch):
+    command = [scratch.tool, *MLP, "-o"]
+    both = [subprocess.Popen([*command, out], cwd=scratch.path, env=scratch.environment, stdout=subprocess.DEVNULL) for out in ("a", "b")]
+    assert [build.wait() for build in both] == [0, 0]
+    assert filecmp.cmp(scratch.path / "a/libmlp.a", scratch.path / "b/libmlp.a", False)
+    assert not [f for f in scratch.files() if "part" in f]
+    assert counts(scratch.succeed(*MLP, "-o", "c"))[2] == 0
+
+
+def cache_is_shown_and_cleared(scratch):
+    kernels = counts(scratch.succeed("build", "twice.scl"))[0]
+    assert f": {kernels} kernels, " in scratch.succeed("cache")
+    assert scratch.succeed("cache", "--clear").endswith(f": {kernels} files removed\n")
+    assert not objects(scratch)
+    assert counts(scratch.succeed("build", "twice.scl"))[2] == kernels
+
+
+def f8_operands_are_one_byte(scratch):
+    """Both operands of every dot_general, forward and backward, are one-byte buffers of the plan's arena."""
+    scratch.succeed(*MLP, "--numerics", "f8_scaled")
+    made = manifest(scratch, ".", "mlp")
+    one_byte = {b["name"] for b in made["buffers"] if b["dtype"].startswith("f8_") and b["storage"] == "arena"}
+    kernels = {kernel["name"]: kernel for kernel in made["kernels"]}
+    seen = 0
+    for step in made["steps"]:
+        text = kernels[step["kernel"]]["text"]
+        for a, b in re.findall(r"= dot_general\((\S+), (\S+)\)", text):
+            seen += 1
+            for operand in (a, b):
+                source = re.search(rf"^  {operand} = convert_element_type\((a\d+)\)", text, re.M)
+                assert source, f"{operand} is not decoded in {text}"
+                assert re.search(rf"\b{source[1]}: f8_e(4m3fn|5m2)\[", text), text
+            assert len(one_byte & set(step["buffers"])) >= 2, step
+    assert seen == 5, f"two forward, three backward, got {seen}"
+
+
+def passes():
+    source = (HERE.parents[1] / "generators/transforms/pipeline.cpp").read_text()
+    return re.findall(r'"(\w+)"', re.search(r"names = \{(.*?)\};", source, re.S)[1])
+
+
+def dumps(printed):
+    """pass -> text, of what a build prints. The line of the library may follow."""
+    parts = re.split(r"^# after (\w+)\n", re.sub(r"^\S+: \d+ kernels in .*\n", "", printed, flags=re.M), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def dumps_can_be_built(scratch):
+    """Numerics are decided by assign_numerics: until scales are propagated, the pipeline run from a dump makes the same kernels."""
+    names = passes()
+    names = names[: names.index("propagate_scales")]
+    command = ("build", "scaled.scl", "--numerics", "scaled.yaml")
+    after = dumps(scratch.succeed(*command, *(word for name in names for word in ("--dump-after", name))))
+    assert list(after) == names, list(after)
+    kernels = texts(manifest(scratch, ".", "step"))
+    for i, name in enumerate(names):
+        scratch.write("dump.scl", after[name])
+        numerics = "scaled.yaml" if i < names.index("assign_numerics") else "f32"
+        again = scratch.succeed("build", "dump.scl", "--numerics", numerics, "-o", name, "--dump-after", "infer_types")
+        assert dumps(again)["infer_types"] == after[name], name
+        assert texts(manifest(scratch, name, "step")) == kernels, name
+
+
+TESTS = [warm_build_compiles_nothing, changed_rule_compiles_changed_kernels, changed_policy_compiles_changed_kernels,
+         equal_kernels_are_one_object, killed_build_leaves_nothing_broken, two_builds_share_a_cache, cache_is_shown_and_cleared,
+         f8_operands_are_one_byte, dumps_can_be_built]
+
+if __name__ == "__main__":
+    test = {t.__name__: t for t in TESTS}[sys.argv[2]]
+    with Scratch(sys.argv[1]) as scratch:
+        for file in [*HERE.glob("*.*l"), *(HERE.parent / "golden/passes").glob("scaled.*")]:
+            shutil.copy(file, scratch.path)
+        test(scratch)
+    print("ok")

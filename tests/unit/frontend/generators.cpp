@@ -1,0 +1,238 @@
+#include "frontend/generator.h"
+#include "frontend/tracer.h"
+#include "ir/text.h"
+#include <gtest/gtest.h>
+#include <stdexcept>
+
+using namespace scalide;
+
+namespace {
+
+const Rulebook &rules() {
+    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    return rulebook;
+}
+
+std::string error_of(const std::string &generator, const Parameters &parameters = {}) {
+    try {
+        run_generator(generator, parameters, rules());
+    } catch (const UserError &error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+/// The text of one program.
+std::string text_of(const std::string &generator, const Parameters &parameters = {}) {
+    return to_string(run_generator(generator, parameters, rules()));
+}
+
+class Affine : public Generator<Affine> {
+public:
+    GeneratorParam<int> size{"size", 3};
+    GeneratorParam<double> factor{"factor", 0.5};
+    Input<Tensor> x{"x", f32, {"n", size}};
+    State<Tensor> w{"w", f32, {size}};
+    Output<Tensor> y{"y", f32, {"n", size}};
+    void generate() override {
+        y = x * w * factor;
+        w = w + 1;
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Affine, affine)
+
+class Shapes : public Generator<Shapes> {
+public:
+    Input<Tensor> x{"x", f32, {"n", 3}}, z{"z", f32, {"n", 4}};
+    Output<Tensor> y{"y", f32, {"n", 3}};
+    void generate() override { y = x + z; }
+};
+SCALIDE_REGISTER_GENERATOR(Shapes, shapes)
+
+class OtherType : public Generator<OtherType> {
+public:
+    Input<Tensor> x{"x", f32, {"n", 3}};
+    Output<Tensor> y{"y", f16, {"n", 3}};
+    void generate() override { y = -x; }
+};
+SCALIDE_REGISTER_GENERATOR(OtherType, other_type)
+
+class OtherState : public Generator<OtherState> {
+public:
+    State<Tensor> w{"w", f32, {3}};
+    Input<Tensor> x{"x", f32, {2, 3}};
+    void generate() override { w = w + x; }
+};
+SCALIDE_REGISTER_GENERATOR(OtherState, other_state)
+
+class Unassigned : public Generator<Unassigned> {
+public:
+    Input<Tensor> x{"x", f32, {"n"}};
+    Output<Tensor> y{"y", f32, {"n"}};
+    void generate() override {}
+};
+SCALIDE_REGISTER_GENERATOR(Unassigned, unassigned)
+
+class Empty : public Generator<Empty> {
+public:
+    Input<Tensor> x{"x", f32, {"n"}};
+    Output<Tensor> y{"y", f32, {"n"}};
+    void generate() override { y = x + Tensor(); }
+};
+SCALIDE_REGISTER_GENERATOR(Empty, empty)
+
+class SameName : public Generator<SameName> {
+public:
+    Input<Tensor> x{"x", f32, {"n"}}, z{"x", f32, {"n"}};
+    void generate() override {}
+};
+SCALIDE_REGISTER_GENERATOR(SameName, same_name)
+
+class UnknownOperator : public Generator<UnknownOperator> {
+public:
+    Input<Tensor> x{"x", f32, {"n"}};
+    Output<Tensor> y{"y", f32, {"n"}};
+    void generate() override { y = apply("qwertz", {x}); }
+};
+SCALIDE_REGISTER_GENERATOR(UnknownOperator, unknown_operator)
+
+class Throws : public Generator<Throws> {
+public:
+    GeneratorParam<int> size{"size", 3};
+    Input<Tensor> x{"x", f32, {size}};
+    Throws() { throw std::runtime_error("no such file"); }
+    void generate() override {}
+};
+SCALIDE_REGISTER_GENERATOR(Throws, throws)
+
+class Numbers : public Generator<Numbers> {
+public:
+    Input<Tensor> x{"x", f32, {"n"}};
+    Output<Tensor> y{"y", f32, {"n"}};
+    void generate() override {
+        Tensor h = x * 2;
+        h.numerics().rescale("max", 224).store(f8_e4m3fn);
+        y = h;
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Numbers, numbers)
+
+class Scopes : public Generator<Scopes> {
+public:
+    Input<Tensor> x{"x", f32, {"n"}};
+    Output<Tensor> y{"y", f32, {"n"}};
+    void generate() override {
+        Tensor h;
+        {
+            Scope mlp("mlp");
+            Scope first("0");
+            h = -x;
+        }
+        y = -h;
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Scopes, scopes)
+
+class Square : public Generator<Square> {
+public:
+    State<Tensor> w{"w", f32, {4}};
+    Output<Tensor> loss{"loss", f32, {}};
+    void generate() override {
+        loss = apply("reduce_sum", {w * w}, {{"axes", to_attribute(std::vector<int64_t>{0})}});
+        w = grad(loss, w);
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Square, square)
+
+} // namespace
+
+TEST(frontend, writes_a_program) {
+    EXPECT_EQ(text_of("affine"), "program affine(x: f32[n, 3], w: f32[3] inout) -> (y: f32[n, 3] = mul1, w = add) {\n"
+                                 "  broadcast_in_dim = broadcast_in_dim(w) {dims: [1], shape: [n, 3]} : f32[n, 3]\n"
+                                 "  mul = mul(x, broadcast_in_dim) : f32[n, 3]\n"
+                                 "  constant = constant() {dtype: f32, value: 0.5} : f32[]\n"
+                                 "  broadcast_in_dim1 = broadcast_in_dim(constant) {dims: [], shape: [n, 3]} : f32[n, 3]\n"
+                                 "  mul1 = mul(mul, broadcast_in_dim1) : f32[n, 3]\n"
+                                 "  constant1 = constant() {dtype: f32, value: 1.0} : f32[]\n"
+                                 "  broadcast_in_dim2 = broadcast_in_dim(constant1) {dims: [], shape: [3]} : f32[3]\n"
+                                 "  add = add(w, broadcast_in_dim2) : f32[3]\n"
+                                 "}\n");
+}
+
+TEST(frontend, parameters_come_from_outside) {
+    const std::string text = text_of("affine", {{"size", "7"}, {"factor", "0.25"}});
+    EXPECT_TRUE(text.starts_with("program affine(x: f32[n, 7], w: f32[7] inout) -> (y: f32[n, 7]")) << text;
+    EXPECT_NE(text.find("{dtype: f32, value: 0.25}"), std::string::npos) << text;
+    EXPECT_EQ(error_of("affine", {{"size", "7x"}}), "parameter.size: must be an integer, got '7x'");
+    EXPECT_EQ(error_of("affine", {{"factor", ""}}), "parameter.factor: must be a number, got ''");
+    EXPECT_EQ(error_of("affine", {{"width", "7"}}), "affine.width: must be a GeneratorParam of this generator, got an unknown name");
+}
+
+TEST(frontend, numerics_are_operators) {
+    EXPECT_EQ(text_of("numbers"), "program numbers(x: f32[n]) -> (y: f32[n] = cast_on_forward) {\n"
+                                  "  constant = constant() {dtype: f32, value: 2.0} : f32[]\n"
+                                  "  broadcast_in_dim = broadcast_in_dim(constant) {dims: [], shape: [n]} : f32[n]\n"
+                                  "  mul = mul(x, broadcast_in_dim) : f32[n]\n"
+                                  "  dynamic_rescale = dynamic_rescale(mul) {norm: max, to: 224.0} : f32[n]\n"
+                                  "  cast_on_forward = cast_on_forward(dynamic_rescale) {dtype: f8_e4m3fn} : f32[n]\n"
+                                  "}\n");
+}
+
+TEST(frontend, scopes_nest_and_end) {
+    EXPECT_EQ(text_of("scopes"), "program scopes(x: f32[n]) -> (y: f32[n] = neg1) {\n"
+                                 "  scope \"mlp/0\" {\n"
+                                 "    neg = neg(x) : f32[n]\n"
+                                 "  }\n"
+                                 "  neg1 = neg(neg) : f32[n]\n"
+                                 "}\n");
+}
+
+TEST(frontend, gradient_of_a_state) {
+    EXPECT_EQ(text_of("square"), "program square(w: f32[4] inout) -> (loss: f32[] = reduce_sum, w = add) {\n"
+                                 "  mul = mul(w, w) : f32[4]\n"
+                                 "  reduce_sum = reduce_sum(mul) {axes: [0]} : f32[]\n"
+                                 "  constant = constant() {dtype: f32, value: 1.0} : f32[] cotangent\n"
+                                 "  broadcast_in_dim = broadcast_in_dim(constant) {dims: [], shape: [4]} : f32[4] cotangent\n"
+                                 "  mul1 = mul(broadcast_in_dim, w) : f32[4] cotangent\n"
+                                 "  mul2 = mul(broadcast_in_dim, w) : f32[4] cotangent\n"
+                                 "  add = add(mul1, mul2) : f32[4] cotangent\n"
+                                 "}\n");
+}
+
+TEST(frontend, mistakes_in_words) {
+    const std::pair<const char *, const char *> cases[] = {
+        {"shapes",
+         "add: operands must have shapes that broadcast, got [n, 3] and [n, 4]. Extents must be equal or 1, counted from the last axis"},
+        {"other_type", "other_type.y: must have the declared type f16[n, 3], got f32[n, 3]"},
+        {"other_state", "other_state.w: must have the declared type f32[3], got f32[2, 3]"},
+        {"unassigned", "unassigned.y: must be assigned in generate(), got nothing"},
+        {"empty", "tensor: must be assigned before it is used, got an empty tensor. Assign it, or pass an Input"},
+        {"same_name", "same_name.x: each argument must have a name of its own, got it twice. Rename one of them"},
+        {"unknown_operator", "qwertz: no rule for operator 'qwertz'. Add a rule file, see rules/README.md"},
+    };
+    for (const auto &[generator, words] : cases) EXPECT_EQ(error_of(generator), words);
+    EXPECT_EQ(error_of("nobody"),
+              "generator.nobody: must be registered exactly once, got 0 of that name. Registered here: affine, empty, "
+              "numbers, other_state, other_type, same_name, scopes, shapes, square, throws, unassigned, unknown_operator");
+}
+
+TEST(frontend, tensors_live_inside_a_generator) {
+    try {
+        Tracer::current();
+        FAIL() << "there is none";
+    } catch (const UserError &error) {
+        EXPECT_STREQ(
+            error.what(),
+            "tensor: must be used inside a generator, got none running. Derive from scalide::Generator and write it in generate()");
+    }
+}
+
+TEST(frontend, a_throwing_constructor_leaves_nothing_behind) {
+    {
+        const Parameters parameters{{"size", "5"}};
+        EXPECT_THROW(run_generator("throws", parameters, rules()), std::runtime_error);
+    }
+    EXPECT_EQ(take_parameter("size", "fallback"), "fallback");
+    EXPECT_THROW(Tracer::current(), UserError);
+    EXPECT_EQ(text_of("affine"), text_of("affine", {{"size", "3"}}));
+}
