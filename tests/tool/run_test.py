@@ -1,0 +1,56 @@
+"""`scalide run`: the compiled kernels, the interpreter in mode stored and in mode real agree on arrays from a file.
+
+Usage: run_test.py SCALIDE POLICY TOLERANCE. The tolerance is that between stored and real: what the policy's formats may lose.
+"""
+import random
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from tool import Scratch, floats, read_safetensors, safetensors, unpack_floats  # noqa: E402
+
+SEED = 7
+KERNEL_TOLERANCE = 2e-6  # f32 sums in another order
+
+
+def values(path):
+    """name -> floats of a result file; `x.data` and `x.scale` are one x."""
+    arrays = {name: unpack_floats(content) for name, (_, _, content) in read_safetensors(path).items()}
+    return {
+        name.removesuffix(".data"): [v * arrays[f"{name.removesuffix('.data')}.scale"][0] for v in data] if name.endswith(".data") else data
+        for name, data in arrays.items()
+        if not name.endswith(".scale")
+    }
+
+
+def largest_difference(a, b):
+    assert a.keys() == b.keys(), (a.keys(), b.keys())
+    assert all(len(a[name]) == len(b[name]) > 0 for name in a)
+    return max(abs(x - y) / max(1, abs(y)) for name in a for x, y in zip(a[name], b[name]))
+
+
+def main(tool, policy, tolerance):
+    draw = random.Random(SEED)
+    numbers = lambda count: floats(*(draw.gauss(0, 1) for _ in range(count)))  # noqa: E731
+    with Scratch(tool) as scratch:
+        shutil.copy(HERE / "mixed.scl", scratch.path)
+        x = {"x.data": ("F32", [3, 8], numbers(24)), "x.scale": ("F32", [], floats(0.5))}
+        scratch.write("in.safetensors", safetensors({**x, "w": ("F32", [8, 5], numbers(40))}))
+        results = {}
+        for mode in ("compiled", "stored", "real"):
+            how = () if mode == "compiled" else ("--interpret", mode)
+            command = ("run", "mixed.scl", "--numerics", policy, "-i", "in.safetensors", "-o", f"{mode}.safetensors", *how)
+            assert scratch.succeed(*command).startswith(f"{mode}.safetensors: "), command
+            results[mode] = values(scratch.path / f"{mode}.safetensors")
+    kernels = largest_difference(results["compiled"], results["stored"])
+    formats = largest_difference(results["stored"], results["real"])
+    print(f"compiled against stored {kernels:.1e}, stored against real {formats:.1e} (seed {SEED})")
+    assert set(results["real"]) == {"p", "z"}
+    assert abs(sum(results["compiled"]["p"]) - 3) < 1e-5, "rows of softmax add up to 1"
+    assert kernels <= KERNEL_TOLERANCE and formats <= float(tolerance)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
