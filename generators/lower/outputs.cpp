@@ -40,12 +40,8 @@ public:
     void add() {
         if (is_in_place()) {
             assign(place(), undefined_words(program(), results_));
-            bind_arguments();
-            assign(place(), words());
-            unbind_arguments();
-        } else {
-            assign(place(), words());
         }
+        assign(place(), words());
         make_dense(func_, type(0).shape, lowering_.kernel);
         lowering_.kernel.outputs.push_back({func_, results_});
     }
@@ -61,29 +57,25 @@ private:
 
     Halide::FuncRef place() const { return func_(buffer_order(vars_)); }
 
-    Halide::Tuple words() const {
+    Halide::Tuple words() {
         std::vector<Halide::Expr> words;
         for (size_t i = 0; i < results_.size(); i++) {
-            words.push_back(to_word(type(i).dtype, lowering_.values.at(result(i).value, to_index(vars_))));
+            words.push_back(to_word(type(i).dtype, word(i)));
         }
         return Halide::Tuple(words);
     }
 
-    void bind_arguments() {
-        for (size_t i = 0; i < results_.size(); i++) {
-            if (result(i).argument >= 0) {
-                ValueId argument = program().arguments[result(i).argument].value;
-                lowering_.values.bind(argument, in_place_reader(func_, int(i), to_index(vars_), type(i).dtype));
-            }
+    /// One result. The inout argument that it overwrites can be read here alone: Halide may store a component before it makes the next.
+    Halide::Expr word(size_t i) {
+        const Index here = to_index(vars_);
+        if (result(i).argument < 0) {
+            return lowering_.values.at(result(i).value, here);
         }
-    }
-
-    void unbind_arguments() {
-        for (size_t i = 0; i < results_.size(); i++) {
-            if (result(i).argument >= 0) {
-                lowering_.values.bind(program().arguments[result(i).argument].value, refuse_read);
-            }
-        }
+        const ValueId argument = program().arguments[result(i).argument].value;
+        lowering_.values.bind(argument, in_place_reader(func_, int(i), here, type(i).dtype));
+        Halide::Expr value = lowering_.values.at(result(i).value, here);
+        lowering_.values.bind(argument, refuse_read);
+        return value;
     }
 
     Lowering &lowering_;

@@ -70,6 +70,10 @@ void store_reduced(Lowering &lowering, const std::vector<Halide::Var> &axes) {
         Halide::Func func("stored_" + std::to_string(stored.size()));
         const Dtype dtype = lowering.kernel.program.type(value).dtype;
         func(buffer_order(axes)) = to_word(dtype, lowering.values.at(value, Index(axes.begin(), axes.end())));
+        // Without bounds Halide would ask for what the folds read, rounded up to their blocks, and the loops would not match.
+        for (size_t i = 0; i < axes.size(); i++) {
+            func.bound(axes[i], 0, lowering.values.extent(lowering.kernel.program.type(value).shape[i]));
+        }
         stored.push_back(func);
     }
 }

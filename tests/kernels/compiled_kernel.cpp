@@ -83,7 +83,7 @@ Halide::Target kernel_target() {
         .with_feature(Halide::Target::UserContext);
 }
 
-CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target) {
+CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target) try {
     kernel_ = lower(program, target);
     schedule(kernel_, choose_tiles(kernel_, target), target);
     std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();
@@ -103,6 +103,8 @@ CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &tar
         throw std::runtime_error(dlerror());
     }
     entry_ = reinterpret_cast<int (*)(void **)>(dlsym(library_, "kernel_argv"));
+} catch (const Halide::Error &error) {
+    throw std::runtime_error(std::string("Halide: ") + error.what()); // the test framework knows std::exception only by our own type info
 }
 
 CompiledKernel::~CompiledKernel() {
