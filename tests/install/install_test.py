@@ -1,0 +1,83 @@
+"""The package as a user gets it. Usage: install_test.py BUILD SOURCE WORK TEST, the tests in the order of TESTS: `prefix` installs into
+WORK/prefix, the others use that and nothing of the tree: examples are copied out of it and find the package by CMAKE_PREFIX_PATH."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+# What generated kernels may ask for by these names is the runtime's own (runtime/src/hooks.cpp).
+HALIDE_HOOKS = {"halide_do_par_for", "halide_malloc", "halide_free", "halide_error"}
+SYSTEM_LIBRARIES = r"linux-vdso|ld-linux.*|libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl"
+FOREIGN = r"LLVM|llvm|4YAML|3CLI|8nlohmann|6Halide|3fmt|7scalide7Program|7scalide8Rulebook"
+
+
+def run(*command, **options):
+    """What the command prints; its output and an AssertionError when it fails."""
+    environment = {name: text for name, text in os.environ.items() if name not in ("SCALIDE_HOME", "Scalide_DIR")}
+    environment["XDG_CACHE_HOME"] = str(WORK / "cache")
+    result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, **options)
+    assert result.returncode == 0, f"{command}: status {result.returncode}\n{result.stdout}"
+    return result.stdout
+
+
+def prefix():
+    shutil.rmtree(WORK, ignore_errors=True)
+    run("cmake", "--install", BUILD, "--prefix", WORK / "prefix")
+
+
+def build_example(name):
+    """Builds a copy of examples/<name>; returns its build folder."""
+    folder = WORK / name
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(SOURCE / "examples" / name, folder / "source")
+    run("cmake", "-S", folder / "source", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}")
+    run("cmake", "--build", folder / "build")
+    return folder / "build"
+
+
+def tool():
+    """The installed tool finds rules, headers and Halide beside itself."""
+    (WORK / "sum.scl").write_text("program sum(x: f32[n]) -> (s: f32[]) {\n  s = reduce_sum(x) {axes: [0]}\n}\n")
+    scalide = WORK / "prefix/bin/scalide"
+    assert "1 kernels in 1 steps" in run(scalide, "build", "sum.scl", "--shared", "-o", "sum", cwd=WORK)
+    assert (WORK / "sum/libsum.so").exists()
+    (halide,) = [line for line in run("ldd", scalide).splitlines() if "libHalide" in line]
+    assert f"=> {WORK / 'prefix'}/" in halide, halide
+
+
+def custom_operator():
+    print(run(build_example("custom_operator") / "custom_operator"))
+
+
+def digits():
+    build = build_example("digits")
+    page, rows = build / "page.html", build / "rows.json"
+    print(run(build / "digits_train", "--epochs", "4", "--json", rows, "--html", page))
+    accuracies = {row["variant"]: row["accuracy"][-1] for row in json.loads(rows.read_text())}
+    assert set(accuracies) == {"f32", "bf16", "f16", "f8"}, accuracies
+    assert min(accuracies.values()) > 0.8, accuracies
+    assert page.stat().st_size > 10000 and "</html>" in page.read_text()
+
+
+def proof():
+    """The training program of `digits`: no part of the generator, and of Halide only the few names that the runtime defines."""
+    program = WORK / "digits/build/digits_train"
+    libraries = [line.split()[0] for line in run("ldd", program).splitlines()]
+    foreign = [name for name in libraries if not re.match(rf"(.*/)?({SYSTEM_LIBRARIES})\.so", name)]
+    assert not foreign, foreign
+    symbols = {line.split()[-1] for line in run("nm", program).splitlines() if line.strip()}
+    assert len(symbols) > 100 and "main" in symbols, "nm reads the program"
+    foreign = sorted(name for name in symbols if re.search(FOREIGN, name))
+    assert not foreign, foreign
+    assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
+
+
+TESTS = [prefix, tool, custom_operator, digits, proof]
+
+if __name__ == "__main__":
+    BUILD, SOURCE, WORK = (Path(path).resolve() for path in sys.argv[1:4])
+    {t.__name__: t for t in TESTS}[sys.argv[4]]()
+    print("ok")
