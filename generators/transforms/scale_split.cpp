@@ -25,8 +25,13 @@ ScaledValue ScaleSplit::meet(const ScaledValue &value) {
 }
 
 ScaledValue ScaleSplit::parts(ValueId value) {
-    const ScaledValue met = meet({value});
-    return met.is_scaled() ? met : ScaledValue{value, value, builder_.constant(1)};
+    const ScaledValue whole = {value, value, builder_.constant(1)};
+    const Dtype dtype = builder_.type(value).dtype;
+    if (!is_float(dtype)) return whole;
+    ScaledValue met = meet({builder_.convert(value, Dtype::f32)});
+    if (!met.is_scaled()) return whole;
+    met.data = builder_.convert(met.data, dtype);
+    return met;
 }
 
 ScaledValue ScaleSplit::split(ValueId scalar) {
