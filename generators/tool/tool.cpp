@@ -1,7 +1,9 @@
 #include "tool/tool.h"
 #include "frontend/generator.h"
 #include "tool/common.h"
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 #include <unistd.h>
 
 namespace scalide {
@@ -27,12 +29,15 @@ int tool_main(int argc, char **argv) {
     for (const auto add : {add_build, add_run, add_check, add_rules, add_inspect, add_cache}) add(app);
     try {
         app.parse(argc, argv);
+        if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to file");
     } catch (const CLI::Success &request) {
         return app.exit(request);
     } catch (const CLI::ParseError &error) {
         app.exit(error);
         return bad_command_line;
     } catch (const UserError &error) {
+        return report("error", error, user_mistake);
+    } catch (const std::system_error &error) { // a disk or a memory limit, no invariant of ours
         return report("error", error, user_mistake);
     } catch (const InternalError &error) {
         return report("internal error", error, our_mistake);

@@ -62,14 +62,14 @@ class Scratch:
     def files(self):
         return {str(p.relative_to(self.path)) for p in self.path.rglob("*") if p.is_file()}
 
-    def run(self, *arguments, largest_file=None):
+    def run(self, *arguments, largest_file=None, stdout=subprocess.PIPE):
         """Runs the tool; `largest_file` in bytes stands in for a full disk."""
 
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
-        return subprocess.run([self.tool, *arguments], cwd=self.path, env=self.environment, capture_output=True, text=True, timeout=300,
+        return subprocess.run([self.tool, *arguments], cwd=self.path, env=self.environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=300,
                               preexec_fn=None if largest_file is None else limit)
 
     def succeed(self, *arguments):

@@ -1,12 +1,13 @@
 """Runs one case of cases.toml: the built `scalide`, a bad input, the exact words on stderr and the exit status.
 
 Usage: error_tool_test.py SCALIDE SOURCE_FOLDER CASE. A case has `command` and `stderr`; `status` (1 when left out); `warm`, a command
-that succeeds before; `largest_file` in bytes, which stands in for a full disk; `binary`, the name of a safetensors file of `binaries`.
+that succeeds before; `largest_file` in bytes, which stands in for a full disk; `stdout`, a file it prints to.
 Nothing but compiled kernels may have come into the folder afterwards.
 """
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -45,7 +46,8 @@ def main(tool, source, name):
         if "warm" in case:
             scratch.succeed(*case["warm"].split())
         before = scratch.files()
-        result = scratch.run(*case["command"].split(), largest_file=case.get("largest_file"))
+        result = scratch.run(*case["command"].split(), largest_file=case.get("largest_file"),
+                             stdout=open(case["stdout"], "w") if "stdout" in case else subprocess.PIPE)
         problems = []
         expected = case["stderr"].strip("\n")
         got = normal(result.stderr, str(Path(source).resolve()), scratch)
