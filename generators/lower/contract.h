@@ -28,8 +28,9 @@ struct Contraction {
     ContractOperand lhs, rhs;
     Extent batch = 1, rows = 1, columns = 1, depth = 1; ///< 1 for an axis that is not there
     int width = 0;                                      ///< columns of a panel
-    bool pairs = false;                                 ///< neighbouring depths are multiplied and added in pairs (vdpbf16ps)
-    Halide::Func product;                               ///< (column, row, panel, batch)
+    /// Neighbouring depths are multiplied and added in pairs (vdpbf16ps, which takes subnormal bf16 numbers for zero).
+    bool pairs = false;
+    Halide::Func product; ///< (column, row, panel, batch)
 };
 
 /// Finds operands, axes and extents; decides `width` and `pairs`.

@@ -33,6 +33,18 @@ protected:
 
 TEST_P(Orders, symbolic) { expect_symbolic(form()); }
 
+TEST_P(Orders, known_extents) {
+    for (const auto &[m, n, k] : std::vector<std::array<int, 3>>{{65, 300, 33}, {100, 10, 64}, {32, 64, 0}}) {
+        Form known = form();
+        known.m = std::to_string(m);
+        known.n = std::to_string(n);
+        known.k = std::to_string(k);
+        known.batch = "2";
+        CompiledKernel kernel(parse_program(known.text(), "k"));
+        expect_product(kernel, known, {known.batched ? 2 : 1, m, n, k, known.lhs_transposed, known.rhs_transposed}, {});
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(contract, Orders, testing::Range(0, 8));
 
 } // namespace
