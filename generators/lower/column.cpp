@@ -7,6 +7,7 @@
 //
 // stages: block (columns ..., block; update over the rows of a block), rest (columns ...; update over the rows behind the last block),
 //         total (columns ...; update over blocks); for reductions of whole arrays beside them those of lower/reduction.h
+// extents: of each Func f of block and rest: f.rows (of all blocks), f.columns (the innermost axis), f.others (product of the other axes)
 namespace scalide {
 using Halide::Expr;
 
@@ -22,11 +23,13 @@ public:
         const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
         const auto split = shape.begin() + std::ptrdiff_t(folded_axes(*nodes[0]).size());
         rows_ = Extents(shape.begin(), split);
-        columns_ = axis_vars(int(shape.end() - split));
+        column_shape_ = Extents(split, shape.end());
+        columns_ = axis_vars(int(column_shape_.size()));
         all_ = lowering.values.extent(element_count(rows_));
     }
 
     void lower() {
+        lowering_.kernel.facts["block_rows"] = block_rows;
         Halide::Func total = make("total");
         assign(total(places()), Halide::Tuple(components(rest()(places()), size_)));
         Expr count = Halide::Internal::simplify(all_ / block_rows);
@@ -84,6 +87,9 @@ private:
     }
 
     void accumulate(const Halide::Func &func, const std::vector<Expr> &place, const Expr &row) {
+        lowering_.kernel.extents[func.name() + ".rows"] = element_count(rows_);
+        lowering_.kernel.extents[func.name() + ".columns"] = column_shape_.back();
+        lowering_.kernel.extents[func.name() + ".others"] = element_count({column_shape_.begin(), column_shape_.end() - 1});
         Index index = split_row(row, rows_, lowering_.values);
         index.insert(index.end(), columns_.begin(), columns_.end());
         assign(func(place), group_.combine(components(func(place), size_), group_.terms(lowering_.values, index, row)));
@@ -92,7 +98,7 @@ private:
     Lowering &lowering_;
     ReductionGroup group_;
     int size_;
-    Extents rows_;
+    Extents rows_, column_shape_;
     std::vector<Halide::Var> columns_;
     Expr all_;
 };

@@ -2,6 +2,7 @@
 #include "lower/axes.h"
 #include "lower/formats.h"
 #include "lower/kinds.h"
+#include "lower/rows.h"
 #include "lower/whole.h"
 
 namespace scalide {
@@ -26,7 +27,7 @@ LoweredKernel begin(const Program &program) {
     LoweredKernel kernel;
     kernel.program = merge_axes(program);
     if (program.attributes.at("kind").word == "row") {
-        kernel.program = reduce_columns_first(kernel.program);
+        kernel.program = reduce_columns_first(merge_rows(kernel.program));
     }
     for (const Symbol &symbol : program.symbols) {
         kernel.symbols.emplace(symbol.name, Halide::Param<int>("symbol_" + symbol.name));

@@ -1,7 +1,6 @@
 #include "lower/reduction.h"
 #include "expr/base_operators.h"
 #include "lower/formats.h"
-#include "lower/math.h"
 #include "lower/movement.h"
 #include "lower/strict.h"
 
@@ -16,52 +15,46 @@ constexpr int fold_lanes = 16; ///< lanes that a `fold` combines in scalar code
 /// Strict, so that the order is the one written here: no lane is moved, no product contracted into a sum.
 Partial add(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_add(a[0], b[0]) : a[0] + b[0]}; }
 Partial multiply(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_mul(a[0], b[0]) : a[0] * b[0]}; }
-Partial larger(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? math::max(a[0], b[0]) : max(a[0], b[0])}; }
-Partial smaller(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? math::min(a[0], b[0]) : min(a[0], b[0])}; }
-
-/// By bits, as float comparisons with NaN mean nothing under fast math.
-Expr is_nan_bits(const Expr &x) {
-    return x.type().is_float() ? (float_bits(x) & bits32(0x7fffffff)) > bits32(0x7f800000) : Halide::Internal::const_false();
-}
+Partial larger(const Partial &a, const Partial &b) { return {max(a[0], b[0])}; }
+Partial smaller(const Partial &a, const Partial &b) { return {min(a[0], b[0])}; }
 
 Partial pick(const Partial &a, const Partial &b, const Expr &b_beats_a) {
-    Expr a_nan = is_nan_bits(a[0]), b_nan = is_nan_bits(b[0]);
-    Expr equal = (a_nan && b_nan) || (!a_nan && !b_nan && a[0] == b[0]);
-    Expr take_b = (b_nan && !a_nan) || (!a_nan && !b_nan && b_beats_a) || (equal && b[1] < a[1]);
+    Expr take_b = b_beats_a || (b[0] == a[0] && b[1] < a[1]);
     return {Halide::select(take_b, b[0], a[0]), Halide::select(take_b, b[1], a[1])};
 }
 
 Partial first_largest(const Partial &a, const Partial &b) { return pick(a, b, b[0] > a[0]); }
 Partial first_smallest(const Partial &a, const Partial &b) { return pick(a, b, b[0] < a[0]); }
 
+// Floats are ordered as integers: one instruction a vector, where -0, +0 and NaN would take seven. The key of a positive float is its bits,
+// of a negative one its bits with all but the sign flipped, of NaN that which wins (and is the key of a NaN code).
+Expr flip_negative(const Expr &bits) { return bits ^ ((bits >> 31) & std::numeric_limits<int>::max()); }
+Expr order_key(const Expr &x, int nan_key) { return Halide::select(scalide::is_nan(x), nan_key, flip_negative(Halide::reinterpret<int32_t>(x))); }
+Expr from_order_key(const Expr &key) { return Halide::reinterpret<float>(flip_negative(key)); }
+
 struct Operator {
     Partial (*combine)(const Partial &, const Partial &);
     double identity; ///< of floats; clamped to the range of integers
+    int nan_key = 0; ///< of floats that are compared by order_key; 0: they are not
     bool has_index = false;
 };
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr int largest = std::numeric_limits<int>::max(), smallest = std::numeric_limits<int>::min();
 
 const std::map<std::string, Operator> operators = {
     {"reduce_sum", {add, 0}},
     {"reduce_prod", {multiply, 1}},
-    {"reduce_max", {larger, -infinity}},
-    {"reduce_min", {smaller, infinity}},
-    {"argmax", {first_largest, -infinity, true}},
-    {"argmin", {first_smallest, infinity, true}},
+    {"reduce_max", {larger, -infinity, largest}},
+    {"reduce_min", {smaller, infinity, smallest}},
+    {"argmax", {first_largest, -infinity, largest, true}},
+    {"argmin", {first_smallest, infinity, smallest, true}},
 };
 
 const Operator &operator_of(const Node &node) {
     auto found = operators.find(node.op);
     internal_check(found != operators.end(), node.op + " is no reduction");
     return found->second;
-}
-
-Expr identity_value(double value, Dtype dtype) {
-    if (dtype == Dtype::i32) {
-        return int(std::clamp(value, double(std::numeric_limits<int>::min()), double(std::numeric_limits<int>::max())));
-    }
-    return make_constant(dtype, value);
 }
 
 } // namespace
@@ -72,20 +65,34 @@ Reduction::Reduction(const Program &program, const Node &node) : node_(&node), d
 
 int Reduction::size() const { return operator_of(*node_).has_index ? 2 : 1; }
 
+bool Reduction::has_keys() const { return is_float(dtype_) && operator_of(*node_).nan_key != 0; }
+
 Partial Reduction::identity() const {
     const Operator &op = operator_of(*node_);
-    Partial result = {identity_value(op.identity, dtype_)};
+    if (dtype_ == Dtype::i32) {
+        return term(int(std::clamp<double>(op.identity, smallest, largest)), largest);
+    }
+    return term(make_constant(dtype_, op.identity), largest);
+}
+
+Partial Reduction::term(const Expr &value, const Expr &position) const {
+    const Operator &op = operator_of(*node_);
+    Expr same_zero = op.has_index && has_keys() ? strict_add(value, 0.0f) : value; // ties between -0 and +0 go to the first
+    Partial result = {has_keys() ? order_key(same_zero, op.nan_key) : value};
     if (op.has_index) {
-        result.push_back(std::numeric_limits<int>::max());
+        result.push_back(position);
     }
     return result;
 }
 
-Partial Reduction::term(const Expr &value, const Expr &position) const {
-    return operator_of(*node_).has_index ? Partial{value, position} : Partial{value};
-}
-
 Partial Reduction::combine(const Partial &a, const Partial &b) const { return operator_of(*node_).combine(a, b); }
+
+Expr Reduction::result(const Partial &partial) const {
+    if (operator_of(*node_).has_index) {
+        return partial[1];
+    }
+    return has_keys() ? from_order_key(partial[0]) : partial[0];
+}
 
 Halide::Tuple ReductionGroup::identity() const {
     Partial all;
@@ -131,11 +138,14 @@ Halide::Tuple ReductionGroup::tree(std::vector<Partial> partials) const {
 }
 
 void ReductionGroup::bind(Values &values, const Halide::Func &fold) const {
-    int component = 0;
+    const int all = int(identity().size());
+    int first = 0;
     for (const Reduction &reduction : reductions_) {
-        int wanted = component + reduction.size() - 1; // of (value, index) the index
-        values.bind(reduction.node().results[0], fold, wanted);
-        component += reduction.size();
+        values.bind(reduction.node().results[0], [=](const Index &index) {
+            const Partial partials = components(fold(buffer_order(index)), all);
+            return reduction.result(Partial(partials.begin() + first, partials.begin() + first + reduction.size()));
+        });
+        first += reduction.size();
     }
 }
 

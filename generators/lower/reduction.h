@@ -12,12 +12,16 @@ public:
     int size() const;
     /// What combines with anything to that. argmax of nothing is index 2^31 - 1.
     std::vector<Halide::Expr> identity() const;
+    /// Of a finished partial result.
+    Halide::Expr result(const std::vector<Halide::Expr> &partial) const;
     /// The partial result of one element; `position` is its place along the reduced axis.
     std::vector<Halide::Expr> term(const Halide::Expr &value, const Halide::Expr &position) const;
     /// In any order but for the rounding of sums and products; NaN wins, then the smaller index.
     std::vector<Halide::Expr> combine(const std::vector<Halide::Expr> &a, const std::vector<Halide::Expr> &b) const;
 
 private:
+    bool has_keys() const; ///< partial results are integers that are ordered as the floats are
+
     const Node *node_;
     Dtype dtype_;
 };

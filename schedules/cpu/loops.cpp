@@ -49,14 +49,18 @@ void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const E
     nest.vectorize(loop, lanes, rest && *rest == 0 ? TailStrategy::Auto : TailStrategy::Predicate);
 }
 
+// Tasks of equal size, not of `task` elements with a short one at the end: their loops then run over what there is, not over a constant
+// with a test in every iteration.
 void parallelize(Halide::Stage nest, const Var &loop, const Expr &count, const Expr &work, int task) {
     std::optional<int64_t> all = known(count * work);
     if (all && *all <= task) {
         return;
     }
-    Expr grain = Halide::Internal::simplify(max(1, task / max(work, 1)));
-    Var tasks("task");
-    nest.split(loop, tasks, loop, grain, TailStrategy::GuardWithIf).parallel(tasks);
+    Expr grain = max(1, task / max(work, 1));
+    Expr tasks = max(1, (count + grain - 1) / grain);
+    Expr size = max(1, (count + tasks - 1) / tasks);
+    Var outer("task");
+    nest.split(loop, outer, loop, Halide::Internal::simplify(size), TailStrategy::GuardWithIf).parallel(outer).never_partition(outer);
 }
 
 Expr product(const std::vector<Expr> &extents) {

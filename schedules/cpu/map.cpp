@@ -7,10 +7,12 @@
 namespace scalide {
 namespace {
 
-/// Only the inner loop is long: cut it into tasks.
+/// Only the inner loop is long: cut its vectors into tasks.
 void schedule_line(Halide::Stage nest, const Halide::Var &x, const Halide::Expr &columns, const Tiles &tiles) {
-    parallelize(nest, x, columns, 1, tiles.at("task"));
-    vectorize_masked(nest, x, columns, tiles.at("lanes"));
+    const int lanes = tiles.at("lanes");
+    Halide::Var vector("vector");
+    nest.split(x, vector, x, lanes, Halide::TailStrategy::Predicate).vectorize(x);
+    parallelize(nest, vector, (columns + lanes - 1) / lanes, lanes, tiles.at("task"));
 }
 
 /// Whole rows, as many as make a task; long rows are cut first.
@@ -32,16 +34,20 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 
 } // namespace
 
+void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
+    Halide::Func func = output.func;
+    const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
+    const std::vector<Halide::Var> axes = func.args();
+    if (axes.size() == 1) {
+        schedule_line(loop_nest(func), axes[0], extents[0], tiles);
+    } else if (axes.size() > 1) {
+        schedule_rows(loop_nest(func), axes, extents, tiles);
+    }
+}
+
 void schedule_map(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
     for (const KernelOutput &output : kernel.outputs) {
-        Halide::Func func = output.func;
-        const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
-        const std::vector<Halide::Var> axes = func.args();
-        if (axes.size() == 1) {
-            schedule_line(loop_nest(func), axes[0], extents[0], tiles);
-        } else if (axes.size() > 1) {
-            schedule_rows(loop_nest(func), axes, extents, tiles);
-        }
+        schedule_elements(kernel, output, tiles);
     }
 }
 

@@ -73,6 +73,7 @@ private:
     void place(Func func) {
         if (leader_) {
             func.compute_at(*leader_, *row_);
+            func.bound_extent(*row_, 1); // which Halide cannot prove where several outputs share the loop
         } else {
             func.compute_root();
         }

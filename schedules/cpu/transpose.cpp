@@ -1,8 +1,79 @@
 #include "schedules/cpu/kinds.h"
+#include "schedules/cpu/loops.h"
 
+// transpose: square tiles; a tile is read in whole vectors along the argument's memory, turned in registers, decoded, encoded and written
+// in whole vectors along the result's. What is no transposition after all is a map. Tiles:
+//   task   elements of a parallel task
+//   lanes  elements computed together
+//   side   of a tile
 namespace scalide {
+namespace {
+using namespace Halide;
 
-/// As a map, for now with gathers from the argument.
-void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target) { schedule_map(kernel, tiles, target); }
+class TransposeSchedule {
+public:
+    TransposeSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), tiles_(tiles), output_(kernel.outputs[0].func), extents_(bound_loops(kernel, kernel.outputs[0])),
+          across_(int(to_number(kernel.facts.at("across")))), x_(output_.args()[0]), y_(output_.args()[across_]) {}
+
+    void apply() {
+        // The last tile of a row moves inwards, so that no tile is cut and nothing outside is read. An array smaller than a tile goes
+        // element by element.
+        Stage tiled = output_.specialize(extents_[0] >= side() && extents_[across_] >= side());
+        tile(tiled, TailStrategy::ShiftInwards);
+        tiled.vectorize(x_).unroll(y_);
+        parallelize(tiled, tasks_, count(), side() * side(), tiles_.at("task"));
+        tile(output_, TailStrategy::GuardWithIf);
+        Func rows = kernel_.stages.at("rows")[0], block = kernel_.stages.at("block")[0];
+        block.compute_at(output_, tasks_).store_in(MemoryType::Stack);
+        block.vectorize(x_, side(), TailStrategy::GuardWithIf).vectorize(y_, side(), TailStrategy::GuardWithIf);
+        rows.compute_at(output_, tasks_).store_in(MemoryType::Stack).reorder_storage(y_, x_).reorder(y_, x_);
+        rows.vectorize(y_, side(), TailStrategy::GuardWithIf);
+    }
+
+private:
+    int side() const { return tiles_.at("side"); }
+
+    void tile(Stage nest, TailStrategy tail) {
+        Var tile_x("tile_x"), tile_y("tile_y");
+        nest.split(x_, tile_x, x_, side(), tail).split(y_, tile_y, y_, side(), tail);
+        std::vector<Var> outer = {tile_y, tile_x};
+        for (int d = 1; d < int(extents_.size()); d++) {
+            if (d != across_) {
+                outer.push_back(output_.args()[d]);
+            }
+        }
+        std::vector<VarOrRVar> order = {x_, y_};
+        order.insert(order.end(), outer.begin(), outer.end());
+        nest.reorder(order);
+        nest.rename(*fuse_loops(nest, outer), tasks_);
+    }
+
+    /// Of tiles.
+    Expr count() const {
+        Expr all = 1;
+        for (int d = 0; d < int(extents_.size()); d++) {
+            all = all * (d == 0 || d == across_ ? (extents_[d] + side() - 1) / side() : extents_[d]);
+        }
+        return all;
+    }
+
+    LoweredKernel &kernel_;
+    const Tiles &tiles_;
+    Func output_;
+    std::vector<Expr> extents_;
+    int across_;
+    Var x_, y_, tasks_{"tile"};
+};
+
+} // namespace
+
+void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
+    if (kernel.facts.at("across") == Attribute(0)) {
+        schedule_map(kernel, tiles, target);
+    } else {
+        TransposeSchedule(kernel, tiles).apply();
+    }
+}
 
 } // namespace scalide
