@@ -1,0 +1,86 @@
+#include "emit/library.h"
+#include "interpret/law_case.h"
+#include "ir/text.h"
+#include "support/compiled/compiled_program.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+// rule.<op>.<kind>.cpu: kernels of one operator, on drawn shapes, values and scales, against the interpreter in mode `stored`.
+
+namespace scalide {
+
+namespace {
+
+const Rulebook &rulebook() {
+    static const Rulebook rules = Rulebook::load({SCALIDE_RULES_DIR});
+    return rules;
+}
+
+/// How operands are stored. A dtype other than f32 takes the place of f32 in what was drawn.
+struct Variant {
+    const char *name;
+    Scales scales;
+    Dtype dtype;
+};
+constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32},
+                                {"f32_scaled", Scales::powers, Dtype::f32},
+                                {"f16_scaled", Scales::powers, Dtype::f16},
+                                {"bf16_scaled", Scales::powers, Dtype::bf16},
+                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn}};
+
+/// One unit in the last place: sums run in another order, and a value near a tie may round to the other side. f32 has the error of
+/// functions (2 ulp) and of sums beside it.
+double tolerance_of(Dtype dtype) {
+    return is_float(dtype) && dtype != Dtype::f64 ? (dtype == Dtype::f32 ? 4e-6 : std::exp2(-format_of(dtype).mantissa_bits)) : 0;
+}
+
+void store_as(LawCase &law_case, Dtype dtype) {
+    for (LawInput &input : law_case.inputs) {
+        if (input.data.dtype != Dtype::f32) continue;
+        input.data.dtype = dtype;
+        for (double &value : input.data.data) value = round_to(dtype, value);
+    }
+}
+
+class Compiled : public testing::Test {
+public:
+    Compiled(const Rule &rule, const Variant &variant) : rule_(rule), variant_(variant) {}
+
+    void TestBody() override {
+        for (size_t i = 0; i < rule_.check.cases.size(); i++) {
+            LawCase law_case = draw_case(rule_, rule_.check.cases[i], variant_.scales, 100 + i);
+            store_as(law_case, variant_.dtype);
+            run(law_case, 100 + i);
+        }
+    }
+
+private:
+    void run(const LawCase &law_case, uint64_t seed) {
+        const Program program = program_of(law_case, rulebook());
+        SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(program));
+        const CompiledProgram compiled(program, rulebook(), {});
+        const std::vector<Array> inputs = parts(law_case);
+        const std::vector<Array> expected = interpret(compiled.fused(), inputs, rulebook(), Mode::stored), got = compiled.run(inputs);
+        for (size_t r = 0; r < got.size(); r++) {
+            EXPECT_EQ(compare(got[r], expected[r], tolerance_of(got[r].dtype)), "") << compiled.fused().results[r].name;
+        }
+    }
+
+    const Rule &rule_;
+    const Variant &variant_;
+};
+
+} // namespace
+
+} // namespace scalide
+
+int main(int argc, char **argv) {
+    testing::InitGoogleTest(&argc, argv);
+    for (const scalide::Rule *rule : scalide::rulebook().rules()) {
+        for (const scalide::Variant &variant : scalide::variants) {
+            testing::RegisterTest("rule", (rule->op + "." + variant.name + ".cpu").c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                                  [rule, &variant]() -> testing::Test * { return new scalide::Compiled(*rule, variant); });
+        }
+    }
+    return RUN_ALL_TESTS();
+}

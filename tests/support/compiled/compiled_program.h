@@ -1,0 +1,32 @@
+#pragma once
+#include "emit/library.h"
+#include "interpret/interpret.h"
+#include "scalide/scalide.h"
+
+namespace scalide {
+
+/// A program compiled into a shared library of its own and loaded. Throws UserError or InternalError when it does not compile.
+class CompiledProgram {
+public:
+    CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy);
+    ~CompiledProgram();
+    CompiledProgram(const CompiledProgram &) = delete;
+
+    /// The kernels as a program: what `interpret` runs in mode `stored` for comparison. A scaled argument is two here.
+    const Program &fused() const { return report_.fused; }
+    /// Runs on arrays in the order of fused()'s arguments; returns them in the order of its results.
+    std::vector<Array> run(const std::vector<Array> &inputs) const;
+
+private:
+    std::filesystem::path folder_;
+    BuildReport report_;
+    scalide_context *context_ = nullptr;
+    scalide_library *library_ = nullptr;
+    const scalide_program *program_ = nullptr;
+};
+
+/// The first element of `got` that is off by more than `tolerance` times the larger of 1 and the largest finite magnitude in `expected`,
+/// in words; empty when there is none. NaN equals NaN. Integers and bools must be equal.
+std::string compare(const Array &got, const Array &expected, double tolerance);
+
+} // namespace scalide
