@@ -15,9 +15,22 @@ Halide::Target parse_target(const std::string &text) {
         .with_feature(Halide::Target::UserContext);
 }
 
+namespace {
+
+// Halide's errors are no std::exception.
+LoweredKernel lower_checked(const Program &program, const Halide::Target &target) {
+    try {
+        return lower(program, target);
+    } catch (const Halide::Error &error) {
+        throw InternalError(std::string(error.what()) + to_string(program));
+    }
+}
+
+} // namespace
+
 PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target) {
     const Program program = canonical(kernel);
-    PreparedKernel prepared{lower(program, target), {}, "", ""};
+    PreparedKernel prepared{lower_checked(program, target), {}, "", ""};
     prepared.tiles = choose_tiles(prepared.lowered, target);
     std::string identity = to_string(program) + target.to_string() + SCALIDE_LOWERING_HASH SCALIDE_HALIDE_VERSION;
     for (const auto &[name, value] : prepared.tiles) identity += " " + name + "=" + std::to_string(value);

@@ -61,6 +61,32 @@ Merged merge(Builder &builder, ValueId operand, const Groups &groups) {
     return merged;
 }
 
+Extent free_elements(const Program &program, const Node &dot, const std::vector<Groups> &groups, int operand) {
+    Extent count(1);
+    for (const int64_t axis : groups[operand][free_axes]) count = count * program.type(dot.operands[operand]).shape[axis];
+    return count;
+}
+
+/// `small`, whose free axes have extent 1, broadcast to the shape of `large` with its batch and contracting axes beside those of `large`.
+ValueId lay_beside(Builder &builder, ValueId small, const Groups &small_groups, ValueId large, const Groups &large_groups) {
+    std::vector<std::pair<int64_t, int64_t>> placed; // axis of large, axis of small
+    for (const int group : {batch, contract}) {
+        for (size_t i = 0; i < large_groups[group].size(); i++) placed.emplace_back(large_groups[group][i], small_groups[group][i]);
+    }
+    std::ranges::sort(placed);
+    std::vector<int64_t> dims, order;
+    Extents shape;
+    for (const auto &[to, from] : placed) {
+        dims.push_back(to);
+        order.push_back(from);
+        shape.push_back(builder.type(small).shape[from]);
+    }
+    order.insert(order.end(), small_groups[free_axes].begin(), small_groups[free_axes].end());
+    if (!std::ranges::is_sorted(order)) small = builder.add_one("transpose", {small}, transpose_attributes(order));
+    if (builder.type(small).shape != shape) small = builder.add_one("reshape", {small}, reshape_attributes(shape));
+    return builder.add_one("broadcast_in_dim", {small}, {{"shape", to_attribute(builder.type(large).shape)}, {"dims", to_attribute(dims)}});
+}
+
 } // namespace
 
 bool is_normal_dot(const Program &program, const Node &dot) {
@@ -81,6 +107,30 @@ std::vector<ValueId> normalize_dot(Builder &builder, const Node &dot) {
     const ValueId product = builder.add_one("dot_general", {lhs.value, rhs.value}, dot_attributes(axes, result.dtype));
     if (builder.type(product) == result) return {product};
     return {builder.add_one("reshape", {product}, reshape_attributes(result.shape))};
+}
+
+bool is_vector_dot(const Program &program, const Node &dot) {
+    const std::vector<Groups> groups = groups_of(program, dot);
+    return free_elements(program, dot, groups, 0) == Extent(1) || free_elements(program, dot, groups, 1) == Extent(1);
+}
+
+std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
+    const std::vector<Groups> groups = groups_of(builder.program(), dot);
+    const int large = free_elements(builder.program(), dot, groups, 0) == Extent(1) ? 1 : 0;
+    const ValueId matrix = dot.operands[large];
+    const Type result = builder.type(dot.results[0]), type = builder.type(matrix);
+    const ValueId vector = lay_beside(builder, dot.operands[1 - large], groups[1 - large], matrix, groups[large]);
+    const ValueId product = builder.add_one("mul", {matrix, vector});
+    const std::vector<int64_t> &summed = groups[large][contract];
+    ValueId sum = summed.empty() ? product : builder.add_one("reduce_sum", {product}, {{"axes", to_attribute(summed)}});
+    // What is left stands in the order of the matrix; the result has the batch first.
+    std::vector<int64_t> left = groups[large][batch];
+    left.insert(left.end(), groups[large][free_axes].begin(), groups[large][free_axes].end());
+    std::vector<int64_t> kept = other_axes(type.rank(), summed), order;
+    for (const int64_t axis : left) order.push_back(std::ranges::find(kept, axis) - kept.begin());
+    if (!std::ranges::is_sorted(order)) sum = builder.add_one("transpose", {sum}, transpose_attributes(order));
+    if (builder.type(sum).shape != result.shape) sum = builder.add_one("reshape", {sum}, reshape_attributes(result.shape));
+    return {builder.convert(sum, result.dtype)};
 }
 
 } // namespace scalide

@@ -10,4 +10,11 @@ bool is_normal_dot(const Program &program, const Node &dot);
 /// side), a group without axes gets one of extent 1; the result is reshaped back. A Remake (splice.h).
 std::vector<ValueId> normalize_dot(Builder &builder, const Node &dot);
 
+/// True when one operand has no free elements to speak of: a product of a matrix and a vector, or of two vectors.
+bool is_vector_dot(const Program &program, const Node &dot);
+
+/// The same as a sum of products, which reads the larger operand once, as it lies in memory: such a dot_general is bound by memory, and
+/// register tiles of a matrix product would be mostly empty. A Remake.
+std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot);
+
 } // namespace scalide
