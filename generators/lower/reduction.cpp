@@ -29,7 +29,9 @@ Partial first_smallest(const Partial &a, const Partial &b) { return pick(a, b, b
 // Floats are ordered as integers: one instruction a vector, where -0, +0 and NaN would take seven. The key of a positive float is its bits,
 // of a negative one its bits with all but the sign flipped, of NaN that which wins (and is the key of a NaN code).
 Expr flip_negative(const Expr &bits) { return bits ^ ((bits >> 31) & std::numeric_limits<int>::max()); }
-Expr order_key(const Expr &x, int nan_key) { return Halide::select(scalide::is_nan(x), nan_key, flip_negative(Halide::reinterpret<int32_t>(x))); }
+Expr order_key(const Expr &x, int nan_key) {
+    return Halide::select(scalide::is_nan(x), nan_key, flip_negative(Halide::reinterpret<int32_t>(x)));
+}
 Expr from_order_key(const Expr &key) { return Halide::reinterpret<float>(flip_negative(key)); }
 
 struct Operator {
