@@ -32,6 +32,10 @@ struct BaseOperator {
 /// The row of `name`, or nullptr when it is no base operator.
 const BaseOperator *find_base_operator(std::string_view name);
 
+/// Arithmetic of one element of an operator, in units of an addition (a division 4, an exponential 12). For decisions, not for reports of
+/// time.
+int operator_cost(std::string_view op);
+
 /// All rows, in the order of the documentation.
 std::span<const BaseOperator> base_operators();
 

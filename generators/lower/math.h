@@ -28,14 +28,31 @@ Halide::Expr log(const Halide::Expr &x);
 Halide::Expr log1p(const Halide::Expr &x);
 Halide::Expr pow(const Halide::Expr &x, const Halide::Expr &y);
 Halide::Expr erf(const Halide::Expr &x);
+Halide::Expr erfc(const Halide::Expr &x);
+Halide::Expr sinh(const Halide::Expr &x);
+Halide::Expr cosh(const Halide::Expr &x);
+Halide::Expr asinh(const Halide::Expr &x);
+Halide::Expr acosh(const Halide::Expr &x);
+Halide::Expr atanh(const Halide::Expr &x);
 /// Any argument: reduced modulo pi/2 with as many bits of 2/pi as it needs.
 Halide::Expr sin(const Halide::Expr &x);
 Halide::Expr cos(const Halide::Expr &x);
+Halide::Expr tan(const Halide::Expr &x);
+Halide::Expr asin(const Halide::Expr &x);
+Halide::Expr acos(const Halide::Expr &x);
+Halide::Expr atan(const Halide::Expr &x);
+/// The angle of the point (x, y); zeros and infinities of both signs have the angles that C gives them.
+Halide::Expr atan2(const Halide::Expr &y, const Halide::Expr &x);
 /// C's fmod: exact.
 Halide::Expr rem(const Halide::Expr &x, const Halide::Expr &y);
 Halide::Expr reduce_precision(const Halide::Expr &x, int exponent_bits, int mantissa_bits);
 
+/// The f32 next to x on the way to y; y where they are equal.
+Halide::Expr nextafter(const Halide::Expr &x, const Halide::Expr &y);
+
 // f32 or f64.
+/// 2^-34 relative in f64.
+Halide::Expr cbrt(const Halide::Expr &x);
 Halide::Expr sqrt(const Halide::Expr &x);
 Halide::Expr rsqrt(const Halide::Expr &x);
 /// NaN wins; +0 is larger than -0.

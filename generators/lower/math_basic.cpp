@@ -107,6 +107,16 @@ Expr rem(const Expr &x, const Expr &y) {
     return select(has_value, result, float32(0x7fc00000u));
 }
 
+// Neighbours of one sign are neighbours as integers.
+Expr nextafter(const Expr &x, const Expr &y) {
+    Expr zero = constant_like(x, 0), is_up = strict_lt(x, y), is_positive = strict_lt(zero, x);
+    Expr step = select(is_up == is_positive, bits32(1), bits32(0xffffffffu));
+    Expr beside_zero = from_bits(sign_bit(y) | bits32(1));
+    Expr result = select(strict_eq(x, zero), beside_zero, from_bits(float_bits(x) + step));
+    result = select(strict_eq(x, y), y, result);
+    return select(scalide::is_nan(x) || scalide::is_nan(y), float32(0x7fc00000u), result);
+}
+
 // XLA's steps on the bits of an f32: round the mantissa, then the exponents that the format lacks.
 Expr reduce_precision(const Expr &x, int exponent_bits, int mantissa_bits) {
     internal_check(exponent_bits >= 1 && exponent_bits <= 8 && mantissa_bits >= 0 && mantissa_bits <= 23,

@@ -63,4 +63,11 @@ Expr pow(const Expr &x, const Expr &y) {
     return select(strict_eq(x, one) || strict_eq(y, zero), one, result);
 }
 
+// e^(log |x| / 3)
+Expr cbrt(const Expr &x) {
+    Expr third = strict_mul(log_f64(cast<double>(math::abs(x))), Expr(1.0 / 3));
+    Expr result = cast(x.type(), exp_f64(third));
+    return select(strict_eq(x, constant_like(x, 0)) || !math::is_finite(x), x, with_sign_of(result, x));
+}
+
 } // namespace scalide::math

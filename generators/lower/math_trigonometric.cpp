@@ -46,14 +46,25 @@ Reduced reduce(const Expr &x) {
             select(is_small, cast<double>(from_bits(magnitude)), strict_mul(cast<double>(fraction), Expr(unit)))};
 }
 
+// Of an angle of at most pi/4.
+struct Legs {
+    Expr sine, cosine;
+};
+
+Legs legs(const Expr &angle) {
+    Expr square = strict_mul(angle, angle);
+    return {strict_mul(angle, polynomial(square, {2.7171509427693689e-06, -0.00019839181133485623, 0.0083333287126118515,
+                                                  -0.16666666630871052, 0.9999999999955617})), // 2^-37
+            polynomial(square, {2.4377694116770935e-05, -0.0013886594866760241, 0.041666615925969156, -0.49999999606954063,
+                                0.9999999999512669})}; // 2^-33
+}
+
+Expr is_even(const Expr &quadrant) { return (quadrant & bits32(1)) == bits32(0); }
+
 // sin(angle + quadrant * pi/2), its sign flipped where `flip` has the sign bit.
 Expr sine(const Expr &angle, const Expr &quadrant, const Expr &flip) {
-    Expr square = strict_mul(angle, angle);
-    Expr sine = strict_mul(angle, polynomial(square, {2.7171509427693689e-06, -0.00019839181133485623, 0.0083333287126118515,
-                                                      -0.16666666630871052, 0.9999999999955617})); // 2^-37
-    Expr cosine = polynomial(
-        square, {2.4377694116770935e-05, -0.0013886594866760241, 0.041666615925969156, -0.49999999606954063, 0.9999999999512669}); // 2^-33
-    Expr value = cast<float>(select((quadrant & bits32(1)) == bits32(0), sine, cosine));
+    Legs both = legs(angle);
+    Expr value = cast<float>(select(is_even(quadrant), both.sine, both.cosine));
     return strict_mul(value, unit_with_sign(flip ^ ((quadrant & bits32(2)) << 30)));
 }
 
@@ -69,6 +80,15 @@ Expr sin(const Expr &x) {
 Expr cos(const Expr &x) {
     Reduced reduced = reduce(x);
     return where_finite(x, sine(reduced.angle, reduced.quadrant + bits32(1), bits32(0)));
+}
+
+// sin / cos, and -cos / sin in odd quadrants.
+Expr tan(const Expr &x) {
+    Reduced reduced = reduce(x);
+    Legs both = legs(reduced.angle);
+    Expr even = is_even(reduced.quadrant);
+    Expr value = cast<float>(strict_div(select(even, both.sine, both.cosine), select(even, both.cosine, both.sine)));
+    return where_finite(x, strict_mul(value, unit_with_sign(sign_bit(x) ^ ((reduced.quadrant & bits32(1)) << 31))));
 }
 
 } // namespace scalide::math

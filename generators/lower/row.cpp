@@ -1,3 +1,4 @@
+#include "expr/base_operators.h"
 #include "lower/outputs.h"
 #include "lower/reduction.h"
 #include "lower/whole.h"
@@ -14,9 +15,8 @@
 namespace scalide {
 namespace {
 
-/// Operators that cost more than writing a value to the first-level cache and reading it back.
-const std::set<std::string> expensive = {"exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "erf",
-                                         "sin", "cos",  "pow",   "rem", "div",   "sqrt", "rsqrt"};
+/// From here on an operator costs more than writing a value to the first-level cache and reading it back.
+constexpr int expensive = 4;
 
 /// The values of a row kernel in the order in which they are made: by depth.
 class RowPlan {
@@ -128,7 +128,7 @@ private:
         for (size_t i = program_.nodes.size(); i-- > 0;) {
             ValueId value = program_.nodes[i].results[0];
             bool is_element = program_.type(value).shape == space();
-            if (is_element && users[value].size() > 1 && expensive.count(program_.nodes[i].op) && !placed_.count(value)) {
+            if (is_element && users[value].size() > 1 && operator_cost(program_.nodes[i].op) >= expensive && !placed_.count(value)) {
                 placed_.insert(value);
                 return true;
             }

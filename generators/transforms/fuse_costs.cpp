@@ -6,32 +6,6 @@ namespace scalide {
 
 namespace {
 
-struct OperatorCost {
-    std::string_view op;
-    int cost;
-};
-
-/// Instructions of the f32 forms in lower/math, rounded; what is missing costs 1.
-constexpr OperatorCost costs[] = {
-    {"div", 4},
-    {"rem", 8},
-    {"sqrt", 5},
-    {"rsqrt", 5},
-    {"exp", 12},
-    {"exp2", 10},
-    {"expm1", 16},
-    {"log", 14},
-    {"log1p", 16},
-    {"tanh", 16},
-    {"logistic", 14},
-    {"erf", 16},
-    {"sin", 20},
-    {"cos", 20},
-    {"pow", 30},
-    {"integer_pow", 3},
-    {"reduce_precision", 6},
-};
-
 /// From here on a second evaluation is dearer than four bytes to and from memory.
 constexpr int expensive = 10;
 
@@ -53,8 +27,7 @@ int cost_of(const Node &node) {
     const BaseOperator *op = find_base_operator(node.op);
     internal_check(op != nullptr, "fuse: '" + node.op + "' is no base operator");
     if (op->shape == Shape::movement || op->shape == Shape::source) return 0;
-    const auto *row = std::ranges::find(costs, node.op, &OperatorCost::op);
-    return row == std::end(costs) ? 1 : row->cost;
+    return operator_cost(node.op);
 }
 
 bool is_expensive(const Node &node) { return cost_of(node) >= expensive; }
