@@ -92,8 +92,16 @@ const Node *find_contraction(const Program &program) {
     return found;
 }
 
-/// Two vectors, so that a tile of 8 rows has 16 accumulators; one when the result is no wider than that.
-int panel_width(const Extent &columns, int lanes) { return columns.is_static() && columns.value() <= lanes ? lanes : 2 * lanes; }
+/// Vectors of a panel: a register tile of 6 rows by 4 vectors needs 1.5 instructions a multiply-add, one of 8 by 2 needs 1.8. AVX-512 has
+/// the registers for it. Fewer where the result is narrower.
+int panel_width(const Extent &columns, const Halide::Target &target) {
+    const int lanes = target.natural_vector_size<float>();
+    int vectors = target.has_feature(Halide::Target::AVX512) ? 4 : 2;
+    while (vectors > 1 && columns.is_static() && columns.value() <= vectors / 2 * lanes) {
+        vectors /= 2;
+    }
+    return vectors * lanes;
+}
 
 } // namespace
 
@@ -124,7 +132,7 @@ Contraction describe_contraction(const Lowering &lowering) {
     c.rows = axis_extent(program, c.lhs, c.lhs.free_axis);
     c.columns = axis_extent(program, c.rhs, c.rhs.free_axis);
     c.depth = axis_extent(program, c.lhs, c.lhs.depth_axis);
-    c.width = panel_width(c.columns, lowering.target.natural_vector_size<float>());
+    c.width = panel_width(c.columns, lowering.target);
     // Zen 4 and 5 start two vdpbf16ps a cycle, twice the products of their FMA. Sapphire and Emerald Rapids start one every two cycles
     // (measured: 83 GFLOP/s beside 167 of f32 FMA, 2026-11-21): there bf16 is decoded to f32 while it is packed.
     bool fast_pairs = lowering.target.has_feature(Halide::Target::AVX512_Zen4) || lowering.target.has_feature(Halide::Target::AVX512_Zen5);

@@ -31,6 +31,8 @@ Expr in_hardware(const Expr &hardware, const Expr &portable) {
 }
 Expr half_to_float(const Expr &bits) { return cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits))); }
 Expr float_to_half(const Expr &value) { return cast(UInt(32), Halide::reinterpret(UInt(16), cast(Halide::Float(16), value))); }
+// f32 without its last bits: bf16.
+bool is_cut_f32(const FormatSpec &format) { return has_wide_exponent(format) && format.has_sign && format.has_infinity; }
 bool has_half_exponent(const FormatSpec &format) { return format.exponent_bits == 5 && format.bias == 15 && format.has_infinity; }
 
 Expr decode_by_bits(const FormatSpec &format, const Expr &magnitude) {
@@ -127,6 +129,7 @@ Expr decode(const FormatSpec &format, const Expr &code) {
     if (format.bits() == 32) return code;
     Expr word = cast(UInt(32), code);
     if (!format.has_subnormals) return decode_e8m0(format, word);
+    if (is_cut_f32(format)) return from_bits(word << shift_of(format));
     if (has_half_exponent(format)) return in_hardware(half_to_float(word << (10 - format.mantissa_bits)), decode_portable(format, word));
     return decode_portable(format, word);
 }

@@ -12,17 +12,19 @@ namespace scalide {
 struct Worker : KernelContext {
     scalide_context *context;
     Scratch scratch;
-    bool in_region;  ///< a parallel loop inside a parallel loop runs serially
-    jmp_buf *escape; ///< where a kernel that gets no memory is left: generated code cannot return an error
+    bool in_region;                        ///< a parallel loop inside a parallel loop runs serially
+    jmp_buf *escape;                       ///< where a kernel that gets no memory is left: generated code cannot return an error
+    int end;                               ///< of its span of the parallel loop in progress
+    alignas(64) std::atomic<int64_t> next; ///< first iteration of the span that nobody has taken
 };
 
-/// The parallel loop in progress.
+/// The parallel loop in progress. Each worker owns a span of it, the same share in every loop: what a kernel wrote, its successor finds in
+/// the cache of the core that made it. Who is done with its own span takes pieces of the others'.
 struct Region {
     HalideTask task;
     uint8_t *closure;
-    int min, size, chunk;
+    int chunk;
     std::atomic<int> error;
-    alignas(64) std::atomic<int64_t> next;
 };
 
 Text start_message(scalide_context *context);

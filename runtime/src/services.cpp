@@ -1,5 +1,6 @@
 // What kernels ask for during a run: parallel loops and scratch memory.
 #include "context.h"
+#include <algorithm>
 
 namespace scalide {
 
@@ -13,16 +14,21 @@ int run_serially(void *user_context, HalideTask task, int min, int size, uint8_t
     return error;
 }
 
-void run_tasks(Region &region, Worker &worker) {
-    for (;;) {
-        const int64_t begin = region.next.fetch_add(region.chunk, std::memory_order_relaxed);
-        if (begin >= region.size) return;
-        const auto length = static_cast<int>(begin + region.chunk < region.size ? region.chunk : region.size - begin);
-        const int error =
-            run_serially(static_cast<KernelContext *>(&worker), region.task, region.min + static_cast<int>(begin), length, region.closure);
-        if (error == 0) continue;
-        region.error.store(error, std::memory_order_relaxed);
-        region.next.store(region.size, std::memory_order_relaxed);
+void run_span(Region &region, Worker &worker, Worker &owner) {
+    while (region.error.load(std::memory_order_relaxed) == 0) {
+        const int64_t begin = owner.next.fetch_add(region.chunk, std::memory_order_relaxed);
+        if (begin >= owner.end) return;
+        const auto length = static_cast<int>(std::min<int64_t>(region.chunk, owner.end - begin));
+        const int error = run_serially(static_cast<KernelContext *>(&worker), region.task, static_cast<int>(begin), length, region.closure);
+        if (error != 0) region.error.store(error, std::memory_order_relaxed);
+    }
+}
+
+void split(scalide_context *context, int min, int size) {
+    const int64_t threads = context->thread_count;
+    for (int64_t i = 0; i < threads; ++i) {
+        context->workers[i].next.store(min + i * size / threads, std::memory_order_relaxed);
+        context->workers[i].end = min + (i + 1) * size / threads;
     }
 }
 
@@ -31,16 +37,13 @@ int parallel_for(void *user_context, HalideTask task, int min, int size, uint8_t
     scalide_context *context = worker.context;
     if (worker.in_region || size <= 1 || context->thread_count == 1) return run_serially(user_context, task, min, size, closure);
     Region &region = context->region;
-    // Some pieces per thread even out their speed; more would only contend for the counter.
+    // Some pieces per thread even out their speed; more would only contend for the counters.
     constexpr int pieces_per_thread = 8;
-    const int chunk = size / (pieces_per_thread * context->thread_count);
     region.task = task;
     region.closure = closure;
-    region.min = min;
-    region.size = size;
-    region.chunk = chunk > 0 ? chunk : 1;
+    region.chunk = std::max(1, size / (pieces_per_thread * context->thread_count));
     region.error.store(0, std::memory_order_relaxed);
-    region.next.store(0, std::memory_order_relaxed);
+    split(context, min, size);
     context->pool.run();
     return region.error.load(std::memory_order_relaxed);
 }
@@ -73,11 +76,11 @@ void participate(void *owner, int index) {
     worker.escape = &here;
     worker.in_region = true;
     if (_setjmp(here) == 0) {
-        run_tasks(context->region, worker);
+        for (int i = 0; i < context->thread_count; ++i)
+            run_span(context->region, worker, context->workers[(index + i) % context->thread_count]);
     } else {
         worker.scratch.rewind(mark);
         context->region.error.store(SCALIDE_OUT_OF_MEMORY, std::memory_order_relaxed);
-        context->region.next.store(context->region.size, std::memory_order_relaxed);
     }
     worker.in_region = false;
     worker.escape = outer;

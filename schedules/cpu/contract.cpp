@@ -25,7 +25,10 @@ std::vector<Stage> definitions(Func func) {
     return stages;
 }
 
-constexpr int lhs_task = 32; ///< rows of the left operand that one task decodes
+constexpr int depth_unroll = 2;                 ///< steps along k: 7 % of the 784-512-512-10 step in f32; 4 are no better
+constexpr int lhs_task = 32;                    ///< rows of the left operand that one task decodes
+constexpr int64_t most_decoded_alone = 1 << 18; ///< elements of a left operand: 1 MB decoded, half of a second-level cache
+constexpr int64_t usual_extent = 128;           ///< of a symbol
 
 class ContractSchedule {
 public:
@@ -95,6 +98,7 @@ private:
             tasks = task_;
         }
         nest.parallel(tasks);
+        tasks_ = tasks;
     }
 
     /// What is made for one panel of one batch, or one row of it, has extent 1 there: Halide sees it only through minima.
@@ -116,25 +120,43 @@ private:
         if (pairs_) {
             sum.reorder({r[0], lane_, vector_, row, r[1]}).atomic().vectorize(r[0]).vectorize(lane_);
         } else {
-            sum.reorder({lane_, vector_, row, r[0]}).vectorize(lane_);
+            sum.split(r[0], depth_, step_, depth_unroll, TailStrategy::GuardWithIf);
+            sum.reorder({lane_, vector_, row, step_, depth_}).vectorize(lane_).unroll(step_);
         }
         sum.unroll(vector_).unroll(row).never_partition_all();
+        if (!pairs_) {
+            sum.partition(depth_, Partition::Auto); // the guard of an odd depth leaves the loop
+        }
     }
 
-    /// Decoded once for all tasks, by all threads: decoding it in each task costs more than the second parallel region (784-512-512-10 in
-    /// bf16, Sapphire Rapids, 2 cores, 2026-11-21).
+    /// Where rows are far apart along k, each task decodes the operand for itself: 16 elements take three instructions, while a core waits
+    /// for every line that the other one has just decoded (784-512-512-10 step in bf16, two cores of a Sapphire Rapids Xeon, 2026-11-21:
+    /// weight gradients 506 and 317 us, decoded together 546 and 339). Large operands are decoded once, by all threads; so are those with
+    /// contiguous rows (forward 460 and 309 us, by each task 498 and 328).
     void schedule_lhs() {
         Func lhs = stage("lhs");
-        lhs.compute_root();
-        const bool interleaved = pairs_ && !fact("lhs_depth_contiguous");
+        const bool interleaved = pairs_ && !fact("lhs_depth_contiguous"),
+                   alone = !fact("lhs_depth_contiguous") && lhs_elements() <= most_decoded_alone;
+        alone ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
         Var x = lhs.args()[interleaved], outer = lhs.args()[1 + interleaved];
         for (Stage copy : definitions(lhs)) {
             if (interleaved) {
                 copy.reorder({x, lhs.args()[0], lhs.args()[2]}).unroll(lhs.args()[0]);
             }
             copy.vectorize(x, 2 * lanes_, TailStrategy::Predicate).never_partition_all();
-            copy.split(outer, task_, outer, lhs_task, TailStrategy::GuardWithIf).fuse(task_, lhs.args().back(), task_).parallel(task_);
+            if (!alone) {
+                copy.split(outer, task_, outer, lhs_task, TailStrategy::GuardWithIf).fuse(task_, lhs.args().back(), task_).parallel(task_);
+            }
         }
+    }
+
+    /// Rows times depth, a symbolic extent counted as usual.
+    int64_t lhs_elements() const {
+        const auto count = [&](const char *extent) {
+            const Extent &e = kernel_.extents.at(extent);
+            return e.is_static() ? e.value() : usual_extent;
+        };
+        return count("m") * count("k");
     }
 
     void schedule_rhs() {
@@ -260,7 +282,8 @@ private:
     bool pairs_, rows_parallel_;
     Func output_;
     Var column_{"column"}, vector_{"vector"}, lane_{"lane"}, panel_{"panel"}, row_{"row"}, tile_{"tile"};
-    Var columns_block_{"columns_block"}, rows_block_{"rows_block"}, task_{"task"};
+    Var columns_block_{"columns_block"}, rows_block_{"rows_block"}, task_{"task"}, tasks_; ///< tasks_: the parallel loop
+    RVar depth_{"depth"}, step_{"step"};
 };
 
 } // namespace
