@@ -48,10 +48,7 @@ const std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halid
     {"contract", schedule_contract},
 };
 
-} // namespace
-
-Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) {
-    static const YAML::Node rows = YAML::Load(tiles_text);
+Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::Target &target) {
     for (const YAML::Node &row : rows) {
         if (row["kind"].as<std::string>() == kernel.kind && has_features(row, target) && has_facts(row, kernel) &&
             has_extents(row, kernel)) {
@@ -59,6 +56,17 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) {
         }
     }
     throw InternalError("internal error: tiles.yaml has no row for a kernel of kind " + kernel.kind);
+}
+
+} // namespace
+
+Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) {
+    static const YAML::Node rows = YAML::Load(tiles_text);
+    return choose(rows, kernel, target);
+}
+
+Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table) {
+    return choose(YAML::Load(table), kernel, target);
 }
 
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target) {

@@ -8,6 +8,8 @@ using Tiles = std::map<std::string, int>;
 
 /// The tile numbers for this kernel on this target: the first row of tiles.yaml that matches.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);
+/// The same of another table, in the words of tiles.yaml.
+Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table);
 
 /// Schedules every Func of the kernel for the target. One function per kind (schedules/cpu/<kind>.cpp).
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);

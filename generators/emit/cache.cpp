@@ -26,16 +26,21 @@ struct Entry {
     uint64_t bytes;
 };
 
-std::vector<Entry> list(const fs::path &folder, const std::string &extension) {
+constexpr const char *no_room = "must have room for compiled kernels";
+constexpr const char *more_room = "Free some room on the disk, or choose another folder with --cache";
+constexpr std::string_view part_extension = ".part", object_extension = ".o";
+
+std::vector<Entry> list(const fs::path &folder) {
     std::vector<Entry> entries;
     std::error_code error;
     for (const fs::directory_entry &file : fs::directory_iterator(folder, error)) {
-        if (file.path().extension() != extension) continue;
         const uint64_t bytes = file.file_size(error);
         if (!error) entries.push_back({file.path(), file.last_write_time(error), bytes});
     }
     return entries;
 }
+
+bool is_part(const Entry &entry) { return entry.path.extension() == part_extension; }
 
 // Machines may share a cache; a process number means something on its own machine only.
 std::string host_name() {
@@ -78,22 +83,36 @@ fs::path ObjectCache::default_folder() {
     return fs::temp_directory_path() / "scalide-cache";
 }
 
-fs::path ObjectCache::find(const std::string &key) const {
-    const fs::path file = folder_ / (key + ".o");
+fs::path ObjectCache::find(const std::string &name) const {
+    const fs::path file = folder_ / name;
     std::error_code error;
     if (!fs::exists(file, error)) return {};
     fs::last_write_time(file, fs::file_time_type::clock::now(), error);
     return file;
 }
 
-fs::path ObjectCache::part_of(const std::string &key) const {
-    return folder_ / (key + "." + host_name() + "." + std::to_string(getpid()) + ".part");
+fs::path ObjectCache::part_of(const std::string &name) const {
+    return folder_ / (name + "." + host_name() + "." + std::to_string(getpid()) + std::string(part_extension));
 }
 
-fs::path ObjectCache::insert(const std::string &key, const fs::path &part) const {
-    fs::path file = folder_ / (key + ".o");
+fs::path ObjectCache::insert(const std::string &name, const fs::path &part) const {
+    fs::path file = folder_ / name;
     move_file(part, file);
     return file;
+}
+
+void ObjectCache::insert_content(const std::string &name, const std::string &content) const {
+    const fs::path part = part_of(name);
+    std::ofstream out(part, std::ios::binary);
+    out << content;
+    out.close();
+    if (!out) {
+        const std::string reason = std::strerror(errno);
+        std::error_code ignored;
+        fs::remove(part, ignored);
+        throw UserError({{folder_.string()}, "cache", no_room, reason, more_room});
+    }
+    insert(name, part);
 }
 
 void ObjectCache::check_room() const {
@@ -106,32 +125,31 @@ void ObjectCache::check_room() const {
     std::error_code ignored;
     fs::remove(file, ignored);
     if (!out) {
-        throw UserError({{folder_.string()},
-                         "cache",
-                         "must have room for compiled kernels",
-                         reason,
-                         "Free some room on the disk, or choose another folder with --cache"});
+        throw UserError({{folder_.string()}, "cache", no_room, reason, more_room});
     }
 }
 
 ObjectCache::Usage ObjectCache::usage() const {
     Usage usage{0, 0, limit_};
-    for (const Entry &entry : list(folder_, ".o")) {
-        usage.files++;
-        usage.bytes += entry.bytes;
+    for (const Entry &entry : list(folder_)) {
+        usage.kernels += entry.path.extension() == object_extension;
+        usage.bytes += is_part(entry) ? 0 : entry.bytes;
     }
     return usage;
 }
 
 void ObjectCache::trim() const {
     std::error_code ignored;
+    std::vector<Entry> entries = list(folder_);
     // An hour is far longer than any kernel takes to compile: whoever wrote it, on whatever machine, is gone.
-    for (const Entry &part : list(folder_, ".part")) {
-        if (is_orphan(part.path) || fs::file_time_type::clock::now() - part.used > 1h) fs::remove(part.path, ignored);
-    }
-    std::vector<Entry> entries = list(folder_, ".o");
+    std::erase_if(entries, [&](const Entry &entry) {
+        if (!is_part(entry)) return false;
+        if (is_orphan(entry.path) || fs::file_time_type::clock::now() - entry.used > 1h) fs::remove(entry.path, ignored);
+        return true;
+    });
     std::ranges::sort(entries, {}, &Entry::used);
-    uint64_t bytes = usage().bytes;
+    uint64_t bytes = 0;
+    for (const Entry &entry : entries) bytes += entry.bytes;
     for (const Entry &entry : entries) {
         if (bytes <= limit_) return;
         if (fs::remove(entry.path, ignored)) bytes -= entry.bytes;
@@ -141,9 +159,7 @@ void ObjectCache::trim() const {
 uint64_t ObjectCache::clear() const {
     uint64_t removed = 0;
     std::error_code ignored;
-    for (const char *extension : {".o", ".part"}) {
-        for (const Entry &entry : list(folder_, extension)) removed += fs::remove(entry.path, ignored);
-    }
+    for (const Entry &entry : list(folder_)) removed += fs::remove(entry.path, ignored);
     return removed;
 }
 

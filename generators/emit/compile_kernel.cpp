@@ -1,6 +1,8 @@
 #include "emit/compile_kernel.h"
-#include "emit/cache.h"
+#include "emit/files.h"
+#include "emit/kernel_facts.h"
 #include "ir/text.h"
+#include "schedules/tiles_text.h"
 
 namespace scalide {
 
@@ -26,24 +28,37 @@ LoweredKernel lower_checked(const Program &program, const Halide::Target &target
     }
 }
 
+// The file is named by all that lowering and the choice of tiles depend on.
+KernelFacts facts_of(const PreparedKernel &kernel, const Halide::Target &target, const std::string &lowering, const ObjectCache &cache) {
+    const std::string name = hash_text(lowering + hash_text(tiles_text)) + ".json";
+    const auto file = cache.find(name);
+    if (!file.empty()) {
+        if (auto facts = parse_facts(read_file(file))) return *facts;
+    }
+    const LoweredKernel lowered = lower_checked(kernel.program, target);
+    const KernelFacts facts{choose_tiles(lowered, target), call_order(lowered)};
+    cache.insert_content(name, to_json(facts));
+    return facts;
+}
+
 } // namespace
 
-PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target) {
-    const Program program = canonical(kernel);
-    PreparedKernel prepared{lower_checked(program, target), {}, "", ""};
-    prepared.tiles = choose_tiles(prepared.lowered, target);
-    std::string identity = to_string(program) + target.to_string() + SCALIDE_LOWERING_HASH SCALIDE_HALIDE_VERSION;
-    for (const auto &[name, value] : prepared.tiles) identity += " " + name + "=" + std::to_string(value);
-    prepared.key = hash_text(identity);
+PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target, const ObjectCache &cache) {
+    PreparedKernel prepared{canonical(kernel), {}, {}, "", ""};
+    const std::string lowering = lowering_key(prepared.program, target, lowering_hashes());
+    KernelFacts facts = facts_of(prepared, target, lowering, cache);
+    prepared.tiles = std::move(facts.tiles);
+    prepared.call_order = std::move(facts.call_order);
+    prepared.key = kernel_key(lowering, prepared.tiles);
     prepared.symbol = "scalide_kernel_" + prepared.key;
     return prepared;
 }
 
-void compile_kernel(PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file) {
+void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file) {
     try {
-        schedule(kernel.lowered, kernel.tiles, target);
-        Halide::Pipeline(output_funcs(kernel.lowered))
-            .compile_to_object(object_file, halide_arguments(kernel.lowered), kernel.symbol, target);
+        LoweredKernel lowered = lower(kernel.program, target);
+        schedule(lowered, kernel.tiles, target);
+        Halide::Pipeline(output_funcs(lowered)).compile_to_object(object_file, halide_arguments(lowered), kernel.symbol, target);
     } catch (const Halide::Error &error) { // no std::exception
         throw InternalError(error.what());
     }

@@ -1,14 +1,15 @@
 #pragma once
-#include "ir/program.h"
-#include "schedules/schedule.h"
+#include "emit/cache.h"
+#include "emit/kernel_key.h"
 
 namespace scalide {
 
-/// A kernel made ready for compilation: lowered, tiles chosen, key and symbol known.
+/// All that a plan needs to know about a kernel, and what its object is called.
 struct PreparedKernel {
-    LoweredKernel lowered;
+    Program program; ///< canonical
     Tiles tiles;
-    std::string key;    ///< hash of the kernel's text, target, tile numbers, the sources that lower it and Halide's version
+    std::vector<KernelOperand> call_order;
+    std::string key;    ///< of its object (kernel_key)
     std::string symbol; ///< C name of the function: equal kernels share it
 };
 
@@ -16,9 +17,10 @@ struct PreparedKernel {
 /// no_bounds_query, user_context). Throws UserError for a text that Halide does not know.
 Halide::Target parse_target(const std::string &text);
 
-PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target);
+/// Tiles and call order come from lowering; the cache keeps them, so that a kernel is lowered the first time only.
+PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
 
-/// Schedules and compiles to an object file. For a child process: LLVM may abort.
-void compile_kernel(PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file);
+/// Lowers, schedules and compiles to an object file. For a child process: LLVM may abort.
+void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file);
 
 } // namespace scalide

@@ -22,12 +22,16 @@ int64_t suffix_of(std::string_view taken, std::string_view name) {
 }
 
 std::string fresh_name(const Program &program, const std::string &name) {
-    std::vector<bool> taken(program.values.size() + 1, false);
+    // Most names are free: a look at sizes and last characters passes over nearly all values.
+    std::vector<int64_t> suffixes;
     for (const Value &value : program.values) {
+        if (value.name.size() < name.size() || (!name.empty() && value.name[name.size() - 1] != name.back())) continue;
         const int64_t suffix = suffix_of(value.name, name);
-        if (suffix >= 0 && suffix < static_cast<int64_t>(taken.size())) taken[suffix] = true;
+        if (suffix >= 0) suffixes.push_back(suffix);
     }
-    const auto number = std::ranges::find(taken, false) - taken.begin();
+    std::ranges::sort(suffixes);
+    int64_t number = 0; // the first that is missing
+    for (int64_t suffix : suffixes) number += suffix == number;
     return number == 0 ? name : name + std::to_string(number);
 }
 

@@ -106,4 +106,11 @@ std::vector<std::vector<int>> results_by_shape(const Program &program) {
     return groups;
 }
 
+void add_outputs_by_shape(Lowering &lowering) {
+    const Program &program = lowering.kernel.program;
+    for (const std::vector<int> &results : results_by_shape(program)) {
+        add_output(lowering, results, axis_vars(program.type(program.results[results[0]].value).rank()));
+    }
+}
+
 } // namespace scalide

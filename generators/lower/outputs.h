@@ -10,5 +10,7 @@ void add_output(Lowering &lowering, const std::vector<int> &results, const std::
 
 /// The results of the program by shape, shapes in order of first appearance.
 std::vector<std::vector<int>> results_by_shape(const Program &program);
+/// Adds every result of the program: one output a shape.
+void add_outputs_by_shape(Lowering &lowering);
 
 } // namespace scalide

@@ -1,12 +1,11 @@
 #include "rulebook/yaml_value.h"
 #include "rulebook/nearest.h"
+#include "rulebook/yaml_tree.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <sstream>
-#include <yaml-cpp/eventhandler.h>
 
 namespace scalide {
 
@@ -14,10 +13,6 @@ namespace {
 
 constexpr int deepest = 16;
 constexpr std::streamoff largest = 1 << 20;
-
-Location location_of(const std::string &file, const YAML::Mark &mark) {
-    return mark.is_null() ? Location{file} : Location{file, mark.line + 1};
-}
 
 std::optional<double> parse_number(const std::string &text) {
     static const std::map<std::string, double> words = {{"inf", INFINITY},    {".inf", INFINITY}, {"-inf", -INFINITY},
@@ -36,38 +31,6 @@ std::optional<int64_t> parse_integer(const std::string &text) {
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return integer;
 }
-
-/// Only looks for what must not be read: anchors and aliases, which could make a value contain itself, and a stray comma between
-/// documents, which the library takes for empty documents without end.
-class Screening : public YAML::EventHandler {
-public:
-    explicit Screening(const std::string &file) : file_(file) {}
-    void OnDocumentStart(const YAML::Mark &mark) override {
-        if (mark.pos == last_start_) throw UserError({location_of(file_, mark), "yaml", "must have a value here", "", ""});
-        last_start_ = mark.pos;
-    }
-    void OnDocumentEnd() override {}
-    void OnNull(const YAML::Mark &mark, YAML::anchor_t anchor) override { refuse(mark, anchor); }
-    void OnAlias(const YAML::Mark &mark, YAML::anchor_t anchor) override { refuse(mark, anchor); }
-    void OnScalar(const YAML::Mark &mark, const std::string &, YAML::anchor_t anchor, const std::string &) override {
-        refuse(mark, anchor);
-    }
-    void OnSequenceStart(const YAML::Mark &mark, const std::string &, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
-        refuse(mark, anchor);
-    }
-    void OnSequenceEnd() override {}
-    void OnMapStart(const YAML::Mark &mark, const std::string &, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
-        refuse(mark, anchor);
-    }
-    void OnMapEnd() override {}
-
-private:
-    void refuse(const YAML::Mark &mark, YAML::anchor_t anchor) const {
-        if (anchor != 0) throw UserError({location_of(file_, mark), "yaml", "must have no anchors and aliases (& and *)", "", ""});
-    }
-    const std::string &file_;
-    int last_start_ = -1;
-};
 
 Attribute read_attribute(const YamlValue &value, int depth) {
     if (depth > deepest) value.fail("must be at most " + std::to_string(deepest) + " levels deep");
@@ -90,10 +53,14 @@ const YamlValue *YamlFields::find(const std::string &key) const {
     return found == fields_.end() ? nullptr : &found->second;
 }
 
-YamlValue::YamlValue(YAML::Node node, std::string file, std::string path)
-    : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {}
+YamlValue::YamlValue(std::shared_ptr<const YamlTree> tree, std::string file, std::string path)
+    : tree_(std::move(tree)), file_(std::move(file)), path_(std::move(path)) {}
 
-Location YamlValue::location() const { return location_of(file_, node_.Mark()); }
+Location YamlValue::location() const { return {file_, tree_->line}; }
+
+bool YamlValue::is_text() const { return tree_->kind == YamlTree::Kind::text; }
+bool YamlValue::is_list() const { return tree_->kind == YamlTree::Kind::list; }
+bool YamlValue::is_map() const { return tree_->kind == YamlTree::Kind::map; }
 
 void YamlValue::fail(const std::string &requirement, const std::string &got, const std::string &way_out) const {
     throw UserError({location(), path_, requirement, got, way_out});
@@ -102,22 +69,22 @@ void YamlValue::fail(const std::string &requirement, const std::string &got, con
 std::string YamlValue::description() const {
     if (is_list()) return "a list";
     if (is_map()) return "a map";
-    return is_text() ? "'" + node_.Scalar() + "'" : "nothing";
+    return is_text() ? "'" + tree_->text + "'" : "nothing";
 }
 
 std::string YamlValue::text() const {
-    if (!is_text() || node_.Scalar().empty()) fail("must be a text", description());
-    return node_.Scalar();
+    if (!is_text() || tree_->text.empty()) fail("must be a text", description());
+    return tree_->text;
 }
 
 double YamlValue::number() const {
-    const auto number = is_text() ? parse_number(node_.Scalar()) : std::nullopt;
+    const auto number = is_text() ? parse_number(tree_->text) : std::nullopt;
     if (!number) fail("must be a number", description());
     return *number;
 }
 
 int64_t YamlValue::integer() const {
-    const auto integer = is_text() ? parse_integer(node_.Scalar()) : std::nullopt;
+    const auto integer = is_text() ? parse_integer(tree_->text) : std::nullopt;
     if (!integer) fail("must be an integer", description());
     return *integer;
 }
@@ -126,20 +93,19 @@ bool YamlValue::flag() const { return word({"true", "false"}) == "true"; }
 
 std::string YamlValue::word(const std::vector<std::string> &words) const {
     if (!is_text()) fail("must be a word", description());
-    if (std::ranges::find(words, node_.Scalar()) == words.end()) {
+    if (std::ranges::find(words, tree_->text) == words.end()) {
         std::string all;
         for (const std::string &word : words) all += (all.empty() ? "" : ", ") + word;
-        const std::string near = nearest(node_.Scalar(), words);
+        const std::string near = nearest(tree_->text, words);
         fail("must be one of " + all, description(), near.empty() ? "" : "Did you mean '" + near + "'?");
     }
-    return node_.Scalar();
+    return tree_->text;
 }
 
 Expression YamlValue::expression() const {
     Location where = location();
-    const bool is_quoted = node_.Tag() == "!";
     const bool spans_lines = text().find('\n') != std::string::npos;
-    if (!spans_lines) where.column = node_.Mark().column + 1 + is_quoted;
+    if (!spans_lines) where.column = tree_->column + tree_->is_quoted;
     try {
         return parse_expression(text(), where);
     } catch (const UserError &error) {
@@ -154,7 +120,7 @@ Attribute YamlValue::attribute() const { return read_attribute(*this, 0); }
 std::vector<YamlValue> YamlValue::elements() const {
     if (!is_list()) fail("must be a list", description());
     std::vector<YamlValue> elements;
-    for (const YAML::Node &node : node_) elements.push_back({node, file_, path_});
+    for (const auto &item : tree_->items) elements.push_back({item, file_, path_});
     return elements;
 }
 
@@ -174,22 +140,23 @@ std::vector<std::string> YamlValue::texts() const {
 
 std::string YamlValue::text_of(const std::string &key) const {
     if (!is_map()) return "";
-    const YAML::Node value = node_[key];
-    return value && value.IsScalar() ? value.Scalar() : "";
+    for (size_t i = 0; i < tree_->items.size(); i += 2)
+        if (tree_->items[i]->text == key) return tree_->items[i + 1]->text;
+    return "";
 }
 
 std::vector<std::pair<std::string, YamlValue>> YamlValue::entries() const {
     if (!is_map()) fail("must be a map", description());
     std::vector<std::pair<std::string, YamlValue>> entries;
     std::map<std::string, int> lines;
-    for (const auto &entry : node_) {
-        const YamlValue key(entry.first, file_, path_);
+    for (size_t i = 0; i < tree_->items.size(); i += 2) {
+        const YamlValue key(tree_->items[i], file_, path_);
         if (!key.is_text()) key.fail("must have words as keys", key.description());
         const std::string name = key.text();
-        const YamlValue named(entry.first, file_, path_ + "." + name);
+        const YamlValue named(tree_->items[i], file_, path_ + "." + name);
         const auto [first, is_new] = lines.emplace(name, key.location().line);
         if (!is_new) named.fail("key given twice, first on line " + std::to_string(first->second));
-        entries.emplace_back(name, YamlValue(entry.second, file_, named.path()));
+        entries.emplace_back(name, YamlValue(tree_->items[i + 1], file_, named.path()));
     }
     return entries;
 }
@@ -209,19 +176,9 @@ YamlFields YamlValue::fields(const std::vector<Key> &keys) const {
 }
 
 std::vector<YamlValue> parse_yaml(const std::string &yaml, const std::string &file) {
-    try {
-        std::istringstream stream(yaml);
-        YAML::Parser parser(stream);
-        Screening screening(file);
-        while (parser.HandleNextDocument(screening)) {
-        }
-        std::vector<YamlValue> documents;
-        for (const YAML::Node &node : YAML::LoadAll(yaml))
-            if (!node.IsNull()) documents.push_back({node, file, ""});
-        return documents;
-    } catch (const YAML::Exception &error) {
-        throw UserError({location_of(file, error.mark), "yaml", error.msg, "", ""});
-    }
+    std::vector<YamlValue> documents;
+    for (auto &tree : parse_yaml_trees(yaml, file)) documents.push_back({std::move(tree), file, ""});
+    return documents;
 }
 
 std::string read_text_file(const std::string &file) {

@@ -3,14 +3,15 @@
 #include "ir/attribute.h"
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
-#include <yaml-cpp/yaml.h>
 
 namespace scalide {
 
 class YamlFields;
+struct YamlTree;
 
 /// A key that a map may have.
 struct Key {
@@ -22,16 +23,16 @@ struct Key {
 /// `<file>:<line>: <path>: `. Nothing past the readers sees YAML.
 class YamlValue {
 public:
-    YamlValue(YAML::Node node, std::string file, std::string path);
+    YamlValue(std::shared_ptr<const YamlTree> tree, std::string file, std::string path);
 
     const std::string &path() const { return path_; }
     /// The same value under another path.
-    YamlValue called(const std::string &path) const { return {node_, file_, path}; }
+    YamlValue called(const std::string &path) const { return {tree_, file_, path}; }
     Location location() const;
 
-    bool is_text() const { return node_.IsScalar(); }
-    bool is_list() const { return node_.IsSequence(); }
-    bool is_map() const { return node_.IsMap(); }
+    bool is_text() const;
+    bool is_list() const;
+    bool is_map() const;
 
     /// The readers below throw UserError when the value is of another kind.
     std::string text() const;
@@ -59,7 +60,7 @@ public:
     std::string description() const;
 
 private:
-    YAML::Node node_;
+    std::shared_ptr<const YamlTree> tree_;
     std::string file_, path_;
 };
 

@@ -12,14 +12,14 @@ void add_cache(CLI::App &app) {
     const auto command = std::make_shared<CacheCommand>();
     CLI::App *cache = app.add_subcommand("cache", "show or clear the folder of compiled kernels");
     cache->add_option("--cache", command->folder, "the folder")->capture_default_str();
-    cache->add_flag("--clear", command->clear, "remove every compiled kernel");
+    cache->add_flag("--clear", command->clear, "remove everything in it");
     cache->callback([command] {
         const ObjectCache cache(command->folder);
         if (command->clear) {
             fmt::print("{}: {} files removed\n", command->folder, cache.clear());
         } else {
             const ObjectCache::Usage usage = cache.usage();
-            fmt::print("{}: {} kernels, {:.1f} MiB of at most {:.0f} MiB\n", command->folder, usage.files, usage.bytes / 1048576.0,
+            fmt::print("{}: {} kernels, {:.1f} MiB of at most {:.0f} MiB\n", command->folder, usage.kernels, usage.bytes / 1048576.0,
                        usage.limit / 1048576.0);
         }
     });

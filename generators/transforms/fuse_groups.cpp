@@ -48,7 +48,7 @@ Group group_of_node(const Program &program, int index) {
     return group;
 }
 
-Groups::Groups(const FuseGraph &graph) : graph_(graph), group_of_(program().nodes.size(), -1) {
+Groups::Groups(const FuseGraph &graph) : graph_(graph), group_of_(program().nodes.size(), -1), paths_({}) {
     for (int node = 0; node < static_cast<int>(program().nodes.size()); ++node) {
         if (graph.is_floating(node)) continue;
         group_of_[node] = size();
@@ -58,7 +58,11 @@ Groups::Groups(const FuseGraph &graph) : graph_(graph), group_of_(program().node
     after_.resize(groups_.size());
     for (int group = 0; group < size(); ++group)
         for (const Read &read : graph.reads(groups_[group].nodes[0]))
-            if (const int producer = producer_group(read.value); producer >= 0) add_edge(producer, group);
+            if (const int producer = producer_group(read.value); producer >= 0) {
+                before_[group].insert(producer);
+                after_[producer].insert(group);
+            }
+    paths_ = Reachability(after_);
 }
 
 int Groups::producer_group(ValueId value) const {
@@ -69,6 +73,7 @@ int Groups::producer_group(ValueId value) const {
 void Groups::add_edge(int before, int after) {
     before_[after].insert(before);
     after_[before].insert(after);
+    paths_.connect(before, after);
 }
 
 void Groups::add_order(int first_node, int second_node) {
@@ -77,20 +82,6 @@ void Groups::add_order(int first_node, int second_node) {
 
 bool Groups::has_path_around(int from, int to) const {
     return std::ranges::any_of(after_[from], [&](int next) { return next != to && has_path(next, to); });
-}
-
-bool Groups::has_path(int from, int to) const {
-    std::vector<bool> seen(groups_.size());
-    std::vector<int> stack = {from};
-    while (!stack.empty()) {
-        const int group = stack.back();
-        stack.pop_back();
-        if (group == to) return true;
-        if (seen[group]) continue;
-        seen[group] = true;
-        stack.insert(stack.end(), after_[group].begin(), after_[group].end());
-    }
-    return false;
 }
 
 std::vector<Read> Groups::reads_between(int producer, int consumer) const {
@@ -145,6 +136,8 @@ void Groups::merge(int first, int second, Group merged) {
     }
     before_[second].clear();
     after_[second].clear();
+    paths_.connect(first, second); // in both directions: one vertex from now on
+    paths_.connect(second, first);
 }
 
 } // namespace scalide

@@ -1,5 +1,6 @@
 #pragma once
 #include "transforms/fuse_graph.h"
+#include "transforms/reachability.h"
 #include <set>
 
 namespace scalide {
@@ -37,7 +38,7 @@ public:
     /// Adds an order between the groups of two nodes.
     void add_order(int first_node, int second_node);
     /// True when `to` must run after `from` (or is it).
-    bool has_path(int from, int to) const;
+    bool has_path(int from, int to) const { return paths_.has_path(from, to); }
     /// The same by way of a third group.
     bool has_path_around(int from, int to) const;
 
@@ -60,6 +61,7 @@ private:
     std::vector<Group> groups_;
     std::vector<int> group_of_;
     std::vector<std::set<int>> before_, after_;
+    Reachability paths_;
 };
 
 /// The kind of a kernel of this node alone, and its shapes.

@@ -3,6 +3,7 @@
 #include "transforms/fuse_order.h"
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <queue>
 
 namespace scalide {
@@ -60,26 +61,48 @@ Depths find_depths(const Groups &groups) {
     return depths;
 }
 
-/// Maps go together when neither waits for the other's depth: it would keep what it reads in memory. What nobody reads can wait.
-bool run_together(const Groups &groups, int first, int second) {
-    const bool ends = groups.after(first).empty(), other_ends = groups.after(second).empty();
-    return ends || other_ends ? ends && other_ends : find_depths(groups).overlap(first, second);
-}
+/// For kinds whose kernels may always run together.
+struct Always {
+    bool operator()(int, int) const { return true; }
+    void groups_changed() {}
+};
 
-bool merge_beside(Groups &groups, int first, int second) {
-    const Verdict verdict = judge_beside(groups, first, second);
-    if (verdict.allowed) groups.merge(first, second, verdict.merged);
-    return verdict.allowed;
+/// Maps go together when neither waits for the other's depth: it would keep what it reads in memory. What nobody reads can wait.
+class RunTogether {
+public:
+    explicit RunTogether(const Groups &groups) : groups_(groups) {}
+
+    bool operator()(int first, int second) {
+        const bool ends = groups_.after(first).empty(), other_ends = groups_.after(second).empty();
+        if (ends || other_ends) return ends && other_ends;
+        if (!depths_) depths_ = find_depths(groups_);
+        return depths_->overlap(first, second);
+    }
+    void groups_changed() { depths_.reset(); }
+
+private:
+    const Groups &groups_;
+    std::optional<Depths> depths_;
+};
+
+std::vector<int> alive_of_kind(const Groups &groups, KernelKind kind) {
+    std::vector<int> found;
+    for (int group = 0; group < groups.size(); ++group)
+        if (groups.is_alive(group) && groups[group].kind == kind) found.push_back(group);
+    return found;
 }
 
 /// Merges every pair of these kinds that may be merged and that `fits`.
 template<typename Fits>
 void merge_pairs(Groups &groups, KernelKind first_kind, KernelKind second_kind, Fits fits) {
-    for (int first = 0; first < groups.size(); ++first)
-        for (int second = 0; second < groups.size(); ++second) {
-            if (first == second || !groups.is_alive(first) || !groups.is_alive(second)) continue;
-            if (groups[first].kind != first_kind || groups[second].kind != second_kind) continue;
-            if (fits(first, second)) merge_beside(groups, first, second);
+    const std::vector<int> seconds = alive_of_kind(groups, second_kind);
+    for (int first : alive_of_kind(groups, first_kind))
+        for (int second : seconds) {
+            if (first == second || !groups.is_alive(first) || !groups.is_alive(second) || !fits(first, second)) continue;
+            const Verdict verdict = judge_beside(groups, first, second);
+            if (!verdict.allowed) continue;
+            groups.merge(first, second, verdict.merged);
+            fits.groups_changed();
         }
 }
 
@@ -97,17 +120,10 @@ std::vector<int> scalar_levels(const Groups &groups) {
     return level;
 }
 
-std::vector<int> scalars(const Groups &groups) {
-    std::vector<int> found;
-    for (int group = 0; group < groups.size(); ++group)
-        if (groups.is_alive(group) && groups[group].kind == KernelKind::scalar) found.push_back(group);
-    return found;
-}
-
 /// A level whose arithmetic nobody needs before the next level joins that one: a kernel less.
 void sink_levels(const Groups &groups, std::vector<int> &level) {
     std::map<int, std::set<int>> by_level;
-    for (int group : scalars(groups)) by_level[level[group]].insert(group);
+    for (int group : alive_of_kind(groups, KernelKind::scalar)) by_level[level[group]].insert(group);
     for (auto here = by_level.begin(); here != by_level.end() && std::next(here) != by_level.end(); ++here) {
         const auto next = std::next(here);
         const auto can_wait = [&](int group) {
@@ -149,12 +165,11 @@ void merge_along_edges(Groups &groups) {
 }
 
 void merge_side_by_side(Groups &groups) {
-    const auto always = [](int, int) { return true; };
-    merge_pairs(groups, KernelKind::contract, KernelKind::column, always);
-    merge_pairs(groups, KernelKind::row, KernelKind::row, always);
-    merge_pairs(groups, KernelKind::full, KernelKind::full, always);
-    merge_pairs(groups, KernelKind::column, KernelKind::column, always);
-    merge_pairs(groups, KernelKind::map, KernelKind::map, [&](int first, int second) { return run_together(groups, first, second); });
+    merge_pairs(groups, KernelKind::contract, KernelKind::column, Always());
+    merge_pairs(groups, KernelKind::row, KernelKind::row, Always());
+    merge_pairs(groups, KernelKind::full, KernelKind::full, Always());
+    merge_pairs(groups, KernelKind::column, KernelKind::column, Always());
+    merge_pairs(groups, KernelKind::map, KernelKind::map, RunTogether(groups));
 }
 
 void merge_scalars(Groups &groups) {
@@ -166,7 +181,7 @@ void merge_scalars(Groups &groups) {
         const auto [place, is_new] = group_of_level.emplace(level[group], group);
         if (!is_new) groups.merge(place->second, group, groups[place->second]);
     }
-    for (int scalar : scalars(groups))
+    for (int scalar : alive_of_kind(groups, KernelKind::scalar))
         if (const int full = only_producer(groups, scalar); full >= 0) groups.merge(full, scalar, groups[full]);
 }
 

@@ -8,33 +8,38 @@ namespace {
 /// Bytes that live between kernels while the groups run one by one.
 class LiveBytes {
 public:
-    explicit LiveBytes(const Groups &groups) : groups_(groups), waiting_(groups.program().values.size()) {
-        for (int group = 0; group < groups.size(); ++group)
-            for (ValueId value : groups.inputs(group)) ++waiting_[value];
+    explicit LiveBytes(const Groups &groups) : waiting_(groups.program().values.size()), inputs_(groups.size()), made_(groups.size()) {
+        for (int group = 0; group < groups.size(); ++group) {
+            for (ValueId value : groups.outputs(group)) made_[group] += size(groups, value);
+            for (ValueId value : groups.inputs(group)) {
+                inputs_[group].emplace_back(value, size(groups, value));
+                ++waiting_[value];
+            }
+        }
     }
 
     /// How much more lives after `group` has run.
     double growth(int group) const {
-        double bytes = 0;
-        for (ValueId value : groups_.outputs(group)) bytes += size(value);
-        for (ValueId value : groups_.inputs(group))
-            if (waiting_[value] == 1) bytes -= size(value);
+        double bytes = made_[group];
+        for (const auto &[value, size] : inputs_[group])
+            if (waiting_[value] == 1) bytes -= size;
         return bytes;
     }
 
     void run(int group) {
-        for (ValueId value : groups_.inputs(group)) --waiting_[value];
+        for (const auto &[value, size] : inputs_[group]) --waiting_[value];
     }
 
 private:
     /// Arguments and results have memory of their own.
-    double size(ValueId value) const {
-        const FuseGraph &graph = groups_.graph();
-        return graph.producer(value) < 0 || graph.is_result(value) ? 0 : graph.sizes().bytes(groups_.program().type(value));
+    static double size(const Groups &groups, ValueId value) {
+        const FuseGraph &graph = groups.graph();
+        return graph.producer(value) < 0 || graph.is_result(value) ? 0 : graph.sizes().bytes(groups.program().type(value));
     }
 
-    const Groups &groups_;
-    std::vector<int> waiting_; ///< by value: groups that have still to read it
+    std::vector<int> waiting_;                                    ///< by value: groups that have still to read it
+    std::vector<std::vector<std::pair<ValueId, double>>> inputs_; ///< by group: what it reads, and how large that is
+    std::vector<double> made_;                                    ///< by group: bytes of what it writes
 };
 
 } // namespace

@@ -23,7 +23,7 @@ void parallelize(Halide::Stage nest, const Halide::Var &loop, const Halide::Expr
 /// The product of loop extents.
 Halide::Expr product(const std::vector<Halide::Expr> &extents);
 
-/// Schedules an output whose elements do not depend on each other's loops (map.cpp). Tiles: task, lanes.
+/// Schedules an output whose elements do not depend on each other's loops (elements.cpp). Tiles: task, lanes.
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles);
 
 /// Vectorizes a stage `partial` (lower/reduction.h): all lanes at once; then what is left of the columns, masked.

@@ -20,12 +20,17 @@ public:
     }
 
     std::vector<uint32_t> operator()(const std::vector<uint32_t> &words) {
+        std::vector<uint32_t> results(words.size());
+        run(words, results);
+        return results;
+    }
+
+    /// The same into memory at hand.
+    void run(const std::vector<uint32_t> &words, std::vector<uint32_t> &results) {
         auto size = static_cast<int>(words.size());
         in_.set(Halide::Buffer<uint32_t>(const_cast<uint32_t *>(words.data()), size)); // only read
-        std::vector<uint32_t> results(words.size());
         Halide::Buffer<uint32_t> out(results.data(), size);
         out_.realize(out, target_);
-        return results;
     }
 
 private:

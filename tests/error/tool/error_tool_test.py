@@ -33,7 +33,7 @@ def normal(text, source, scratch):
 
 
 def outside_cache(files):
-    return {file for file in files if not file.endswith(".o")}
+    return {file for file in files if not file.startswith("cache/") or file.endswith(".part")}
 
 
 def main(tool, source, name):

@@ -39,16 +39,17 @@ pid_t process_that_is_gone() {
 TEST(emit, cache_keeps_to_its_limit) {
     const Folder folder;
     const ObjectCache cache(folder.path, 250);
-    add(cache, "old", 100, 30);
-    add(cache, "older", 100, 40);
-    add(cache, "new", 100, 10);
+    add(cache, "old.o", 100, 30);
+    add(cache, "older.o", 100, 40);
+    add(cache, "new.a", 100, 10);
     EXPECT_EQ(cache.usage().bytes, 300u);
-    EXPECT_FALSE(cache.find("older").empty()) << "now it is the last that was used";
+    EXPECT_FALSE(cache.find("older.o").empty()) << "now it is the last that was used";
     cache.trim();
-    EXPECT_EQ(cache.usage().files, 2u);
-    EXPECT_TRUE(cache.find("old").empty());
-    EXPECT_FALSE(cache.find("older").empty());
-    EXPECT_FALSE(cache.find("new").empty());
+    EXPECT_EQ(cache.usage().kernels, 1u) << "an archive counts in bytes";
+    EXPECT_EQ(cache.usage().bytes, 200u);
+    EXPECT_TRUE(cache.find("old.o").empty());
+    EXPECT_FALSE(cache.find("older.o").empty());
+    EXPECT_FALSE(cache.find("new.a").empty());
 }
 
 TEST(emit, cache_removes_what_killed_builds_left) {

@@ -1,0 +1,19 @@
+#pragma once
+#include "emit/compile_kernel.h"
+#include "emit/library.h"
+
+namespace scalide {
+
+/// The kernels of a fused program, by sub-program.
+using PreparedKernels = std::map<std::string, PreparedKernel>;
+
+struct KernelObjects {
+    std::map<std::string, std::filesystem::path> files; ///< by symbol
+    size_t compiled = 0;                                ///< those that were not in the cache
+};
+
+/// The object file of each kernel; those not in the cache are compiled, each in a child process. Throws InternalError with the compiler's
+/// words and the kernel's text when one does not compile.
+KernelObjects build_objects(const PreparedKernels &kernels, const Program &fused, const BuildOptions &options, const ObjectCache &cache);
+
+} // namespace scalide

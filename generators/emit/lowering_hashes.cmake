@@ -1,0 +1,35 @@
+# Part of every kernel's cache key: the sources that turn its text into code. Those in files named after a kind (lower/<kind>.cpp,
+# lower/<kind>_*, schedules/cpu/<kind>.cpp) count for its kernels alone; tests/structure checks that no other kind runs them.
+file(GLOB lowering_sources CONFIGURE_DEPENDS ir/*.h ir/*.cpp lower/*.h lower/*.cpp "${PROJECT_SOURCE_DIR}/schedules/*.h" "${PROJECT_SOURCE_DIR}/schedules/*.cpp"
+    "${PROJECT_SOURCE_DIR}/schedules/cpu/*.h" "${PROJECT_SOURCE_DIR}/schedules/cpu/*.cpp")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lowering_sources})
+
+set(lowering_kinds "")
+foreach(source ${lowering_sources})
+    get_filename_component(stem "${source}" NAME_WE)
+    if(source MATCHES "/schedules/cpu/" AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/lower/${stem}.cpp")
+        list(APPEND lowering_kinds ${stem})
+        set(lowering_${stem} "")
+    endif()
+endforeach()
+
+set(lowering_common "")
+foreach(source ${lowering_sources})
+    get_filename_component(stem "${source}" NAME_WE)
+    set(owner common)
+    foreach(kind ${lowering_kinds})
+        if(source MATCHES "/(lower|cpu)/" AND "${stem}_" MATCHES "^${kind}_")
+            set(owner ${kind})
+        endif()
+    endforeach()
+    file(SHA256 "${source}" hash)
+    string(SHA256 lowering_${owner} "${lowering_${owner}}${hash}")
+endforeach()
+
+set(lowering_by_kind "")
+foreach(kind ${lowering_kinds})
+    string(APPEND lowering_by_kind "{\"${kind}\", \"${lowering_${kind}}\"}, ")
+endforeach()
+configure_file(emit/lowering_hashes.cpp.in emit/lowering_hashes.cpp @ONLY)
+target_sources(scalide_emit PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/emit/lowering_hashes.cpp")
+set_source_files_properties(emit/kernel_key.cpp PROPERTIES COMPILE_DEFINITIONS "SCALIDE_HALIDE_VERSION=\"${SCALIDE_HALIDE_VERSION}\"")
