@@ -111,9 +111,9 @@ Extent::Bindings bind_extents(const Program &program, const std::vector<Array> &
     check_symbols(program, bindings);
     for (const Equation &equation : equations) {
         const int64_t extent = equation.extent.evaluate(bindings);
-        if (extent != equation.value)
-            fail(equation.subject, "must have extent " + to_string(equation.extent) + " = " + std::to_string(extent),
-                 std::to_string(equation.value));
+        if (extent == equation.value) continue;
+        const std::string value = equation.extent.is_static() ? "" : " = " + std::to_string(extent);
+        fail(equation.subject, "must have extent " + to_string(equation.extent) + value, std::to_string(equation.value));
     }
     return bindings;
 }

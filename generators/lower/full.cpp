@@ -2,93 +2,10 @@
 #include "lower/reduction.h"
 #include <set>
 
-// full: reductions of whole arrays, then rank-0 arithmetic. Arrays of one shape are read once for all their reductions.
+// full: reductions of whole arrays, then rank-0 arithmetic.
 //
 // stages: partial, lane, fold, total (lower/reduction.h)
 namespace scalide {
-using Halide::Expr;
-
-namespace {
-
-constexpr int block_elements = 65536; ///< one partial result: the order of a sum depends on nothing but the shape
-
-/// The blocks of one shape: `count` whole ones of `size` rows (or, of a line, elements), and what is left behind them.
-class Blocks {
-public:
-    Blocks(Lowering &lowering, const Extents &shape)
-        : lowering_(lowering), shape_(shape), rows_(shape.begin(), shape.end() - 1), is_line_(rows_.empty()), size_(block_size()),
-          all_(lowering.values.extent(is_line_ ? shape.back() : element_count(rows_))) {}
-
-    /// Known to be no more than a block.
-    bool is_one_block() const { return Halide::Internal::can_prove(count() == 0); }
-    Expr count() const { return Halide::Internal::simplify(all_ / size_); }
-
-    ReductionSpace whole() const {
-        Halide::Var block("block");
-        return space({block}, block * size_, size_);
-    }
-    ReductionSpace rest() const {
-        Expr left = Halide::Internal::simplify(all_ % size_);
-        return space({}, all_ - left, left);
-    }
-
-private:
-    int block_size() const {
-        const Extent &columns = shape_.back();
-        if (is_line_) {
-            return block_elements;
-        }
-        return columns.is_static() ? int(std::max<int64_t>(1, block_elements / std::max<int64_t>(1, columns.value()))) : 16;
-    }
-
-    ReductionSpace space(std::vector<Halide::Var> outer, Expr first, Expr size) const {
-        Values &values = lowering_.values;
-        if (is_line_) {
-            auto at = [first](const Index &, const Expr &column) { return Index{first + column}; };
-            return {outer, size, choose_lanes(shape_.back()), {}, at};
-        }
-        auto at = [first, rows = rows_, &values](const Index &steps, const Expr &column) {
-            Index index = split_row(first + steps[0], rows, values);
-            index.push_back(column);
-            return index;
-        };
-        return {outer, values.extent(shape_.back()), choose_lanes(shape_.back()), {{0, size}}, at};
-    }
-
-    Lowering &lowering_;
-    const Extents &shape_;
-    Extents rows_;
-    bool is_line_;
-    int size_;
-    Expr all_;
-};
-
-} // namespace
-
-void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes) {
-    if (nodes.empty()) {
-        return;
-    }
-    const Program &program = lowering.kernel.program;
-    std::vector<Reduction> reductions;
-    for (const Node *node : nodes) {
-        reductions.emplace_back(program, *node);
-    }
-    ReductionGroup group(reductions);
-    const int size = int(group.identity().size());
-    Blocks blocks(lowering, program.type(nodes[0]->operands[0]).shape);
-    std::vector<Halide::Func> &totals = lowering.kernel.stages["total"];
-    Halide::Func total("total_" + std::to_string(totals.size()));
-    Halide::Func rest = reduce_lanes(lowering, group, blocks.rest());
-    assign(total(), Halide::Tuple(components(rest(), size)));
-    if (!blocks.is_one_block()) {
-        Halide::Func whole = reduce_lanes(lowering, group, blocks.whole());
-        Halide::RDom block(0, blocks.count());
-        assign(total(), group.combine(components(total(), size), components(whole(block), size)));
-    }
-    totals.push_back(total);
-    group.bind(lowering.values, total);
-}
 
 void lower_full(Lowering &lowering) {
     const Program &program = lowering.kernel.program;
@@ -98,9 +15,7 @@ void lower_full(Lowering &lowering) {
             reduce_all(lowering, find_reductions(program, program.type(node.operands[0]).shape, folded_axes(node)));
         }
     }
-    for (const std::vector<int> &results : results_by_shape(program)) {
-        add_output(lowering, results, axis_vars(program.type(program.results[results[0]].value).rank()));
-    }
+    add_outputs_by_shape(lowering);
 }
 
 } // namespace scalide

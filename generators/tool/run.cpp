@@ -1,8 +1,7 @@
 #include "emit/files.h"
 #include "emit/library.h"
-#include "emit/plan_text.h"
-#include "tool/arrays.h"
 #include "tool/common.h"
+#include "tool/loaded_program.h"
 #include <algorithm>
 #include <fmt/core.h>
 
@@ -16,19 +15,6 @@ const HostArray &find_array(const std::vector<HostArray> &arrays, const std::str
     std::string names;
     for (const HostArray &array : arrays) names += (names.empty() ? "" : ", ") + array.name;
     throw UserError({{file}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
-}
-
-HostArray empty_array(const scalide_argument_info &info) {
-    HostArray array;
-    array.name = info.name;
-    array.dtype = static_cast<Dtype>(info.dtype);
-    array.scaled = info.scaled != 0;
-    return array;
-}
-
-// The context's words as an error of the user.
-void check(scalide_status status, const scalide_context *context) {
-    if (status != SCALIDE_OK) throw UserError({{}, "", scalide_message(context), "", ""});
 }
 
 struct RunCommand {
@@ -99,46 +85,8 @@ struct RunCommand {
         build.runtime_library = home.runtime_library;
         build.shared_library = true;
         const BuildReport report = build_library(loaded, rulebook, build);
-        scalide_context *context = nullptr;
-        if (scalide_context_create(nullptr, &context) != SCALIDE_OK) throw InternalError("no runtime context");
-        const std::unique_ptr<scalide_context, void (*)(scalide_context *)> owner(context, scalide_context_destroy);
-        scalide_library *library = nullptr;
-        check(scalide_load(context, report.files.back().c_str(), &library), context);
-        const std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_owner(library, scalide_library_close);
-        const scalide_program *compiled = scalide_library_program(context, library, to_identifier(report.plan.name).c_str());
-        if (!compiled) throw InternalError(scalide_message(context));
-        return run_program(context, compiled, arrays);
-    }
-
-    std::vector<HostArray> run_program(scalide_context *context, const scalide_program *compiled, const std::vector<HostArray> &arrays) {
-        std::vector<HostArray> held;
-        std::vector<scalide_argument_info> infos(scalide_argument_count(compiled));
-        for (size_t i = 0; i < infos.size(); i++) {
-            check(scalide_describe_argument(compiled, i, &infos[i]), context);
-            const bool output = infos[i].role == SCALIDE_OUTPUT;
-            held.push_back(output ? empty_array(infos[i]) : find_array(arrays, infos[i].name, inputs));
-        }
-        std::vector<scalide_array> views;
-        for (HostArray &array : held) views.push_back(array.view());
-        check(scalide_shape_outputs(context, compiled, views.data(), views.size()), context);
-        for (size_t i = 0; i < infos.size(); i++) {
-            if (infos[i].role != SCALIDE_OUTPUT) continue;
-            held[i].shape.assign(views[i].extent, views[i].extent + views[i].rank);
-            size_t bytes = scalide_dtype_size(views[i].dtype);
-            for (int64_t extent : held[i].shape) bytes *= static_cast<size_t>(extent);
-            held[i].data.resize(bytes);
-            views[i] = held[i].view();
-        }
-        scalide_binding *binding = nullptr;
-        check(scalide_bind(context, compiled, views.data(), views.size(), &binding), context);
-        const scalide_status status = scalide_run(binding);
-        scalide_binding_destroy(binding);
-        check(status, context);
-        std::vector<HostArray> results;
-        for (size_t i = 0; i < infos.size(); i++) {
-            if (infos[i].role != SCALIDE_INPUT) results.push_back(held[i]);
-        }
-        return results;
+        const auto find = [&](const std::string &name) { return find_array(arrays, name, inputs); };
+        return LoadedProgram(report.files.back(), report.plan.name).run(find);
     }
 };
 

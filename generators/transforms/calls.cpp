@@ -96,11 +96,4 @@ const Program &callee_of(const Node &call, const std::vector<Program> &programs)
     throw UserError({call.location, call.op + ".program", "must name a sub-program above", got, ""});
 }
 
-void check_arguments(const Node &call, const std::vector<Type> &operands, const Program &callee) {
-    std::string wanted, got;
-    for (const Argument &argument : callee.arguments) wanted += (wanted.empty() ? "" : ", ") + to_string(callee.type(argument.value));
-    for (const Type &type : operands) got += (got.empty() ? "" : ", ") + to_string(type);
-    if (wanted != got) throw UserError({call.location, call.op + ".operands", "must be those of " + callee.name + ", " + wanted, got, ""});
-}
-
 } // namespace scalide

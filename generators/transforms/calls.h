@@ -19,7 +19,5 @@ const CallKind *find_call_kind(std::string_view op);
 
 /// The sub-program that a call names. Throws UserError at the call when there is none.
 const Program &callee_of(const Node &call, const std::vector<Program> &programs);
-/// Throws UserError at the call when operands of these types don't fit the arguments of its program.
-void check_arguments(const Node &call, const std::vector<Type> &operands, const Program &callee);
 
 } // namespace scalide

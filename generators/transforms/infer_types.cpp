@@ -1,5 +1,7 @@
+#include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
+#include "transforms/bind_symbols.h"
 #include "transforms/calls.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
@@ -26,7 +28,7 @@ private:
     std::vector<Type> types_of(const std::vector<ValueId> &values) const;
     void check_declared(const Node &node, const std::vector<Type> &types) const;
     void adapt_constants(const Rule &rule, std::vector<ValueId> &operands);
-    void broadcast_scalars(std::vector<ValueId> &operands);
+    void broadcast_scalars(const std::string &op, std::vector<ValueId> &operands);
     std::optional<Dtype> dtype_of_letter(const Rule &rule, const std::vector<ValueId> &operands, const std::string &letter) const;
     const Node *weak_constant(ValueId value) const;
 
@@ -52,7 +54,7 @@ void Typing::place(const Node &node) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     std::vector<ValueId> operands = rewriter_(node.operands);
     if (!rule.operands.empty()) adapt_constants(rule, operands);
-    if (rule.family == "elementwise") broadcast_scalars(operands);
+    if (rule.family == "elementwise") broadcast_scalars(node.op, operands);
     Attributes attributes = node.attributes;
     if (node.op == "constant") complete_constant(node, attributes);
     const std::vector<Type> types = infer_result_types(rule, types_of(operands), attributes, node.location);
@@ -71,8 +73,7 @@ void Typing::complete_constant(const Node &node, Attributes &attributes) const {
 
 void Typing::place_call(const Node &node, const CallKind &kind) {
     const std::vector<ValueId> operands = rewriter_(node.operands);
-    const Program &callee = callee_of(node, callees_);
-    check_arguments(node, types_of(operands), callee);
+    const Program callee = bind_symbols(node, callee_of(node, callees_), types_of(operands), rewriter_.source().symbols);
     add(node, operands, node.attributes, kind.result_types(node, callee));
 }
 
@@ -136,13 +137,16 @@ const Node *Typing::weak_constant(ValueId value) const {
     return found != constants_.end() && builder_.type(value).dtype == Dtype::f32 ? &found->second : nullptr;
 }
 
-void Typing::broadcast_scalars(std::vector<ValueId> &operands) {
+/// A rank-0 `which` of select_n chooses for all elements: it stays as it is.
+void Typing::broadcast_scalars(const std::string &op, std::vector<ValueId> &operands) {
+    const BaseOperator *base = find_base_operator(op);
+    const bool is_single = base && base->arity < 0 && !operands.empty() && builder_.type(operands[0]).is_scalar();
     Extents shape;
     for (const ValueId operand : operands) {
         if (builder_.type(operand).rank() > static_cast<int>(shape.size())) shape = builder_.type(operand).shape;
     }
-    for (ValueId &operand : operands) {
-        if (builder_.type(operand).is_scalar()) operand = builder_.broadcast(operand, shape);
+    for (size_t i = is_single; i < operands.size(); i++) {
+        if (builder_.type(operands[i]).is_scalar()) operands[i] = builder_.broadcast(operands[i], shape);
     }
 }
 

@@ -1,4 +1,5 @@
 #include "ir/rewrite.h"
+#include "transforms/bind_symbols.h"
 #include "transforms/calls.h"
 #include "transforms/passes.h"
 
@@ -36,7 +37,10 @@ Program without_calls(const Program &program, const std::vector<Program> &progra
     rewriter.copy_arguments();
     for (const Node &node : program.nodes) {
         if (const CallKind *kind = find_call_kind(node.op)) {
-            inline_body(rewriter, node, kind->body(node, callee_of(node, programs), rulebook));
+            std::vector<Type> operands;
+            for (const ValueId operand : node.operands) operands.push_back(program.type(operand));
+            const Program callee = bind_symbols(node, callee_of(node, programs), operands, program.symbols);
+            inline_body(rewriter, node, kind->body(node, callee, rulebook));
         } else {
             rewriter.copy(node);
         }

@@ -50,17 +50,9 @@ ScaledValue ScaleSplit::split_constant(double value) {
     return {-1, builder_.constant(data), builder_.constant(scale)};
 }
 
-/// The same by nodes: scale = 0 at 0, inf at infinities and NaN, else max(pow2_down(|v|), 2^-126); data = v / scale where that is finite.
 ScaledValue ScaleSplit::split_computed(ValueId value) {
-    const auto choose = [&](ValueId which, ValueId yes, ValueId no) { return builder_.add_one("select_n", {which, no, yes}); };
-    const ValueId zero = builder_.constant(0), one = builder_.constant(1);
-    const ValueId is_zero = builder_.add_one("eq", {value, zero});
-    const ValueId is_finite = builder_.add_one("is_finite", {value});
-    const ValueId power = builder_.add_one("pow2_down", {builder_.add_one("abs", {value})});
-    const ValueId bounded = builder_.add_one("max", {power, builder_.constant(smallest_scale)});
-    const ValueId finite_scale = choose(is_zero, zero, bounded);
-    const ValueId divisor = choose(is_finite, choose(is_zero, one, bounded), one);
-    return {-1, builder_.add_one("div", {value, divisor}), choose(is_finite, finite_scale, builder_.constant(infinity))};
+    const std::vector<ValueId> parts = builder_.add("pow2_decompose", {value});
+    return {-1, parts[1], parts[0]};
 }
 
 } // namespace scalide

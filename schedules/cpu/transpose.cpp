@@ -68,9 +68,11 @@ private:
 
 } // namespace
 
-void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
+void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
     if (kernel.facts.at("across") == Attribute(0)) {
-        schedule_map(kernel, tiles, target);
+        for (const KernelOutput &output : kernel.outputs) {
+            schedule_elements(kernel, output, tiles);
+        }
     } else {
         TransposeSchedule(kernel, tiles).apply();
     }

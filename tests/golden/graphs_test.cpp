@@ -12,14 +12,18 @@ namespace {
 using Json = nlohmann::json;
 
 /// Rounding errors of a graph are those of its values on the way, not of its result alone.
-constexpr Tolerance graph_tolerance{64, 64};
+constexpr Tolerance graph_tolerance{16, 16};
+/// A loss of 0.04 is left of logits of 6: ours is 17 ulp from the true value, upstream's is 10 on the other side.
+constexpr Tolerance cancelling_tolerance{28, 28};
+constexpr const char *cancelling_case = "xent_safe_vg.f32.a.NONE";
 
 /// How the results differ from tensors; "no outputs" when there are none to compare with.
-std::string differences(const std::vector<Tensor> &results, const std::vector<Tensor> &expected, bool exact) {
+std::string differences(const std::vector<Tensor> &results, const std::vector<Tensor> &expected, bool exact,
+                        Tolerance tolerance = graph_tolerance) {
     if (results.size() != expected.size()) return "no outputs";
     for (size_t i = 0; i < results.size(); i++) {
         const Tensor right = exact ? as_held_by(results[i], expected[i]) : expected[i];
-        const std::string words = difference(results[i], right, graph_tolerance);
+        const std::string words = difference(results[i], right, tolerance);
         if (!words.empty()) return "result " + std::to_string(i) + ", " + words;
     }
     return "";
@@ -61,9 +65,10 @@ void run_graph(const GoldenSuite &suite, const Deviations &deviations, const Jso
     const std::vector<Tensor> inputs = read_tensors(suite, entry["inputs"]);
     const ScaledProgram program(source, entry["inputs"], entry["outputs"], policy_of(entry["config"]));
     const std::vector<Tensor> results = program.run(inputs);
-    const std::string disagreement = differences(results, read_tensors(suite, entry["outputs"]), false);
+    const Tolerance tolerance = entry["name"] == cancelling_case ? cancelling_tolerance : graph_tolerance;
+    const std::string disagreement = differences(results, read_tensors(suite, entry["outputs"]), false, tolerance);
     const std::vector<Tensor> right = entry.contains("true") ? read_tensors(suite, entry["true"]) : meaning(source, inputs);
-    deviations.judge(entry, disagreement, differences(results, right, true));
+    deviations.judge(entry, disagreement, differences(results, right, true, tolerance));
 }
 
 Json joined(Json first, const Json &second) {

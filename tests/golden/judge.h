@@ -14,7 +14,8 @@ struct Tolerance {
 double ulp(const Tensor &like, double value);
 
 /// What differs first, "" when nothing does. Integers and bools must be equal; NaN equals NaN. Where upstream gives infinity or zero
-/// because its data or scale left the range of its dtype, a saturated value, or one that no f32 can hold, is as good.
+/// because its data or scale left the range of f32, a value that no f32 can hold is as good. Saturated values in narrow formats are
+/// deviations.
 std::string difference(const Tensor &got, const Tensor &expected, Tolerance tolerance);
 
 /// What `like` holds of exact values: they are rounded to its dtype at its scale, saturating; to integers, towards zero.

@@ -1,11 +1,13 @@
 // run_program LIBRARY.so NAME THREADS SECONDS [symbol=value ...]: times a generated program on arrays of small random numbers and prints
-// one JSON line: milliseconds of a run (minimum, median), and of each kernel of the plan when PER_KERNEL is set.
+// one JSON line: milliseconds of a run (minimum, median), and of each kernel of the plan when PER_KERNEL is set. When COPY is set it also
+// times, between the runs, a copy that reads and writes as many bytes as the program's arguments have, in one thread.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 #include <scalide/plan.h>
 #include <string>
@@ -36,6 +38,22 @@ struct Arguments {
     std::vector<scalide_array> arrays;
     std::vector<void *> memory;
     std::vector<float> scales;
+    size_t bytes = 0; ///< read and written; an array that is overwritten counts twice
+};
+
+/// A copy that moves `bytes`, half of them read.
+class Copy {
+public:
+    explicit Copy(size_t bytes) : from_(bytes / 2, 1), to_(bytes / 2) {}
+    double milliseconds() {
+        const Clock::time_point begin = Clock::now();
+        std::memcpy(to_.data(), from_.data(), from_.size());
+        asm volatile("" : : "r"(to_.data()) : "memory");
+        return milliseconds_since(begin);
+    }
+
+private:
+    std::vector<char> from_, to_;
 };
 
 // Values of 2^-4 or so in every format: 0x2c00 is 2^-4 in f16 and about 2^-39 in bf16, 0x18 is 2^-4 in e4m3.
@@ -58,7 +76,8 @@ Arguments make_arguments(const scalide_program *program, const std::map<std::str
         size_t count = 1;
         for (int32_t axis = 0; axis < buffer.rank; axis++)
             count *= static_cast<size_t>(shape[axis] = evaluate(buffer.shape[axis], program, symbols));
-        const size_t bytes = (count * scalide_dtype_size(buffer.dtype) + 63) / 64 * 64;
+        const size_t exact = count * scalide_dtype_size(buffer.dtype), bytes = (exact + 63) / 64 * 64;
+        arguments.bytes += exact * (program->arguments[i].role == SCALIDE_INOUT ? 2 : 1);
         void *data = std::aligned_alloc(64, bytes);
         std::memset(data, 0, bytes);
         fill(data, buffer.dtype, count, random);
@@ -119,16 +138,20 @@ int main(int argc, char **argv) {
     scalide_binding *binding = nullptr;
     if (scalide_bind(context, program, arguments.arrays.data(), arguments.arrays.size(), &binding) != SCALIDE_OK)
         fail(scalide_message(context));
-    std::vector<double> times;
+    std::vector<double> times, copies;
+    std::unique_ptr<Copy> copy(std::getenv("COPY") ? new Copy(arguments.bytes) : nullptr);
     for (int i = 0; i < 20; i++) scalide_run(binding);
     const Clock::time_point start = Clock::now();
     while (milliseconds_since(start) < 1e3 * std::atof(argv[4])) {
         const Clock::time_point begin = Clock::now();
         if (scalide_run(binding) != SCALIDE_OK) fail(scalide_message(context));
         times.push_back(milliseconds_since(begin));
+        if (copy) copies.push_back(copy->milliseconds());
     }
     std::sort(times.begin(), times.end());
-    std::printf("{\"program\": \"%s\", \"threads\": %d, \"ms_min\": %.4f, \"ms_median\": %.4f, \"runs\": %zu, \"kernels\": %d}\n", argv[2],
+    std::printf("{\"program\": \"%s\", \"threads\": %d, \"ms_min\": %.4f, \"ms_median\": %.4f, \"runs\": %zu, \"kernels\": %d", argv[2],
                 scalide_thread_count(context), times.front(), times[times.size() / 2], times.size(), program->step_count);
+    if (copy) std::printf(", \"bytes\": %zu, \"copy_ms_min\": %.4f", arguments.bytes, *std::min_element(copies.begin(), copies.end()));
+    std::printf("}\n");
     if (std::getenv("PER_KERNEL")) print_kernels(program, binding, 50);
 }

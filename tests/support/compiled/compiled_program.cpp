@@ -1,16 +1,11 @@
 #include "support/compiled/compiled_program.h"
-#include "emit/plan_text.h"
-#include "tool/arrays.h"
+#include <algorithm>
 #include <cmath>
 #include <unistd.h>
 
 namespace scalide {
 
 namespace {
-
-void check(scalide_status status, const scalide_context *context) {
-    if (status != SCALIDE_OK) throw InternalError(scalide_message(context));
-}
 
 std::filesystem::path fresh_folder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "scalide_test_XXXXXX").string();
@@ -24,7 +19,7 @@ std::vector<std::string> argument_names(const Program &program) {
     return names;
 }
 
-/// Arrays as the library takes them: inputs and inouts, then room for the outputs.
+/// Arrays as the library takes them: inputs and inouts.
 std::vector<HostArray> host_arrays(const Program &fused, const std::vector<Array> &inputs) {
     std::vector<HostArray> arrays;
     for (const ArgumentGroup &group : group_pairs(argument_names(fused))) {
@@ -33,28 +28,6 @@ std::vector<HostArray> host_arrays(const Program &fused, const std::vector<Array
         if (group.scale >= 0) arrays.back().scale = static_cast<float>(inputs.at(static_cast<size_t>(group.scale)).data.at(0));
     }
     return arrays;
-}
-
-void add_outputs(scalide_context *context, const scalide_program *program, std::vector<HostArray> &arrays) {
-    for (size_t i = arrays.size(); i < scalide_argument_count(program); i++) {
-        scalide_argument_info info;
-        check(scalide_describe_argument(program, i, &info), context);
-        HostArray output;
-        output.name = info.name;
-        output.dtype = static_cast<Dtype>(info.dtype);
-        output.scaled = info.scaled != 0;
-        arrays.push_back(output);
-    }
-    std::vector<scalide_array> views;
-    for (HostArray &array : arrays) views.push_back(array.view());
-    check(scalide_shape_outputs(context, program, views.data(), views.size()), context);
-    for (size_t i = 0; i < arrays.size(); i++) {
-        if (!arrays[i].data.empty()) continue;
-        arrays[i].shape.assign(views[i].extent, views[i].extent + views[i].rank);
-        size_t bytes = static_cast<size_t>(size_of(arrays[i].dtype));
-        for (const int64_t extent : arrays[i].shape) bytes *= static_cast<size_t>(extent);
-        arrays[i].data.resize(bytes);
-    }
 }
 
 /// The part of an array that a result of the fused program is: `x`, `x.data` or `x.scale`.
@@ -78,31 +51,25 @@ CompiledProgram::CompiledProgram(const Program &program, const Rulebook &ruleboo
     options.shared_library = true;
     options.jobs = 1;
     report_ = build_library(program, rulebook, options);
-    check(scalide_context_create(nullptr, &context_), context_);
-    check(scalide_load(context_, report_.files.back().c_str(), &library_), context_);
-    program_ = scalide_library_program(context_, library_, to_identifier(report_.plan.name).c_str());
-    if (!program_) throw InternalError(scalide_message(context_));
+    loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.plan.name);
 }
 
 CompiledProgram::~CompiledProgram() {
-    scalide_library_close(library_);
-    scalide_context_destroy(context_);
+    loaded_.reset();
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
 }
 
 std::vector<Array> CompiledProgram::run(const std::vector<Array> &inputs) const {
-    std::vector<HostArray> arrays = host_arrays(fused(), inputs);
-    add_outputs(context_, program_, arrays);
-    std::vector<scalide_array> views;
-    for (HostArray &array : arrays) views.push_back(array.view());
-    scalide_binding *binding = nullptr;
-    check(scalide_bind(context_, program_, views.data(), views.size(), &binding), context_);
-    const scalide_status status = scalide_run(binding);
-    scalide_binding_destroy(binding);
-    check(status, context_);
+    const std::vector<HostArray> arrays = host_arrays(fused(), inputs);
+    const auto find = [&](const std::string &name) {
+        const auto found = std::ranges::find(arrays, name, &HostArray::name);
+        if (found == arrays.end()) throw InternalError("no argument " + name);
+        return *found;
+    };
+    const std::vector<HostArray> made = loaded_->run(find);
     std::vector<Array> results;
-    for (const Result &result : fused().results) results.push_back(part_of(arrays, result.name));
+    for (const Result &result : fused().results) results.push_back(part_of(made, result.name));
     return results;
 }
 

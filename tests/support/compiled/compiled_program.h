@@ -1,7 +1,6 @@
 #pragma once
 #include "emit/library.h"
-#include "interpret/interpret.h"
-#include "scalide/scalide.h"
+#include "tool/loaded_program.h"
 
 namespace scalide {
 
@@ -20,9 +19,7 @@ public:
 private:
     std::filesystem::path folder_;
     BuildReport report_;
-    scalide_context *context_ = nullptr;
-    scalide_library *library_ = nullptr;
-    const scalide_program *program_ = nullptr;
+    std::unique_ptr<LoadedProgram> loaded_;
 };
 
 /// The first element of `got` that is off by more than `tolerance` times the larger of 1 and the largest finite magnitude in `expected`,

@@ -47,4 +47,33 @@ TEST(transforms, infer_types_checks) {
               "t.scl:5:3: call.operands: must be those of f, f32[4], got f32[5]");
 }
 
+TEST(transforms, infer_types_leaves_what_has_types) {
+    const Program once = typed("(p: bool[], x: f32[n, 4], s: f32[]) -> (z: f32[n, 4]) {\n y = select_n(p, x, s)\n z = mul(y, 2)\n}");
+    EXPECT_EQ(body(once), "broadcast_in_dim = broadcast_in_dim(s) {dims: [], shape: [n, 4]} : f32[n, 4]\n"
+                          "y = select_n(p, x, broadcast_in_dim) : f32[n, 4]\n"
+                          "z$0 = constant() {dtype: f32, value: 2.0} : f32[]\n"
+                          "broadcast_in_dim1 = broadcast_in_dim(z$0) {dims: [], shape: [n, 4]} : f32[n, 4]\n"
+                          "z = mul(y, broadcast_in_dim1) : f32[n, 4]\n");
+    EXPECT_EQ(to_string(infer_types(once, rules())), to_string(once));
+}
+
+TEST(transforms, calls_take_the_symbols_of_the_caller) {
+    const std::string square =
+        "program square(x: f32[n, 2*m]) -> (y: f32[2*m, n]) {\n t = transpose(x) {permutation: [1, 0]}\n y = mul(t, t)\n}\n";
+    const auto results = [&](const std::string &caller) {
+        const Program inlined = inline_calls(infer_types(parse_program(square + caller, "t.scl"), rules()), rules());
+        return to_string(inlined.type(inlined.results[0].value));
+    };
+    EXPECT_EQ(results("program p(x: f32[b, 6]) -> (y: f32[6, b]) {\n y = call(x) {program: square}\n}"), "f32[6, b]");
+    EXPECT_EQ(results("program p(x: f32[n, 4*s]) -> (y: f32[4*s, n]) {\n y = call(x) {program: square}\n}"), "f32[4*s, n]");
+    EXPECT_EQ(error(square + "program p(x: f32[b, 7]) -> (y: f32[7, b]) {\n  y = call(x) {program: square}\n}\n"),
+              "t.scl:6:3: call.operands: must be those of square, f32[b, 2*m], got f32[b, 7]");
+    const std::string bounded = "program half [n in 2..64 step 2](x: f32[n]) -> (s: f32[]) {\n s = reduce_sum(x) {axes: [0]}\n}\n";
+    EXPECT_EQ(error(bounded + "program p [b in 4..32 step 4](x: f32[b]) -> (s: f32[]) {\n  s = call(x) {program: half}\n}\n"), "no error");
+    EXPECT_EQ(error(bounded + "program p(x: f32[b]) -> (s: f32[]) {\n  s = call(x) {program: half}\n}\n"),
+              "t.scl:5:3: call.operands: must have an extent within the bounds of n in half, got b");
+    EXPECT_EQ(error(bounded + "program p(x: f32[9]) -> (s: f32[]) {\n  s = call(x) {program: half}\n}\n"),
+              "t.scl:5:3: call.operands: must have an extent within the bounds of n in half, got 9");
+}
+
 } // namespace scalide

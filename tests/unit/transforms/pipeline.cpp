@@ -48,6 +48,19 @@ TEST(transforms, inline_calls_resolves_gradients) {
     EXPECT_EQ(outputs[3].data, (std::vector<double>{4, 8, -12}));
 }
 
+/// A gradient by name of a program in other symbols.
+TEST(transforms, inline_calls_binds_symbols) {
+    const std::string text =
+        "program norm(x: f32[n, m]) -> (s: f32[]) {\n  y = mul(x, x)\n  t = mean(y) {axes: [0]}\n  s = reduce_sum(t) {axes: [0]}\n}\n"
+        "program p(x: f32[b, 3], y: f32[2, b]) -> (g: f32[b, 3], h: f32[2, b]) {\n"
+        "  g = grad(x) {program: norm, wrt: [x]}\n  h = grad(y) {program: norm, wrt: [x]}\n}\n";
+    const Program inlined = inline_calls(infer_types(parse_program(text, "t.scl"), rules()), rules());
+    const auto outputs =
+        interpret(inlined, {{Dtype::f32, {2, 3}, {1, 2, 3, 4, 5, 6}}, {Dtype::f32, {2, 2}, {1, 2, 3, 4}}}, rules(), Mode::real);
+    EXPECT_EQ(outputs[0].data, (std::vector<double>{1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(outputs[1].data, (std::vector<double>{1, 2, 3, 4}));
+}
+
 /// A program of kernels means what the program means.
 TEST(transforms, compile_agrees) {
     for (uint32_t seed = 1; seed <= 10; seed++) {

@@ -1,0 +1,28 @@
+#pragma once
+#include "tool/arrays.h"
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+namespace scalide {
+
+/// A generated shared library at work in this process. What the runtime refuses is a UserError in its words.
+class LoadedProgram {
+public:
+    /// `name` is that of the library.
+    LoadedProgram(const std::filesystem::path &library, const std::string &name);
+
+    /// Runs once on the inputs and inouts that `find` gives by name; returns the inouts as they are afterwards and the outputs, in the
+    /// order of the arguments.
+    std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find) const;
+
+private:
+    void check(scalide_status status) const;
+    void shape_outputs(const std::vector<scalide_argument_info> &infos, std::vector<HostArray> &arrays) const;
+
+    std::unique_ptr<scalide_context, void (*)(scalide_context *)> context_;
+    std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
+    const scalide_program *program_ = nullptr;
+};
+
+} // namespace scalide
