@@ -12,7 +12,9 @@ namespace {
 
 using Place = PolicyRule::Place;
 
-bool is_narrow(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64; }
+/// A float of at most 32 bits. Arithmetic in f64 is that of scales: it stays as it is.
+bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
+bool is_narrow(Dtype dtype) { return has_format(dtype) && dtype != Dtype::f32; }
 
 /// Rebuilds a program in f32. A value of the source is mapped to an f32 value; where it is rounded to a narrow dtype, to a widening of the
 /// conversion.
@@ -85,8 +87,9 @@ void Numerics::place_arguments() {
 
 void Numerics::place(const Node &node) {
     builder_.stamp_like(node);
-    const bool converts_float = node.op == "convert_element_type" && is_float(builder_.type(rewriter_(node.operands[0])).dtype) &&
-                                is_float(rewriter_.source().type(node.results[0]).dtype);
+    const Dtype from = node.operands.empty() ? Dtype::i32 : builder_.type(rewriter_(node.operands[0])).dtype;
+    const bool converts_float =
+        node.op == "convert_element_type" && has_format(from) && has_format(rewriter_.source().type(node.results[0]).dtype);
     if (converts_float) {
         place_conversion(node);
     } else {
