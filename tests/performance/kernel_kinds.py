@@ -25,7 +25,7 @@ CASES = [
     ("map", "update in place f32", "(w: f32[8000000] inout, g: f32[8000000]) -> (w = v)", "s = mul(g, 0.125)\n  v = sub(w, s)"),
     ("map", "exp f32", "(x: f32[8000000]) -> (y: f32[8000000])", "y = exp(x)"),
     ("row", "softmax f32[4000, 1000]", "(x: f32[4000, 1000]) -> (y: f32[4000, 1000])", "y = softmax(x) {axes: [1]}"),
-    ("row", "layer_norm f16[4000, 784]", "(x: f16[4000, 784], g: f32[784], b: f32[784]) -> (y: f16[4000, 784])", "y = layer_norm(x, g, b)"),
+    ("row", "layer_norm f16[4000, 784]", "(x: f16[4000, 784], g: f16[784], b: f16[784]) -> (y: f16[4000, 784])", "y = layer_norm(x, g, b)"),
     ("row", "maximum f32[4000, 1000]", "(x: f32[4000, 1000]) -> (y: f32[4000])", "y = reduce_max(x) {axes: [1]}"),
     ("column", "sum f32[4000, 1000]", "(x: f32[4000, 1000]) -> (y: f32[1000])", "y = reduce_sum(x) {axes: [0]}"),
     ("column", "maximum bf16[4000, 1000]", "(x: bf16[4000, 1000]) -> (y: f32[1000])", "w = convert_element_type(x) {dtype: f32}\n  y = reduce_max(w) {axes: [0]}"),
