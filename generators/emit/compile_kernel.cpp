@@ -28,25 +28,30 @@ LoweredKernel lower_checked(const Program &program, const Halide::Target &target
     }
 }
 
-// The file is named by all that lowering and the choice of tiles depend on.
-KernelFacts facts_of(const PreparedKernel &kernel, const Halide::Target &target, const std::string &lowering, const ObjectCache &cache) {
-    const std::string name = hash_text(lowering + hash_text(tiles_text)) + ".json";
-    const auto file = cache.find(name);
+// The file of facts is named by all that lowering and the choice of tiles depend on.
+std::string facts_file(const std::string &lowering) { return hash_text(lowering + hash_text(tiles_text)) + ".json"; }
+
+KernelFacts facts_of(const Program &program, const Halide::Target &target, const std::string &lowering, const ObjectCache &cache) {
+    const auto file = cache.find(facts_file(lowering));
     if (!file.empty()) {
         if (auto facts = parse_facts(read_file(file))) return *facts;
     }
-    const LoweredKernel lowered = lower_checked(kernel.program, target);
+    const LoweredKernel lowered = lower_checked(program, target);
     const KernelFacts facts{choose_tiles(lowered, target), call_order(lowered)};
-    cache.insert_content(name, to_json(facts));
+    cache.insert_content(facts_file(lowering), to_json(facts));
     return facts;
 }
 
 } // namespace
 
+bool is_prepared(const Program &kernel, const Halide::Target &target, const ObjectCache &cache) {
+    return !cache.find(facts_file(lowering_key(canonical(kernel), target, lowering_hashes()))).empty();
+}
+
 PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target, const ObjectCache &cache) {
     PreparedKernel prepared{canonical(kernel), {}, {}, "", ""};
     const std::string lowering = lowering_key(prepared.program, target, lowering_hashes());
-    KernelFacts facts = facts_of(prepared, target, lowering, cache);
+    KernelFacts facts = facts_of(prepared.program, target, lowering, cache);
     prepared.tiles = std::move(facts.tiles);
     prepared.call_order = std::move(facts.call_order);
     prepared.key = kernel_key(lowering, prepared.tiles);

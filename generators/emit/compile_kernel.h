@@ -17,7 +17,9 @@ struct PreparedKernel {
 /// no_bounds_query, user_context). Throws UserError for a text that Halide does not know.
 Halide::Target parse_target(const std::string &text);
 
-/// Tiles and call order come from lowering; the cache keeps them, so that a kernel is lowered the first time only.
+/// Tiles and call order come from lowering; the cache keeps them, so that a kernel is lowered the first time only. Halide numbers its names
+/// through the life of a process: where objects are to be the same in every build, new kernels are prepared in a child process first.
+bool is_prepared(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
 PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
 
 /// Lowers, schedules and compiles to an object file. For a child process: LLVM may abort.

@@ -7,6 +7,9 @@ namespace scalide {
 /// The kernels of a fused program, by sub-program.
 using PreparedKernels = std::map<std::string, PreparedKernel>;
 
+/// Throws InternalError with the kernel's text when one cannot be lowered.
+PreparedKernels prepare_kernels(const Program &fused, const BuildOptions &options, const ObjectCache &cache);
+
 struct KernelObjects {
     std::map<std::string, std::filesystem::path> files; ///< by symbol
     size_t compiled = 0;                                ///< those that were not in the cache

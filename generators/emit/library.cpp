@@ -17,14 +17,13 @@ BuildReport build_library(const Program &program, const Rulebook &rulebook, cons
     report.fused = compile(program, rulebook, {options.policy, target_facts(options.target), options.after_pass});
     if (!options.name.empty()) report.fused.name = options.name;
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
-    PreparedKernels kernels;
+    const PreparedKernels kernels = prepare_kernels(report.fused, options, cache);
     CallOrders call_orders;
     std::string identity = to_string(report.fused);
-    for (const Program &kernel : report.fused.programs) {
-        const PreparedKernel &prepared = kernels.emplace(kernel.name, prepare_kernel(kernel, target, cache)).first->second;
-        call_orders[kernel.name] = prepared.call_order;
+    for (const auto &[name, kernel] : kernels) {
+        call_orders[name] = kernel.call_order;
+        identity += kernel.key;
     }
-    for (const auto &[name, kernel] : kernels) identity += kernel.key;
     report.plan = make_plan(report.fused, call_orders);
     report.plan.target = target.to_string();
     report.plan.numerics = options.policy.name;
