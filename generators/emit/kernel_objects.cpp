@@ -9,21 +9,29 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// A kernel of a fused program.
+struct Place {
+    const Program *fused;
+    std::string kernel;
+    const PreparedKernel *prepared = nullptr; ///< null until it is
+    fs::path part = {};                       ///< where its child writes
+    const Program &text() const { return fused->program(kernel); }
+};
+
 /// Runs a job for each of these kernels, each in a child process. Throws InternalError with the words of the first that fails.
 class KernelJobs {
 public:
-    using Job = std::function<void(const std::string &kernel)>;
+    using Job = std::function<void(const Place &)>;
 
-    KernelJobs(const Program &fused, const BuildOptions &options, const ObjectCache &cache)
-        : fused_(fused), options_(options), cache_(cache) {}
+    KernelJobs(const BuildOptions &options, const ObjectCache &cache) : options_(options), cache_(cache) {}
 
-    void run(const std::vector<std::string> &kernels, const Job &job, const Job &succeeded, const Job &failed) const {
+    void run(const std::vector<Place> &places, const Job &job, const Job &succeeded, const Job &failed) const {
         std::vector<std::function<void()>> work;
-        for (const std::string &kernel : kernels) work.push_back([&job, &kernel] { job(kernel); });
+        for (const Place &place : places) work.push_back([&job, &place] { job(place); });
         std::string failure;
         const auto done = [&](size_t index, const ChildResult &result) {
-            (result.ok ? succeeded : failed)(kernels[index]);
-            if (!result.ok && failure.empty()) failure = words(kernels[index], result);
+            (result.ok ? succeeded : failed)(places[index]);
+            if (!result.ok && failure.empty()) failure = words(places[index], result);
         };
         run_in_children(work, options_.jobs > 0 ? options_.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
                         done);
@@ -33,11 +41,10 @@ public:
     }
 
 private:
-    std::string words(const std::string &kernel, const ChildResult &result) const {
-        return "kernel " + kernel + " did not compile: " + result.reason + "\n" + result.output + to_string(fused_.program(kernel));
+    static std::string words(const Place &place, const ChildResult &result) {
+        return "kernel " + place.kernel + " did not compile: " + result.reason + "\n" + result.output + to_string(place.text());
     }
 
-    const Program &fused_;
     const BuildOptions &options_;
     const ObjectCache &cache_;
 };
@@ -46,45 +53,57 @@ std::string file_of(const PreparedKernel &kernel) { return kernel.key + ".o"; }
 
 } // namespace
 
-PreparedKernels prepare_kernels(const Program &fused, const BuildOptions &options, const ObjectCache &cache) {
-    const Halide::Target target = parse_target(options.target);
-    std::vector<std::string> unknown;
-    for (const Program &kernel : fused.programs)
-        if (!is_prepared(kernel, target, cache)) unknown.push_back(kernel.name);
-    const auto prepare = [&](const std::string &name) { prepare_kernel(fused.program(name), target, cache); };
-    const auto nothing = [](const std::string &) {};
-    KernelJobs(fused, options, cache).run(unknown, prepare, nothing, nothing);
-    PreparedKernels kernels;
-    for (const Program &kernel : fused.programs) kernels.emplace(kernel.name, prepare_kernel(kernel, target, cache));
-    return kernels;
+std::map<std::string, std::string> PreparedProgram::symbols() const {
+    std::map<std::string, std::string> symbols;
+    for (const auto &[name, kernel] : kernels) symbols[name] = kernel.symbol;
+    return symbols;
 }
 
-KernelObjects build_objects(const PreparedKernels &kernels, const Program &fused, const BuildOptions &options, const ObjectCache &cache) {
+std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const BuildOptions &options, const ObjectCache &cache) {
+    const Halide::Target target = parse_target(options.target);
+    std::vector<Place> unknown;
+    for (const Program &program : fused)
+        for (const Program &kernel : program.programs)
+            if (!is_prepared(kernel, target, cache)) unknown.push_back({&program, kernel.name});
+    const auto prepare = [&](const Place &place) { prepare_kernel(place.text(), target, cache); };
+    const auto nothing = [](const Place &) {};
+    KernelJobs(options, cache).run(unknown, prepare, nothing, nothing);
+    std::vector<PreparedProgram> prepared;
+    for (Program &program : fused) {
+        PreparedKernels kernels;
+        for (const Program &kernel : program.programs) kernels.emplace(kernel.name, prepare_kernel(kernel, target, cache));
+        prepared.push_back({std::move(program), std::move(kernels)});
+    }
+    return prepared;
+}
+
+KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const BuildOptions &options, const ObjectCache &cache) {
     const Halide::Target target = parse_target(options.target);
     KernelObjects objects;
-    std::vector<std::string> missing, found;
-    std::map<std::string, fs::path> parts; // by kernel: where its child writes
-    for (const auto &[name, kernel] : kernels) {
-        parts[name] = cache.part_of(file_of(kernel));
-        const auto [object, is_new] = objects.files.emplace(kernel.symbol, cache.find(file_of(kernel)));
-        if (is_new) (object->second.empty() ? missing : found).push_back(name);
-    }
+    std::vector<Place> missing, found;
+    for (const PreparedProgram &program : programs)
+        for (const auto &[name, kernel] : program.kernels) {
+            const auto [object, is_new] = objects.files.emplace(kernel.symbol, cache.find(file_of(kernel)));
+            const Place place{&program.fused, name, &kernel, cache.part_of(file_of(kernel))};
+            if (is_new) (object->second.empty() ? missing : found).push_back(place);
+        }
     size_t done = 0;
-    const auto tell = [&](const std::string &name, bool cached) {
+    const auto tell = [&](const Place &place, bool cached) {
         done++;
-        if (options.progress) options.progress(done, objects.files.size(), name, cached);
+        const std::string program = programs.size() > 1 ? place.fused->name + "." : ""; // kernels of several have the same names
+        if (options.progress) options.progress(done, objects.files.size(), program + place.kernel, cached);
     };
-    for (const std::string &name : found) tell(name, true);
-    const auto compile = [&](const std::string &name) { compile_kernel(kernels.at(name), target, parts.at(name).string()); };
-    const auto insert = [&](const std::string &name) {
-        objects.files[kernels.at(name).symbol] = cache.insert(file_of(kernels.at(name)), parts.at(name));
-        tell(name, false);
+    for (const Place &place : found) tell(place, true);
+    const auto compile = [&](const Place &place) { compile_kernel(*place.prepared, target, place.part.string()); };
+    const auto insert = [&](const Place &place) {
+        objects.files[place.prepared->symbol] = cache.insert(file_of(*place.prepared), place.part);
+        tell(place, false);
     };
-    const auto remove = [&](const std::string &name) {
+    const auto remove = [&](const Place &place) {
         std::error_code ignored;
-        fs::remove(parts.at(name), ignored);
+        fs::remove(place.part, ignored);
     };
-    KernelJobs(fused, options, cache).run(missing, compile, insert, remove);
+    KernelJobs(options, cache).run(missing, compile, insert, remove);
     objects.compiled = missing.size();
     return objects;
 }

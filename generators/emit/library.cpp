@@ -10,29 +10,45 @@ TargetFacts target_facts(const std::string &text) {
     return {text};
 }
 
-BuildReport build_library(const Program &program, const Rulebook &rulebook, const BuildOptions &options) {
-    const auto start = std::chrono::steady_clock::now();
-    const Halide::Target target = parse_target(options.target);
-    BuildReport report;
-    report.fused = compile(program, rulebook, {options.policy, target_facts(options.target), options.after_pass});
-    if (!options.name.empty()) report.fused.name = options.name;
-    const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
-    const PreparedKernels kernels = prepare_kernels(report.fused, options, cache);
+namespace {
+
+Plan plan_of(const PreparedProgram &program, const LibraryProgram &source, const BuildOptions &options) {
     CallOrders call_orders;
-    std::string identity = to_string(report.fused);
-    for (const auto &[name, kernel] : kernels) {
+    std::string identity = to_string(program.fused);
+    for (const auto &[name, kernel] : program.kernels) {
         call_orders[name] = kernel.call_order;
         identity += kernel.key;
     }
-    report.plan = make_plan(report.fused, call_orders);
-    report.plan.target = target.to_string();
-    report.plan.numerics = options.policy.name;
-    report.plan.hash = hash_text(identity);
-    const KernelObjects objects = build_objects(kernels, report.fused, options, cache);
-    report.files = write_library(report, options, kernels, objects, cache);
+    Plan plan = make_plan(program.fused, call_orders);
+    plan.doc = source.doc;
+    plan.target = parse_target(options.target).to_string();
+    plan.numerics = options.policy.name;
+    plan.hash = hash_text(identity);
+    return plan;
+}
+
+} // namespace
+
+BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options) {
+    internal_check(!programs.empty(), "build: a library of no programs");
+    const auto start = std::chrono::steady_clock::now();
+    const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
+    std::vector<Program> fused;
+    for (const LibraryProgram &source : programs) {
+        fused.push_back(compile(source.program, rulebook, {options.policy, target_facts(options.target), options.after_pass}));
+        if (programs.size() == 1 && !options.name.empty()) fused[0].name = options.name;
+    }
+    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), options, cache);
+    BuildReport report;
+    for (size_t i = 0; i < prepared.size(); i++) {
+        report.plans.push_back(plan_of(prepared[i], programs[i], options));
+        report.steps += report.plans.back().steps.size();
+    }
+    const KernelObjects objects = build_objects(prepared, options, cache);
+    report.files = write_library(report.plans, prepared, options, objects, cache);
     cache.trim();
+    for (PreparedProgram &program : prepared) report.fused.push_back(std::move(program.fused));
     report.kernels = objects.files.size();
-    report.steps = report.plan.steps.size();
     report.compiled = objects.compiled;
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;

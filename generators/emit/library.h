@@ -24,14 +24,21 @@ struct BuildReport {
     std::vector<std::filesystem::path> files;
     size_t kernels = 0, steps = 0, compiled = 0; ///< distinct kernels, calls of them, those not found in the cache
     double seconds = 0;
-    Plan plan;
-    Program fused;
+    std::vector<Plan> plans; ///< by program
+    std::vector<Program> fused;
 };
 
-/// Compiles a program into `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) in the output folder.
+/// One program of a library.
+struct LibraryProgram {
+    Program program;
+    std::string doc; ///< stands above its function in the header; may be empty
+};
+
+/// Compiles programs into `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) in the output folder. The name
+/// in the options is that of the library; a program that is alone in it gets it too. Each program has its function, `<program>_program`.
 /// Files appear whole or not at all. Throws UserError (program, policy, target, disk, C compiler) or InternalError (a kernel that does
 /// not compile, with the compiler's words and the kernel's text).
-BuildReport build_library(const Program &program, const Rulebook &rulebook, const BuildOptions &options);
+BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options);
 
 /// Facts about a target that passes need.
 TargetFacts target_facts(const std::string &target);

@@ -25,9 +25,9 @@ std::string c_compiler() {
 }
 
 // An archive follows from the plan, the headers that it includes, the compiler and the kernels.
-std::string archive_key(const std::string &plan, const BuildOptions &options, const PreparedKernels &kernels) {
+std::string archive_key(const std::string &plan, const BuildOptions &options, const KernelObjects &objects) {
     std::string identity = plan + c_compiler();
-    for (const auto &[name, kernel] : kernels) identity += kernel.key;
+    for (const auto &[symbol, file] : objects.files) identity += file.filename();
     std::error_code error;
     std::vector<fs::path> headers;
     for (const fs::directory_entry &file : fs::directory_iterator(options.include_folder / "scalide", error)) {
@@ -55,18 +55,18 @@ void link_shared(const fs::path &library, const fs::path &archive, const BuildOp
 
 } // namespace
 
-std::vector<fs::path> write_library(const BuildReport &report, const BuildOptions &options, const PreparedKernels &kernels,
-                                    const KernelObjects &objects, const ObjectCache &cache) {
-    std::map<std::string, std::string> symbols;
-    for (const auto &[name, kernel] : kernels) symbols[name] = kernel.symbol;
-    const std::string name = to_identifier(report.plan.name), source = plan_source(report.plan, symbols);
+std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs,
+                                    const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache) {
+    std::vector<PlannedProgram> planned;
+    for (size_t i = 0; i < plans.size(); i++) planned.push_back({plans[i], programs[i].fused, programs[i].symbols()});
+    const std::string name = to_identifier(plans.size() == 1 ? plans[0].name : options.name), source = plan_source(planned);
     WorkFolder work(options.output_folder);
     std::vector<std::string> outputs{name + ".h", name + ".plan.c", name + ".json", "lib" + name + ".a"};
-    write_file(work / outputs[0], plan_header(report.plan));
+    write_file(work / outputs[0], plan_header(name, plans));
     write_file(work / outputs[1], source);
-    write_file(work / outputs[2], plan_manifest(report.plan, report.fused, symbols));
+    write_file(work / outputs[2], plan_manifest(name, planned));
     const fs::path archive = work / outputs[3];
-    const std::string cached = archive_key(source, options, kernels) + ".a";
+    const std::string cached = archive_key(source, options, objects) + ".a";
     if (const fs::path file = cache.find(cached); !file.empty()) {
         write_file(archive, read_file(file));
     } else {

@@ -5,7 +5,7 @@ namespace scalide {
 
 /// Writes `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) to the output folder: made in a folder beside
 /// and moved at the end. The archive comes from the cache when the same was made before. Returns the files. Throws UserError.
-std::vector<std::filesystem::path> write_library(const BuildReport &report, const BuildOptions &options, const PreparedKernels &kernels,
-                                                 const KernelObjects &objects, const ObjectCache &cache);
+std::vector<std::filesystem::path> write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs,
+                                                 const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache);
 
 } // namespace scalide

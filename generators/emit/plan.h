@@ -37,7 +37,7 @@ struct PlanStep {
 
 /// A fused program as data: steps over buffers. Everything in the generated C source comes from here.
 struct Plan {
-    std::string name, target, numerics, hash;
+    std::string name, doc, target, numerics, hash;
     std::vector<Symbol> symbols;
     std::vector<PlanArgument> arguments; ///< inputs and inouts in the program's order, then outputs
     std::vector<PlanBuffer> buffers;

@@ -53,10 +53,10 @@ Json steps_of(const Plan &plan) {
     return rows;
 }
 
-} // namespace
-
-std::string plan_manifest(const Plan &plan, const Program &fused, const std::map<std::string, std::string> &kernel_symbols) {
-    Json manifest{{"format", 1}, {"name", plan.name}, {"target", plan.target}, {"numerics", plan.numerics}, {"hash", plan.hash}};
+Json program_of(const PlannedProgram &program) {
+    const Plan &plan = program.plan;
+    Json manifest{{"name", plan.name}, {"target", plan.target}, {"numerics", plan.numerics}, {"hash", plan.hash}};
+    if (!plan.doc.empty()) manifest["doc"] = plan.doc;
     for (const Symbol &symbol : plan.symbols) {
         manifest["symbols"].push_back(
             {{"name", symbol.name}, {"minimum", symbol.minimum}, {"maximum", symbol.maximum}, {"multiple", symbol.multiple}});
@@ -71,11 +71,19 @@ std::string plan_manifest(const Plan &plan, const Program &fused, const std::map
     }
     manifest["buffers"] = buffers_of(plan);
     manifest["steps"] = steps_of(plan);
-    for (const auto &[kernel, symbol] : kernel_symbols) {
-        const Program &program = fused.program(kernel);
+    for (const auto &[kernel, symbol] : program.kernel_symbols) {
+        const Program &text = program.fused.program(kernel);
         manifest["kernels"].push_back(
-            {{"name", kernel}, {"kind", program.attributes.at("kind").word}, {"symbol", symbol}, {"text", to_string(canonical(program))}});
+            {{"name", kernel}, {"kind", text.attributes.at("kind").word}, {"symbol", symbol}, {"text", to_string(canonical(text))}});
     }
+    return manifest;
+}
+
+} // namespace
+
+std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs) {
+    Json manifest{{"format", 1}, {"name", library}, {"programs", Json::array()}};
+    for (const PlannedProgram &program : programs) manifest["programs"].push_back(program_of(program));
     return manifest.dump(1) + "\n";
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
+#include <set>
 
 namespace scalide {
 
@@ -23,7 +24,7 @@ std::string quoted(const std::string &text) {
 // Extents as tables, each distinct polynomial and shape once.
 class ExtentTables {
 public:
-    explicit ExtentTables(const std::vector<Symbol> &symbols) : symbols_(symbols) {}
+    ExtentTables(const std::string &prefix, const std::vector<Symbol> &symbols) : prefix_(prefix), symbols_(symbols) {}
 
     // The C expression for a shape: a pointer to its extents.
     std::string shape(const Extents &shape) {
@@ -31,7 +32,7 @@ public:
         const auto found = std::ranges::find(shapes_, shape);
         const size_t index = static_cast<size_t>(found - shapes_.begin());
         if (found == shapes_.end()) shapes_.push_back(shape);
-        return fmt::format("shape{}", index);
+        return fmt::format("{}shape{}", prefix_, index);
     }
 
     std::string text() const {
@@ -44,12 +45,12 @@ public:
                     rows += "{0, 0}, ";
                     continue;
                 }
-                terms += fmt::format("static const scalide_term term{}_{}[] = {{", i, axis);
+                terms += fmt::format("static const scalide_term {}term{}_{}[] = {{", prefix_, i, axis);
                 for (const auto &[monomial, coefficient] : polynomial) terms += term(monomial, coefficient);
                 terms += "};\n";
-                rows += fmt::format("{{term{}_{}, {}}}, ", i, axis, polynomial.size());
+                rows += fmt::format("{{{}term{}_{}, {}}}, ", prefix_, i, axis, polynomial.size());
             }
-            extents += fmt::format("static const scalide_extent shape{}[] = {{{}}};\n", i, rows);
+            extents += fmt::format("static const scalide_extent {}shape{}[] = {{{}}};\n", prefix_, i, rows);
         }
         return terms + extents;
     }
@@ -65,6 +66,7 @@ private:
         return fmt::format("{{{}, {{{}}}}}, ", coefficient, factors);
     }
 
+    const std::string &prefix_;
     const std::vector<Symbol> &symbols_;
     std::vector<Extents> shapes_;
 };
@@ -74,7 +76,8 @@ std::string table(const std::string &type, const std::string &name, const std::s
     return fmt::format("static const {} {}[] = {{\n{}}};\n", type, name, rows);
 }
 
-std::string steps_text(const Plan &plan, const std::map<std::string, std::string> &kernel_symbols, ExtentTables &extents) {
+std::string steps_text(const PlannedProgram &program, const std::string &prefix, ExtentTables &extents) {
+    const Plan &plan = program.plan;
     std::string operands, steps;
     for (size_t s = 0; s < plan.steps.size(); s++) {
         std::string rows;
@@ -83,25 +86,18 @@ std::string steps_text(const Plan &plan, const std::map<std::string, std::string
                                       : fmt::format("    {{SCALIDE_OPERAND_BUFFER, {}, {}, {}}},\n", operand.index, operand.type.rank(),
                                                     extents.shape(operand.type.shape));
         }
-        operands += table("scalide_operand", fmt::format("operands{}", s), rows);
-        steps += fmt::format("    {{{}, {}_argv, operands{}, {}}},\n", quoted(plan.steps[s].kernel),
-                             kernel_symbols.at(plan.steps[s].kernel), s, plan.steps[s].operands.size());
+        operands += table("scalide_operand", fmt::format("{}operands{}", prefix, s), rows);
+        steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}}},\n", quoted(plan.steps[s].kernel),
+                             program.kernel_symbols.at(plan.steps[s].kernel), prefix, s, plan.steps[s].operands.size());
     }
-    return operands + table("scalide_step", "steps", steps);
+    return operands + table("scalide_step", prefix + "steps", steps);
 }
 
-} // namespace
-
-std::string to_identifier(const std::string &name) {
-    std::string identifier;
-    for (const unsigned char c : name) identifier += std::isalnum(c) ? static_cast<char>(c) : '_';
-    return identifier.empty() || std::isdigit(static_cast<unsigned char>(identifier[0])) ? "_" + identifier : identifier;
-}
-
-std::string plan_source(const Plan &plan, const std::map<std::string, std::string> &kernel_symbols) {
-    ExtentTables extents(plan.symbols);
-    std::string declarations, symbols, arguments, buffers;
-    for (const auto &[kernel, symbol] : kernel_symbols) declarations += fmt::format("int {}_argv(void **args);\n", symbol);
+std::string program_text(const PlannedProgram &program) {
+    const Plan &plan = program.plan;
+    const std::string name = to_identifier(plan.name), prefix = name + "_";
+    ExtentTables extents(prefix, plan.symbols);
+    std::string symbols, arguments, buffers;
     for (const Symbol &symbol : plan.symbols) {
         symbols += fmt::format("    {{{}, {}, {}, {}}},\n", quoted(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
     }
@@ -114,19 +110,36 @@ std::string plan_source(const Plan &plan, const std::map<std::string, std::strin
                                buffer.type.rank(), extents.shape(buffer.type.shape), static_cast<int>(buffer.storage), buffer.index,
                                buffer.first_step, buffer.last_step);
     }
-    const std::string steps = steps_text(plan, kernel_symbols, extents);
-    const auto pointer = [](size_t count, const char *name) { return count ? name : "0"; };
-    const std::string program =
-        fmt::format("static const scalide_program program = {{\n    SCALIDE_PLAN_VERSION, {}, {},\n    {},\n    {}, {}, {}, {}, {}, {}, "
-                    "{}, {}, {}, {}, "
-                    "{{0, 0}}}};\n\nconst scalide_program *{}_program(void) {{ return &program; }}\n",
-                    quoted(plan.name), quoted(plan.target), quoted(plan.numerics), quoted(plan.hash), plan.symbols.size(),
-                    plan.arguments.size(), plan.buffers.size(), plan.steps.size(), plan.scalar_count,
-                    pointer(plan.symbols.size(), "symbols"), pointer(plan.arguments.size(), "arguments"),
-                    pointer(plan.buffers.size(), "buffers"), pointer(plan.steps.size(), "steps"), to_identifier(plan.name));
-    return "/* Generated by scalide build. */\n#include \"scalide/plan.h\"\n\n" + declarations + "\n" + extents.text() +
-           table("scalide_symbol", "symbols", symbols) + table("scalide_argument", "arguments", arguments) +
-           table("scalide_buffer", "buffers", buffers) + steps + "\n" + program;
+    const std::string steps = steps_text(program, prefix, extents);
+    const auto pointer = [&](size_t count, const char *table) { return count ? prefix + table : "0"; };
+    const std::string numbers = fmt::format("{}, {}, {}, {}, {}", plan.symbols.size(), plan.arguments.size(), plan.buffers.size(),
+                                            plan.steps.size(), plan.scalar_count);
+    const std::string tables =
+        fmt::format("{}, {}, {}, {}", pointer(plan.symbols.size(), "symbols"), pointer(plan.arguments.size(), "arguments"),
+                    pointer(plan.buffers.size(), "buffers"), pointer(plan.steps.size(), "steps"));
+    return extents.text() + table("scalide_symbol", prefix + "symbols", symbols) +
+           table("scalide_argument", prefix + "arguments", arguments) + table("scalide_buffer", prefix + "buffers", buffers) + steps +
+           fmt::format("\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {2},\n    {3},\n    {4}, {5}, {6}, "
+                       "{{0, 0}}}};\n\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n",
+                       prefix, quoted(plan.name), quoted(plan.target), quoted(plan.numerics), quoted(plan.hash), numbers, tables);
+}
+
+} // namespace
+
+std::string to_identifier(const std::string &name) {
+    std::string identifier;
+    for (const unsigned char c : name) identifier += std::isalnum(c) ? static_cast<char>(c) : '_';
+    return identifier.empty() || std::isdigit(static_cast<unsigned char>(identifier[0])) ? "_" + identifier : identifier;
+}
+
+std::string plan_source(const std::vector<PlannedProgram> &programs) {
+    std::set<std::string> kernels;
+    for (const PlannedProgram &program : programs)
+        for (const auto &[kernel, symbol] : program.kernel_symbols) kernels.insert(symbol);
+    std::string text = "/* Generated by scalide build. */\n#include \"scalide/plan.h\"\n\n";
+    for (const std::string &kernel : kernels) text += fmt::format("int {}_argv(void **args);\n", kernel);
+    for (const PlannedProgram &program : programs) text += "\n" + program_text(program);
+    return text;
 }
 
 } // namespace scalide

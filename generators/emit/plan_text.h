@@ -3,15 +3,21 @@
 
 namespace scalide {
 
-/// The plan as C source for runtime/include/scalide/plan.h: read-only tables and `const scalide_program *<name>_program(void)`.
-/// `kernel_symbols` names the C function of each kernel (without `_argv`).
-std::string plan_source(const Plan &plan, const std::map<std::string, std::string> &kernel_symbols);
+/// A program of a library, and the C function of each of its kernels (without `_argv`).
+struct PlannedProgram {
+    const Plan &plan;
+    const Program &fused;
+    std::map<std::string, std::string> kernel_symbols;
+};
 
-/// A C99 header (C++ too): the program's function, the order of its arguments, and a struct of arrays with a typed bind.
-std::string plan_header(const Plan &plan);
+/// The plans as C source for runtime/include/scalide/plan.h: read-only tables and `const scalide_program *<program>_program(void)`.
+std::string plan_source(const std::vector<PlannedProgram> &programs);
 
-/// The same facts for other tools, as JSON: arguments, symbols, buffers with dtypes and lifetimes, steps, kernels.
-std::string plan_manifest(const Plan &plan, const Program &fused, const std::map<std::string, std::string> &kernel_symbols);
+/// A C99 header (C++ too): of each program its function, the order of its arguments, and a struct of arrays with a typed bind.
+std::string plan_header(const std::string &library, const std::vector<Plan> &plans);
+
+/// The same facts for other tools, as JSON: `programs`, each with arguments, symbols, buffers with dtypes and lifetimes, steps, kernels.
+std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs);
 
 /// A name as a C identifier.
 std::string to_identifier(const std::string &name);

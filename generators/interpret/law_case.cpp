@@ -1,6 +1,7 @@
 #include "interpret/law_case.h"
 #include "interpret/operation.h"
 #include "ir/text.h"
+#include "rulebook/check_operands.h"
 #include <algorithm>
 #include <cmath>
 
@@ -11,19 +12,6 @@ namespace {
 /// Zero, one, odd, prime, larger than a vector register.
 const std::vector<int64_t> extents{0, 1, 2, 3, 4, 5, 7, 18}, positive_extents{1, 2, 3, 4, 5, 7, 18};
 const std::vector<Dtype> floats{Dtype::f32, Dtype::f16, Dtype::bf16}, f32_alone{Dtype::f32};
-
-/// The dtypes that a class may have, the wanted one first.
-std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
-    static const std::map<OperandClass, std::vector<Dtype>> by_class{
-        {OperandClass::floating, {}},          {OperandClass::number, {Dtype::i32}}, {OperandClass::any, {Dtype::i32, Dtype::boolean}},
-        {OperandClass::integer, {Dtype::i32}}, {OperandClass::index, {Dtype::i32}},  {OperandClass::boolean, {Dtype::boolean}},
-    };
-    std::vector<Dtype> dtypes = by_class.at(operand_class);
-    const bool takes_floats =
-        operand_class == OperandClass::floating || operand_class == OperandClass::number || operand_class == OperandClass::any;
-    if (takes_floats) dtypes.insert(dtypes.begin(), wanted);
-    return dtypes;
-}
 
 /// Numbers for the letters of an attribute: "m * n" as an element of a list, or alone.
 Attribute with_letters(const Attribute &attribute, const Extent::Bindings &letters) {
@@ -55,65 +43,6 @@ Extent::Bindings draw_letters(const Rule &rule, const CheckCase &check_case, con
         for (const std::string &letter : parse_extent(word, {}).symbols())
             if (!letters.contains(letter)) letters[letter] = draw.pick(choices);
     return letters;
-}
-
-/// Operands of a rule one by one, in node order, with their shapes.
-struct Slot {
-    const OperandSpec *spec;
-    std::string name;
-    std::vector<int64_t> shape;
-};
-
-std::vector<Slot> slots_of(const Rule &rule, const CheckCase &check_case, const Extent::Bindings &letters) {
-    std::vector<Slot> slots;
-    for (const OperandSpec &spec : rule.operands) {
-        int number = 0;
-        for (const std::vector<std::string> &shape : check_case.shapes.at(spec.name)) {
-            slots.push_back({&spec, spec.variadic ? spec.name + "." + std::to_string(number++) : spec.name, {}});
-            for (const std::string &extent : shape) slots.back().shape.push_back(parse_extent(extent, {}).evaluate(letters));
-        }
-    }
-    return slots;
-}
-
-std::vector<Type> types_of(const std::vector<Slot> &slots, const std::map<std::string, Dtype> &dtypes) {
-    std::vector<Type> types;
-    for (const Slot &slot : slots) {
-        const std::string &key = slot.spec->letter.empty() ? slot.spec->name : slot.spec->letter;
-        types.push_back({dtypes.at(key), {slot.shape.begin(), slot.shape.end()}});
-    }
-    return types;
-}
-
-bool fits(const Rule &rule, const std::vector<Type> &types, Attributes attributes) {
-    try {
-        infer_result_types(rule, types, attributes, rule.location);
-        return true;
-    } catch (const UserError &) {
-        return false;
-    }
-}
-
-/// The first choice of dtypes, by letter (or operand), that the rule takes. When there is none, the first choice: building the program
-/// then says what is wrong.
-std::vector<Type> choose_types(const std::vector<Slot> &slots, const LawCase &law_case, Dtype wanted) {
-    std::vector<std::map<std::string, Dtype>> choices{{}};
-    for (const Slot &slot : slots) {
-        const std::string &key = slot.spec->letter.empty() ? slot.spec->name : slot.spec->letter;
-        if (choices[0].contains(key)) continue;
-        std::vector<std::map<std::string, Dtype>> longer;
-        for (const auto &choice : choices)
-            for (Dtype dtype : candidates(slot.spec->operand_class, wanted)) {
-                longer.push_back(choice);
-                longer.back()[key] = dtype;
-            }
-        choices = longer;
-    }
-    for (const auto &choice : choices) {
-        const std::vector<Type> types = types_of(slots, choice);
-        if (fits(*law_case.rule, types, law_case.attributes)) return types;
-    }
-    return types_of(slots, choices[0]);
 }
 
 std::pair<double, double> domain_of(const Rule &rule, const std::string &operand) {
@@ -162,16 +91,16 @@ LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, 
     LawCase law_case{&rule, {}, {}, seed};
     const Extent::Bindings letters = draw_letters(rule, check_case, scales == Scales::zero ? positive_extents : extents, draw);
     for (const auto &[name, attribute] : check_case.attributes) law_case.attributes[name] = with_letters(attribute, letters);
-    const std::vector<Slot> slots = slots_of(rule, check_case, letters);
-    const std::vector<Type> types =
-        choose_types(slots, law_case, draw.pick(scales == Scales::any || scales == Scales::zero ? floats : f32_alone));
-    const auto zero = static_cast<size_t>(draw.integer(0, std::max<int64_t>(0, static_cast<int64_t>(slots.size()) - 1)));
-    for (size_t i = 0; i < slots.size(); i++) {
-        LawInput input{slots[i].name, {types[i].dtype, slots[i].shape, {}}};
-        input.scaled = scales != Scales::plain && is_float(types[i].dtype);
+    const std::vector<CheckOperand> operands =
+        check_operands(rule, check_case, draw.pick(scales == Scales::any || scales == Scales::zero ? floats : f32_alone));
+    const auto zero = static_cast<size_t>(draw.integer(0, std::max<int64_t>(0, static_cast<int64_t>(operands.size()) - 1)));
+    for (size_t i = 0; i < operands.size(); i++) {
+        LawInput input{operands[i].name, {operands[i].type.dtype, {}, {}}};
+        for (const Extent &extent : operands[i].type.shape) input.data.shape.push_back(extent.evaluate(letters));
+        input.scaled = scales != Scales::plain && is_float(input.data.dtype);
         if (input.scaled) input.scale = draw_scale(scales, draw);
-        fill(input, law_case, slots[i].spec->name, draw);
-        const auto [low, high] = domain_of(rule, slots[i].spec->name);
+        fill(input, law_case, operands[i].spec->name, draw);
+        const auto [low, high] = domain_of(rule, operands[i].spec->name);
         if (scales == Scales::zero && i == zero && low <= 0 && high >= 0 && input.scaled) input.scale = 0;
         law_case.inputs.push_back(std::move(input));
     }
@@ -180,18 +109,21 @@ LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, 
 
 LawCase vector_case(const Rule &rule, const CheckVector &vector) {
     LawCase law_case{&rule, vector.attributes, {}, {}};
-    std::vector<Slot> slots;
+    std::vector<CheckOperand> operands;
     for (const OperandSpec &spec : rule.operands)
         for (int number = 0; vector.values.contains(spec.variadic ? spec.name + "." + std::to_string(number) : spec.name); number++) {
             const std::string name = spec.variadic ? spec.name + "." + std::to_string(number) : spec.name;
             const std::vector<double> &values = vector.values.at(name);
-            slots.push_back({&spec, name, {}});
-            if (!vector.scalars.contains(name)) slots.back().shape = {static_cast<int64_t>(values.size())};
+            operands.push_back({&spec, name, {}});
+            if (!vector.scalars.contains(name)) operands.back().type.shape = {static_cast<int64_t>(values.size())};
             if (!spec.variadic) break;
         }
-    const std::vector<Type> types = choose_types(slots, law_case, Dtype::f32);
-    for (size_t i = 0; i < slots.size(); i++)
-        law_case.inputs.push_back({slots[i].name, {types[i].dtype, slots[i].shape, vector.values.at(slots[i].name)}});
+    choose_dtypes(rule, operands, vector.attributes, Dtype::f32);
+    for (const CheckOperand &operand : operands) {
+        LawInput input{operand.name, {operand.type.dtype, {}, vector.values.at(operand.name)}};
+        for (const Extent &extent : operand.type.shape) input.data.shape.push_back(extent.value());
+        law_case.inputs.push_back(std::move(input));
+    }
     return law_case;
 }
 

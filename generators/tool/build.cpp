@@ -1,6 +1,7 @@
 #include "emit/library.h"
 #include "ir/text.h"
 #include "tool/common.h"
+#include "tool/operator_programs.h"
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@ struct BuildCommand {
     ProgramOptions program;
     BuildOptions build;
     std::string output = ".", cache;
-    std::vector<std::string> dumps;
+    std::vector<std::string> dumps, operators, dtypes{"f32"};
     bool verbose = false;
 
     void check_dumps() const {
@@ -39,6 +40,23 @@ struct BuildCommand {
         }
     }
 
+    std::vector<LibraryProgram> programs(const Rulebook &rulebook) {
+        if (program.program.empty() == operators.empty()) {
+            throw UserError({{}, "build", "must have a PROGRAM or --operators", operators.empty() ? "neither" : "both", ""});
+        }
+        if (operators.empty()) return {{program.load_program(rulebook), ""}};
+        if (build.name.empty()) build.name = "operators";
+        OperatorSelection selection{operators, {}};
+        for (const std::string &name : dtypes) selection.dtypes.push_back(dtype_of(name));
+        return operator_programs(rulebook, selection);
+    }
+
+    static Dtype dtype_of(const std::string &name) {
+        const std::optional<Dtype> dtype = parse_dtype(name);
+        if (dtype && is_float(*dtype) && *dtype != Dtype::f64) return *dtype;
+        throw UserError({{}, "build.dtypes", "must be floating point formats such as f32, f16, bf16, f8_e4m3fn", "'" + name + "'", ""});
+    }
+
     void run() {
         check_dumps();
         const Rulebook rulebook = program.load_rulebook();
@@ -50,7 +68,7 @@ struct BuildCommand {
         build.runtime_library = home.runtime_library;
         build.after_pass = [this](const std::string &pass, const Program &after) { dump(pass, after); };
         build.progress = [this](size_t done, size_t total, const std::string &kernel, bool cached) { show(done, total, kernel, cached); };
-        const BuildReport report = build_library(program.load_program(rulebook), rulebook, build);
+        const BuildReport report = build_library(programs(rulebook), rulebook, build);
         fmt::print("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(), report.kernels,
                    report.steps, report.compiled, report.kernels - report.compiled, report.seconds);
     }
@@ -62,6 +80,11 @@ void add_build(CLI::App &app) {
     const auto command = std::make_shared<BuildCommand>();
     CLI::App *build = app.add_subcommand("build", "compile a program into a static library, a C header, its plan and a manifest");
     command->program.add_to(*build);
+    build->add_option("--operators", command->operators, "in place of PROGRAM: a library of these operators (LAX names, or all)")
+        ->delimiter(',');
+    build->add_option("--dtypes", command->dtypes, "with --operators: the formats of their operands")
+        ->delimiter(',')
+        ->capture_default_str();
     build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
     build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
     build->add_option("-t,--target", command->build.target, "'host' or a target of Halide, such as x86-64-linux-avx2-fma-f16c")

@@ -29,11 +29,12 @@ void ProgramOptions::add_rules_to(CLI::App &command) {
     command.add_option("--home", home, "folder share/scalide of an installation (default: beside this executable)");
 }
 
-void ProgramOptions::add_to(CLI::App &command) {
-    command.add_option("PROGRAM", program, "a .scl file, or a generator registered in this executable")->required();
+CLI::Option *ProgramOptions::add_to(CLI::App &command) {
+    CLI::Option *option = command.add_option("PROGRAM", program, "a .scl file, or a generator registered in this executable");
     command.add_option("-n,--numerics", numerics, "a policy: a YAML file or one of ours by name")->capture_default_str();
     command.add_option("-p,--parameter", parameters, "a generator's parameter, as name=value (may be given several times)");
     add_rules_to(command);
+    return option;
 }
 
 Rulebook ProgramOptions::load_rulebook() const {

@@ -16,7 +16,8 @@ struct ProgramOptions {
     std::vector<std::string> parameters; ///< name=value
     std::vector<std::string> rules;      ///< files and folders beside ours
 
-    void add_to(CLI::App &command);
+    /// Returns the option of the program, for commands that cannot do without.
+    CLI::Option *add_to(CLI::App &command);
     void add_rules_to(CLI::App &command);
     /// Our rules and the user's.
     Rulebook load_rulebook() const;

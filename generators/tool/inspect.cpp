@@ -46,7 +46,7 @@ void add_inspect(CLI::App &app) {
     const auto command = std::make_shared<InspectCommand>();
     CLI::App *inspect =
         app.add_subcommand("inspect", "show the kernels of a program: what each fused, bytes, FLOPs, and why other edges are not fused");
-    command->program.add_to(*inspect);
+    command->program.add_to(*inspect)->required();
     inspect->add_option("-t,--target", command->target, "'host' or a target of Halide")->capture_default_str();
     inspect->callback([command] { command->run(); });
 }

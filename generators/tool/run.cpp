@@ -84,9 +84,9 @@ struct RunCommand {
         build.include_folder = home.include;
         build.runtime_library = home.runtime_library;
         build.shared_library = true;
-        const BuildReport report = build_library(loaded, rulebook, build);
+        const BuildReport report = build_library({{loaded, ""}}, rulebook, build);
         const auto find = [&](const std::string &name) { return find_array(arrays, name, inputs); };
-        return LoadedProgram(report.files.back(), report.plan.name).run(find);
+        return LoadedProgram(report.files.back(), report.plans[0].name).run(find);
     }
 };
 

@@ -23,7 +23,7 @@ def counts(line):
 
 
 def manifest(scratch, folder, name):
-    return json.loads((scratch.path / folder / f"{name}.json").read_text())
+    return json.loads((scratch.path / folder / f"{name}.json").read_text())["programs"][0]
 
 
 def texts(manifest):

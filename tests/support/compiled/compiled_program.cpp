@@ -50,8 +50,8 @@ CompiledProgram::CompiledProgram(const Program &program, const Rulebook &ruleboo
     options.runtime_library = SCALIDE_RUNTIME_LIBRARY;
     options.shared_library = true;
     options.jobs = 1;
-    report_ = build_library(program, rulebook, options);
-    loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.plan.name);
+    report_ = build_library({{program, ""}}, rulebook, options);
+    loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.plans[0].name);
 }
 
 CompiledProgram::~CompiledProgram() {

@@ -12,7 +12,7 @@ public:
     CompiledProgram(const CompiledProgram &) = delete;
 
     /// The kernels as a program: what `interpret` runs in mode `stored` for comparison. A scaled argument is two here.
-    const Program &fused() const { return report_.fused; }
+    const Program &fused() const { return report_.fused[0]; }
     /// Runs on arrays in the order of fused()'s arguments; returns them in the order of its results.
     std::vector<Array> run(const std::vector<Array> &inputs) const;
 
