@@ -95,7 +95,7 @@ struct RunCommand {
 void add_run(CLI::App &app) {
     const auto command = std::make_shared<RunCommand>();
     CLI::App *run = app.add_subcommand("run", "run a program on arrays from a file");
-    command->program.add_to(*run);
+    command->program.add_to(*run)->required();
     run->add_option("-i,--inputs", command->inputs, "safetensors file with the arguments; a scaled x is x.data and x.scale")->required();
     run->add_option("-o,--outputs", command->outputs, "safetensors file for results and overwritten arguments")->required();
     run->add_option("--interpret", command->mode,
