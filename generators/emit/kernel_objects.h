@@ -22,8 +22,8 @@ struct KernelObjects {
     size_t compiled = 0;                                ///< those that were not in the cache
 };
 
-/// The object file of each kernel, equal ones of several programs once; those not in the cache are compiled, each in a child process. Throws InternalError with the compiler's
-/// words and the kernel's text when one does not compile.
+/// The object file of each kernel, equal ones of several programs once; those not in the cache are compiled, each in a child process.
+/// Throws InternalError with the compiler's words and the kernel's text when one does not compile.
 KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const BuildOptions &options, const ObjectCache &cache);
 
 } // namespace scalide

@@ -1,6 +1,7 @@
 #include "rulebook/check_operands.h"
 #include "ir/text.h"
 #include "rulebook/builder.h"
+#include <algorithm>
 
 namespace scalide {
 
@@ -50,6 +51,27 @@ bool fits(const Rule &rule, const std::vector<CheckOperand> &operands, Attribute
     }
 }
 
+/// Words that are extents over the letters, in the form that types print.
+Attribute with_extents(const Attribute &attribute) {
+    Attribute result = attribute;
+    for (Attribute &element : result.list) element = with_extents(element);
+    return attribute.kind == Attribute::Kind::word ? Attribute(parse_extent(attribute.word, {})) : result;
+}
+
+void collect_symbols(const Attribute &attribute, std::set<std::string> &symbols) {
+    for (const Attribute &element : attribute.list) collect_symbols(element, symbols);
+    if (attribute.kind != Attribute::Kind::integer) return;
+    for (const std::string &symbol : attribute.integer.symbols()) symbols.insert(symbol);
+}
+
+std::set<std::string> symbols_of(const std::vector<CheckOperand> &operands) {
+    std::set<std::string> symbols;
+    for (const CheckOperand &operand : operands)
+        for (const Extent &extent : operand.type.shape)
+            for (const std::string &symbol : extent.symbols()) symbols.insert(symbol);
+    return symbols;
+}
+
 } // namespace
 
 void choose_dtypes(const Rule &rule, std::vector<CheckOperand> &operands, const Attributes &attributes, Dtype wanted) {
@@ -73,8 +95,40 @@ std::vector<CheckOperand> check_operands(const Rule &rule, const CheckCase &chec
             for (const std::string &extent : shape) operands.back().type.shape.push_back(parse_extent(extent, {}));
         }
     }
-    choose_dtypes(rule, operands, check_case.attributes, wanted);
+    choose_dtypes(rule, operands, check_attributes(rule, check_case), wanted);
     return operands;
+}
+
+Attributes check_attributes(const Rule &rule, const CheckCase &check_case) {
+    Attributes attributes = check_case.attributes;
+    for (const AttributeSpec &spec : rule.attributes)
+        if (attributes.contains(spec.name) && (spec.type == "shape" || spec.type == "extent" || spec.type == "integers"))
+            attributes[spec.name] = with_extents(attributes[spec.name]);
+    return attributes;
+}
+
+bool is_bound(const Rule &rule, const CheckCase &check_case) {
+    std::set<std::string> used;
+    for (const auto &[name, attribute] : check_attributes(rule, check_case)) collect_symbols(attribute, used);
+    return std::ranges::includes(symbols_of(check_operands(rule, check_case, Dtype::f32)), used);
+}
+
+Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCase &check_case, Dtype wanted, Scaled scaled) {
+    Program program;
+    program.name = rule.op;
+    std::vector<ValueId> operands;
+    const std::vector<CheckOperand> wanted_operands = check_operands(rule, check_case, wanted);
+    for (const std::string &symbol : symbols_of(wanted_operands)) program.symbols.push_back({symbol});
+    for (const CheckOperand &operand : wanted_operands) {
+        operands.push_back(add_value(program, operand.name, operand.type));
+        program.arguments.push_back({operands.back(), scaled == Scaled::yes && is_float(operand.type.dtype)});
+    }
+    const std::vector<ValueId> results = Builder(rulebook, program).add(rule.op, operands, check_attributes(rule, check_case));
+    for (size_t i = 0; i < results.size(); i++) {
+        const bool is_scaled = scaled == Scaled::yes && !rule.results[i].plain && is_float(program.type(results[i]).dtype);
+        program.results.push_back({rule.results[i].name, results[i], is_scaled});
+    }
+    return program;
 }
 
 } // namespace scalide

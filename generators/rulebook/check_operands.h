@@ -1,6 +1,6 @@
 #pragma once
-#include "ir/type.h"
-#include "rulebook/rule.h"
+#include "ir/program.h"
+#include "rulebook/rulebook.h"
 
 namespace scalide {
 
@@ -11,8 +11,20 @@ struct CheckOperand {
     Type type;
 };
 
+enum class Scaled { no, yes };
+
 /// The operands of a check case in node order; the letters in its shapes are symbols. Dtypes are those of choose_dtypes.
 std::vector<CheckOperand> check_operands(const Rule &rule, const CheckCase &check_case, Dtype wanted);
+
+/// The attributes of a check case, the letters in extents being symbols.
+Attributes check_attributes(const Rule &rule, const CheckCase &check_case);
+
+/// True when every letter of the attributes is one of a shape: a binding of the operands then gives all extents.
+bool is_bound(const Rule &rule, const CheckCase &check_case);
+
+/// A program of one node, the operator of the rule, on the operands of a check case. With `scaled` arguments and results are scaled where
+/// they are floats and the rule does not make them plain.
+Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCase &check_case, Dtype wanted, Scaled scaled);
 
 /// Sets the dtypes: the first combination, by letter (or operand), that the rule takes with these shapes. Where a class leaves a choice it
 /// is `wanted`, else i32 or bool. When the rule takes none, the first combination: building the program then says what is wrong.

@@ -1,5 +1,4 @@
 #include "tool/operator_programs.h"
-#include "ir/text.h"
 #include "rulebook/check_operands.h"
 #include "rulebook/nearest.h"
 #include <algorithm>
@@ -44,35 +43,14 @@ std::string doc_of(const Rule &rule, const Program &program) {
     return doc;
 }
 
-/// One node on arguments with the letters of the case as extents.
-Program program_of(const Rulebook &rulebook, const Rule &rule, const std::vector<CheckOperand> &operands, bool scaled) {
-    Program program;
-    std::set<std::string> symbols;
-    Builder builder(rulebook, program);
-    std::vector<ValueId> values;
-    for (const CheckOperand &operand : operands) {
-        for (const Extent &extent : operand.type.shape)
-            for (const std::string &symbol : extent.symbols()) symbols.insert(symbol);
-        values.push_back(add_value(program, operand.name, operand.type));
-        program.arguments.push_back({values.back(), scaled && is_float(operand.type.dtype)});
-    }
-    for (const std::string &symbol : symbols) program.symbols.push_back({symbol});
-    const std::vector<ValueId> results = builder.add(rule.op, values, rule.check.cases[0].attributes);
-    for (size_t i = 0; i < results.size(); i++) {
-        const ResultSpec &spec = rule.results[i];
-        program.results.push_back({spec.name, results[i], scaled && !spec.plain && is_float(program.type(results[i]).dtype)});
-    }
-    return program;
-}
-
 } // namespace
 
 std::vector<LibraryProgram> operator_programs(const Rulebook &rulebook, const OperatorSelection &selection) {
     std::vector<LibraryProgram> programs;
     std::set<std::string> names;
-    const auto add = [&](const Rule &rule, const std::vector<CheckOperand> &operands, const std::string &name, bool scaled) {
+    const auto add = [&](const Rule &rule, Dtype dtype, const std::string &name, Scaled scaled) {
         if (!names.insert(name).second) return;
-        Program program = program_of(rulebook, rule, operands, scaled);
+        Program program = check_program(rulebook, rule, rule.check.cases[0], dtype, scaled);
         program.name = name;
         programs.push_back({program, doc_of(rule, program)});
     };
@@ -81,8 +59,8 @@ std::vector<LibraryProgram> operator_programs(const Rulebook &rulebook, const Op
             const std::vector<CheckOperand> operands = check_operands(*rule, rule->check.cases[0], dtype);
             const bool takes_floats = std::ranges::any_of(operands, [](const CheckOperand &o) { return is_float(o.type.dtype); });
             const std::string name = takes_floats ? fmt::format("{}_{}", rule->op, to_string(dtype)) : rule->op;
-            add(*rule, operands, name, false);
-            if (takes_floats && !is_plain_only(*rule)) add(*rule, operands, name + "_scaled", true);
+            add(*rule, dtype, name, Scaled::no);
+            if (takes_floats && !is_plain_only(*rule)) add(*rule, dtype, name + "_scaled", Scaled::yes);
         }
     }
     return programs;

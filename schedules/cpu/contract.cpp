@@ -139,6 +139,8 @@ private:
                    alone = !fact("lhs_depth_contiguous") && lhs_elements() <= most_decoded_alone;
         alone ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
         Var x = lhs.args()[interleaved], outer = lhs.args()[1 + interleaved];
+        // Without rows there is no last one to stand for those that overhang.
+        lhs.bound(lhs.args()[fact("lhs_depth_contiguous") || interleaved], 0, to_expr(kernel_.extents.at("m"), kernel_));
         for (Stage copy : definitions(lhs)) {
             if (interleaved) {
                 copy.reorder({x, lhs.args()[0], lhs.args()[2]}).unroll(lhs.args()[0]);

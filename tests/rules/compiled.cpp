@@ -1,11 +1,13 @@
 #include "emit/library.h"
 #include "interpret/law_case.h"
 #include "ir/text.h"
+#include "rulebook/check_operands.h"
 #include "support/compiled/compiled_program.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
-// rule.<op>.<kind>.cpu: kernels of one operator, on drawn shapes, values and scales, against the interpreter in mode `stored`.
+// rule.<op>.<kind>.cpu: kernels of one operator with symbolic extents, compiled once for each check case, on drawn shapes, values and
+// scales, against the interpreter in mode `stored`.
 
 namespace scalide {
 
@@ -47,18 +49,32 @@ public:
     Compiled(const Rule &rule, const Variant &variant) : rule_(rule), variant_(variant) {}
 
     void TestBody() override {
+        const Scaled scaled = variant_.scales == Scales::plain ? Scaled::no : Scaled::yes;
         for (size_t i = 0; i < rule_.check.cases.size(); i++) {
-            LawCase law_case = draw_case(rule_, rule_.check.cases[i], variant_.scales, 100 + i);
-            store_as(law_case, variant_.dtype);
-            run(law_case, 100 + i);
+            const CheckCase &check_case = rule_.check.cases[i];
+            if (is_bound(rule_, check_case)) {
+                const Program program = check_program(rulebook(), rule_, check_case, variant_.dtype, scaled);
+                const CompiledProgram compiled(program, rulebook(), {});
+                for (uint64_t draw = 0; draw < draws; draw++) run(compiled, program, draw_stored(check_case, 100 * (i + 1) + draw));
+            } else { // extents that no argument has
+                const LawCase law_case = draw_stored(check_case, 100 * (i + 1));
+                const Program program = program_of(law_case, rulebook());
+                run(CompiledProgram(program, rulebook(), {}), program, law_case);
+            }
         }
     }
 
 private:
-    void run(const LawCase &law_case, uint64_t seed) {
-        const Program program = program_of(law_case, rulebook());
-        SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(program));
-        const CompiledProgram compiled(program, rulebook(), {});
+    static constexpr uint64_t draws = 3;
+
+    LawCase draw_stored(const CheckCase &check_case, uint64_t seed) const {
+        LawCase law_case = draw_case(rule_, check_case, variant_.scales, seed);
+        store_as(law_case, variant_.dtype);
+        return law_case;
+    }
+
+    static void run(const CompiledProgram &compiled, const Program &program, const LawCase &law_case) {
+        SCOPED_TRACE("seed " + std::to_string(*law_case.seed) + "\n" + to_string(program));
         const std::vector<Array> inputs = parts(law_case);
         const std::vector<Array> expected = interpret(compiled.fused(), inputs, rulebook(), Mode::stored), got = compiled.run(inputs);
         for (size_t r = 0; r < got.size(); r++) {
