@@ -30,7 +30,12 @@ std::vector<const Rule *> selected_rules(const Rulebook &rulebook, const std::ve
         } else if (std::ranges::find(names, op) != names.end()) {
             rules.push_back(rulebook.find(op));
         } else {
-            throw UserError({{}, "build.operators", "must be operators that take arrays, or all", "'" + op + "'", suggestion(op, names)});
+            const std::string near = nearest(op, names);
+            throw UserError({{},
+                             "build.operators",
+                             "must be operators that take arrays, or all",
+                             "'" + op + "'",
+                             near.empty() ? "scalide rules lists them" : "Did you mean '" + near + "'"});
         }
     }
     return rules;
