@@ -39,12 +39,11 @@ std::vector<int64_t> integers(const StaticValue &value) {
 
 /// An axis, a list of axes, or the side of axis pairs that belongs to operand `side`; counted from the front, within `rank`.
 std::vector<int64_t> axes_of(const StaticValue &value, int side, int rank) {
-    std::vector<Attribute> chosen = {value.value};
-    if (value.value.kind == Attribute::Kind::list) chosen = value.value.list;
-    const bool is_paired = chosen.size() == 2 && chosen[0].kind == Attribute::Kind::list;
-    if (is_paired) chosen = chosen[std::clamp(side, 0, 1)].list;
+    const bool is_list = value.value.kind == Attribute::Kind::list;
+    const std::vector<Attribute> given = is_list ? value.value.list : std::vector<Attribute>{value.value};
+    const bool is_paired = given.size() == 2 && given[0].kind == Attribute::Kind::list;
     std::vector<int64_t> axes;
-    for (const Attribute &element : chosen) {
+    for (const Attribute &element : is_paired ? given[std::clamp(side, 0, 1)].list : given) {
         const int64_t axis = integer(element);
         if (axis < -rank || axis >= rank) fail_unplaced("axes must be below the rank " + std::to_string(rank), std::to_string(axis));
         axes.push_back(axis < 0 ? axis + rank : axis);
