@@ -52,6 +52,11 @@ def custom_operator():
     print(run(build_example("custom_operator") / "custom_operator"))
 
 
+def operators():
+    lines = run(build_example("operators") / "operators").splitlines()
+    assert len(lines) == 10 and all("largest error" in line for line in lines), lines
+
+
 def digits():
     build = build_example("digits")
     page, rows = build / "page.html", build / "rows.json"
@@ -75,7 +80,7 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, custom_operator, digits, proof]
+TESTS = [prefix, tool, custom_operator, operators, digits, proof]
 
 if __name__ == "__main__":
     BUILD, SOURCE, WORK = (Path(path).resolve() for path in sys.argv[1:4])

@@ -16,18 +16,30 @@ function(add_scalide_generator target)
 endfunction()
 
 # add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [NUMERICS <policy>] [TARGET <target>] [PARAMETERS name=value ...])
+# add_scalide_library(<target> OPERATORS <names, or all> [DTYPES <formats>] [RULES <yaml files or folders>] [NUMERICS ...] [TARGET ...])
 #
-# A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h". Linking it links
-# the runtime.
+# A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h". Of operators it has
+# `<operator>_<dtype>_program` and `<operator>_<dtype>_scaled_program` each. Linking it links the runtime.
 function(add_scalide_library target)
-    cmake_parse_arguments(ARG "" "GENERATOR;PROGRAM;NUMERICS;TARGET" "PARAMETERS" ${ARGN})
+    cmake_parse_arguments(ARG "" "GENERATOR;PROGRAM;NUMERICS;TARGET" "PARAMETERS;OPERATORS;DTYPES;RULES" ${ARGN})
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.scalide")
     set(archive "${folder}/lib${target}.a")
-    get_target_property(given "${ARG_GENERATOR}" SCALIDE_RULES)
-    if(NOT given)
-        set(given "")
+    if(ARG_OPERATORS)
+        set(ARG_GENERATOR Scalide::scalide)
+        list(JOIN ARG_OPERATORS "," what)
+        list(PREPEND what --operators)
+        if(ARG_DTYPES)
+            list(JOIN ARG_DTYPES "," formats)
+            list(APPEND what --dtypes ${formats})
+        endif()
+    else()
+        set(what "${ARG_PROGRAM}")
+        get_target_property(ARG_RULES "${ARG_GENERATOR}" SCALIDE_RULES)
+        if(NOT ARG_RULES)
+            set(ARG_RULES "")
+        endif()
     endif()
-    _scalide_rules(options dependencies ${given})
+    _scalide_rules(options dependencies ${ARG_RULES})
     if(ARG_NUMERICS)
         list(APPEND options --numerics "${ARG_NUMERICS}")
         if(EXISTS "${ARG_NUMERICS}")
@@ -41,7 +53,7 @@ function(add_scalide_library target)
         list(APPEND options --parameter "${parameter}")
     endforeach()
     add_custom_command(OUTPUT "${archive}" "${folder}/${target}.h"
-        COMMAND ${ARG_GENERATOR} build "${ARG_PROGRAM}" --home "${SCALIDE_HOME}" ${options} --name "${target}" --output "${folder}"
+        COMMAND ${ARG_GENERATOR} build ${what} --home "${SCALIDE_HOME}" ${options} --name "${target}" --output "${folder}"
         DEPENDS ${ARG_GENERATOR} ${dependencies} COMMENT "Generating ${target}" VERBATIM)
     add_custom_target(${target}_generate DEPENDS "${archive}")
     add_library(${target} INTERFACE)
