@@ -129,6 +129,9 @@ constexpr BaseOperator table[] = {
     {"slice", Shape::movement, 1, nullptr},
     {"pad", Shape::movement, 2, nullptr},
     {"concatenate", Shape::movement, -1, nullptr},
+    {"gather", Shape::movement, 2, nullptr},
+    {"dynamic_slice", Shape::movement, -1, nullptr},
+    {"dynamic_update_slice", Shape::movement, -1, nullptr},
     // sources
     {"constant", Shape::source, 0, nullptr},
     {"iota", Shape::source, 0, nullptr},
@@ -140,6 +143,20 @@ constexpr BaseOperator table[] = {
     {"reduce_prod", Shape::reduce, 1, nullptr},
     {"argmax", Shape::reduce, 1, nullptr},
     {"argmin", Shape::reduce, 1, nullptr},
+    // scans
+    {"cumsum", Shape::scan, 1, nullptr},
+    {"cumprod", Shape::scan, 1, nullptr},
+    {"cummax", Shape::scan, 1, nullptr},
+    {"cummin", Shape::scan, 1, nullptr},
+    {"cumlogsumexp", Shape::scan, 1, nullptr},
+    // scatters
+    {"scatter", Shape::scatter, 3, nullptr},
+    {"scatter_add", Shape::scatter, 3, nullptr},
+    {"scatter_mul", Shape::scatter, 3, nullptr},
+    {"scatter_min", Shape::scatter, 3, nullptr},
+    {"scatter_max", Shape::scatter, 3, nullptr},
+    // sorting
+    {"argsort", Shape::sort, -1, nullptr},
     // contraction
     {"dot_general", Shape::contract, 2, nullptr},
 };

@@ -7,9 +7,13 @@ namespace scalide {
 /// How a base operator moves over indices. It decides how the interpreter walks and what `fuse` may do with it.
 enum class Shape {
     elementwise, ///< out[i] = f(in0[i], in1[i] ...); all shapes equal (`which` of select_n may also be rank 0)
-    movement,    ///< out[i] = in[g(i)] (or a fill): broadcast_in_dim reshape transpose rev slice pad concatenate
+    movement,    ///< out[i] = in[g(i)] (or a fill): broadcast_in_dim reshape transpose rev slice pad concatenate; g may read indices:
+                 ///< gather dynamic_slice dynamic_update_slice
     source,      ///< no operands: constant iota size
     reduce,      ///< folds axes: reduce_sum reduce_max reduce_min reduce_prod argmax argmin
+    scan,        ///< out[i] folds what stands up to i along an axis: cumsum cumprod cummax cummin cumlogsumexp
+    scatter,     ///< a copy of an array with updates at places that indices say
+    sort,        ///< argsort
     contract,    ///< dot_general
 };
 

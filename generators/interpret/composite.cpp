@@ -15,7 +15,7 @@ Program program_of_value(const Rulebook &rulebook, const Rule &rule, const std::
     Attributes complete = attributes;
     infer_result_types(rule, operands, complete, rule.location);
     const std::vector<ValueId> results = Instance(builder, rule, values, complete).value();
-    for (size_t i = 0; i < results.size(); i++) program.results.push_back({rule.results[i].name, results[i]});
+    for (size_t i = 0; i < results.size(); i++) program.results.push_back({rule.result_name(i), results[i]});
     return program;
 }
 

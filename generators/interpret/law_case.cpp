@@ -158,8 +158,8 @@ Program program_of(const LawCase &law_case, const Rulebook &rulebook) {
     const bool scaled = std::ranges::any_of(law_case.inputs, &LawInput::scaled);
     const std::vector<ValueId> results = builder.add(law_case.rule->op, operands, law_case.attributes);
     for (size_t i = 0; i < results.size(); i++) {
-        const ResultSpec &spec = law_case.rule->results[i];
-        program.results.push_back({spec.name, results[i], scaled && !spec.plain && is_float(program.type(results[i]).dtype)});
+        const bool is_plain = law_case.rule->result(i).plain;
+        program.results.push_back({law_case.rule->result_name(i), results[i], scaled && !is_plain && is_float(program.type(results[i]).dtype)});
     }
     return program;
 }

@@ -1,5 +1,6 @@
 #include "interpret/operation.h"
 #include "expr/base_operators.h"
+#include <map>
 #include <unordered_map>
 
 namespace scalide {
@@ -9,6 +10,7 @@ namespace {
 using Table = std::unordered_map<std::string_view, Run>;
 
 Table make_table() {
+    static const std::map<Shape, Run> by_shape{{Shape::scan, run_scan}, {Shape::scatter, run_scatter}, {Shape::sort, run_argsort}};
     Table table{{"convert_element_type", run_convert},
                 {"reduce_precision", run_reduce_precision},
                 {"broadcast_in_dim", run_broadcast},
@@ -18,6 +20,9 @@ Table make_table() {
                 {"slice", run_slice},
                 {"pad", run_pad},
                 {"concatenate", run_concatenate},
+                {"gather", run_gather},
+                {"dynamic_slice", run_dynamic_slice},
+                {"dynamic_update_slice", run_dynamic_update_slice},
                 {"constant", run_constant},
                 {"iota", run_iota},
                 {"size", run_size},
@@ -28,8 +33,10 @@ Table make_table() {
                 {"argmax", run_arg_reduce},
                 {"argmin", run_arg_reduce},
                 {"dot_general", run_dot_general}};
-    for (const BaseOperator &row : base_operators())
+    for (const BaseOperator &row : base_operators()) {
         if (row.evaluate != nullptr) table.emplace(row.name, run_elementwise);
+        if (by_shape.contains(row.shape)) table.emplace(row.name, by_shape.at(row.shape));
+    }
     return table;
 }
 

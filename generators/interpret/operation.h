@@ -47,5 +47,11 @@ void run_size(Operation &operation);
 void run_reduce(Operation &operation);
 void run_arg_reduce(Operation &operation);
 void run_dot_general(Operation &operation);
+void run_scan(Operation &operation);
+void run_gather(Operation &operation);
+void run_dynamic_slice(Operation &operation);
+void run_dynamic_update_slice(Operation &operation);
+void run_scatter(Operation &operation);
+void run_argsort(Operation &operation);
 
 } // namespace scalide

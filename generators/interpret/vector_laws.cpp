@@ -7,7 +7,7 @@ void check_vector(LawCheck &check, const CheckVector &vector) {
     const LawCase law_case = vector_case(check.rule, vector);
     const std::vector<Array> results = interpret(program_of(law_case, check.rulebook), full_values(law_case), check.rulebook, Mode::real);
     for (size_t i = 0; i < results.size(); i++) {
-        const std::string &name = check.rule.results[i].name;
+        const std::string name = check.rule.result_name(i);
         const auto found = vector.values.find(name);
         if (found == vector.values.end()) continue;
         const Array expected{results[i].dtype, {static_cast<int64_t>(found->second.size())}, found->second};

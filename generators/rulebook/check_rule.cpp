@@ -133,6 +133,7 @@ private:
     void check_callee(const ExpressionNode &node) const {
         if (const ShapeFunction *function = find_shape_function(node.text)) return check_count(node, function->least, function->most);
         if (context_.is_static) {
+            if (node.text == "select") return check_count(node, 3, 3);
             const BaseOperator *base = find_base_operator(node.text);
             if (base && base->evaluate && base->arity > 0) return check_count(node, base->arity, base->arity);
         } else {

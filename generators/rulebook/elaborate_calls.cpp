@@ -67,7 +67,17 @@ const Rule &Elaboration::callee_rule(const std::string &name) const {
     return builder_.rulebook().rule(is_choice ? name + "_" + attributes_.at(name).word : name, rule_.location);
 }
 
+/// `first(xs, n)` on what its arguments became.
+Term first_of(const std::vector<Term> &arguments) {
+    const bool is_count = arguments[1].constant && arguments[1].constant->kind == Attribute::Kind::integer;
+    if (!arguments[0].cases || !is_count) fail_unplaced("'first' takes a variadic operand and a number known when a program is built");
+    const int64_t count = arguments[1].constant->integer.value(), all = std::ssize(*arguments[0].cases);
+    if (count < 1 || count > all) fail_unplaced("must be 1 to the number of arrays, " + std::to_string(all), std::to_string(count));
+    return make_term(std::vector<Term>(arguments[0].cases->begin(), arguments[0].cases->begin() + count));
+}
+
 Term Elaboration::call(const std::string &callee, std::vector<Term> arguments, Place place) {
+    if (callee == "first") return first_of(arguments);
     const bool is_self = callee == "self";
     const bool is_intrinsic = !is_self && find_intrinsic(callee);
     const Rule *rule = is_intrinsic ? nullptr : is_self ? &rule_ : &callee_rule(callee);

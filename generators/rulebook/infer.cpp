@@ -60,6 +60,7 @@ public:
     }
 
     std::vector<Type> results() const {
+        if (rule_.results[0].each) return operand_types(rule_, rule_.operand_index(rule_.results[0].like), operands_);
         std::vector<Type> types;
         for (const ResultSpec &spec : rule_.results) {
             Type type;

@@ -61,7 +61,11 @@ struct Instance::State {
 
     Term value(int result) {
         if (rule().is_base) return make_term(elaboration.builder().program(), base_value().at(result));
-        return elaboration.elaborate(rule().value[result], Place::value);
+        if (!rule().results[0].each) return elaboration.elaborate(rule().value[result], Place::value);
+        const Term all = elaboration.elaborate(rule().value[0], Place::value);
+        const size_t count = all.cases ? all.cases->size() : 1;
+        if (count != result_types.size()) fail_unplaced("must have a term for each result", std::to_string(count));
+        return all.cases->at(result);
     }
 
     Term call(const std::string &op, std::vector<Term> arguments, Place place) { return elaboration.call(op, std::move(arguments), place); }

@@ -15,6 +15,11 @@ int index_of(const std::vector<Spec> &specs, const std::string &name) {
 
 bool Rule::is_plain() const { return std::ranges::all_of(results, &ResultSpec::plain); }
 
+std::string Rule::result_name(size_t index) const {
+    const ResultSpec &spec = result(index);
+    return spec.each ? spec.name + std::to_string(index) : spec.name;
+}
+
 const std::vector<Expression> &Rule::scale_of(const std::string &strategy) const {
     for (const std::string &key : {strategy, std::string("l2"), std::string()}) {
         const auto found = scale.find(key);

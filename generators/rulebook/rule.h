@@ -2,6 +2,7 @@
 #include "expr/expression.h"
 #include "ir/attribute.h"
 #include "ir/dtype.h"
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,6 +38,7 @@ struct ResultSpec {
     std::string like;
     Expression dtype, shape; ///< null: that of `like`
     bool plain = false;      ///< never scaled
+    bool each = false;       ///< one result for each array of the variadic operand `like`; then it is the only spec
 };
 
 /// `where: {c1: {require: expression, say: words}}`
@@ -96,6 +98,9 @@ struct Rule {
     std::string compat;
 
     bool is_plain() const; ///< all results are plain
+    /// The spec of flat result number `index`, and what that result is called.
+    const ResultSpec &result(size_t index) const { return results[std::min(index, results.size() - 1)]; }
+    std::string result_name(size_t index) const;
     bool has_scale() const { return !scale.empty(); }
     /// The scale expressions of a strategy: its own, else "l2", else those for every strategy. InternalError without any.
     const std::vector<Expression> &scale_of(const std::string &strategy) const;

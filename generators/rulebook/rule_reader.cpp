@@ -92,13 +92,17 @@ std::vector<OperandSpec> read_operands(const YamlValue &value) {
 
 ResultSpec read_result(const std::string &name, const YamlValue &value) {
     check_name(value, name);
-    const YamlFields fields = value.fields({{"like"}, {"dtype"}, {"shape"}, {"plain"}});
+    const YamlFields fields = value.fields({{"like"}, {"dtype"}, {"shape"}, {"plain"}, {"each"}});
     ResultSpec spec;
     spec.name = name;
     if (const YamlValue *like = fields.find("like")) spec.like = like->text();
     if (const YamlValue *dtype = fields.find("dtype")) spec.dtype = dtype->expression();
     if (const YamlValue *shape = fields.find("shape")) spec.shape = shape->expression();
     if (const YamlValue *plain = fields.find("plain")) spec.plain = plain->flag();
+    if (const YamlValue *each = fields.find("each")) {
+        spec.like = each->text();
+        spec.each = true;
+    }
     return spec;
 }
 
@@ -116,6 +120,9 @@ std::vector<ResultSpec> read_results(const YamlValue *value, const YamlValue &do
             (value ? *value : document)
                 .called(rule.op + ".results." + spec.name)
                 .fail("must be like an operand, or have dtype and shape", "'" + spec.like + "'");
+        const bool is_variadic = !rule.operands.empty() && rule.operands.back().variadic && rule.operands.back().name == spec.like;
+        if (spec.each && (specs.size() > 1 || !is_variadic))
+            value->fail("must have `each: operand` on its only result, for the variadic operand", "'" + spec.like + "'");
     }
     return specs;
 }
@@ -192,6 +199,9 @@ void read_meaning(const YamlFields &fields, const YamlValue &document, Rule &rul
     }
     if (const YamlValue *on_plain = fields.find("on_plain")) rule.on_plain = read_by_result(*on_plain, rule, is_scaled);
     read_gradient(fields.find("grad"), document, rule);
+    const bool is_whole = !rule.is_base && !rule.has_scale() && rule.on_plain.empty() && rule.gradient_kind != GradientKind::expressions;
+    if (rule.results[0].each && !is_whole)
+        document.fail("must have no key but value for what its results are, as they are one for each array");
 }
 
 } // namespace

@@ -140,9 +140,66 @@ Attribute fits(Values v) {
 }
 
 Attribute range(Values v) {
-    std::vector<int64_t> numbers(std::clamp<int64_t>(integer(v[0].value), 0, 64));
-    std::iota(numbers.begin(), numbers.end(), 0);
+    const int64_t first = v.size() == 1 ? 0 : integer(v[0].value);
+    std::vector<int64_t> numbers(std::clamp<int64_t>(integer(v.back().value) - first, 0, 64));
+    std::iota(numbers.begin(), numbers.end(), first);
     return to_attribute(numbers);
+}
+
+/// A place in a list, counted from the front.
+size_t place_in(const Attribute &place, size_t length) {
+    const int64_t index = integer(place);
+    if (index < 0 || index >= static_cast<int64_t>(length))
+        fail_unplaced("places must be in a list of " + std::to_string(length), std::to_string(index));
+    return static_cast<size_t>(index);
+}
+
+Attribute repeated(Values v) { return std::vector<Attribute>(std::clamp<int64_t>(integer(v[1].value), 0, 64), v[0].value); }
+
+Attribute replaced(Values v) {
+    std::vector<Attribute> changed = list(v[0]);
+    changed[place_in(v[1].value, changed.size())] = v[2].value;
+    return changed;
+}
+
+Attribute picked(Values v) {
+    std::vector<Attribute> elements;
+    for (const Attribute &place : list(v[1])) elements.push_back(list(v[0])[place_in(place, list(v[0]).size())]);
+    return elements;
+}
+
+Attribute merged(Values v) {
+    const std::vector<Attribute> &chosen = list(v[0]), &rest = list(v[2]);
+    const std::vector<int64_t> places = integers(v[1]);
+    if (places.size() != chosen.size())
+        fail_unplaced("must name " + std::to_string(chosen.size()) + " places", to_string(v[1].value));
+    std::vector<Attribute> all = rest;
+    for (size_t i = 0; i < places.size(); i++) {
+        const bool ascends = i == 0 || places[i - 1] < places[i];
+        if (!ascends || places[i] < 0 || places[i] > std::ssize(all))
+            fail_unplaced("places must ascend within the result", to_string(v[1].value));
+        all.insert(all.begin() + places[i], chosen[i]);
+    }
+    return all;
+}
+
+Attribute within(Values v) {
+    const std::vector<Extent> given = extents(v[0]), limits = extents(v[1]);
+    if (given.size() != limits.size()) return make_flag(false);
+    for (size_t i = 0; i < given.size(); i++)
+        if (!less_or_equal(given[i], limits[i]).value_or(true)) return make_flag(false);
+    return make_flag(true);
+}
+
+Attribute ranks(Values v) {
+    std::vector<int64_t> ranks;
+    for (const Type &type : v[0].arrays) ranks.push_back(type.rank());
+    return to_attribute(ranks);
+}
+
+Attribute same_shapes(Values v) {
+    const Extents &shape = array(v[0]).shape;
+    return make_flag(std::ranges::all_of(v[0].arrays, [&](const Type &type) { return type.shape == shape; }));
 }
 
 /// [] stands for all ones, or all zeros.
@@ -220,7 +277,14 @@ constexpr ShapeFunction table[] = {
     {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < i32 < formats < f16, bf16 < f32", 1, -1, promoted},
     {"count", "count(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
     {"length", "length(list)", "the number of elements of a list", 1, 1, [](Values v) { return Attribute(int64_t(list(v[0]).size())); }},
-    {"range", "range(n)", "[0, 1, ... n - 1]", 1, 1, range},
+    {"range", "range(n), range(a, n)", "[0, 1, ... n - 1], or from a on", 1, 2, range},
+    {"repeated", "repeated(value, n)", "a list of n times the value", 2, 2, repeated},
+    {"replaced", "replaced(list, place, value)", "the list with the value at this place", 3, 3, replaced},
+    {"picked", "picked(list, places)", "the elements of the list at these places", 2, 2, picked},
+    {"merged", "merged(list, places, rest)", "list at these ascending places of a longer list, rest at the others", 3, 3, merged},
+    {"within", "within(list, limits)", "true unless an extent exceeds its limit for all values of the symbols; the lengths must agree", 2, 2, within},
+    {"ranks", "ranks(xs)", "the ranks of the arrays of a variadic operand", 1, 1, ranks},
+    {"same_shapes", "same_shapes(xs)", "true when the arrays of a variadic operand have one shape", 1, 1, same_shapes},
     {"permuted", "permuted(x, axes)", "the extents of x in that order of its axes, each named once", 2, 2, permuted},
     {"inserted", "inserted(x, axes)", "the extents of x with 1 put in, at these axes of the result", 2, 2, inserted},
     {"fits", "fits(list, shape, dims)", "true when each extent of list is 1 or that of shape at its place in dims, which increase", 3, 3, fits},

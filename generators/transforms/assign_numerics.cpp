@@ -145,7 +145,7 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     builder_.stamp_like(node);
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     const PolicyRule *policy =
-        find_rule(policy_, {Place::node_result, {rule.results[index].name}, node.op, node.scope, builder_.type(value).shape});
+        find_rule(policy_, {Place::node_result, {rule.result(index).name}, node.op, node.scope, builder_.type(value).shape});
     if (policy != nullptr) {
         const ValueId inserted = insert(value, policy->insert);
         return policy->store ? rounded(inserted, *policy->store) : inserted;

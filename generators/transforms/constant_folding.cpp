@@ -57,6 +57,14 @@ Number fold_reduce(const Node &node, const Extents &from, const Extents &to, dou
 
 bool same_bits(double a, double b) { return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b)); }
 
+/// All that can come to a place must be one number: elements of all operands, and what a gather fills with.
+Number fold_movement(const Node &node, std::span<const double> operands) {
+    const auto is_first = [&](double other) { return same_bits(other, operands[0]); };
+    const auto fill = node.attributes.find("fill_value");
+    if (fill != node.attributes.end() && !is_first(to_number(fill->second))) return std::nullopt;
+    return std::ranges::all_of(operands, is_first) ? Number(operands[0]) : std::nullopt;
+}
+
 } // namespace
 
 std::optional<double> fold_constants(const Program &program, const Node &node, const Type &result, std::span<const double> operands) {
@@ -70,11 +78,12 @@ std::optional<double> fold_constants(const Program &program, const Node &node, c
         if (op->name == "convert_element_type") return convert(result.dtype, operands[0]);
         if (op->evaluate != nullptr) value = fold_elementwise(node, *op, program.type(node.operands.back()).dtype, operands);
         break;
-    case Shape::movement:
-        if (std::ranges::all_of(operands, [&](double other) { return same_bits(other, operands[0]); })) value = operands[0];
-        break;
+    case Shape::movement: value = fold_movement(node, operands); break;
     case Shape::reduce: value = fold_reduce(node, first.shape, result.shape, operands[0]); break;
     case Shape::source:
+    case Shape::scan:
+    case Shape::scatter:
+    case Shape::sort:
     case Shape::contract: break;
     }
     return value ? stored(result.dtype, *value) : std::nullopt;

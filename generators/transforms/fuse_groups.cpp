@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-constexpr std::string_view kind_names[] = {"scalar", "map", "row", "column", "full", "contract"};
+constexpr std::string_view kind_names[] = {"scalar", "map", "row", "column", "full", "contract", "scan", "scatter", "sort"};
 
 /// Row, column or full, by which of the axes that are not 1 a reduction folds.
 Group reduction_group(const Program &program, const Node &node) {
@@ -27,6 +27,16 @@ Group reduction_group(const Program &program, const Node &node) {
     return group;
 }
 
+/// The kind of kernel that is made around one node of this shape; map where the shape says nothing.
+KernelKind kind_around(Shape shape) {
+    static const std::map<Shape, KernelKind> kinds{{Shape::contract, KernelKind::contract},
+                                                   {Shape::scan, KernelKind::scan},
+                                                   {Shape::scatter, KernelKind::scatter},
+                                                   {Shape::sort, KernelKind::sort}};
+    const auto found = kinds.find(shape);
+    return found == kinds.end() ? KernelKind::map : found->second;
+}
+
 } // namespace
 
 std::string_view to_string(KernelKind kind) { return kind_names[static_cast<size_t>(kind)]; }
@@ -36,13 +46,13 @@ Group group_of_node(const Program &program, int index) {
     const Type &type = program.type(node.results[0]);
     const Shape shape = find_base_operator(node.op)->shape;
     Group group;
+    group.kind = kind_around(shape);
     if (shape == Shape::reduce)
         group = reduction_group(program, node);
     else
         group.iteration = without_ones(type.shape);
-    if (shape == Shape::contract) group.kind = KernelKind::contract;
     const auto is_scalar = [&](ValueId value) { return program.type(value).is_scalar(); };
-    if (shape != Shape::reduce && shape != Shape::contract && type.is_scalar() && std::ranges::all_of(node.operands, is_scalar))
+    if (group.kind == KernelKind::map && type.is_scalar() && std::ranges::all_of(node.operands, is_scalar))
         group.kind = KernelKind::scalar;
     group.nodes = {index};
     return group;

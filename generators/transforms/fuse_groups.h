@@ -5,7 +5,7 @@
 
 namespace scalide {
 
-enum class KernelKind : uint8_t { scalar, map, row, column, full, contract };
+enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort };
 std::string_view to_string(KernelKind kind);
 
 /// Nodes that one kernel will run. Shapes are without axes of extent 1.

@@ -90,6 +90,16 @@ bool is_reduced_beside(const Edge &edge, const std::vector<Extents> &shapes) {
 }
 bool row_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.iteration, edge.producer.kept}); }
 bool column_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.kept}); }
+/// Elementwise before a node that reads each element once, or copies it first.
+bool map_feeds_scan(const Edge &edge) {
+    return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && all_reads_are(edge, {Access::same}) && !edge.producer.moves;
+}
+
+/// Arithmetic that may be repeated for each element of a window.
+bool map_feeds_scatter(const Edge &edge) {
+    return map_feeds_scan(edge) && repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
+}
+
 bool contract_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.iteration}); }
 
 /// Elementwise after: on the shape of what is read.
@@ -164,8 +174,13 @@ constexpr FusionRule rules[] = {
     {contract, column, nullptr, Shapes::of_producer, "a tile of a contraction is no whole column"},
     {contract, full, contract_feeds_full, Shapes::of_producer, "the reduction reads more than what the contraction makes"},
     {contract, contract, nullptr, Shapes::of_producer, operand_is_read_often},
+    {map, scan, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
+    {map, scatter, map_feeds_scatter, Shapes::of_consumer, "updates and indices are computed in place only when that is cheap"},
+    {map, sort, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
+    {scan, map, feeds_elementwise, Shapes::of_producer, "the scan must end before its result is read at other indices"},
 };
 
+constexpr std::string_view walks_alone = "scans, scatters and sorts share no loops with other kernels than elementwise ones";
 constexpr std::string_view scalar_reads = "rank-0 arithmetic waits for kernels to end: it is one kernel a level";
 constexpr std::string_view scalar_is_read = "rank-0 arithmetic is done once, before the kernels that need it";
 
@@ -215,7 +230,10 @@ Verdict judge(const Groups &groups, int producer, int consumer) {
     const Edge edge{groups, producer, consumer, groups[producer], groups[consumer], groups.reads_between(producer, consumer)};
     const auto *rule = std::ranges::find_if(
         rules, [&](const FusionRule &row) { return row.producer == edge.producer.kind && row.consumer == edge.consumer.kind; });
-    if (rule == std::end(rules)) return refuse(edge.consumer.kind == scalar ? scalar_reads : scalar_is_read);
+    if (rule == std::end(rules)) {
+        if (edge.consumer.kind != scalar && edge.producer.kind != scalar) return refuse(walks_alone);
+        return refuse(edge.consumer.kind == scalar ? scalar_reads : scalar_is_read);
+    }
     if (rule->allows == nullptr) return refuse(rule->reason);
     if (const std::string reason = cycle_reason(groups, producer, consumer); !reason.empty()) return refuse(reason);
     if (edge.reads.empty()) return refuse("one only has to run before the other");

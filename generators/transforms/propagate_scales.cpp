@@ -107,7 +107,7 @@ void Propagation::copy(const Program &program, const Node &node, ScaledValues &v
 
 void Propagation::place_scaled(const Program &program, const Node &node, ScaledValues &values) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
-    const auto is_plain = [&](size_t i) { return rule.results[i].plain || !is_float(program.type(node.results[i]).dtype); };
+    const auto is_plain = [&](size_t i) { return rule.result(i).plain || !is_float(program.type(node.results[i]).dtype); };
     bool all_plain = true;
     for (size_t i = 0; i < node.results.size(); i++) all_plain = all_plain && is_plain(i);
     if (!rule.has_scale() && !rule.is_base && (!all_plain || rule.on_plain.empty())) return place_parts(program, node, values);
@@ -154,7 +154,7 @@ void Propagation::place_parts(const Program &program, const Node &node, ScaledVa
     place_nodes(parts, inner);
     for (size_t i = 0; i < results.size(); i++) {
         ScaledValue &part = inner[results[i]];
-        values[node.results[i]] = rule.results[i].plain ? ScaledValue{full(part)} : part;
+        values[node.results[i]] = rule.result(i).plain ? ScaledValue{full(part)} : part;
     }
 }
 

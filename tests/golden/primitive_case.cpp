@@ -107,6 +107,9 @@ Results stop_scaling(Case &c) {
     return c.operands;
 }
 
+/// The index has sums alone, from 0.
+Results reduce(Case &c) { return c.add({{"axes", c.attribute("dimensions")}}); }
+
 /// LAX has the case for true first.
 Results select_by_bool(Case &c) {
     std::swap(c.operands.at(1), c.operands.at(2));
@@ -197,6 +200,7 @@ const std::map<std::string, Maker> makers{
     {"nn.softplus", {"softplus", neural}},
     {"nn.swish", {"silu", neural}},
     {"pad", {"", pad}},
+    {"reduce", {"reduce_sum", reduce}},
     {"reduce_precision_on_backward", {"", reduce_precision}},
     {"reduce_precision_on_forward", {"", reduce_precision}},
     {"reshape", {"", reshape}},

@@ -12,6 +12,7 @@ using Json = nlohmann::json;
 
 Attribute to_attribute(const Json &value) {
     if (value.is_string()) return value.get<std::string>();
+    if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
     if (value.is_number_integer()) return value.get<int64_t>();
     if (value.is_number()) return value.get<double>();
     std::vector<Attribute> list;
@@ -40,6 +41,17 @@ Attributes of_dot_general(const Json &params) {
     return attributes;
 }
 
+/// Dimension numbers have the same names; a mode may be given by another word.
+Attributes of_indexing(const Json &params) {
+    static const std::map<std::string, std::string> modes{{"fill", "fill_or_drop"}, {"drop", "fill_or_drop"}};
+    Attributes attributes;
+    for (const auto &[name, dims] : params["dimension_numbers"].items()) attributes[name] = to_attribute(dims);
+    if (const auto sizes = params.find("slice_sizes"); sizes != params.end()) attributes["slice_sizes"] = to_attribute(*sizes);
+    const std::string mode = params.value("mode", "fill");
+    attributes["mode"] = modes.contains(mode) ? modes.at(mode) : mode;
+    return attributes;
+}
+
 /// How a primitive is called here; params that are not named say nothing about values.
 struct Primitive {
     std::string op;
@@ -49,15 +61,26 @@ struct Primitive {
 };
 
 const std::map<std::string, Primitive> primitives{
+    {"approx_max_k", {"approx_max_k", {{"k", "k"}}}},
+    {"approx_min_k", {"approx_min_k", {{"k", "k"}}}},
     {"argmax", {"argmax", {}, of_arg_reduce}},
     {"argmin", {"argmin", {}, of_arg_reduce}},
     {"broadcast_in_dim", {"broadcast_in_dim", {{"shape", "shape"}, {"broadcast_dimensions", "dims"}}}},
     {"concatenate", {"concatenate", {{"dimension", "dimension"}}}},
     {"convert_element_type", {"convert_element_type", {{"new_dtype", "dtype"}}}},
+    {"cumlogsumexp", {"cumlogsumexp", {{"axis", "axis"}, {"reverse", "reverse"}}}},
+    {"cummax", {"cummax", {{"axis", "axis"}, {"reverse", "reverse"}}}},
+    {"cummin", {"cummin", {{"axis", "axis"}, {"reverse", "reverse"}}}},
+    {"cumprod", {"cumprod", {{"axis", "axis"}, {"reverse", "reverse"}}}},
+    {"cumsum", {"cumsum", {{"axis", "axis"}, {"reverse", "reverse"}}}},
     {"dot_general", {"dot_general", {}, of_dot_general}},
     {"dynamic_rescale", {"dynamic_rescale", {{"norm", "norm"}}}},
+    {"dynamic_slice", {"dynamic_slice", {{"slice_sizes", "sizes"}}}},
     {"expand_dims", {"expand_dims", {{"dimensions", "dimensions"}}}},
+    {"gather", {"gather", {}, of_indexing}},
     {"get_data_scale_p", {"get_data_scale"}},
+    {"index_in_dim", {"index_in_dim", {{"index", "index"}, {"axis", "axis"}, {"keepdims", "keepdims"}}}},
+    {"index_take", {"index_take", {{"axes", "axes"}}}},
     {"integer_pow", {"integer_pow", {{"y", "y"}}}},
     {"iota", {"iota", {{"dtype", "dtype"}, {"shape", "shape"}, {"dimension", "dimension"}}}},
     {"pad", {"pad", {}, of_pad}},
@@ -70,10 +93,18 @@ const std::map<std::string, Primitive> primitives{
     {"reduce_sum", {"reduce_sum", {{"axes", "axes"}}}},
     {"reshape", {"reshape", {{"new_sizes", "shape"}}}},
     {"rev", {"rev", {{"dimensions", "dimensions"}}}},
+    {"scatter", {"scatter", {}, of_indexing}},
+    {"scatter_add", {"scatter_add", {}, of_indexing}},
+    {"scatter_max", {"scatter_max", {}, of_indexing}},
+    {"scatter_min", {"scatter_min", {}, of_indexing}},
+    {"scatter_mul", {"scatter_mul", {}, of_indexing}},
     {"set_scaling_p", {"set_scaling"}},
     {"slice", {"slice", {{"start_indices", "start"}, {"limit_indices", "limit"}, {"strides", "strides"}}}},
+    {"sort", {"sort", {{"dimension", "dimension"}, {"num_keys", "num_keys"}, {"is_stable", "is_stable"}}}},
+    {"sort_key_val", {"sort_key_val", {{"dimension", "dimension"}}}},
     {"squeeze", {"squeeze", {{"dimensions", "dimensions"}}}},
     {"stop_scaling_p", {"stop_scaling"}},
+    {"top_k", {"top_k", {{"k", "k"}}}},
     {"transpose", {"transpose", {{"permutation", "permutation"}}}},
 };
 

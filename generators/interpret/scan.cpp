@@ -1,0 +1,58 @@
+#include "expr/base_operators.h"
+#include "interpret/operation.h"
+#include "interpret/strided.h"
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+/// log(exp(a) + exp(b)), without overflow on the way; -inf of two of them.
+double log_add_exp(std::span<const double> v) {
+    const double top = std::max(v[0], v[1]);
+    if (std::isnan(v[0]) || std::isnan(v[1])) return v[0] + v[1];
+    return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(v[0], v[1]) - top));
+}
+
+struct Step {
+    std::string_view op;
+    std::string_view name; ///< of a base operator; empty: log_add_exp
+};
+
+constexpr std::array<Step, 5> steps{{{"cumsum", "add"}, {"cumprod", "mul"}, {"cummax", "max"}, {"cummin", "min"}, {"cumlogsumexp", ""}}};
+
+Evaluate step_of(const Operation &operation) {
+    const Step &step = *std::ranges::find(steps, operation.op, &Step::op);
+    if (step.name.empty()) return log_add_exp;
+    const BaseOperator &base = *find_base_operator(step.name);
+    return operation.operand(0).dtype == Dtype::i32 && base.evaluate_integer != nullptr ? base.evaluate_integer : base.evaluate;
+}
+
+} // namespace
+
+void run_scan(Operation &operation) {
+    const Array &operand = operation.operand(0);
+    Array &result = operation.result();
+    const Evaluate step = step_of(operation);
+    const auto axis = static_cast<size_t>(to_number(operation.attributes.at("axis")));
+    const bool reverse = operation.attributes.at("reverse").word == "true";
+    std::vector<int64_t> lines = operand.shape;
+    lines[axis] = std::min<int64_t>(lines[axis], 1);
+    const View view = dense(operand.shape);
+    const int64_t extent = operand.shape[axis], stride = reverse ? -view.strides[axis] : view.strides[axis];
+    result.data = operand.data;
+    for (int64_t place : places(lines, view)) {
+        if (reverse) place += (extent - 1) * view.strides[axis];
+        for (int64_t i = 1; i < extent; i++) {
+            const std::array<double, 2> pair{result.data[place], operand.data[place + stride]};
+            result.data[place += stride] = step(pair);
+            if (operand.dtype == Dtype::i32) // a sum that left 32 bits wraps around before the next step
+                result.data[place] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(result.data[place])));
+        }
+    }
+    store(result, operation.mode);
+}
+
+} // namespace scalide
