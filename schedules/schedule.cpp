@@ -45,7 +45,8 @@ bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
 const std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)> cpu_schedules = {
     {"scalar", schedule_scalar},     {"map", schedule_map},   {"row", schedule_row},
     {"column", schedule_column},     {"full", schedule_full}, {"transpose", schedule_transpose},
-    {"contract", schedule_contract},
+    {"contract", schedule_contract}, {"scan", schedule_scan}, {"scatter", schedule_scatter},
+    {"sort", schedule_sort},
 };
 
 Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::Target &target) {

@@ -21,8 +21,7 @@ struct Windows {
 struct Names {
     const char *window, *collapsed, *map, *batching, *index_batching;
 };
-constexpr Names of_gather{"offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims",
-                          "start_indices_batching_dims"};
+constexpr Names of_gather{"offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims", "start_indices_batching_dims"};
 constexpr Names of_scatter{"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "operand_batching_dims",
                            "scatter_indices_batching_dims"};
 

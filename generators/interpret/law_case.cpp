@@ -159,7 +159,8 @@ Program program_of(const LawCase &law_case, const Rulebook &rulebook) {
     const std::vector<ValueId> results = builder.add(law_case.rule->op, operands, law_case.attributes);
     for (size_t i = 0; i < results.size(); i++) {
         const bool is_plain = law_case.rule->result(i).plain;
-        program.results.push_back({law_case.rule->result_name(i), results[i], scaled && !is_plain && is_float(program.type(results[i]).dtype)});
+        program.results.push_back(
+            {law_case.rule->result_name(i), results[i], scaled && !is_plain && is_float(program.type(results[i]).dtype)});
     }
     return program;
 }

@@ -174,6 +174,12 @@ public:
             {"reduce_prod", &NodeRewriter::reduce},
             {"argmax", &NodeRewriter::arg_reduce},
             {"argmin", &NodeRewriter::arg_reduce},
+            {"cumsum", &NodeRewriter::arg_reduce},
+            {"cumprod", &NodeRewriter::arg_reduce},
+            {"cummax", &NodeRewriter::arg_reduce},
+            {"cummin", &NodeRewriter::arg_reduce},
+            {"cumlogsumexp", &NodeRewriter::arg_reduce},
+            {"argsort", &NodeRewriter::dimension},
             {"dot_general", &NodeRewriter::dot_general},
         };
         auto found = rewrites.find(node_.op);

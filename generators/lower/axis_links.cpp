@@ -146,7 +146,9 @@ AxisLink link_reduce(const Pair &pair) { return link_reduced(pair, to_integers(p
 
 AxisLink link_arg(const Pair &pair) { return link_reduced(pair, {pair.attribute("axis").integer.value()}, AxisLink::fixed); }
 
-AxisLink link_dot(const Pair &pair) {
+AxisLink link_scan(const Pair &pair) { return link_same(pair, {pair.attribute("axis").integer.value()}); }
+
+AxisLink link_apart(const Pair &pair) {
     return make_link(pair, std::vector<int>(pair.operand_shape().size(), AxisLink::fixed),
                      std::vector<int>(pair.result_shape().size(), AxisLink::fixed));
 }
@@ -168,7 +170,21 @@ const std::map<std::string, AxisLink (*)(const Pair &)> makers = {
     {"reduce_prod", link_reduce},
     {"argmax", link_arg},
     {"argmin", link_arg},
-    {"dot_general", link_dot},
+    {"dot_general", link_apart},
+    {"gather", link_apart},
+    {"dynamic_slice", link_apart},
+    {"dynamic_update_slice", link_apart},
+    {"scatter", link_apart},
+    {"scatter_add", link_apart},
+    {"scatter_mul", link_apart},
+    {"scatter_min", link_apart},
+    {"scatter_max", link_apart},
+    {"cumsum", link_scan},
+    {"cumprod", link_scan},
+    {"cummax", link_scan},
+    {"cummin", link_scan},
+    {"cumlogsumexp", link_scan},
+    {"argsort", link_concatenate},
 };
 
 AxisLink link_node(const Pair &pair) {

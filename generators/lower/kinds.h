@@ -18,5 +18,8 @@ void lower_contract(Lowering &lowering);
 void lower_column(Lowering &lowering);
 void lower_full(Lowering &lowering);
 void lower_transpose(Lowering &lowering);
+void lower_scan(Lowering &lowering);
+void lower_scatter(Lowering &lowering);
+void lower_sort(Lowering &lowering);
 
 } // namespace scalide

@@ -1,6 +1,7 @@
 #include "lower/movement.h"
 #include "lower/axis_links.h"
 #include "lower/formats.h"
+#include "lower/indexing.h"
 #include <bit>
 
 namespace scalide {
@@ -60,22 +61,6 @@ Expr slice(const Access &a) {
         index[i] = index[i] * a.values.extent(strides[i]) + a.values.extent(starts[i]);
     }
     return a.operand(index);
-}
-
-/// `value` where `inside`, else `fill`. `value` reads an array whose extents along the moved axes are `extents`: an empty array must not
-/// even be touched, so that where an extent may be zero the choice is a branch, on a condition that is the same for the whole loop.
-Expr select_inside(const Expr &inside, const Expr &value, const Expr &fill, const Index &extents) {
-    Expr chosen = Halide::select(inside, value, fill);
-    for (const Expr &extent : extents) {
-        if (Halide::Internal::is_const_zero(extent)) {
-            return fill;
-        }
-        if (!Halide::Internal::is_const(extent)) {
-            chosen = Halide::Internal::Call::make(chosen.type(), Halide::Internal::Call::if_then_else, {extent > 0, chosen, fill},
-                                                  Halide::Internal::Call::PureIntrinsic);
-        }
-    }
-    return chosen;
 }
 
 /// Index of the operand along one padded axis, and whether there is an element.
@@ -167,12 +152,42 @@ Expr constant(const Access &a) { return make_constant(a.result_type().dtype, to_
 
 Expr size(const Access &a) { return cast(storage_type(a.result_type().dtype), a.values.extent(a.attribute("extent").integer)); }
 
+template<Expr (*function)(const Node &, const Index &, Values &)>
+Expr by_indices(const Access &a) {
+    return function(a.node, a.index, a.values);
+}
+
 const std::map<std::string, Expr (*)(const Access &)> lowerings = {
-    {"broadcast_in_dim", broadcast_in_dim}, {"reshape", reshape}, {"transpose", transpose}, {"rev", rev},   {"slice", slice}, {"pad", pad},
-    {"concatenate", concatenate},           {"iota", iota},       {"constant", constant},   {"size", size},
+    {"broadcast_in_dim", broadcast_in_dim},
+    {"reshape", reshape},
+    {"transpose", transpose},
+    {"rev", rev},
+    {"slice", slice},
+    {"pad", pad},
+    {"concatenate", concatenate},
+    {"gather", by_indices<lower_gather>},
+    {"dynamic_slice", by_indices<lower_dynamic_slice>},
+    {"dynamic_update_slice", by_indices<lower_dynamic_update_slice>},
+    {"iota", iota},
+    {"constant", constant},
+    {"size", size},
 };
 
 } // namespace
+
+Expr select_inside(const Expr &inside, const Expr &value, const Expr &fill, const Index &extents) {
+    Expr chosen = Halide::select(inside, value, fill);
+    for (const Expr &extent : extents) {
+        if (Halide::Internal::is_const_zero(extent)) {
+            return fill;
+        }
+        if (!Halide::Internal::is_const(extent)) {
+            chosen = Halide::Internal::Call::make(chosen.type(), Halide::Internal::Call::if_then_else, {extent > 0, chosen, fill},
+                                                  Halide::Internal::Call::PureIntrinsic);
+        }
+    }
+    return chosen;
+}
 
 Expr make_constant(Dtype dtype, double value) {
     if (dtype == Dtype::boolean) {

@@ -6,6 +6,10 @@ namespace scalide {
 /// The value of a movement or source node at `index` of its result. Throws InternalError on any other node.
 Halide::Expr lower_movement(const Node &node, const Index &index, Values &values);
 
+/// `value` where `inside`, else `fill`. `value` reads an array whose extents along the moved axes are `extents`: an empty array must not
+/// even be touched, so that where an extent may be zero the choice is a branch, on a condition that is the same for the whole loop.
+Halide::Expr select_inside(const Halide::Expr &inside, const Halide::Expr &value, const Halide::Expr &fill, const Index &extents);
+
 /// An f64 constant as an Expr of this dtype (narrow floats: the code).
 Halide::Expr make_constant(Dtype dtype, double value);
 

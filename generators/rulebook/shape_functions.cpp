@@ -171,8 +171,7 @@ Attribute picked(Values v) {
 Attribute merged(Values v) {
     const std::vector<Attribute> &chosen = list(v[0]), &rest = list(v[2]);
     const std::vector<int64_t> places = integers(v[1]);
-    if (places.size() != chosen.size())
-        fail_unplaced("must name " + std::to_string(chosen.size()) + " places", to_string(v[1].value));
+    if (places.size() != chosen.size()) fail_unplaced("must name " + std::to_string(chosen.size()) + " places", to_string(v[1].value));
     std::vector<Attribute> all = rest;
     for (size_t i = 0; i < places.size(); i++) {
         const bool ascends = i == 0 || places[i - 1] < places[i];

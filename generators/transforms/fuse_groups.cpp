@@ -52,8 +52,7 @@ Group group_of_node(const Program &program, int index) {
     else
         group.iteration = without_ones(type.shape);
     const auto is_scalar = [&](ValueId value) { return program.type(value).is_scalar(); };
-    if (group.kind == KernelKind::map && type.is_scalar() && std::ranges::all_of(node.operands, is_scalar))
-        group.kind = KernelKind::scalar;
+    if (group.kind == KernelKind::map && type.is_scalar() && std::ranges::all_of(node.operands, is_scalar)) group.kind = KernelKind::scalar;
     group.nodes = {index};
     return group;
 }

@@ -33,15 +33,16 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 
 } // namespace
 
-void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
-    Halide::Func func = output.func;
-    const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
-    const std::vector<Halide::Var> axes = func.args();
+void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
     if (axes.size() == 1) {
-        schedule_line(loop_nest(func), axes[0], extents[0], tiles);
+        schedule_line(nest, axes[0], extents[0], tiles);
     } else if (axes.size() > 1) {
-        schedule_rows(loop_nest(func), axes, extents, tiles);
+        schedule_rows(nest, axes, extents, tiles);
     }
+}
+
+void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
+    schedule_nest(loop_nest(output.func), output.func.args(), bound_loops(kernel, output), tiles);
 }
 
 } // namespace scalide

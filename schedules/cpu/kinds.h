@@ -10,6 +10,9 @@ void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Halide::Targe
 void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 void schedule_full(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
+void schedule_scan(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
+void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
+void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 void schedule_contract(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 
 } // namespace scalide

@@ -23,6 +23,8 @@ void parallelize(Halide::Stage nest, const Halide::Var &loop, const Halide::Expr
 /// The product of loop extents.
 Halide::Expr product(const std::vector<Halide::Expr> &extents);
 
+/// Runs a nest over all elements of an array: vectors along `axes[0]`, rows in tasks. Innermost axis first. Tiles: task, lanes.
+void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles);
 /// Schedules an output whose elements do not depend on each other's loops (elements.cpp). Tiles: task, lanes.
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles);
 

@@ -107,6 +107,19 @@ Results stop_scaling(Case &c) {
     return c.operands;
 }
 
+/// The functions of LAX count negative starts from the end before they call the primitives, which move them inside.
+Results dynamic(Case &c) {
+    const Extents shape = c.builder.type(c.operands[0]).shape;
+    const size_t first = c.operands.size() - shape.size();
+    for (size_t axis = 0; axis < shape.size(); axis++) {
+        ValueId &start = c.operands[first + axis];
+        const ValueId zero = c.builder.constant(0, Dtype::i32), extent = c.builder.size(shape[axis], Dtype::i32);
+        const ValueId is_negative = c.builder.add_one("lt", {start, zero});
+        start = c.builder.add_one("select_n", {is_negative, start, c.builder.add_one("add", {start, extent})});
+    }
+    return as_named(c);
+}
+
 /// The index has sums alone, from 0.
 Results reduce(Case &c) { return c.add({{"axes", c.attribute("dimensions")}}); }
 
@@ -176,6 +189,8 @@ const std::map<std::string, Maker> makers{
     {"dynamic_rescale_l2_grad", {"dynamic_rescale_grad", dynamic_rescale}},
     {"dynamic_rescale_max", {"dynamic_rescale", dynamic_rescale}},
     {"dynamic_rescale_max_grad", {"dynamic_rescale_grad", dynamic_rescale}},
+    {"dynamic_slice", {"", dynamic}},
+    {"dynamic_update_slice", {"", dynamic}},
     {"eq", {"", binary}},
     {"ge", {"", binary}},
     {"gt", {"", binary}},

@@ -1,0 +1,42 @@
+#include "schedules/cpu/kinds.h"
+#include "schedules/cpu/loops.h"
+#include <algorithm>
+
+// scatter: the copy is a map; the updates run one after the other, in tasks and vectors along the axes that all windows cover. Tiles:
+//   task   elements of a parallel task
+//   lanes  elements computed together
+namespace scalide {
+namespace {
+using namespace Halide;
+
+std::vector<VarOrRVar> in_order(const std::vector<RVar> &updates, const std::vector<Var> &inner, const std::vector<Var> &outer) {
+    std::vector<VarOrRVar> order(inner.begin(), inner.end());
+    order.insert(order.end(), updates.begin(), updates.end());
+    order.insert(order.end(), outer.begin(), outer.end());
+    return order;
+}
+
+} // namespace
+
+void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
+    Func func = kernel.outputs[0].func;
+    const std::vector<Expr> extents = bound_loops(kernel, kernel.outputs[0]);
+    const std::vector<Var> axes = func.args();
+    schedule_nest(func, axes, extents, tiles);
+    const std::vector<int64_t> whole = to_integers(kernel.facts.at("whole"));
+    Stage update = func.update();
+    std::vector<Var> inner, outer;
+    Expr lines = 1, work = 1;
+    for (const int64_t d : whole) {
+        (d == 0 ? inner : outer).push_back(axes[d]);
+        if (d != 0) lines = lines * extents[d];
+    }
+    update.reorder(in_order(func.rvars(0), inner, outer));
+    for (const Var &x : inner) vectorize_masked(update, x, extents[0], tiles.at("lanes"));
+    for (int d = 0; d < int(axes.size()); d++) {
+        if (std::ranges::find(whole, d) == whole.end() || d == 0) work = work * extents[d];
+    }
+    if (const std::optional<Var> loop = fuse_loops(update, outer)) parallelize(update, *loop, lines, work, tiles.at("task"));
+}
+
+} // namespace scalide
