@@ -4,6 +4,7 @@
 #include "transforms/passes.h"
 #include "transforms/policy_match.h"
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace scalide {
@@ -11,6 +12,17 @@ namespace scalide {
 namespace {
 
 using Place = PolicyRule::Place;
+
+/// Movement that brings in elements of other arrays.
+constexpr std::string_view mixing[] = {"concatenate", "pad", "dynamic_update_slice"};
+
+/// Every element of the result is one of the first operand, or zero, infinite or NaN.
+bool only_moves(const Node &node) {
+    const BaseOperator *base = find_base_operator(node.op);
+    if (base == nullptr || base->shape != Shape::movement || std::ranges::find(mixing, node.op) != std::end(mixing)) return false;
+    const auto fill = node.attributes.find("fill_value");
+    return fill == node.attributes.end() || to_number(fill->second) == 0 || !std::isfinite(to_number(fill->second));
+}
 
 /// A float of at most 32 bits. Arithmetic in f64 is that of scales: it stays as it is.
 bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
@@ -110,9 +122,7 @@ void Numerics::place_computation(const Node &node) {
     builder_.stamp_like(node);
     const std::string &name = rewriter_.source().value_name(node.results[0]);
     const std::vector<ValueId> results = builder_.add(node.op, operands, in_f32(rule, node), name);
-    const BaseOperator *base = find_base_operator(node.op);
-    const bool moves = base != nullptr && base->shape == Shape::movement && exact_.contains(operands[0]);
-    if (moves && node.op != "concatenate" && node.op != "pad") exact_[results[0]] = exact_[operands[0]];
+    if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
     for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));
 }
 
@@ -159,7 +169,7 @@ std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result
     const Dtype dtype = rewriter_.source().type(result).dtype;
     if (!is_narrow(dtype)) return {};
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
-    const bool sums = rule.family == "contract" || rule.family == "reduce";
+    const bool sums = rule.family == "contract" || rule.family == "reduce" || rule.family == "scan";
     return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) ? std::optional(dtype) : std::nullopt;
 }
 

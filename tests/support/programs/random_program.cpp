@@ -17,7 +17,7 @@ struct Draft {
     std::mt19937 &random;
 
     size_t below(size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); }
-    const Extents &shape(ValueId value) { return program.type(value).shape; }
+    Extents shape(ValueId value) { return program.type(value).shape; } // a copy: values move when nodes are added
 
     /// A value that `fits`, drawn from the pool; -1 when there is none.
     ValueId pick(const std::function<bool(ValueId)> &fits) {
