@@ -125,8 +125,8 @@ Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCas
     }
     const std::vector<ValueId> results = Builder(rulebook, program).add(rule.op, operands, check_attributes(rule, check_case));
     for (size_t i = 0; i < results.size(); i++) {
-        const bool is_scaled = scaled == Scaled::yes && !rule.results[i].plain && is_float(program.type(results[i]).dtype);
-        program.results.push_back({rule.results[i].name, results[i], is_scaled});
+        const bool is_scaled = scaled == Scaled::yes && !rule.result(i).plain && is_float(program.type(results[i]).dtype);
+        program.results.push_back({rule.result_name(i), results[i], is_scaled});
     }
     return program;
 }
