@@ -70,36 +70,6 @@ std::string function_of(const Rule &rule) {
                        several ? "apply_all" : "apply", rule.op);
 }
 
-std::string joined(const std::vector<Expression> &expressions) {
-    std::string text;
-    for (const Expression &expression : expressions)
-        text += (text.empty() ? "" : "; ") + (expression ? to_string(expression) : "as `value`");
-    return text;
-}
-
-bool uses_full_values(const Rule &rule) {
-    for (const Expression &data : rule.data) {
-        if (!data) return true;
-    }
-    return rule.has_scale() && rule.data.empty();
-}
-
-std::string gradient_words(const Rule &rule) {
-    switch (rule.gradient_kind) {
-    case GradientKind::derived: return "derived (transposed)";
-    case GradientKind::expressions: return "rule";
-    default: return rule.is_base || rule.results[0].plain ? "none" : "through its value";
-    }
-}
-
-std::string scaled_words(const Rule &rule) {
-    if (!rule.has_scale()) return rule.is_base ? "plain" : "by its parts";
-    std::string strategies;
-    for (const auto &[strategy, expressions] : rule.scale)
-        strategies += (strategies.empty() ? "" : ", ") + (strategy.empty() ? "all" : strategy);
-    return strategies;
-}
-
 } // namespace
 
 std::string operators_header(const Rulebook &rulebook) {
@@ -110,36 +80,6 @@ std::string operators_header(const Rulebook &rulebook) {
         if (rule->op != "constant" && rule->op != "size") text += function_of(*rule);
     }
     return text + "}  // namespace scalide\n";
-}
-
-std::string operators_reference(const Rulebook &rulebook) {
-    std::string text = "# Operators\n\nGenerated from the rule files.\n";
-    for (const Rule *rule : rulebook.rules()) {
-        text += fmt::format("\n## {}\n{}\n\n", rule->op, rule->doc);
-        for (const auto &[name, expression] : rule->lets) text += fmt::format("- let {} = `{}`\n", name, to_string(expression));
-        text += fmt::format("- value: `{}`\n", rule->is_base ? "base" : joined(rule->value));
-        for (const auto &[strategy, expressions] : rule->scale) {
-            text += fmt::format("- scale{}: `{}`\n", strategy.empty() ? "" : " (" + strategy + ")", joined(expressions));
-        }
-        if (!rule->data.empty()) text += fmt::format("- data: `{}`\n", joined(rule->data));
-        text += fmt::format("- gradient: {}\n", gradient_words(*rule));
-        for (const auto &[operand, expression] : rule->gradient) text += fmt::format("  - {}: `{}`\n", operand, to_string(expression));
-        for (const Constraint &constraint : rule->constraints) {
-            text += fmt::format("- {}: {} (`{}`)\n", constraint.id, constraint.say, to_string(constraint.require));
-        }
-        for (const auto &[operand, domain] : rule->check.domain)
-            text += fmt::format("- tested for {} in [{}, {}]\n", operand, domain.first, domain.second);
-    }
-    return text;
-}
-
-std::string coverage_table(const Rulebook &rulebook) {
-    std::string text = "| operator | family | scaled | forms full values | gradient |\n|---|---|---|---|---|\n";
-    for (const Rule *rule : rulebook.rules()) {
-        text += fmt::format("| {} | {} | {} | {} | {} |\n", rule->op, rule->family, scaled_words(*rule),
-                            rule->has_scale() ? (uses_full_values(*rule) ? "yes" : "no") : "", gradient_words(*rule));
-    }
-    return text;
 }
 
 } // namespace scalide

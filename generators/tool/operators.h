@@ -7,10 +7,11 @@ namespace scalide {
 /// Attributes follow the operands in the rule's order, those with a default last.
 std::string operators_header(const Rulebook &rulebook);
 
-/// Markdown: formula, scale, data and gradient of each operator, its attributes and constraints, domain and tolerance.
-std::string operators_reference(const Rulebook &rulebook);
+/// Markdown files by name: for each operator its operands and attributes, formula, scale, data, gradient, constraints, tolerance and an
+/// example; README.md is the coverage table.
+std::map<std::string, std::string> operator_pages(const Rulebook &rulebook);
 
-/// Markdown: operator, family, plain, scaled (by strategy), forms full values, gradient.
+/// Markdown: operator, family, scaled (by strategy), forms full values, gradient, how often its laws are tried.
 std::string coverage_table(const Rulebook &rulebook);
 
 } // namespace scalide

@@ -14,12 +14,13 @@ void add_rules(CLI::App &app) {
     CLI::App *rules = app.add_subcommand("rules", "list the operators; write their reference or their DSL functions");
     command->options.add_rules_to(*rules);
     rules->add_option("--header", command->header, "write the C++ functions of the DSL to this file");
-    rules->add_option("--reference", command->reference, "write a page on each operator to this file (Markdown)");
+    rules->add_option("--reference", command->reference, "write a page on each operator and the coverage table to this folder (Markdown)");
     rules->add_option("--coverage", command->coverage, "write the coverage table to this file (Markdown)");
     rules->callback([command] {
         const Rulebook rulebook = command->options.load_rulebook();
         if (!command->header.empty()) write_file(command->header, operators_header(rulebook));
-        if (!command->reference.empty()) write_file(command->reference, operators_reference(rulebook));
+        for (const auto &[name, page] : command->reference.empty() ? std::map<std::string, std::string>() : operator_pages(rulebook))
+            write_file(std::filesystem::path(command->reference) / name, page);
         if (!command->coverage.empty()) write_file(command->coverage, coverage_table(rulebook));
         if (command->header.empty() && command->reference.empty() && command->coverage.empty()) fmt::print("{}", coverage_table(rulebook));
     });

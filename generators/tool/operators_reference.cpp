@@ -1,0 +1,112 @@
+#include "ir/text.h"
+#include "rulebook/check_operands.h"
+#include "tool/operators.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace scalide {
+
+namespace {
+
+/// "`a`; `b`": the expressions of the results.
+std::string joined(const std::vector<Expression> &expressions) {
+    std::string text;
+    for (const Expression &expression : expressions)
+        text += (text.empty() ? "" : "; ") + (expression ? "`" + to_string(expression) + "`" : std::string("as the value says"));
+    return text;
+}
+
+/// A data expression that is left out is formed from full values.
+bool uses_full_values(const Rule &rule) {
+    const auto is_left_out = [](const Expression &data) { return !data; };
+    return rule.has_scale() && (rule.data.empty() || std::ranges::any_of(rule.data, is_left_out));
+}
+
+std::string gradient_words(const Rule &rule) {
+    switch (rule.gradient_kind) {
+    case GradientKind::derived: return rule.is_base ? "transposed" : "from its parts";
+    case GradientKind::expressions: return "rule";
+    default: return "none";
+    }
+}
+
+std::string scaled_words(const Rule &rule) {
+    if (rule.is_plain()) return "plain result";
+    if (!rule.has_scale()) return rule.is_base ? "no" : "by its parts";
+    std::string strategies;
+    for (const auto &[strategy, expressions] : rule.scale)
+        strategies += (strategies.empty() ? "" : ", ") + (strategy.empty() ? "all strategies" : strategy);
+    return strategies;
+}
+
+std::string class_words(const OperandSpec &spec) {
+    static const std::map<OperandClass, std::string> words{{OperandClass::floating, "float"}, {OperandClass::integer, "int"},
+                                                           {OperandClass::boolean, "bool"},   {OperandClass::number, "number"},
+                                                           {OperandClass::any, "any"},        {OperandClass::index, "index"},
+                                                           {OperandClass::program, "program"}};
+    return (spec.letter.empty() ? "" : spec.letter + " ") + words.at(spec.operand_class) + (spec.variadic ? "..." : "");
+}
+
+std::string operands_table(const Rule &rule) {
+    std::string text = "| operand or attribute | takes | default | tested in |\n|---|---|---|---|\n";
+    for (const OperandSpec &spec : rule.operands) {
+        const auto domain = rule.check.domain.find(spec.name);
+        const auto [low, high] = domain == rule.check.domain.end() ? std::pair(-2.0, 2.0) : domain->second;
+        text += fmt::format("| `{}` | {} | | [{}, {}] |\n", spec.name, class_words(spec), low, high);
+    }
+    for (const AttributeSpec &spec : rule.attributes) {
+        const std::string value = spec.default_value ? "`" + to_string(*spec.default_value) + "`" : "";
+        text += fmt::format("| `{}` | {} | {} | |\n", spec.name, spec.type, value);
+    }
+    return text;
+}
+
+std::string meaning(const Rule &rule) {
+    std::string text;
+    for (const auto &[name, expression] : rule.lets) text += fmt::format("- let `{} = {}`\n", name, to_string(expression));
+    text += fmt::format("- value: {}\n", rule.is_base ? "a base operator" : joined(rule.value));
+    for (const auto &[strategy, expressions] : rule.scale)
+        text += fmt::format("- scale{}: {}\n", strategy.empty() ? "" : " (" + strategy + ")", joined(expressions));
+    if (rule.has_scale()) text += "- data: " + (rule.data.empty() ? "`ratio(value, scale)`" : joined(rule.data)) + "\n";
+    text += fmt::format("- gradient: {}\n", gradient_words(rule));
+    for (const auto &[operand, expression] : rule.gradient) text += fmt::format("  - `{}`: `{}`\n", operand, to_string(expression));
+    for (const Constraint &constraint : rule.constraints)
+        text += fmt::format("- {}: {} (`{}`)\n", constraint.id, constraint.say, to_string(constraint.require));
+    for (const auto &[dtype, bound] : rule.check.tolerance) text += fmt::format("- tolerance in {}: {}\n", dtype, bound);
+    if (!rule.compat.empty()) text += "- " + rule.compat + "\n";
+    return text;
+}
+
+bool has_example(const Rule &rule) {
+    const auto is_program = [](const AttributeSpec &spec) { return spec.type == "program"; };
+    return !rule.check.cases.empty() && std::ranges::none_of(rule.attributes, is_program);
+}
+
+} // namespace
+
+std::map<std::string, std::string> operator_pages(const Rulebook &rulebook) {
+    std::map<std::string, std::string> pages;
+    for (const Rule *rule : rulebook.rules()) {
+        std::string page = fmt::format("# {}\n{}\n\n{}\n{}", rule->op, rule->doc, operands_table(*rule), meaning(*rule));
+        if (has_example(*rule)) {
+            const Program example = check_program(rulebook, *rule, rule->check.cases[0], Dtype::f32, Scaled::no);
+            page += "\n```\n" + to_string(example) + "```\n";
+        }
+        pages[rule->op + ".md"] = page;
+    }
+    pages["README.md"] = "# Operators\n\nGenerated from the rule files.\n\n" + coverage_table(rulebook);
+    return pages;
+}
+
+std::string coverage_table(const Rulebook &rulebook) {
+    std::string text = "| operator | family | scaled | forms full values | gradient | tested by |\n|---|---|---|---|---|---|\n";
+    for (const Rule *rule : rulebook.rules()) {
+        const size_t cases = rule->check.cases.size(), vectors = rule->check.vectors.size();
+        text += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} | {4} | {5} case{6}, {7} vector{8} |\n", rule->op, rule->family,
+                            scaled_words(*rule), uses_full_values(*rule) ? "yes" : "no", gradient_words(*rule), cases,
+                            cases == 1 ? "" : "s", vectors, vectors == 1 ? "" : "s");
+    }
+    return text;
+}
+
+} // namespace scalide
