@@ -43,10 +43,10 @@ bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
 }
 
 const std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)> cpu_schedules = {
-    {"scalar", schedule_scalar},     {"map", schedule_map},   {"row", schedule_row},
-    {"column", schedule_column},     {"full", schedule_full}, {"transpose", schedule_transpose},
-    {"contract", schedule_contract}, {"scan", schedule_scan}, {"scatter", schedule_scatter},
-    {"sort", schedule_sort},
+    {"scalar", schedule_scalar},     {"map", schedule_map},       {"row", schedule_row},
+    {"column", schedule_column},     {"full", schedule_full},     {"transpose", schedule_transpose},
+    {"contract", schedule_contract}, {"scan", schedule_scan},     {"scatter", schedule_scatter},
+    {"sort", schedule_sort},         {"window", schedule_window},
 };
 
 Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::Target &target) {

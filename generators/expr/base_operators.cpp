@@ -159,6 +159,13 @@ constexpr BaseOperator table[] = {
     {"argsort", Shape::sort, -1, nullptr},
     // contraction
     {"dot_general", Shape::contract, 2, nullptr},
+    // windows
+    {"reduce_window_sum", Shape::window, 1, nullptr},
+    {"reduce_window_max", Shape::window, 1, nullptr},
+    {"reduce_window_min", Shape::window, 1, nullptr},
+    {"select_and_scatter_add", Shape::window, 2, nullptr},
+    {"select_and_gather_add", Shape::window, 2, nullptr},
+    {"conv_general_dilated", Shape::window, 2, nullptr},
 };
 // clang-format on
 

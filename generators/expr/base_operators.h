@@ -15,6 +15,7 @@ enum class Shape {
     scatter,     ///< a copy of an array with updates at places that indices say
     sort,        ///< argsort
     contract,    ///< dot_general
+    window,      ///< out[i] = what lies under window i: reduce_window_*, select_and_scatter_add and its kin, conv_general_dilated
 };
 
 /// The f64 value of one element. Bools are 0 or 1. An operator with a number among its attributes takes it as a last argument

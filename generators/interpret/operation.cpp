@@ -32,7 +32,13 @@ Table make_table() {
                 {"reduce_prod", run_reduce},
                 {"argmax", run_arg_reduce},
                 {"argmin", run_arg_reduce},
-                {"dot_general", run_dot_general}};
+                {"dot_general", run_dot_general},
+                {"reduce_window_sum", run_reduce_window},
+                {"reduce_window_max", run_reduce_window},
+                {"reduce_window_min", run_reduce_window},
+                {"select_and_scatter_add", run_select_and_scatter_add},
+                {"select_and_gather_add", run_select_and_gather_add},
+                {"conv_general_dilated", run_convolution}};
     for (const BaseOperator &row : base_operators()) {
         if (row.evaluate != nullptr) table.emplace(row.name, run_elementwise);
         if (by_shape.contains(row.shape)) table.emplace(row.name, by_shape.at(row.shape));

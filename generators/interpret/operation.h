@@ -53,5 +53,9 @@ void run_dynamic_slice(Operation &operation);
 void run_dynamic_update_slice(Operation &operation);
 void run_scatter(Operation &operation);
 void run_argsort(Operation &operation);
+void run_reduce_window(Operation &operation);
+void run_select_and_scatter_add(Operation &operation);
+void run_select_and_gather_add(Operation &operation);
+void run_convolution(Operation &operation);
 
 } // namespace scalide

@@ -181,6 +181,11 @@ public:
             {"cumlogsumexp", &NodeRewriter::arg_reduce},
             {"argsort", &NodeRewriter::dimension},
             {"dot_general", &NodeRewriter::dot_general},
+            {"reduce_window_sum", &NodeRewriter::window},
+            {"reduce_window_max", &NodeRewriter::window},
+            {"reduce_window_min", &NodeRewriter::window},
+            {"select_and_scatter_add", &NodeRewriter::window},
+            {"select_and_gather_add", &NodeRewriter::window},
         };
         auto found = rewrites.find(node_.op);
         if (found != rewrites.end()) {
@@ -258,6 +263,12 @@ private:
         take_first("low");
         take_first("high");
         take_first("interior");
+    }
+
+    void window() {
+        for (const char *name : {"window", "strides", "low", "high", "base_dilation", "window_dilation"}) {
+            take_first(name);
+        }
     }
 
     void dimension() { attribute("dimension") = find_group(result_groups(), attribute("dimension").integer.value()); }

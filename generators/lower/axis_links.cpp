@@ -1,5 +1,6 @@
 #include "lower/axis_links.h"
 #include "expr/base_operators.h"
+#include "ir/window.h"
 #include <algorithm>
 
 namespace scalide {
@@ -153,6 +154,18 @@ AxisLink link_apart(const Pair &pair) {
                      std::vector<int>(pair.result_shape().size(), AxisLink::fixed));
 }
 
+/// Axis i is axis i, where windows are single elements.
+AxisLink link_window(const Pair &pair) {
+    std::vector<int64_t> fixed;
+    const std::vector<WindowAxis> axes = window_axes(pair.node.attributes, pair.operand_shape().size());
+    for (size_t i = 0; i < axes.size(); i++) {
+        if (!axes[i].is_trivial()) {
+            fixed.push_back(int64_t(i));
+        }
+    }
+    return link_same(pair, fixed);
+}
+
 const std::map<std::string, AxisLink (*)(const Pair &)> makers = {
     {"broadcast_in_dim", link_broadcast},
     {"transpose", link_transpose},
@@ -185,6 +198,12 @@ const std::map<std::string, AxisLink (*)(const Pair &)> makers = {
     {"cummin", link_scan},
     {"cumlogsumexp", link_scan},
     {"argsort", link_concatenate},
+    {"conv_general_dilated", link_apart},
+    {"reduce_window_sum", link_window},
+    {"reduce_window_max", link_window},
+    {"reduce_window_min", link_window},
+    {"select_and_scatter_add", link_window},
+    {"select_and_gather_add", link_window},
 };
 
 AxisLink link_node(const Pair &pair) {

@@ -21,5 +21,6 @@ void lower_transpose(Lowering &lowering);
 void lower_scan(Lowering &lowering);
 void lower_scatter(Lowering &lowering);
 void lower_sort(Lowering &lowering);
+void lower_window(Lowering &lowering);
 
 } // namespace scalide

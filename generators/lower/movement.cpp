@@ -63,17 +63,6 @@ Expr slice(const Access &a) {
     return a.operand(index);
 }
 
-/// Index of the operand along one padded axis, and whether there is an element.
-struct PaddedAxis {
-    Expr index, inside;
-};
-
-PaddedAxis unpad(const Expr &index, const Expr &low, const Expr &step, const Expr &extent) {
-    Expr offset = index - low;
-    Expr inside = offset >= 0 && offset < extent * step && offset % step == 0;
-    return {clamp(offset / step, 0, extent - 1), inside};
-}
-
 Expr pad(const Access &a) {
     const std::vector<Extent> low = a.axis_values("low", 0), high = a.axis_values("high", 0), interior = a.axis_values("interior", 0);
     Index index = a.index, moved;
@@ -187,6 +176,12 @@ Expr select_inside(const Expr &inside, const Expr &value, const Expr &fill, cons
         }
     }
     return chosen;
+}
+
+PaddedAxis unpad(const Expr &index, const Expr &low, const Expr &step, const Expr &extent) {
+    Expr offset = index - low;
+    Expr inside = offset >= 0 && offset < extent * step && offset % step == 0;
+    return {clamp(offset / step, 0, extent - 1), inside};
 }
 
 Expr make_constant(Dtype dtype, double value) {

@@ -13,4 +13,12 @@ Halide::Expr select_inside(const Halide::Expr &inside, const Halide::Expr &value
 /// An f64 constant as an Expr of this dtype (narrow floats: the code).
 Halide::Expr make_constant(Dtype dtype, double value);
 
+/// Index of the operand along one padded axis (within the array), and whether there is an element.
+struct PaddedAxis {
+    Halide::Expr index, inside;
+};
+
+/// Place `index` of an axis with `low` places before its first element and `step` places from one to the next.
+PaddedAxis unpad(const Halide::Expr &index, const Halide::Expr &low, const Halide::Expr &step, const Halide::Expr &extent);
+
 } // namespace scalide

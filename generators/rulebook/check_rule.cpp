@@ -48,8 +48,7 @@ private:
         std::vector<std::string> names;
         for (const OperandSpec &operand : rule_.operands) names.push_back(operand.name);
         for (const AttributeSpec &attribute : rule_.attributes) names.push_back(attribute.name);
-        if (!context_.is_static)
-            for (const auto &[name, let] : rule_.lets) names.push_back(name);
+        for (const auto &[name, let] : rule_.lets) names.push_back(name);
         if (context_.cotangents || context_.is_static)
             for (const ResultSpec &result : rule_.results) names.push_back(result.name);
         if (context_.cotangents) names.push_back("ct");

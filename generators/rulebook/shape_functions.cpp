@@ -1,6 +1,7 @@
 #include "rulebook/promotion.h"
 #include "rulebook/static_value.h"
 #include "rulebook/unplaced.h"
+#include "rulebook/window_shapes.h"
 #include <algorithm>
 #include <numeric>
 
@@ -246,6 +247,22 @@ Attribute padded(Values v) {
     return to_attribute(padded);
 }
 
+Attribute split(Values v) {
+    Extents shape = array(v[0]).shape;
+    const int64_t axis = axes_of(v[1], 0, array(v[0]).rank()).at(0), parts = integer(v[2].value);
+    const auto part = parts < 1 ? std::nullopt : shape[axis].divide(parts);
+    if (!part) fail_unplaced("the extent must be a multiple of the parts", to_string(shape[axis]) + " and " + std::to_string(parts));
+    shape[axis] = *part;
+    shape.insert(shape.begin() + axis, parts);
+    return to_attribute(shape);
+}
+
+Attribute rest(Values v) {
+    const std::vector<Attribute> &all = list(v[0]);
+    if (all.empty()) fail_unplaced("must be a list with a first element", "[]");
+    return std::vector<Attribute>(all.begin() + 1, all.end());
+}
+
 Attribute concatenated(Values v) {
     const int64_t axis = axes_of(v).at(0);
     Extents shape = array(v[0]).shape;
@@ -276,6 +293,7 @@ constexpr ShapeFunction table[] = {
     {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < i32 < formats < f16, bf16 < f32", 1, -1, promoted},
     {"count", "count(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
     {"length", "length(list)", "the number of elements of a list", 1, 1, [](Values v) { return Attribute(int64_t(list(v[0]).size())); }},
+    {"rest", "rest(list)", "the list without its first element", 1, 1, rest},
     {"range", "range(n), range(a, n)", "[0, 1, ... n - 1], or from a on", 1, 2, range},
     {"repeated", "repeated(value, n)", "a list of n times the value", 2, 2, repeated},
     {"replaced", "replaced(list, place, value)", "the list with the value at this place", 3, 3, replaced},
@@ -286,10 +304,17 @@ constexpr ShapeFunction table[] = {
     {"same_shapes", "same_shapes(xs)", "true when the arrays of a variadic operand have one shape", 1, 1, same_shapes},
     {"permuted", "permuted(x, axes)", "the extents of x in that order of its axes, each named once", 2, 2, permuted},
     {"inserted", "inserted(x, axes)", "the extents of x with 1 put in, at these axes of the result", 2, 2, inserted},
+    {"split", "split(x, axis, parts)", "the extents of x with an axis in two, parts and what is in each", 3, 3, split},
     {"fits", "fits(list, shape, dims)", "true when each extent of list is 1 or that of shape at its place in dims, which increase", 3, 3, fits},
     {"sliced", "sliced(x, start, limit, strides)", "the extents of a slice within x; strides [] = all 1", 4, 4, sliced},
     {"padded", "padded(x, low, high, interior)", "the extents of x after padding; [] = all 0", 4, 4, padded},
     {"concatenated", "concatenated(xs, axis)", "the extents of the arrays of a variadic operand, one after the other", 2, 2, concatenated},
+    {"windowed", "windowed(x, window, strides, low, high, base_dilation, window_dilation)", "how many windows lie along each axis of x", 7, 7, windowed},
+    {"convolved", "convolved(lhs, rhs, strides, ..., batch_group_count)", "the extents of a convolution; the attributes of conv_general_dilated in their order", 12, 12, convolved},
+    {"padding_low", "padding_low(padding, extents, window, strides)", "what padding, same or valid, puts before each axis", 4, 4, padding_low},
+    {"padding_high", "padding_high(padding, extents, window, strides)", "what it puts after each axis", 4, 4, padding_high},
+    {"transposed_padding_low", "transposed_padding_low(padding, window, strides)", "the same of a transposed convolution, before", 3, 3, transposed_padding_low},
+    {"transposed_padding_high", "transposed_padding_high(padding, window, strides)", "and after", 3, 3, transposed_padding_high},
 };
 // clang-format on
 

@@ -27,6 +27,8 @@ std::optional<double> constant_named(const std::string &name) {
     return std::nullopt;
 }
 
+StaticValue evaluate(const Expression &expression, const StaticScope &scope);
+
 StaticValue evaluate_name(const std::string &name, const StaticScope &scope) {
     const auto attribute = scope.attributes.find(name);
     if (attribute != scope.attributes.end()) return {attribute->second};
@@ -36,6 +38,8 @@ StaticValue evaluate_name(const std::string &name, const StaticScope &scope) {
     if (result >= 0 && result < static_cast<int>(scope.results.size())) return {{}, 0, {scope.results[result]}};
     if (const auto constant = constant_named(name)) return {*constant};
     if (is_word(name, scope.rule)) return {Attribute(name)};
+    const auto let = std::ranges::find(scope.rule.lets, name, [](const auto &named) { return named.first; });
+    if (let != scope.rule.lets.end()) return evaluate(let->second, scope);
     fail_unplaced("must be known when a program is built", "'" + name + "'");
 }
 
@@ -86,8 +90,6 @@ bool equal_values(const Attribute &a, const Attribute &b) {
     const bool is_one_word = a.kind == Attribute::Kind::word || b.kind == Attribute::Kind::word;
     return !is_one_word && number_of(a) == number_of(b);
 }
-
-StaticValue evaluate(const Expression &expression, const StaticScope &scope);
 
 Attribute evaluate_value(const Expression &expression, const StaticScope &scope) {
     const StaticValue value = evaluate(expression, scope);

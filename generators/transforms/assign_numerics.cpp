@@ -169,7 +169,8 @@ std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result
     const Dtype dtype = rewriter_.source().type(result).dtype;
     if (!is_narrow(dtype)) return {};
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
-    const bool sums = rule.family == "contract" || rule.family == "reduce" || rule.family == "scan";
+    static const std::set<std::string> summing{"contract", "reduce", "scan", "window"};
+    const bool sums = summing.contains(rule.family);
     return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) ? std::optional(dtype) : std::nullopt;
 }
 

@@ -84,7 +84,8 @@ std::optional<double> fold_constants(const Program &program, const Node &node, c
     case Shape::scan:
     case Shape::scatter:
     case Shape::sort:
-    case Shape::contract: break;
+    case Shape::contract:
+    case Shape::window: break;
     }
     return value ? stored(result.dtype, *value) : std::nullopt;
 }

@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-constexpr std::string_view kind_names[] = {"scalar", "map", "row", "column", "full", "contract", "scan", "scatter", "sort"};
+constexpr std::string_view kind_names[] = {"scalar", "map", "row", "column", "full", "contract", "scan", "scatter", "sort", "window"};
 
 /// Row, column or full, by which of the axes that are not 1 a reduction folds.
 Group reduction_group(const Program &program, const Node &node) {
@@ -32,7 +32,8 @@ KernelKind kind_around(Shape shape) {
     static const std::map<Shape, KernelKind> kinds{{Shape::contract, KernelKind::contract},
                                                    {Shape::scan, KernelKind::scan},
                                                    {Shape::scatter, KernelKind::scatter},
-                                                   {Shape::sort, KernelKind::sort}};
+                                                   {Shape::sort, KernelKind::sort},
+                                                   {Shape::window, KernelKind::window}};
     const auto found = kinds.find(shape);
     return found == kinds.end() ? KernelKind::map : found->second;
 }

@@ -5,14 +5,14 @@
 
 namespace scalide {
 
-enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort };
+enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort, window };
 std::string_view to_string(KernelKind kind);
 
 /// Nodes that one kernel will run. Shapes are without axes of extent 1.
 struct Group {
     KernelKind kind = KernelKind::map;
     std::vector<int> nodes; ///< anchored nodes, in program order; empty: merged into another group
-    Extents iteration;      ///< what reductions fold, the result of a dot_general, else the shape of the (last) result
+    Extents iteration;      ///< what reductions fold, the result of a dot_general or window operator, else the shape of the (last) result
     Extents kept;           ///< of row and column: what reductions leave of `iteration`
     bool moves = false;     ///< computed values are read at another index within the group
 };

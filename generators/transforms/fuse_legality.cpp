@@ -144,6 +144,8 @@ using enum KernelKind;
 constexpr std::string_view needs_all_elements = "a value over all elements is known only when the kernel that makes it has ended";
 constexpr std::string_view needs_all_rows = "a sum over the rows needs all of them: it reads the stored array";
 constexpr std::string_view operand_is_read_often = "a contraction reads its operands many times: they are stored first";
+constexpr std::string_view window_reads_often = "a window reads each element many times: they are stored first";
+constexpr std::string_view window_makes_places = "what windows make is stored before it is read at other places";
 constexpr std::string_view not_row_by_row = "the consumer does not walk the same rows";
 
 constexpr FusionRule rules[] = {
@@ -178,6 +180,17 @@ constexpr FusionRule rules[] = {
     {map, scatter, map_feeds_scatter, Shapes::of_consumer, "updates and indices are computed in place only when that is cheap"},
     {map, sort, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
     {scan, map, feeds_elementwise, Shapes::of_producer, "the scan must end before its result is read at other indices"},
+    {map, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {row, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {column, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {full, window, nullptr, Shapes::of_consumer, needs_all_elements},
+    {contract, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {window, map, feeds_elementwise, Shapes::of_producer, window_makes_places},
+    {window, row, nullptr, Shapes::of_producer, window_makes_places},
+    {window, column, nullptr, Shapes::of_producer, window_makes_places},
+    {window, full, nullptr, Shapes::of_producer, window_makes_places},
+    {window, contract, nullptr, Shapes::of_producer, operand_is_read_often},
+    {window, window, nullptr, Shapes::of_producer, window_reads_often},
 };
 
 constexpr std::string_view walks_alone = "scans, scatters and sorts share no loops with other kernels than elementwise ones";
@@ -204,7 +217,7 @@ int stages(const Groups &groups, int group) {
     int count = static_cast<int>(groups.outputs(group).size());
     for (int node : groups[group].nodes) {
         const Shape shape = shape_of(groups.program(), node);
-        count += shape == Shape::reduce || shape == Shape::contract;
+        count += shape == Shape::reduce || shape == Shape::contract || shape == Shape::window;
     }
     return count;
 }

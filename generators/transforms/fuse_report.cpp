@@ -1,5 +1,6 @@
 #include "transforms/fuse_report.h"
 #include "expr/base_operators.h"
+#include "ir/window.h"
 #include "transforms/fuse_legality.h"
 #include <algorithm>
 
@@ -13,10 +14,24 @@ Extent total_bytes(const Program &program, const std::vector<ValueId> &values) {
     return bytes;
 }
 
+/// Elements that one result of a window operator is made of.
+Extent elements_under(const Program &program, const Node &node) {
+    const Extents &shape = program.type(node.operands.back()).shape;
+    Extent count = 1;
+    if (node.op == "conv_general_dilated") {
+        const std::vector<int64_t> spec = convolution(node.attributes, shape).rhs_spec;
+        for (size_t i = 1; i < spec.size(); i++) count = count * shape[spec[i]];
+        return count * Extent(2);
+    }
+    for (const WindowAxis &axis : window_axes(node.attributes, shape.size())) count = count * axis.window;
+    return count;
+}
+
 Extent flops_of(const Program &program, const Node &node) {
     const Shape shape = find_base_operator(node.op)->shape;
     const Extents &result = program.type(node.results[0]).shape;
     if (shape == Shape::reduce) return element_count(program.type(node.operands[0]).shape);
+    if (shape == Shape::window) return element_count(result) * elements_under(program, node);
     if (shape != Shape::contract) return element_count(result) * Extent(cost_of(node));
     Extent products = element_count(result);
     for (int64_t axis : to_integers(node.attributes.at("contract").list[0]))

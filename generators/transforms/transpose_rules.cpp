@@ -1,5 +1,6 @@
 #include "transforms/transpose_rules.h"
 #include "transforms/operators.h"
+#include "transforms/transpose_windows.h"
 #include <algorithm>
 #include <numeric>
 
@@ -167,6 +168,8 @@ constexpr Row rows[] = {
     {"pad", transpose_pad},
     {"concatenate", transpose_concatenate},
     {"convert_element_type", transpose_convert},
+    {"reduce_window_sum", [](const Place &at) { return transpose_window_sum(at.builder, at.node, at.ct); }},
+    {"conv_general_dilated", [](const Place &at) { return transpose_convolution(at.builder, at.node, at.operand, at.ct); }},
 };
 
 } // namespace

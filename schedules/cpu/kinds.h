@@ -14,5 +14,6 @@ void schedule_scan(LoweredKernel &kernel, const Tiles &tiles, const Halide::Targ
 void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 void schedule_contract(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
+void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 
 } // namespace scalide

@@ -1,5 +1,6 @@
 #include "primitive_case.h"
 #include "support/import_graph.h"
+#include "support/window_params.h"
 #include "transforms/passes.h"
 #include <algorithm>
 
@@ -80,6 +81,27 @@ Results transpose(Case &c) {
     std::vector<int64_t> axes;
     for (auto axis = static_cast<int64_t>(c.shape().size()) - 1; axis >= 0; axis--) axes.push_back(axis);
     return c.add({{"permutation", axes}});
+}
+
+Results convolve(Case &c) {
+    return c.add(with_padding_of_convolution(c.entry["attrs"], c.entry["inputs"][0]["shape"], c.entry["inputs"][1]["shape"]));
+}
+
+/// The computation is the operator.
+Results reduce_window(Case &c) {
+    static const std::map<std::string, std::string> operators{
+        {"add", "reduce_window_sum"}, {"max", "reduce_window_max"}, {"min", "reduce_window_min"}};
+    const Json params = with_padding_of_window(c.entry["attrs"], c.shape());
+    return add_primitive(c.builder, operators.at(params["computation"]), params, c.operands);
+}
+
+/// The forms of a convolution that take their padding in a word.
+Results convolve_simply(Case &c) {
+    const char *strides = c.has("strides") ? "strides" : "window_strides";
+    const bool is_same = c.attribute("padding") == "SAME";
+    return {c.builder.add_one(
+        c.op, c.operands,
+        {{"strides", to_attribute(c.attribute(strides).get<std::vector<int64_t>>())}, {"padding", is_same ? "same" : "valid"}})};
 }
 
 Results arg_reduce(Case &c) { return c.has("axis") ? c.add({{"axes", {c.attribute("axis")}}}) : as_named(c); }
@@ -182,6 +204,9 @@ const std::map<std::string, Maker> makers{
     {"broadcast_in_dim", {"", broadcast}},
     {"cast_on_backward", {"", cast}},
     {"cast_on_forward", {"", cast}},
+    {"conv", {"", convolve_simply}},
+    {"conv_general_dilated", {"", convolve}},
+    {"conv_transpose", {"", convolve_simply}},
     {"div", {"", binary}},
     {"dynamic_rescale_l1", {"dynamic_rescale", dynamic_rescale}},
     {"dynamic_rescale_l1_grad", {"dynamic_rescale_grad", dynamic_rescale}},
@@ -218,6 +243,7 @@ const std::map<std::string, Maker> makers{
     {"reduce", {"reduce_sum", reduce}},
     {"reduce_precision_on_backward", {"", reduce_precision}},
     {"reduce_precision_on_forward", {"", reduce_precision}},
+    {"reduce_window", {"reduce_window_sum", reduce_window}},
     {"reshape", {"", reshape}},
     {"select", {"select_n", select_by_bool}},
     {"select_n", {"", select}},

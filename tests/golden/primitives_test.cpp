@@ -57,6 +57,7 @@ std::vector<Tensor> right_values(const GoldenSuite &suite, const Json &entry, co
 /// Operators, or cases, whose scale is not Scalify's, and why. Elsewhere the scales are the same.
 const std::map<std::string, std::string> own_scales{
     {"as_scaled_array", "a given scale is kept as it is, also 1 for a number, and not rounded to f16"},
+    {"conv_general_dilated", "the root of the number of terms goes into the scale, as in dot_general"},
     {"convert_element_type.156.f32.int", "integers have no scale"},
     {"convert_element_type.157.f16.int", "integers have no scale"},
     {"dynamic_rescale_l1", "a norm of 0 leaves the scale alone, and no smallest factor of 2^-14"},

@@ -1,5 +1,6 @@
 #include "support/import_graph.h"
 #include "rulebook/promotion.h"
+#include "support/window_params.h"
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -67,6 +68,7 @@ const std::map<std::string, Primitive> primitives{
     {"argmin", {"argmin", {}, of_arg_reduce}},
     {"broadcast_in_dim", {"broadcast_in_dim", {{"shape", "shape"}, {"broadcast_dimensions", "dims"}}}},
     {"concatenate", {"concatenate", {{"dimension", "dimension"}}}},
+    {"conv_general_dilated", {"conv_general_dilated", {}, of_convolution}},
     {"convert_element_type", {"convert_element_type", {{"new_dtype", "dtype"}}}},
     {"cumlogsumexp", {"cumlogsumexp", {{"axis", "axis"}, {"reverse", "reverse"}}}},
     {"cummax", {"cummax", {{"axis", "axis"}, {"reverse", "reverse"}}}},
@@ -91,6 +93,9 @@ const std::map<std::string, Primitive> primitives{
     {"reduce_precision", {"reduce_precision", {{"exponent_bits", "exponent_bits"}, {"mantissa_bits", "mantissa_bits"}}}},
     {"reduce_prod", {"reduce_prod", {{"axes", "axes"}}}},
     {"reduce_sum", {"reduce_sum", {{"axes", "axes"}}}},
+    {"reduce_window_max", {"reduce_window_max", {}, of_reduce_window}},
+    {"reduce_window_min", {"reduce_window_min", {}, of_reduce_window}},
+    {"reduce_window_sum", {"reduce_window_sum", {}, of_reduce_window}},
     {"reshape", {"reshape", {{"new_sizes", "shape"}}}},
     {"rev", {"rev", {{"dimensions", "dimensions"}}}},
     {"scatter", {"scatter", {}, of_indexing}},

@@ -58,6 +58,7 @@ TEST(rulebook, readme_has_the_base_operators) {
                                            row("scan", lists[Shape::scan]),
                                            row("scatter", lists[Shape::scatter]),
                                            row("sort", lists[Shape::sort]),
-                                           row("contract", lists[Shape::contract])};
+                                           row("contract", lists[Shape::contract]),
+                                           row("window", lists[Shape::window])};
     EXPECT_EQ(table_under("Base operators"), rows);
 }

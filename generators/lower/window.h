@@ -1,0 +1,14 @@
+#pragma once
+#include "lower/kinds.h"
+
+// The parts of lower/window.cpp. A kernel of kind window has one window operator; what follows it is elementwise, on the same shape.
+
+namespace scalide {
+
+/// Lowers one window operator and binds its result. Adds stages, extents and facts as lower/window.cpp says.
+void lower_reduce_window(Lowering &lowering, const Node &node);
+void lower_select_and_scatter_add(Lowering &lowering, const Node &node);
+void lower_select_and_gather_add(Lowering &lowering, const Node &node);
+void lower_convolution(Lowering &lowering, const Node &node);
+
+} // namespace scalide

@@ -1,0 +1,122 @@
+#include "schedules/cpu/kinds.h"
+#include "schedules/cpu/loops.h"
+
+// window: one pass over the result, as map; what a result needs of large windows, and the choice of an element in each, is made before.
+// Convolutions: a register tile of the product over all terms of its sums; around it tiles, panels of lanes, the other axes of the result.
+// Tiles:
+//   task  elements, or products, of a parallel task
+//   lanes elements computed together
+//   rows  of a register tile (convolutions)
+namespace scalide {
+namespace {
+using namespace Halide;
+
+/// A stage that is computed as a whole, vectorized along its first argument, in parallel along its last.
+void schedule_whole(Func func, int lanes) {
+    func.compute_root();
+    const std::vector<Var> args = func.args();
+    for (int i = 0; i <= func.num_update_definitions(); i++) {
+        if (args.empty()) {
+            continue;
+        }
+        Stage nest = i == 0 ? Stage(func) : func.update(i - 1);
+        if (i > 0) {
+            std::vector<VarOrRVar> order = {args[0]};
+            const std::vector<RVar> domain = func.rvars(i - 1);
+            order.insert(order.end(), domain.begin(), domain.end());
+            order.insert(order.end(), args.begin() + 1, args.end());
+            nest.reorder(order);
+        }
+        nest.vectorize(args[0], lanes, TailStrategy::Predicate);
+        if (args.size() > 1) {
+            nest.parallel(args.back());
+        }
+    }
+}
+
+class ConvolutionSchedule {
+public:
+    ConvolutionSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), tiles_(tiles), width_(fact("width")), output_(kernel.outputs[0].func) {}
+
+    void apply() {
+        schedule_result();
+        schedule_product();
+        for (const char *name : {"lhs", "rhs"}) {
+            if (kernel_.stages.count(name) != 0) {
+                schedule_whole(kernel_.stages.at(name)[0], tiles_.at("lanes"));
+            }
+        }
+    }
+
+private:
+    int fact(const char *name) const { return int(to_number(kernel_.facts.at(name))); }
+    Expr extent(const char *name) const { return to_expr(kernel_.extents.at(name), kernel_); }
+
+    void schedule_result() {
+        const std::vector<Expr> extents = bound_loops(kernel_, kernel_.outputs[0]);
+        const std::vector<Var> args = output_.args();
+        const int lane_dimension = fact("lane_dimension"), tile_dimension = fact("tile_dimension");
+        const bool divides = kernel_.extents.at("lanes").divide(width_).has_value();
+        Stage nest = loop_nest(output_);
+        nest.split(args[lane_dimension], panel_, column_, width_, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
+        nest.split(column_, vector_, lane_, tiles_.at("lanes"));
+        nest.split(args[tile_dimension], tile_, row_, tiles_.at("rows"), TailStrategy::GuardWithIf);
+        std::vector<VarOrRVar> order = {lane_, vector_, row_, tile_, panel_};
+        std::vector<Var> outer = {panel_};
+        Expr count = (extent("lanes") + width_ - 1) / width_;
+        for (int d = 0; d < int(args.size()); d++) {
+            if (d != lane_dimension && d != tile_dimension) {
+                order.emplace_back(args[d]);
+                outer.push_back(args[d]);
+                count = count * extents[d];
+            }
+        }
+        nest.reorder(order).vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
+        parallelize(nest, *fuse_loops(nest, outer), count, extent("tile") * width_ * extent("terms"), tiles_.at("task"));
+    }
+
+    void schedule_product() {
+        Func product = kernel_.stages.at("product")[0];
+        const std::vector<Var> args = product.args();
+        product.compute_at(LoopLevel(output_, tile_, output_.num_update_definitions()));
+        product.bound(args[0], 0, width_).bound_extent(args[1], tiles_.at("rows")).store_in(MemoryType::Register);
+        for (size_t i = 2; i < args.size(); i++) {
+            product.bound_extent(args[i], 1);
+        }
+        product.vectorize(args[0], tiles_.at("lanes")).unroll(args[0]).unroll(args[1]);
+        Stage sum = product.update();
+        std::vector<VarOrRVar> order = {lane_, vector_, args[1]};
+        for (const RVar &r : product.rvars()) {
+            order.emplace_back(r);
+        }
+        sum.split(args[0], vector_, lane_, tiles_.at("lanes")).reorder(order);
+        sum.vectorize(lane_).unroll(vector_).unroll(args[1]).never_partition_all();
+    }
+
+    LoweredKernel &kernel_;
+    const Tiles &tiles_;
+    int width_;
+    Func output_;
+    Var panel_{"panel"}, column_{"column"}, vector_{"vector"}, lane_{"lane"}, tile_{"tile"}, row_{"row"};
+};
+
+} // namespace
+
+void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
+    if (kernel.facts.at("operator").word == "convolution") {
+        ConvolutionSchedule(kernel, tiles).apply();
+        return;
+    }
+    for (const char *name : {"winner", "fold"}) {
+        const auto stage = kernel.stages.find(name);
+        if (stage != kernel.stages.end()) {
+            schedule_whole(stage->second[0], tiles.at("lanes"));
+        }
+    }
+    for (const KernelOutput &output : kernel.outputs) {
+        schedule_elements(kernel, output, tiles);
+    }
+}
+
+} // namespace scalide
