@@ -42,9 +42,7 @@ public:
           zero_(make_constant(out_type_.dtype, 0)) {
         lane_axis_ = choose_lane_axis();
         tile_axis_ = choose_tile_axis();
-        const int lanes = lowering.target.natural_vector_size<float>();
-        const Extent &extent = out_type_.shape[lane_axis_];
-        width_ = extent.is_static() && extent.value() <= lanes ? lanes : 2 * lanes;
+        width_ = choose_width(lowering.target.natural_vector_size<float>());
     }
 
     void lower() {
@@ -74,6 +72,13 @@ private:
             return last;
         }
         return is_longer(shape[convolution_.out_spec[0]], shape[features_axis()]) ? convolution_.out_spec[0] : features_axis();
+    }
+
+    /// Two vectors, or one where two would overhang a short axis by one.
+    int choose_width(int lanes) const {
+        const Extent &extent = lane_extent();
+        const int64_t vectors = extent.is_static() ? (extent.value() + lanes - 1) / lanes : 2;
+        return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
     }
 
     /// Features beside lanes of places; beside lanes of features the last spatial axis, unless another is longer and that one is short.
@@ -156,13 +161,15 @@ private:
     void pack_panels() {
         const Var input("input");
         const std::vector<Var> places = numbered_vars("place", spatial_rank());
-        Expr feature = panel_ * width_ + column_;
-        if (!lane_extent().divide(width_)) {
-            feature = Halide::min(feature, values_.extent(lane_extent()) - 1);
-        }
+        const Expr feature = within_lanes(panel_ * width_ + column_);
         rhs_(panel_index<Var>(column_, input, places, panel_)) =
             values_.at(node_.operands[1], rhs_index(feature, input, {places.begin(), places.end()}));
         stage("rhs", rhs_);
+    }
+
+    /// The last lane stands for those that overhang.
+    Expr within_lanes(const Expr &lane) const {
+        return lane_extent().divide(width_) ? lane : Halide::min(lane, values_.extent(lane_extent()) - 1);
     }
 
     template<typename T>
@@ -212,7 +219,8 @@ private:
         const int64_t groups = convolution_.feature_groups * convolution_.batch_groups;
         const Extent features = *out_type_.shape[features_axis()].divide(groups);
         const bool one_a_panel = has_panels() && features.divide(width_);
-        return (one_a_panel ? Expr(panel_ * width_) : feature) / values_.extent(features);
+        const Expr here = has_panels() ? within_lanes(feature) : feature;
+        return (one_a_panel ? Expr(panel_ * width_) : here) / values_.extent(features);
     }
 
     void sum() {

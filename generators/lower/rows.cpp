@@ -7,12 +7,21 @@
 namespace scalide {
 namespace {
 
-/// The shape of the reductions' operands: rows and columns.
-Extents find_space(const Program &program) {
-    Extents space;
+/// The shape of the reductions' operands, and how many of its axes are rows.
+struct Space {
+    Extents shape;
+    int row_axes = 0;
+};
+
+/// Reductions of whole arrays, which may stand beside those of rows, tell only of kernels that have no other.
+Space find_space(const Program &program) {
+    Space space;
     for (const Node &node : program.nodes) {
-        if (is_reduction(node) && program.type(node.operands[0]).rank() > int(space.size())) {
-            space = program.type(node.operands[0]).shape;
+        if (is_reduction(node)) {
+            const int rows = program.type(node.results[0]).rank(), rank = program.type(node.operands[0]).rank();
+            if (rows > space.row_axes || (rows == space.row_axes && rank > int(space.shape.size()))) {
+                space = {program.type(node.operands[0]).shape, rows};
+            }
         }
     }
     return space;
@@ -20,13 +29,14 @@ Extents find_space(const Program &program) {
 
 class RowMerger {
 public:
-    explicit RowMerger(const Program &program) : program_(program), space_(find_space(program)), rows_(space_) {
-        if (!rows_.empty()) {
-            rows_.pop_back();
-        }
+    explicit RowMerger(const Program &program) : program_(program) {
+        const Space space = find_space(program);
+        space_ = space.shape;
+        rows_ = {space_.begin(), space_.begin() + space.row_axes};
+        columns_ = {space_.begin() + space.row_axes, space_.end()};
     }
 
-    bool is_needed() const { return rows_.size() > 1; }
+    bool is_needed() const { return rows_.size() > 1 || columns_.size() > 1; }
 
     Program merge() {
         start();
@@ -52,10 +62,12 @@ private:
     }
 
     Extents merged_shape(const Extents &shape) const {
+        Extents merged = rows_.empty() ? Extents{} : Extents{element_count(rows_)};
         if (shape == space_) {
-            return {element_count(rows_), space_.back()};
+            merged.push_back(element_count(columns_));
+            return merged;
         }
-        return shape == rows_ ? Extents{element_count(rows_)} : shape;
+        return shape == rows_ ? merged : shape;
     }
 
     /// A broadcast of one value a row to the row's elements.
@@ -123,7 +135,7 @@ private:
     void merge_attributes(Node &node, Type &type) {
         type.shape = merged_shape(type.shape);
         if (is_reduction(node) && node.attributes.count("axis")) {
-            node.attributes["axis"] = 1;
+            node.attributes["axis"] = int64_t(type.rank());
         } else if (is_reduction(node)) {
             const int rank = merged_.type(node.operands[0]).rank();
             std::vector<int64_t> axes;
@@ -132,13 +144,13 @@ private:
             }
             node.attributes["axes"] = to_attribute(axes);
         } else if (node.op == "broadcast_in_dim") {
-            node.attributes["dims"] = to_attribute(std::vector<int64_t>{0});
+            node.attributes["dims"] = to_attribute(rows_.empty() ? std::vector<int64_t>{} : std::vector<int64_t>{0});
             node.attributes["shape"] = to_attribute(type.shape);
         }
     }
 
     const Program &program_;
-    Extents space_, rows_;
+    Extents space_, rows_, columns_;
     Program merged_;
     std::vector<ValueId> fresh_;
     std::map<std::pair<ValueId, Extents>, ValueId> reshaped_;

@@ -11,7 +11,7 @@ namespace scalide {
 namespace {
 using namespace Halide;
 
-/// A stage that is computed as a whole, vectorized along its first argument, in parallel along its last.
+/// A stage that is computed as a whole, vectorized along its first argument, in parallel along its last two.
 void schedule_whole(Func func, int lanes) {
     func.compute_root();
     const std::vector<Var> args = func.args();
@@ -29,7 +29,12 @@ void schedule_whole(Func func, int lanes) {
         }
         nest.vectorize(args[0], lanes, TailStrategy::Predicate);
         if (args.size() > 1) {
-            nest.parallel(args.back());
+            Var task("task");
+            const bool is_fused = args.size() > 2;
+            if (is_fused) {
+                nest.fuse(args[args.size() - 2], args.back(), task);
+            }
+            nest.parallel(is_fused ? task : args.back());
         }
     }
 }
@@ -79,7 +84,7 @@ private:
     void schedule_product() {
         Func product = kernel_.stages.at("product")[0];
         const std::vector<Var> args = product.args();
-        product.compute_at(LoopLevel(output_, tile_, output_.num_update_definitions()));
+        product.compute_at(LoopLevel(output_, tile_));
         product.bound(args[0], 0, width_).bound_extent(args[1], tiles_.at("rows")).store_in(MemoryType::Register);
         for (size_t i = 2; i < args.size(); i++) {
             product.bound_extent(args[i], 1);

@@ -1,0 +1,86 @@
+#include "ir/text.h"
+#include "support/compiled/compiled_program.h"
+#include "support/programs/random_program.h"
+#include "support/programs/rules.h"
+#include "transforms/passes.h"
+#include <gtest/gtest.h>
+
+// A small convolutional network and its gradients, compiled with a symbolic batch, against the interpreter on the same kernels.
+
+namespace scalide {
+
+namespace {
+
+constexpr const char *network = R"(
+program network [b in 1..64] (x: f32[b, 8, 8, 3] scaled, labels: i32[b], k1: f32[3, 3, 3, 8] scaled, c1: f32[8], gain: f32[8], bias: f32[8],
+                              k2: f32[3, 3, 8, 12], w: f32[48, 10]) -> (loss: f32[]) {
+  y1 = conv_general_dilated(x, k1) {low: [1, 1], high: [1, 1], lhs_spec: [0, 3, 1, 2], rhs_spec: [3, 2, 0, 1], out_spec: [0, 3, 1, 2]}
+  cb = broadcast_in_dim(c1) {shape: [b, 8, 8, 8], dims: [3]}
+  a1 = add(y1, cb)
+  n1, m1, v1 = batch_norm(a1, gain, bias)
+  h1 = relu(n1)
+  p1 = max_pool(h1) {window: [1, 2, 2, 1], strides: [1, 2, 2, 1]}
+  y2 = conv_general_dilated(p1, k2) {low: [1, 1], high: [1, 1], lhs_spec: [0, 3, 1, 2], rhs_spec: [3, 2, 0, 1], out_spec: [0, 3, 1, 2]}
+  h2 = relu(y2)
+  p2 = avg_pool(h2) {window: [1, 2, 2, 1], strides: [1, 2, 2, 1]}
+  flat = reshape(p2) {shape: [b, 48]}
+  z = dot_general(flat, w) {contract: [[1], [0]]}
+  losses = softmax_cross_entropy(z, labels)
+  loss = mean(losses) {axes: [0]}
+}
+)";
+
+struct Numerics {
+    const char *policy;
+    double tolerance; ///< as in random_programs.cpp
+};
+constexpr Numerics numerics[] = {{"f32", 2e-5}, {"f16_scaled", 0x1p-9}, {"f8_scaled", 0x1p-2}};
+
+Program network_with_gradients() {
+    Program program = infer_types(parse_program(network, "network"), rules());
+    std::vector<ValueId> parameters;
+    for (size_t i = 2; i < program.arguments.size(); i++) parameters.push_back(program.arguments[i].value);
+    const std::vector<ValueId> gradients = append_gradient(program, rules(), program.results[0].value, parameters);
+    for (size_t i = 0; i < gradients.size(); i++) program.results.push_back({"gradient" + std::to_string(i), gradients[i]});
+    return program;
+}
+
+/// Images, parameters near 1 / sqrt(fan in), scales of 1/2.
+std::vector<Array> draw_inputs(const Program &program, int64_t images, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal(0, 0.3);
+    std::vector<Array> inputs;
+    for (const Argument &argument : program.arguments) {
+        const Type &type = program.type(argument.value);
+        Array array{type.dtype, {}, {}};
+        for (const Extent &extent : type.shape) array.shape.push_back(extent.evaluate({{"b", images}}));
+        array.data.resize(element_count(type.shape).evaluate({{"b", images}}));
+        const bool is_scale = program.value_name(argument.value).ends_with(".scale");
+        for (double &value : array.data)
+            value = is_scale ? 0.5 : type.dtype == Dtype::i32 ? double(random() % 10) : round_to(type.dtype, normal(random));
+        inputs.push_back(array);
+    }
+    return inputs;
+}
+
+class ConvolutionalNetwork : public testing::TestWithParam<Numerics> {};
+
+TEST_P(ConvolutionalNetwork, compiled_equals_interpreted) {
+    const Policy policy = load_policy(std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (GetParam().policy + std::string(".yaml")));
+    const CompiledProgram compiled(network_with_gradients(), rules(), policy);
+    for (const int64_t images : {1, 5}) {
+        SCOPED_TRACE(std::to_string(images) + " images, seed 7");
+        const std::vector<Array> inputs = draw_inputs(compiled.fused(), images, 7);
+        const std::vector<Array> expected = interpret(compiled.fused(), inputs, rules(), Mode::stored), got = compiled.run(inputs);
+        for (size_t r = 0; r < got.size(); r++) {
+            EXPECT_EQ(compare(got[r], expected[r], GetParam().tolerance), "") << compiled.fused().results[r].name;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(programs, ConvolutionalNetwork, testing::ValuesIn(numerics),
+                         [](const auto &info) { return std::string(info.param.policy); });
+
+} // namespace
+
+} // namespace scalide
