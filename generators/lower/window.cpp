@@ -3,8 +3,8 @@
 
 // window: reductions of windows, the choice of an element of each (gradients of maxima), convolutions.
 //
-// stages: fold (over the result: a reduction of large windows), winner (over the windows), those of lower/convolution.cpp
-// facts: `operator`: fold or convolution; those of lower/convolution.cpp
+// stages: fold (over the result: a reduction of large windows), winner (over the windows), those of lower/window_convolution.cpp
+// facts: `operator`: fold or convolution; those of lower/window_convolution.cpp
 namespace scalide {
 namespace {
 

@@ -4,9 +4,9 @@
 // window: one pass over the result, as map; what a result needs of large windows, and the choice of an element in each, is made before.
 // Convolutions: a register tile of the product over all terms of its sums; around it tiles, panels of lanes, the other axes of the result.
 // Tiles:
-//   task  elements, or products, of a parallel task
-//   lanes elements computed together
-//   rows  of a register tile (convolutions)
+//   task   elements, or products, of a parallel task
+//   lanes  elements computed together (all but convolutions)
+//   rows   of a register tile (convolutions)
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -41,15 +41,16 @@ void schedule_whole(Func func, int lanes) {
 
 class ConvolutionSchedule {
 public:
-    ConvolutionSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), tiles_(tiles), width_(fact("width")), output_(kernel.outputs[0].func) {}
+    ConvolutionSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
+        : kernel_(kernel), tiles_(tiles), lanes_(target.natural_vector_size<float>()), width_(fact("width")),
+          output_(kernel.outputs[0].func) {}
 
     void apply() {
         schedule_result();
         schedule_product();
         for (const char *name : {"lhs", "rhs"}) {
             if (kernel_.stages.count(name) != 0) {
-                schedule_whole(kernel_.stages.at(name)[0], tiles_.at("lanes"));
+                schedule_whole(kernel_.stages.at(name)[0], lanes_);
             }
         }
     }
@@ -65,7 +66,7 @@ private:
         const bool divides = kernel_.extents.at("lanes").divide(width_).has_value();
         Stage nest = loop_nest(output_);
         nest.split(args[lane_dimension], panel_, column_, width_, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
-        nest.split(column_, vector_, lane_, tiles_.at("lanes"));
+        nest.split(column_, vector_, lane_, lanes_);
         nest.split(args[tile_dimension], tile_, row_, tiles_.at("rows"), TailStrategy::GuardWithIf);
         std::vector<VarOrRVar> order = {lane_, vector_, row_, tile_, panel_};
         std::vector<Var> outer = {panel_};
@@ -89,28 +90,28 @@ private:
         for (size_t i = 2; i < args.size(); i++) {
             product.bound_extent(args[i], 1);
         }
-        product.vectorize(args[0], tiles_.at("lanes")).unroll(args[0]).unroll(args[1]);
+        product.vectorize(args[0], lanes_).unroll(args[0]).unroll(args[1]);
         Stage sum = product.update();
         std::vector<VarOrRVar> order = {lane_, vector_, args[1]};
         for (const RVar &r : product.rvars()) {
             order.emplace_back(r);
         }
-        sum.split(args[0], vector_, lane_, tiles_.at("lanes")).reorder(order);
+        sum.split(args[0], vector_, lane_, lanes_).reorder(order);
         sum.vectorize(lane_).unroll(vector_).unroll(args[1]).never_partition_all();
     }
 
     LoweredKernel &kernel_;
     const Tiles &tiles_;
-    int width_;
+    int lanes_, width_;
     Func output_;
     Var panel_{"panel"}, column_{"column"}, vector_{"vector"}, lane_{"lane"}, tile_{"tile"}, row_{"row"};
 };
 
 } // namespace
 
-void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
+void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
     if (kernel.facts.at("operator").word == "convolution") {
-        ConvolutionSchedule(kernel, tiles).apply();
+        ConvolutionSchedule(kernel, tiles, target).apply();
         return;
     }
     for (const char *name : {"winner", "fold"}) {
