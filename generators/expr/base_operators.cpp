@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -50,6 +51,23 @@ double integer_power(Values v) {
     for (auto exponent = bits(v[1]); exponent > 0; exponent /= 2, base *= base)
         if (exponent % 2 == 1) power *= base;
     return wrap(power);
+}
+
+/// The low bits of a number that is stored in `width` bits.
+uint64_t low_bits(double x, double width) { return static_cast<uint64_t>(bits(x)) & ((uint64_t{1} << bits(width)) - 1); }
+
+/// v: number, distance, width. LAX takes the distance as unsigned; past the width nothing is left, or the sign.
+bool is_past(Values v) { return low_bits(v[1], v[2]) >= low_bits(v[2], 32); }
+
+double shift_left(Values v) { return is_past(v) ? 0 : wrap(low_bits(v[0], v[2]) << bits(v[1])); }
+
+double shift_right_logical(Values v) { return is_past(v) ? 0 : double(low_bits(v[0], v[2]) >> bits(v[1])); }
+
+/// The number is taken as signed, whatever its dtype.
+double shift_right_arithmetic(Values v) {
+    const int unused = 64 - static_cast<int>(v[2]);
+    const auto number = static_cast<int64_t>(static_cast<uint64_t>(bits(v[0])) << unused) >> unused;
+    return double(number >> (is_past(v) ? 63 : bits(v[1])));
 }
 
 double select_case(Values v) {
@@ -117,9 +135,15 @@ constexpr BaseOperator table[] = {
     {"or", Shape::elementwise, 2, [](Values v) { return double(bits(v[0]) | bits(v[1])); }},
     {"xor", Shape::elementwise, 2, [](Values v) { return double(bits(v[0]) ^ bits(v[1])); }},
     {"not", Shape::elementwise, 1, [](Values v) { return double(v[0] == 0); }, [](Values v) { return double(~bits(v[0])); }},
+    {"shift_left", Shape::elementwise, 2, shift_left, nullptr, {}, true},
+    {"shift_right_arithmetic", Shape::elementwise, 2, shift_right_arithmetic, nullptr, {}, true},
+    {"shift_right_logical", Shape::elementwise, 2, shift_right_logical, nullptr, {}, true},
+    {"population_count", Shape::elementwise, 1, [](Values v) { return double(std::popcount(low_bits(v[0], v[1]))); }, nullptr, {}, true},
+    {"clz", Shape::elementwise, 1, [](Values v) { return std::countl_zero(low_bits(v[0], v[1])) - 64 + v[1]; }, nullptr, {}, true},
     {"select_n", Shape::elementwise, -1, select_case},
     // storage
     {"convert_element_type", Shape::elementwise, 1, nullptr},
+    {"bitcast_convert_type", Shape::elementwise, 1, nullptr},
     {"reduce_precision", Shape::elementwise, 1, nullptr},
     // movement
     {"broadcast_in_dim", Shape::movement, 1, nullptr},

@@ -29,9 +29,10 @@ struct BaseOperator {
     int arity;         ///< -1: variadic
     Evaluate evaluate; ///< elementwise only: JAX's rules for NaN, infinities and signed zero, all in f64. nullptr for the conversions
                        ///< (convert_element_type, reduce_precision): they are about formats, which ir/dtype.h knows.
-    Evaluate evaluate_integer = nullptr; ///< where i32 operands follow another rule (div, rem, not) or f64 is not exact (mul, integer_pow);
-                                         ///< nullptr: `evaluate`. What leaves 32 bits wraps around, which is left to the caller.
+    Evaluate evaluate_integer = nullptr; ///< where integers follow another rule (div, rem, not) or f64 is not exact (mul, integer_pow);
+                                         ///< nullptr: `evaluate`. Exact in the low 32 bits; wrapping around is left to the caller.
     std::string_view parameter = {};     ///< the attribute that `evaluate` takes as a last argument: integer_pow's exponent `y`
+    bool takes_width = false;            ///< the functions take the bits of the operands' dtype as a last argument: shifts, counts of bits
 };
 
 /// The row of `name`, or nullptr when it is no base operator.

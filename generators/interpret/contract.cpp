@@ -76,6 +76,6 @@ void run(Operation &operation) {
 
 } // namespace
 
-void run_dot_general(Operation &operation) { operation.operand(0).dtype == Dtype::i32 ? run<uint32_t>(operation) : run<double>(operation); }
+void run_dot_general(Operation &operation) { is_integer(operation.operand(0).dtype) ? run<uint32_t>(operation) : run<double>(operation); }
 
 } // namespace scalide

@@ -1,17 +1,20 @@
 #include "interpret/operation.h"
-#include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace scalide {
 
 namespace {
 
-/// Towards zero, saturating; NaN is 0.
-double to_i32(double value) {
-    if (std::isnan(value)) return 0;
-    return std::clamp<double>(std::trunc(value), std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+/// Floats saturate, integers wrap around.
+double to_integer(Dtype dtype, Dtype from, double value) {
+    return is_float(from) ? saturate_integer(dtype, value) : wrap_integer(dtype, value);
 }
+
+/// The bits of an element in memory, and back.
+uint32_t code_of(Dtype dtype, double value) {
+    return is_integer(dtype) ? static_cast<uint32_t>(wrap_integer(Dtype::u32, value)) : encode(format_of(dtype), value, Overflow::format);
+}
+
+double value_of(Dtype dtype, uint32_t code) { return is_integer(dtype) ? wrap_integer(dtype, code) : decode(format_of(dtype), code); }
 
 Overflow overflow_of(const Operation &operation) {
     const auto found = operation.attributes.find("overflow");
@@ -25,12 +28,18 @@ void run_convert(Operation &operation) {
     result.data = operation.operand(0).data;
     if (result.dtype == Dtype::boolean) {
         for (double &value : result.data) value = value != 0;
-    } else if (result.dtype == Dtype::i32) {
-        for (double &value : result.data) value = to_i32(value);
+    } else if (is_integer(result.dtype)) {
+        for (double &value : result.data) value = to_integer(result.dtype, operation.operand(0).dtype, value);
     } else if (operation.mode == Mode::stored) {
         const Overflow overflow = overflow_of(operation);
         for (double &value : result.data) value = round_to(result.dtype, value, overflow);
     }
+}
+
+void run_bitcast(Operation &operation) {
+    const Array &operand = operation.operand(0);
+    Array &result = operation.result();
+    for (double value : operand.data) result.data.push_back(value_of(result.dtype, code_of(operand.dtype, value)));
 }
 
 void run_reduce_precision(Operation &operation) {

@@ -86,7 +86,7 @@ private:
 } // namespace
 
 void run_convolution(Operation &operation) {
-    operation.operand(0).dtype == Dtype::i32 ? Product<uint32_t>(operation).run() : Product<double>(operation).run();
+    is_integer(operation.operand(0).dtype) ? Product<uint32_t>(operation).run() : Product<double>(operation).run();
 }
 
 } // namespace scalide

@@ -1,15 +1,15 @@
-#include "expr/base_operators.h"
 #include "interpret/operation.h"
+#include "ir/evaluation.h"
 
 namespace scalide {
 
 namespace {
 
-/// The operands of one element side by side, with the parameter behind them. A rank-0 operand (`which` of select_n) stays in place.
+/// The operands of one element side by side, with further arguments behind them. A rank-0 operand (`which` of select_n) stays in place.
 class Row {
 public:
-    Row(const Operation &operation, std::string_view parameter) : operation_(operation), values_(operation.operands.size()) {
-        if (!parameter.empty()) values_.push_back(to_number(operation.attributes.at(std::string(parameter))));
+    Row(const Operation &operation, const std::vector<double> &further) : operation_(operation), values_(operation.operands.size()) {
+        values_.insert(values_.end(), further.begin(), further.end());
         for (const Array *operand : operation.operands) steps_.push_back(operand->shape.empty() ? 0 : 1);
     }
     std::span<const double> at(size_t element) {
@@ -26,10 +26,8 @@ private:
 } // namespace
 
 void run_elementwise(Operation &operation) {
-    const BaseOperator &row = *find_base_operator(operation.op);
-    const bool integers = operation.operand(0).dtype == Dtype::i32 && row.evaluate_integer != nullptr;
-    const Evaluate evaluate = integers ? row.evaluate_integer : row.evaluate;
-    Row operands(operation, row.parameter);
+    const Evaluation evaluate(*find_base_operator(operation.op), operation.operands.back()->dtype, operation.attributes);
+    Row operands(operation, evaluate.further_arguments());
     std::vector<double> &data = operation.result().data;
     data.resize(element_count(operation.result().shape));
     for (size_t i = 0; i < data.size(); i++) data[i] = evaluate(operands.at(i));

@@ -9,33 +9,34 @@ namespace scalide {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double i32_min = std::numeric_limits<int32_t>::min(), i32_max = std::numeric_limits<int32_t>::max();
 
 struct Row {
     std::string_view word, step;
-    double start, integer_start;
+    double start; ///< infinities are the ends of the range of integers
 };
 
 constexpr std::array<Row, 4> rows{{
-    {"sum", "add", 0, 0},
-    {"prod", "mul", 1, 1},
-    {"max", "max", -infinity, i32_min},
-    {"min", "min", infinity, i32_max},
+    {"sum", "add", 0},
+    {"prod", "mul", 1},
+    {"max", "max", -infinity},
+    {"min", "min", infinity},
 }};
+
+const Row &row_of(std::string_view op) {
+    const auto row = std::ranges::find(rows, op.substr(op.rfind('_') + 1), &Row::word);
+    internal_check(row != rows.end(), "no fold of " + std::string(op));
+    return *row;
+}
 
 } // namespace
 
-Fold::Fold(std::string_view op, Dtype dtype) : wraps_(dtype == Dtype::i32) {
-    const auto row = std::ranges::find(rows, op.substr(op.rfind('_') + 1), &Row::word);
-    internal_check(row != rows.end(), "no fold of " + std::string(op));
-    const BaseOperator &step = *find_base_operator(row->step);
-    start_ = wraps_ ? row->integer_start : row->start;
-    step_ = wraps_ && step.evaluate_integer != nullptr ? step.evaluate_integer : step.evaluate;
-}
+Fold::Fold(std::string_view op, Dtype dtype)
+    : start_(is_integer(dtype) ? saturate_integer(dtype, row_of(op).start) : row_of(op).start), dtype_(dtype),
+      step_(*find_base_operator(row_of(op).step), dtype, {}) {}
 
 double Fold::operator()(double a, double b) const {
     const double value = step_(std::array{a, b});
-    return wraps_ ? static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(value))) : value;
+    return is_integer(dtype_) ? wrap_integer(dtype_, value) : value;
 }
 
 } // namespace scalide

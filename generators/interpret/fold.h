@@ -1,6 +1,5 @@
 #pragma once
-#include "expr/base_operators.h"
-#include "ir/dtype.h"
+#include "ir/evaluation.h"
 
 namespace scalide {
 
@@ -11,13 +10,13 @@ public:
     Fold(std::string_view op, Dtype dtype);
 
     double start() const { return start_; }
-    /// In f64; integers wrap around at 32 bits.
+    /// In f64; integers wrap around.
     double operator()(double a, double b) const;
 
 private:
     double start_;
-    bool wraps_;
-    Evaluate step_;
+    Dtype dtype_;
+    Evaluation step_;
 };
 
 } // namespace scalide

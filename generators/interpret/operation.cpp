@@ -12,6 +12,7 @@ using Table = std::unordered_map<std::string_view, Run>;
 Table make_table() {
     static const std::map<Shape, Run> by_shape{{Shape::scan, run_scan}, {Shape::scatter, run_scatter}, {Shape::sort, run_argsort}};
     Table table{{"convert_element_type", run_convert},
+                {"bitcast_convert_type", run_bitcast},
                 {"reduce_precision", run_reduce_precision},
                 {"broadcast_in_dim", run_broadcast},
                 {"reshape", run_reshape},
@@ -67,8 +68,8 @@ int64_t element_count(const std::vector<int64_t> &shape) {
 }
 
 void store(Array &array, Mode mode) {
-    if (array.dtype == Dtype::i32) {
-        for (double &value : array.data) value = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(value)));
+    if (is_integer(array.dtype)) {
+        for (double &value : array.data) value = wrap_integer(array.dtype, value);
     } else if (array.dtype == Dtype::f32 && mode == Mode::stored) {
         for (double &value : array.data) value = static_cast<float>(value);
     } else if (is_float(array.dtype) && mode == Mode::stored) {

@@ -27,12 +27,13 @@ Run find_run(std::string_view op);
 /// Elements of a shape.
 int64_t element_count(const std::vector<int64_t> &shape);
 
-/// What a computed element becomes in an array of this dtype: integers wrap around at 32 bits; in mode `stored` floats are rounded.
+/// What a computed element becomes in an array of this dtype: integers wrap around; in mode `stored` floats are rounded.
 void store(Array &array, Mode mode);
 
 // One file a family.
 void run_elementwise(Operation &operation);
 void run_convert(Operation &operation);
+void run_bitcast(Operation &operation);
 void run_reduce_precision(Operation &operation);
 void run_broadcast(Operation &operation);
 void run_reshape(Operation &operation);

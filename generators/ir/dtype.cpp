@@ -1,31 +1,42 @@
 #include "ir/dtype.h"
+#include "expr/error.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <string>
 
 namespace scalide {
 
 namespace {
 
+enum class Kind { floating, signed_integer, unsigned_integer, truth };
+
 struct DtypeRow {
     Dtype dtype;
     std::string_view name;
-    bool is_float;
+    Kind kind;
     int size;
 };
 
 // In the order of the enumeration, so that a dtype is the index of its row.
-constexpr std::array<DtypeRow, 11> rows{{
-    {Dtype::f32, "f32", true, 4},
-    {Dtype::f16, "f16", true, 2},
-    {Dtype::bf16, "bf16", true, 2},
-    {Dtype::f8_e4m3fn, "f8_e4m3fn", true, 1},
-    {Dtype::f8_e5m2, "f8_e5m2", true, 1},
-    {Dtype::f8_e4m3fnuz, "f8_e4m3fnuz", true, 1},
-    {Dtype::f8_e5m2fnuz, "f8_e5m2fnuz", true, 1},
-    {Dtype::f8_e8m0fnu, "f8_e8m0fnu", true, 1},
-    {Dtype::i32, "i32", false, 4},
-    {Dtype::boolean, "bool", false, 1},
-    {Dtype::f64, "f64", true, 8},
+constexpr std::array<DtypeRow, 16> rows{{
+    {Dtype::f32, "f32", Kind::floating, 4},
+    {Dtype::f16, "f16", Kind::floating, 2},
+    {Dtype::bf16, "bf16", Kind::floating, 2},
+    {Dtype::f8_e4m3fn, "f8_e4m3fn", Kind::floating, 1},
+    {Dtype::f8_e5m2, "f8_e5m2", Kind::floating, 1},
+    {Dtype::f8_e4m3fnuz, "f8_e4m3fnuz", Kind::floating, 1},
+    {Dtype::f8_e5m2fnuz, "f8_e5m2fnuz", Kind::floating, 1},
+    {Dtype::f8_e8m0fnu, "f8_e8m0fnu", Kind::floating, 1},
+    {Dtype::i32, "i32", Kind::signed_integer, 4},
+    {Dtype::boolean, "bool", Kind::truth, 1},
+    {Dtype::f64, "f64", Kind::floating, 8},
+    {Dtype::i8, "i8", Kind::signed_integer, 1},
+    {Dtype::u8, "u8", Kind::unsigned_integer, 1},
+    {Dtype::i16, "i16", Kind::signed_integer, 2},
+    {Dtype::u16, "u16", Kind::unsigned_integer, 2},
+    {Dtype::u32, "u32", Kind::unsigned_integer, 4},
 }};
 
 constexpr auto dtypes = [] {
@@ -49,8 +60,32 @@ std::optional<Dtype> parse_dtype(std::string_view name) {
 
 std::span<const Dtype> all_dtypes() { return dtypes; }
 
-bool is_float(Dtype dtype) { return row_of(dtype).is_float; }
+bool is_float(Dtype dtype) { return row_of(dtype).kind == Kind::floating; }
+
+bool is_integer(Dtype dtype) { return is_signed(dtype) || is_unsigned(dtype); }
+
+bool is_signed(Dtype dtype) { return row_of(dtype).kind == Kind::signed_integer; }
+
+bool is_unsigned(Dtype dtype) { return row_of(dtype).kind == Kind::unsigned_integer; }
 
 int size_of(Dtype dtype) { return row_of(dtype).size; }
+
+IntegerRange range_of(Dtype dtype) {
+    internal_check(is_integer(dtype), "range_of: " + std::string(to_string(dtype)) + " is no integer");
+    const double codes = std::ldexp(1.0, 8 * size_of(dtype));
+    return is_signed(dtype) ? IntegerRange{-codes / 2, codes / 2 - 1} : IntegerRange{0, codes - 1};
+}
+
+double wrap_integer(Dtype dtype, double value) {
+    const int unused = 64 - 8 * size_of(dtype);
+    const uint64_t code = static_cast<uint64_t>(static_cast<int64_t>(value)) << unused;
+    return is_signed(dtype) ? static_cast<double>(static_cast<int64_t>(code) >> unused) : static_cast<double>(code >> unused);
+}
+
+double saturate_integer(Dtype dtype, double value) {
+    if (std::isnan(value)) return 0;
+    const IntegerRange range = range_of(dtype);
+    return std::clamp(std::trunc(value), range.smallest, range.largest);
+}
 
 } // namespace scalide

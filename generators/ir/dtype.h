@@ -19,7 +19,12 @@ enum class Dtype : uint8_t {
     f8_e8m0fnu = 7,
     i32 = 8,
     boolean = 9,
-    f64 = 10
+    f64 = 10,
+    i8 = 11,
+    u8 = 12,
+    i16 = 13,
+    u16 = 14,
+    u32 = 15
 };
 
 /// Where a value half-way between two codes goes.
@@ -51,15 +56,31 @@ enum class Overflow : uint8_t {
     format,
 };
 
-/// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool", "f64".
+/// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool", "f64",
+/// "i8", "u8", "i16", "u16", "u32".
 std::string_view to_string(Dtype dtype);
 std::optional<Dtype> parse_dtype(std::string_view name);
 std::span<const Dtype> all_dtypes();
 
 bool is_float(Dtype dtype);
+/// Signed or unsigned; bool is neither.
+bool is_integer(Dtype dtype);
+bool is_signed(Dtype dtype);
+bool is_unsigned(Dtype dtype);
 /// Bytes of one element in memory.
 int size_of(Dtype dtype);
-/// The format of a float dtype of at most 32 bits. Throws InternalError for i32, bool and f64.
+
+struct IntegerRange {
+    double smallest, largest;
+};
+/// Throws InternalError for a dtype that is no integer.
+IntegerRange range_of(Dtype dtype);
+/// What an integer dtype holds of a whole number below 2^63: its low bits.
+double wrap_integer(Dtype dtype, double value);
+/// What it holds of a float: towards zero, at most its range, 0 for NaN (XLA).
+double saturate_integer(Dtype dtype, double value);
+
+/// The format of a float dtype of at most 32 bits. Throws InternalError for integers, bool and f64.
 const FormatSpec &format_of(Dtype dtype);
 
 /// The f64 value of a storage code.

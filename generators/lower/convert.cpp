@@ -2,6 +2,8 @@
 #include "lower/formats.h"
 #include "lower/strict.h"
 
+#include <cmath>
+
 namespace scalide {
 
 using Halide::cast;
@@ -20,21 +22,27 @@ Expr round_to_odd(const Expr &x) {
     return from_bits(select(strict_eq(back, x) || scalide::is_nan(x), float_bits(nearest), bits | bits32(1)));
 }
 
-Expr float_to_integer(const Expr &x) {
-    // The largest f32 below 2^31; every f64 between is cut to it by the comparison.
-    Expr bounded = Halide::clamp(x, constant_like(x, -2147483648.0), constant_like(x, 2147483520.0));
-    bounded = x.type().bits() == 64 ? Halide::clamp(x, Expr(-2147483648.0), Expr(2147483647.0)) : bounded;
-    Expr too_large = strict_le(constant_like(x, 2147483648.0), x);
-    return select(scalide::is_nan(x), 0, too_large, Halide::Internal::make_const(Halide::Int(32), 2147483647), cast<int32_t>(bounded));
+// The largest float below what is too large is cut off to the largest integer, or is the largest that fits.
+Expr float_to_integer(const Expr &x, Dtype result) {
+    const IntegerRange range = range_of(result);
+    const double limit = range.largest + 1;
+    const double below = x.type().bits() == 64 ? std::nextafter(limit, 0.0) : std::nextafter(static_cast<float>(limit), 0.0f);
+    Halide::Type type = storage_type(result);
+    Expr bounded = Halide::clamp(x, constant_like(x, range.smallest), constant_like(x, below));
+    Expr largest = Halide::Internal::make_const(type, static_cast<int64_t>(range.largest));
+    return select(scalide::is_nan(x), Halide::Internal::make_const(type, 0), strict_le(constant_like(x, limit), x), largest,
+                  cast(type, bounded));
 }
 
-// f32, f64 and i32 as they are, bool as i32.
+// f32, f64 and integers as they are, bool as i32.
 Expr to_number(const ElementwiseOperand &operand) {
     if (is_narrow(operand.dtype)) return decode(operand.dtype, operand.value);
     return operand.dtype == Dtype::boolean ? cast<int32_t>(operand.value) : operand.value;
 }
 
-Expr to_truth(const Expr &number) { return number.type().is_float() ? !strict_eq(number, constant_like(number, 0)) : number != 0; }
+Expr to_truth(const Expr &number) {
+    return number.type().is_float() ? !strict_eq(number, constant_like(number, 0)) : number != Halide::Internal::make_zero(number.type());
+}
 
 } // namespace
 
@@ -42,7 +50,7 @@ Expr convert(const ElementwiseOperand &operand, Dtype result, Overflow overflow)
     if (operand.dtype == result) return operand.value;
     Expr number = to_number(operand);
     if (result == Dtype::boolean) return to_truth(number);
-    if (result == Dtype::i32) return number.type().is_float() ? float_to_integer(number) : number;
+    if (is_integer(result)) return number.type().is_float() ? float_to_integer(number, result) : cast(storage_type(result), number);
     if (!is_narrow(result)) return cast(Halide::Float(8 * size_of(result)), number);
     bool is_exact_f32 = number.type() == Halide::Float(32);
     return encode(result, is_exact_f32 ? number : round_to_odd(cast<double>(number)), overflow);

@@ -1,5 +1,7 @@
 #include "lower/elementwise.h"
 #include "expr/error.h"
+#include "lower/formats.h"
+#include "lower/integers.h"
 #include "lower/math.h"
 #include "lower/strict.h"
 
@@ -20,41 +22,20 @@ using Binary = Expr (*)(const Expr &, const Expr &);
 
 bool is_float(const Expr &x) { return x.type().is_float(); }
 
-// i32 wraps around in XLA; Halide leaves the overflow of signed integers undefined, and makes one unsigned conversion of an unsigned word
-// of a converted float. In 64 bits nothing overflows; LLVM narrows it again.
-template<typename Operation>
-Expr wrapping(Operation operation, const Expr &a, const Expr &b) {
-    return cast<int32_t>(operation(cast<int64_t>(a), cast<int64_t>(b)));
-}
-
-Expr add(const Expr &a, const Expr &b) { return is_float(a) ? strict_add(a, b) : wrapping(std::plus<Expr>(), a, b); }
-Expr sub(const Expr &a, const Expr &b) { return is_float(a) ? strict_sub(a, b) : wrapping(std::minus<Expr>(), a, b); }
-Expr mul(const Expr &a, const Expr &b) { return is_float(a) ? strict_mul(a, b) : wrapping(std::multiplies<Expr>(), a, b); }
-
-Expr integer(int32_t value) { return Halide::Internal::make_const(Halide::Int(32), value); }
-
-// A divisor without traps: by 0 and of the smallest integer by -1.
-Expr safe_divisor(const Expr &a, const Expr &b) { return select(b == 0 || (b == -1 && a == integer(INT32_MIN)), integer(1), b); }
-
-// XLA: x / 0 = -1, x % 0 = x; the remainder has the sign of the dividend.
-Expr div(const Expr &a, const Expr &b) {
-    if (is_float(a)) return strict_div(a, b);
-    return select(b == 0, integer(-1), Halide::div_round_to_zero(a, safe_divisor(a, b)));
-}
-
-Expr rem(const Expr &a, const Expr &b) {
-    if (is_float(a)) return math::rem(a, b);
-    return select(b == 0, a, Halide::mod_round_to_zero(a, safe_divisor(a, b)));
-}
+Expr add(const Expr &a, const Expr &b) { return is_float(a) ? strict_add(a, b) : integers::add(a, b); }
+Expr sub(const Expr &a, const Expr &b) { return is_float(a) ? strict_sub(a, b) : integers::sub(a, b); }
+Expr mul(const Expr &a, const Expr &b) { return is_float(a) ? strict_mul(a, b) : integers::mul(a, b); }
+Expr div(const Expr &a, const Expr &b) { return is_float(a) ? strict_div(a, b) : integers::div(a, b); }
+Expr rem(const Expr &a, const Expr &b) { return is_float(a) ? math::rem(a, b) : integers::rem(a, b); }
 
 Expr neg(const Expr &x) {
-    if (!is_float(x)) return wrapping(std::minus<Expr>(), integer(0), x);
+    if (!is_float(x)) return integers::neg(x);
     Expr bits = float_bits(x);
     return from_bits(bits ^ Halide::Internal::make_const(bits.type(), uint64_t(1) << (bits.type().bits() - 1)));
 }
 
-Expr abs(const Expr &x) { return is_float(x) ? math::abs(x) : select(x < 0, neg(x), x); }
-Expr sign(const Expr &x) { return is_float(x) ? math::sign(x) : Halide::clamp(x, -1, 1); }
+Expr abs(const Expr &x) { return is_float(x) ? math::abs(x) : integers::abs(x); }
+Expr sign(const Expr &x) { return is_float(x) ? math::sign(x) : integers::sign(x); }
 Expr max(const Expr &a, const Expr &b) { return is_float(a) ? math::max(a, b) : Halide::max(a, b); }
 Expr min(const Expr &a, const Expr &b) { return is_float(a) ? math::min(a, b) : Halide::min(a, b); }
 
@@ -109,21 +90,15 @@ Expr integer_pow(const Call &call) {
     int power = integer_attribute(call, "y");
     Expr x = call.value(0);
     if (is_float(x)) return math::integer_pow(x, power);
-    internal_check(power >= 0, "integer_pow of integers needs a power >= 0");
-    Expr product = integer(1);
-    for (; power != 0; power >>= 1) {
-        if (power & 1) product = mul(product, x);
-        x = mul(x, x);
-    }
-    return product;
+    return integers::integer_pow(x, power);
 }
 
-// The index is bool or i32, and out of range means the nearest case.
+// The index is bool or an integer, and out of range means the nearest case.
 Expr select_n(const Call &call) {
     Expr which = call.value(0), result = call.value(call.operands.size() - 1);
     for (size_t i = call.operands.size() - 2; i >= 1; i--) {
-        auto index = static_cast<int>(i) - 1;
-        result = select(which.type().is_bool() ? !which : which <= index, call.value(i), result);
+        Expr is_below = which.type().is_bool() ? !which : which <= Halide::Internal::make_const(which.type(), static_cast<int64_t>(i) - 1);
+        result = select(is_below, call.value(i), result);
     }
     return result;
 }
@@ -132,6 +107,11 @@ Expr convert_element_type(const Call &call) {
     auto overflow = call.attributes.find("overflow");
     bool by_format = overflow != call.attributes.end() && overflow->second.word == "format";
     return convert(call.operands[0], call.result, by_format ? Overflow::format : Overflow::saturate);
+}
+
+Expr bitcast_convert_type(const Call &call) {
+    Expr x = call.value(0);
+    return Halide::reinterpret(storage_type(call.result), x.type().is_float() ? strict(x) : x);
 }
 
 Expr reduce_precision(const Call &call) {
@@ -194,8 +174,14 @@ constexpr ElementwiseLowering table[] = {
     {"or", two<bit_or>},
     {"xor", two<bit_xor>},
     {"not", one<bit_not>},
+    {"shift_left", two<integers::shift_left>},
+    {"shift_right_arithmetic", two<integers::shift_right_arithmetic>},
+    {"shift_right_logical", two<integers::shift_right_logical>},
+    {"population_count", one<integers::population_count>},
+    {"clz", one<integers::clz>},
     {"select_n", select_n},
     {"convert_element_type", convert_element_type},
+    {"bitcast_convert_type", bitcast_convert_type},
     {"reduce_precision", reduce_precision},
 };
 

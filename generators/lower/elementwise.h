@@ -7,13 +7,13 @@
 
 namespace scalide {
 
-/// A value in a kernel: f32, f64 and i32 are themselves, bool is Bool(), a narrow float is its storage code.
+/// A value in a kernel: f32, f64 and integers are themselves, bool is Bool(), a narrow float is its storage code.
 struct ElementwiseOperand {
     Halide::Expr value;
     Dtype dtype;
 };
 
-/// One elementwise operation. Operators other than convert_element_type get f32, f64, i32 and bool only.
+/// One elementwise operation. Operators other than convert_element_type get f32, f64, integers and bool only.
 struct ElementwiseCall {
     std::span<const ElementwiseOperand> operands;
     const Attributes &attributes;
@@ -36,7 +36,8 @@ std::span<const ElementwiseLowering> elementwise_lowerings();
 Halide::Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> operands, const Attributes &attributes,
                                Dtype result);
 
-/// A value in another dtype, rounded once; floats become i32 towards zero, saturating, NaN as 0 (XLA), and bool by x != 0.
+/// A value in another dtype, rounded once; floats become integers towards zero, saturating, NaN as 0 (XLA), integers
+/// narrower ones by their low bits; bool is x != 0.
 Halide::Expr convert(const ElementwiseOperand &operand, Dtype result, Overflow overflow = Overflow::saturate);
 
 } // namespace scalide

@@ -120,8 +120,9 @@ Expr encode_signed(const FormatSpec &format, const Expr &bits, Overflow overflow
 } // namespace
 
 Halide::Type storage_type(Dtype dtype) {
-    if (dtype == Dtype::i32) return Halide::Int(32);
     int bits = 8 * size_of(dtype);
+    if (is_signed(dtype)) return Halide::Int(bits);
+    if (is_unsigned(dtype)) return UInt(bits);
     return bits >= 32 ? Halide::Float(bits) : UInt(bits);
 }
 

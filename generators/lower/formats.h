@@ -8,7 +8,7 @@
 
 namespace scalide {
 
-/// The type of one element in memory: f32, f64 and i32 as they are, 16-bit formats UInt(16), 8-bit formats and bool UInt(8).
+/// The type of one element in memory: f32, f64 and integers as they are, 16-bit formats UInt(16), 8-bit formats and bool UInt(8).
 Halide::Type storage_type(Dtype dtype);
 
 /// The f32 value of a storage code; f32 itself passes through. NaN codes give NaN.

@@ -188,7 +188,7 @@ Expr make_constant(Dtype dtype, double value) {
     if (dtype == Dtype::boolean) {
         return Halide::Internal::make_bool(value != 0);
     }
-    if (dtype == Dtype::f64 || dtype == Dtype::i32) {
+    if (dtype == Dtype::f64 || is_integer(dtype)) {
         return Halide::Internal::make_const(storage_type(dtype), value);
     }
     if (dtype == Dtype::f32) {

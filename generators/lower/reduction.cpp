@@ -36,7 +36,7 @@ Expr from_order_key(const Expr &key) { return Halide::reinterpret<float>(flip_ne
 
 struct Operator {
     Partial (*combine)(const Partial &, const Partial &);
-    double identity; ///< of floats; clamped to the range of integers
+    double identity; ///< of floats; saturated to the range of integers
     int nan_key = 0; ///< of floats that are compared by order_key; 0: they are not
     bool has_index = false;
 };
@@ -71,10 +71,7 @@ bool Reduction::has_keys() const { return is_float(dtype_) && operator_of(*node_
 
 Partial Reduction::identity() const {
     const Operator &op = operator_of(*node_);
-    if (dtype_ == Dtype::i32) {
-        return term(int(std::clamp<double>(op.identity, smallest, largest)), largest);
-    }
-    return term(make_constant(dtype_, op.identity), largest);
+    return term(make_constant(dtype_, is_integer(dtype_) ? saturate_integer(dtype_, op.identity) : op.identity), largest);
 }
 
 Partial Reduction::term(const Expr &value, const Expr &position) const {

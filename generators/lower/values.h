@@ -10,7 +10,7 @@ using Index = std::vector<Halide::Expr>;
 /// What the values of a kernel program are at an index, as Exprs. Elementwise, movement and source operators are inlined down to the
 /// arguments; what a lowering has put into a Func of its own, and every reduction and contraction, is read through `bind`.
 ///
-/// The Expr of a value has the type of its dtype: f32, f64, i32, bool; a narrow float is its storage code, UInt(8) or UInt(16).
+/// The Expr of a value has the type of its dtype: f32, f64, integers, bool; a narrow float is its storage code, UInt(8) or UInt(16).
 class Values {
 public:
     using Reader = std::function<Halide::Expr(const Index &)>;

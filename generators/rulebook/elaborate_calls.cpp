@@ -26,7 +26,8 @@ bool is_integer_literal(const Attribute &value) { return value.kind == Attribute
 Dtype meet_literal(Dtype dtype, const Attribute &literal) {
     const bool is_flag = literal.kind == Attribute::Kind::word;
     if (is_flag || is_float(dtype)) return dtype;
-    return is_integer_literal(literal) ? Dtype::i32 : Dtype::f32;
+    if (!is_integer_literal(literal)) return Dtype::f32;
+    return is_integer(dtype) ? dtype : Dtype::i32;
 }
 
 /// `drop(x, axes)` or `inserted(x, axes)` as the shape of the only result: the call, else nullptr.

@@ -19,11 +19,11 @@ struct ClassName {
 
 constexpr ClassName classes[] = {
     {OperandClass::floating, "a float", is_float},
-    {OperandClass::integer, "an integer", [](Dtype dtype) { return dtype == Dtype::i32; }},
+    {OperandClass::integer, "an integer", is_integer},
     {OperandClass::boolean, "a bool", [](Dtype dtype) { return dtype == Dtype::boolean; }},
     {OperandClass::number, "a number", [](Dtype dtype) { return dtype != Dtype::boolean; }},
     {OperandClass::any, "an array", [](Dtype) { return true; }},
-    {OperandClass::index, "an integer", [](Dtype dtype) { return dtype == Dtype::i32; }},
+    {OperandClass::index, "an i32", [](Dtype dtype) { return dtype == Dtype::i32; }},
     {OperandClass::program, "a program", [](Dtype) { return false; }},
 };
 

@@ -8,13 +8,23 @@ namespace {
 
 int width_rank(Dtype dtype) {
     if (dtype == Dtype::boolean) return 0;
-    return dtype == Dtype::i32 ? 1 : 1 + size_of(dtype);
+    return is_integer(dtype) ? 1 : 1 + size_of(dtype);
+}
+
+Dtype signed_of_size(int size) { return size == 1 ? Dtype::i8 : size == 2 ? Dtype::i16 : Dtype::i32; }
+
+/// Of one sign, the wider one; a signed and an unsigned one meet in the signed dtype that holds both, i32 at most.
+Dtype promoted_integers(Dtype a, Dtype b) {
+    if (is_signed(a) == is_signed(b)) return size_of(a) > size_of(b) ? a : b;
+    const Dtype signed_one = is_signed(a) ? a : b, unsigned_one = is_signed(a) ? b : a;
+    return signed_of_size(std::max(size_of(signed_one), 2 * size_of(unsigned_one)));
 }
 
 } // namespace
 
 Dtype promoted_dtype(Dtype a, Dtype b) {
     if (a == b) return a;
+    if (is_integer(a) && is_integer(b)) return promoted_integers(a, b);
     if (width_rank(a) == width_rank(b)) return Dtype::f32;
     return width_rank(a) > width_rank(b) ? a : b;
 }

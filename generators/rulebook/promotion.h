@@ -4,7 +4,8 @@
 
 namespace scalide {
 
-/// The dtype that both widen to: bool < i32 < 8-bit formats < f16, bf16 < f32 < f64. Two formats of one width meet in f32.
+/// The dtype that both widen to: bool < integers < 8-bit formats < f16, bf16 < f32 < f64. Two formats of one width meet in f32;
+/// integers meet as in JAX (i8 and u8 in i16), in i32 at most.
 Dtype promoted_dtype(Dtype a, Dtype b);
 Dtype promoted_dtype(std::span<const Type> types);
 

@@ -96,6 +96,12 @@ Attribute dtype_is_float(Values v) {
     return make_flag(dtype && is_float(*dtype));
 }
 
+Attribute bits_of(Values v) {
+    const auto dtype = parse_dtype(v[0].value.word);
+    if (!dtype) fail_unplaced("must be a dtype", to_string(v[0].value));
+    return Attribute(int64_t(8 * size_of(*dtype)));
+}
+
 Attribute promoted(Values v) {
     std::vector<Type> types;
     for (const StaticValue &value : v) std::ranges::copy(value.arrays, std::back_inserter(types));
@@ -290,7 +296,8 @@ constexpr ShapeFunction table[] = {
     {"drop", "drop(x, axes, ...)", "the extents of x without axes", 2, -1, drop},
     {"keep", "keep(x, axes)", "the extents of x, 1 along axes", 2, 2, keep},
     {"is_float", "is_float(dtype)", "true for a floating point dtype", 1, 1, dtype_is_float},
-    {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < i32 < formats < f16, bf16 < f32", 1, -1, promoted},
+    {"bits", "bits(dtype)", "the bits of an element in memory", 1, 1, bits_of},
+    {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < integers < formats < f16, bf16 < f32", 1, -1, promoted},
     {"count", "count(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
     {"length", "length(list)", "the number of elements of a list", 1, 1, [](Values v) { return Attribute(int64_t(list(v[0]).size())); }},
     {"rest", "rest(list)", "the list without its first element", 1, 1, rest},

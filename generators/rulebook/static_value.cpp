@@ -136,7 +136,7 @@ StaticValue evaluate(const Expression &expression, const StaticScope &scope) {
 
 Attribute evaluate_operator(const std::string &op, const Values &v) {
     const BaseOperator *base = find_base_operator(op);
-    if (!base || !base->evaluate || !base->parameter.empty() || base->arity != static_cast<int>(v.size()))
+    if (!base || !base->evaluate || !base->parameter.empty() || base->takes_width || base->arity != static_cast<int>(v.size()))
         fail_unplaced("must be a function of values known when a program is built", op + " of " + std::to_string(v.size()));
     if (op == "eq" || op == "ne") return make_flag(equal_values(v[0], v[1]) == (op == "eq"));
     const auto is_list = [](const Attribute &value) { return value.kind == Attribute::Kind::list; };

@@ -28,7 +28,7 @@ double load(const HostArray &array, size_t i) {
     if (array.dtype == Dtype::boolean) return *at != 0;
     uint32_t code = 0;
     std::memcpy(&code, at, size_of(array.dtype));
-    return array.dtype == Dtype::i32 ? static_cast<double>(static_cast<int32_t>(code)) : decode(format_of(array.dtype), code);
+    return is_integer(array.dtype) ? wrap_integer(array.dtype, code) : decode(format_of(array.dtype), code);
 }
 
 void store(HostArray &array, size_t i, double value) {
@@ -36,8 +36,8 @@ void store(HostArray &array, size_t i, double value) {
     if (array.dtype == Dtype::boolean) {
         code = value != 0;
     } else {
-        code = array.dtype == Dtype::i32 ? static_cast<uint32_t>(static_cast<int32_t>(value))
-                                         : encode(format_of(array.dtype), value, Overflow::format);
+        code = is_integer(array.dtype) ? static_cast<uint32_t>(static_cast<int64_t>(value))
+                                       : encode(format_of(array.dtype), value, Overflow::format);
     }
     std::memcpy(array.data.data() + i * size_of(array.dtype), &code, size_of(array.dtype));
 }

@@ -1,8 +1,7 @@
 #include "transforms/constant_folding.h"
-#include "expr/base_operators.h"
+#include "ir/evaluation.h"
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace scalide {
 
@@ -13,10 +12,7 @@ using Number = std::optional<double>;
 /// `value` as an element of `dtype`; nothing where rounding would saturate or wrap around, which attributes decide.
 Number stored(Dtype dtype, double value) {
     if (dtype == Dtype::boolean || dtype == Dtype::f64) return value;
-    if (dtype == Dtype::i32) {
-        const bool fits = value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-        return fits ? Number(value) : std::nullopt;
-    }
+    if (is_integer(dtype)) return saturate_integer(dtype, value) == value ? Number(value) : std::nullopt;
     const FormatSpec &format = format_of(dtype);
     const bool fits = dtype == Dtype::f32 || std::isnan(value) || std::fabs(value) <= decode(format, format.max_code);
     return fits ? Number(round_to(dtype, value)) : std::nullopt;
@@ -24,14 +20,14 @@ Number stored(Dtype dtype, double value) {
 
 Number convert(Dtype to, double value) {
     if (to == Dtype::boolean) return value != 0 ? 1.0 : 0.0;
-    return stored(to, to == Dtype::i32 ? std::trunc(value) : value);
+    return stored(to, is_integer(to) ? std::trunc(value) : value);
 }
 
 Number fold_elementwise(const Node &node, const BaseOperator &op, Dtype operand, std::span<const double> operands) {
+    const Evaluation evaluate(op, operand, node.attributes);
     std::vector<double> values(operands.begin(), operands.end());
-    if (!op.parameter.empty()) values.push_back(to_number(node.attributes.at(std::string(op.parameter))));
-    const bool integer = operand == Dtype::i32 && op.evaluate_integer != nullptr;
-    return (integer ? op.evaluate_integer : op.evaluate)(values);
+    values.insert(values.end(), evaluate.further_arguments().begin(), evaluate.further_arguments().end());
+    return evaluate(values);
 }
 
 /// How a fold over equal numbers ends: `count` of them.

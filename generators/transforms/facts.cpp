@@ -132,7 +132,7 @@ void Facts::learn_sign(const Node &node, Fact &fact) const {
     }
     const auto *row = std::ranges::find(sign_rows, node.op, &SignRow::op);
     if (row == std::end(sign_rows)) return;
-    const auto is_number = [&](ValueId operand) { return program_.type(operand).dtype != Dtype::i32; };
+    const auto is_number = [&](ValueId operand) { return !is_integer(program_.type(operand).dtype); };
     const bool of_floats = std::ranges::all_of(node.operands, is_number);
     const auto is_which = [&](ValueId operand) { return program_.type(operand).dtype == Dtype::boolean; };
     fact.never_negative_zero = follows(row->never_negative_zero, node.operands,

@@ -30,7 +30,22 @@ constexpr Access none = {nullptr, nullptr};
 
 // In the order of scalide_dtype.
 constexpr Access accesses[SCALIDE_DTYPE_COUNT] = {
-    access<float>, none, none, none, none, none, none, none, access<int32_t>, access<uint8_t>, access<double>,
+    access<float>,
+    none,
+    none,
+    none,
+    none,
+    none,
+    none,
+    none,
+    access<int32_t>,
+    access<uint8_t>,
+    access<double>,
+    access<int8_t>,
+    access<uint8_t>,
+    access<int16_t>,
+    access<uint16_t>,
+    access<uint32_t>,
 };
 
 } // namespace

@@ -20,8 +20,8 @@ struct DtypeRow {
 };
 // In the order of scalide_dtype.
 constexpr DtypeRow dtypes[] = {
-    {"f32", 4},         {"f16", 2},        {"bf16", 2}, {"f8_e4m3fn", 1}, {"f8_e5m2", 1}, {"f8_e4m3fnuz", 1},
-    {"f8_e5m2fnuz", 1}, {"f8_e8m0fnu", 1}, {"i32", 4},  {"bool", 1},      {"f64", 8},
+    {"f32", 4}, {"f16", 2},  {"bf16", 2}, {"f8_e4m3fn", 1}, {"f8_e5m2", 1}, {"f8_e4m3fnuz", 1}, {"f8_e5m2fnuz", 1}, {"f8_e8m0fnu", 1},
+    {"i32", 4}, {"bool", 1}, {"f64", 8},  {"i8", 1},        {"u8", 1},      {"i16", 2},         {"u16", 2},         {"u32", 4},
 };
 static_assert(sizeof(dtypes) / sizeof(dtypes[0]) == SCALIDE_DTYPE_COUNT, "one row per dtype");
 

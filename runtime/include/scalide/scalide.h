@@ -26,9 +26,14 @@ typedef enum {
     SCALIDE_F8_E8M0FNU = 7,
     SCALIDE_I32 = 8,
     SCALIDE_BOOL = 9,
-    SCALIDE_F64 = 10 /* rank-0 intermediates only, never an argument */
+    SCALIDE_F64 = 10, /* rank-0 intermediates only, never an argument */
+    SCALIDE_I8 = 11,
+    SCALIDE_U8 = 12,
+    SCALIDE_I16 = 13,
+    SCALIDE_U16 = 14,
+    SCALIDE_U32 = 15
 } scalide_dtype;
-#define SCALIDE_DTYPE_COUNT 11
+#define SCALIDE_DTYPE_COUNT 16
 
 /* "f32", "f8_e4m3fn", ...; "?" for a number that is not a dtype. */
 const char *scalide_dtype_name(int32_t dtype);
@@ -123,7 +128,7 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
 size_t scalide_arena_bytes(const scalide_binding *binding);
 /* The value of a symbol ("b") or -1 when the program has none of this name. */
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name);
-/* The value that a rank-0 buffer of the plan ("loss", "w1.scale") holds after a run. f64, f32, i32 and bool only. */
+/* The value that a rank-0 buffer of the plan ("loss", "w1.scale") holds after a run. f64, f32, integers and bool only. */
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value);
 
 /* A program out of a shared library, which exports `const scalide_program *<name>_program(void)`. */

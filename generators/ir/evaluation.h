@@ -1,0 +1,24 @@
+#pragma once
+#include "expr/base_operators.h"
+#include "ir/attribute.h"
+#include "ir/dtype.h"
+
+namespace scalide {
+
+/// What an elementwise base operator makes of elements of one dtype.
+class Evaluation {
+public:
+    /// `operands`: the dtype of the last operand. Not for the conversions, whose row has no function.
+    Evaluation(const BaseOperator &row, Dtype operands, const Attributes &attributes);
+
+    /// Arguments that follow the operands: the parameter, the width.
+    const std::vector<double> &further_arguments() const { return further_; }
+    /// The f64 value of operands and further arguments; of integers, right in the low 32 bits.
+    double operator()(std::span<const double> arguments) const { return evaluate_(arguments); }
+
+private:
+    Evaluate evaluate_;
+    std::vector<double> further_;
+};
+
+} // namespace scalide
