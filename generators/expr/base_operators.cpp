@@ -1,4 +1,5 @@
 #include "expr/base_operators.h"
+#include "expr/special_functions.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -116,6 +117,16 @@ constexpr BaseOperator table[] = {
     {"floor", Shape::elementwise, 1, [](Values v) { return std::floor(v[0]); }},
     {"ceil", Shape::elementwise, 1, [](Values v) { return std::ceil(v[0]); }},
     {"round", Shape::elementwise, 1, [](Values v) { return std::nearbyint(v[0]); }}, // ties to even
+    // special functions
+    {"erf_inv", Shape::elementwise, 1, [](Values v) { return erf_inv(v[0]); }},
+    {"lgamma", Shape::elementwise, 1, [](Values v) { return std::lgamma(v[0]); }},
+    {"digamma", Shape::elementwise, 1, [](Values v) { return digamma(v[0]); }},
+    {"zeta", Shape::elementwise, 2, [](Values v) { return zeta(v[0], v[1]); }},
+    {"igamma", Shape::elementwise, 2, [](Values v) { return igamma(v[0], v[1]); }},
+    {"igammac", Shape::elementwise, 2, [](Values v) { return igammac(v[0], v[1]); }},
+    {"regularized_incomplete_beta", Shape::elementwise, 3, [](Values v) { return regularized_incomplete_beta(v[0], v[1], v[2]); }},
+    {"bessel_i0e", Shape::elementwise, 1, [](Values v) { return bessel_i0e(v[0]); }},
+    {"bessel_i1e", Shape::elementwise, 1, [](Values v) { return bessel_i1e(v[0]); }},
     {"nextafter", Shape::elementwise, 2, [](Values v) { return double(std::nextafter(float(v[0]), float(v[1]))); }}, // of f32
     // powers
     {"pow", Shape::elementwise, 2, [](Values v) { return std::pow(v[0], v[1]); }},

@@ -13,8 +13,11 @@ constexpr int64_t moved_elements = 8;
 /// How far from a kink elements are held.
 constexpr double kink_distance = 1e-2;
 
+/// Without the number of an array of a variadic operand.
+std::string operand_of(const LawInput &input) { return input.name.substr(0, input.name.find('.')); }
+
 void leave_kinks(const Rule &rule, LawInput &input) {
-    const auto found = rule.check.kinks.find(input.name.substr(0, input.name.find('.')));
+    const auto found = rule.check.kinks.find(operand_of(input));
     if (found == rule.check.kinks.end()) return;
     for (double &element : input.data.data)
         for (double kink : found->second)
@@ -36,8 +39,12 @@ public:
     std::vector<size_t> float_operands() const {
         std::vector<size_t> operands;
         for (size_t i = 0; i < law_case_.inputs.size(); i++)
-            if (is_float(law_case_.inputs[i].data.dtype)) operands.push_back(i);
+            if (is_float(law_case_.inputs[i].data.dtype) && !refuses_gradient(law_case_.inputs[i])) operands.push_back(i);
         return operands;
+    }
+    bool refuses_gradient(const LawInput &input) const {
+        const auto found = check_.rule.gradient.find(operand_of(input));
+        return found != check_.rule.gradient.end() && found->second == nullptr;
     }
     void run(Draw &draw);
 

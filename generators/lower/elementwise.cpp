@@ -84,6 +84,12 @@ Expr f32_two(const Call &call) {
     return function(call.value(0), call.value(1));
 }
 
+template<Expr (*function)(const Expr &, const Expr &, const Expr &)>
+Expr f32_three(const Call &call) {
+    require_f32(call.value(0));
+    return function(call.value(0), call.value(1), call.value(2));
+}
+
 int integer_attribute(const Call &call, const char *name) { return static_cast<int>(to_number(call.attributes.at(name))); }
 
 Expr integer_pow(const Call &call) {
@@ -154,6 +160,15 @@ constexpr ElementwiseLowering table[] = {
     {"asinh", f32_one<math::asinh>},
     {"acosh", f32_one<math::acosh>},
     {"atanh", f32_one<math::atanh>},
+    {"erf_inv", f32_one<math::erf_inv>},
+    {"lgamma", f32_one<math::lgamma>},
+    {"digamma", f32_one<math::digamma>},
+    {"zeta", f32_two<math::zeta>},
+    {"igamma", f32_two<math::igamma>},
+    {"igammac", f32_two<math::igammac>},
+    {"regularized_incomplete_beta", f32_three<math::regularized_incomplete_beta>},
+    {"bessel_i0e", f32_one<math::bessel_i0e>},
+    {"bessel_i1e", f32_one<math::bessel_i1e>},
     {"nextafter", f32_two<math::nextafter>},
     {"floor", one<whole<math::floor>>},
     {"ceil", one<whole<math::ceil>>},

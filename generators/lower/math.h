@@ -43,6 +43,20 @@ Halide::Expr acos(const Halide::Expr &x);
 Halide::Expr atan(const Halide::Expr &x);
 /// The angle of the point (x, y); zeros and infinities of both signs have the angles that C gives them.
 Halide::Expr atan2(const Halide::Expr &y, const Halide::Expr &x);
+
+// Special functions: at least as accurate as JAX's, with its values at poles and edges.
+Halide::Expr erf_inv(const Halide::Expr &x);
+Halide::Expr lgamma(const Halide::Expr &x);
+Halide::Expr digamma(const Halide::Expr &x);
+/// The Hurwitz zeta function, the sum of (q + i)^-x; q is not far below zero.
+Halide::Expr zeta(const Halide::Expr &x, const Halide::Expr &q);
+Halide::Expr igamma(const Halide::Expr &a, const Halide::Expr &x);
+Halide::Expr igammac(const Halide::Expr &a, const Halide::Expr &x);
+/// For a and b up to 1000; less exact beyond.
+Halide::Expr regularized_incomplete_beta(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &x);
+Halide::Expr bessel_i0e(const Halide::Expr &x);
+Halide::Expr bessel_i1e(const Halide::Expr &x);
+
 /// C's fmod: exact.
 Halide::Expr rem(const Halide::Expr &x, const Halide::Expr &y);
 Halide::Expr reduce_precision(const Halide::Expr &x, int exponent_bits, int mantissa_bits);

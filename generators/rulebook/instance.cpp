@@ -156,6 +156,10 @@ ValueId Instance::gradient(int operand, const std::vector<ValueId> &outs, const 
     return state_->placed("grad." + spec.name, [&] {
         Elaboration &elaboration = state_->elaboration;
         const Program &program = elaboration.builder().program();
+        if (expression->second == nullptr)
+            fail_unplaced(
+                "there is no gradient for this operand, which lies between a loss and what it is differentiated by; use stop_gradient",
+                program.value_name(elaboration.full(operand)));
         for (size_t i = 0; i < rule.results.size(); i++) {
             const std::string &name = rule.results[i].name;
             const Term ct = cts[i] < 0 ? make_term(Attribute(0)) : make_term(program, cts[i]);

@@ -93,7 +93,7 @@ struct Rule {
     std::vector<Expression> data;     ///< by result (null: default, `ratio(value, scale)`); empty: default everywhere
     std::vector<Expression> on_plain; ///< by result, for plain results of scaled operands (null: default, full values); empty: default
     GradientKind gradient_kind = GradientKind::none;
-    std::map<std::string, Expression> gradient; ///< operand -> expression
+    std::map<std::string, Expression> gradient; ///< operand -> expression; nullptr: asking for it is an error
     Check check;
     std::string compat;
 

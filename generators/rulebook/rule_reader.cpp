@@ -185,7 +185,8 @@ void read_gradient(const YamlValue *value, const YamlValue &document, Rule &rule
     for (const OperandSpec &operand : rule.operands) keys.push_back({operand.name});
     const YamlFields fields = value->fields(keys);
     for (const OperandSpec &operand : rule.operands)
-        if (const YamlValue *field = fields.find(operand.name)) rule.gradient.emplace(operand.name, field->expression());
+        if (const YamlValue *field = fields.find(operand.name))
+            rule.gradient.emplace(operand.name, field->is_text() && field->text() == "none" ? nullptr : field->expression());
 }
 
 void read_meaning(const YamlFields &fields, const YamlValue &document, Rule &rule) {

@@ -197,6 +197,7 @@ const std::map<std::string, Maker> makers{
     {"argmin", {"", arg_reduce}},
     {"as_scaled_array", {"set_scaling", set_scaling}},
     {"asarray", {"stop_scaling", stop_scaling}},
+    {"betainc", {"regularized_incomplete_beta", as_named}},
     {"bitwise_and", {"and", as_named}},
     {"bitwise_not", {"not", as_named}},
     {"bitwise_or", {"or", as_named}},

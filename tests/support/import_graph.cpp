@@ -66,6 +66,7 @@ const std::map<std::string, Primitive> primitives{
     {"approx_min_k", {"approx_min_k", {{"k", "k"}}}},
     {"argmax", {"argmax", {}, of_arg_reduce}},
     {"argmin", {"argmin", {}, of_arg_reduce}},
+    {"bitcast_convert_type", {"bitcast_convert_type", {{"new_dtype", "dtype"}}}},
     {"broadcast_in_dim", {"broadcast_in_dim", {{"shape", "shape"}, {"broadcast_dimensions", "dims"}}}},
     {"concatenate", {"concatenate", {{"dimension", "dimension"}}}},
     {"conv_general_dilated", {"conv_general_dilated", {}, of_convolution}},

@@ -1,6 +1,7 @@
 #include "lower/elementwise.h"
-#include "expr/base_operators.h"
 #include "expr/error.h"
+#include "ir/evaluation.h"
+#include "lower/formats.h"
 #include "lower/strict.h"
 #include "support/ulp.h"
 #include <bit>
@@ -17,10 +18,17 @@ using Halide::Expr;
 const std::vector<double> floats{
     0.0,    -0.0,    1,    -1,    0.5,   -0.5,    1.5,          2.5,           -2.5, 3,        -3,        7,  1e-45,
     -1e-45, 1.1e-38, 3e38, -3e38, 1e-30, 8388609, 2147483648.0, -2147483648.0, -3e9, INFINITY, -INFINITY, NAN};
-const std::vector<double> integers{0, 1, -1, 2, -2, 3, -7, 7, 2147483647.0, -2147483648.0};
 const std::vector<double> bools{0, 1};
+constexpr Dtype integer_dtypes[] = {Dtype::i8, Dtype::u8, Dtype::i16, Dtype::u16, Dtype::i32, Dtype::u32};
 
-const std::vector<double> &samples(Dtype dtype) { return dtype == Dtype::i32 ? integers : dtype == Dtype::boolean ? bools : floats; }
+std::vector<double> integers(Dtype dtype) {
+    const IntegerRange range = range_of(dtype);
+    std::vector<double> values{range.smallest, range.largest, range.largest - 1};
+    for (double value : {0, 1, -1, 2, -2, 3, -7, 7, 8, 15, 16, 31, 32, 100}) values.push_back(wrap_integer(dtype, value));
+    return values;
+}
+
+std::vector<double> samples(Dtype dtype) { return is_integer(dtype) ? integers(dtype) : dtype == Dtype::boolean ? bools : floats; }
 
 // Everything as f64, which holds f32, i32 and bool exactly.
 Halide::Buffer<double> column(const std::vector<double> &values) {
@@ -31,7 +39,7 @@ Halide::Buffer<double> column(const std::vector<double> &values) {
 
 Expr from_double(const Expr &x, Dtype dtype) {
     if (dtype == Dtype::boolean) return x != Expr(0.0);
-    return dtype == Dtype::i32 ? Halide::cast<int32_t>(x) : Halide::cast(Halide::Float(8 * size_of(dtype)), strict(x));
+    return is_integer(dtype) ? Halide::cast(storage_type(dtype), x) : Halide::cast(storage_type(dtype), strict(x));
 }
 
 struct Operation {
@@ -63,26 +71,24 @@ std::vector<std::vector<double>> arguments(Dtype dtype, int arity) {
     return columns;
 }
 
-double wrap(double value) { return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(value))); }
-
 // The f64 definition of the operator, and how far from it f32 may be.
 void expect_like_definition(const Operation &operation) {
     SCOPED_TRACE(operation.op + " " + std::string(to_string(operation.dtype)));
     const BaseOperator &base = *find_base_operator(operation.op);
     auto columns = arguments(operation.dtype, base.arity);
     std::vector<double> results = run(operation, columns);
-    bool integral = operation.dtype == Dtype::i32;
-    Evaluate evaluate = integral && base.evaluate_integer ? base.evaluate_integer : base.evaluate;
+    const Evaluation evaluate(base, operation.dtype, operation.attributes);
     for (size_t i = 0; i < results.size(); i++) {
         std::vector<double> values;
         for (const auto &values_of_operand : columns) values.push_back(values_of_operand[i]);
-        if (!base.parameter.empty()) values.push_back(to_number(operation.attributes.at(std::string(base.parameter))));
+        values.insert(values.end(), evaluate.further_arguments().begin(), evaluate.further_arguments().end());
         double expected = evaluate(values);
         if (operation.result == Dtype::f32) {
             EXPECT_LE(test::ulp_distance(static_cast<float>(results[i]), expected), 2)
                 << values[0] << " " << values.back() << ": " << results[i];
         } else {
-            EXPECT_EQ(results[i], operation.result == Dtype::i32 ? wrap(expected) : expected) << values[0] << " " << values.back();
+            EXPECT_EQ(results[i], is_integer(operation.result) ? wrap_integer(operation.result, expected) : expected)
+                << values[0] << " " << values.back();
         }
     }
 }
@@ -107,9 +113,52 @@ TEST(lower, f32_operators_follow_their_definition) {
     for (int power : {0, 1, 2, 3, 5, 8, -1, -2, -3}) expect_like_definition({"integer_pow", Dtype::f32, Dtype::f32, {{"y", power}}});
 }
 
+// Relative to their value where that is not small: near their zeros they are exact to so much of 1.
+TEST(lower, special_functions_follow_their_definition) {
+    for (const char *op : {"lgamma", "digamma", "zeta", "igamma", "igammac", "bessel_i0e", "bessel_i1e", "erf_inv"}) {
+        SCOPED_TRACE(op);
+        const BaseOperator &base = *find_base_operator(op);
+        std::vector<std::vector<double>> columns(base.arity);
+        for (double a : {0.0,  1e-6, 0.3,   0.75,   1.0, 1.5,  2.0,  2.75, 4.0,   7.9,  8.5,      15.0,      19.0,
+                         21.0, 30.0, 100.0, 1000.0, 3e4, -0.5, -2.0, -2.5, -7.25, 1e30, INFINITY, -INFINITY, NAN})
+            for (double ratio : base.arity == 2 ? std::vector<double>{0, 0.05, 0.5, 0.7, 0.97, 1, 1.03, 1.3, 1.5, 4, 20, INFINITY}
+                                                : std::vector<double>{1}) {
+                columns[0].push_back(static_cast<float>(a));
+                if (base.arity == 2) columns[1].push_back(static_cast<float>(a == 0 ? ratio : a * ratio));
+            }
+        std::vector<double> results = run({op, Dtype::f32, Dtype::f32}, columns);
+        for (size_t i = 0; i < results.size(); i++) {
+            std::vector<double> values;
+            for (const auto &column : columns) values.push_back(column[i]);
+            const double expected = static_cast<float>(base.evaluate(values));
+            if ((std::isnan(expected) && std::isnan(results[i])) || expected == results[i]) continue;
+            EXPECT_LE(std::fabs(results[i] - expected), 1e-6 * std::max(1e-3, std::fabs(expected))) << values[0] << " " << values.back();
+        }
+    }
+}
+
+TEST(lower, incomplete_beta_follows_its_definition) {
+    std::vector<std::vector<double>> columns(3);
+    for (double a : {0.0, 0.01, 0.5, 1.0, 3.0, 20.0, 400.0, INFINITY, -1.0})
+        for (double b : {0.0, 0.01, 0.5, 2.0, 30.0, 300.0, INFINITY})
+            for (double x : {0.0, 0.001, 0.3, 0.5, 0.7, 0.99, 1.0, 1.5, -0.5}) {
+                columns[0].push_back(static_cast<float>(a));
+                columns[1].push_back(static_cast<float>(b));
+                columns[2].push_back(static_cast<float>(x));
+            }
+    std::vector<double> results = run({"regularized_incomplete_beta", Dtype::f32, Dtype::f32}, columns);
+    for (size_t i = 0; i < results.size(); i++) {
+        const double values[] = {columns[0][i], columns[1][i], columns[2][i]};
+        const double expected = static_cast<float>(find_base_operator("regularized_incomplete_beta")->evaluate(values));
+        if ((std::isnan(expected) && std::isnan(results[i])) || expected == results[i]) continue;
+        EXPECT_LE(std::fabs(results[i] - expected), 1e-6 * std::max(1e-3, std::fabs(expected)))
+            << values[0] << " " << values[1] << " " << values[2] << ": " << results[i];
+    }
+}
+
 TEST(lower, truths_follow_their_definition) {
     expect_like_definition({"is_finite", Dtype::f32, Dtype::boolean});
-    for (Dtype dtype : {Dtype::f32, Dtype::i32, Dtype::boolean}) {
+    for (Dtype dtype : {Dtype::f32, Dtype::i32, Dtype::u32, Dtype::i8, Dtype::boolean}) {
         for (const char *op : {"eq", "ne", "lt", "le", "gt", "ge"}) expect_like_definition({op, dtype, Dtype::boolean});
     }
     for (Dtype dtype : {Dtype::i32, Dtype::boolean}) {
@@ -117,9 +166,13 @@ TEST(lower, truths_follow_their_definition) {
     }
 }
 
-TEST(lower, i32_operators_wrap_around) {
-    for (const char *op : {"add", "sub", "neg", "abs", "sign", "max", "min", "div", "rem"})
-        expect_like_definition({op, Dtype::i32, Dtype::i32});
+TEST(lower, integer_operators_wrap_around) {
+    for (Dtype dtype : integer_dtypes) {
+        for (const char *op : {"add", "sub", "mul", "neg", "abs", "sign", "max", "min", "div", "rem", "and", "or", "xor", "not",
+                               "shift_left", "shift_right_arithmetic", "shift_right_logical", "population_count", "clz"})
+            expect_like_definition({op, dtype, dtype});
+        for (int power : {0, 1, 3}) expect_like_definition({"integer_pow", dtype, dtype, {{"y", power}}});
+    }
     EXPECT_EQ(run({"mul", Dtype::i32, Dtype::i32}, {{65536, -3, 2147483647}, {65536, 7, 3}}), (std::vector<double>{0, -21, 2147483645}));
     EXPECT_EQ(run({"integer_pow", Dtype::i32, Dtype::i32, {{"y", 3}}}, {{-3, 2, 0}}), (std::vector<double>{-27, 8, 0}));
 }
@@ -142,6 +195,11 @@ TEST(lower, converts_as_xla_does) {
               (std::vector<double>{1, -1, 2147483647, -2147483648.0, 2147483647, -2147483648.0, 0, 0, 2147483520}));
     EXPECT_EQ(convert_all({2147483646.5, 2147483648.0}, Dtype::f64, Dtype::i32), (std::vector<double>{2147483646, 2147483647}));
     EXPECT_EQ(convert_all(values, Dtype::f32, Dtype::boolean), (std::vector<double>{1, 1, 1, 1, 1, 1, 1, 0, 1}));
+    EXPECT_EQ(convert_all(values, Dtype::f32, Dtype::u8), (std::vector<double>{1, 0, 255, 0, 255, 0, 0, 0, 255}));
+    EXPECT_EQ(convert_all(values, Dtype::f32, Dtype::u32), (std::vector<double>{1, 0, 3e9, 0, 4294967295.0, 0, 0, 0, 2147483520}));
+    EXPECT_EQ(convert_all({-1, 300, 2147483647}, Dtype::i32, Dtype::i8), (std::vector<double>{-1, 44, -1}));
+    EXPECT_EQ(convert_all({-1, 300}, Dtype::i32, Dtype::u32), (std::vector<double>{4294967295.0, 300}));
+    EXPECT_EQ(convert_all({4294967295.0, 7}, Dtype::u32, Dtype::f32), (std::vector<double>{4294967296.0, 7}));
     EXPECT_EQ(convert_all({0, 1}, Dtype::boolean, Dtype::f32), (std::vector<double>{0, 1}));
     EXPECT_EQ(convert_all({16777217, -16777219}, Dtype::i32, Dtype::f32), (std::vector<double>{16777216, -16777220}));
 }
