@@ -22,7 +22,7 @@ Expr wrapping(Operation operation, const Expr &a, const Expr &b) {
     return cast<int32_t>(operation(cast<int64_t>(a), cast<int64_t>(b)));
 }
 
-Expr as_code(const Expr &x, Halide::Type::type_code_t code) { return Halide::reinterpret(x.type().with_code(code), x); }
+Expr as_code(const Expr &x, halide_type_code_t code) { return Halide::reinterpret(x.type().with_code(code), x); }
 Expr as_unsigned(const Expr &x) { return as_code(x, Halide::Type::UInt); }
 
 // a / b rounded towards zero, b != 0. CPUs divide no vectors of integers. A quotient of n bits over n bits is at least 2^-n from the next

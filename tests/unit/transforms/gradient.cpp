@@ -100,6 +100,11 @@ TEST(transforms, gradient_is_zero_where_nothing_flows) {
               "broadcast_in_dim1 = broadcast_in_dim(constant1) {dims: [], shape: [2]} : f32[2] cotangent\n");
 }
 
+TEST(transforms, a_rule_refuses_a_gradient_by_operand) {
+    const std::string text = "(a: f32[2], x: f32[2]) -> (loss: f32[]) {\n y = igamma(a, x)\n loss = reduce_sum(y) {axes: [0]}\n}";
+    EXPECT_EQ(error_of([&] { gradient_text(text); }).substr(error_of([&] { gradient_text(text); }).find("igamma.grad")), "");
+}
+
 TEST(transforms, gradient_checks) {
     EXPECT_EQ(
         error_of([] { gradient_of(typed("(x: f32[2]) -> (loss: f32[2]) {\n loss = exp(x)\n}")); }),
