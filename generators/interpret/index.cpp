@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace scalide {
 
@@ -76,8 +75,9 @@ private:
 /// Integers have no NaN: the smallest of them stands for it.
 double fill_of(const Operation &operation) {
     const double fill = to_number(operation.attributes.at("fill_value"));
-    if (!std::isnan(fill) || is_float(operation.operand(0).dtype)) return fill;
-    return operation.operand(0).dtype == Dtype::boolean ? 1 : std::numeric_limits<int32_t>::min();
+    const Dtype dtype = operation.operand(0).dtype;
+    if (!std::isnan(fill) || is_float(dtype)) return fill;
+    return is_signed(dtype) ? range_of(dtype).smallest : is_integer(dtype) ? range_of(dtype).largest : 1;
 }
 
 /// The view of a part of operand 0 of this shape, whose starts are the operands from number `first` on, held within the array.
@@ -104,7 +104,7 @@ Evaluate combination_of(const Operation &operation) {
     const std::string_view step = std::ranges::find(combinations, operation.op, &Combination::op)->step;
     if (step.empty()) return replace;
     const BaseOperator &base = *find_base_operator(step);
-    return operation.operand(0).dtype == Dtype::i32 && base.evaluate_integer != nullptr ? base.evaluate_integer : base.evaluate;
+    return is_integer(operation.operand(0).dtype) && base.evaluate_integer != nullptr ? base.evaluate_integer : base.evaluate;
 }
 
 } // namespace

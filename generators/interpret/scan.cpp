@@ -27,7 +27,7 @@ Evaluate step_of(const Operation &operation) {
     const Step &step = *std::ranges::find(steps, operation.op, &Step::op);
     if (step.name.empty()) return log_add_exp;
     const BaseOperator &base = *find_base_operator(step.name);
-    return operation.operand(0).dtype == Dtype::i32 && base.evaluate_integer != nullptr ? base.evaluate_integer : base.evaluate;
+    return is_integer(operation.operand(0).dtype) && base.evaluate_integer != nullptr ? base.evaluate_integer : base.evaluate;
 }
 
 } // namespace
@@ -48,8 +48,7 @@ void run_scan(Operation &operation) {
         for (int64_t i = 1; i < extent; i++) {
             const std::array<double, 2> pair{result.data[place], operand.data[place + stride]};
             result.data[place += stride] = step(pair);
-            if (operand.dtype == Dtype::i32) // a sum that left 32 bits wraps around before the next step
-                result.data[place] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(result.data[place])));
+            if (is_integer(operand.dtype)) result.data[place] = wrap_integer(operand.dtype, result.data[place]);
         }
     }
     store(result, operation.mode);

@@ -8,11 +8,11 @@ using Halide::Expr;
 
 namespace {
 
-/// Integers have no NaN: the smallest of them stands for it.
+/// Integers have no NaN: the smallest signed or the largest unsigned one stands for it.
 Expr fill(const Node &node, Dtype dtype) {
     const double value = to_number(node.attributes.at("fill_value"));
-    const bool has_no_nan = std::isnan(value) && !is_float(dtype);
-    return make_constant(dtype, has_no_nan && dtype == Dtype::i32 ? std::numeric_limits<int32_t>::min() : has_no_nan ? 1 : value);
+    if (!std::isnan(value) || is_float(dtype)) return make_constant(dtype, value);
+    return make_constant(dtype, is_signed(dtype) ? range_of(dtype).smallest : is_integer(dtype) ? range_of(dtype).largest : 1);
 }
 
 /// A part of an array (operand 0), its starts being the operands from number `first` on.

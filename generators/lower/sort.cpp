@@ -20,6 +20,7 @@ using Words = std::vector<Expr>;
 /// An i32 that is ordered as the element is: NaN after all numbers, -0 as +0.
 Expr order_word(const Expr &value, bool descending) {
     Expr word = Halide::cast<int32_t>(value);
+    if (value.type() == Halide::UInt(32)) word = Halide::reinterpret<int32_t>(value ^ bits32(0x80000000u));
     if (value.type().is_float()) {
         const Expr zero = float32(0), plain = select(strict_eq(value, zero), zero, scalide::is_nan(value), float32(0x7fc00000u), value);
         const Expr bits = Halide::reinterpret<int32_t>(float_bits(plain));
