@@ -7,16 +7,16 @@ namespace scalide {
 
 namespace {
 
-/// The dtypes that a class may have, the wanted one first.
+/// The dtypes that a class may have, the wanted one first; a class of floats has f32 where an integer is wanted.
 std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
     static const std::map<OperandClass, std::vector<Dtype>> by_class{
         {OperandClass::floating, {}},          {OperandClass::number, {Dtype::i32}}, {OperandClass::any, {Dtype::i32, Dtype::boolean}},
         {OperandClass::integer, {Dtype::i32}}, {OperandClass::index, {Dtype::i32}},  {OperandClass::boolean, {Dtype::boolean}},
     };
     std::vector<Dtype> dtypes = by_class.at(operand_class);
-    const bool takes_floats =
-        operand_class == OperandClass::floating || operand_class == OperandClass::number || operand_class == OperandClass::any;
-    if (takes_floats) dtypes.insert(dtypes.begin(), wanted);
+    const bool takes_both = operand_class == OperandClass::number || operand_class == OperandClass::any;
+    if (takes_both || operand_class == OperandClass::floating) dtypes.insert(dtypes.begin(), is_float(wanted) ? wanted : Dtype::f32);
+    if (is_integer(wanted) && (takes_both || operand_class == OperandClass::integer)) dtypes.insert(dtypes.begin(), wanted);
     return dtypes;
 }
 

@@ -27,7 +27,7 @@ bool is_bound(const Rule &rule, const CheckCase &check_case);
 Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCase &check_case, Dtype wanted, Scaled scaled);
 
 /// Sets the dtypes: the first combination, by letter (or operand), that the rule takes with these shapes. Where a class leaves a choice it
-/// is `wanted`, else i32 or bool. When the rule takes none, the first combination: building the program then says what is wrong.
+/// is `wanted`, else f32, i32 or bool. When the rule takes none, the first combination: building the program then says what is wrong.
 void choose_dtypes(const Rule &rule, std::vector<CheckOperand> &operands, const Attributes &attributes, Dtype wanted);
 
 } // namespace scalide
