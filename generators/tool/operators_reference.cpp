@@ -69,7 +69,8 @@ std::string meaning(const Rule &rule) {
         text += fmt::format("- scale{}: {}\n", strategy.empty() ? "" : " (" + strategy + ")", joined(expressions));
     if (rule.has_scale()) text += "- data: " + (rule.data.empty() ? "`ratio(value, scale)`" : joined(rule.data)) + "\n";
     text += fmt::format("- gradient: {}\n", gradient_words(rule));
-    for (const auto &[operand, expression] : rule.gradient) text += fmt::format("  - `{}`: `{}`\n", operand, to_string(expression));
+    for (const auto &[operand, expression] : rule.gradient)
+        text += fmt::format("  - `{}`: {}\n", operand, expression ? "`" + to_string(expression) + "`" : "an error when asked for");
     for (const Constraint &constraint : rule.constraints)
         text += fmt::format("- {}: {} (`{}`)\n", constraint.id, constraint.say, to_string(constraint.require));
     for (const auto &[dtype, bound] : rule.check.tolerance) text += fmt::format("- tolerance in {}: {}\n", dtype, bound);
