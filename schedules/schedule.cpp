@@ -34,8 +34,9 @@ bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
         if (extent == kernel.extents.end()) {
             return false;
         }
-        int64_t size = size_of_extent(extent->second);
-        if (size < condition.second[0].as<int64_t>() || size > condition.second[1].as<int64_t>()) {
+        const int64_t size = size_of_extent(extent->second);
+        const YAML::Node &range = condition.second;
+        if (size < range[0].as<int64_t>() || (range.size() > 1 && size > range[1].as<int64_t>())) {
             return false;
         }
     }

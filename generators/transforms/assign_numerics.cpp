@@ -53,8 +53,8 @@ private:
     std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
     Attributes in_f32(const Rule &rule, const Node &node) const;
 
-    ValueId insert(ValueId value, const std::vector<Insertion> &insertions);
-    ValueId insert_once(const std::string &op, ValueId value, const Attributes &attributes);
+    ValueId insert(ValueId value, const PolicyRule &policy, ValueId previous = -1);
+    ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
     ValueId rounded(ValueId value, Dtype dtype);
     bool is_exact_in(ValueId value, Dtype dtype) const;
 
@@ -91,7 +91,7 @@ void Numerics::place_arguments() {
         if (is_narrow(type.dtype)) narrow.push_back({argument.value, fresh});
     }
     for (const auto &[old, fresh] : narrow) {
-        const ValueId wide = insert_once("convert_element_type", fresh, convert_attributes(Dtype::f32));
+        const ValueId wide = insert_once("convert_element_type", {fresh}, convert_attributes(Dtype::f32));
         exact_[wide] = builder_.type(fresh).dtype;
         rewriter_.map(old, wide);
     }
@@ -145,7 +145,7 @@ ValueId Numerics::operand_edge(const Node &node, const Rule &rule, size_t index)
     if (policy == nullptr) return value;
     builder_.stamp_like(producer != nullptr ? *producer : node);
     if (producer == nullptr) builder_.set_role(Role::primal);
-    const ValueId inserted = insert(value, policy->insert);
+    const ValueId inserted = insert(value, *policy);
     return policy->store ? rounded(inserted, *policy->store) : inserted;
 }
 
@@ -157,7 +157,7 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     const PolicyRule *policy =
         find_rule(policy_, {Place::node_result, {rule.result(index).name}, node.op, node.scope, builder_.type(value).shape});
     if (policy != nullptr) {
-        const ValueId inserted = insert(value, policy->insert);
+        const ValueId inserted = insert(value, *policy);
         return policy->store ? rounded(inserted, *policy->store) : inserted;
     }
     const auto dtype = default_rounding(node, old);
@@ -196,7 +196,8 @@ void Numerics::place_result(const Result &result) {
         if (producers_[result.value] >= 0) builder_.stamp_like(source.nodes[producers_[result.value]]);
         const bool inout = result.argument >= 0;
         const PolicyRule *rule = find_rule(policy_, {Place::program_result, {inout ? "inout" : "output", result.name}, "", "", type.shape});
-        if (rule != nullptr) fresh.value = insert(fresh.value, rule->insert);
+        const ValueId previous = inout ? rewriter_(source.arguments[result.argument].value) : -1;
+        if (rule != nullptr) fresh.value = insert(fresh.value, *rule, previous);
         const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;
         const Dtype declared = argument != nullptr ? builder_.type(argument->value).dtype : source.type(result.value).dtype;
         const Dtype dtype = rule != nullptr ? rule->store.value_or(declared) : declared;
@@ -207,33 +208,42 @@ void Numerics::place_result(const Result &result) {
         }
         if (rule != nullptr) fresh.scaled = rule->scaled.value_or(fresh.scaled);
         if (argument != nullptr) fresh.scaled = argument->scaled;
-        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", fresh.value, convert_attributes(dtype));
+        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, convert_attributes(dtype));
     }
     rewriter_.result().results.push_back(std::move(fresh));
 }
 
-ValueId Numerics::insert(ValueId value, const std::vector<Insertion> &insertions) {
-    for (const Insertion &insertion : insertions) {
-        const auto dtype = insertion.op == "convert_element_type" ? parse_dtype(insertion.attributes.at("dtype").word) : std::nullopt;
-        value = dtype ? rounded(value, *dtype) : insert_once(insertion.op, value, insertion.attributes);
+/// An operator of two operands gets what the inout argument held before as the second.
+ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previous) {
+    for (const auto &[op, attributes] : policy.insert) {
+        std::vector<ValueId> operands = {value};
+        if (builder_.rulebook().rule(op, policy.location).operands.size() == 2) {
+            if (previous < 0)
+                throw UserError({policy.location, "rules.insert", op + " must stand in a row {result: inout}", "another place",
+                                 "Its second operand is what the argument held before"});
+            operands.push_back(previous);
+        }
+        const auto dtype = op == "convert_element_type" ? parse_dtype(attributes.at("dtype").word) : std::nullopt;
+        value = dtype ? rounded(value, *dtype) : insert_once(op, operands, attributes);
     }
     return value;
 }
 
-ValueId Numerics::insert_once(const std::string &op, ValueId value, const Attributes &attributes) {
-    const std::string key = op + to_string(attributes) + " " + std::to_string(value);
+ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes) {
+    std::string key = op + to_string(attributes);
+    for (ValueId operand : operands) key += " " + std::to_string(operand);
     const auto [entry, is_new] = inserted_.try_emplace(key, -1);
     if (!is_new) return entry->second;
-    const std::string &name = rewriter_.result().value_name(value);
+    const std::string &name = rewriter_.result().value_name(operands[0]);
     const std::string word = op == "convert_element_type" ? attributes.at("dtype").word : op;
-    return entry->second = builder_.add_one(op, {value}, attributes, name.substr(0, name.find('.')) + "." + word);
+    return entry->second = builder_.add_one(op, operands, attributes, name.substr(0, name.find('.')) + "." + word);
 }
 
 /// `value` rounded to `dtype`, as f32.
 ValueId Numerics::rounded(ValueId value, Dtype dtype) {
     if (!is_narrow(dtype) || is_exact_in(value, dtype)) return value;
-    const ValueId narrow = insert_once("convert_element_type", value, convert_attributes(dtype));
-    const ValueId wide = insert_once("convert_element_type", narrow, convert_attributes(Dtype::f32));
+    const ValueId narrow = insert_once("convert_element_type", {value}, convert_attributes(dtype));
+    const ValueId wide = insert_once("convert_element_type", {narrow}, convert_attributes(Dtype::f32));
     exact_[wide] = dtype;
     return wide;
 }

@@ -11,7 +11,7 @@ namespace {
 
 /// Operators that make a plain operand scaled; the others leave a node without scaled operands alone. A rescale that a policy puts before
 /// a conversion to 8 bits has to work for what happens to be plain too, or its range would be lost without a word.
-constexpr std::string_view makes_scaled[] = {"set_scaling", "dynamic_rescale"};
+constexpr std::string_view makes_scaled[] = {"set_scaling", "dynamic_rescale", "delayed_rescale"};
 
 /// Values of the program at hand, by id.
 using ScaledValues = std::vector<ScaledValue>;

@@ -58,6 +58,25 @@ TEST(transforms, assign_numerics_inserts_once_on_edges) {
               "r = add(a, b) : f32[2]\n");
 }
 
+TEST(transforms, assign_numerics_hands_over_what_a_result_replaces) {
+    const Insertion rescale{"delayed_rescale", {{"norm", "max"}}};
+    const std::vector<PolicyRule> rows = {{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}},
+                                          {Place::program_result, "inout", "", {}, {}, {rescale}, Dtype::f16, {}, {}}};
+    EXPECT_EQ(body(assigned(square, policy_of(rows))), "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
+                                                       "y = mul(x, w.f32) : f32[2]\n"
+                                                       "v = add(w.f32, y) : f32[2]\n"
+                                                       "v.delayed_rescale = delayed_rescale(v, w.f32) {norm: max, to: 1} : f32[2]\n"
+                                                       "v.f16 = convert_element_type(v.delayed_rescale) {dtype: f16} : f16[2]\n");
+    Policy elsewhere = policy_of({{Place::node_result, "any", "", {"mul"}, {}, {rescale}, {}, {}, {"p.yaml", 3}}});
+    try {
+        assigned(square, elsewhere);
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const UserError &error) {
+        EXPECT_STREQ(error.what(), "p.yaml:3: rules.insert: delayed_rescale must stand in a row {result: inout}, got another place. "
+                                   "Its second operand is what the argument held before");
+    }
+}
+
 TEST(transforms, assign_numerics_tells_cotangents_apart) {
     const Policy policy = policy_of({{Place::operand, "cotangent", "", {"mul"}, {}, {convert("f8_e5m2")}, {}, {}, {}},
                                      {Place::operand, "primal", "", {"mul"}, {}, {convert("f8_e4m3fn")}, {}, {}, {}}});

@@ -130,6 +130,20 @@ TEST(transforms, dynamic_rescale_makes_scaled_values) {
     EXPECT_EQ(small[1].data[0], 0x1p-20);
 }
 
+/// A floor of 1/256 of the scale of x, here 1; the power of two below the norm; without a norm x keeps its scale.
+TEST(transforms, delayed_rescale_takes_the_scale_of_what_is_replaced) {
+    const std::string text = "(x: f32[2], y: f32[2] scaled) -> (z: f32[2] scaled) {\n z = delayed_rescale(x, y) {norm: max}\n}";
+    const auto made = run(text, {vector({0x1p-19, -0x1p-18}), vector({3, 1}), scalar(0x1p-20)});
+    EXPECT_EQ(made[0].data, (std::vector<double>{0x1p-11, -0x1p-10}));
+    EXPECT_EQ(made[1].data[0], 0x1p-8);
+    const auto close = run(text, {vector({5, 0x1p-20}), vector({6, 1}), scalar(0.25)});
+    EXPECT_EQ(close[0].data, (std::vector<double>{5, 0x1p-20}));
+    EXPECT_EQ(close[1].data[0], 1);
+    const auto nothing = run(text, {vector({5, 0x1p-20}), vector({0, 0}), scalar(0x1p-30)});
+    EXPECT_EQ(nothing[0].data, (std::vector<double>{5, 0x1p-20}));
+    EXPECT_EQ(nothing[1].data[0], 1);
+}
+
 TEST(transforms, stop_scaling_makes_plain_values) {
     EXPECT_EQ(
         body(propagated(typed("(x: f32[2] scaled) -> (z: f32[2]) {\n z = stop_scaling(x)\n}"))),
