@@ -130,10 +130,8 @@ bool Groups::is_read_only_by(int group, int readers_group) const {
 
 void Groups::merge(int first, int second, Group merged) {
     internal_check(!has_path_around(first, second) && !has_path_around(second, first), "fuse: a merge would close a cycle");
-    std::vector<int> nodes;
-    std::ranges::merge(groups_[first].nodes, groups_[second].nodes, std::back_inserter(nodes));
+    merged.nodes = nodes_of(*this, first, second);
     for (int node : groups_[second].nodes) group_of_[node] = first;
-    merged.nodes = nodes;
     groups_[first] = std::move(merged);
     groups_[second] = {};
     for (int group : before_[second]) {
@@ -148,6 +146,12 @@ void Groups::merge(int first, int second, Group merged) {
     after_[second].clear();
     paths_.connect(first, second); // in both directions: one vertex from now on
     paths_.connect(second, first);
+}
+
+std::vector<int> nodes_of(const Groups &groups, int first, int second) {
+    std::vector<int> nodes;
+    std::ranges::merge(groups[first].nodes, groups[second].nodes, std::back_inserter(nodes));
+    return nodes;
 }
 
 } // namespace scalide

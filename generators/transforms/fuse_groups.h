@@ -64,6 +64,9 @@ private:
     Reachability paths_;
 };
 
+/// The nodes of two groups, in program order.
+std::vector<int> nodes_of(const Groups &groups, int first, int second);
+
 /// The kind of a kernel of this node alone, and its shapes.
 Group group_of_node(const Program &program, int node);
 

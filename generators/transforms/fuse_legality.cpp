@@ -224,8 +224,7 @@ int stages(const Groups &groups, int group) {
 
 /// What forbids any two groups; empty when nothing does.
 std::string common_reason(const Groups &groups, int first, int second) {
-    std::vector<int> nodes;
-    std::ranges::merge(groups[first].nodes, groups[second].nodes, std::back_inserter(nodes));
+    const std::vector<int> nodes = nodes_of(groups, first, second);
     if (nodes.size() > most_nodes || stages(groups, first) + stages(groups, second) > most_stages)
         return "the kernel would have too many stages";
     return overwrites_safely(groups, nodes) ? "" : "an argument would be overwritten while other parts of the kernel still read it";

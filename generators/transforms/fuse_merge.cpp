@@ -1,6 +1,7 @@
 #include "transforms/fuse_merge.h"
 #include "transforms/fuse_legality.h"
 #include "transforms/fuse_order.h"
+#include "transforms/fuse_overwrites.h"
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -138,11 +139,12 @@ void sink_levels(const Groups &groups, std::vector<int> &level) {
     }
 }
 
-/// The full reduction that alone gives a scalar group its values; -1 when there is none.
+/// The full reduction that alone gives a scalar group its values; -1 when there is none, or an argument would be overwritten too soon.
 int only_producer(const Groups &groups, int scalar) {
     const std::set<int> &before = groups.before(scalar);
     if (before.size() != 1 || groups[*before.begin()].kind != KernelKind::full) return -1;
-    return groups.reads_between(*before.begin(), scalar).empty() ? -1 : *before.begin();
+    const int full = *before.begin();
+    return groups.reads_between(full, scalar).empty() || !overwrites_safely(groups, nodes_of(groups, full, scalar)) ? -1 : full;
 }
 
 } // namespace

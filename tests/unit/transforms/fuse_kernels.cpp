@@ -136,6 +136,15 @@ TEST(transforms, fuse_overwrites_in_place_only_what_nothing_else_reads) {
     for (const Program &program : moved.program.programs) EXPECT_EQ(program.results[0].argument, -1);
 }
 
+TEST(transforms, fuse_overwrites_a_scale_after_the_kernel_that_reads_it) {
+    const std::string nodes =
+        "a = abs(x) : f32[n]\n top = reduce_max(a) {axes: [0]} : f32[]\n t = mul(s, top) : f32[]\n r = div(s, t) : f32[]\n"
+        "wide = broadcast_in_dim(r) {dims: [], shape: [n]} : f32[n]\n y = mul(x, wide) : f32[n]";
+    const Fusion fusion = fuse_text("(x: f32[n], s: f32[] inout) -> (y: f32[n], s = t)", nodes);
+    EXPECT_EQ(kernels(fusion), "full_1 map_1 scalar_1");
+    for (const Result &result : fusion.program.programs[0].results) EXPECT_EQ(result.argument, -1);
+}
+
 TEST(transforms, fuse_reports_bytes_and_flops) {
     const Fusion fusion =
         fuse_text("(x: f32[m, k], w: f16[k, n]) -> (y: f32[m, n])",
