@@ -66,6 +66,11 @@ Tensor operator-(const Tensor &a);
 /// Matrix product over the last axis of `a` and the last but one (or only) axis of `b`; leading axes of both are batch axes.
 Tensor dot(const Tensor &a, const Tensor &b);
 
+/// Sums of products by the subscripts of NumPy's einsum: "bij,bjk->bik". Operands are multiplied from the first to the last. A letter that
+/// stands twice in one term takes the diagonal, '...' stands for the axes that are left; without '->' the result has the letters that
+/// stand once, in the order of the alphabet. Axes of one letter must have one extent.
+Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands);
+
 /// d loss / d w; `loss` has rank 0. Several at once share their work.
 Tensor grad(const Tensor &loss, const Tensor &w);
 std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws);

@@ -119,6 +119,7 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
     const size_t first = result_.values.size();
     std::vector<ScaledValue> operands;
     for (const ValueId operand : node.operands) operands.push_back(split_.meet(values[operand]));
+    split_.lend_scales(operands);
     Instance instance(builder_, rule, std::move(operands), node.attributes, settings_);
     for (size_t i = 0; i < node.results.size(); i++) {
         const int index = static_cast<int>(i);

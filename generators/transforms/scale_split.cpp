@@ -1,14 +1,13 @@
 #include "transforms/scale_split.h"
 #include "transforms/operators.h"
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace scalide {
 
 namespace {
 
 constexpr double smallest_scale = 0x1p-126;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 } // namespace
 
@@ -22,6 +21,21 @@ ScaledValue ScaleSplit::meet(const ScaledValue &value) {
     }
     parts.value = value.value;
     return parts;
+}
+
+ValueId ScaleSplit::positive(ValueId scale) {
+    if (const auto number = facts_.splat(scale)) return *number == 0 ? builder_.constant(1) : scale;
+    const ValueId is_zero = builder_.add_one("eq", {scale, builder_.constant(0)});
+    return builder_.add_one("select_n", {is_zero, scale, builder_.constant(1)});
+}
+
+void ScaleSplit::lend_scales(std::vector<ScaledValue> &operands) {
+    if (std::ranges::none_of(operands, [this](const ScaledValue &value) { return is_infinite(value); })) return;
+    const auto lender =
+        std::ranges::find_if(operands, [this](const ScaledValue &value) { return value.is_scaled() && !is_infinite(value); });
+    const ValueId scale = lender == operands.end() ? builder_.constant(1) : positive(lender->scale);
+    for (ScaledValue &value : operands)
+        if (is_infinite(value)) value.scale = scale;
 }
 
 ScaledValue ScaleSplit::parts(ValueId value) {

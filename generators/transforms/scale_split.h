@@ -1,6 +1,7 @@
 #pragma once
 #include "rulebook/instance.h"
 #include "transforms/facts.h"
+#include <limits>
 
 namespace scalide {
 
@@ -13,13 +14,20 @@ public:
 
     /// An operand of a scaled node: a plain float that is a number throughout gets its parts beside its value; others stay.
     ScaledValue meet(const ScaledValue &value);
+    /// What scaled operands of one node lend each other: an infinite constant has no scale of its own, and would be the largest beside any
+    /// other. It takes that of the first operand that has one, 1 where that is 0.
+    void lend_scales(std::vector<ScaledValue> &operands);
     /// Data and scale of a plain float, scale 1 when it is no number throughout.
     ScaledValue parts(ValueId value);
 
 private:
+    bool is_infinite(const ScaledValue &value) { return value.is_scaled() && facts_.splat(value.scale) == infinity; }
+    ValueId positive(ValueId scale);
     ScaledValue split(ValueId scalar);
     ScaledValue split_constant(double value);
     ScaledValue split_computed(ValueId value);
+
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
 
     Builder &builder_;
     Facts facts_;
