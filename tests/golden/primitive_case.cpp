@@ -185,6 +185,36 @@ Results neural(Case &c) {
     return c.builder.add(c.op, c.operands, attributes);
 }
 
+/// jax.nn.dot_product_attention
+Results attend(Case &c) {
+    const bool causal = c.attribute("is_causal");
+    return {c.builder.add_one(c.op, c.operands, {{"causal", causal ? "true" : "false"}})};
+}
+
+/// The last axis of the left operand with the last but one, or only one, of the right.
+Results dot(Case &c) {
+    const auto rank = [&](int operand) { return c.builder.type(c.operands[operand]).rank(); };
+    const Attribute contract(std::vector<Attribute>{to_attribute(std::vector<int64_t>{rank(0) - 1}),
+                                                    to_attribute(std::vector<int64_t>{std::max<int64_t>(0, rank(1) - 2)})});
+    return {c.builder.add_one(c.op, c.operands, {{"contract", contract}})};
+}
+
+Results slice_in_dim(Case &c) {
+    std::vector<int64_t> start(c.shape().size(), 0), limit = c.shape(), strides(c.shape().size(), 1);
+    const auto axis = c.attribute("axis").get<size_t>();
+    start[axis] = c.attribute("start");
+    limit[axis] = c.attribute("limit");
+    strides[axis] = c.attribute("stride");
+    return c.add({{"start_indices", start}, {"limit_indices", limit}, {"strides", strides}});
+}
+
+/// A number in a shape that is said, or in that of an operand.
+Results full(Case &c) {
+    const std::vector<int64_t> shape = c.has("shape") ? c.attribute("shape").get<std::vector<int64_t>>() : c.shape();
+    const Dtype dtype = type_of(c.entry["outputs"][0]).dtype;
+    return {c.builder.broadcast(c.builder.constant(to_number(c.attribute("fill_value")), dtype), {shape.begin(), shape.end()})};
+}
+
 /// How an operator of the suites is made here: by which primitive of ours (empty: the same name) and how.
 struct Maker {
     std::string op;
@@ -209,6 +239,7 @@ const std::map<std::string, Maker> makers{
     {"conv_general_dilated", {"", convolve}},
     {"conv_transpose", {"", convolve_simply}},
     {"div", {"", binary}},
+    {"dot", {"dot_general", dot}},
     {"dynamic_rescale_l1", {"dynamic_rescale", dynamic_rescale}},
     {"dynamic_rescale_l1_grad", {"dynamic_rescale_grad", dynamic_rescale}},
     {"dynamic_rescale_l2", {"dynamic_rescale", dynamic_rescale}},
@@ -218,6 +249,8 @@ const std::map<std::string, Maker> makers{
     {"dynamic_slice", {"", dynamic}},
     {"dynamic_update_slice", {"", dynamic}},
     {"eq", {"", binary}},
+    {"full", {"broadcast_in_dim", full}},
+    {"full_like", {"broadcast_in_dim", full}},
     {"ge", {"", binary}},
     {"gt", {"", binary}},
     {"le", {"", binary}},
@@ -226,6 +259,7 @@ const std::map<std::string, Maker> makers{
     {"min", {"", binary}},
     {"mul", {"", binary}},
     {"ne", {"", binary}},
+    {"nn.attention", {"attention", attend}},
     {"nn.elu", {"elu", neural}},
     {"nn.gelu", {"gelu_tanh", neural}},
     {"nn.gelu_exact", {"gelu", neural}},
@@ -250,6 +284,7 @@ const std::map<std::string, Maker> makers{
     {"select_n", {"", select}},
     {"set_scaling", {"", set_scaling}},
     {"slice", {"", slice}},
+    {"slice_in_dim", {"slice", slice_in_dim}},
     {"stop_scaling", {"", stop_scaling}},
     {"sub", {"", binary}},
     {"transpose", {"", transpose}},
