@@ -3,6 +3,7 @@
 #include "support/window_params.h"
 #include "transforms/passes.h"
 #include <algorithm>
+#include <numeric>
 
 namespace scalide::test {
 
@@ -191,12 +192,15 @@ Results attend(Case &c) {
     return {c.builder.add_one(c.op, c.operands, {{"causal", causal ? "true" : "false"}})};
 }
 
-/// The last axis of the left operand with the last but one, or only one, of the right.
+/// The last axis of the left operand with the last but one, or only one, of the right; axes before them are a batch.
 Results dot(Case &c) {
     const auto rank = [&](int operand) { return c.builder.type(c.operands[operand]).rank(); };
+    std::vector<int64_t> batch(std::max<int64_t>(0, rank(0) - 2));
+    std::iota(batch.begin(), batch.end(), 0);
     const Attribute contract(std::vector<Attribute>{to_attribute(std::vector<int64_t>{rank(0) - 1}),
                                                     to_attribute(std::vector<int64_t>{std::max<int64_t>(0, rank(1) - 2)})});
-    return {c.builder.add_one(c.op, c.operands, {{"contract", contract}})};
+    const Attribute batches(std::vector<Attribute>{to_attribute(batch), to_attribute(batch)});
+    return {c.builder.add_one(c.op, c.operands, {{"contract", contract}, {"batch", batches}})};
 }
 
 Results slice_in_dim(Case &c) {
@@ -207,6 +211,12 @@ Results slice_in_dim(Case &c) {
     strides[axis] = c.attribute("stride");
     return c.add({{"start_indices", start}, {"limit_indices", limit}, {"strides", strides}});
 }
+
+/// The axes from start to stop are one.
+Results collapse(Case &c) { return c.add({{"new_sizes", c.entry["outputs"][0]["shape"]}}); }
+
+/// New axes come first.
+Results broadcast_before(Case &c) { return {c.builder.broadcast(c.operands[0], type_of(c.entry["outputs"][0]).shape)}; }
 
 /// A number in a shape that is said, or in that of an operand.
 Results full(Case &c) {
@@ -227,14 +237,17 @@ const std::map<std::string, Maker> makers{
     {"argmin", {"", arg_reduce}},
     {"as_scaled_array", {"set_scaling", set_scaling}},
     {"asarray", {"stop_scaling", stop_scaling}},
+    {"batch_matmul", {"dot_general", dot}},
     {"betainc", {"regularized_incomplete_beta", as_named}},
     {"bitwise_and", {"and", as_named}},
     {"bitwise_not", {"not", as_named}},
     {"bitwise_or", {"or", as_named}},
     {"bitwise_xor", {"xor", as_named}},
+    {"broadcast", {"broadcast_in_dim", broadcast_before}},
     {"broadcast_in_dim", {"", broadcast}},
     {"cast_on_backward", {"", cast}},
     {"cast_on_forward", {"", cast}},
+    {"collapse", {"reshape", collapse}},
     {"conv", {"", convolve_simply}},
     {"conv_general_dilated", {"", convolve}},
     {"conv_transpose", {"", convolve_simply}},
