@@ -54,7 +54,7 @@ scalide_status start_context(scalide_context *context, const scalide_options &op
     if (!context->workers) return SCALIDE_OUT_OF_MEMORY;
     context->thread_count = options.threads;
     for (int32_t i = 0; i < options.threads; ++i) {
-        new (&context->workers[i]) Worker{{kernel_context_mark, &kernel_services}, context, {}, false, nullptr, 0, {}};
+        new (&context->workers[i]) Worker{{kernel_context_mark, &kernel_services}, context, {}, nullptr, Nesting::outside, {}, {}};
     }
     if (!reserve_scratch(context, options.scratch_bytes)) return SCALIDE_OUT_OF_MEMORY;
     context->chunks_made = options.threads;

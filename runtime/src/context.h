@@ -8,23 +8,39 @@
 
 namespace scalide {
 
-/// One thread that runs kernels; its address is the kernels' user context.
+/// A parallel loop in progress.
+struct Loop {
+    HalideTask task;
+    uint8_t *closure;
+    int chunk; ///< iterations that a thread takes at a time
+    std::atomic<int> error;
+};
+
+/// A piece of a loop, from which threads take chunks.
+struct Span {
+    std::atomic<int64_t> end;
+    alignas(64) std::atomic<int64_t> next; ///< first iteration that nobody has taken
+};
+
+/// A parallel loop inside of a parallel region: the worker that came to it runs it, others help when they have nothing else to do.
+struct InnerLoop {
+    Loop loop;
+    Span span;
+    Gate gate;
+};
+
+enum class Nesting : uint8_t { outside, in_region, in_inner_loop };
+
+/// One thread that runs kernels; its address is the kernels' user context. Each worker owns a span of the region's loop, the same share in
+/// every loop: what a kernel wrote, its successor finds in the cache of the core that made it. Who is done with its own span takes pieces
+/// of the others'.
 struct Worker : KernelContext {
     scalide_context *context;
     Scratch scratch;
-    bool in_region;                        ///< a parallel loop inside a parallel loop runs serially
-    jmp_buf *escape;                       ///< where a kernel that gets no memory is left: generated code cannot return an error
-    int end;                               ///< of its span of the parallel loop in progress
-    alignas(64) std::atomic<int64_t> next; ///< first iteration of the span that nobody has taken
-};
-
-/// The parallel loop in progress. Each worker owns a span of it, the same share in every loop: what a kernel wrote, its successor finds in
-/// the cache of the core that made it. Who is done with its own span takes pieces of the others'.
-struct Region {
-    HalideTask task;
-    uint8_t *closure;
-    int chunk;
-    std::atomic<int> error;
+    jmp_buf *escape; ///< where a kernel that gets no memory is left: generated code cannot return an error
+    Nesting nesting;
+    Span span;
+    InnerLoop inner;
 };
 
 Text start_message(scalide_context *context);
@@ -45,7 +61,8 @@ void participate(void *context, int worker);
 
 struct scalide_context {
     scalide::ThreadPool pool;
-    scalide::Region region;
+    scalide::Loop region;
+    std::atomic<int> busy; ///< workers that still take pieces of the region's loop
     scalide::Worker *workers;
     int32_t thread_count;
     int chunks_made; ///< of all workers, at the end of the last run

@@ -13,25 +13,11 @@ namespace {
 
 // About 50 us on current x86 cores (20 to 60 ns a pause): longer than any gap between two kernels of a step.
 constexpr int spins_before_sleep = 2000;
-// The caller waits for threads that finish their last piece of work; when one was preempted, it gives up its own time slice.
-constexpr int spins_before_yield = 10000;
-
-void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
-bool is_open(uint64_t gate) { return (gate >> 32) & 1; }
-
-uint32_t threads_inside(uint64_t gate) { return static_cast<uint32_t>(gate); }
 
 void futex(std::atomic<uint32_t> &word, int operation, uint32_t value) {
     static_assert(sizeof(word) == sizeof(uint32_t), "a futex word is 32 bits");
     syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
 }
-
-constexpr uint64_t one_epoch = uint64_t(1) << 32;
 
 } // namespace
 
@@ -64,17 +50,10 @@ void ThreadPool::stop() {
 }
 
 void ThreadPool::run() {
-    gate_.fetch_add(one_epoch);
+    gate_.open();
     wake();
     participate_(owner_, 0);
-    uint64_t gate = gate_.fetch_add(one_epoch) + one_epoch;
-    for (int spins = 0; threads_inside(gate) != 0; gate = gate_.load(std::memory_order_acquire)) {
-        if (++spins < spins_before_yield) {
-            pause();
-        } else {
-            sched_yield();
-        }
-    }
+    gate_.close();
 }
 
 // A thread registers as a sleeper before it looks at the gate for the last time, the caller opens the gate before it looks for sleepers:
@@ -87,29 +66,17 @@ void ThreadPool::wake() {
 void ThreadPool::sleep(uint32_t seen) {
     sleepers_.fetch_add(1);
     const uint32_t signal = signal_.load();
-    const uint64_t gate = gate_.load();
-    const bool has_work = is_open(gate) && static_cast<uint32_t>(gate >> 32) != seen;
+    const bool has_work = gate_.is_open_anew(seen);
     if (!has_work && !stopping_.load()) futex(signal_, FUTEX_WAIT_PRIVATE, signal);
     sleepers_.fetch_sub(1);
-}
-
-bool ThreadPool::join_region(uint32_t &seen) {
-    uint64_t gate = gate_.load(std::memory_order_acquire);
-    while (is_open(gate) && static_cast<uint32_t>(gate >> 32) != seen) {
-        if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel)) {
-            seen = static_cast<uint32_t>(gate >> 32);
-            return true;
-        }
-    }
-    return false;
 }
 
 void ThreadPool::work(int worker) {
     uint32_t seen = 0;
     for (int spins = 0; !stopping_.load(std::memory_order_relaxed); ++spins) {
-        if (join_region(seen)) {
+        if (gate_.enter(seen)) {
             participate_(owner_, worker);
-            gate_.fetch_sub(1, std::memory_order_release);
+            gate_.leave();
             spins = 0;
         } else if (spins < spins_) {
             pause();

@@ -1,6 +1,5 @@
 #pragma once
-#include <atomic>
-#include <cstdint>
+#include "gate.h"
 #include <pthread.h>
 
 namespace scalide {
@@ -28,12 +27,10 @@ private:
 
     static void *thread_main(void *thread);
     void work(int worker);
-    bool join_region(uint32_t &seen);
     void sleep(uint32_t seen);
     void wake();
 
-    // Upper half: epoch, odd while a region is open. Lower half: threads inside.
-    alignas(64) std::atomic<uint64_t> gate_{0};
+    alignas(64) Gate gate_;                       // of the region
     alignas(64) std::atomic<uint32_t> signal_{0}; // futex word, counts openings
     std::atomic<int32_t> sleepers_{0};
     std::atomic<bool> stopping_{false};

@@ -54,23 +54,57 @@ TEST(runtime, parallel_loop_does_each_index_once) {
     EXPECT_EQ(run_kernel(context, kernel, 200), SCALIDE_OK) << scalide_message(context.handle);
 }
 
-TEST(runtime, nested_parallel_loops_run_serially) {
+TEST(runtime, inner_loops_do_each_index_once) {
     Context context(4);
     const auto kernel = [](void **arguments) {
-        static std::atomic<int> total;
-        total = 0;
-        const auto outer = [](void *user_context, int, uint8_t *) {
-            std::thread::id here = std::this_thread::get_id();
-            const auto inner = [](void *, int, uint8_t *closure) {
-                ++total;
-                return std::this_thread::get_id() == *reinterpret_cast<std::thread::id *>(closure) ? 0 : 1;
+        static Counts counts;
+        for (auto &count : counts.calls) count = 0;
+        const auto outer = [](void *user_context, int row, uint8_t *) {
+            const auto inner = [](void *innermost, int index, uint8_t *) {
+                const auto task = [](void *, int i, uint8_t *) { return ++counts.calls[i], 0; };
+                return halide_do_par_for(innermost, task, 2 * index, 2, nullptr);
             };
-            return halide_do_par_for(user_context, inner, 0, 10, reinterpret_cast<uint8_t *>(&here));
+            return halide_do_par_for(user_context, inner, 10 * row, 10, nullptr);
         };
         const int error = halide_do_par_for(*static_cast<void **>(arguments[0]), outer, 0, 50, nullptr);
-        return error == 0 && total == 500 ? 0 : 1;
+        for (const auto &count : counts.calls) {
+            if (count != 1) return 1;
+        }
+        return error;
     };
-    EXPECT_EQ(run_kernel(context, kernel, 50), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_EQ(run_kernel(context, kernel, 200), SCALIDE_OK) << scalide_message(context.handle);
+}
+
+TEST(runtime, idle_threads_help_with_inner_loops) {
+    Context context(2);
+    const auto kernel = [](void **arguments) {
+        const auto outer = [](void *user_context, int row, uint8_t *) {
+            if (row == 0) return 0;
+            // Both indices wait for each other: without the thread that did row 0 this never ends.
+            static std::atomic<int> arrived;
+            arrived = 0;
+            const auto inner = [](void *, int, uint8_t *) {
+                ++arrived;
+                while (arrived < 2) std::this_thread::yield();
+                return 0;
+            };
+            return halide_do_par_for(user_context, inner, 0, 2, nullptr);
+        };
+        return halide_do_par_for(*static_cast<void **>(arguments[0]), outer, 0, 2, nullptr);
+    };
+    EXPECT_EQ(run_kernel(context, kernel, 50), SCALIDE_OK);
+}
+
+TEST(runtime, inner_loop_returns_an_error_of_a_task) {
+    Context context(3);
+    const auto kernel = [](void **arguments) {
+        const auto outer = [](void *user_context, int, uint8_t *) {
+            const auto inner = [](void *, int index, uint8_t *) { return index == 7 ? 5 : 0; };
+            return halide_do_par_for(user_context, inner, 0, 10, nullptr) == 5 ? 0 : 1;
+        };
+        return halide_do_par_for(*static_cast<void **>(arguments[0]), outer, 0, 20, nullptr);
+    };
+    EXPECT_EQ(run_kernel(context, kernel, 100), SCALIDE_OK) << scalide_message(context.handle);
 }
 
 TEST(runtime, parallel_loop_returns_an_error_of_a_task) {
