@@ -70,14 +70,16 @@ double number_of(const Attribute &value) {
 }
 
 constexpr std::string_view truth_operators[] = {"is_finite", "lt", "le", "gt", "ge", "and", "or", "xor", "not"};
+constexpr std::string_view whole_operators[] = {"floor", "ceil", "round"};
 
 Attribute evaluate_on_numbers(const BaseOperator &op, const Values &v) {
     std::vector<double> numbers;
     for (const Attribute &value : v) numbers.push_back(number_of(value));
     const double result = op.evaluate(numbers);
     if (std::ranges::find(truth_operators, op.name) != std::end(truth_operators)) return make_flag(result != 0);
-    const bool stays_integer =
-        op.name != "div" && std::ranges::all_of(v, is_extent) && result == std::trunc(result) && std::fabs(result) < 0x1p53;
+    const bool is_integer_operator =
+        std::ranges::find(whole_operators, op.name) != std::end(whole_operators) || (op.name != "div" && std::ranges::all_of(v, is_extent));
+    const bool stays_integer = is_integer_operator && result == std::trunc(result) && std::fabs(result) < 0x1p53;
     return stays_integer ? Attribute(static_cast<int64_t>(result)) : Attribute(result);
 }
 

@@ -39,7 +39,13 @@ NpyArray parse_header(const std::string &header) {
     static const std::regex form("'descr': '([^']+)'.*'fortran_order': False.*'shape': \\(([^)]*)\\)");
     std::smatch match;
     if (!std::regex_search(header, match, form)) throw std::runtime_error("npz: unknown array header " + header);
-    return {match[1], parse_shape(match[2]), {}};
+    NpyArray array{match[1], parse_shape(match[2]), {}};
+    static const std::map<std::string, std::string> parts{{"<c8", "<f4"}, {"<c16", "<f8"}};
+    if (const auto complex = parts.find(array.descr); complex != parts.end()) {
+        array.descr = complex->second;
+        array.shape.push_back(2);
+    }
+    return array;
 }
 
 } // namespace

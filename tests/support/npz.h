@@ -10,7 +10,8 @@
 
 namespace scalide::test {
 
-/// One array of an .npz file: NumPy's type word ("<f4", "|u1" ...), shape, and the bytes in C order.
+/// One array of an .npz file: NumPy's type word ("<f4", "|u1" ...), shape, and the bytes in C order. A complex array is
+/// one of real pairs, with a last axis of extent 2.
 struct NpyArray {
     std::string descr;
     std::vector<int64_t> shape;
