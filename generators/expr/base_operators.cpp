@@ -176,6 +176,9 @@ constexpr BaseOperator table[] = {
     {"reduce_max", Shape::reduce, 1, nullptr},
     {"reduce_min", Shape::reduce, 1, nullptr},
     {"reduce_prod", Shape::reduce, 1, nullptr},
+    {"reduce_and", Shape::reduce, 1, nullptr},
+    {"reduce_or", Shape::reduce, 1, nullptr},
+    {"reduce_xor", Shape::reduce, 1, nullptr},
     {"argmax", Shape::reduce, 1, nullptr},
     {"argmin", Shape::reduce, 1, nullptr},
     // scans

@@ -10,7 +10,7 @@ enum class Shape {
     movement,    ///< out[i] = in[g(i)] (or a fill): broadcast_in_dim reshape transpose rev slice pad concatenate; g may read indices:
                  ///< gather dynamic_slice dynamic_update_slice
     source,      ///< no operands: constant iota size
-    reduce,      ///< folds axes: reduce_sum reduce_max reduce_min reduce_prod argmax argmin
+    reduce,      ///< folds axes: reduce_sum, _max, _min, _prod, _and, _or, _xor, argmax argmin
     scan,        ///< out[i] folds what stands up to i along an axis: cumsum cumprod cummax cummin cumlogsumexp
     scatter,     ///< a copy of an array with updates at places that indices say
     sort,        ///< argsort

@@ -12,14 +12,17 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Row {
     std::string_view word, step;
-    double start; ///< infinities are the ends of the range of integers
+    double start; ///< see fold_start
 };
 
-constexpr std::array<Row, 4> rows{{
+constexpr std::array<Row, 7> rows{{
     {"sum", "add", 0},
     {"prod", "mul", 1},
     {"max", "max", -infinity},
     {"min", "min", infinity},
+    {"and", "and", -1},
+    {"or", "or", 0},
+    {"xor", "xor", 0},
 }};
 
 const Row &row_of(std::string_view op) {
@@ -31,8 +34,7 @@ const Row &row_of(std::string_view op) {
 } // namespace
 
 Fold::Fold(std::string_view op, Dtype dtype)
-    : start_(is_integer(dtype) ? saturate_integer(dtype, row_of(op).start) : row_of(op).start), dtype_(dtype),
-      step_(*find_base_operator(row_of(op).step), dtype, {}) {}
+    : start_(fold_start(dtype, row_of(op).start)), dtype_(dtype), step_(*find_base_operator(row_of(op).step), dtype, {}) {}
 
 double Fold::operator()(double a, double b) const {
     const double value = step_(std::array{a, b});

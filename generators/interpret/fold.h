@@ -6,7 +6,7 @@ namespace scalide {
 /// A reduction as a fold with an operator of two numbers, from what it gives for no element at all.
 class Fold {
 public:
-    /// By the last word of the operator's name: sum, prod, max or min. Throws InternalError for others.
+    /// By the last word of the operator's name: sum, prod, max, min, and, or, xor. Throws InternalError for others.
     Fold(std::string_view op, Dtype dtype);
 
     double start() const { return start_; }

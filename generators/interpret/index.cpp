@@ -76,8 +76,9 @@ private:
 double fill_of(const Operation &operation) {
     const double fill = to_number(operation.attributes.at("fill_value"));
     const Dtype dtype = operation.operand(0).dtype;
+    if (dtype == Dtype::boolean) return fill != 0;
     if (!std::isnan(fill) || is_float(dtype)) return fill;
-    return is_signed(dtype) ? range_of(dtype).smallest : is_integer(dtype) ? range_of(dtype).largest : 1;
+    return is_signed(dtype) ? range_of(dtype).smallest : range_of(dtype).largest;
 }
 
 /// The view of a part of operand 0 of this shape, whose starts are the operands from number `first` on, held within the array.

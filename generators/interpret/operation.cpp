@@ -10,7 +10,8 @@ namespace {
 using Table = std::unordered_map<std::string_view, Run>;
 
 Table make_table() {
-    static const std::map<Shape, Run> by_shape{{Shape::scan, run_scan}, {Shape::scatter, run_scatter}, {Shape::sort, run_argsort}};
+    static const std::map<Shape, Run> by_shape{
+        {Shape::reduce, run_reduce}, {Shape::scan, run_scan}, {Shape::scatter, run_scatter}, {Shape::sort, run_argsort}};
     Table table{{"convert_element_type", run_convert},
                 {"bitcast_convert_type", run_bitcast},
                 {"reduce_precision", run_reduce_precision},
@@ -27,10 +28,6 @@ Table make_table() {
                 {"constant", run_constant},
                 {"iota", run_iota},
                 {"size", run_size},
-                {"reduce_sum", run_reduce},
-                {"reduce_max", run_reduce},
-                {"reduce_min", run_reduce},
-                {"reduce_prod", run_reduce},
                 {"argmax", run_arg_reduce},
                 {"argmin", run_arg_reduce},
                 {"dot_general", run_dot_general},
@@ -68,7 +65,9 @@ int64_t element_count(const std::vector<int64_t> &shape) {
 }
 
 void store(Array &array, Mode mode) {
-    if (is_integer(array.dtype)) {
+    if (array.dtype == Dtype::boolean) {
+        for (double &value : array.data) value = value != 0;
+    } else if (is_integer(array.dtype)) {
         for (double &value : array.data) value = wrap_integer(array.dtype, value);
     } else if (array.dtype == Dtype::f32 && mode == Mode::stored) {
         for (double &value : array.data) value = static_cast<float>(value);

@@ -27,7 +27,7 @@ Run find_run(std::string_view op);
 /// Elements of a shape.
 int64_t element_count(const std::vector<int64_t> &shape);
 
-/// What a computed element becomes in an array of this dtype: integers wrap around; in mode `stored` floats are rounded.
+/// What a computed element becomes in an array of this dtype: integers wrap around, bools are 0 or 1; in mode `stored` floats are rounded.
 void store(Array &array, Mode mode);
 
 // One file a family.

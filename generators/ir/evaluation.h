@@ -21,4 +21,7 @@ private:
     std::vector<double> further_;
 };
 
+/// The number that a fold starts from, as an element: infinity is the end of an integer's range, -1 has all bits set.
+double fold_start(Dtype dtype, double value);
+
 } // namespace scalide

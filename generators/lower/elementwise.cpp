@@ -36,8 +36,14 @@ Expr neg(const Expr &x) {
 
 Expr abs(const Expr &x) { return is_float(x) ? math::abs(x) : integers::abs(x); }
 Expr sign(const Expr &x) { return is_float(x) ? math::sign(x) : integers::sign(x); }
-Expr max(const Expr &a, const Expr &b) { return is_float(a) ? math::max(a, b) : Halide::max(a, b); }
-Expr min(const Expr &a, const Expr &b) { return is_float(a) ? math::min(a, b) : Halide::min(a, b); }
+Expr max(const Expr &a, const Expr &b) {
+    if (a.type().is_bool()) return a || b;
+    return is_float(a) ? math::max(a, b) : Halide::max(a, b);
+}
+Expr min(const Expr &a, const Expr &b) {
+    if (a.type().is_bool()) return a && b;
+    return is_float(a) ? math::min(a, b) : Halide::min(a, b);
+}
 
 // Integers are whole and finite already.
 template<Unary function>

@@ -1,6 +1,8 @@
 #include "lower/reduction.h"
 #include "expr/base_operators.h"
+#include "ir/evaluation.h"
 #include "lower/formats.h"
+#include "lower/integers.h"
 #include "lower/movement.h"
 #include "lower/strict.h"
 
@@ -13,10 +15,15 @@ namespace {
 constexpr int fold_lanes = 16; ///< lanes that a `fold` combines in scalar code
 
 /// Strict, so that the order is the one written here: no lane is moved, no product contracted into a sum.
-Partial add(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_add(a[0], b[0]) : a[0] + b[0]}; }
-Partial multiply(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_mul(a[0], b[0]) : a[0] * b[0]}; }
+Partial add(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_add(a[0], b[0]) : integers::add(a[0], b[0])}; }
+Partial multiply(const Partial &a, const Partial &b) {
+    return {a[0].type().is_float() ? strict_mul(a[0], b[0]) : integers::mul(a[0], b[0])};
+}
 Partial larger(const Partial &a, const Partial &b) { return {max(a[0], b[0])}; }
 Partial smaller(const Partial &a, const Partial &b) { return {min(a[0], b[0])}; }
+Partial bits_of_both(const Partial &a, const Partial &b) { return {a[0] & b[0]}; }
+Partial bits_of_either(const Partial &a, const Partial &b) { return {a[0] | b[0]}; }
+Partial bits_of_one(const Partial &a, const Partial &b) { return {a[0] ^ b[0]}; }
 
 Partial pick(const Partial &a, const Partial &b, const Expr &b_beats_a) {
     Expr take_b = b_beats_a || (b[0] == a[0] && b[1] < a[1]);
@@ -36,7 +43,7 @@ Expr from_order_key(const Expr &key) { return Halide::reinterpret<float>(flip_ne
 
 struct Operator {
     Partial (*combine)(const Partial &, const Partial &);
-    double identity; ///< of floats; saturated to the range of integers
+    double identity; ///< see fold_start
     int nan_key = 0; ///< of floats that are compared by order_key; 0: they are not
     bool has_index = false;
 };
@@ -49,6 +56,9 @@ const std::map<std::string, Operator> operators = {
     {"reduce_prod", {multiply, 1}},
     {"reduce_max", {larger, -infinity, largest}},
     {"reduce_min", {smaller, infinity, smallest}},
+    {"reduce_and", {bits_of_both, -1}},
+    {"reduce_or", {bits_of_either, 0}},
+    {"reduce_xor", {bits_of_one, 0}},
     {"argmax", {first_largest, -infinity, largest, true}},
     {"argmin", {first_smallest, infinity, smallest, true}},
 };
@@ -71,13 +81,13 @@ bool Reduction::has_keys() const { return is_float(dtype_) && operator_of(*node_
 
 Partial Reduction::identity() const {
     const Operator &op = operator_of(*node_);
-    return term(make_constant(dtype_, is_integer(dtype_) ? saturate_integer(dtype_, op.identity) : op.identity), largest);
+    return term(make_constant(dtype_, fold_start(dtype_, op.identity)), largest);
 }
 
 Partial Reduction::term(const Expr &value, const Expr &position) const {
     const Operator &op = operator_of(*node_);
     Expr same_zero = op.has_index && has_keys() ? strict_add(value, 0.0f) : value; // ties between -0 and +0 go to the first
-    Partial result = {has_keys() ? order_key(same_zero, op.nan_key) : value};
+    Partial result = {has_keys() ? order_key(same_zero, op.nan_key) : to_word(dtype_, value)};
     if (op.has_index) {
         result.push_back(position);
     }
@@ -90,7 +100,7 @@ Expr Reduction::result(const Partial &partial) const {
     if (operator_of(*node_).has_index) {
         return partial[1];
     }
-    return has_keys() ? from_order_key(partial[0]) : partial[0];
+    return has_keys() ? from_order_key(partial[0]) : from_word(dtype_, partial[0]);
 }
 
 Halide::Tuple ReductionGroup::identity() const {

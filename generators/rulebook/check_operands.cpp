@@ -17,6 +17,7 @@ std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
     const bool takes_both = operand_class == OperandClass::number || operand_class == OperandClass::any;
     if (takes_both || operand_class == OperandClass::floating) dtypes.insert(dtypes.begin(), is_float(wanted) ? wanted : Dtype::f32);
     if (is_integer(wanted) && (takes_both || operand_class == OperandClass::integer)) dtypes.insert(dtypes.begin(), wanted);
+    if (wanted == Dtype::boolean && operand_class == OperandClass::any) dtypes.insert(dtypes.begin(), wanted);
     return dtypes;
 }
 

@@ -1,5 +1,7 @@
 #include "transforms/calls.h"
+#include "transforms/bind_symbols.h"
 #include "transforms/passes.h"
+#include "transforms/user_reductions.h"
 #include <algorithm>
 
 namespace scalide {
@@ -40,6 +42,18 @@ std::vector<Type> types_of(const Program &program, const std::vector<ValueId> &v
     return types;
 }
 
+Program named_callee(const CallPlace &place, const Program &named) {
+    return bind_symbols(place.node, named, place.operands, place.symbols);
+}
+
+Program reduction(const CallPlace &place, const Program &named) {
+    return reduce_by_program(place.node, named, place.operands, place.rulebook);
+}
+
+Program window_reduction(const CallPlace &place, const Program &named) {
+    return reduce_windows_by_program(place.node, named, place.operands, place.rulebook);
+}
+
 std::vector<Type> call_types(const Node &, const Program &callee) {
     std::vector<Type> types;
     for (const Result &result : callee.results) types.push_back(callee.type(result.value));
@@ -76,9 +90,11 @@ Program grad_body(const Node &node, const Program &callee, const Rulebook &ruleb
 }
 
 constexpr CallKind kinds[] = {
-    {"call", call_types, call_body},
-    {"grad", grad_types, grad_body},
-    {"value_and_grad", value_and_grad_types, value_and_grad_body},
+    {"call", named_callee, call_types, call_body},
+    {"grad", named_callee, grad_types, grad_body},
+    {"value_and_grad", named_callee, value_and_grad_types, value_and_grad_body},
+    {"reduce", reduction, call_types, call_body},
+    {"reduce_window", window_reduction, call_types, call_body},
 };
 
 } // namespace
@@ -88,11 +104,12 @@ const CallKind *find_call_kind(std::string_view op) {
     return found == std::end(kinds) ? nullptr : found;
 }
 
-const Program &callee_of(const Node &call, const std::vector<Program> &programs) {
+Program callee_of(const CallKind &kind, const CallPlace &place, const std::vector<Program> &programs) {
+    const Node &call = place.node;
     const auto name = call.attributes.find("program");
     const std::string got = name == call.attributes.end() ? "none" : to_string(name->second);
     const auto found = name == call.attributes.end() ? programs.end() : std::ranges::find(programs, name->second.word, &Program::name);
-    if (found != programs.end()) return *found;
+    if (found != programs.end()) return kind.callee(place, *found);
     throw UserError({call.location, call.op + ".program", "must name a sub-program above", got, ""});
 }
 

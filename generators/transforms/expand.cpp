@@ -11,6 +11,7 @@ namespace {
 Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook) {
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
     if (node.op != "dot_general") return {};
+    if (is_integer_dot(program, node)) return dot_as_sum_of_pairs;
     if (is_vector_dot(program, node)) return dot_as_sum;
     if (!is_normal_dot(program, node)) return normalize_dot;
     return {};

@@ -1,7 +1,6 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
-#include "transforms/bind_symbols.h"
 #include "transforms/calls.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
@@ -73,7 +72,7 @@ void Typing::complete_constant(const Node &node, Attributes &attributes) const {
 
 void Typing::place_call(const Node &node, const CallKind &kind) {
     const std::vector<ValueId> operands = rewriter_(node.operands);
-    const Program callee = bind_symbols(node, callee_of(node, callees_), types_of(operands), rewriter_.source().symbols);
+    const Program callee = callee_of(kind, {node, types_of(operands), rewriter_.source().symbols, builder_.rulebook()}, callees_);
     add(node, operands, node.attributes, kind.result_types(node, callee));
 }
 

@@ -1,5 +1,4 @@
 #include "ir/rewrite.h"
-#include "transforms/bind_symbols.h"
 #include "transforms/calls.h"
 #include "transforms/passes.h"
 
@@ -39,7 +38,7 @@ Program without_calls(const Program &program, const std::vector<Program> &progra
         if (const CallKind *kind = find_call_kind(node.op)) {
             std::vector<Type> operands;
             for (const ValueId operand : node.operands) operands.push_back(program.type(operand));
-            const Program callee = bind_symbols(node, callee_of(node, programs), operands, program.symbols);
+            const Program callee = callee_of(*kind, {node, operands, program.symbols, rulebook}, programs);
             inline_body(rewriter, node, kind->body(node, callee, rulebook));
         } else {
             rewriter.copy(node);

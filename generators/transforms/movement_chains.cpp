@@ -122,6 +122,9 @@ constexpr Row rows[] = {
     {"reduce_max", merge_reduction},
     {"reduce_min", merge_reduction},
     {"reduce_prod", merge_reduction},
+    {"reduce_and", merge_reduction},
+    {"reduce_or", merge_reduction},
+    {"reduce_xor", merge_reduction},
     {"convert_element_type", merge_convert},
 };
 

@@ -87,6 +87,15 @@ ValueId lay_beside(Builder &builder, ValueId small, const Groups &small_groups, 
     return builder.add_one("broadcast_in_dim", {small}, {{"shape", to_attribute(builder.type(large).shape)}, {"dims", to_attribute(dims)}});
 }
 
+/// An operand in `dtype`, its axes in the order of their groups and broadcast to `shape`, where they stand at `dims`.
+ValueId lay_out(Builder &builder, ValueId operand, const Groups &groups, const std::vector<int64_t> &dims, const Type &made) {
+    std::vector<int64_t> order;
+    for (const std::vector<int64_t> &axes : groups) order.insert(order.end(), axes.begin(), axes.end());
+    operand = builder.convert(operand, made.dtype);
+    if (!std::ranges::is_sorted(order)) operand = builder.add_one("transpose", {operand}, transpose_attributes(order));
+    return builder.add_one("broadcast_in_dim", {operand}, broadcast_attributes(made.shape, dims));
+}
+
 } // namespace
 
 bool is_normal_dot(const Program &program, const Node &dot) {
@@ -131,6 +140,27 @@ std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
     if (!std::ranges::is_sorted(order)) sum = builder.add_one("transpose", {sum}, transpose_attributes(order));
     if (builder.type(sum).shape != result.shape) sum = builder.add_one("reshape", {sum}, reshape_attributes(result.shape));
     return {builder.convert(sum, result.dtype)};
+}
+
+bool is_integer_dot(const Program &program, const Node &dot) { return !is_float(program.type(dot.operands[0]).dtype); }
+
+std::vector<ValueId> dot_as_sum_of_pairs(Builder &builder, const Node &dot) {
+    const std::vector<Groups> groups = groups_of(builder.program(), dot);
+    Type pairs = builder.type(dot.results[0]); // batch, free of lhs, free of rhs, contract
+    const auto results = static_cast<int64_t>(pairs.shape.size()), batches = static_cast<int64_t>(groups[0][batch].size());
+    for (const int64_t axis : groups[0][contract]) pairs.shape.push_back(builder.type(dot.operands[0]).shape[axis]);
+    const auto rank = static_cast<int64_t>(pairs.shape.size());
+    const auto of_lhs = batches + static_cast<int64_t>(groups[0][free_axes].size());
+    std::vector<int64_t> lhs_only, rhs_only, summed;
+    for (const int64_t axis : count_up(rank)) {
+        if (axis >= batches && axis < of_lhs) lhs_only.push_back(axis);
+        if (axis >= of_lhs && axis < results) rhs_only.push_back(axis);
+        if (axis >= results) summed.push_back(axis);
+    }
+    const ValueId lhs = lay_out(builder, dot.operands[0], groups[0], other_axes(rank, rhs_only), pairs);
+    const ValueId rhs = lay_out(builder, dot.operands[1], groups[1], other_axes(rank, lhs_only), pairs);
+    const ValueId products = builder.add_one("mul", {lhs, rhs});
+    return {builder.add_one("reduce_sum", {products}, reduce_attributes(summed))};
 }
 
 } // namespace scalide

@@ -17,4 +17,10 @@ bool is_vector_dot(const Program &program, const Node &dot);
 /// register tiles of a matrix product would be mostly empty. A Remake.
 std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot);
 
+/// True for operands that are integers: kernels of kind `contract` add in f32.
+bool is_integer_dot(const Program &program, const Node &dot);
+
+/// The same as a sum of products over all pairs of elements, in the dtype of the result, wrapping around. A Remake.
+std::vector<ValueId> dot_as_sum_of_pairs(Builder &builder, const Node &dot);
+
 } // namespace scalide

@@ -32,7 +32,8 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32},
                                 {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn},
                                 {"u8", Scales::plain, Dtype::u8},
                                 {"i16", Scales::plain, Dtype::i16},
-                                {"u32", Scales::plain, Dtype::u32}};
+                                {"u32", Scales::plain, Dtype::u32},
+                                {"bool", Scales::plain, Dtype::boolean}};
 
 /// One unit in the last place: sums run in another order, and a value near a tie may round to the other side. f32 has the error of
 /// functions (2 ulp) and of sums beside it.
@@ -47,6 +48,11 @@ void store_integers(Array &array, Dtype dtype) {
     for (size_t i = 0; i < array.data.size(); i++) array.data[i] = i % 5 == 4 ? 0 : wrap_integer(dtype, std::round(array.data[i] * unit));
 }
 
+void store_bools(Array &array) {
+    array.dtype = Dtype::boolean;
+    for (double &value : array.data) value = value > 0;
+}
+
 /// The drawn values in the dtypes of `operands`.
 void store_as(LawCase &law_case, const std::vector<CheckOperand> &operands) {
     for (size_t i = 0; i < operands.size(); i++) {
@@ -54,6 +60,7 @@ void store_as(LawCase &law_case, const std::vector<CheckOperand> &operands) {
         const Dtype dtype = operands[i].type.dtype;
         input.scaled = input.scaled && is_float(dtype);
         if (is_integer(dtype)) store_integers(input.data, dtype);
+        if (dtype == Dtype::boolean) store_bools(input.data);
         if (!is_float(dtype)) continue;
         input.data.dtype = dtype;
         for (double &value : input.data.data) value = round_to(dtype, value);

@@ -1,0 +1,65 @@
+#include "ir/text.h"
+#include "support/compiled/compiled_program.h"
+#include "support/programs/program_of_operators.h"
+#include "support/programs/rules.h"
+#include "transforms/passes.h"
+#include <gtest/gtest.h>
+
+// Random programs of 1 to 40 operators, compiled and run, against the interpreter in mode `stored` on the same kernels, and these kernels
+// in mode `real` against the program before all passes. A twentieth of the
+// 2000 programs is a test of every check, the others are labelled slow.
+
+namespace scalide {
+
+namespace {
+
+constexpr unsigned programs_in_part = 100;
+constexpr double tolerance = 1e-4; ///< sums in other orders, functions at 2 ulp, and what up to 40 operators make of that
+
+/// The arrays that two parts of each scaled argument stand for.
+std::vector<Array> full_inputs(const Program &program, const std::vector<Array> &parts) {
+    std::vector<Array> inputs;
+    auto part = parts.begin();
+    for (const Argument &argument : program.arguments) {
+        inputs.push_back(*part++);
+        if (!argument.scaled) continue;
+        for (double &element : inputs.back().data) element *= part->data[0];
+        part++;
+    }
+    return inputs;
+}
+
+void expect_equal(const Program &program, const std::vector<Array> &got, const std::vector<Array> &expected) {
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t r = 0; r < got.size(); r++) EXPECT_EQ(compare(got[r], expected[r], tolerance), "") << program.results[r].name;
+}
+
+class Fuzz : public testing::TestWithParam<unsigned> {};
+
+void run(unsigned seed) {
+    std::mt19937 random(seed);
+    const Program program = program_of_operators(random, 1 + int(random() % 40));
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(program));
+    try {
+        const CompiledProgram compiled(program, rules(), {});
+        const std::vector<Array> inputs = draw_inputs(compiled.fused(), random);
+        expect_equal(program, compiled.run(inputs), interpret(compiled.fused(), inputs, rules(), Mode::stored));
+        const Program source = inline_calls(infer_types(program, rules()), rules());
+        expect_equal(program, interpret(compiled.fused(), inputs, rules(), Mode::real),
+                     interpret(source, full_inputs(source, inputs), rules(), Mode::real));
+    } catch (const std::exception &error) {
+        ADD_FAILURE() << error.what();
+    }
+}
+
+TEST_P(Fuzz, compiled_equal_interpreted) {
+    const unsigned first = GetParam() * programs_in_part;
+    for (unsigned seed = first; seed < first + programs_in_part; seed++) run(seed);
+}
+
+INSTANTIATE_TEST_SUITE_P(programs, Fuzz, testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(long_run, Fuzz, testing::Range(1u, 20u));
+
+} // namespace
+
+} // namespace scalide
