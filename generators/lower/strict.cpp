@@ -11,12 +11,21 @@ Expr intrinsic(Call::IntrinsicOp op, const Expr &a, const Expr &b, const Halide:
     return Call::make(type, op, {a, b}, Call::PureIntrinsic);
 }
 
+Expr infinity_like(const Expr &x) {
+    const bool is_single = x.type().bits() == 32;
+    return from_bits(Halide::Internal::make_const(x.type().with_code(Halide::Type::UInt), is_single ? 0x7f800000 : uint64_t(0x7ff) << 52));
+}
+
 } // namespace
 
 Expr strict_add(const Expr &a, const Expr &b) { return intrinsic(Call::strict_add, a, b, a.type()); }
 Expr strict_sub(const Expr &a, const Expr &b) { return intrinsic(Call::strict_sub, a, b, a.type()); }
 Expr strict_mul(const Expr &a, const Expr &b) { return intrinsic(Call::strict_mul, a, b, a.type()); }
-Expr strict_div(const Expr &a, const Expr &b) { return intrinsic(Call::strict_div, a, b, a.type()); }
+// Halide refuses to divide by a constant 0; a * inf is what a / 0 is, for every a.
+Expr strict_div(const Expr &a, const Expr &b) {
+    if (!Halide::Internal::is_const_zero(b)) return intrinsic(Call::strict_div, a, b, a.type());
+    return strict_mul(a, from_bits(sign_bit(b) | float_bits(infinity_like(a))));
+}
 Expr strict_eq(const Expr &a, const Expr &b) { return intrinsic(Call::strict_eq, a, b, Halide::Bool()); }
 Expr strict_lt(const Expr &a, const Expr &b) { return intrinsic(Call::strict_lt, a, b, Halide::Bool()); }
 // Halide 21 compiles its own strict_le as !(b < a), which holds for NaN.

@@ -85,6 +85,8 @@ public:
         static const std::vector<std::vector<Callable>> callables = find_callables();
         for (int made = 0, tries = 0; made < count && tries < 20 * count; tries++) made += add(pick(pick(callables)));
         add_results();
+        const auto has_b = [&](const Argument &argument) { return element_count(program_.type(argument.value).shape).symbols().size() > 0; };
+        if (std::ranges::none_of(program_.arguments, has_b)) program_.symbols.clear();
         return std::move(program_);
     }
 
