@@ -85,8 +85,7 @@ public:
         static const std::vector<std::vector<Callable>> callables = find_callables();
         for (int made = 0, tries = 0; made < count && tries < 20 * count; tries++) made += add(pick(pick(callables)));
         add_results();
-        const auto has_b = [&](const Argument &argument) { return element_count(program_.type(argument.value).shape).symbols().size() > 0; };
-        if (std::ranges::none_of(program_.arguments, has_b)) program_.symbols.clear();
+        drop_symbol();
         return std::move(program_);
     }
 
@@ -190,6 +189,14 @@ private:
         };
         const ValueId lo = bound(low), hi = bound(high);
         return builder_.add_one("clamp", {lo, value, hi});
+    }
+
+    /// A symbol that no argument has would have no value.
+    void drop_symbol() {
+        const auto has_symbol = [&](const Argument &argument) {
+            return std::ranges::any_of(program_.type(argument.value).shape, [](const Extent &extent) { return !extent.is_static(); });
+        };
+        if (std::ranges::none_of(program_.arguments, has_symbol)) program_.symbols.clear();
     }
 
     void add_results() {
