@@ -29,9 +29,9 @@ std::vector<Array> full_inputs(const Program &program, const std::vector<Array> 
     return inputs;
 }
 
-void expect_equal(const Program &program, const std::vector<Array> &got, const std::vector<Array> &expected) {
+void expect_equal(const std::string &what, const std::vector<Array> &got, const std::vector<Array> &expected) {
     ASSERT_EQ(got.size(), expected.size());
-    for (size_t r = 0; r < got.size(); r++) EXPECT_EQ(compare(got[r], expected[r], tolerance), "") << program.results[r].name;
+    for (size_t r = 0; r < got.size(); r++) EXPECT_EQ(compare(got[r], expected[r], tolerance), "") << what << " at result " << r;
 }
 
 class Fuzz : public testing::TestWithParam<unsigned> {};
@@ -43,9 +43,9 @@ void run(unsigned seed) {
     try {
         const CompiledProgram compiled(program, rules(), {});
         const std::vector<Array> inputs = draw_inputs(compiled.fused(), random);
-        expect_equal(program, compiled.run(inputs), interpret(compiled.fused(), inputs, rules(), Mode::stored));
+        expect_equal("compiled", compiled.run(inputs), interpret(compiled.fused(), inputs, rules(), Mode::stored));
         const Program source = inline_calls(infer_types(program, rules()), rules());
-        expect_equal(program, interpret(compiled.fused(), inputs, rules(), Mode::real),
+        expect_equal("fused", interpret(compiled.fused(), inputs, rules(), Mode::real),
                      interpret(source, full_inputs(source, inputs), rules(), Mode::real));
     } catch (const std::exception &error) {
         ADD_FAILURE() << error.what();

@@ -4,6 +4,7 @@
 #include "ir/verify.h"
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace scalide;
 
@@ -83,7 +84,7 @@ void add_operands(Bench &bench, const CheckCase &check_case, bool (*scaled)(Dtyp
     const Rule &rule = bench.rule;
     for (const OperandSpec &spec : rule.operands) {
         for (const std::vector<std::string> &letters : check_case.shapes.at(spec.name)) {
-            Type type{rule.op == "select_n" && spec.name == "which" ? Dtype::boolean : dtype_for(spec.operand_class), {}};
+            Type type{rule.op == "select_n" && spec.name == "which" ? Dtype::i32 : dtype_for(spec.operand_class), {}};
             for (const std::string &letter : letters) type.shape.push_back(parse_extent(letter, {}));
             scaled(type.dtype) ? bench.scaled(type) : bench.plain(type);
         }
@@ -92,7 +93,10 @@ void add_operands(Bench &bench, const CheckCase &check_case, bool (*scaled)(Dtyp
 
 bool never(Dtype) { return false; }
 
-bool takes_no_floats(const Rule &rule) { return rule.op == "and" || rule.op == "or" || rule.op == "xor" || rule.op == "not"; }
+bool takes_no_floats(const Rule &rule) {
+    const std::set<std::string> ops{"and", "or", "xor", "not", "reduce_and", "reduce_or", "reduce_xor"};
+    return ops.contains(rule.op);
+}
 
 void ask_for_everything(const Rule &rule, const CheckCase &check_case) {
     Bench plain(rule.op, with_extents(rule, check_case.attributes));
@@ -266,8 +270,12 @@ TEST(rulebook, gradient_of_a_variadic_operand_knows_its_number) {
     bench.plain("i32[n]").plain("f32[n]").plain("f32[n]").plain("f32[n]");
     const ValueId ct = bench.argument("ct", parse_type("f32[n]", {}));
     bench.result(bench.instance().gradient(3, {1}, {ct}));
-    EXPECT_EQ(bench.ops(), (Ops{"broadcast_in_dim", "eq", "broadcast_in_dim", "select_n"}));
-    EXPECT_EQ(to_string(bench.program.nodes[0].attributes.at("value")), "2");
+    EXPECT_EQ(bench.ops(),
+              (Ops{"broadcast_in_dim", "broadcast_in_dim", "clamp", "broadcast_in_dim", "eq", "broadcast_in_dim", "select_n"}));
+    std::vector<std::string> numbers; // the first case, the last one, which is this one, and no gradient
+    for (const Node &node : bench.program.nodes)
+        if (node.op == "constant") numbers.push_back(to_string(node.attributes.at("value")));
+    EXPECT_EQ(numbers, (std::vector<std::string>{"0", "2", "0.0"}));
     EXPECT_EQ(bench.instance().gradient(0, {1}, {ct}), -1);
 }
 
