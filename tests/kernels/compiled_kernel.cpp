@@ -146,7 +146,7 @@ std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Exte
         memory.emplace_back(bytes_of(operand.type, symbols), is_result && argument >= 0 ? inout_alignment : 1);
         operands.push_back(memory.back().data());
         if (argument >= 0) {
-            std::memcpy(memory.back().data(), arguments[argument].data(), arguments[argument].size());
+            std::ranges::copy(arguments[argument], static_cast<unsigned char *>(memory.back().data()));
         }
     }
     call(operands, symbols);
