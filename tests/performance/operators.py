@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Every operator that is one map kernel beside a copy of as many bytes, one thread, best of the same run: the library of all operators is
+generated, and each plain function of it timed on arrays of about MEGABYTES. Slowest first.
+
+Usage: operators.py [--build BUILD] [--dtypes LIST] [--megabytes N] [--seconds S] [--json FILE] [NAME ...]
+BUILD is the folder that ./check filled (build). NAME: only these operators.
+"""
+import argparse
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SIZES = {"f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2}  # other formats take one byte
+EXTENTS = [2**power for power in range(2, 25)]
+
+
+def count(shape, symbols):
+    """Elements of a shape, whose extents are numbers or polynomials over the symbols."""
+    elements = 1
+    for extent in shape:
+        elements *= eval(str(extent).replace("^", "**"), {"__builtins__": {}}, symbols)
+    return elements
+
+
+def extent_of(program, most):
+    """The largest common extent of all symbols with which the arguments take at most so many bytes."""
+    names = [symbol["name"] for symbol in program.get("symbols", [])]
+    fitting = None
+    for extent in EXTENTS if names else []:
+        symbols = dict.fromkeys(names, extent)
+        if sum(count(a["shape"], symbols) * SIZES.get(a["dtype"], 1) for a in program["arguments"]) > most:
+            break
+        fitting = extent
+    return fitting
+
+
+def is_one_map(program):
+    return [kernel["kind"] for kernel in program["kernels"]] == ["map"] and not any(a["scaled"] for a in program["arguments"])
+
+
+def measure(runner, library, program, extent, seconds):
+    symbols = [f"{symbol['name']}={extent}" for symbol in program["symbols"]]
+    result = subprocess.run([runner, library, program["name"], "1", str(seconds), *symbols], env={**os.environ, "COPY": "1"}, capture_output=True, text=True, check=True)
+    line = json.loads(result.stdout.splitlines()[0])
+    return {"program": program["name"], "extent": extent, "gigabytes_a_second": line["bytes"] / 1e6 / line["ms_min"], "ratio": line["copy_ms_min"] / line["ms_min"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
+    parser.add_argument("--dtypes", nargs="+", default=["f32"])
+    parser.add_argument("--megabytes", type=float, default=24)
+    parser.add_argument("--seconds", type=float, default=0.05)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("names", nargs="*", default=["all"])
+    arguments = parser.parse_args()
+    folder = arguments.build / "performance"
+    dtypes = [word for dtype in arguments.dtypes for word in ("--dtypes", dtype)]
+    names = [word for name in arguments.names for word in ("--operators", name)]
+    begin = time.monotonic()
+    subprocess.run([arguments.build / "generators/scalide", "build", *names, *dtypes, "--name", "operators", "--output", folder, "--shared"], check=True)
+    print(f"generated in {time.monotonic() - begin:.0f} s")
+    rows = []
+    for program in json.loads((folder / "operators.json").read_text())["programs"]:
+        extent = extent_of(program, arguments.megabytes * 1e6) if is_one_map(program) else None
+        if extent:
+            rows.append(measure(arguments.build / "tests/performance/run_program", folder / "liboperators.so", program, extent, arguments.seconds))
+    rows.sort(key=lambda row: row["ratio"])
+    print(f"{'function':<44} {'extent':>8} {'GB/s':>7} {'/ copy':>6}")
+    for row in rows:
+        print(f"{row['program']:<44} {row['extent']:>8} {row['gigabytes_a_second']:>7.1f} {row['ratio']:>6.2f}")
+    print(f"{sum(row['ratio'] < 0.5 for row in rows)} of {len(rows)} functions are below half of a copy")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
