@@ -23,6 +23,7 @@ struct Callable {
 constexpr Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::f32, Dtype::i32, Dtype::u8, Dtype::i16, Dtype::u32, Dtype::boolean};
 constexpr int64_t extents[] = {0, 1, 2, 3, 4, 5, 7, 18};
 constexpr int64_t most_elements = 4000;
+constexpr int most_depth = 2; ///< of arithmetic on arithmetic: Halide compiles longer chains of functions in minutes
 
 bool takes_programs(const Rule &rule) {
     return std::ranges::any_of(rule.attributes, [](const AttributeSpec &spec) { return spec.type == "program"; });
@@ -104,6 +105,7 @@ private:
         const Program callee = check_program(rules(), rule, *callable.check_case, callable.wanted, Scaled::no);
         Letters letters;
         bool is_exact = true;
+        int depth = 0;
         Node call{"call", {}, {}};
         std::vector<Type> types;
         for (size_t i = 0; i < callee.arguments.size(); i++) {
@@ -111,13 +113,17 @@ private:
             const OperandSpec &spec = rule.operands[std::min(i, rule.operands.size() - 1)];
             const ValueId value = choose(type, needs_exact(rule), letters);
             is_exact = is_exact && exact_[value];
+            depth = std::max(depth, depth_[value]);
             call.operands.push_back(within_domain(value, rule, spec));
             types.push_back(program_.type(call.operands.back()));
         }
         const Program bound = bind_symbols(call, callee, types, program_.symbols);
         if (std::ranges::any_of(bound.results, [&](const Result &result) { return is_too_large(bound.type(result.value)); })) return false;
         for (const ValueId result : builder_.add(rule.op, call.operands, bound.nodes.back().attributes))
-            if (program_.type(result).dtype != Dtype::f64) keep(result, is_exact && keeps_exact(rule));
+            if (program_.type(result).dtype != Dtype::f64) {
+                keep(result, is_exact && keeps_exact(rule));
+                depth_[result] = depth_of(rule, depth);
+            }
         return true;
     }
 
@@ -129,13 +135,20 @@ private:
         exact_[value] = is_exact || !is_float(program_.type(value).dtype);
     }
 
+    /// Arithmetic is inlined, also through movement; other operators store what they make.
+    static int depth_of(const Rule &rule, int operands) {
+        if (rule.family == "movement" || rule.family == "index") return operands;
+        return rule.family == "elementwise" || rule.family == "composite" ? operands + 1 : 0;
+    }
+
     /// A value whose type unifies with `wanted`, or a new argument.
     ValueId choose(const Type &wanted, bool must_be_exact, Letters &letters) {
         std::vector<ValueId> fitting;
         for (const ValueId value : pool_) {
             Letters tried = letters;
             const Type &type = program_.type(value);
-            if (type.dtype == wanted.dtype && (exact_[value] || !must_be_exact) && unify(wanted.shape, type.shape, tried))
+            if (type.dtype == wanted.dtype && depth_[value] < most_depth && (exact_[value] || !must_be_exact) &&
+                unify(wanted.shape, type.shape, tried))
                 fitting.push_back(value);
         }
         const bool takes_argument = fitting.empty() || chance(0.1);
@@ -213,6 +226,7 @@ private:
     Builder builder_{rules(), program_};
     std::vector<ValueId> pool_;
     std::map<ValueId, bool> exact_;
+    std::map<ValueId, int> depth_; ///< 0 of arguments
 };
 
 double draw_element(Dtype dtype, std::mt19937 &random) {
