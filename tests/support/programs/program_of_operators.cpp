@@ -106,7 +106,7 @@ private:
         Letters letters;
         bool is_exact = true;
         int depth = 0;
-        Node call{"call", {}, {}};
+        Node call;
         std::vector<Type> types;
         for (size_t i = 0; i < callee.arguments.size(); i++) {
             const Type &type = callee.type(callee.arguments[i].value);
