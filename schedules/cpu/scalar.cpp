@@ -3,6 +3,10 @@
 namespace scalide {
 
 /// Rank 0: there are no loops.
-void schedule_scalar(LoweredKernel &, const Tiles &, const Halide::Target &) {}
+void schedule_scalar(LoweredKernel &kernel, const Tiles &, const Halide::Target &) {
+    for (Halide::Func scale : kernel.stages["scale"]) {
+        scale.compute_root();
+    }
+}
 
 } // namespace scalide

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 // Random programs of 1 to 40 operators, compiled and run, against the interpreter in mode `stored` on the same kernels, and these kernels
-// in mode `real` against the program before all passes. Labelled slow: kernels of several functions can take Halide minutes.
+// in mode `real` against the program before all passes. Labelled slow.
 
 namespace scalide {
 
