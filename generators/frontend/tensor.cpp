@@ -50,6 +50,12 @@ Extents common_shape(const std::string &op, const std::vector<Extents> &shapes) 
     return common;
 }
 
+// What a number becomes for operand `place`, beside tensors of `dtype`.
+Dtype number_dtype(const Rule &rule, size_t place, Dtype dtype) {
+    const OperandSpec &spec = rule.operands[std::min(place, rule.operands.size() - 1)];
+    return spec.operand_class == OperandClass::floating && !is_float(dtype) ? Dtype::f32 : dtype;
+}
+
 std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &operands) {
     Builder &builder = Tracer::current().builder();
     Dtype dtype = Dtype::f32;
@@ -61,7 +67,8 @@ std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &ope
     std::vector<ValueId> values;
     std::vector<Extents> shapes;
     for (const Operand &operand : operands) {
-        values.push_back(operand.is_number ? builder.constant(operand.number, dtype) : operand.tensor.value());
+        values.push_back(operand.is_number ? builder.constant(operand.number, number_dtype(rule, values.size(), dtype))
+                                           : operand.tensor.value());
         shapes.push_back(builder.type(values.back()).shape);
     }
     if (rule.family != "elementwise") return values;

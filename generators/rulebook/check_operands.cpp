@@ -12,6 +12,7 @@ std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
     static const std::map<OperandClass, std::vector<Dtype>> by_class{
         {OperandClass::floating, {}},          {OperandClass::number, {Dtype::i32}}, {OperandClass::any, {Dtype::i32, Dtype::boolean}},
         {OperandClass::integer, {Dtype::i32}}, {OperandClass::index, {Dtype::i32}},  {OperandClass::boolean, {Dtype::boolean}},
+        {OperandClass::bits, {Dtype::u32}},
     };
     std::vector<Dtype> dtypes = by_class.at(operand_class);
     const bool takes_both = operand_class == OperandClass::number || operand_class == OperandClass::any;

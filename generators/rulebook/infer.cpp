@@ -24,6 +24,7 @@ constexpr ClassName classes[] = {
     {OperandClass::number, "a number", [](Dtype dtype) { return dtype != Dtype::boolean; }},
     {OperandClass::any, "an array", [](Dtype) { return true; }},
     {OperandClass::index, "an i32", [](Dtype dtype) { return dtype == Dtype::i32; }},
+    {OperandClass::bits, "a u32", [](Dtype dtype) { return dtype == Dtype::u32; }},
     {OperandClass::program, "a program", [](Dtype) { return false; }},
 };
 

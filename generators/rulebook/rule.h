@@ -12,7 +12,7 @@
 namespace scalide {
 
 /// What kinds of values an operand takes. Only `floating` (and `number`, `any` when they hold a float) can be scaled.
-enum class OperandClass { floating, integer, boolean, number, any, index, program };
+enum class OperandClass { floating, integer, boolean, number, any, index, bits, program };
 
 /// `x: T float...` : class, the letter that ties dtypes (may be empty), variadic or not.
 struct OperandSpec {

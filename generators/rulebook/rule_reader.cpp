@@ -8,8 +8,8 @@ namespace scalide {
 namespace {
 
 const std::map<std::string, OperandClass> operand_classes = {
-    {"float", OperandClass::floating}, {"int", OperandClass::integer}, {"bool", OperandClass::boolean},   {"number", OperandClass::number},
-    {"any", OperandClass::any},        {"index", OperandClass::index}, {"program", OperandClass::program}};
+    {"float", OperandClass::floating}, {"int", OperandClass::integer}, {"bool", OperandClass::boolean}, {"number", OperandClass::number},
+    {"any", OperandClass::any},        {"index", OperandClass::index}, {"bits", OperandClass::bits},    {"program", OperandClass::program}};
 
 const std::vector<std::string> strategies = {"l2", "max", "unit"};
 

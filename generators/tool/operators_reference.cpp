@@ -43,7 +43,7 @@ std::string class_words(const OperandSpec &spec) {
     static const std::map<OperandClass, std::string> words{{OperandClass::floating, "float"}, {OperandClass::integer, "int"},
                                                            {OperandClass::boolean, "bool"},   {OperandClass::number, "number"},
                                                            {OperandClass::any, "any"},        {OperandClass::index, "index"},
-                                                           {OperandClass::program, "program"}};
+                                                           {OperandClass::bits, "bits"},      {OperandClass::program, "program"}};
     return (spec.letter.empty() ? "" : spec.letter + " ") + words.at(spec.operand_class) + (spec.variadic ? "..." : "");
 }
 

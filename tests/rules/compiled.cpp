@@ -67,13 +67,14 @@ void store_as(LawCase &law_case, const std::vector<CheckOperand> &operands) {
     }
 }
 
-/// A variant of integers is for rules that take them in some case.
+/// Plain f32 is for every rule, any other variant for those that take its dtype in some case.
 bool fits(const Rule &rule, const Variant &variant) {
     const auto has_dtype = [&](const CheckOperand &operand) { return operand.type.dtype == variant.dtype; };
     const auto takes = [&](const CheckCase &check_case) {
         return std::ranges::any_of(check_operands(rule, check_case, variant.dtype), has_dtype);
     };
-    return is_float(variant.dtype) || std::ranges::any_of(rule.check.cases, takes);
+    const bool is_plain_f32 = variant.dtype == Dtype::f32 && variant.scales == Scales::plain;
+    return is_plain_f32 || std::ranges::any_of(rule.check.cases, takes);
 }
 
 class Compiled : public testing::Test {

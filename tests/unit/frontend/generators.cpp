@@ -49,6 +49,14 @@ public:
 };
 SCALIDE_REGISTER_GENERATOR(Shapes, shapes)
 
+class Coins : public Generator<Coins> {
+public:
+    Input<Tensor> key{"key", u32, {2}};
+    Output<Tensor> heads{"heads", Dtype::boolean, {3}};
+    void generate() override { heads = apply("bernoulli", {key, 0.25}, {{"shape", to_attribute(Extents{3})}}); }
+};
+SCALIDE_REGISTER_GENERATOR(Coins, coins)
+
 class OtherType : public Generator<OtherType> {
 public:
     Input<Tensor> x{"x", f32, {"n", 3}};
@@ -166,6 +174,13 @@ TEST(frontend, parameters_come_from_outside) {
     EXPECT_EQ(error_of("affine", {{"size", "7x"}}), "parameter.size: must be an integer, got '7x'");
     EXPECT_EQ(error_of("affine", {{"factor", ""}}), "parameter.factor: must be a number, got ''");
     EXPECT_EQ(error_of("affine", {{"width", "7"}}), "affine.width: must be a GeneratorParam of this generator, got an unknown name");
+}
+
+TEST(frontend, numbers_beside_a_key_are_floats) {
+    EXPECT_EQ(text_of("coins"), "program coins(key: u32[2]) -> (heads: bool[3] = bernoulli) {\n"
+                                "  constant = constant() {dtype: f32, value: 0.25} : f32[]\n"
+                                "  bernoulli = bernoulli(key, constant) {shape: [3], stream: 0} : bool[3]\n"
+                                "}\n");
 }
 
 TEST(frontend, numerics_are_operators) {

@@ -76,6 +76,7 @@ Attributes with_extents(const Rule &rule, Attributes attributes) {
 
 Dtype dtype_for(OperandClass operand_class) {
     if (operand_class == OperandClass::boolean) return Dtype::boolean;
+    if (operand_class == OperandClass::bits) return Dtype::u32;
     return operand_class == OperandClass::integer || operand_class == OperandClass::index ? Dtype::i32 : Dtype::f32;
 }
 
