@@ -227,7 +227,7 @@ TEST(frontend, mistakes_in_words) {
     };
     for (const auto &[generator, words] : cases) EXPECT_EQ(error_of(generator), words);
     EXPECT_EQ(error_of("nobody"),
-              "generator.nobody: must be registered exactly once, got 0 of that name. Registered here: affine, empty, "
+              "generator.nobody: must be registered exactly once, got 0 of that name. Registered here: affine, coins, empty, "
               "numbers, other_state, other_type, same_name, scopes, shapes, square, throws, unassigned, unknown_operator");
 }
 
