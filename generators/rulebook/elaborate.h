@@ -57,6 +57,8 @@ private:
     /// Takes the arguments after the operands off, as attributes in declared order.
     Attributes take_attributes(const Rule &callee, std::vector<Term> &arguments) const;
     std::optional<Term> fold(const std::string &callee, const std::vector<Term> &arguments) const;
+    Term random_key_term() const;
+    Attribute stream();
     const Rule &callee_rule(const std::string &name) const;
 
     ValueId literal(const Attribute &value, Dtype dtype);
@@ -71,6 +73,7 @@ private:
     Attributes attributes_;
     ScaleSettings settings_;
     std::optional<int> case_;
+    std::optional<int64_t> stream_;
     std::map<std::string, Term> names_, lets_;
     std::map<std::pair<std::string, Dtype>, ValueId> literals_;
 };

@@ -3,6 +3,7 @@
 #include "rulebook/elaborate.h"
 #include "rulebook/intrinsics.h"
 #include "rulebook/promotion.h"
+#include "rulebook/random_key.h"
 #include "rulebook/static_value.h"
 #include "rulebook/unplaced.h"
 #include <algorithm>
@@ -133,10 +134,19 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
         {"pow2",
          [&] {
              const std::string op = std::string(power_of_two_operator(settings_.rounding));
+             if (settings_.rounding == Rounding::stochastic) return apply(op, {v[0], random_key_term(), make_term(stream())});
              return op.empty() ? v[0] : apply(op, {v[0]});
          }},
     };
     return meanings.at(callee)();
+}
+
+Term Elaboration::random_key_term() const { return make_term(builder_.program(), random_key(builder_.program(), settings_.key)); }
+
+/// Conversions count their streams from 1, scales from 2^31 on: one for each instance, so that its parts round alike.
+Attribute Elaboration::stream() {
+    if (!stream_) stream_ = (int64_t{1} << 31) + std::ranges::count(builder_.program().nodes, "pow2_stochastic", &Node::op);
+    return *stream_;
 }
 
 /// What is known at build time is computed there; sizes that a binding decides are not.

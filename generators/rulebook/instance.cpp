@@ -19,6 +19,7 @@ constexpr RoundingName roundings[] = {
     {Rounding::up, "up", "pow2_up"},
     {Rounding::nearest, "nearest", "pow2_nearest"},
     {Rounding::none, "none", ""},
+    {Rounding::stochastic, "stochastic", "pow2_stochastic"},
 };
 
 /// Scales other than 0 stay within the powers of two whose reciprocals are normal f32 too.

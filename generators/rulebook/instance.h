@@ -3,13 +3,14 @@
 
 namespace scalide {
 
-/// How scales are rounded to powers of two.
-enum class Rounding { down, up, nearest, none };
+/// How scales are rounded to powers of two; `stochastic`: to one beside it at random, so that the mean stays.
+enum class Rounding { down, up, nearest, none, stochastic };
 
-/// Settings of a scaled program (attributes `strategy` and `rounding` in its text).
+/// Settings of a scaled program (attributes `strategy`, `rounding` and `key` in its text).
 struct ScaleSettings {
     std::string strategy = "l2"; ///< l2 or max
     Rounding rounding = Rounding::down;
+    std::string key = "key"; ///< the argument that random rounding draws from, u32[2]
 };
 std::string_view to_string(Rounding rounding);
 std::optional<Rounding> parse_rounding(std::string_view word);

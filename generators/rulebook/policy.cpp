@@ -7,7 +7,8 @@ namespace {
 
 using Place = PolicyRule::Place;
 
-const std::vector<Key> policy_keys = {{"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"round"}, {"rules", Key::required}};
+const std::vector<Key> policy_keys = {{"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"},
+                                      {"rules", Key::required}};
 const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"}, {"op"},
                                    {"size_below"}, {"insert"},  {"store"},  {"scaled"}};
 
@@ -93,7 +94,8 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
     if (const YamlValue *doc = fields.find("doc")) policy.doc = doc->text();
     if (const YamlValue *strategy = fields.find("strategy")) policy.scales.strategy = strategy->word({"l2", "max"});
     if (const YamlValue *rounding = fields.find("rounding"))
-        policy.scales.rounding = *parse_rounding(rounding->word({"down", "up", "nearest", "none"}));
+        policy.scales.rounding = *parse_rounding(rounding->word({"down", "up", "nearest", "none", "stochastic"}));
+    if (const YamlValue *key = fields.find("key")) policy.scales.key = key->text();
     if (const YamlValue *round = fields.find("round"))
         policy.round_every_node = round->word({"materialized", "every_node"}) == "every_node";
     for (const YamlValue &row : fields.find("rules")->elements()) policy.rules.push_back(read_row(row));

@@ -3,6 +3,7 @@
 #include "rulebook/unplaced.h"
 #include "rulebook/window_shapes.h"
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace scalide {
@@ -101,6 +102,16 @@ Attribute bits_of(Values v) {
     if (!dtype) fail_unplaced("must be a dtype", to_string(v[0].value));
     return Attribute(int64_t(8 * size_of(*dtype)));
 }
+
+const FormatSpec &format(const StaticValue &value) {
+    const auto dtype = parse_dtype(value.value.word);
+    if (!dtype || !is_float(*dtype) || *dtype == Dtype::f64) fail_unplaced("must be a float dtype", to_string(value.value));
+    return format_of(*dtype);
+}
+
+Attribute mantissa_bits_of(Values v) { return Attribute(int64_t(format(v[0]).mantissa_bits)); }
+
+Attribute smallest_normal_of(Values v) { return Attribute(std::exp2(1 - format(v[0]).bias)); }
 
 Attribute promoted(Values v) {
     std::vector<Type> types;
@@ -297,6 +308,8 @@ constexpr ShapeFunction table[] = {
     {"keep", "keep(x, axes)", "the extents of x, 1 along axes", 2, 2, keep},
     {"is_float", "is_float(dtype)", "true for a floating point dtype", 1, 1, dtype_is_float},
     {"bits", "bits(dtype)", "the bits of an element in memory", 1, 1, bits_of},
+    {"mantissa_bits", "mantissa_bits(dtype)", "the mantissa bits of a float dtype, without the leading one", 1, 1, mantissa_bits_of},
+    {"smallest_normal", "smallest_normal(dtype)", "the smallest normal number of a float dtype", 1, 1, smallest_normal_of},
     {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < integers < formats < f16, bf16 < f32", 1, -1, promoted},
     {"count", "count(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
     {"length", "length(list)", "the number of elements of a list", 1, 1, [](Values v) { return Attribute(int64_t(list(v[0]).size())); }},

@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
+#include "rulebook/random_key.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include "transforms/policy_match.h"
@@ -64,6 +65,7 @@ private:
     const std::vector<int> uses_, producers_;
     std::set<ValueId> is_result_;
     std::map<std::string, ValueId> inserted_; ///< the same insertion on the same value is made once
+    int64_t streams_ = 0;                     ///< of the insertions that round at random, from 1 on
     std::map<ValueId, Dtype> exact_;          ///< f32 values all of whose elements are of that dtype
 };
 
@@ -236,7 +238,13 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     if (!is_new) return entry->second;
     const std::string &name = rewriter_.result().value_name(operands[0]);
     const std::string word = op == "convert_element_type" ? attributes.at("dtype").word : op;
-    return entry->second = builder_.add_one(op, operands, attributes, name.substr(0, name.find('.')) + "." + word);
+    std::vector<ValueId> all = operands;
+    Attributes complete = attributes;
+    if (takes_key(builder_.rulebook().rule(op, {}))) {
+        all.push_back(random_key(rewriter_.result(), policy_.scales.key));
+        complete["stream"] = ++streams_;
+    }
+    return entry->second = builder_.add_one(op, all, std::move(complete), name.substr(0, name.find('.')) + "." + word);
 }
 
 /// `value` rounded to `dtype`, as f32.

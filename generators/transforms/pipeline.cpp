@@ -19,8 +19,9 @@ ScaleSettings settings_of(const Program &program, const Policy &policy) {
     if (strategy != "l2" && strategy != "max") {
         throw UserError({Location(), program.name + ".strategy", "must be one of l2, max", strategy, ""});
     }
-    if (!rounding) throw UserError({Location(), program.name + ".rounding", "must be one of down, up, nearest, none", word, ""});
-    return {strategy, *rounding};
+    if (!rounding)
+        throw UserError({Location(), program.name + ".rounding", "must be one of down, up, nearest, none, stochastic", word, ""});
+    return {strategy, *rounding, setting(program, "key", policy.scales.key)};
 }
 
 } // namespace

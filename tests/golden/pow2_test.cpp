@@ -155,8 +155,19 @@ TEST(pow2, all_cases) {
     std::cout << "pow2: " << count + refused << " of " << suite->index["cases"].size() << " cases\n";
 }
 
-/// pow2_round.STOCHASTIC.error, pow2_decompose.STOCHASTIC.error
-TEST(pow2, stochastic_rounding_is_refused) { EXPECT_FALSE(parse_rounding("stochastic")); }
+/// pow2_round.STOCHASTIC.error, pow2_decompose.STOCHASTIC.error: upstream names the mode and has none; here it is pow2_stochastic.
+TEST(pow2, stochastic_rounding_needs_a_key) {
+    const Program rounded =
+        parse_program("program p(x: f32[n] scaled, y: f32[n] scaled) -> (z: f32[n] scaled) {\n z = add(x, y)\n}", "pow2");
+    try {
+        propagate_scales(infer_types(rounded, rules()), rules(), {"l2", Rounding::stochastic});
+        FAIL();
+    } catch (const UserError &error) {
+        EXPECT_EQ(std::string(error.what()),
+                  "p.key: must be an argument u32[2], from which random rounding draws, got none. Add it, another "
+                  "at every run, or name another with key in the policy");
+    }
+}
 
 /// pow2_decompose.int.error
 TEST(pow2, integers_are_not_split) {
