@@ -215,11 +215,14 @@ void Numerics::place_result(const Result &result) {
     rewriter_.result().results.push_back(std::move(fresh));
 }
 
-/// An operator of two operands gets what the inout argument held before as the second.
+/// The second operand of an operator of two is the key that it draws from, or what the inout argument held before.
 ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previous) {
     for (const auto &[op, attributes] : policy.insert) {
         std::vector<ValueId> operands = {value};
-        if (builder_.rulebook().rule(op, policy.location).operands.size() == 2) {
+        const Rule &rule = builder_.rulebook().rule(op, policy.location);
+        if (takes_key(rule)) {
+            operands.push_back(random_key(rewriter_.result(), policy_.scales.key));
+        } else if (rule.operands.size() == 2) {
             if (previous < 0)
                 throw UserError({policy.location, "rules.insert", op + " must stand in a row {result: inout}", "another place",
                                  "Its second operand is what the argument held before"});
@@ -238,13 +241,9 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     if (!is_new) return entry->second;
     const std::string &name = rewriter_.result().value_name(operands[0]);
     const std::string word = op == "convert_element_type" ? attributes.at("dtype").word : op;
-    std::vector<ValueId> all = operands;
     Attributes complete = attributes;
-    if (takes_key(builder_.rulebook().rule(op, {}))) {
-        all.push_back(random_key(rewriter_.result(), policy_.scales.key));
-        complete["stream"] = ++streams_;
-    }
-    return entry->second = builder_.add_one(op, all, std::move(complete), name.substr(0, name.find('.')) + "." + word);
+    if (takes_key(builder_.rulebook().rule(op, {}))) complete["stream"] = ++streams_;
+    return entry->second = builder_.add_one(op, operands, std::move(complete), name.substr(0, name.find('.')) + "." + word);
 }
 
 /// `value` rounded to `dtype`, as f32.
