@@ -1,8 +1,14 @@
 #include "lower/outputs.h"
+#include "lower/shared.h"
 
-// map kernels: everything is inlined into the outputs, one Func a shape. No stages, extents or facts.
+// map kernels: everything is inlined into the outputs, one Func a shape, but for single elements that would stand in very many places.
+//
+// stages: shared
 namespace scalide {
 
-void lower_map(Lowering &lowering) { add_outputs_by_shape(lowering); }
+void lower_map(Lowering &lowering) {
+    share_single_elements(lowering);
+    add_outputs_by_shape(lowering);
+}
 
 } // namespace scalide

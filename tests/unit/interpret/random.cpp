@@ -1,6 +1,8 @@
 #include "fixture.h"
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <numeric>
 
 // Values of JAX 0.10.2 (jax.random, jax_threefry_partitionable on, as is its default).
 
@@ -39,6 +41,24 @@ void expect_near(const Numbers &got, const Numbers &expected, double ulps) {
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); i++)
         EXPECT_LE(std::abs(got[i] - expected[i]), ulps * std::exp2(std::ilogb(expected[i]) - 23)) << got[i] << ", " << expected[i];
+}
+
+double mean(const Numbers &numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size()); }
+
+/// x, 4096 times, rounded at random by `op` with these attributes. Only the two neighbours of x occur, the mean is x within 5 standard
+/// deviations, and the same key rounds in the same way.
+void expect_stochastic(const std::string &op, const std::string &attributes, double below, double x, double above) {
+    SCOPED_TRACE(op + " " + attributes + " of " + std::to_string(x));
+    const auto rounded = [&](const Array &from) {
+        return draw(op + "(x, key) {" + attributes + "}", "f32[4096]", from, {f32_array({4096}, Numbers(4096, x))});
+    };
+    const Numbers numbers = rounded(key);
+    const bool only_neighbours = std::ranges::all_of(numbers, [&](double number) { return number == below || number == above; });
+    EXPECT_TRUE(only_neighbours);
+    const double deviation = std::sqrt((x - below) * (above - x) / 4096);
+    EXPECT_NEAR(mean(numbers), x, 5 * deviation + 1e-9);
+    EXPECT_EQ(rounded(key), numbers);
+    EXPECT_NE(rounded(key_of_42), numbers);
 }
 
 } // namespace
@@ -96,6 +116,27 @@ TEST(interpret, random_choices_of_jax) {
               (Numbers{4, 0, 4, 4, 4, 4, 4, 4}));
     EXPECT_EQ(draw("dropout(x, key) {rate: 1}", "f32[3]", key, {f32_array({3}, Numbers(3, 1))}), Numbers(3, 0));
     EXPECT_EQ(draw("dropout(x, key) {rate: 0}", "f32[3]", key, {f32_array({3}, Numbers(3, 1))}), Numbers(3, 1));
+}
+
+TEST(interpret, stochastic_rounding_keeps_the_mean) {
+    expect_stochastic("stochastic_round", "dtype: f8_e4m3fn", 1, 1.09375, 1.125);
+    expect_stochastic("stochastic_round", "dtype: f8_e5m2", -0.3125, -0.28125, -0.25);
+    expect_stochastic("stochastic_round", "dtype: f8_e5m2", 0, 0x1p-18, 0x1p-16); // below the subnormal numbers
+    expect_stochastic("stochastic_round", "dtype: f16", 2048, 2049.5, 2050);
+    expect_stochastic("stochastic_round", "dtype: bf16", 1, 1.00390625, 1.0078125);
+    expect_stochastic("stochastic_reduce_precision", "exponent_bits: 4, mantissa_bits: 1", 2, 2.75, 3);
+    expect_stochastic("stochastic_reduce_precision", "exponent_bits: 4, mantissa_bits: 1", 0, 0x1p-7, 0x1p-6);
+    expect_stochastic("pow2_stochastic", "stream: 3", 4, 5, 8);
+}
+
+TEST(interpret, stochastic_rounding_leaves_what_fits) {
+    const Numbers fitting{0, 1, -1.5, 448, -0x1p-9, std::numeric_limits<double>::infinity()};
+    const Numbers saturated{0, 1, -1.5, 448, -0x1p-9, 448};
+    EXPECT_EQ(draw("stochastic_round(x, key) {dtype: f8_e4m3fn}", "f32[6]", key, {f32_array({6}, fitting)}), saturated);
+    EXPECT_EQ(draw("stochastic_round(x, key) {dtype: bf16}", "f32[6]", key, {f32_array({6}, {0, 1, -1.5, 448, -0x1p-133, 0x1p127})}),
+              (Numbers{0, 1, -1.5, 448, -0x1p-133, 0x1p127}));
+    EXPECT_EQ(draw("pow2_stochastic(x, key)", "f32[4]", key, {f32_array({4}, {0, 1, -0x1p-140, 0x1p127})}),
+              (Numbers{0, 1, -0x1p-140, 0x1p127}));
 }
 
 } // namespace scalide
