@@ -27,8 +27,8 @@ TEST(transforms, compile_runs_all_passes_in_order) {
 TEST(transforms, compile_checks_settings) {
     EXPECT_EQ(compile_error("program p {strategy: max, rounding: nearest}" + negation), "no error");
     EXPECT_EQ(compile_error("program p {strategy: l3}" + negation), "p.strategy: must be one of l2, max, got l3");
-    EXPECT_EQ(compile_error("program p {rounding: stochastic}" + negation),
-              "p.rounding: must be one of down, up, nearest, none, got stochastic");
+    EXPECT_EQ(compile_error("program p {rounding: sideways}" + negation),
+              "p.rounding: must be one of down, up, nearest, none, stochastic, got sideways");
 }
 
 /// Calls and gradients by name mean what their bodies mean.
