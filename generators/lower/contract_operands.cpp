@@ -9,18 +9,18 @@ using Halide::Expr;
 namespace {
 
 /// The array read with the most axes in an operand's Expr: the one whose order in memory counts.
-class WidestRead : public Halide::Internal::IRVisitor {
+class WidestRead : public Halide::Internal::IRGraphVisitor {
 public:
     const Halide::Internal::Call *call = nullptr;
 
 protected:
-    using IRVisitor::visit;
+    using IRGraphVisitor::visit;
     void visit(const Halide::Internal::Call *op) override {
         bool is_read = op->call_type == Halide::Internal::Call::Halide || op->call_type == Halide::Internal::Call::Image;
         if (is_read && (!call || op->args.size() > call->args.size())) {
             call = op;
         }
-        IRVisitor::visit(op);
+        IRGraphVisitor::visit(op);
     }
 };
 

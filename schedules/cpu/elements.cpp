@@ -18,7 +18,7 @@ void schedule_line(Halide::Stage nest, const Halide::Var &x, const Halide::Expr 
 }
 
 /// Conditions that no loop changes: they keep elements of empty arrays from being read.
-class Guards : public Halide::Internal::IRVisitor {
+class Guards : public Halide::Internal::IRGraphVisitor {
 public:
     explicit Guards(const Halide::Func &func) {
         for (const Halide::Var &var : func.args()) loops_.push(var.name());
@@ -28,12 +28,12 @@ public:
     Halide::Expr all = Halide::Internal::const_true();
 
 private:
-    using IRVisitor::visit;
+    using IRGraphVisitor::visit;
     void visit(const Halide::Internal::Call *call) override {
         if (call->is_intrinsic(Halide::Internal::Call::if_then_else) && !expr_uses_vars(call->args[0], loops_)) {
             all = all && call->args[0];
         }
-        IRVisitor::visit(call);
+        IRGraphVisitor::visit(call);
     }
     Halide::Internal::Scope<> loops_;
 };
