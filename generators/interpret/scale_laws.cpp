@@ -9,13 +9,15 @@ namespace {
 constexpr double real_tolerance = 1e-12;
 /// Beyond this neither f32 data times a clamped scale nor its reciprocal has room.
 constexpr double widest = 0x1p220;
+/// An argument beside the operands, for scales that are rounded at random; no operand has such a name.
+const std::string key_name = "law_key";
 
 std::vector<ScaleSettings> all_settings() {
     std::vector<ScaleSettings> settings;
     for (const char *strategy : {"l2", "max"})
         for (Rounding rounding : {Rounding::down, Rounding::up, Rounding::nearest, Rounding::none})
             settings.push_back({strategy, rounding});
-    settings.push_back({"l2", Rounding::stochastic}); // the strategy makes no difference to how it rounds
+    settings.push_back({"l2", Rounding::stochastic, key_name}); // the strategy makes no difference to how it rounds
     return settings;
 }
 
@@ -59,19 +61,14 @@ bool keeps_apart(const Rule &rule) {
            std::ranges::none_of(said, [&](const Expression &data) { return data == nullptr || forms_full_values(rule, data); });
 }
 
-/// An argument beside the operands, for scales that are rounded at random; a rule that draws itself has one.
-const std::string key_name = ScaleSettings().key;
-
-bool has_key(const LawCase &law_case) { return std::ranges::find(law_case.inputs, key_name, &LawInput::name) != law_case.inputs.end(); }
-
 Program program_with_key(const LawCase &law_case, const Rulebook &rulebook) {
     Program program = program_of(law_case, rulebook);
-    if (!has_key(law_case)) program.arguments.push_back({add_value(program, key_name, {Dtype::u32, {2}})});
+    program.arguments.push_back({add_value(program, key_name, {Dtype::u32, {2}})});
     return program;
 }
 
 std::vector<Array> with_key(const LawCase &law_case, std::vector<Array> inputs) {
-    if (!has_key(law_case)) inputs.push_back({Dtype::u32, {2}, {0, static_cast<double>(law_case.seed.value_or(0))}});
+    inputs.push_back({Dtype::u32, {2}, {0, static_cast<double>(law_case.seed.value_or(0))}});
     return inputs;
 }
 

@@ -100,7 +100,10 @@ bool map_feeds_scatter(const Edge &edge) {
     return map_feeds_scan(edge) && repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
 }
 
-bool contract_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.iteration}); }
+/// A contract kernel walks the result that it stores.
+bool contract_feeds_full(const Edge &edge) {
+    return is_reduced_beside(edge, {edge.producer.iteration}) && !edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id);
+}
 
 /// Elementwise after: on the shape of what is read.
 bool feeds_elementwise(const Edge &edge) {
@@ -174,7 +177,8 @@ constexpr FusionRule rules[] = {
      "the consumer reads the result at other indices than the contraction writes it"},
     {contract, row, nullptr, Shapes::of_producer, "a tile of a contraction is no whole row"},
     {contract, column, nullptr, Shapes::of_producer, "a tile of a contraction is no whole column"},
-    {contract, full, contract_feeds_full, Shapes::of_producer, "the reduction reads more than what the contraction makes"},
+    {contract, full, contract_feeds_full, Shapes::of_producer,
+     "the reduction reads more than what the contraction makes, or alone reads that"},
     {contract, contract, nullptr, Shapes::of_producer, operand_is_read_often},
     {map, scan, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
     {map, scatter, map_feeds_scatter, Shapes::of_consumer, "updates and indices are computed in place only when that is cheap"},

@@ -40,6 +40,14 @@ TEST(transforms, fuse_computes_cheap_operands_in_the_packing) {
     EXPECT_EQ(kernels(fuse_text(signature, "q = mul(x, u) : f32[m, k]\n p = exp(q) : f32[m, k]\n" + dot)), "map_1 contract_1");
 }
 
+TEST(transforms, fuse_leaves_a_contraction_a_result_to_walk) {
+    const std::string
+        signature = "(x: f32[m, k], v: f32[k, n]) -> (y: f32[m, n], top: f32[])",
+        dot = "y = dot_general(x, v) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]\n top = reduce_max(y) {axes: [0, 1]} : f32[]";
+    EXPECT_EQ(kernels(fuse_text(signature, dot)), "contract_1");
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, k], v: f32[k, n]) -> (top: f32[])", dot)), "contract_1 full_1");
+}
+
 TEST(transforms, fuse_stores_rounded_operands) {
     const Fusion fusion = fuse_text("(x: f32[m, k], v: f8_e4m3fn[k, n]) -> (y: f32[m, n])",
                                     "q = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[m, k]\n"
