@@ -9,13 +9,6 @@ double to_integer(Dtype dtype, Dtype from, double value) {
     return is_float(from) ? saturate_integer(dtype, value) : wrap_integer(dtype, value);
 }
 
-/// The bits of an element in memory, and back.
-uint32_t code_of(Dtype dtype, double value) {
-    return is_integer(dtype) ? static_cast<uint32_t>(wrap_integer(Dtype::u32, value)) : encode(format_of(dtype), value, Overflow::format);
-}
-
-double value_of(Dtype dtype, uint32_t code) { return is_integer(dtype) ? wrap_integer(dtype, code) : decode(format_of(dtype), code); }
-
 Overflow overflow_of(const Operation &operation) {
     const auto found = operation.attributes.find("overflow");
     return found != operation.attributes.end() && found->second.word == "format" ? Overflow::format : Overflow::saturate;

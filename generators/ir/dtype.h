@@ -90,6 +90,10 @@ double decode(const FormatSpec &format, uint32_t code);
 uint32_t encode(const FormatSpec &format, double value, Overflow overflow = Overflow::saturate);
 /// decode(encode(value)). f32 never saturates (overflow: to infinity), f64 is the value itself.
 double round_to(Dtype dtype, double value, Overflow overflow = Overflow::saturate);
+/// The bits of an element of at most 32 bits in memory, and back: floats by JAX's rule (Overflow::format), integers wrap around, bools are
+/// 0 and 1.
+uint32_t code_of(Dtype dtype, double value);
+double value_of(Dtype dtype, uint32_t code);
 /// XLA's reduce_precision of an f32 value: the mantissa is rounded to nearest even, then what lies beyond the exponents of an IEEE format
 /// of `exponent_bits` (1 to 8) becomes infinity and what lies below its normal values becomes zero; NaN stays.
 double reduce_precision(double value, int exponent_bits, int mantissa_bits);

@@ -100,6 +100,16 @@ double round_to(Dtype dtype, double value, Overflow overflow) {
     return decode(format, encode(format, value, dtype == Dtype::f32 ? Overflow::format : overflow));
 }
 
+uint32_t code_of(Dtype dtype, double value) {
+    if (dtype == Dtype::boolean) return value != 0;
+    return is_integer(dtype) ? static_cast<uint32_t>(wrap_integer(Dtype::u32, value)) : encode(format_of(dtype), value, Overflow::format);
+}
+
+double value_of(Dtype dtype, uint32_t code) {
+    if (dtype == Dtype::boolean) return code != 0;
+    return is_integer(dtype) ? wrap_integer(dtype, code) : decode(format_of(dtype), code);
+}
+
 double reduce_precision(double value, int exponent_bits, int mantissa_bits) {
     internal_check(exponent_bits >= 1 && exponent_bits <= 8 && mantissa_bits >= 0 && mantissa_bits <= 23,
                    "reduce_precision: widths beyond f32");

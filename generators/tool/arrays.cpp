@@ -24,21 +24,13 @@ HostArray copy_of(const std::string &name, const scalide_array &view) {
 }
 
 double load(const HostArray &array, size_t i) {
-    const unsigned char *at = array.data.data() + i * size_of(array.dtype);
-    if (array.dtype == Dtype::boolean) return *at != 0;
     uint32_t code = 0;
-    std::memcpy(&code, at, size_of(array.dtype));
-    return is_integer(array.dtype) ? wrap_integer(array.dtype, code) : decode(format_of(array.dtype), code);
+    std::memcpy(&code, array.data.data() + i * size_of(array.dtype), size_of(array.dtype));
+    return value_of(array.dtype, code);
 }
 
 void store(HostArray &array, size_t i, double value) {
-    uint32_t code = 0;
-    if (array.dtype == Dtype::boolean) {
-        code = value != 0;
-    } else {
-        code = is_integer(array.dtype) ? static_cast<uint32_t>(static_cast<int64_t>(value))
-                                       : encode(format_of(array.dtype), value, Overflow::format);
-    }
+    const uint32_t code = code_of(array.dtype, value);
     std::memcpy(array.data.data() + i * size_of(array.dtype), &code, size_of(array.dtype));
 }
 

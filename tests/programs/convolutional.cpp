@@ -49,16 +49,12 @@ Program network_with_gradients() {
 std::vector<Array> draw_inputs(const Program &program, int64_t images, unsigned seed) {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal(0, 0.3);
-    std::vector<Array> inputs;
-    for (const Argument &argument : program.arguments) {
-        const Type &type = program.type(argument.value);
-        Array array{type.dtype, {}, {}};
-        for (const Extent &extent : type.shape) array.shape.push_back(extent.evaluate({{"b", images}}));
-        array.data.resize(element_count(type.shape).evaluate({{"b", images}}));
-        const bool is_scale = program.value_name(argument.value).ends_with(".scale");
-        for (double &value : array.data)
-            value = is_scale ? 0.5 : type.dtype == Dtype::i32 ? double(random() % 10) : round_to(type.dtype, normal(random));
-        inputs.push_back(array);
+    std::vector<Array> inputs = zero_inputs(program, {{"b", images}});
+    for (size_t i = 0; i < inputs.size(); i++) {
+        const Dtype dtype = inputs[i].dtype;
+        const bool is_scale = program.value_name(program.arguments[i].value).ends_with(".scale");
+        for (double &value : inputs[i].data)
+            value = is_scale ? 0.5 : dtype == Dtype::i32 ? double(random() % 10) : round_to(dtype, normal(random));
     }
     return inputs;
 }

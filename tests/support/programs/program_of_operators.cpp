@@ -1,6 +1,7 @@
 #include "support/programs/program_of_operators.h"
 #include "rulebook/builder.h"
 #include "rulebook/check_operands.h"
+#include "support/programs/random_program.h"
 #include "support/programs/rules.h"
 #include "transforms/bind_symbols.h"
 #include <algorithm>
@@ -243,17 +244,11 @@ double draw_element(Dtype dtype, std::mt19937 &random) {
 Program program_of_operators(std::mt19937 &random, int count) { return Draft(random).take(count); }
 
 std::vector<Array> draw_inputs(const Program &program, std::mt19937 &random) {
-    const Extent::Bindings symbols{{"b", 1 + int64_t(random() % 7)}};
-    std::vector<Array> inputs;
-    for (const Argument &argument : program.arguments) {
-        const Type &type = program.type(argument.value);
-        Array array{type.dtype, {}, {}};
-        for (const Extent &extent : type.shape) array.shape.push_back(extent.evaluate(symbols));
-        array.data.resize(static_cast<size_t>(element_count(type.shape).evaluate(symbols)));
-        const bool is_scale = program.value_name(argument.value).ends_with(".scale");
-        for (double &element : array.data)
-            element = is_scale ? (random() % 16 == 0 ? 0 : std::ldexp(1.0, int(random() % 5) - 2)) : draw_element(type.dtype, random);
-        inputs.push_back(std::move(array));
+    std::vector<Array> inputs = zero_inputs(program, {{"b", 1 + int64_t(random() % 7)}});
+    for (size_t i = 0; i < inputs.size(); i++) {
+        const bool is_scale = program.value_name(program.arguments[i].value).ends_with(".scale");
+        for (double &element : inputs[i].data)
+            element = is_scale ? (random() % 16 == 0 ? 0 : std::ldexp(1.0, int(random() % 5) - 2)) : draw_element(inputs[i].dtype, random);
     }
     return inputs;
 }

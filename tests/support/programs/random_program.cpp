@@ -183,20 +183,22 @@ Program random_program(std::mt19937 &random, int count) {
     return std::move(draft.program);
 }
 
-std::vector<Array> random_inputs(const Program &program, std::mt19937 &random) {
-    std::uniform_real_distribution<float> uniform(-1, 1);
+std::vector<Array> zero_inputs(const Program &program, const Extent::Bindings &symbols) {
     std::vector<Array> inputs;
     for (const Argument &argument : program.arguments) {
         const Type &type = program.type(argument.value);
-        Array array{type.dtype, {}, {}};
-        int64_t count = 1;
-        for (const Extent &extent : type.shape) {
-            array.shape.push_back(extent.evaluate({{"b", 3}}));
-            count *= array.shape.back();
-        }
-        for (int64_t i = 0; i < count; i++) array.data.push_back(uniform(random));
+        Array array{type.dtype, {}, std::vector<double>(static_cast<size_t>(element_count(type.shape).evaluate(symbols)))};
+        for (const Extent &extent : type.shape) array.shape.push_back(extent.evaluate(symbols));
         inputs.push_back(std::move(array));
     }
+    return inputs;
+}
+
+std::vector<Array> random_inputs(const Program &program, std::mt19937 &random) {
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<Array> inputs = zero_inputs(program, {{"b", 3}});
+    for (Array &array : inputs)
+        for (double &element : array.data) element = uniform(random);
     return inputs;
 }
 

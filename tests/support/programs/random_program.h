@@ -8,6 +8,9 @@ namespace scalide {
 /// and reads every value. Operators are such that values stay small and gradients exist almost everywhere.
 Program random_program(std::mt19937 &random, int count);
 
+/// Zeros that fit the arguments where the symbols have these values.
+std::vector<Array> zero_inputs(const Program &program, const Extent::Bindings &symbols);
+
 /// Inputs that fit the arguments, b = 3: floats in [-1, 1].
 std::vector<Array> random_inputs(const Program &program, std::mt19937 &random);
 

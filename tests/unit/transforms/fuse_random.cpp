@@ -2,6 +2,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support/programs/random_base_program.h"
+#include "support/programs/random_program.h"
 #include "transforms/passes.h"
 #include <algorithm>
 #include <bit>
@@ -40,17 +41,11 @@ bool same_bits(const Array &a, const Array &b) {
            });
 }
 
-std::vector<Array> random_inputs(const Program &program, std::mt19937 &random) {
+std::vector<Array> sixteenths_for(const Program &program, std::mt19937 &random) {
     std::uniform_int_distribution<int> sixteenths(-32, 32);
-    std::vector<Array> inputs;
-    for (const Argument &argument : program.arguments) {
-        const Type &type = program.type(argument.value);
-        Array input{type.dtype, {}, {}};
-        for (const Extent &extent : type.shape) input.shape.push_back(extent.value());
-        input.data.resize(element_count(type.shape).value());
+    std::vector<Array> inputs = zero_inputs(program, {});
+    for (Array &input : inputs)
         for (double &element : input.data) element = sixteenths(random) / 16.0;
-        inputs.push_back(input);
-    }
     return inputs;
 }
 
@@ -74,7 +69,7 @@ void check_program(const Program &program, std::mt19937 &random, const Rulebook 
     const Program fused = fuse(program, {});
     verify(fused, "fuse");
     check_kernels(fused);
-    const std::vector<Array> inputs = random_inputs(program, random);
+    const std::vector<Array> inputs = sixteenths_for(program, random);
     const std::vector<Array> expected = interpret(program, inputs, rulebook, Mode::stored), got = run_kernels(fused, inputs, rulebook);
     ASSERT_EQ(expected.size(), got.size());
     for (size_t i = 0; i < got.size(); ++i)
