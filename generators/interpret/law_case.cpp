@@ -11,7 +11,7 @@ namespace {
 
 /// Zero, one, odd, prime, larger than a vector register.
 const std::vector<int64_t> extents{0, 1, 2, 3, 4, 5, 7, 18}, positive_extents{1, 2, 3, 4, 5, 7, 18};
-const std::vector<Dtype> floats{Dtype::f32, Dtype::f16, Dtype::bf16}, f32_alone{Dtype::f32};
+const std::vector<Dtype> floats{Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2}, f32_alone{Dtype::f32};
 
 /// Numbers for the letters of an attribute: "m * n" as an element of a list, or alone.
 Attribute with_letters(const Attribute &attribute, const Extent::Bindings &letters) {
@@ -44,6 +44,16 @@ Extent::Bindings draw_letters(const Rule &rule, const CheckCase &check_case, con
             if (!letters.contains(letter)) letters[letter] = draw.pick(choices);
     return letters;
 }
+
+/// Every operand has one shape, and so has the result.
+bool works_on_any_rank(const Rule &rule, const CheckCase &check_case) {
+    const std::vector<std::string> &first = check_case.shapes.begin()->second[0];
+    const auto is_first = [&](const std::vector<std::string> &shape) { return shape == first; };
+    return rule.family == "elementwise" && rule.results.size() == 1 && !rule.results[0].shape &&
+           std::ranges::all_of(check_case.shapes, [&](const auto &entry) { return std::ranges::all_of(entry.second, is_first); });
+}
+
+constexpr int64_t largest_rank = 5, largest_count = 512;
 
 std::pair<double, double> domain_of(const Rule &rule, const std::string &operand) {
     const auto found = rule.check.domain.find(operand);
@@ -105,6 +115,22 @@ LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, 
         law_case.inputs.push_back(std::move(input));
     }
     return law_case;
+}
+
+CheckCase with_drawn_rank(const Rule &rule, const CheckCase &check_case, uint64_t seed) {
+    if (rule.operands.empty() || !works_on_any_rank(rule, check_case)) return check_case;
+    Draw draw(seed);
+    std::vector<std::string> shape;
+    const int64_t rank = draw.integer(0, largest_rank);
+    for (int64_t axis = 0, count = 1; axis < rank; axis++) {
+        const int64_t extent = draw.pick(count > largest_count / extents.back() ? std::vector<int64_t>{0, 1, 2} : extents);
+        shape.push_back(std::to_string(extent));
+        count *= std::max<int64_t>(extent, 1);
+    }
+    CheckCase drawn = check_case;
+    for (auto &[operand, shapes] : drawn.shapes)
+        for (std::vector<std::string> &each : shapes) each = shape;
+    return drawn;
 }
 
 LawCase vector_case(const Rule &rule, const CheckVector &vector) {

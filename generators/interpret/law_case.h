@@ -21,7 +21,7 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// How the scales of the operands are drawn. Floats are f32, with `any` and `zero` also f16 and bf16.
+/// How the scales of the operands are drawn. Floats are f32, with `any` and `zero` also f16, bf16 and both f8.
 enum class Scales {
     plain,  ///< none is scaled
     powers, ///< 2^-6 .. 2^6
@@ -49,6 +49,9 @@ struct LawCase {
 
 /// Draws extents, dtypes, values and scales. Operands whose class leaves a choice are floats where the rule takes them, else i32 or bool.
 LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, uint64_t seed);
+
+/// The case on arrays of a rank from 0 to 5, where the operator takes operands of any one shape; else as it is.
+CheckCase with_drawn_rank(const Rule &rule, const CheckCase &check_case, uint64_t seed);
 
 /// A vector worked by hand as a case of plain operands.
 LawCase vector_case(const Rule &rule, const CheckVector &vector);

@@ -25,7 +25,8 @@ void LawCheck::fail(const std::string &field, const std::string &law, const std:
 }
 
 double LawCheck::tolerance(Dtype dtype) const {
-    static const std::map<Dtype, double> defaults{{Dtype::f32, 4e-6}, {Dtype::f16, 4e-3}, {Dtype::bf16, 4e-2}};
+    static const std::map<Dtype, double> defaults{
+        {Dtype::f32, 4e-6}, {Dtype::f16, 4e-3}, {Dtype::bf16, 4e-2}, {Dtype::f8_e4m3fn, 0.3}, {Dtype::f8_e5m2, 0.6}};
     const auto own = rule.check.tolerance.find(std::string(to_string(dtype)));
     return own != rule.check.tolerance.end() ? own->second : defaults.at(dtype);
 }
@@ -35,8 +36,9 @@ std::vector<Message> check_laws(const Rule &rule, const Rulebook &rulebook, cons
     for (const CheckVector &vector : rule.check.vectors) run(check, [&] { check_vector(check, vector); });
     for (int i = 0; i < options.draws; i++)
         for (const CheckCase &check_case : rule.check.cases) {
-            run(check, [&] { check_scales(check, check_case, options.seed + i); });
-            run(check, [&] { check_gradient(check, check_case, options.seed + i); });
+            const CheckCase drawn = with_drawn_rank(rule, check_case, options.seed + i);
+            run(check, [&] { check_scales(check, drawn, options.seed + i); });
+            run(check, [&] { check_gradient(check, drawn, options.seed + i); });
         }
     return check.take();
 }

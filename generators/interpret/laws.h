@@ -19,13 +19,13 @@ struct LawOptions {
 };
 
 /// Checks one rule against its `check`:
-///   scale      data * scale equals the value in mode `real` (f64) and, within the tolerance of the dtype, in mode `stored`, for l2 and
-///              max, every rounding, power-of-two, other and zero scales, and scales of 2^+-100 where `data` forms no full values;
+///   scale      data * scale equals the value in mode `real` (f64) and, within the tolerance of the dtype, in mode `stored`, for every
+///              strategy and rounding, power-of-two, other and zero scales, and scales of 2^+-100 where `data` forms no full values;
 ///   rescaling  a power of two moved from the data of an operand to its scale changes no bit of the value;
 ///   gradient   equals central differences;
 ///   vectors    worked by hand.
 /// An error is measured against the largest magnitude of the result, or its scale when that is larger. The default tolerance is
-/// 4e-6 for f32, 4e-3 for f16 and 4e-2 for bf16. Returns what does not hold, the first of each kind:
+/// 4e-6 for f32, 4e-3 for f16, 4e-2 for bf16, 0.3 for f8_e4m3fn and 0.6 for f8_e5m2. Returns what does not hold, the first of each kind:
 /// `<file>:<line>: <op>.scale: data * scale must equal the value, got 3, expected 2 at out[1]: x[1] = ..., seed 7`.
 std::vector<Message> check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options);
 

@@ -12,9 +12,15 @@ constexpr double widest = 0x1p220;
 /// An argument beside the operands, for scales that are rounded at random; no operand has such a name.
 const std::string key_name = "law_key";
 
-std::vector<ScaleSettings> all_settings() {
+/// The strategies that a rule tells apart; its parts may tell all apart.
+std::vector<std::string> strategies_of(const Rule &rule) {
+    if (rule.has_scale() && rule.scale.contains("")) return {"l2"};
+    return {std::begin(strategies), std::end(strategies)};
+}
+
+std::vector<ScaleSettings> all_settings(const Rule &rule) {
     std::vector<ScaleSettings> settings;
-    for (const char *strategy : {"l2", "max"})
+    for (const std::string &strategy : strategies_of(rule))
         for (Rounding rounding : {Rounding::down, Rounding::up, Rounding::nearest, Rounding::none})
             settings.push_back({strategy, rounding});
     settings.push_back({"l2", Rounding::stochastic, key_name}); // the strategy makes no difference to how it rounds
@@ -41,24 +47,6 @@ Products multiply(const Program &source, const std::vector<Array> &outputs) {
         for (double &element : products.values.back().data) element *= products.scales.back();
     }
     return products;
-}
-
-/// Names in an expression that stand for operands as full values.
-bool forms_full_values(const Rule &rule, const Expression &expression) {
-    if (expression->kind == ExpressionNode::Kind::member) return false;
-    if (expression->kind == ExpressionNode::Kind::name) {
-        if (rule.operand_index(expression->text) >= 0) return true;
-        const auto let = std::ranges::find(rule.lets, expression->text, &std::pair<std::string, Expression>::first);
-        return let != rule.lets.end() && forms_full_values(rule, let->second);
-    }
-    return std::ranges::any_of(expression->operands, [&](const Expression &operand) { return forms_full_values(rule, operand); });
-}
-
-/// True when the rule says all its results by data and scale alone: then scales of any size must do.
-bool keeps_apart(const Rule &rule) {
-    const std::vector<Expression> &said = rule.is_plain() ? rule.on_plain : rule.data;
-    return said.size() == rule.results.size() &&
-           std::ranges::none_of(said, [&](const Expression &data) { return data == nullptr || forms_full_values(rule, data); });
 }
 
 Program program_with_key(const LawCase &law_case, const Rulebook &rulebook) {
@@ -89,6 +77,12 @@ private:
     bool is_in_range(const Array &value) const {
         return std::ranges::all_of(value.data, [](double x) { return x == 0 || (std::fabs(x) < widest && std::fabs(x) > 1 / widest); });
     }
+    /// Whether the value is exact enough to compare: here every part of a composite is rounded, which in 8 bits leaves nothing of, say, a
+    /// variance of a small part of its mean's square. Kernels round what they store.
+    bool is_comparable(const Array &value) const {
+        const bool rounds_parts = !check_.rule.has_scale() && !check_.rule.is_plain();
+        return is_in_range(value) && !(rounds_parts && is_float(value.dtype) && size_of(value.dtype) == 1);
+    }
     double tolerance(const Array &value) const {
         double bound = is_float(value.dtype) ? check_.tolerance(value.dtype) : 0;
         for (const LawInput &input : law_case_.inputs)
@@ -105,7 +99,7 @@ private:
 void ScaleLaws::check_products(const ScaleSettings &settings, Mode mode) {
     const Products got = run(law_case_, settings, mode);
     for (size_t i = 0; i < expected_.size(); i++) {
-        if (mode == Mode::stored && !is_in_range(expected_[i])) continue;
+        if (mode == Mode::stored && !is_comparable(expected_[i])) continue;
         const double bound = mode == Mode::real ? real_tolerance : tolerance(expected_[i]);
         const std::string &name = source_.results[i].name;
         if (const auto difference = find_difference(got.values[i], expected_[i], bound, got.scales[i]))
@@ -136,12 +130,12 @@ void ScaleLaws::check_rescaling(const ScaleSettings &settings, uint64_t seed) {
 void check_scales(LawCheck &check, const CheckCase &check_case, uint64_t seed) {
     if (check.rule.check.scaling == "storage") return;
     std::vector<Scales> kinds{Scales::powers, Scales::any, Scales::zero};
-    if (keeps_apart(check.rule)) kinds.insert(kinds.end(), {Scales::huge, Scales::tiny});
+    if (!check.rule.forms_full_values()) kinds.insert(kinds.end(), {Scales::huge, Scales::tiny});
     for (Scales scales : kinds) {
         const LawCase law_case = draw_case(check.rule, check_case, scales, seed);
         if (std::ranges::none_of(law_case.inputs, &LawInput::scaled)) return;
         ScaleLaws laws(check, law_case);
-        for (const ScaleSettings &settings : all_settings()) {
+        for (const ScaleSettings &settings : all_settings(check.rule)) {
             laws.check_products(settings, Mode::real);
             laws.check_products(settings, Mode::stored);
             // Without rounding the scales themselves are no powers of two.

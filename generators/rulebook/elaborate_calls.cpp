@@ -121,6 +121,12 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
     const Term zero = make_term(Attribute(0)), one = make_term(Attribute(1));
     const auto ratio = [&](const Term &a, const Term &b) { return select(apply("eq", {b, zero}), zero, apply("div", {a, b})); };
 
+    const auto pow2 = [&](const Term &a) {
+        const std::string op = std::string(power_of_two_operator(settings_.rounding));
+        if (settings_.rounding == Rounding::stochastic) return apply(op, {a, random_key_term(), make_term(stream())});
+        return op.empty() ? a : apply(op, {a});
+    };
+
     using Meaning = std::function<Term()>;
     const std::map<std::string, Meaning> meanings = {
         {"select", [&] { return select(v[0], v[1], v[2]); }},
@@ -131,12 +137,8 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
              const Term larger = apply("max", {a, b}), part = ratio(apply("min", {a, b}), larger);
              return apply("mul", {larger, apply("sqrt", {apply("add", {one, apply("mul", {part, part})})})});
          }},
-        {"pow2",
-         [&] {
-             const std::string op = std::string(power_of_two_operator(settings_.rounding));
-             if (settings_.rounding == Rounding::stochastic) return apply(op, {v[0], random_key_term(), make_term(stream())});
-             return op.empty() ? v[0] : apply(op, {v[0]});
-         }},
+        {"pow2", [&] { return pow2(v[0]); }},
+        {"unit", [&] { return settings_.strategy == "unit" ? pow2(v[0]) : one; }},
     };
     return meanings.at(callee)();
 }

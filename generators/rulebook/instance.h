@@ -8,7 +8,7 @@ enum class Rounding { down, up, nearest, none, stochastic };
 
 /// Settings of a scaled program (attributes `strategy`, `rounding` and `key` in its text).
 struct ScaleSettings {
-    std::string strategy = "l2"; ///< l2 or max
+    std::string strategy = "l2"; ///< one of strategies
     Rounding rounding = Rounding::down;
     std::string key = "key"; ///< the argument that random rounding draws from, u32[2]
 };

@@ -11,6 +11,7 @@ constexpr Intrinsic table[] = {
     {"ratio", "ratio(a, b)", "a / b, 0 where b is 0", 2, false},
     {"hypot", "hypot(a, b)", "sqrt(a * a + b * b), without overflow on the way", 2, false},
     {"pow2", "pow2(a)", "a rounded to a power of two as the program's `rounding` says: down, up, nearest, none, stochastic", 1, false},
+    {"unit", "unit(a)", "pow2(a) in the strategy unit, 1 in the others", 1, false},
     {"index", "index(xs)", "the number of the array in the variadic operand xs, where an expression is made once for each", 1, false},
     {"first", "first(xs, n)", "the first n arrays of a variadic operand", 2, false},
     {"self", "self(x, ...)", "this operator with this node's attributes", -1, true},

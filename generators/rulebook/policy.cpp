@@ -92,7 +92,8 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
     Policy policy;
     policy.name = fields.find("policy")->text();
     if (const YamlValue *doc = fields.find("doc")) policy.doc = doc->text();
-    if (const YamlValue *strategy = fields.find("strategy")) policy.scales.strategy = strategy->word({"l2", "max"});
+    if (const YamlValue *strategy = fields.find("strategy"))
+        policy.scales.strategy = strategy->word({std::begin(strategies), std::end(strategies)});
     if (const YamlValue *rounding = fields.find("rounding"))
         policy.scales.rounding = *parse_rounding(rounding->word({"down", "up", "nearest", "none", "stochastic"}));
     if (const YamlValue *key = fields.find("key")) policy.scales.key = key->text();

@@ -1,5 +1,7 @@
 #include "rulebook/rule.h"
+#include "rulebook/static_value.h"
 #include <algorithm>
+#include <set>
 
 namespace scalide {
 
@@ -20,12 +22,38 @@ std::string Rule::result_name(size_t index) const {
     return spec.each ? spec.name + std::to_string(index) : spec.name;
 }
 
-const std::vector<Expression> &Rule::scale_of(const std::string &strategy) const {
+const std::vector<Expression> *Rule::find_scale(const std::string &strategy) const {
     for (const std::string &key : {strategy, std::string("l2"), std::string()}) {
         const auto found = scale.find(key);
-        if (found != scale.end()) return found->second;
+        if (found != scale.end()) return &found->second;
     }
-    throw InternalError("internal error: rule " + op + " has no scale");
+    return nullptr;
+}
+
+const std::vector<Expression> &Rule::scale_of(const std::string &strategy) const {
+    const std::vector<Expression> *found = find_scale(strategy);
+    internal_check(found != nullptr, "rule " + op + " has no scale");
+    return *found;
+}
+
+/// A whole operand, by itself or through a let.
+bool Rule::names_operand(const Expression &expression) const {
+    if (expression->kind == ExpressionNode::Kind::member) return false;
+    if (expression->kind == ExpressionNode::Kind::name) {
+        static const std::set<OperandClass> may_have_a_scale{OperandClass::floating, OperandClass::number, OperandClass::any};
+        const int operand = operand_index(expression->text);
+        if (operand >= 0) return may_have_a_scale.contains(operands[operand].operand_class);
+        const auto let = std::ranges::find(lets, expression->text, &std::pair<std::string, Expression>::first);
+        return let != lets.end() && names_operand(let->second);
+    }
+    const bool is_shape = expression->kind == ExpressionNode::Kind::call && find_shape_function(expression->text) != nullptr;
+    return !is_shape && std::ranges::any_of(expression->operands, [this](const Expression &operand) { return names_operand(operand); });
+}
+
+bool Rule::forms_full_values() const {
+    const std::vector<Expression> &said = is_plain() ? on_plain : data;
+    return said.size() != results.size() ||
+           std::ranges::any_of(said, [this](const Expression &each) { return each == nullptr || names_operand(each); });
 }
 
 int Rule::operand_index(const std::string &name) const { return index_of(operands, name); }

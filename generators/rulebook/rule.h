@@ -77,6 +77,9 @@ struct Check {
     std::vector<CheckVector> vectors;
 };
 
+/// How scales are chosen: l2 follows the root mean square, max the largest scale, unit the factors of unit scaling.
+inline constexpr std::string_view strategies[] = {"l2", "max", "unit"};
+
 /// One operator, as its YAML file says it; frozen once loaded.
 struct Rule {
     std::string op, family, doc;
@@ -102,11 +105,19 @@ struct Rule {
     const ResultSpec &result(size_t index) const { return results[std::min(index, results.size() - 1)]; }
     std::string result_name(size_t index) const;
     bool has_scale() const { return !scale.empty(); }
+    /// False for a composite whose parts are scaled each by itself: it has no scale, or none that holds for this strategy.
+    bool has_scale(const std::string &strategy) const { return find_scale(strategy) != nullptr; }
     /// The scale expressions of a strategy: its own, else "l2", else those for every strategy. InternalError without any.
     const std::vector<Expression> &scale_of(const std::string &strategy) const;
     /// Index of an operand or result by name; -1 when there is none.
     int operand_index(const std::string &name) const;
     int result_index(const std::string &name) const;
+    /// True when data, or what stands on plain results, is made of data * scale (class UNSC): it is left out, or names a whole operand.
+    bool forms_full_values() const;
+
+private:
+    const std::vector<Expression> *find_scale(const std::string &strategy) const;
+    bool names_operand(const Expression &expression) const;
 };
 
 } // namespace scalide

@@ -11,8 +11,6 @@ const std::map<std::string, OperandClass> operand_classes = {
     {"float", OperandClass::floating}, {"int", OperandClass::integer}, {"bool", OperandClass::boolean}, {"number", OperandClass::number},
     {"any", OperandClass::any},        {"index", OperandClass::index}, {"bits", OperandClass::bits},    {"program", OperandClass::program}};
 
-const std::vector<std::string> strategies = {"l2", "max", "unit"};
-
 const std::vector<Key> rule_keys = {{"op", Key::required},
                                     {"family", Key::required},
                                     {"doc"},
@@ -157,15 +155,17 @@ bool is_scaled(const ResultSpec &result) { return !result.plain; }
 
 std::map<std::string, std::vector<Expression>> read_scale(const YamlValue &value, const Rule &rule) {
     std::map<std::string, std::vector<Expression>> scale;
-    const auto is_strategy = [](const auto &entry) { return std::ranges::find(strategies, entry.first) != strategies.end(); };
+    const auto is_strategy = [](const auto &entry) { return std::ranges::find(strategies, entry.first) != std::end(strategies); };
     const auto entries = value.is_map() ? value.entries() : std::vector<std::pair<std::string, YamlValue>>();
     if (entries.empty() || !std::ranges::any_of(entries, is_strategy)) {
         scale.emplace("", read_by_result(value, rule, is_plain));
         return scale;
     }
-    const YamlFields fields = value.fields({{"l2", Key::required}, {"max"}, {"unit"}});
-    for (const std::string &strategy : strategies)
-        if (const YamlValue *field = fields.find(strategy)) scale.emplace(strategy, read_by_result(*field, rule, is_plain));
+    // What a composite does not say by itself its parts do.
+    const Key l2 = rule.is_base ? Key{"l2", Key::required} : Key{"l2"};
+    const YamlFields fields = value.fields({l2, {"max"}, {"unit"}});
+    for (const std::string_view strategy : strategies)
+        if (const YamlValue *field = fields.find(std::string(strategy))) scale.emplace(strategy, read_by_result(*field, rule, is_plain));
     return scale;
 }
 

@@ -16,10 +16,30 @@ std::string joined(const std::vector<Expression> &expressions) {
     return text;
 }
 
-/// A data expression that is left out is formed from full values.
-bool uses_full_values(const Rule &rule) {
-    const auto is_left_out = [](const Expression &data) { return !data; };
-    return rule.has_scale() && (rule.data.empty() || std::ranges::any_of(rule.data, is_left_out));
+/// "floats", "numbers" ...: what the operands that have data take.
+std::string dtype_words(const Rule &rule) {
+    static const std::map<OperandClass, std::string> words{{OperandClass::floating, "floats"},
+                                                           {OperandClass::integer, "integers"},
+                                                           {OperandClass::boolean, "bool"},
+                                                           {OperandClass::any, "all"},
+                                                           {OperandClass::number, "floats, integers"},
+                                                           {OperandClass::index, "i32"},
+                                                           {OperandClass::bits, "u32"},
+                                                           {OperandClass::program, ""}};
+    return rule.operands.empty() ? "all" : words.at(rule.operands[0].operand_class);
+}
+
+/// Class UNSC of the study of Scalify: only such a rule forms data * scale.
+std::string full_value_words(const Rule &rule) {
+    if (!rule.has_scale() && !rule.is_plain()) return rule.is_base ? "" : "as its parts";
+    return rule.forms_full_values() ? "**yes** (UNSC)" : "no";
+}
+
+/// ctest names; a star stands for the variants.
+std::string test_words(const Rule &rule) {
+    const size_t cases = rule.check.cases.size(), vectors = rule.check.vectors.size();
+    return fmt::format("`rule.{0}.laws`, `rule.{0}.*.cpu`: {1} case{2}, {3} vector{4}", rule.op, cases, cases == 1 ? "" : "s", vectors,
+                       vectors == 1 ? "" : "s");
 }
 
 std::string gradient_words(const Rule &rule) {
@@ -36,7 +56,7 @@ std::string scaled_words(const Rule &rule) {
     std::string strategies;
     for (const auto &[strategy, expressions] : rule.scale)
         strategies += (strategies.empty() ? "" : ", ") + (strategy.empty() ? "all strategies" : strategy);
-    return strategies;
+    return rule.has_scale("l2") ? strategies : strategies + ", else by its parts";
 }
 
 std::string class_words(const OperandSpec &spec) {
@@ -67,6 +87,10 @@ std::string meaning(const Rule &rule) {
     text += fmt::format("- value: {}\n", rule.is_base ? "a base operator" : joined(rule.value));
     for (const auto &[strategy, expressions] : rule.scale)
         text += fmt::format("- scale{}: {}\n", strategy.empty() ? "" : " (" + strategy + ")", joined(expressions));
+    if (rule.scale.contains("unit"))
+        text +=
+            "- unit: the factor that unit scaling has for the result; its factors for gradients, which tie forward and backward passes, "
+            "are left out: gradients are operators with scales of their own\n";
     if (rule.has_scale()) text += "- data: " + (rule.data.empty() ? "`ratio(value, scale)`" : joined(rule.data)) + "\n";
     text += fmt::format("- gradient: {}\n", gradient_words(rule));
     for (const auto &[operand, expression] : rule.gradient)
@@ -100,13 +124,11 @@ std::map<std::string, std::string> operator_pages(const Rulebook &rulebook) {
 }
 
 std::string coverage_table(const Rulebook &rulebook) {
-    std::string text = "| operator | family | scaled | forms full values | gradient | tested by |\n|---|---|---|---|---|---|\n";
-    for (const Rule *rule : rulebook.rules()) {
-        const size_t cases = rule->check.cases.size(), vectors = rule->check.vectors.size();
-        text += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} | {4} | {5} case{6}, {7} vector{8} |\n", rule->op, rule->family,
-                            scaled_words(*rule), uses_full_values(*rule) ? "yes" : "no", gradient_words(*rule), cases,
-                            cases == 1 ? "" : "s", vectors, vectors == 1 ? "" : "s");
-    }
+    std::string text =
+        "| operator | family | dtypes | scaled | forms full values | gradient | targets | tested by |\n|---|---|---|---|---|---|---|---|\n";
+    for (const Rule *rule : rulebook.rules())
+        text += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} | {4} | {5} | CPU | {6} |\n", rule->op, rule->family, dtype_words(*rule),
+                            scaled_words(*rule), full_value_words(*rule), gradient_words(*rule), test_words(*rule));
     return text;
 }
 

@@ -1,5 +1,6 @@
 #include "transforms/pipeline.h"
 #include "ir/verify.h"
+#include <algorithm>
 
 namespace scalide {
 
@@ -16,9 +17,8 @@ ScaleSettings settings_of(const Program &program, const Policy &policy) {
     const std::string strategy = setting(program, "strategy", policy.scales.strategy);
     const std::string word = setting(program, "rounding", std::string(to_string(policy.scales.rounding)));
     const auto rounding = parse_rounding(word);
-    if (strategy != "l2" && strategy != "max") {
-        throw UserError({Location(), program.name + ".strategy", "must be one of l2, max", strategy, ""});
-    }
+    if (std::ranges::find(strategies, strategy) == std::end(strategies))
+        throw UserError({Location(), program.name + ".strategy", "must be one of l2, max, unit", strategy, ""});
     if (!rounding)
         throw UserError({Location(), program.name + ".rounding", "must be one of down, up, nearest, none, stochastic", word, ""});
     return {strategy, *rounding, setting(program, "key", policy.scales.key)};

@@ -110,8 +110,9 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
     const auto is_plain = [&](size_t i) { return rule.result(i).plain || !is_float(program.type(node.results[i]).dtype); };
     bool all_plain = true;
     for (size_t i = 0; i < node.results.size(); i++) all_plain = all_plain && is_plain(i);
-    if (!rule.has_scale() && !rule.is_base && (!all_plain || rule.on_plain.empty())) return place_parts(program, node, values);
-    if (!rule.has_scale() && !all_plain) {
+    const bool has_scale = rule.has_scale(settings_.strategy);
+    if (!has_scale && !rule.is_base && (!all_plain || rule.on_plain.empty())) return place_parts(program, node, values);
+    if (!has_scale && !all_plain) {
         throw UserError({node.location, node.op + ".scale", "must be there for a scaled operand",
                          "a rule without scale (" + to_string(rule.location) + ")",
                          "Give the rule a scale, or unscale the operand with stop_scaling"});

@@ -120,7 +120,7 @@ void ask_for_everything(const Rule &rule, const CheckCase &check_case) {
         plain.result(gradient);
     }
     plain.ops();
-    if (!rule.has_scale() && !rule.is_plain()) return;
+    if (!rule.has_scale("l2") && !rule.is_plain()) return;
     Bench scaled(rule.op, with_extents(rule, check_case.attributes));
     add_operands(scaled, check_case, is_float);
     Instance instance = scaled.instance();

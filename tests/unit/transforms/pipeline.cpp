@@ -26,7 +26,7 @@ TEST(transforms, compile_runs_all_passes_in_order) {
 
 TEST(transforms, compile_checks_settings) {
     EXPECT_EQ(compile_error("program p {strategy: max, rounding: nearest}" + negation), "no error");
-    EXPECT_EQ(compile_error("program p {strategy: l3}" + negation), "p.strategy: must be one of l2, max, got l3");
+    EXPECT_EQ(compile_error("program p {strategy: l3}" + negation), "p.strategy: must be one of l2, max, unit, got l3");
     EXPECT_EQ(compile_error("program p {rounding: sideways}" + negation),
               "p.rounding: must be one of down, up, nearest, none, stochastic, got sideways");
 }

@@ -58,10 +58,17 @@ std::vector<Array> joined(const Program &program, const std::vector<Array> &outp
     return full;
 }
 
+/// The scale of y when those of x and z are 1.
+double unit_scale(const std::string &node, Rounding rounding) {
+    const Program program = typed("(x: f32[16] scaled, z: f32[16] scaled) -> (y: f32[16] scaled) {\n  y = " + node + "\n}");
+    const Array normal = vector(std::vector<double>(16, 0.5));
+    return interpret(propagated(program, {"unit", rounding}), {normal, scalar(1), normal, scalar(1)}, rules(), Mode::real).at(1).data[0];
+}
+
 } // namespace
 
 TEST(transforms, propagate_scales_agrees) {
-    for (const char *strategy : {"l2", "max"}) {
+    for (const char *strategy : {"l2", "max", "unit"}) {
         for (const Rounding rounding : {Rounding::down, Rounding::up, Rounding::nearest, Rounding::none}) {
             for (uint32_t seed = 1; seed <= 3; seed++) {
                 std::mt19937 random(seed);
@@ -199,6 +206,27 @@ TEST(transforms, propagate_scales_checks) {
     EXPECT_EQ(error_of([&] { propagate_scales(program, own, {}); }),
               "t.scl:2:3: ceil.scale: must be there for a scaled operand, got a rule without scale (own.yaml:1). Give the rule a scale, or "
               "unscale the operand with stop_scaling");
+}
+
+/// The factors of unit scaling go out of the data into the scale; a composite without a scale for other strategies is scaled by its parts.
+TEST(transforms, propagate_scales_by_unit_scaling) {
+    EXPECT_NEAR(unit_scale("add(x, z)", Rounding::none), std::sqrt(2), 1e-7);
+    EXPECT_NEAR(unit_scale("gelu(x)", Rounding::none), 1 / 1.7667, 1e-4);
+    EXPECT_NEAR(unit_scale("silu(x)", Rounding::none), 1 / 1.7667, 1e-4);
+    EXPECT_NEAR(unit_scale("swiglu(x, z)", Rounding::none), std::exp2(-0.75), 1e-7);
+    EXPECT_NEAR(unit_scale("softmax(x)", Rounding::none), std::pow(16, -0.9), 1e-7);
+    EXPECT_EQ(unit_scale("add(x, z)", Rounding::down), 1);
+    EXPECT_EQ(unit_scale("add(x, z)", Rounding::up), 2);
+    EXPECT_EQ(unit_scale("gelu(x)", Rounding::nearest), 0.5);
+    EXPECT_EQ(unit_scale("softmax(x)", Rounding::down), 0.125);
+}
+
+/// Of nothing, at scale 0: an infinity has to have a scale.
+TEST(transforms, propagate_scales_through_the_largest_of_nothing) {
+    for (const auto &[op, expected] : std::map<std::string, double>{{"reduce_max", -infinity}, {"reduce_min", infinity}}) {
+        const std::vector<Array> got = run("(x: f32[n] scaled) -> (y: f32[] scaled) {\n  y = " + op + "(x)\n}", {vector({}), scalar(0)});
+        EXPECT_EQ(got.at(0).data[0] * got.at(1).data[0], expected);
+    }
 }
 
 } // namespace scalide
