@@ -214,17 +214,18 @@ TEST(transforms, propagate_scales_by_unit_scaling) {
     EXPECT_NEAR(unit_scale("gelu(x)", Rounding::none), 1 / 1.7667, 1e-4);
     EXPECT_NEAR(unit_scale("silu(x)", Rounding::none), 1 / 1.7667, 1e-4);
     EXPECT_NEAR(unit_scale("swiglu(x, z)", Rounding::none), std::exp2(-0.75), 1e-7);
-    EXPECT_NEAR(unit_scale("softmax(x)", Rounding::none), std::pow(16, -0.9), 1e-7);
+    EXPECT_NEAR(unit_scale("softmax(x) {axes: [0]}", Rounding::none), std::pow(16, -0.9), 1e-7);
     EXPECT_EQ(unit_scale("add(x, z)", Rounding::down), 1);
     EXPECT_EQ(unit_scale("add(x, z)", Rounding::up), 2);
     EXPECT_EQ(unit_scale("gelu(x)", Rounding::nearest), 0.5);
-    EXPECT_EQ(unit_scale("softmax(x)", Rounding::down), 0.125);
+    EXPECT_EQ(unit_scale("softmax(x) {axes: [0]}", Rounding::down), 0.125);
 }
 
 /// Of nothing, at scale 0: an infinity has to have a scale.
 TEST(transforms, propagate_scales_through_the_largest_of_nothing) {
     for (const auto &[op, expected] : std::map<std::string, double>{{"reduce_max", -infinity}, {"reduce_min", infinity}}) {
-        const std::vector<Array> got = run("(x: f32[n] scaled) -> (y: f32[] scaled) {\n  y = " + op + "(x)\n}", {vector({}), scalar(0)});
+        const std::vector<Array> got =
+            run("(x: f32[n] scaled) -> (y: f32[] scaled) {\n  y = " + op + "(x) {axes: [0]}\n}", {vector({}), scalar(0)});
         EXPECT_EQ(got.at(0).data[0] * got.at(1).data[0], expected);
     }
 }
