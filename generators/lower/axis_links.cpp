@@ -251,6 +251,8 @@ std::vector<Extent> axis_values(const Node &node, const char *name, const Extent
     return found == node.attributes.end() || found->second.list.empty() ? absent : to_extents(found->second);
 }
 
+AxisLink first_link(const Program &program, const Node &node) { return link_node({program, node, node.operands.empty() ? -1 : 0}); }
+
 std::vector<AxisLink> axis_links(const Program &program) {
     std::vector<AxisLink> links;
     for (const Node &node : program.nodes) {

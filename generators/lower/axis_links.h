@@ -20,6 +20,9 @@ struct AxisLink {
 /// The links of all nodes of a kernel, and those between results, and between operands of reductions, of equal shape.
 std::vector<AxisLink> axis_links(const Program &program);
 
+/// The link of a node and its first operand.
+AxisLink first_link(const Program &program, const Node &node);
+
 /// Products of the extents from each axis on: `[2, 3, 4]` gives 24, 12, 4, 1.
 std::vector<Extent> suffix_products(const Extents &shape);
 

@@ -1,5 +1,7 @@
 #include "lower/rows.h"
 #include "expr/base_operators.h"
+#include "ir/shape.h"
+#include "lower/axis_links.h"
 #include "lower/reduction.h"
 #include <numeric>
 #include <set>
@@ -7,7 +9,7 @@
 namespace scalide {
 namespace {
 
-/// The shape of the reductions' operands, and how many of its axes are rows.
+/// The shape of the reductions' operands, and how many of its axes are rows; both without axes of extent 1.
 struct Space {
     Extents shape;
     int row_axes = 0;
@@ -18,9 +20,10 @@ Space find_space(const Program &program) {
     Space space;
     for (const Node &node : program.nodes) {
         if (is_reduction(node)) {
-            const int rows = program.type(node.results[0]).rank(), rank = program.type(node.operands[0]).rank();
-            if (rows > space.row_axes || (rows == space.row_axes && rank > int(space.shape.size()))) {
-                space = {program.type(node.operands[0]).shape, rows};
+            const Extents shape = without_ones(program.type(node.operands[0]).shape);
+            const int rows = int(without_ones(program.type(node.results[0]).shape).size());
+            if (rows > space.row_axes || (rows == space.row_axes && shape.size() > space.shape.size())) {
+                space = {shape, rows};
             }
         }
     }
@@ -35,8 +38,6 @@ public:
         rows_ = {space_.begin(), space_.begin() + space.row_axes};
         columns_ = {space_.begin() + space.row_axes, space_.end()};
     }
-
-    bool is_needed() const { return rows_.size() > 1 || columns_.size() > 1; }
 
     Program merge() {
         start();
@@ -63,25 +64,45 @@ private:
 
     Extents merged_shape(const Extents &shape) const {
         Extents merged = rows_.empty() ? Extents{} : Extents{element_count(rows_)};
-        if (shape == space_) {
+        const Extents walked = without_ones(shape);
+        if (walked == space_) {
             merged.push_back(element_count(columns_));
             return merged;
         }
-        return shape == rows_ ? merged : shape;
+        return walked == rows_ ? merged : shape;
     }
 
-    /// A broadcast of one value a row to the row's elements.
-    bool is_row_broadcast(const Node &node) const {
-        std::vector<int64_t> axes(rows_.size());
-        std::iota(axes.begin(), axes.end(), 0);
-        return node.op == "broadcast_in_dim" && program_.type(node.results[0]).shape == space_ &&
-               to_integers(node.attributes.at("dims")) == axes;
+    /// Its operand's axes become the first ones of its result, in order.
+    bool leads(const Node &node) const {
+        const Extents &from = program_.type(node.operands[0]).shape, &to = program_.type(node.results[0]).shape;
+        const AxisLink link = first_link(program_, node);
+        std::ptrdiff_t next = 0;
+        for (size_t axis = 0; axis < from.size(); axis++) {
+            if (from[axis] == Extent(1)) {
+                continue;
+            }
+            const int place = link.sides[0].axes[axis];
+            if (place < 0 || std::ssize(without_ones({to.begin(), to.begin() + place})) != next++) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Movement that reads what it makes a row, or an element, from the same row or element. On single axes its index would be quotients
+    /// and remainders, which Halide does not see to be the row itself.
+    bool stays_in_rows(const Node &node) const {
+        if (find_base_operator(node.op)->shape != Shape::movement) {
+            return false;
+        }
+        const Extents from = without_ones(program_.type(node.operands[0]).shape), to = without_ones(program_.type(node.results[0]).shape);
+        return (from == rows_ || from == space_) && (to == rows_ || to == space_) && leads(node);
     }
 
     /// Works index by index on merged axes; everything else moves elements along single axes.
     bool is_merged(const Node &node) const {
         const BaseOperator *op = find_base_operator(node.op);
-        return op->shape == Shape::elementwise || op->shape == Shape::reduce || is_row_broadcast(node);
+        return op->shape == Shape::elementwise || op->shape == Shape::reduce || stays_in_rows(node);
     }
 
     /// An argument is merged itself when nothing needs its axes.
@@ -134,19 +155,25 @@ private:
     /// `type` becomes the merged type of the result.
     void merge_attributes(Node &node, Type &type) {
         type.shape = merged_shape(type.shape);
+        const Extents &shape = merged_.type(node.operands[0]).shape;
         if (is_reduction(node) && node.attributes.count("axis")) {
             node.attributes["axis"] = int64_t(type.rank());
         } else if (is_reduction(node)) {
-            const int rank = merged_.type(node.operands[0]).rank();
-            std::vector<int64_t> axes;
-            for (int axis = type.rank(); axis < rank; axis++) {
-                axes.push_back(axis);
+            node.attributes["axes"] = to_attribute(count_from(type.rank(), int(shape.size())));
+        } else if (find_base_operator(node.op)->shape == Shape::movement) {
+            node.operands = {node.operands[0]};
+            node.op = shape == type.shape ? "reshape" : "broadcast_in_dim";
+            node.attributes = {{"shape", to_attribute(type.shape)}};
+            if (shape != type.shape) {
+                node.attributes["dims"] = to_attribute(count_from(0, int(shape.size())));
             }
-            node.attributes["axes"] = to_attribute(axes);
-        } else if (node.op == "broadcast_in_dim") {
-            node.attributes["dims"] = to_attribute(rows_.empty() ? std::vector<int64_t>{} : std::vector<int64_t>{0});
-            node.attributes["shape"] = to_attribute(type.shape);
         }
+    }
+
+    static std::vector<int64_t> count_from(int first, int end) {
+        std::vector<int64_t> numbers(end - first);
+        std::iota(numbers.begin(), numbers.end(), first);
+        return numbers;
     }
 
     const Program &program_;
@@ -158,9 +185,6 @@ private:
 
 } // namespace
 
-Program merge_rows(const Program &program) {
-    RowMerger merger(program);
-    return merger.is_needed() ? merger.merge() : program;
-}
+Program merge_rows(const Program &program) { return RowMerger(program).merge(); }
 
 } // namespace scalide

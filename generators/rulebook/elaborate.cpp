@@ -1,4 +1,5 @@
 #include "rulebook/elaborate.h"
+#include "ir/shape.h"
 #include "rulebook/check_rule.h"
 #include "rulebook/static_value.h"
 #include "rulebook/unplaced.h"
@@ -156,15 +157,6 @@ ValueId Elaboration::broadcast(const Term &term, const Extents &shape) {
     for (const int64_t dim : term.dims) dims.push_back(dim + offset);
     return builder_.add_one("broadcast_in_dim", {term.node}, {{"shape", to_attribute(shape)}, {"dims", to_attribute(dims)}});
 }
-
-namespace {
-
-Extents without_ones(Extents shape) {
-    std::erase(shape, Extent(1));
-    return shape;
-}
-
-} // namespace
 
 ValueId Elaboration::fit(const Term &term, Type type) {
     if (term.constant) return builder_.broadcast(literal(*term.constant, type.dtype), type.shape);

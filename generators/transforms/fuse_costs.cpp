@@ -17,12 +17,6 @@ bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 
 } // namespace
 
-Extents without_ones(const Extents &shape) {
-    Extents kept;
-    std::ranges::copy_if(shape, std::back_inserter(kept), [](const Extent &extent) { return extent != Extent(1); });
-    return kept;
-}
-
 int cost_of(const Node &node) {
     const BaseOperator *op = find_base_operator(node.op);
     internal_check(op != nullptr, "fuse: '" + node.op + "' is no base operator");

@@ -3,9 +3,6 @@
 
 namespace scalide {
 
-/// Shape without its axes of extent 1: two shapes with equal ones are walked by the same index.
-Extents without_ones(const Extents &shape);
-
 /// Arithmetic of one result element of an operator, in units of an addition: a division 4, an exponential 10 ... Movement and sources are
 /// free. For decisions; reports count it too, so that it stands in one table.
 int cost_of(const Node &node);

@@ -1,5 +1,6 @@
 #include "transforms/fuse_graph.h"
 #include "expr/base_operators.h"
+#include "ir/shape.h"
 #include <algorithm>
 
 namespace scalide {

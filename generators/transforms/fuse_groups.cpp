@@ -1,5 +1,6 @@
 #include "transforms/fuse_groups.h"
 #include "expr/base_operators.h"
+#include "ir/shape.h"
 #include <algorithm>
 
 namespace scalide {

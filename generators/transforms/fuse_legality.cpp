@@ -1,5 +1,6 @@
 #include "transforms/fuse_legality.h"
 #include "expr/base_operators.h"
+#include "ir/shape.h"
 #include "transforms/fuse_overwrites.h"
 #include <algorithm>
 

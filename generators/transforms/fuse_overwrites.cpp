@@ -1,6 +1,7 @@
 #include "transforms/fuse_overwrites.h"
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
+#include "ir/shape.h"
 #include <algorithm>
 #include <functional>
 

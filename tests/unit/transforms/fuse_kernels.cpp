@@ -33,6 +33,24 @@ TEST(transforms, fuse_moves_axes_that_are_reduced_in_the_middle) {
                                                      "}\n");
 }
 
+TEST(transforms, fuse_folds_no_axis_of_extent_1) {
+    const std::string signature = "(x: f32[1, 18, 2]) -> (s: f32[18, 2], t: f32[18], i: i32[18, 2])";
+    const Fusion fusion = fuse_text(signature, "s = reduce_sum(x) {axes: [0]} : f32[18, 2]\n"
+                                               "t = reduce_max(x) {axes: [0, 2]} : f32[18]\n"
+                                               "i = argmax(x) {axis: 0} : i32[18, 2]\n");
+    EXPECT_EQ(kernels(fusion), "map_1 row_1");
+    EXPECT_EQ(to_string(fusion.program.programs[0]),
+              "program map_1 {kind: map} (a0: f32[1, 18, 2]) -> (r0: f32[18, 2] = v0, r1: i32[18, 2] = v2) {\n"
+              "  v0 = reshape(a0) {shape: [18, 2]} : f32[18, 2]\n"
+              "  v1 = constant() {dtype: i32, value: 0} : i32[]\n"
+              "  v2 = broadcast_in_dim(v1) {dims: [], shape: [18, 2]} : i32[18, 2]\n"
+              "}\n");
+    EXPECT_EQ(to_string(fusion.program.programs[1]), "program row_1 {kind: row, row_axes: 1} (a0: f32[1, 18, 2]) -> (r0: f32[18] = v1) {\n"
+                                                     "  v0 = reshape(a0) {shape: [18, 2]} : f32[18, 2]\n"
+                                                     "  v1 = reduce_max(v0) {axes: [1]} : f32[18]\n"
+                                                     "}\n");
+}
+
 TEST(transforms, fuse_computes_cheap_operands_in_the_packing) {
     const std::string dot = "y = dot_general(p, v) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]";
     const std::string signature = "(x: f32[m, k], u: f32[m, k], v: f32[k, n]) -> (y: f32[m, n])";
