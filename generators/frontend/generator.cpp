@@ -89,7 +89,7 @@ State<Tensor>::State(const std::string &name, Dtype dtype, std::initializer_list
 }
 
 State<Tensor> &State<Tensor>::operator=(const Tensor &tensor) {
-    value_ = tensor.value();
+    Tensor::operator=(Tensor(tensor.value()));
     return *this;
 }
 
@@ -99,7 +99,7 @@ Output<Tensor>::Output(const std::string &name, Dtype dtype, std::initializer_li
 }
 
 Output<Tensor> &Output<Tensor>::operator=(const Tensor &tensor) {
-    value_ = tensor.value();
+    Tensor::operator=(Tensor(tensor.value()));
     return *this;
 }
 

@@ -8,9 +8,18 @@ Dtype Tensor::dtype() const { return Tracer::current().builder().type(value()).d
 
 const Extents &Tensor::shape() const { return Tracer::current().builder().type(value()).shape; }
 
+Tensor::Tensor(ValueId value) : value_(value), program_(Tracer::current().number()) {}
+
 ValueId Tensor::value() const {
     if (value_ < 0) {
         throw UserError({{}, "tensor", "must be assigned before it is used", "an empty tensor", "Assign it, or pass an Input"});
+    }
+    if (program_ != Tracer::current().number()) {
+        throw UserError({{},
+                         "tensor",
+                         "must belong to the program under construction",
+                         "one of another program",
+                         "Inside the function of a reduction use its arguments and numbers alone"});
     }
     return value_;
 }
@@ -105,6 +114,10 @@ Tensor dot(const Tensor &a, const Tensor &b) {
                                                     to_attribute(std::vector<int64_t>{std::max(0, b.rank() - 2)})});
     return apply("dot_general", {a, b},
                  {{"contract", contract}, {"batch", std::vector<Attribute>{to_attribute(axes), to_attribute(axes)}}});
+}
+
+Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x) {
+    return apply("straight_through", {x, function(x)});
 }
 
 std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "rulebook/builder.h"
+#include <functional>
 #include <initializer_list>
 
 namespace scalide {
@@ -13,12 +14,14 @@ class GeneratorParam;
 class Tensor {
 public:
     Tensor() = default;
-    explicit Tensor(ValueId value) : value_(value) {}
+    /// A value of the program under construction.
+    explicit Tensor(ValueId value);
 
     Dtype dtype() const;
     const Extents &shape() const;
     int rank() const { return static_cast<int>(shape().size()); }
-    /// The number in the program; throws UserError when nothing was assigned yet.
+    /// The number in the program; throws UserError when nothing was assigned yet, or when it is of another program than the one under
+    /// construction (inside the function that a reduction calls, a tensor from outside).
     ValueId value() const;
 
     /// Calls on the numbers of this value: `h.numerics().rescale("max", 224).store(Dtype::f8_e4m3fn)`. What was called holds for every
@@ -27,6 +30,7 @@ public:
 
 protected:
     ValueId value_ = -1;
+    int program_ = 0; ///< the number of the tracer
 };
 
 class Numerics {
@@ -70,6 +74,9 @@ Tensor dot(const Tensor &a, const Tensor &b);
 /// stands twice in one term takes the diagonal, '...' stands for the axes that are left; without '->' the result has the letters that
 /// stand once, in the order of the alphabet. Axes of one letter must have one extent.
 Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands);
+
+/// function(x), whose gradient passes to x as it is: what is done to x on the forward pass alone.
+Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x);
 
 /// d loss / d w; `loss` has rank 0. Several at once share their work.
 Tensor grad(const Tensor &loss, const Tensor &w);

@@ -5,9 +5,11 @@ namespace scalide {
 
 namespace {
 thread_local Tracer *innermost = nullptr;
-}
+thread_local int last_number = 0;
+} // namespace
 
-Tracer::Tracer(const Rulebook &rulebook, const std::string &program_name) : builder_(rulebook, program_), outer_(innermost) {
+Tracer::Tracer(const Rulebook &rulebook, const std::string &program_name)
+    : builder_(rulebook, program_), outer_(innermost), number_(++last_number) {
     program_.name = program_name;
     innermost = this;
 }

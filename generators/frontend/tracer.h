@@ -14,6 +14,8 @@ public:
     static Tracer &current();
 
     Program &program() { return program_; }
+    /// Another one for each tracer of the thread, from 1 on.
+    int number() const { return number_; }
     Builder &builder() { return builder_; }
     const std::string &scope() const { return scope_; }
     void set_scope(const std::string &scope);
@@ -25,6 +27,7 @@ private:
     Builder builder_;
     std::string scope_;
     Tracer *outer_;
+    int number_;
 };
 
 } // namespace scalide

@@ -43,6 +43,9 @@ void run_scan(Operation &operation) {
     const View view = dense(operand.shape);
     const int64_t extent = operand.shape[axis], stride = reverse ? -view.strides[axis] : view.strides[axis];
     result.data = operand.data;
+    const bool never_negative_zero = operation.op == "cumsum" || operation.op == "cumlogsumexp"; // folds from +0, and from log(0)
+    if (never_negative_zero)
+        for (double &value : result.data) value += 0.0;
     for (int64_t place : places(lines, view)) {
         if (reverse) place += (extent - 1) * view.strides[axis];
         for (int64_t i = 1; i < extent; i++) {

@@ -22,11 +22,19 @@ Expr log_add_exp(const Expr &a, const Expr &b) {
 
 struct Step {
     std::string_view scan, op; ///< `op` empty: log_add_exp
+    bool never_negative_zero;  ///< folds from +0, or from -inf, that is log(0)
 };
-constexpr Step steps[] = {{"cumsum", "add"}, {"cumprod", "mul"}, {"cummax", "max"}, {"cummin", "min"}, {"cumlogsumexp", ""}};
+constexpr Step steps[] = {
+    {"cumsum", "add", true}, {"cumprod", "mul", false}, {"cummax", "max", false}, {"cummin", "min", false}, {"cumlogsumexp", "", true}};
+
+const Step &step_of(const Node &node) { return *std::ranges::find(steps, node.op, &Step::scan); }
+
+Expr start(const Node &node, const Expr &x) {
+    return x.type().is_float() && step_of(node).never_negative_zero ? strict_add(x, Halide::Internal::make_zero(x.type())) : x;
+}
 
 Expr combine(const Node &node, const Expr &a, const Expr &b, Dtype dtype) {
-    const Step &step = *std::ranges::find(steps, node.op, &Step::scan);
+    const Step &step = step_of(node);
     if (step.op.empty()) {
         return log_add_exp(a, b);
     }
@@ -57,7 +65,7 @@ void lower_scan(Lowering &lowering) {
         return buffer_order(index);
     };
     Halide::Func scan("scan");
-    scan(buffer_order(vars)) = lowering.values.at(node.operands[0], Index(vars.begin(), vars.end()));
+    scan(buffer_order(vars)) = start(node, lowering.values.at(node.operands[0], Index(vars.begin(), vars.end())));
     Halide::RDom r(1, Halide::Internal::simplify(max(extent - 1, 0)));
     scan(place(r)) = combine(node, scan(place(r - 1)), scan(place(r)), type.dtype);
     scan.bound(vars[axis], 0, extent); // else an empty line would be rounded up to an element, which is not there

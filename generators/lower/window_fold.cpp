@@ -39,7 +39,11 @@ Expr unrolled(const WindowSum &sum, const Index &index) {
         const Expr term = sum.term(index, place);
         total = total.defined() ? sum.combine(total, term) : term;
     }
-    return total.defined() ? total : sum.start;
+    if (!total.defined()) {
+        return sum.start;
+    }
+    const bool is_sum = total.type().is_float() && Halide::Internal::is_const_zero(sum.start);
+    return is_sum ? strict_add(total, sum.start) : total; // a fold from +0 never ends at -0
 }
 
 /// A reduction over the places of a window that are more than one; `index` of the places.

@@ -43,6 +43,7 @@ constexpr AttributeType types[] = {
     {"integers", is_list<is_extent>, "must be a list of integers", "integers or extents"},
     {"flag", is_flag, "must be true or false", "true or false"},
     {"word", is_word, "must be a word", "one of the words in `of`; called like a function, name(x), it is the operator <name>_<word>"},
+    {"name", is_word, "must be a name", "a name of the user's own"},
     {"program", is_word, "must be the name of a program", "a sub-program"},
 };
 

@@ -17,6 +17,18 @@ std::vector<scalide_array> views_of(std::vector<HostArray> &arrays) {
     return views;
 }
 
+void show_array(void *user, const char *name, const scalide_array *array) {
+    HostArray shown;
+    shown.name = name;
+    shown.dtype = static_cast<Dtype>(array->dtype);
+    shown.shape.assign(array->extent, array->extent + array->rank);
+    size_t bytes = scalide_dtype_size(array->dtype);
+    for (const int64_t extent : shown.shape) bytes *= static_cast<size_t>(extent);
+    const auto *data = static_cast<const unsigned char *>(array->data);
+    shown.data.assign(data, data + bytes);
+    (*static_cast<const Show *>(user))(shown);
+}
+
 HostArray empty_array(const scalide_argument_info &info) {
     HostArray array;
     array.name = info.name;
@@ -52,7 +64,7 @@ void LoadedProgram::shape_outputs(const std::vector<scalide_argument_info> &info
     }
 }
 
-std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const std::string &)> &find) const {
+std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const std::string &)> &find, const Show &show) const {
     std::vector<scalide_argument_info> infos(scalide_argument_count(program_));
     std::vector<HostArray> arrays;
     for (size_t i = 0; i < infos.size(); i++) {
@@ -63,7 +75,8 @@ std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const st
     const std::vector<scalide_array> views = views_of(arrays);
     scalide_binding *binding = nullptr;
     check(scalide_bind(context_.get(), program_, views.data(), views.size(), &binding));
-    const scalide_status status = scalide_run(binding);
+    Show shown = show;
+    const scalide_status status = show ? scalide_run_traced(binding, show_array, &shown) : scalide_run(binding);
     scalide_binding_destroy(binding);
     check(status);
     std::vector<HostArray> results;

@@ -6,6 +6,8 @@
 
 namespace scalide {
 
+using Show = std::function<void(const HostArray &)>;
+
 /// A generated shared library at work in this process. What the runtime refuses is a UserError in its words.
 class LoadedProgram {
 public:
@@ -13,8 +15,9 @@ public:
     LoadedProgram(const std::filesystem::path &library, const std::string &name);
 
     /// Runs once on the inputs and inouts that `find` gives by name; returns the inouts as they are afterwards and the outputs, in the
-    /// order of the arguments.
-    std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find) const;
+    /// order of the arguments. `show`, where there is one, gets every array as soon as it is made, intermediate ones too, a scaled one in
+    /// its two parts.
+    std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find, const Show &show = {}) const;
 
 private:
     void check(scalide_status status) const;

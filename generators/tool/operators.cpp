@@ -19,6 +19,7 @@ const std::map<std::string, ParameterType> parameter_types{
     {"number", {"double", "{}"}},
     {"flag", {"const std::string &", "{}"}},
     {"word", {"const std::string &", "{}"}},
+    {"name", {"const std::string &", "{}"}},
     {"program", {"const std::string &", "{}"}},
     {"dtype", {"Dtype", "std::string(to_string({}))"}},
     {"shape", {"const Extents &", "to_attribute({})"}},

@@ -17,10 +17,22 @@ const HostArray &find_array(const std::vector<HostArray> &arrays, const std::str
     throw UserError({{file}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
 }
 
+constexpr size_t most_shown = 8;
+
+/// `h f32[2, 3]: 1 2 3 4 5 6`, of a longer array the first elements.
+void print_array(const HostArray &array) {
+    const std::vector<double> elements = to_tensor(array).data;
+    std::string line;
+    for (size_t i = 0; i < std::min(elements.size(), most_shown); i++) line += fmt::format(" {:.7g}", elements[i]);
+    Extents shape(array.shape.begin(), array.shape.end());
+    fmt::print("{} {}:{}{}\n", array.name, to_string(Type{array.dtype, shape}), line, elements.size() > most_shown ? " ..." : "");
+}
+
 struct RunCommand {
     ProgramOptions program;
     BuildOptions build;
     std::string inputs, outputs, mode, cache;
+    bool trace = false;
 
     void run() {
         const Rulebook rulebook = program.load_rulebook();
@@ -86,7 +98,7 @@ struct RunCommand {
         build.shared_library = true;
         const BuildReport report = build_library({{loaded, ""}}, rulebook, build);
         const auto find = [&](const std::string &name) { return find_array(arrays, name, inputs); };
-        return LoadedProgram(report.files.back(), report.plans[0].name).run(find);
+        return LoadedProgram(report.files.back(), report.plans[0].name).run(find, trace ? print_array : Show());
     }
 };
 
@@ -102,6 +114,8 @@ void add_run(CLI::App &app) {
                     "run the float64 interpreter instead of compiled kernels: real (what the program means) or "
                     "stored (what kernels must give)")
         ->check(CLI::IsMember({"real", "stored"}));
+    run->add_flag("--trace", command->trace, "print each array as soon as a kernel has made it; debug_print names those one looks for")
+        ->excludes("--interpret");
     run->add_option("-t,--target", command->build.target, "'host' or a target of Halide")->capture_default_str();
     run->add_option("--cache", command->cache, "folder of compiled kernels");
     run->callback([command] { command->run(); });

@@ -29,6 +29,7 @@ constexpr SignRow sign_rows[] = {
     {"logistic", From::no_operand, From::no_operand},
     {"iota", From::no_operand, From::no_operand},
     {"size", From::no_operand, From::no_operand},
+    {"argsort", From::no_operand, From::no_operand},
     {"reduce_sum", From::no_operand, From::all_operands}, // folds from +0
     {"dot_general", From::no_operand, From::all_operands},
     {"add", From::any_operand, From::all_operands}, // -0 only from two of them
@@ -133,12 +134,13 @@ void Facts::learn_sign(const Node &node, Fact &fact) const {
     const auto *row = std::ranges::find(sign_rows, node.op, &SignRow::op);
     if (row == std::end(sign_rows)) return;
     const auto is_number = [&](ValueId operand) { return !is_integer(program_.type(operand).dtype); };
-    const bool of_floats = std::ranges::all_of(node.operands, is_number);
+    const Shape shape = find_base_operator(node.op)->shape;
+    const bool wraps_around = shape != Shape::movement && shape != Shape::sort && !std::ranges::all_of(node.operands, is_number);
     const auto is_which = [&](ValueId operand) { return program_.type(operand).dtype == Dtype::boolean; };
     fact.never_negative_zero = follows(row->never_negative_zero, node.operands,
                                        [&](ValueId operand) { return is_which(operand) || facts_[operand].never_negative_zero; });
-    fact.never_negative = of_floats && follows(row->never_negative, node.operands,
-                                               [&](ValueId operand) { return is_which(operand) || facts_[operand].never_negative; });
+    fact.never_negative = !wraps_around && follows(row->never_negative, node.operands,
+                                                   [&](ValueId operand) { return is_which(operand) || facts_[operand].never_negative; });
 }
 
 } // namespace scalide

@@ -6,6 +6,7 @@
 #include "transforms/fuse_overwrites.h"
 #include "transforms/fuse_repeat.h"
 #include "transforms/fuse_report.h"
+#include "transforms/fuse_shown.h"
 
 namespace scalide {
 
@@ -29,7 +30,7 @@ std::set<int> find_repeated(const Program &program) {
 } // namespace
 
 Fusion fuse_and_explain(const Program &program, const TargetFacts &) {
-    const Program prepared = copy_shared_results(move_reduced_axes_last(remove_dead_nodes(program)));
+    const Program prepared = copy_shared_results(move_reduced_axes_last(add_shown_results(remove_dead_nodes(program))));
     const FuseGraph graph(prepared, find_repeated(prepared));
     Groups groups(graph);
     merge_all(groups);
@@ -37,6 +38,7 @@ Fusion fuse_and_explain(const Program &program, const TargetFacts &) {
     Fusion fusion{extract_kernels(groups, order), explain_fusion(groups, order)};
     for (size_t call = 0; call < order.size(); ++call)
         fusion.report.kernels[call].kernel = fusion.program.nodes[call].attributes.at("program").word;
+    drop_shown_results(fusion.program, program.results.size());
     return fusion;
 }
 

@@ -59,6 +59,7 @@ constexpr Row rows[] = {
     {"min(x, x)", "x"},
     {"abs(x)", "x", x_is_never_negative},
     {"max(x, 0)", "x", x_is_never_negative},
+    {"x < 0", "0", x_is_never_negative},
     // 0 over a scale, 0 where the scale is (`ratio` in rules): a scale is no NaN as long as anything means something
     {"select_n(x == 0, 0 / x, 0)", "0", x_is_never_negative},
     {"abs(neg(x))", "abs(x)"},

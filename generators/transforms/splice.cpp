@@ -19,7 +19,31 @@ bool is_made_by(std::span<const Node> nodes, ValueId value) {
     return std::ranges::any_of(nodes, [&](const Node &node) { return std::ranges::count(node.results, value) > 0; });
 }
 
+/// `mlp/0` within `encoder`: `encoder/mlp/0`.
+std::string within(const std::string &outer, const std::string &inner) {
+    return outer.empty() || inner.empty() ? outer + inner : outer + "/" + inner;
+}
+
 } // namespace
+
+std::vector<ValueId> append_body(Program &program, const Program &body, const Node &call) {
+    std::vector<ValueId> map(body.values.size(), -1);
+    for (size_t i = 0; i < call.operands.size(); i++) map[body.arguments[i].value] = call.operands[i];
+    for (const Node &node : body.nodes) {
+        Node fresh = node;
+        for (ValueId &operand : fresh.operands) operand = map[operand];
+        for (ValueId &result : fresh.results) {
+            map[result] = add_value(program, body.value_name(result), body.type(result));
+            result = map[result];
+        }
+        fresh.scope = within(call.scope, node.scope);
+        if (call.role == Role::cotangent) fresh.role = Role::cotangent;
+        program.nodes.push_back(std::move(fresh));
+    }
+    std::vector<ValueId> results;
+    for (const Result &result : body.results) results.push_back(map[result.value]);
+    return results;
+}
 
 std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake) {
     const Node node = program.nodes[index];

@@ -12,6 +12,10 @@ using Remake = std::function<std::vector<ValueId>(Builder &builder, const Node &
 /// `remake` returned a value that was there before: then this one is read instead. Returns what is read instead of what.
 std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake);
 
+/// Appends the nodes of `body`, a program whose arguments are the operands of `call` in `program`, in the scope and role of `call`.
+/// Returns what became of its results.
+std::vector<ValueId> append_body(Program &program, const Program &body, const Node &call);
+
 /// The `value` of the composite that `node` is: a Remake.
 std::vector<ValueId> expand_value(Builder &builder, const Node &node);
 

@@ -31,11 +31,12 @@ const std::map<std::string, std::string> programs{
     {"pow2_round.DOWN", "(x: f32[n]) -> (z: f32[n]) {\n m = abs(x)\n z = pow2_down(m)\n}"},
     {"pow2_round.UP", "(x: f32[n]) -> (z: f32[n]) {\n m = abs(x)\n z = pow2_up(m)\n}"},
     {"pow2_decompose", "(x: f32[n]) -> (s: f32[n], m: f32[n]) {\n s, m = pow2_decompose(x)\n}"},
-    {"get_mantissa", "(x: f32[n]) -> (m: f32[n]) {\n s, m = pow2_decompose(x)\n}"},
+    {"get_mantissa", "(x: f32[n]) -> (m: f32[n]) {\n m = get_mantissa(x)\n}"},
     {"safe_div", "(x: f32[n], y: f32[n]) -> (z: f32[n]) {\n z = safe_div(x, y)\n}"},
     {"safe_reciprocal", "(x: f32[n]) -> (z: f32[n]) {\n z = safe_div(1, x)\n}"},
-    {"pow2_truncate",
-     "(x: f32[n]) -> (z: f32[n]) {\n m = abs(x)\n p = pow2_down(x)\n t = lt(m, 1.1754943508222875e-38)\n z = select_n(t, p, 0)\n}"},
+    {"pow2_truncate", "(x: f32[n]) -> (z: f32[n]) {\n z = pow2_truncate(x)\n}"},
+    {"as_e8m0", "(x: f32[n]) -> (z: u8[n]) {\n z = as_e8m0(x)\n}"},
+    {"from_e8m0", "(x: u8[n]) -> (z: f32[n]) {\n z = from_e8m0(x)\n}"},
 };
 
 std::string program_name(const Json &entry) {
@@ -46,25 +47,14 @@ std::string program_name(const Json &entry) {
 std::vector<Tensor> run_program(const GoldenSuite &suite, const Json &entry) {
     const Program program = infer_types(parse_program("program p" + programs.at(program_name(entry)), "pow2"), rules_with_ratio());
     std::vector<Array> inputs;
-    for (const Tensor &tensor : read_tensors(suite, entry["inputs"])) inputs.push_back({Dtype::f32, tensor.data.shape, tensor.data.data});
+    for (const Tensor &tensor : read_tensors(suite, entry["inputs"])) {
+        const Dtype dtype = program.type(program.arguments[inputs.size()].value).dtype;
+        inputs.push_back({dtype, tensor.data.shape, tensor.data.data});
+    }
     std::vector<Tensor> results;
     for (Array &array : interpret(program, inputs, rules_with_ratio(), Mode::stored)) results.push_back({std::move(array), std::nullopt});
     return results;
 }
-
-/// as_e8m0 truncates: powers of two are codes of their own, everything up to 2^-127, also zero and below, is code 0.
-double truncated_code(double value) {
-    const double power = round_to(Dtype::f64, value) > 0x1p-127 ? std::ldexp(1.0, std::isinf(value) ? 1024 : std::ilogb(value)) : 0x1p-127;
-    return encode(format_of(Dtype::f8_e8m0fnu), std::isnan(value) ? value : power, Overflow::format);
-}
-
-std::vector<Tensor> run_format(const GoldenSuite &suite, const Json &entry, double (*convert)(double)) {
-    Tensor tensor = read_tensor(suite, entry["inputs"][0]);
-    for (double &value : tensor.data.data) value = convert(value);
-    return {tensor};
-}
-
-double decoded(double code) { return decode(format_of(Dtype::f8_e8m0fnu), static_cast<uint32_t>(code)); }
 
 /// Each value as a rank-0 argument that becomes a scaled result.
 std::vector<Tensor> split_scalars(const GoldenSuite &suite, const Json &entry) {
@@ -85,8 +75,6 @@ std::vector<Tensor> split_scalars(const GoldenSuite &suite, const Json &entry) {
 using Run = std::vector<Tensor> (*)(const GoldenSuite &, const Json &);
 
 const std::map<std::string, Run> runs{
-    {"as_e8m0", [](const GoldenSuite &suite, const Json &entry) { return run_format(suite, entry, truncated_code); }},
-    {"from_e8m0", [](const GoldenSuite &suite, const Json &entry) { return run_format(suite, entry, decoded); }},
     {"make_scaled_scalar", split_scalars},
 };
 

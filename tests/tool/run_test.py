@@ -40,9 +40,12 @@ def main(tool, policy, tolerance):
         scratch.write("in.safetensors", safetensors({**x, "w": ("F32", [8, 5], numbers(40))}))
         results = {}
         for mode in ("compiled", "stored", "real"):
-            how = () if mode == "compiled" else ("--interpret", mode)
+            how = ("--trace",) if mode == "compiled" else ("--interpret", mode)
             command = ("run", "mixed.scl", "--numerics", policy, "-i", "in.safetensors", "-o", f"{mode}.safetensors", *how)
-            assert scratch.succeed(*command).startswith(f"{mode}.safetensors: "), command
+            *shown, last = scratch.succeed(*command).splitlines()
+            assert last.startswith(f"{mode}.safetensors: "), command
+            assert mode != "compiled" or any(line.startswith("logits.data f32[3, 5]: ") for line in shown), shown
+            assert mode != "compiled" or any(line.startswith("logits.scale f32[]: ") for line in shown), shown
             results[mode] = values(scratch.path / f"{mode}.safetensors")
     kernels = largest_difference(results["compiled"], results["stored"])
     formats = largest_difference(results["stored"], results["real"])

@@ -1,0 +1,89 @@
+#include "frontend/reductions.h"
+#include "frontend/tracer.h"
+#include "transforms/splice.h"
+#include "transforms/user_reductions.h"
+
+namespace scalide {
+
+namespace {
+
+using Body = Program (*)(const Node &, const Program &, const std::vector<Type> &, const Rulebook &);
+
+CombineAll on_one(const Combine &combine) {
+    return [combine](const std::vector<Tensor> &a, const std::vector<Tensor> &b) { return std::vector<Tensor>{combine(a[0], b[0])}; };
+}
+
+/// The program of `combine`, on elements of these dtypes.
+Program trace_combination(const CombineAll &combine, const std::vector<Tensor> &arrays) {
+    std::vector<Dtype> dtypes;
+    for (const Tensor &array : arrays) dtypes.push_back(array.dtype());
+    Tracer tracer(Tracer::current().builder().rulebook(), "combine");
+    const auto elements = [&](const std::string &name) {
+        std::vector<Tensor> arguments;
+        for (const Dtype dtype : dtypes) arguments.push_back(tracer.add_argument(name + std::to_string(arguments.size()), {dtype, {}}, {}));
+        return arguments;
+    };
+    const std::vector<Tensor> a = elements("a"), b = elements("b");
+    for (const Tensor &result : combine(a, b)) {
+        const std::string name = "c" + std::to_string(tracer.program().results.size());
+        tracer.program().results.push_back({name, result.value()});
+    }
+    return std::move(tracer.program());
+}
+
+std::vector<Tensor> fold(Node call, const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,
+                         Body body) {
+    Tracer &tracer = Tracer::current();
+    Builder &builder = tracer.builder();
+    if (arrays.empty() || arrays.size() != inits.size()) {
+        throw UserError({{},
+                         call.op,
+                         "must get one init for each array",
+                         std::to_string(arrays.size()) + " arrays and " + std::to_string(inits.size()) + " inits",
+                         ""});
+    }
+    for (const Tensor &array : arrays) call.operands.push_back(array.value());
+    for (size_t i = 0; i < inits.size(); i++)
+        call.operands.push_back(inits[i].is_number ? builder.constant(inits[i].number, arrays[i].dtype()) : inits[i].tensor.value());
+    std::vector<Type> types;
+    for (const ValueId operand : call.operands) types.push_back(builder.type(operand));
+    call.scope = tracer.scope();
+    const Program made = body(call, trace_combination(combine, arrays), types, builder.rulebook());
+    std::vector<Tensor> results;
+    for (const ValueId value : append_body(tracer.program(), made, call)) results.emplace_back(value);
+    return results;
+}
+
+} // namespace
+
+std::vector<Tensor> reduce(const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,
+                           const std::optional<std::vector<int64_t>> &axes) {
+    Node call;
+    call.op = "reduce";
+    if (axes) call.attributes["axes"] = to_attribute(*axes);
+    return fold(std::move(call), arrays, inits, combine, reduce_by_program);
+}
+
+Tensor reduce(const Tensor &x, const Operand &init, const Combine &combine, const std::optional<std::vector<int64_t>> &axes) {
+    return reduce(std::vector<Tensor>{x}, std::vector<Operand>{init}, on_one(combine), axes).at(0);
+}
+
+std::vector<Tensor> reduce_window(const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,
+                                  const Windows &windows) {
+    const std::pair<const char *, const std::vector<int64_t> &> attributes[] = {{"window", windows.window},
+                                                                                {"strides", windows.strides},
+                                                                                {"low", windows.low},
+                                                                                {"high", windows.high},
+                                                                                {"base_dilation", windows.base_dilation},
+                                                                                {"window_dilation", windows.window_dilation}};
+    Node call;
+    call.op = "reduce_window";
+    for (const auto &[name, list] : attributes) call.attributes[name] = to_attribute(list);
+    return fold(std::move(call), arrays, inits, combine, reduce_windows_by_program);
+}
+
+Tensor reduce_window(const Tensor &x, const Operand &init, const Combine &combine, const Windows &windows) {
+    return reduce_window(std::vector<Tensor>{x}, std::vector<Operand>{init}, on_one(combine), windows).at(0);
+}
+
+} // namespace scalide
