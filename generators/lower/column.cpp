@@ -73,7 +73,7 @@ private:
         args.push_back(block);
         assign(func(args), group_.identity());
         Halide::RDom r(0, block_rows);
-        accumulate(func, places(block), block * block_rows + r);
+        accumulate(func, places(block), r, block * block_rows);
         return func;
     }
 
@@ -82,17 +82,18 @@ private:
         assign(func(buffer_order(columns_)), group_.identity());
         Expr left = Halide::Internal::simplify(all_ % block_rows);
         Halide::RDom r(0, left);
-        accumulate(func, places(), Halide::Internal::simplify(all_ - left) + r);
+        accumulate(func, places(), r, Halide::Internal::simplify(all_ - left));
         return func;
     }
 
-    void accumulate(const Halide::Func &func, const std::vector<Expr> &place, const Expr &row) {
+    void accumulate(const Halide::Func &func, const std::vector<Expr> &place, const Halide::RDom &r, const Expr &first_row) {
         lowering_.kernel.extents[func.name() + ".rows"] = element_count(rows_);
         lowering_.kernel.extents[func.name() + ".columns"] = column_shape_.back();
         lowering_.kernel.extents[func.name() + ".others"] = element_count({column_shape_.begin(), column_shape_.end() - 1});
+        const Expr row = first_row + r;
         Index index = split_row(row, rows_, lowering_.values);
         index.insert(index.end(), columns_.begin(), columns_.end());
-        assign(func(place), group_.combine(components(func(place), size_), group_.terms(lowering_.values, index, row)));
+        assign(func(place), over(r, group_.combine(components(func(place), size_), group_.terms(lowering_.values, index, row))));
     }
 
     Lowering &lowering_;

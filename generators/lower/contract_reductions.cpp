@@ -129,7 +129,8 @@ Func lower_sum(Values &values, const Reduction &reduction) {
     }
     Func sum("sum");
     sum(buffer_order(vars)) = reduction.identity()[0];
-    sum(buffer_order(vars)) = reduction.combine({sum(buffer_order(vars))}, {values.at(node.operands[0], index)})[0];
+    const std::vector<Expr> added = reduction.combine({sum(buffer_order(vars))}, {values.at(node.operands[0], index)});
+    assign(sum(buffer_order(vars)), over(r, Halide::Tuple(added)));
     return sum;
 }
 

@@ -219,7 +219,7 @@ private:
         }
         const Index index = space_.at(steps, column);
         Partial terms = group_.terms(lowering_.values, index, index.back());
-        assign(partial(with(lane)), group_.combine(components(partial(with(lane)), size_), terms));
+        assign(partial(with(lane)), over(r, group_.combine(components(partial(with(lane)), size_), terms)));
     }
 
     void accumulate(const Halide::Func &partial, const Expr &vectors, const Expr &lane, const std::function<Expr(const Expr &)> &column) {

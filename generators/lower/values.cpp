@@ -28,6 +28,19 @@ void assign(Halide::FuncRef place, const Halide::Tuple &value) {
     }
 }
 
+Halide::Tuple over(const Halide::RDom &r, const Halide::Tuple &value) {
+    for (const Expr &component : value.as_vector()) {
+        for (int i = 0; i < r.dimensions(); i++) {
+            if (Halide::Internal::expr_uses_var(component, r[i].name())) {
+                return value;
+            }
+        }
+    }
+    std::vector<Expr> named = value.as_vector();
+    named[0] = Halide::select(r[0] >= 0, named[0], Halide::Internal::make_zero(named[0].type())); // always: r starts at 0
+    return Halide::Tuple(named);
+}
+
 void make_strides(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel) {
     Extent stride = 1;
     for (int d = 0; d < int(shape.size()); d++) {

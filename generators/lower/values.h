@@ -62,6 +62,10 @@ std::vector<Halide::Var> axis_vars(int rank);
 /// place = value, for Funcs of one component and of several.
 void assign(Halide::FuncRef place, const Halide::Tuple &value);
 
+/// `value` for an update over `r`, made to name `r` if it does not: Halide makes no loop of an update that is the same everywhere, and
+/// would add equal terms once.
+Halide::Tuple over(const Halide::RDom &r, const Halide::Tuple &value);
+
 /// Fixes bounds and strides of a buffer to a dense array of this shape: nothing about it is looked up at run time but its address.
 void make_dense(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel);
 /// The same for all components of an output (Halide gives them the bounds of the first).

@@ -80,7 +80,8 @@ Halide::Func add_fold(Lowering &lowering, const WindowSum &sum, int rank) {
     Halide::Func fold("fold");
     const PlaceLoops loops = loop_over(sum.places, lowering.values);
     fold(buffer_order(vars)) = sum.start;
-    fold(buffer_order(vars)) = sum.combine(fold(buffer_order(vars)), sum.term(to_index(vars), loops.place));
+    const Expr total = sum.combine(fold(buffer_order(vars)), sum.term(to_index(vars), loops.place));
+    assign(fold(buffer_order(vars)), over(loops.domain, Halide::Tuple(total)));
     lowering.kernel.stages["fold"].push_back(fold);
     return fold;
 }
