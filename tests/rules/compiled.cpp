@@ -8,8 +8,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-// rule.<op>.<kind>.cpu: kernels of one operator with symbolic extents, compiled once for each check case, on drawn shapes, values and
-// scales, against the interpreter in mode `stored`.
+// rule.<op>.<variant>.cpu and, labelled slow, slow_rule.<op>.<variant>.cpu: kernels of one operator with symbolic extents, compiled once
+// for each check case, on drawn shapes, values and scales, against the interpreter in mode `stored`.
 
 namespace scalide {
 
@@ -25,13 +25,18 @@ struct Variant {
     const char *name;
     Scales scales;
     Dtype dtype;
-    bool when_sanitized = false;
+    enum class Runs { always, not_sanitized, on_request } runs = Runs::not_sanitized;
 };
-constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, true},
+constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs::always},
                                 {"f32_scaled", Scales::powers, Dtype::f32},
                                 {"f16_scaled", Scales::powers, Dtype::f16},
                                 {"bf16_scaled", Scales::powers, Dtype::bf16},
-                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, true},
+                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::always},
+                                {"f16", Scales::plain, Dtype::f16, Variant::Runs::on_request},
+                                {"bf16", Scales::plain, Dtype::bf16, Variant::Runs::on_request},
+                                {"f8_e4m3fn", Scales::plain, Dtype::f8_e4m3fn, Variant::Runs::on_request},
+                                {"f8_e5m2", Scales::plain, Dtype::f8_e5m2, Variant::Runs::on_request},
+                                {"f8_e5m2_scaled", Scales::powers, Dtype::f8_e5m2, Variant::Runs::on_request},
                                 {"u8", Scales::plain, Dtype::u8},
                                 {"i16", Scales::plain, Dtype::i16},
                                 {"u32", Scales::plain, Dtype::u32},
@@ -129,8 +134,10 @@ int main(int argc, char **argv) {
     testing::InitGoogleTest(&argc, argv);
     for (const scalide::Rule *rule : scalide::rulebook().rules()) {
         for (const scalide::Variant &variant : scalide::variants) {
-            if (!scalide::fits(*rule, variant) || (scalide::is_sanitized && !variant.when_sanitized)) continue;
-            testing::RegisterTest("rule", (rule->op + "." + variant.name + ".cpu").c_str(), nullptr, nullptr, __FILE__, __LINE__,
+            using Runs = scalide::Variant::Runs;
+            if (!scalide::fits(*rule, variant) || (scalide::is_sanitized && variant.runs != Runs::always)) continue;
+            testing::RegisterTest(variant.runs == Runs::on_request ? "slow_rule" : "rule", (rule->op + "." + variant.name + ".cpu").c_str(),
+                                  nullptr, nullptr, __FILE__, __LINE__,
                                   [rule, &variant]() -> testing::Test * { return new scalide::Compiled(*rule, variant); });
         }
     }
