@@ -34,7 +34,7 @@ private:
         return add_node(rewriter_.result(), node, {type}, name)[0];
     }
 
-    /// Folding an axis of extent 1 changes nothing (a sum of one -0 is -0, as XLA has it): reads the operand without such axes.
+    /// Folding an axis of extent 1 changes nothing: reads the operand without such axes.
     void drop_ones() {
         Extents shape;
         std::vector<int64_t> axes;
@@ -48,12 +48,18 @@ private:
         axes_ = axes;
     }
 
-    /// One element is its own sum, its index is 0.
+    /// One element is its own maximum, and its place is 0.
     ValueId fold_nothing() {
         const Type &result = rewriter_.source().type(node_.results[0]);
-        if (node_.attributes.contains("axes")) return add("reshape", {operand_}, reshape_attributes(result.shape), result, name());
-        const ValueId zero = add("constant", {}, constant_attributes(0, result.dtype), {result.dtype, {}}, "");
-        return result.is_scalar() ? zero : add("broadcast_in_dim", {zero}, broadcast_attributes(result.shape, {}), result, name());
+        if (node_.attributes.contains("axis")) return full_of_zeros(result);
+        const ValueId element = add("reshape", {operand_}, reshape_attributes(result.shape), result, name());
+        if (node_.op != "reduce_sum" || !is_float(result.dtype)) return element;
+        return add("add", {element, full_of_zeros(result)}, {}, result, name()); // sums fold from +0: none is -0
+    }
+
+    ValueId full_of_zeros(const Type &type) {
+        const ValueId zero = add("constant", {}, constant_attributes(0, type.dtype), {type.dtype, {}}, "");
+        return type.is_scalar() ? zero : add("broadcast_in_dim", {zero}, broadcast_attributes(type.shape, {}), type, "");
     }
 
     /// True when the axes of extent other than 1 are folded at one end.

@@ -77,6 +77,11 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
     parallelize(nest, *fuse_loops(nest, outer), product(rows) * pieces, work, task);
 }
 
+/// Reversed, the first vector of a line begins at a known negative address, at which Halide generates no load though it is masked.
+bool is_short_line(const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+    return extents.size() == 1 && Halide::Internal::can_prove(extents[0] < tiles.at("lanes"));
+}
+
 } // namespace
 
 void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
@@ -90,6 +95,9 @@ void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
     if (!output.func.has_update_definition() && !extents.empty() && moves(kernel.program)) {
+        if (is_short_line(extents, tiles)) {
+            return;
+        }
         schedule_whole_vectors(output, extents, tiles);
     }
     schedule_nest(loop_nest(output.func), output.func.args(), extents, tiles);

@@ -40,10 +40,13 @@ TEST(transforms, fuse_folds_no_axis_of_extent_1) {
                                                "i = argmax(x) {axis: 0} : i32[18, 2]\n");
     EXPECT_EQ(kernels(fusion), "map_1 row_1");
     EXPECT_EQ(to_string(fusion.program.programs[0]),
-              "program map_1 {kind: map} (a0: f32[1, 18, 2]) -> (r0: f32[18, 2] = v0, r1: i32[18, 2] = v2) {\n"
+              "program map_1 {kind: map} (a0: f32[1, 18, 2]) -> (r0: f32[18, 2] = v3, r1: i32[18, 2] = v5) {\n"
               "  v0 = reshape(a0) {shape: [18, 2]} : f32[18, 2]\n"
-              "  v1 = constant() {dtype: i32, value: 0} : i32[]\n"
-              "  v2 = broadcast_in_dim(v1) {dims: [], shape: [18, 2]} : i32[18, 2]\n"
+              "  v1 = constant() {dtype: f32, value: 0.0} : f32[]\n"
+              "  v2 = broadcast_in_dim(v1) {dims: [], shape: [18, 2]} : f32[18, 2]\n"
+              "  v3 = add(v0, v2) : f32[18, 2]\n"
+              "  v4 = constant() {dtype: i32, value: 0} : i32[]\n"
+              "  v5 = broadcast_in_dim(v4) {dims: [], shape: [18, 2]} : i32[18, 2]\n"
               "}\n");
     EXPECT_EQ(to_string(fusion.program.programs[1]), "program row_1 {kind: row, row_axes: 1} (a0: f32[1, 18, 2]) -> (r0: f32[18] = v1) {\n"
                                                      "  v0 = reshape(a0) {shape: [18, 2]} : f32[18, 2]\n"
