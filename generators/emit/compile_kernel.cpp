@@ -17,6 +17,12 @@ Halide::Target parse_target(const std::string &text) {
         .with_feature(Halide::Target::UserContext);
 }
 
+std::string words_of(const Halide::Error &error) {
+    std::string words = error.what();
+    words.erase(words.find_last_not_of(" \n") + 1);
+    return words == "Error:" ? "Halide failed an assertion without a text; HL_DEBUG_CODEGEN=1 shows where" : words;
+}
+
 namespace {
 
 // Halide's errors are no std::exception.
@@ -24,7 +30,7 @@ LoweredKernel lower_checked(const Program &program, const Halide::Target &target
     try {
         return lower(program, target);
     } catch (const Halide::Error &error) {
-        throw InternalError(std::string(error.what()) + to_string(program));
+        throw InternalError(words_of(error) + "\n" + to_string(program));
     }
 }
 
@@ -65,7 +71,7 @@ void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, 
         schedule(lowered, kernel.tiles, target);
         Halide::Pipeline(output_funcs(lowered)).compile_to_object(object_file, halide_arguments(lowered), kernel.symbol, target);
     } catch (const Halide::Error &error) { // no std::exception
-        throw InternalError(error.what());
+        throw InternalError(words_of(error));
     }
 }
 

@@ -22,6 +22,9 @@ Halide::Target parse_target(const std::string &text);
 bool is_prepared(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
 PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
 
+/// What Halide says of an error, or, as many of its assertions say nothing, how to learn which one failed.
+std::string words_of(const Halide::Error &error);
+
 /// Lowers, schedules and compiles to an object file. For a child process: LLVM may abort.
 void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file);
 

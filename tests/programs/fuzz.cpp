@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 // Random programs of 1 to 40 operators, compiled and run, against the interpreter in mode `stored` on the same kernels, and these kernels
-// in mode `real` against the program before all passes. Labelled slow.
+// in mode `real` against the program before all passes. The long run is labelled slow.
 
 namespace scalide {
 
@@ -52,7 +52,9 @@ void run(unsigned seed) {
 
 TEST_P(Fuzz, compiled_equal_interpreted) { run(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(long_run, Fuzz, testing::Range(0u, 2000u)); // the parameter is the seed
+// The parameter is the seed.
+INSTANTIATE_TEST_SUITE_P(sample, Fuzz, testing::Range(0u, 100u));
+INSTANTIATE_TEST_SUITE_P(long_run, Fuzz, testing::Range(100u, 2000u));
 
 } // namespace
 
