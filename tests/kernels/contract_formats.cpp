@@ -19,6 +19,7 @@ bool host_has_bf16() {
 
 struct FormatCase {
     std::string lhs, rhs;
+    friend void PrintTo(const FormatCase &each, std::ostream *out) { *out << each.lhs << " by " << each.rhs; }
 };
 
 class Formats : public testing::TestWithParam<FormatCase> {

@@ -15,6 +15,7 @@ namespace {
 struct Numerics {
     const char *policy;
     double tolerance;
+    friend void PrintTo(const Numerics &each, std::ostream *out) { *out << each.policy; }
 };
 constexpr Numerics numerics[] = {{"f32", 1e-5}, {"bf16", 0x1p-6}, {"f16_scaled", 0x1p-9}, {"f8_scaled", 0x1p-2}};
 

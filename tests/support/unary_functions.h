@@ -1,6 +1,7 @@
 #pragma once
 #include "lower/math.h"
 #include <cmath>
+#include <ostream>
 #include <span>
 
 namespace scalide::test {
@@ -11,6 +12,7 @@ struct UnaryFunction {
     Halide::Expr (*lower)(const Halide::Expr &);
     long double (*reference)(long double);
     double (*fast_reference)(double); ///< exact enough for all 2^32 arguments; the long double takes five times as long
+    friend void PrintTo(const UnaryFunction &each, std::ostream *out) { *out << each.name; }
 };
 
 inline std::span<const UnaryFunction> unary_functions() {
