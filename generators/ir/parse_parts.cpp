@@ -126,6 +126,9 @@ Extents parse_shape(Lexer &lexer) {
 
 Type parse_type(Lexer &lexer) {
     const std::optional<Dtype> dtype = parse_dtype(lexer.peek().text);
+    if (lexer.peek().text == "i64" || lexer.peek().text == "u64") {
+        lexer.fail("type", "must have at most 32 bits, as i32 and u32 have");
+    }
     if (!dtype) {
         std::string names;
         for (const Dtype known : all_dtypes()) names += (names.empty() ? "" : ", ") + std::string(to_string(known));

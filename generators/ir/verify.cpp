@@ -152,7 +152,7 @@ void Verifier::check_made(ValueId value, const std::string &field) const {
 
 void Verifier::check_type(const Type &type, const std::string &subject) const {
     require(!is_unknown(type), subject, "must have a type", "none");
-    require(type.dtype != Dtype::f64 || type.is_scalar(), subject, "must have rank 0, as it is f64", to_string(type));
+    require(type.dtype != Dtype::f64 || type.is_scalar(), subject, "must have rank 0, as it is f64 (f32 may have more)", to_string(type));
     for (const Extent &extent : type.shape) {
         check_known(extent, subject);
         const bool fits = !extent.is_static() || (extent.value() >= 0 && extent.value() <= largest_extent);

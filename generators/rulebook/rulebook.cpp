@@ -38,6 +38,38 @@ std::vector<std::string> read_rules(const std::string &yaml, const std::string &
     return ops;
 }
 
+/// What LAX has and this language does not, and what to write instead.
+struct Replaced {
+    std::string_view op, instead;
+};
+
+constexpr std::string_view no_loops = "Loops are not supported: unroll it, or run the program once for each step";
+constexpr std::string_view no_collectives = "Collectives are not supported: exchange the results of programs in the application";
+constexpr Replaced replaced[] = {
+    {"tie_in", "JAX has removed it, values having no side effects: use its second operand"},
+    {"cond", "Compute both values and choose with select_n"},
+    {"while", no_loops},
+    {"while_loop", no_loops},
+    {"fori_loop", no_loops},
+    {"scan", no_loops},
+    {"psum", no_collectives},
+    {"pmean", no_collectives},
+    {"pmax", no_collectives},
+    {"pmin", no_collectives},
+    {"all_gather", no_collectives},
+    {"select", "select_n(which, on_false, on_true) chooses"},
+    {"rng_uniform", "uniform(key, ...) draws from a key"},
+    {"rng_bit_generator", "random_bits(key, ...) draws from a key"},
+};
+
+/// A way out for a name without a rule.
+std::string way_out(const std::string &op, const std::vector<std::string> &names) {
+    const auto *known = std::ranges::find(replaced, op, &Replaced::op);
+    if (known != std::end(replaced)) return std::string(known->instead);
+    const std::string near = nearest(op, names);
+    return (near.empty() ? "Add" : "Did you mean '" + near + "'? Otherwise add") + " a rule file, see rules/README.md";
+}
+
 } // namespace
 
 Rulebook Rulebook::load(const std::vector<fs::path> &paths) {
@@ -63,9 +95,7 @@ const Rule &Rulebook::rule(const std::string &op, const Location &where) const {
     if (const Rule *rule = find(op)) return *rule;
     std::vector<std::string> names;
     for (const auto &[name, rule] : rules_) names.push_back(name);
-    const std::string near = nearest(op, names);
-    throw UserError({where, op, "no rule for operator '" + op + "'", "",
-                     (near.empty() ? "Add" : "Did you mean '" + near + "'? Otherwise add") + " a rule file, see rules/README.md"});
+    throw UserError({where, op, "no rule for operator '" + op + "'", "", way_out(op, names)});
 }
 
 std::vector<const Rule *> Rulebook::rules() const {

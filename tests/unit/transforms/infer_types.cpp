@@ -39,6 +39,9 @@ TEST(transforms, infer_types_checks) {
               "convert_element_type");
     EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[4]) {\n  z = frobnicate(x)\n}\n"),
               "t.scl:2:3: frobnicate: no rule for operator 'frobnicate'. Add a rule file, see rules/README.md");
+    EXPECT_EQ(
+        error("program p(x: f32[4]) -> (z: f32[4]) {\n  z = tie_in(x, x)\n}\n"),
+        "t.scl:2:3: tie_in: no rule for operator 'tie_in'. JAX has removed it, values having no side effects: use its second operand");
     EXPECT_EQ(error("program f(x: f32[4]) -> (z: f32[4]) {\n  z = exp(x)\n}\n"
                     "program p(x: f32[4]) -> (z: f32[4]) {\n  z = grad(x) {program: f, wrt: [x]}\n}\n"),
               "t.scl:5:3: grad.program: must have one rank-0 float result, which is differentiated, got 0 in f");

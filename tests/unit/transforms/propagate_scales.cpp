@@ -120,6 +120,24 @@ TEST(transforms, propagate_scales_converts_at_results) {
     EXPECT_EQ(made[3].data[0], 8);
 }
 
+/// What is not 0 in a result of zeros: a fill, the start of a window without elements.
+TEST(transforms, zero_scales_hold_what_is_not_zero) {
+    const Program program = typed("(x: f32[2] scaled, i: i32[2, 1]) -> (m: f32[3], n: f32[3], g: f32[2], h: f32[2]) {\n"
+                                  "  m = reduce_window_max(x) {window: [2], low: [2]}\n"
+                                  "  n = reduce_window_min(x) {window: [2], low: [2]}\n"
+                                  "  g = gather(x, i) {offset_dims: [], collapsed_slice_dims: [0], start_index_map: [0], slice_sizes: [1], "
+                                  "fill_value: 3}\n"
+                                  "  h = gather(x, i) {offset_dims: [], collapsed_slice_dims: [0], start_index_map: [0], slice_sizes: [1], "
+                                  "fill_value: inf}\n}");
+    const std::vector<Array> got =
+        interpret(propagate_scales(program, rules(), {}), {{Dtype::f32, {2}, {5, -7}}, {Dtype::f32, {}, {0}}, {Dtype::i32, {2, 1}, {1, 9}}},
+                  rules(), Mode::stored);
+    EXPECT_EQ(got[0].data, (std::vector<double>{-INFINITY, 0, 0}));
+    EXPECT_EQ(got[1].data, (std::vector<double>{INFINITY, 0, 0}));
+    EXPECT_EQ(got[2].data, (std::vector<double>{0, 3}));
+    EXPECT_EQ(got[3].data, (std::vector<double>{0, INFINITY}));
+}
+
 TEST(transforms, set_scaling_makes_scaled_values) {
     const auto made = run("(x: f32[2], y: f32[2] scaled) -> (z: f32[2] scaled, y2: f32[2] scaled = y) {\n z = set_scaling(x, 4)\n}",
                           {vector({1, 3}), vector({1, 1}), scalar(1)});
