@@ -52,9 +52,11 @@ void run(unsigned seed) {
 
 TEST_P(Fuzz, compiled_equal_interpreted) { run(GetParam()); }
 
-// The parameter is the seed.
-INSTANTIATE_TEST_SUITE_P(sample, Fuzz, testing::Range(0u, 100u));
-INSTANTIATE_TEST_SUITE_P(long_run, Fuzz, testing::Range(100u, 2000u));
+/// The parameter, not its place in the range.
+std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
+
+INSTANTIATE_TEST_SUITE_P(sample, Fuzz, testing::Range(0u, 100u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_run, Fuzz, testing::Range(100u, 2000u), seed_of);
 
 } // namespace
 
