@@ -3,6 +3,7 @@
 #include "ir/shape.h"
 #include "lower/axis_links.h"
 #include "lower/reduction.h"
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -92,7 +93,8 @@ private:
     /// Movement that reads what it makes a row, or an element, from the same row or element. On single axes its index would be quotients
     /// and remainders, which Halide does not see to be the row itself.
     bool stays_in_rows(const Node &node) const {
-        if (find_base_operator(node.op)->shape != Shape::movement) {
+        constexpr std::string_view operators[] = {"broadcast_in_dim", "reshape", "transpose"};
+        if (std::find(std::begin(operators), std::end(operators), node.op) == std::end(operators)) {
             return false;
         }
         const Extents from = without_ones(program_.type(node.operands[0]).shape), to = without_ones(program_.type(node.results[0]).shape);
@@ -161,7 +163,6 @@ private:
         } else if (is_reduction(node)) {
             node.attributes["axes"] = to_attribute(count_from(type.rank(), int(shape.size())));
         } else if (find_base_operator(node.op)->shape == Shape::movement) {
-            node.operands = {node.operands[0]};
             node.op = shape == type.shape ? "reshape" : "broadcast_in_dim";
             node.attributes = {{"shape", to_attribute(type.shape)}};
             if (shape != type.shape) {
