@@ -75,7 +75,8 @@ private:
         }
         r.where(place.inside);
         const std::vector<Expr> target = buffer_order(place.index);
-        func_(target) = to_word(dtype_, combined(from_word(dtype_, func_(target)), lowering_.values.at(node_.operands[2], at)));
+        const Expr update = lowering_.values.at(node_.operands[2], at);
+        assign(func_(target), over(r, Halide::Tuple(to_word(dtype_, combined(from_word(dtype_, func_(target)), update)))));
     }
 
     Expr combined(const Expr &old, const Expr &update) const {
