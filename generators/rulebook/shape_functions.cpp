@@ -368,6 +368,7 @@ constexpr ShapeFunction table[] = {
     {"padded", "padded(x, low, high, interior)", "the extents of x after padding; [] = all 0", 4, 4, padded},
     {"concatenated", "concatenated(xs, axis)", "the extents of the arrays of a variadic operand, one after the other", 2, 2, concatenated},
     {"windowed", "windowed(x, window, strides, low, high, base_dilation, window_dilation)", "how many windows lie along each axis of x", 7, 7, windowed},
+    {"windows_meet", "windows_meet(x, window, ..., window_dilation)", "true when every window, wherever it lies, meets an element of x", 7, 7, windows_meet},
     {"convolved", "convolved(lhs, rhs, strides, ..., batch_group_count)", "the extents of a convolution; the attributes of conv_general_dilated in their order", 12, 12, convolved},
     {"padding_low", "padding_low(padding, extents, window, strides)", "what padding, same or valid, puts before each axis", 4, 4, padding_low},
     {"padding_high", "padding_high(padding, extents, window, strides)", "what it puts after each axis", 4, 4, padding_high},

@@ -134,18 +134,35 @@ Attribute pad_transposed(Values v, Extent Padded::*side) {
     return to_attribute(amounts);
 }
 
+std::vector<WindowAxis> given_axes(Values v) {
+    const size_t rank = shape(v[0]).size();
+    if (list(v[1]).size() != rank) fail_unplaced("window must have one entry an axis", to_string(v[1].value));
+    return window_axes({{"window", extents(v[1], "window", rank)},
+                        {"strides", integers(v[2], "strides", rank, 1)},
+                        {"low", extents(v[3], "low", rank)},
+                        {"high", extents(v[4], "high", rank)},
+                        {"base_dilation", integers(v[5], "base_dilation", rank, 1)},
+                        {"window_dilation", integers(v[6], "window_dilation", rank, 1)}},
+                       rank);
+}
+
+bool is_below(const Extent &a, const Extent &b) { return a.is_static() && b.is_static() && a.value() < b.value(); }
+
+/// Each window lies within the elements, or is long enough to reach one from everywhere.
+bool always_meets(const WindowAxis &axis) {
+    const bool is_within = axis.base_dilation == 1 && is_below(axis.low, 1) && is_below(axis.high, 1);
+    const bool is_long = axis.window_dilation == 1 && is_below(axis.base_dilation - 1, axis.window) && is_below(axis.low, axis.window) &&
+                         is_below(axis.high, axis.window);
+    return is_within || is_long;
+}
+
 } // namespace
+
+Attribute windows_meet(Values v) { return make_flag(std::ranges::all_of(given_axes(v), always_meets)); }
 
 Attribute windowed(Values v) {
     const Extents &from = shape(v[0]);
-    if (list(v[1]).size() != from.size()) fail_unplaced("window must have one entry an axis", to_string(v[1].value));
-    const std::vector<WindowAxis> axes = window_axes({{"window", extents(v[1], "window", from.size())},
-                                                      {"strides", integers(v[2], "strides", from.size(), 1)},
-                                                      {"low", extents(v[3], "low", from.size())},
-                                                      {"high", extents(v[4], "high", from.size())},
-                                                      {"base_dilation", integers(v[5], "base_dilation", from.size(), 1)},
-                                                      {"window_dilation", integers(v[6], "window_dilation", from.size(), 1)}},
-                                                     from.size());
+    const std::vector<WindowAxis> axes = given_axes(v);
     Extents counts;
     for (size_t i = 0; i < axes.size(); i++) counts.push_back(count_windows(from[i], axes[i]));
     return to_attribute(counts);

@@ -7,6 +7,7 @@ namespace scalide {
 // axis, [] for neutral ones. UserError without a place where they do not fit.
 
 Attribute windowed(std::span<const StaticValue> arguments);
+Attribute windows_meet(std::span<const StaticValue> arguments);
 Attribute convolved(std::span<const StaticValue> arguments);
 
 /// What `same` and `valid` add before and after the spatial axes of a window operator, and of a transposed convolution.
