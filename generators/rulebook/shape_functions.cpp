@@ -99,11 +99,13 @@ Attribute dtype_is_float(Values v) {
     return make_flag(dtype && is_float(*dtype));
 }
 
-Attribute bits_of(Values v) {
-    const auto dtype = parse_dtype(v[0].value.word);
-    if (!dtype) fail_unplaced("must be a dtype", to_string(v[0].value));
-    return Attribute(int64_t(8 * size_of(*dtype)));
+Dtype dtype_of(const StaticValue &value) {
+    const auto dtype = parse_dtype(value.value.word);
+    if (!dtype) fail_unplaced("must be a dtype", to_string(value.value));
+    return *dtype;
 }
+
+Attribute bits_of(Values v) { return Attribute(int64_t(8 * size_of(dtype_of(v[0])))); }
 
 const FormatSpec &format(const StaticValue &value) {
     const auto dtype = parse_dtype(value.value.word);
@@ -116,9 +118,8 @@ Attribute mantissa_bits_of(Values v) { return Attribute(int64_t(format(v[0]).man
 Attribute smallest_normal_of(Values v) { return Attribute(std::exp2(1 - format(v[0]).bias)); }
 
 Attribute lowest_of(Values v) {
-    const auto dtype = parse_dtype(v[0].value.word);
-    if (!dtype) fail_unplaced("must be a dtype", to_string(v[0].value));
-    return is_integer(*dtype) ? Attribute(int64_t(range_of(*dtype).smallest)) : Attribute(-std::numeric_limits<double>::infinity());
+    const Dtype dtype = dtype_of(v[0]);
+    return is_integer(dtype) ? Attribute(int64_t(range_of(dtype).smallest)) : Attribute(-std::numeric_limits<double>::infinity());
 }
 
 /// Passes of a sorting network over so many elements, times the elements.

@@ -15,14 +15,6 @@ size_t bytes_of(const scalide_array &array) {
     return bytes;
 }
 
-HostArray copy_of(const std::string &name, const scalide_array &view) {
-    HostArray array{name, static_cast<Dtype>(view.dtype), {view.extent, view.extent + view.rank}, {}, view.scale != nullptr, 1};
-    const auto *data = static_cast<const unsigned char *>(view.data);
-    array.data.assign(data, data + bytes_of(view));
-    if (view.scale) array.scale = *view.scale;
-    return array;
-}
-
 double load(const HostArray &array, size_t i) {
     uint32_t code = 0;
     std::memcpy(&code, array.data.data() + i * size_of(array.dtype), size_of(array.dtype));
@@ -35,6 +27,14 @@ void store(HostArray &array, size_t i, double value) {
 }
 
 } // namespace
+
+HostArray copy_of(const std::string &name, const scalide_array &view) {
+    HostArray array{name, static_cast<Dtype>(view.dtype), {view.extent, view.extent + view.rank}, {}, view.scale != nullptr, 1};
+    const auto *data = static_cast<const unsigned char *>(view.data);
+    array.data.assign(data, data + bytes_of(view));
+    if (view.scale) array.scale = *view.scale;
+    return array;
+}
 
 scalide_array HostArray::view() {
     return scalide_dense_array(data.data(), scaled ? &scale : nullptr, static_cast<int32_t>(dtype), static_cast<int32_t>(shape.size()),

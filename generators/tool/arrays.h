@@ -30,6 +30,9 @@ struct HostArray {
     scalide_array view();
 };
 
+/// A copy of what a view shows, with its scale.
+HostArray copy_of(const std::string &name, const scalide_array &view);
+
 /// All arrays of a safetensors file, `x.data` and `x.scale` joined. Throws UserError in the words of the reader.
 std::vector<HostArray> read_arrays(const std::string &file);
 /// Writes them, all or nothing. Throws UserError.

@@ -18,15 +18,7 @@ std::vector<scalide_array> views_of(std::vector<HostArray> &arrays) {
 }
 
 void show_array(void *user, const char *name, const scalide_array *array) {
-    HostArray shown;
-    shown.name = name;
-    shown.dtype = static_cast<Dtype>(array->dtype);
-    shown.shape.assign(array->extent, array->extent + array->rank);
-    size_t bytes = scalide_dtype_size(array->dtype);
-    for (const int64_t extent : shown.shape) bytes *= static_cast<size_t>(extent);
-    const auto *data = static_cast<const unsigned char *>(array->data);
-    shown.data.assign(data, data + bytes);
-    (*static_cast<const Show *>(user))(shown);
+    (*static_cast<const Show *>(user))(copy_of(name, *array));
 }
 
 HostArray empty_array(const scalide_argument_info &info) {

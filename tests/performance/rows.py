@@ -7,7 +7,6 @@ BUILD is the folder that ./check filled (build); JAX comes from PyPI into a fold
 """
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -61,12 +60,6 @@ def rival(framework, name, rows, columns, seconds, threads):
     print(statistics.median(times))
 
 
-def run(command, threads):
-    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
-    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
-    return subprocess.run(["taskset", "-c", cores, *map(str, command)], env=environment, capture_output=True, text=True, check=True).stdout
-
-
 def generate(build, name, rows, columns):
     node, result = (text.replace("R", str(rows)).replace("C", str(columns)) for text in CASES[name][:2])
     gain = f", g: f32[{columns}]" if "g)" in node else ""
@@ -89,7 +82,7 @@ def main():
     parser.add_argument("--json", type=Path)
     parser.add_argument("names", nargs="*", default=list(CASES))
     arguments = parser.parse_args()
-    from mlp_step import jax_python
+    from mlp_step import jax_python, median_ratio, run_json
 
     rivals = {"jax": jax_python(arguments.build)} | ({"torch": arguments.torch} if arguments.torch else {})
     rows = []
@@ -98,14 +91,13 @@ def main():
             ours = generate(arguments.build, name, *shape)
             times = {}
             for _ in range(arguments.rounds):
-                line = json.loads(run([*ours, arguments.threads, arguments.seconds], arguments.threads).splitlines()[0])
-                times.setdefault("scalide", []).append(line["ms_median"])
+                times.setdefault("scalide", []).append(run_json([*ours, arguments.threads, arguments.seconds], arguments.threads)["ms_median"])
                 for framework, python in rivals.items():
                     command = [python, __file__, "--rival", framework, name, *shape, arguments.seconds, arguments.threads]
-                    times.setdefault(framework, []).append(float(run(command, arguments.threads)))
+                    times.setdefault(framework, []).append(run_json(command, arguments.threads))
             medians = {framework: statistics.median(values) for framework, values in times.items()}
             best = min(rivals, key=medians.get)
-            ratio = statistics.median(theirs / mine for theirs, mine in zip(times[best], times["scalide"]))
+            ratio = median_ratio(times[best], times["scalide"])
             rows.append({"operator": name, "rows": shape[0], "columns": shape[1], "ms": medians, "rival": best, "ratio": ratio})
     rows.sort(key=lambda row: row["ratio"])
     print(f"{'operator':<14} {'shape':>12} {'scalide ms':>10} {'rival ms':>10} {'ratio':>6}")
