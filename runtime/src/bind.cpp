@@ -67,6 +67,19 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
     return SCALIDE_INVALID_ARGUMENT;
 }
 
+scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count) {
+    if (!binding || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const Call call = {binding->context, *binding->program, arrays};
+    if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
+    for (int32_t i = 0; i < call.program.argument_count; ++i) {
+        if (!check_type(call, i) || !check_shape(call, i, binding->symbols) || !check_memory(call, i)) return SCALIDE_INVALID_ARGUMENT;
+    }
+    if (!check_overlap(call)) return SCALIDE_INVALID_ARGUMENT;
+    std::copy(arrays, arrays + count, binding->arrays);
+    point(*binding);
+    return SCALIDE_OK;
+}
+
 void scalide_binding_destroy(scalide_binding *binding) {
     if (!binding) return;
     release(binding->arena);

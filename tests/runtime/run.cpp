@@ -97,6 +97,25 @@ TEST(runtime, takes_another_array_in_place) {
     EXPECT_EQ(sample.w_scale, 0.5f);
 }
 
+TEST(runtime, runs_on_another_set_of_arrays) {
+    Context context;
+    Sample sample(6), other(6), larger(8);
+    Binding binding;
+    ASSERT_EQ(bind(context, sample_program(), sample, &binding.handle), SCALIDE_OK);
+    other.w_scale = 2;
+    const float first = other.expected_y(0);
+    EXPECT_EQ(scalide_set_arguments(binding.handle, larger.arrays.data(), 4), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_set_arguments(binding.handle, other.arrays.data(), 3), SCALIDE_INVALID_ARGUMENT);
+    auto overlapping = other.arrays;
+    overlapping[3].data = other.y.data();
+    EXPECT_EQ(scalide_set_arguments(binding.handle, overlapping.data(), 4), SCALIDE_INVALID_ARGUMENT);
+    ASSERT_EQ(scalide_set_arguments(binding.handle, other.arrays.data(), 4), SCALIDE_OK);
+    ASSERT_EQ(scalide_run(binding.handle), SCALIDE_OK);
+    EXPECT_EQ(other.y[0], first);
+    EXPECT_EQ(other.w_scale, 4.0f);
+    EXPECT_EQ(sample.w_scale, 0.5f);
+}
+
 TEST(runtime, keeps_the_old_array_when_the_new_one_is_wrong) {
     Context context;
     Sample sample(6), other(8);

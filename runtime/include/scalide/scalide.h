@@ -96,6 +96,8 @@ scalide_status scalide_bind(scalide_context *context, const scalide_program *pro
                             scalide_binding **binding);
 /* Puts another array of the same shape in the place of argument `index`; same checks, no allocation. On failure nothing changes. */
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array);
+/* Other arrays of the same shapes in the place of all `count` arguments: as scalide_set_argument, with every check made once. */
+scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count);
 /* One run of all steps: no allocation (once the scratch is large enough), no checks. SCALIDE_KERNEL_FAILED or SCALIDE_OUT_OF_MEMORY is
  * sticky: later runs of this binding return it at once. */
 scalide_status scalide_run(scalide_binding *binding);

@@ -1,0 +1,123 @@
+#include "arrays.h"
+#define NPY_NO_DEPRECATED_API NPY_1_23_API_VERSION
+#include <algorithm>
+#include <cstdlib>
+#include <numpy/arrayobject.h>
+
+namespace scalide::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+constexpr size_t alignment = 64;
+
+PyArray_Descr *descriptions[SCALIDE_DTYPE_COUNT]; // owned for good
+
+std::string text_of(const nb::handle &object) { return nb::str(object).c_str(); }
+
+PyArrayObject *as_array(const nb::handle &object, const Wanted &wanted) {
+    if (PyArray_Check(object.ptr())) return reinterpret_cast<PyArrayObject *>(object.ptr());
+    throw nb::type_error((wanted.name + ": must be an array, got " + text_of(object.type())).c_str());
+}
+
+int32_t dtype_of(PyArrayObject *array, const Wanted &wanted) {
+    const int number = PyArray_TYPE(array);
+    for (int32_t i = 0; i < SCALIDE_DTYPE_COUNT; ++i) {
+        if (descriptions[i] && descriptions[i]->type_num == number) return i;
+    }
+    throw nb::type_error((wanted.name + ": dtype must be " + scalide_dtype_name(wanted.dtype) + ", got " +
+                          text_of(reinterpret_cast<PyObject *>(PyArray_DESCR(array))) + ". Convert the array.")
+                             .c_str());
+}
+
+scalide_array describe(PyArrayObject *array, const Wanted &wanted) {
+    scalide_array view = {};
+    view.dtype = dtype_of(array, wanted);
+    view.rank = PyArray_NDIM(array);
+    view.data = PyArray_DATA(array);
+    const npy_intp size = PyArray_ITEMSIZE(array);
+    for (int i = 0; i < std::min(view.rank, SCALIDE_MAX_RANK); ++i) {
+        view.extent[i] = PyArray_DIM(array, i);
+        view.stride[i] = PyArray_STRIDE(array, i) / size;
+    }
+    return view;
+}
+
+} // namespace
+
+void set_dtypes(const nb::list &dtypes) {
+    if (_import_array() < 0) throw nb::python_error();
+    if (dtypes.size() != SCALIDE_DTYPE_COUNT) throw nb::value_error("set_dtypes: must get one of each dtype");
+    for (size_t i = 0; i < SCALIDE_DTYPE_COUNT; ++i) {
+        nb::object dtype = dtypes[i];
+        if (!dtype.is_none()) descriptions[i] = reinterpret_cast<PyArray_Descr *>(dtype.release().ptr());
+    }
+}
+
+size_t data_bytes(const scalide_array &array) {
+    size_t bytes = scalide_dtype_size(array.dtype);
+    for (int32_t i = 0; i < array.rank; ++i) bytes *= static_cast<size_t>(array.extent[i]);
+    return bytes;
+}
+
+Memory allocate_data(const scalide_array &array) {
+    const size_t bytes = (data_bytes(array) + alignment) / alignment * alignment;
+    Memory memory(std::aligned_alloc(alignment, bytes), std::free);
+    if (!memory) throw Failure(SCALIDE_OUT_OF_MEMORY, "a result must get " + std::to_string(bytes) + " bytes, got none. Free some memory.");
+    return memory;
+}
+
+nb::object to_numpy(const scalide_array &array, Memory memory) {
+    npy_intp extents[SCALIDE_MAX_RANK];
+    std::copy(array.extent, array.extent + array.rank, extents);
+    PyArray_Descr *description = descriptions[array.dtype];
+    Py_INCREF(description);
+    nb::object owner = nb::capsule(memory.get(), [](void *data) noexcept { std::free(data); });
+    void *data = memory.release();
+    PyObject *result = PyArray_NewFromDescr(&PyArray_Type, description, array.rank, extents, nullptr, data, NPY_ARRAY_CARRAY, nullptr);
+    if (!result) throw nb::python_error();
+    nb::object made = nb::steal(result);
+    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject *>(result), owner.release().ptr()) < 0) throw nb::python_error();
+    return made;
+}
+
+nb::object scalar_to_numpy(float value) {
+    PyObject *result = PyArray_SimpleNew(0, nullptr, NPY_FLOAT);
+    if (!result) throw nb::python_error();
+    *static_cast<float *>(PyArray_DATA(reinterpret_cast<PyArrayObject *>(result))) = value;
+    return nb::steal(result);
+}
+
+scalide_array view_input(const nb::handle &object, const Wanted &wanted, std::vector<nb::object> &keep) {
+    PyArrayObject *array = as_array(object, wanted);
+    if (PyArray_ISCARRAY_RO(array)) return describe(array, wanted);
+    PyArray_Descr *native = descriptions[dtype_of(array, wanted)];
+    Py_INCREF(native);
+    PyObject *copy = PyArray_FromArray(array, native, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+    if (!copy) throw nb::python_error();
+    keep.push_back(nb::steal(copy));
+    return describe(reinterpret_cast<PyArrayObject *>(copy), wanted);
+}
+
+scalide_array view_output(const nb::handle &object, const Wanted &wanted) {
+    PyArrayObject *array = as_array(object, wanted);
+    const scalide_array view = describe(array, wanted);
+    if (!PyArray_ISCARRAY(array)) {
+        throw nb::value_error((wanted.name + ": must be dense, aligned and writable (a run writes it), got an array that is not. "
+                                             "Make one with scalide.empty.")
+                                  .c_str());
+    }
+    return view;
+}
+
+float *view_scale(const nb::handle &object, const Wanted &wanted) {
+    PyArrayObject *array = as_array(object, wanted);
+    if (PyArray_TYPE(array) != NPY_FLOAT || PyArray_NDIM(array) != 0 || !PyArray_ISCARRAY(array)) {
+        throw nb::type_error(
+            (wanted.name + ".scale: must be a writable f32 array of rank 0, got another. Use numpy.ones((), 'float32').").c_str());
+    }
+    return static_cast<float *>(PyArray_DATA(array));
+}
+
+} // namespace scalide::python

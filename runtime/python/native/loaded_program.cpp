@@ -1,0 +1,106 @@
+#include "loaded_program.h"
+#include <algorithm>
+#include <map>
+#include <unistd.h>
+
+namespace scalide::python {
+
+namespace {
+
+// Each holds an arena. Training has a batch size, its rest and that of an evaluation.
+constexpr size_t kept_bindings = 16;
+
+std::shared_ptr<SharedContext> shared_context(int threads) {
+    static std::mutex mutex;
+    static std::map<int, std::weak_ptr<SharedContext>> contexts;
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<SharedContext> context = contexts[threads].lock();
+    if (!context || context->process != getpid()) contexts[threads] = context = std::make_shared<SharedContext>(threads);
+    return context;
+}
+
+} // namespace
+
+SharedContext::SharedContext(int threads) : process(getpid()) {
+    const scalide_options options = {sizeof(options), threads, 0};
+    const scalide_status status = scalide_context_create(&options, &handle);
+    if (status == SCALIDE_INVALID_ARGUMENT) {
+        throw Failure(status, "Library.threads: must be in [0, 1024], got " + std::to_string(threads) + ". 0 means all CPUs.");
+    }
+    if (status != SCALIDE_OK) throw Failure(status, scalide_status_string(status));
+}
+
+LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, int threads)
+    : context_(shared_context(threads)), library_(nullptr, scalide_library_close) {
+    const std::lock_guard lock(context_->mutex);
+    scalide_library *library = nullptr;
+    check(scalide_load(context_->handle, path.c_str(), &library));
+    library_.reset(library);
+    program_ = scalide_library_program(context_->handle, library, name.c_str());
+    if (!program_) throw Failure(SCALIDE_INVALID_ARGUMENT, path + ": " + scalide_message(context_->handle));
+    // Without arrays a bind judges the program alone, before anything in it is read but its version.
+    scalide_binding *binding = nullptr;
+    const scalide_status status = scalide_bind(context_->handle, program_, nullptr, 0, &binding);
+    scalide_binding_destroy(binding);
+    if (status != SCALIDE_INVALID_ARGUMENT) check(status);
+    arguments_.resize(scalide_argument_count(program_));
+    for (size_t i = 0; i < arguments_.size(); ++i) scalide_describe_argument(program_, i, &arguments_[i]);
+}
+
+void LoadedProgram::check(scalide_status status) const {
+    if (status != SCALIDE_OK) throw Failure(status, scalide_message(context_->handle));
+}
+
+std::vector<int64_t> LoadedProgram::shapes_of(const std::vector<scalide_array> &arrays) const {
+    std::vector<int64_t> shapes;
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+        if (arguments_[i].role == SCALIDE_OUTPUT) continue;
+        shapes.push_back(arrays[i].rank);
+        shapes.insert(shapes.end(), arrays[i].extent, arrays[i].extent + std::min(arrays[i].rank, SCALIDE_MAX_RANK));
+    }
+    return shapes;
+}
+
+void LoadedProgram::place_outputs(std::vector<scalide_array> &arrays, const std::vector<scalide_array> &shaped,
+                                  const Allocate &allocate) const {
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+        if (arguments_[i].role != SCALIDE_OUTPUT || arrays[i].data) continue;
+        float *scale = arrays[i].scale;
+        arrays[i] = shaped[i];
+        arrays[i].scale = scale;
+        if (allocate) allocate(i, arrays[i]); // XLA gives arrays without elements no memory, and they need none
+    }
+}
+
+LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, const Allocate &allocate) {
+    std::vector<int64_t> shapes = shapes_of(arrays);
+    const auto known = std::find_if(bindings_.begin(), bindings_.end(), [&](const Binding &binding) { return binding.shapes == shapes; });
+    if (known != bindings_.end()) {
+        bindings_.splice(bindings_.begin(), bindings_, known);
+        place_outputs(arrays, known->outputs, allocate);
+        check(scalide_set_arguments(known->handle.get(), arrays.data(), arrays.size()));
+        return *known;
+    }
+    std::vector<scalide_array> shaped = arrays;
+    check(scalide_shape_outputs(context_->handle, program_, shaped.data(), shaped.size()));
+    place_outputs(arrays, shaped, allocate);
+    scalide_binding *binding = nullptr;
+    check(scalide_bind(context_->handle, program_, arrays.data(), arrays.size(), &binding));
+    bindings_.push_front({std::move(shapes), std::move(shaped), {binding, scalide_binding_destroy}});
+    if (bindings_.size() > kept_bindings) bindings_.pop_back();
+    return bindings_.front();
+}
+
+void LoadedProgram::run(std::vector<scalide_array> &arrays, const Allocate &allocate) {
+    if (context_->process != getpid()) {
+        throw Failure(SCALIDE_INVALID_ARGUMENT, std::string(program_->name) + ": must run in the process that loaded it, got a fork of it. "
+                                                                              "Load the library in the new process.");
+    }
+    const std::lock_guard lock(context_->mutex);
+    const scalide_status status = scalide_run(bind(arrays, allocate).handle.get());
+    if (status == SCALIDE_OK) return;
+    bindings_.pop_front(); // its status is sticky
+    check(status);
+}
+
+} // namespace scalide::python

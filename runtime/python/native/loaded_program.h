@@ -1,0 +1,68 @@
+#pragma once
+#include "scalide/plan.h"
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// The part of the Python module that knows no Python: XLA's threads call it too.
+namespace scalide::python {
+
+/// What the runtime refused, in its words.
+class Failure : public std::runtime_error {
+public:
+    Failure(scalide_status status, const std::string &message) : std::runtime_error(message), status(status) {}
+    scalide_status status;
+};
+
+/// A runtime context that all programs of one thread count share; whoever uses it holds the mutex.
+struct SharedContext {
+    explicit SharedContext(int threads);
+    SharedContext(const SharedContext &) = delete;
+    SharedContext &operator=(const SharedContext &) = delete;
+    ~SharedContext() { scalide_context_destroy(handle); }
+
+    scalide_context *handle = nullptr;
+    std::mutex mutex;
+    int process; ///< threads do not survive a fork
+};
+
+/// A program of a shared library and its newest bindings, by shape. All functions may be called from any thread.
+class LoadedProgram {
+public:
+    /// `threads`: 0 = the CPUs that this process may use. Throws Failure.
+    LoadedProgram(const std::string &path, const std::string &name, int threads);
+    LoadedProgram(const LoadedProgram &) = delete;
+    LoadedProgram &operator=(const LoadedProgram &) = delete;
+
+    const scalide_program &program() const { return *program_; }
+    const std::vector<scalide_argument_info> &arguments() const { return arguments_; }
+
+    /// Gives the memory of an output whose shape is filled in.
+    using Allocate = std::function<void(size_t argument, scalide_array &array)>;
+    /// One run on these arrays (one for each argument). Outputs without data get their shape and, by `allocate`, their memory.
+    void run(std::vector<scalide_array> &arrays, const Allocate &allocate);
+
+private:
+    struct Binding {
+        std::vector<int64_t> shapes; ///< ranks and extents of the arguments that are no outputs
+        std::vector<scalide_array> outputs;
+        std::unique_ptr<scalide_binding, void (*)(scalide_binding *)> handle;
+    };
+
+    void check(scalide_status status) const;
+    std::vector<int64_t> shapes_of(const std::vector<scalide_array> &arrays) const;
+    void place_outputs(std::vector<scalide_array> &arrays, const std::vector<scalide_array> &shaped, const Allocate &allocate) const;
+    Binding &bind(std::vector<scalide_array> &arrays, const Allocate &allocate);
+
+    std::shared_ptr<SharedContext> context_;
+    std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
+    const scalide_program *program_ = nullptr;
+    std::vector<scalide_argument_info> arguments_;
+    std::list<Binding> bindings_; ///< the newest first
+};
+
+} // namespace scalide::python

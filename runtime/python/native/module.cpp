@@ -1,0 +1,146 @@
+// The module scalide._runtime. scalide/library.py is what users see of it.
+#include "arrays.h"
+#include "xla_handler.h"
+#include <cstring>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace scalide::python;
+
+namespace {
+
+using ProgramHandle = std::shared_ptr<LoadedProgram>;
+
+/// The arrays of one call. A scaled argument is a tuple (data, scale).
+struct Frame {
+    explicit Frame(const LoadedProgram &program) : program(program), arrays(program.arguments().size()), scales(arrays.size()) {
+        for (size_t i = 0; i < arrays.size(); ++i) memory.emplace_back(nullptr, std::free);
+    }
+
+    Wanted wanted(size_t i) const { return {std::string(program.program().name) + "." + info(i).name, info(i).dtype}; }
+    const scalide_argument_info &info(size_t i) const { return program.arguments()[i]; }
+
+    void take_input(size_t i, const nb::handle &leaf) {
+        const bool scaled = nb::isinstance<nb::tuple>(leaf);
+        arrays[i] = view_input(scaled ? nb::object(leaf[0]) : nb::borrow(leaf), wanted(i), keep);
+        if (scaled) {
+            scales[i] = nb::cast<float>(leaf[1]);
+            arrays[i].scale = &scales[i];
+        }
+        if (info(i).role != SCALIDE_INOUT || arrays[i].rank > SCALIDE_MAX_RANK) return;
+        // What the caller gave stays as it is.
+        memory[i] = allocate_data(arrays[i]);
+        std::memcpy(memory[i].get(), arrays[i].data, data_bytes(arrays[i]));
+        arrays[i].data = memory[i].get();
+    }
+
+    void take_written(size_t i, const nb::handle &leaf) {
+        const bool scaled = nb::isinstance<nb::tuple>(leaf);
+        arrays[i] = view_output(scaled ? nb::object(leaf[0]) : nb::borrow(leaf), wanted(i));
+        if (scaled) arrays[i].scale = view_scale(nb::object(leaf[1]), wanted(i));
+    }
+
+    nb::object result(size_t i) {
+        nb::object data = to_numpy(arrays[i], std::move(memory[i]));
+        return info(i).scaled ? nb::make_tuple(data, scalar_to_numpy(scales[i])) : data;
+    }
+
+    const LoadedProgram &program;
+    std::vector<scalide_array> arrays;
+    std::vector<float> scales;
+    std::vector<Memory> memory;
+    std::vector<nb::object> keep;
+};
+
+void check_count(const LoadedProgram &program, size_t expected, size_t got) {
+    if (expected == got) return;
+    throw nb::type_error((std::string(program.program().name) + ": the number of arrays must be " + std::to_string(expected) + ", got " +
+                          std::to_string(got) + ".")
+                             .c_str());
+}
+
+/// Inputs and inouts in, inouts and outputs out, both in the order of the arguments.
+nb::list call(LoadedProgram &program, const nb::list &leaves) {
+    Frame frame(program);
+    size_t given = 0;
+    for (size_t i = 0; i < frame.arrays.size(); ++i) {
+        if (frame.info(i).role == SCALIDE_OUTPUT) {
+            if (frame.info(i).scaled) frame.arrays[i].scale = &frame.scales[i];
+        } else if (given++ < leaves.size()) {
+            frame.take_input(i, leaves[given - 1]);
+        }
+    }
+    check_count(program, given, leaves.size());
+    {
+        nb::gil_scoped_release released;
+        program.run(frame.arrays, [&](size_t i, scalide_array &array) {
+            frame.memory[i] = allocate_data(array);
+            array.data = frame.memory[i].get();
+        });
+    }
+    nb::list results;
+    for (size_t i = 0; i < frame.arrays.size(); ++i) {
+        if (frame.info(i).role != SCALIDE_INPUT) results.append(frame.result(i));
+    }
+    return results;
+}
+
+/// All arguments given: inouts and outputs are written where they are.
+void run_in_place(LoadedProgram &program, const nb::list &leaves) {
+    Frame frame(program);
+    check_count(program, frame.arrays.size(), leaves.size());
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        if (frame.info(i).role == SCALIDE_INPUT) {
+            frame.take_input(i, leaves[i]);
+        } else {
+            frame.take_written(i, leaves[i]);
+        }
+    }
+    nb::gil_scoped_release released;
+    program.run(frame.arrays, {});
+}
+
+nb::list describe_arguments(const LoadedProgram &program) {
+    static constexpr const char *roles[] = {"input", "output", "inout"};
+    nb::list rows;
+    for (const scalide_argument_info &info : program.arguments()) {
+        rows.append(nb::make_tuple(info.name, scalide_dtype_name(info.dtype), info.rank, roles[info.role], info.scaled != 0));
+    }
+    return rows;
+}
+
+PyObject *exception_of(scalide_status status) {
+    switch (status) {
+    case SCALIDE_INVALID_ARGUMENT: return PyExc_ValueError;
+    case SCALIDE_OUT_OF_MEMORY: return PyExc_MemoryError;
+    case SCALIDE_FILE_ERROR: return PyExc_OSError;
+    default: return PyExc_RuntimeError;
+    }
+}
+
+} // namespace
+
+NB_MODULE(_runtime, module) {
+    nb::set_leak_warnings(false); // programs that jitted functions use live as long as the process
+    nb::register_exception_translator([](const std::exception_ptr &pointer, void *) {
+        try {
+            std::rethrow_exception(pointer);
+        } catch (const Failure &failure) {
+            PyErr_SetString(exception_of(failure.status), failure.what());
+        }
+    });
+    module.def("set_dtypes", set_dtypes);
+    module.attr("xla_handler") = xla_handler();
+    nb::class_<LoadedProgram>(module, "Program")
+        .def(nb::init<const std::string &, const std::string &, int>(), "path"_a, "name"_a, "threads"_a)
+        .def_prop_ro("name", [](const LoadedProgram &p) { return p.program().name; })
+        .def_prop_ro("target", [](const LoadedProgram &p) { return p.program().target; })
+        .def_prop_ro("numerics", [](const LoadedProgram &p) { return p.program().numerics; })
+        .def_prop_ro("hash", [](const LoadedProgram &p) { return p.program().hash; })
+        .def_prop_ro("arguments", describe_arguments)
+        .def("call", call)
+        .def("run_in_place", run_in_place);
+    module.def("register_for_xla", [](const ProgramHandle &program, int64_t key) { register_for_xla(program, key); });
+}

@@ -1,0 +1,140 @@
+#include "xla_handler.h"
+#include <cstring>
+#include <map>
+
+#ifdef SCALIDE_XLA_FFI
+#include "xla/ffi/api/ffi.h"
+#endif
+
+namespace scalide::python {
+
+namespace {
+
+std::mutex registry_mutex;
+
+// Never destroyed: XLA's threads may outlive static objects.
+std::map<int64_t, std::shared_ptr<LoadedProgram>> &registry() {
+    static auto *programs = new std::map<int64_t, std::shared_ptr<LoadedProgram>>;
+    return *programs;
+}
+
+} // namespace
+
+void register_for_xla(const std::shared_ptr<LoadedProgram> &program, int64_t key) {
+    const std::lock_guard lock(registry_mutex);
+    registry().emplace(key, program);
+}
+
+#ifdef SCALIDE_XLA_FFI
+
+namespace {
+
+namespace ffi = xla::ffi;
+
+std::shared_ptr<LoadedProgram> find_program(int64_t key) {
+    const std::lock_guard lock(registry_mutex);
+    const auto found = registry().find(key);
+    return found == registry().end() ? nullptr : found->second;
+}
+
+int32_t dtype_of(ffi::DataType type) {
+    switch (type) {
+    case ffi::DataType::F32: return SCALIDE_F32;
+    case ffi::DataType::F16: return SCALIDE_F16;
+    case ffi::DataType::BF16: return SCALIDE_BF16;
+    case ffi::DataType::F8E4M3FN: return SCALIDE_F8_E4M3FN;
+    case ffi::DataType::F8E5M2: return SCALIDE_F8_E5M2;
+    case ffi::DataType::F8E4M3FNUZ: return SCALIDE_F8_E4M3FNUZ;
+    case ffi::DataType::F8E5M2FNUZ: return SCALIDE_F8_E5M2FNUZ;
+    case ffi::DataType::S32: return SCALIDE_I32;
+    case ffi::DataType::PRED: return SCALIDE_BOOL;
+    case ffi::DataType::S8: return SCALIDE_I8;
+    case ffi::DataType::U8: return SCALIDE_U8;
+    case ffi::DataType::S16: return SCALIDE_I16;
+    case ffi::DataType::U16: return SCALIDE_U16;
+    case ffi::DataType::U32: return SCALIDE_U32;
+    default: return SCALIDE_F64; // never an argument: bind says so
+    }
+}
+
+scalide_array describe(const ffi::AnyBuffer &buffer) {
+    const auto extents = buffer.dimensions();
+    return scalide_dense_array(buffer.untyped_data(), nullptr, dtype_of(buffer.element_type()), static_cast<int32_t>(extents.size()),
+                               extents.begin());
+}
+
+/// XLA's operands and results in their order.
+class Buffers {
+public:
+    Buffers(const ffi::RemainingArgs &operands, const ffi::RemainingRets &results) : operands_(operands), results_(results) {}
+
+    scalide_array operand() { return describe(operands_.get<ffi::AnyBuffer>(operand_++).value()); }
+    scalide_array result() { return describe(**results_.get<ffi::AnyBuffer>(result_++)); }
+
+private:
+    const ffi::RemainingArgs &operands_;
+    const ffi::RemainingRets &results_;
+    size_t operand_ = 0, result_ = 0;
+};
+
+void copy_unless_shared(const scalide_array &from, const scalide_array &to) {
+    if (from.data == to.data) return;
+    size_t bytes = scalide_dtype_size(from.dtype);
+    for (int32_t i = 0; i < from.rank; ++i) bytes *= static_cast<size_t>(from.extent[i]);
+    std::memcpy(to.data, from.data, bytes);
+}
+
+// Operands: inputs and inouts; results: inouts and outputs; the data of a scaled argument, then its scale.
+void run(LoadedProgram &program, Buffers buffers) {
+    std::vector<scalide_array> arrays;
+    for (const scalide_argument_info &info : program.arguments()) {
+        const int parts = info.scaled ? 2 : 1;
+        scalide_array given[2] = {}, written[2] = {};
+        for (int part = 0; part < parts && info.role != SCALIDE_OUTPUT; ++part) given[part] = buffers.operand();
+        for (int part = 0; part < parts && info.role != SCALIDE_INPUT; ++part) written[part] = buffers.result();
+        for (int part = 0; part < parts && info.role == SCALIDE_INOUT; ++part) copy_unless_shared(given[part], written[part]);
+        scalide_array *used = info.role == SCALIDE_INPUT ? given : written;
+        if (info.scaled) used[0].scale = static_cast<float *>(used[1].data);
+        arrays.push_back(used[0]);
+    }
+    program.run(arrays, {});
+}
+
+size_t count_buffers(const LoadedProgram &program, scalide_role other) {
+    size_t count = 0;
+    for (const scalide_argument_info &info : program.arguments()) {
+        if (info.role != other) count += info.scaled ? 2 : 1;
+    }
+    return count;
+}
+
+ffi::Error handle(int64_t key, ffi::RemainingArgs operands, ffi::RemainingRets results) {
+    const std::shared_ptr<LoadedProgram> program = find_program(key);
+    if (!program) {
+        return ffi::Error(ffi::ErrorCode::kFailedPrecondition, "scalide: the library of this compiled function must be loaded in this "
+                                                               "process, got none. Trace the function again.");
+    }
+    if (operands.size() != count_buffers(*program, SCALIDE_OUTPUT) || results.size() != count_buffers(*program, SCALIDE_INPUT)) {
+        return ffi::Error(ffi::ErrorCode::kInvalidArgument, "scalide: another number of arrays than the program has");
+    }
+    try {
+        run(*program, {operands, results});
+    } catch (const std::exception &failure) {
+        return ffi::Error(ffi::ErrorCode::kInvalidArgument, failure.what());
+    }
+    return ffi::Error::Success();
+}
+
+XLA_FFI_DEFINE_HANDLER(handler, handle, ffi::Ffi::Bind().Attr<int64_t>("program").RemainingArgs().RemainingRets());
+
+} // namespace
+
+nanobind::object xla_handler() { return nanobind::capsule(reinterpret_cast<void *>(handler), "xla._CUSTOM_CALL_TARGET"); }
+
+#else
+
+nanobind::object xla_handler() { return nanobind::none(); }
+
+#endif
+
+} // namespace scalide::python

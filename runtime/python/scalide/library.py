@@ -1,0 +1,199 @@
+"""Library: a generated shared library in this process. Needs NumPy and ml_dtypes, not JAX."""
+import collections
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from . import _runtime
+from .scaled_array import ScaledArray
+
+# By the numbers of scalide_dtype; f64 is never an argument.
+DTYPES = {
+    "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8_e4m3fn": ml_dtypes.float8_e4m3fn, "f8_e5m2": ml_dtypes.float8_e5m2,
+    "f8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "f8_e8m0fnu": getattr(ml_dtypes, "float8_e8m0fnu", None), "i32": np.int32, "bool": np.bool_, "f64": None,
+    "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "u32": np.uint32,
+}
+DTYPES = {name: None if dtype is None else np.dtype(dtype) for name, dtype in DTYPES.items()}
+_runtime.set_dtypes(list(DTYPES.values()))
+_PYTHON_NUMBERS = {bool: "b", int: "biuf", float: "f"}  # type -> kinds of dtypes that it may become; "f" are all floats
+
+
+class Argument(NamedTuple):
+    """An argument of a program, as the library describes it."""
+    name: str
+    dtype: str    # "f32", "f8_e4m3fn", ...
+    rank: int
+    role: str     # "input", "output" or "inout"
+    scaled: bool
+
+
+def empty(shape, dtype="f32"):
+    """A new array of undefined content whose memory is aligned to 64 bytes, as inout arguments of `Library.out` must be.
+    dtype: a name of ours ("bf16") or what NumPy takes."""
+    dtype = DTYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype
+    count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    memory = np.empty(count + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start:start + count].view(dtype).reshape(shape)
+
+
+def _loadable(path, loaded={}, lock=threading.Lock()):
+    """A name under which the loader takes the file as it is now. It keeps the old library when a file was replaced under a known name."""
+    status = os.stat(path)
+    identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
+    with lock:
+        if loaded.setdefault(path, identity) == identity:
+            return path, None
+    folder = tempfile.TemporaryDirectory(prefix="scalide-")
+    link = pathlib.Path(folder.name, os.path.basename(path))
+    link.symlink_to(path)
+    return str(link), folder
+
+
+class Library:
+    """A program of a shared library (`scalide build --shared`, `scalide.build`).
+
+    path: the file. program: the `scalide.Program` it was built from, whose trees the arguments and results then have.
+    name: of the program in the library (default: from the file's name). threads: 0 = the CPUs that this process may use.
+
+    Any thread may call it; runs of libraries with as many threads come one after the other. Raises OSError (no such file, no library),
+    ValueError (no such program), RuntimeError (made for another version of the runtime, or for another CPU).
+    """
+
+    def __init__(self, path, program=None, *, name=None, threads=0):
+        self.path, self.program = os.path.realpath(path), program
+        if not os.path.isfile(self.path):
+            raise FileNotFoundError(f"{path}: must be a shared library, got no such file. Build it with scalide.build.")
+        name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]
+        loadable, _folder = _loadable(self.path)
+        self._native = _runtime.Program(loadable, name, threads)
+        self.name, self.target, self.numerics, self.hash = name, self._native.target, self._native.numerics, self._native.hash
+        self.arguments = tuple(Argument(*row) for row in self._native.arguments)
+        self._inputs = [a for a in self.arguments if a.role != "output"]
+        self._written = [a for a in self.arguments if a.role != "input"]
+        # The native module gives results in the order of the arguments.
+        self.results = tuple(a.name for a in self._written) if program is None else tuple(program.results)
+        self._order = [[a.name for a in self._written].index(name) for name in self.results]
+        self._tuple = collections.namedtuple("Results", self.results, rename=True)
+
+    def __call__(self, *args, **kwargs):
+        """Inputs and inouts, by position or name (or in the trees of the traced function); returns the outputs and the new values of
+        inouts (or the function's tree): NumPy arrays, JAX arrays when one was given. A scaled argument is a ScaledArray. What is given
+        is never written and only copied when it is not dense. Raises TypeError, ValueError (dtype, shape) or what the run reports."""
+        leaves = self._by_name(args, kwargs) if self.program is None else self.program.flatten(args, kwargs)
+        if len(leaves) != len(self._inputs):
+            raise TypeError(f"{self.name}: the number of arrays must be {len(self._inputs)}, got {len(leaves)}. Pass {self._signature()}.")
+        host = _Host()
+        results = self._running().call([host.take(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+        results = [host.give(results[i]) for i in self._order]
+        if self.program is not None:
+            return self.program.unflatten(results)
+        return results[0] if len(results) == 1 else self._tuple._make(results)
+
+    def out(self, *args, **kwargs):
+        """Like a call, but writes in place: inouts are updated where they are, outputs are given too (by name, or behind the inputs).
+        Arrays that are written must be NumPy's, dense and writable, inouts aligned to 64 bytes (`scalide.empty`); the scale of a scaled
+        one is an f32 array of rank 0. Returns None. Trees of a program are not looked at: arguments are its flat list."""
+        given = dict(zip([a.name for a in (*self._inputs, *(a for a in self._written if a.role == "output"))], args))
+        given = self._merge(given, kwargs, self.arguments, len(args))
+        host = _Host()
+        leaves = [host.take(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
+        self._running().run_in_place(leaves)
+
+    def close(self):
+        """Forgets the library; later calls raise ValueError. Jitted functions that use it keep working."""
+        self._native = None
+
+    def __repr__(self):
+        return f"<scalide.Library {self.name}({self._signature()}) -> ({', '.join(self.results)})>"
+
+    def _signature(self):
+        return ", ".join(f"{a.name}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role == 'inout')}" for a in self._inputs)
+
+    def _running(self):
+        if self._native is None:
+            raise ValueError(f"{self.name}: the library must be open, got a closed one. Load it again.")
+        return self._native
+
+    def _by_name(self, args, kwargs):
+        if not kwargs:
+            return args
+        given = self._merge(dict(zip((a.name for a in self._inputs), args)), kwargs, self._inputs, len(args))
+        return [given[a.name] for a in self._inputs]
+
+    def _merge(self, given, named, arguments, count):
+        names = [a.name for a in arguments]
+        if count > len(names):
+            raise TypeError(f"{self.name}: the number of arrays must be {len(names)}, got {count}.")
+        for name in named:
+            if name not in names or name in given:
+                raise TypeError(f"{self.name}.{name}: must be an argument given once, got {'a second one' if name in given else 'an unknown name'}. "
+                                f"The arguments are {', '.join(names)}.")
+        given.update(named)
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise TypeError(f"{self.name}.{missing[0]}: must be given, got nothing. The arguments are {', '.join(names)}.")
+        return given
+
+
+class _Host:
+    """Arrays of a caller as NumPy arrays, and results in the caller's kind."""
+
+    def __init__(self):
+        self.jax = None
+
+    def take(self, leaf, argument, library):
+        if type(leaf) is np.ndarray and not argument.scaled:
+            return leaf
+        if not isinstance(leaf, ScaledArray):
+            if argument.scaled:
+                raise TypeError(f"{library}.{argument.name}: must be a ScaledArray, got {type(leaf).__name__}. Use scalide.ScaledArray(data, scale).")
+            return self._array(leaf, argument, library)
+        if not argument.scaled:
+            raise TypeError(f"{library}.{argument.name}: must be a plain array, got a ScaledArray. Use its to_array().")
+        return self._array(leaf.data, argument, library), float(self._array(leaf.scale, argument, library))
+
+    def give(self, result):
+        if type(result) is tuple:
+            return ScaledArray(*map(self.give, result))
+        if self.jax is None:
+            return result
+        # asarray copies, but takes 12 us in place of 22.
+        return self.jax.numpy.asarray(result) if result.nbytes < 1 << 16 else self.jax.device_put(result)
+
+    def _array(self, leaf, argument, library):
+        if isinstance(leaf, np.ndarray):
+            return leaf
+        if isinstance(leaf, np.generic):
+            return np.asarray(leaf)
+        if type(leaf) in _PYTHON_NUMBERS and _kind(argument.dtype) in _PYTHON_NUMBERS[type(leaf)]:
+            return np.asarray(leaf, DTYPES[argument.dtype])
+        jax = sys.modules.get("jax")
+        if jax is None or not isinstance(leaf, jax.Array):
+            raise TypeError(f"{library}.{argument.name}: must be an array of {argument.dtype}, got {type(leaf).__name__}.")
+        if isinstance(leaf, jax.core.Tracer):
+            raise TypeError(f"{library}.{argument.name}: must be a concrete array, got a tracer. Inside of jax.jit use scalide.jax.call(library).")
+        platforms = {device.platform for device in leaf.devices()}
+        if platforms != {"cpu"}:
+            raise ValueError(f"{library}.{argument.name}: must be on the CPU, got an array on {', '.join(platforms)}. "
+                             "Move it with jax.device_put(x, jax.devices('cpu')[0]).")
+        self.jax = jax
+        return np.asarray(leaf)
+
+
+def _kind(dtype):
+    return "f" if dtype[0] in "f" or dtype == "bf16" else "b" if dtype == "bool" else "i"
+
+
+def _written(leaf, argument, library):
+    if isinstance(leaf, ScaledArray) != argument.scaled:
+        kinds = {True: "a ScaledArray", False: "a plain array"}
+        raise TypeError(f"{library}.{argument.name}: must be {kinds[argument.scaled]}, got {kinds[not argument.scaled]}.")
+    return (leaf.data, leaf.scale) if argument.scaled else leaf

@@ -1,0 +1,29 @@
+"""What the tests of the Python package share."""
+import os
+import subprocess
+
+import pytest
+
+TOOL = os.environ["SCALIDE_TOOL"]
+
+
+def compile_text(folder, text, numerics="f32", *options):
+    """The shared library of the last program in a `.scl` text, in a folder; its path. The kernels come from the user's cache."""
+    source = folder / "source.scl"
+    source.write_text(text)
+    subprocess.run([TOOL, "build", source, "-n", numerics, "--shared", "-o", folder, *options], check=True, stdout=subprocess.DEVNULL)
+    return next(folder.glob("lib*.so"))
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory):
+    """compile(text, numerics) -> path, each once a session."""
+    known = {}
+
+    def compile(text, numerics="f32", *options):
+        key = text, numerics, options
+        if key not in known:
+            known[key] = compile_text(tmp_path_factory.mktemp("library"), text, numerics, *options)
+        return known[key]
+
+    return compile

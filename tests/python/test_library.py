@@ -1,0 +1,280 @@
+"""scalide.Library: arrays in and out, and everything that can be wrong with them. No JAX but where it says so."""
+import gc
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+from conftest import TOOL, compile_text
+
+import scalide
+from scalide import Library, ScaledArray
+
+STEP = """program step(x: f32[b, 4], w: f32[4] inout, rate: f32[]) -> (y: f32[b], w = w1) {
+  y = dot_general(x, w) {contract: [[1], [0]]}
+  d = mul(w, rate)
+  w1 = sub(w, d)
+}
+"""
+DTYPES = """program dtypes(a: f16[n], b: bf16[n], c: f8_e4m3fn[n], d: i32[n], e: bool[n]) ->
+    (aa: f16[n], bb: bf16[n], cc: f8_e4m3fn[n], dd: i32[n], ee: bool[n]) {
+  aa = neg(a)
+  bb = neg(b)
+  cc = neg(c)
+  dd = neg(d)
+  ee = not(e)
+}
+"""
+SCALED = """program scaled(x: f16[n] scaled, w: f16[n] scaled inout) -> (y: f16[n] scaled, w = w1) {
+  y = mul(x, w)
+  w1 = mul(w, 2)
+}
+"""
+LONG = """program long(x: f32[n, n]) -> (y: f32[n, n]) {
+  a = dot_general(x, x) {contract: [[1], [0]]}
+  y = dot_general(a, x) {contract: [[1], [0]]}
+}
+"""
+
+
+def step_arrays(batch=3):
+    x = np.arange(batch * 4, dtype=np.float32).reshape(batch, 4)
+    return x, np.array([1, 2, 3, 4], np.float32), np.float32(0.5)
+
+
+@pytest.fixture
+def step(libraries):
+    return Library(libraries(STEP))
+
+
+def test_calls_by_position_and_name(step):
+    x, w, rate = step_arrays()
+    for result in (step(x, w, rate), step(x, rate=rate, w=w), step(w=w, x=x, rate=rate)):
+        assert result._fields == ("w", "y") or result._fields == ("y", "w")
+        np.testing.assert_array_equal(result.y, x @ w)
+        np.testing.assert_array_equal(result.w, w / 2)
+    np.testing.assert_array_equal(w, [1, 2, 3, 4])  # an inout of the caller stays
+
+
+def test_every_shape_has_its_binding(step):
+    for batch in [*range(1, 40), 3, 0, 3]:
+        x, w, rate = step_arrays(batch)
+        np.testing.assert_array_equal(step(x, w, rate).y, x @ w)
+
+
+def test_writes_into_given_arrays(step):
+    x, w, rate = step_arrays()
+    w_in_place, y = scalide.empty(4), np.zeros(3, np.float32)
+    w_in_place[:] = w
+    assert step.out(x, w_in_place, rate, y=y) is None
+    np.testing.assert_array_equal(y, x @ w)
+    np.testing.assert_array_equal(w_in_place, w / 2)
+    step.out(x, w_in_place, rate, y)
+    np.testing.assert_array_equal(w_in_place, w / 4)
+
+
+def test_takes_strided_unaligned_and_python_numbers(step):
+    x, w, rate = step_arrays()
+    unaligned = np.frombuffer(b"0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(3, 4)
+    for given in (np.asfortranarray(x), np.repeat(x, 2, 0)[::2], unaligned, x.astype(">f4")):
+        np.testing.assert_array_equal(step(given, w[::-1][::-1], 0.5).y, x @ w)
+    np.testing.assert_array_equal(step(x, w, 1).w, 0 * w)
+
+
+def test_returns_every_dtype(libraries):
+    arrays = [np.array([1, -2, 0], d) for d in (np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.int32, np.bool_)]
+    results = Library(libraries(DTYPES))(*arrays)
+    for array, result in zip(arrays, results):
+        assert result.dtype == array.dtype
+        expected = ~array if array.dtype == bool else -array
+        np.testing.assert_array_equal(result.astype(np.float32), expected.astype(np.float32))
+
+
+def test_scaled_arguments(libraries):
+    library = Library(libraries(SCALED))
+    x, w = ScaledArray(np.array([1, 2], np.float16), 4), ScaledArray(np.array([3, 5], np.float16), np.float16(0.5))
+    result = library(x, w)
+    assert isinstance(result.y, ScaledArray) and result.y.scale.dtype == np.float32
+    np.testing.assert_array_equal(np.asarray(result.y), [6, 20])
+    np.testing.assert_array_equal(np.asarray(result.w), [3, 5])
+    np.testing.assert_array_equal(w.to_array(), [1.5, 2.5])
+    data = scalide.empty(2, "f16")
+    data[:] = w.data
+    in_place, y = ScaledArray(data, np.array(0.5, np.float32)), ScaledArray(np.empty(2, np.float16), np.ones((), np.float32))
+    library.out(x, in_place, y=y)
+    np.testing.assert_array_equal(np.asarray(y), [6, 20])
+    np.testing.assert_array_equal(np.asarray(in_place), [3, 5])
+
+
+def error_of(call, *args, **kwargs):
+    with pytest.raises(Exception) as caught:
+        call(*args, **kwargs)
+    return f"{type(caught.value).__name__}: {caught.value}"
+
+
+def test_says_what_is_wrong_with_arrays(step, libraries):
+    x, w, rate = step_arrays()
+    cases = [
+        ((x.astype(np.float16), w, rate), "ValueError: step.x: dtype must be f32, got f16. Convert the array, or build the program with other numerics."),
+        ((x.astype(np.float64), w, rate), "TypeError: step.x: dtype must be f32, got float64. Convert the array."),
+        ((x[0], w, rate), "ValueError: step.x: rank must be 2, got 1. Pass an array of shape [b, 4]."),
+        ((x[:, :3], w, rate), "ValueError: step.x: extent 1 must be 4, got 3. Pass an array of shape [b, 4] with b = 3."),
+        ((x, w[:3], rate), "ValueError: step.w: extent 0 must be 4, got 3. Pass an array of shape [4] with b = 3."),
+        ((x, w), "TypeError: step: the number of arrays must be 3, got 2. Pass x: f32[*, *], w: f32[*] inout, rate: f32[]."),
+        ((x, w, [0.5]), "TypeError: step.rate: must be an array of f32, got list."),
+        ((x, ScaledArray(w, 1), rate), "TypeError: step.w: must be a plain array, got a ScaledArray. Use its to_array()."),
+        ((np.zeros((1,) * 12, np.float32), w, rate), "ValueError: step.x: rank must be 2, got 12. Pass an array of shape [b, 4]."),
+    ]
+    for args, message in cases:
+        assert error_of(step, *args) == message
+    np.testing.assert_array_equal(step(x, w, rate).y, x @ w)  # none of these has broken it
+    assert error_of(step, x, w, speed=1) == "TypeError: step.speed: must be an argument given once, got an unknown name. The arguments are x, w, rate."
+    assert error_of(step, x, w, w=w) == "TypeError: step.w: must be an argument given once, got a second one. The arguments are x, w, rate."
+    assert error_of(step, x, w=w) == "TypeError: step.rate: must be given, got nothing. The arguments are x, w, rate."
+    scaled = Library(libraries(SCALED))
+    half = ScaledArray(np.ones(2, np.float16), 1)
+    assert error_of(scaled, half.data, half) == "TypeError: scaled.x: must be a ScaledArray, got ndarray. Use scalide.ScaledArray(data, scale)."
+
+
+def test_says_what_cannot_be_written(step):
+    x, w, rate = step_arrays()
+    y = np.zeros(3, np.float32)
+    frozen = y.copy()
+    frozen.flags.writeable = False
+    aligned = scalide.empty(4)
+    assert "step.y: must be dense, aligned and writable" in error_of(step.out, x, aligned, rate, frozen)
+    assert "step.y: must be dense, aligned and writable" in error_of(step.out, x, aligned, rate, np.zeros(6, np.float32)[::2])
+    assert "step.y: memory must not overlap other arguments" in error_of(step.out, x, aligned, rate, x[0, :3])
+    assert "step.w: data must be aligned to 64 bytes" in error_of(step.out, x, np.frombuffer(bytearray(100), np.uint8)[4:20].view(np.float32), rate, y)
+    assert "step.y: extent 0 must be 3, got 2" in error_of(step.out, x, aligned, rate, y[:2])
+
+
+def test_library_that_is_none(libraries, tmp_path):
+    path = libraries(STEP)
+    assert error_of(Library, tmp_path / "libnone.so").startswith("FileNotFoundError: ")
+    (tmp_path / "libtext.so").write_text("no library")
+    assert "libtext.so: must be a shared library of programs" in error_of(Library, tmp_path / "libtext.so")
+    assert "other: must be a program of the library" in error_of(Library, path, name="other")
+    assert "Library.threads: must be in [0, 1024], got -1" in error_of(Library, path, threads=-1)
+
+
+def test_deleted_closed_and_replaced_libraries(tmp_path):
+    x, w, rate = step_arrays()
+    path = compile_text(tmp_path, STEP)
+    library = Library(path)
+    path.unlink()
+    np.testing.assert_array_equal(library(x, w, rate).w, w / 2)  # the memory stays mapped
+    assert error_of(Library, path).startswith("FileNotFoundError: ")
+    compile_text(tmp_path, STEP.replace("sub(w, d)", "add(w, d)"))
+    np.testing.assert_array_equal(Library(path)(x, w, rate).w, w * 1.5)  # not the one of before
+    np.testing.assert_array_equal(library(x, w, rate).w, w / 2)
+    library.close()
+    assert error_of(library, x, w, rate) == "ValueError: step: the library must be open, got a closed one. Load it again."
+
+
+def edited_library(folder, old, new):
+    """The library of STEP whose plan, as C source, was edited."""
+    folder.mkdir()
+    compile_text(folder, STEP)
+    plan, archive, root = folder / "step.plan.c", folder / "libstep.a", pathlib.Path(__file__).parents[2]
+    assert old in plan.read_text()
+    plan.write_text(plan.read_text().replace(old, new))
+    runtime = pathlib.Path(TOOL).parents[1] / "runtime/libscalide_runtime.a"
+    for command in (["cc", "-c", "-fPIC", "-I", root / "runtime/include", plan, "-o", folder / "step.plan.o"], ["ar", "r", archive, folder / "step.plan.o"],
+                    ["cc", "-shared", "-o", folder / "libstep.so", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", runtime]):
+        subprocess.run(command, check=True, capture_output=True)
+    return folder / "libstep.so"
+
+
+def test_library_for_another_runtime_or_cpu(tmp_path):
+    old = edited_library(tmp_path / "old", "SCALIDE_PLAN_VERSION", "77")
+    assert error_of(Library, old) == "RuntimeError: step: plan version must be 1, got 77. Generate the library again with the tool of this runtime."
+    target = Library(compile_text(tmp_path, STEP)).target
+    other = edited_library(tmp_path / "other", f'"{target}"', '"arm-64-linux"')
+    assert error_of(Library, other).startswith("RuntimeError: step: the CPU must have all features of the target arm-64-linux, got one without ")
+
+
+def test_threads_share_a_library(libraries):
+    library = Library(libraries(LONG))
+    problems = []
+
+    def work(seed):
+        x = np.random.default_rng(seed).standard_normal((40 + seed, 40 + seed)).astype(np.float32)
+        for _ in range(50):
+            if not np.allclose(library(x), x @ x @ x, rtol=1e-3, atol=1e-2):
+                problems.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+
+
+def test_releases_the_gil(libraries):
+    library = Library(libraries(LONG))
+    x, ticks, done = np.ones((1500, 1500), np.float32), [], threading.Event()
+
+    def tick():
+        while not done.wait(0.001):
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    library(x)
+    done.set()
+    thread.join()
+    assert len(ticks) > 3
+
+
+def test_memory_is_given_back(libraries):
+    library = Library(libraries(LONG))
+    x = np.ones((256, 256), np.float32)
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    for _ in range(20):
+        library(x)
+    gc.collect()
+    before = resident()
+    for _ in range(400):
+        library(x)
+    assert resident() - before < 400 * x.nbytes / 10
+
+
+def test_a_forked_process_is_told(step):
+    x, w, rate = step_arrays()
+    step(x, w, rate)
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.write(writer, error_of(step, x, w, rate).encode())
+        os._exit(0)
+    os.wait()
+    assert os.read(reader, 1000).decode().startswith("ValueError: step: must run in the process that loaded it, got a fork of it.")
+
+
+def test_needs_no_jax(libraries):
+    code = f"""
+import sys
+import numpy as np, scalide
+library = scalide.Library({str(libraries(STEP))!r})
+library(np.ones((2, 4), 'f'), np.ones(4, 'f'), 1.0)
+assert 'jax' not in sys.modules, 'jax was imported'
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_jax_arrays_come_back_as_such(step):
+    jax = pytest.importorskip("jax")
+    x, w, rate = (jax.numpy.asarray(a) for a in step_arrays())
+    result = step(x, w, rate)
+    assert all(isinstance(r, jax.Array) for r in result)
+    np.testing.assert_array_equal(result.y, x @ w)
+    assert "step.x: must be a concrete array, got a tracer" in error_of(jax.jit(lambda x: step(x, w, rate).y), x)
