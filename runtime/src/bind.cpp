@@ -1,5 +1,6 @@
 #include "binding.h"
 #include "check.h"
+#include "constants.h"
 #include <algorithm>
 
 using namespace scalide;
@@ -40,6 +41,7 @@ scalide_status scalide_bind(scalide_context *context, const scalide_program *pro
         status = prepare(*binding);
     }
     if (status == SCALIDE_OK) {
+        map_constants(program);
         *result = binding;
     } else {
         scalide_binding_destroy(binding);
