@@ -4,14 +4,15 @@
 
 // Outputs whose elements do not depend on each other's loops. Tiles:
 //   task   elements of a parallel task
-//   lanes  elements computed together
+//   lanes  elements of a row computed together
+//   line   elements computed together when there is one loop
 namespace scalide {
 namespace {
 using Halide::TailStrategy;
 
 /// Only the inner loop is long: cut its vectors into tasks.
 void schedule_line(Halide::Stage nest, const Halide::Var &x, const Halide::Expr &columns, const Tiles &tiles, TailStrategy tail) {
-    const int lanes = tiles.at("lanes");
+    const int lanes = tiles.at("line");
     Halide::Var vector("vector");
     nest.split(x, vector, x, lanes, tail).vectorize(x);
     parallelize(nest, vector, (columns + lanes - 1) / lanes, lanes, tiles.at("task"));
@@ -49,8 +50,8 @@ bool moves(const Program &kernel) {
 /// be empty. The usual case, whole vectors and nothing empty, is a loop of its own: its last vector is shifted inwards (GB/s, one core of a
 /// Sapphire Rapids Xeon, 2026-11-21, beside the masked loop: rev 24 / 0.9, concatenate 15 / 0.9, pad 25 / 0.2, take of rows 42 / 0.1).
 void schedule_whole_vectors(const KernelOutput &output, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
-    const int lanes = tiles.at("lanes"), task = tiles.at("task");
     const std::vector<Halide::Var> axes = output.func.args();
+    const int lanes = tiles.at(axes.size() == 1 ? "line" : "lanes"), task = tiles.at("task");
     Halide::Stage nest = Halide::Stage(output.func).specialize(extents[0] >= lanes && extents[0] <= task && Guards(output.func).all);
     if (axes.size() == 1) {
         return schedule_line(nest, axes[0], extents[0], tiles, TailStrategy::ShiftInwards);
@@ -79,7 +80,7 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 
 /// Reversed, the first vector of a line begins at a known negative address, at which Halide generates no load though it is masked.
 bool is_short_line(const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
-    return extents.size() == 1 && Halide::Internal::can_prove(extents[0] < tiles.at("lanes"));
+    return extents.size() == 1 && Halide::Internal::can_prove(extents[0] < tiles.at("line"));
 }
 
 } // namespace
