@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char *network = R"(
 program network [b in 1..64] (x: f32[b, 8, 8, 3] scaled, labels: i32[b], k1: f32[3, 3, 3, 8] scaled, c1: f32[8], gain: f32[8], bias: f32[8],
-                              k2: f32[3, 3, 8, 12], w: f32[48, 10]) -> (loss: f32[]) {
+                              k2: f32[3, 3, 8, 12], w: f32[48, 10], key: u32[2]) -> (loss: f32[]) {
   y1 = conv_general_dilated(x, k1) {low: [1, 1], high: [1, 1], lhs_spec: [0, 3, 1, 2], rhs_spec: [3, 2, 0, 1], out_spec: [0, 3, 1, 2]}
   cb = broadcast_in_dim(c1) {shape: [b, 8, 8, 8], dims: [3]}
   a1 = add(y1, cb)
@@ -35,12 +35,18 @@ struct Numerics {
     double tolerance; ///< as in random_programs.cpp
     friend void PrintTo(const Numerics &each, std::ostream *out) { *out << each.policy; }
 };
-constexpr Numerics numerics[] = {{"f32", 2e-5}, {"f16_scaled", 0x1p-9}, {"f8_scaled", 0x1p-2}};
+constexpr Numerics numerics[] = {{"f32", 2e-5}, {"f16_scaled", 0x1p-9}, {"f8_scaled", 0x1p-2}, {"f8_stochastic", 0x1p-2}};
+
+/// Of Scalide, or one beside this file.
+Policy policy_named(const std::string &name) {
+    const std::filesystem::path file = std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (name + ".yaml");
+    return load_policy(std::filesystem::exists(file) ? file : std::filesystem::path(SCALIDE_TESTS_DIR) / "programs" / (name + ".yaml"));
+}
 
 Program network_with_gradients() {
     Program program = infer_types(parse_program(network, "network"), rules());
     std::vector<ValueId> parameters;
-    for (size_t i = 2; i < program.arguments.size(); i++) parameters.push_back(program.arguments[i].value);
+    for (size_t i = 2; i + 1 < program.arguments.size(); i++) parameters.push_back(program.arguments[i].value);
     const std::vector<ValueId> gradients = append_gradient(program, rules(), program.results[0].value, parameters);
     for (size_t i = 0; i < gradients.size(); i++) program.results.push_back({"gradient" + std::to_string(i), gradients[i]});
     return program;
@@ -55,7 +61,7 @@ std::vector<Array> draw_inputs(const Program &program, int64_t images, unsigned 
         const Dtype dtype = inputs[i].dtype;
         const bool is_scale = program.value_name(program.arguments[i].value).ends_with(".scale");
         for (double &value : inputs[i].data)
-            value = is_scale ? 0.5 : dtype == Dtype::i32 ? double(random() % 10) : round_to(dtype, normal(random));
+            value = is_scale ? 0.5 : is_integer(dtype) ? double(random() % 10) : round_to(dtype, normal(random));
     }
     return inputs;
 }
@@ -63,8 +69,7 @@ std::vector<Array> draw_inputs(const Program &program, int64_t images, unsigned 
 class ConvolutionalNetwork : public testing::TestWithParam<Numerics> {};
 
 TEST_P(ConvolutionalNetwork, compiled_equals_interpreted) {
-    const Policy policy = load_policy(std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (GetParam().policy + std::string(".yaml")));
-    const CompiledProgram compiled(network_with_gradients(), rules(), policy);
+    const CompiledProgram compiled(network_with_gradients(), rules(), policy_named(GetParam().policy));
     for (const int64_t images : {1, 5}) {
         SCOPED_TRACE(std::to_string(images) + " images, seed 7");
         const std::vector<Array> inputs = draw_inputs(compiled.fused(), images, 7);
@@ -73,6 +78,17 @@ TEST_P(ConvolutionalNetwork, compiled_equals_interpreted) {
             EXPECT_EQ(compare(got[r], expected[r], GetParam().tolerance), "") << compiled.fused().results[r].name;
         }
     }
+}
+
+TEST(ConvolutionalNetworks, stochastic_rounding_follows_the_key) {
+    const CompiledProgram compiled(network_with_gradients(), rules(), policy_named("f8_stochastic"));
+    std::vector<Array> inputs = draw_inputs(compiled.fused(), 2, 7);
+    const std::vector<Array> first = compiled.run(inputs), again = compiled.run(inputs);
+    inputs.back().data[1]++;
+    const std::vector<Array> other = compiled.run(inputs);
+    EXPECT_EQ(first[0].data, again[0].data);
+    EXPECT_NE(first[0].data, other[0].data);
+    EXPECT_NEAR(first[0].data[0], other[0].data[0], 0.25 * first[0].data[0]); // both are the loss, but for the rounding of f8
 }
 
 INSTANTIATE_TEST_SUITE_P(programs, ConvolutionalNetwork, testing::ValuesIn(numerics),
