@@ -78,6 +78,9 @@ Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands
 /// function(x), whose gradient passes to x as it is: what is done to x on the forward pass alone.
 Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x);
 
+/// x, whose cotangent becomes function(cotangent) on the way back. Both have the type of x.
+Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x);
+
 /// d loss / d w; `loss` has rank 0. Several at once share their work.
 Tensor grad(const Tensor &loss, const Tensor &w);
 std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws);

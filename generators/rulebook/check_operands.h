@@ -22,6 +22,9 @@ Attributes check_attributes(const Rule &rule, const CheckCase &check_case);
 /// True when every letter of the attributes is one of a shape: a binding of the operands then gives all extents.
 bool is_bound(const Rule &rule, const CheckCase &check_case);
 
+/// A sub-program that makes what it takes: what an attribute of a check case that is a program names.
+Program identity_program(const std::string &name, const Type &type);
+
 /// A program of one node, the operator of the rule, on the operands of a check case. With `scaled` arguments and results are scaled where
 /// they are floats and the rule does not make them plain.
 Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCase &check_case, Dtype wanted, Scaled scaled);

@@ -47,9 +47,10 @@ struct Constraint {
     Expression require;
 };
 
-/// `grad:` `none`, `derived` or expressions by operand. Left out it is `none` when all results are plain and `derived` in a composite, that
-/// is, from the parts of its value; a base operator with other results must say it. `derived` in a base operator is a transposition in C++.
-enum class GradientKind { none, derived, expressions };
+/// `grad:` `none`, `derived`, `program` or expressions by operand. Left out it is `none` when all results are plain and `derived` in a
+/// composite, that is, from the parts of its value; a base operator with other results must say it. `derived` in a base operator is a
+/// transposition in C++. `program`: what the sub-program that the attribute `program` names makes of the cotangent.
+enum class GradientKind { none, derived, expressions, program };
 
 /// One shape-and-attribute case of `check`: operand name -> extents in letters (or numbers), attribute name -> value.
 struct CheckCase {

@@ -169,6 +169,15 @@ std::map<std::string, std::vector<Expression>> read_scale(const YamlValue &value
     return scale;
 }
 
+void read_gradient_word(const YamlValue &value, Rule &rule) {
+    const std::string word = value.word({"none", "derived", "program"});
+    rule.gradient_kind = word == "none" ? GradientKind::none : word == "derived" ? GradientKind::derived : GradientKind::program;
+    const bool has_program = std::ranges::any_of(rule.attributes, [](const AttributeSpec &spec) { return spec.type == "program"; });
+    const bool is_unary = rule.operands.size() == 1 && !rule.operands[0].variadic && rule.results.size() == 1;
+    if (word == "program" && !(has_program && is_unary))
+        value.fail("must stand beside one operand, one result and an attribute program: program", "program");
+}
+
 void read_gradient(const YamlValue *value, const YamlValue &document, Rule &rule) {
     if (!value) {
         if (rule.is_base && !rule.is_plain())
@@ -177,7 +186,7 @@ void read_gradient(const YamlValue *value, const YamlValue &document, Rule &rule
         return;
     }
     if (value->is_text()) {
-        rule.gradient_kind = value->word({"none", "derived"}) == "none" ? GradientKind::none : GradientKind::derived;
+        read_gradient_word(*value, rule);
         return;
     }
     rule.gradient_kind = GradientKind::expressions;

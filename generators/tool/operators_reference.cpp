@@ -46,6 +46,7 @@ std::string gradient_words(const Rule &rule) {
     switch (rule.gradient_kind) {
     case GradientKind::derived: return rule.is_base ? "transposed" : "from its parts";
     case GradientKind::expressions: return "rule";
+    case GradientKind::program: return "its program";
     default: return "none";
     }
 }

@@ -1,4 +1,5 @@
 #include "rulebook/instance.h"
+#include "transforms/calls.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include "transforms/splice.h"
@@ -26,6 +27,7 @@ private:
     void visit(const Node &node);
     void visit_expressions(const Node &node, const Rule &rule, const std::vector<ValueId> &cts);
     void visit_derived(const Node &node, const std::vector<ValueId> &cts);
+    void visit_program(const Node &node, ValueId ct);
     void check_has_gradient(const Node &node, const Rule &rule) const;
     ValueId cotangent(ValueId value);
     void accumulate(ValueId value, ValueId ct);
@@ -114,6 +116,7 @@ void Differentiation::visit(const Node &node) {
     check_has_gradient(node, rule);
     if (rule.gradient_kind == GradientKind::expressions) visit_expressions(node, rule, cts);
     if (rule.gradient_kind == GradientKind::derived) visit_derived(node, cts);
+    if (rule.gradient_kind == GradientKind::program) visit_program(node, cts[0]);
 }
 
 void Differentiation::check_has_gradient(const Node &node, const Rule &rule) const {
@@ -137,6 +140,15 @@ void Differentiation::visit_derived(const Node &node, const std::vector<ValueId>
     for (size_t i = 0; i < node.operands.size(); i++) {
         if (active_[node.operands[i]]) accumulate(node.operands[i], transpose_operator(builder_, node, static_cast<int>(i), cts[0]));
     }
+}
+
+void Differentiation::visit_program(const Node &node, ValueId ct) {
+    const Type type = program_.type(ct);
+    Node call{"call", {ct}, node.attributes, {}, node.scope, Role::cotangent, node.location};
+    const Program callee = callee_of(*find_call_kind("call"), {call, {type}, program_.symbols, builder_.rulebook()}, program_.programs);
+    const bool fits = callee.results.size() == 1 && callee.type(callee.results[0].value) == type;
+    if (!fits) throw UserError({node.location, node.op + ".program", "must make one value of type " + to_string(type), callee.name, ""});
+    accumulate(node.operands[0], append_body(program_, callee, call)[0]);
 }
 
 /// The sum of what was accumulated; -1 when nothing was.

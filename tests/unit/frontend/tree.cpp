@@ -1,6 +1,7 @@
 #include "frontend/tree.h"
 #include "frontend/tracer.h"
 #include "interpret/interpret.h"
+#include "transforms/passes.h"
 #include <gtest/gtest.h>
 
 // Trees of tensors.
@@ -73,6 +74,21 @@ TEST(frontend, all_of_a_tree) {
         whole{Dtype::i32, {2}, {1, 2}};
     EXPECT_EQ(interpret(trees.tracer.program(), {small, small, half, whole}, trees.rulebook, Mode::real)[0].data, (std::vector<double>{1}));
     EXPECT_EQ(interpret(trees.tracer.program(), {small, large, half, whole}, trees.rulebook, Mode::real)[0].data, (std::vector<double>{0}));
+}
+
+TEST(frontend, map_on_backward_changes_the_gradient_alone) {
+    Trees trees;
+    const Tensor w = trees.model[0]["w"];
+    const auto halved = [](const Tensor &ct) { return ct * 0.5; };
+    const auto both = [&](const Tensor &ct) { return apply("round", {halved(ct)}); };
+    const Tensor y = map_on_backward(both, w);
+    const Tensor loss = apply("reduce_sum", {y * y}, {{"axes", to_attribute(std::vector<int64_t>{0})}});
+    trees.tracer.program().results = {{"y", y.value()}, {"g", grad(loss, w).value()}};
+    const Array x{Dtype::f32, {2}, {1.25, -2.75}}, half{Dtype::f16, {2}, {1, 2}}, whole{Dtype::i32, {2}, {1, 2}};
+    const std::vector<Array> got = interpret(trees.tracer.program(), {x, x, half, whole}, trees.rulebook, Mode::real);
+    EXPECT_EQ(got[0].data, (std::vector<double>{1.25, -2.75}));
+    EXPECT_EQ(got[1].data, (std::vector<double>{1, -3}));
+    EXPECT_TRUE(inline_calls(trees.tracer.program(), trees.rulebook).programs.empty());
 }
 
 TEST(frontend, map_on_forward_lets_the_gradient_pass) {

@@ -61,6 +61,24 @@ TEST(transforms, inline_calls_binds_symbols) {
     EXPECT_EQ(outputs[1].data, (std::vector<double>{1, 2, 3, 4}));
 }
 
+/// A cotangent goes through the sub-program of map_on_backward, once for each differentiation; a wrong sub-program is refused.
+TEST(transforms, inline_calls_maps_cotangents) {
+    const std::string text = "program clip(ct: f32[n]) -> (y: f32[n]) {\n  y = clamp(-1, ct, 1)\n}\n"
+                             "program sum(ct: f32[n]) -> (y: f32[]) {\n  y = reduce_sum(ct) {axes: [0]}\n}\n"
+                             "program loss(x: f32[n]) -> (s: f32[]) {\n  y = map_on_backward(x) {program: clip}\n  z = mul(y, y)\n"
+                             "  s = reduce_sum(z) {axes: [0]}\n}\n"
+                             "program p(x: f32[3]) -> (s: f32[], g: f32[3]) {\n  s, g = value_and_grad(x) {program: loss, wrt: [x]}\n}\n";
+    const Program inlined = inline_calls(infer_types(parse_program(text, "t.scl"), rules()), rules());
+    EXPECT_TRUE(inlined.programs.empty());
+    const auto outputs = interpret(inlined, {{Dtype::f32, {3}, {0.25, 2, -3}}}, rules(), Mode::real);
+    EXPECT_EQ(outputs[0].data[0], 0.0625 + 4 + 9);
+    EXPECT_EQ(outputs[1].data, (std::vector<double>{0.5, 1, -1}));
+    std::string wrong = text;
+    wrong.replace(wrong.find("program: clip"), 13, "program: sum");
+    EXPECT_EQ(error_of([&] { compile(parse_program(wrong, "t.scl"), rules(), {}); }),
+              "t.scl:8:3: map_on_backward.program: must make one value of type f32[3], got sum");
+}
+
 /// A program of kernels means what the program means.
 TEST(transforms, compile_agrees) {
     for (uint32_t seed = 1; seed <= 10; seed++) {
