@@ -1,0 +1,76 @@
+"""Compiles a program by the tool `scalide`, which comes with the package."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .program import Program
+
+
+class BuildError(RuntimeError):
+    """The tool refused a program; the message is the tool's, with the line of the user's Python file where it is known."""
+
+
+def tool_path() -> Path:
+    """The tool: what SCALIDE_TOOL says, else that of this package."""
+    given = os.environ.get("SCALIDE_TOOL")
+    path = Path(given) if given else Path(__file__).parent / "_install" / "bin" / "scalide"
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: must be the tool scalide. Install the package with 'pip install .', or set SCALIDE_TOOL to a built one")
+    return path
+
+
+def build(program: Program, target: str = "host", numerics: str | None = None, cache=None, name: str | None = None, output=None, jobs: int = 0):
+    """Compiles a program into a shared library and opens it.
+
+    program:  from `scalide.jax.trace`, or the path of a `.scl` file
+    target:   "host", or a target of Halide such as "x86-64-linux-avx2-fma-f16c"
+    numerics: a policy by name ("f32", "bf16", "f16_scaled", "f8_scaled") or a YAML file; the program's own when left out
+    cache:    folder of compiled kernels ($XDG_CACHE_HOME/scalide when left out); what it has is not compiled again
+    output:   folder for the library, its C header and its plan, kept; left out, they last as long as the Library
+    jobs:     kernels compiled at a time, 0: one a core
+    Returns a `Library`. Throws BuildError with the tool's words.
+    """
+    from .library import Library
+
+    if not isinstance(program, Program):
+        program = Program.load(program)
+    scratch = None
+    if output is None:
+        scratch = tempfile.TemporaryDirectory(prefix="scalide-")
+        output = scratch.name
+    name = name or program.name
+    arguments = ["--target", target, "--numerics", numerics or program.policy, "--name", name, "--output", output, "--shared"]
+    arguments += ["--cache", cache] if cache is not None else []
+    arguments += ["--jobs", jobs] if jobs else []
+    run_tool(program, "build", *arguments)
+    library = Library(Path(output) / f"lib{name}.so", program)
+    if scratch is not None:
+        library._scratch = scratch  # goes with the library
+    return library
+
+
+def run_tool(program: Program, command: str, *arguments) -> str:
+    """Runs `scalide COMMAND program.scl ARGUMENTS` and returns what it prints."""
+    with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
+        file = Path(folder) / f"{program.name}.scl"
+        file.write_text(program.text)
+        result = subprocess.run([tool_path(), command, file, *map(str, arguments)], capture_output=True, text=True)
+        if result.returncode == 0:
+            return result.stdout
+        raise BuildError(_located(result.stderr.strip() or f"scalide {command}: status {result.returncode}", program, file))
+
+
+def _located(message: str, program: Program, file: Path) -> str:
+    """`file:line: words` with the place in Python that the line came from."""
+    message = message.replace(str(file), file.name)
+    found = re.search(re.escape(file.name) + r":(\d+)", message)
+    place = program.places[int(found[1]) - 1] if found and int(found[1]) <= len(program.places) else None
+    if place is None:
+        return message
+    from .jax.compat import place_of
+
+    return f"{message}\n  from {place_of(place) or 'a line of JAX'}"

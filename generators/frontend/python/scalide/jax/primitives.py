@@ -1,0 +1,346 @@
+"""What a LAX primitive becomes: a table. Primitives that need more than other names for their parameters are functions, here those of
+elementwise operators, movement, reductions and calls."""
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+import numpy as np
+
+from . import compat
+from .text import Extent, Number, Value
+from .walk import LONGEST_UNROLL, Equation, Walk, dtype_of, extent_of, shape_of, warn_dropped
+
+#: Rules by the name of the primitive: functions of (walk, equation, operands) that return the values of the results.
+RULES: dict[str, Callable[[Walk, Equation, Sequence], list]] = {}
+
+
+def add_rule(*names: str):
+    """Decorator: the function says what a primitive of this name becomes.
+
+    It is called as `rule(walk, equation, operands)` and returns a list with a value for each result of the primitive. `equation` has
+    `name`, `params`, and the abstract values `inputs` and `outputs`; operands are values of the program. `walk.emit(op, operands,
+    attributes, types)` appends a node of one of Scalide's operators (`scalide rules` lists them) and returns its results;
+    `walk.types(equation)` are the (dtype, shape) of the primitive's results.
+
+        @scalide.jax.add_rule("my_softsign")
+        def softsign(walk, equation, operands):
+            return walk.emit("soft_sign", operands, {}, walk.types(equation))
+    """
+
+    def add(rule):
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return add
+
+
+def add_operator(primitive: str, op: str | None = None, attributes: dict[str, str] | None = None) -> None:
+    """A primitive that is one of Scalide's operators, `op` or of the same name. `attributes` maps parameters to attributes; left out, every
+    parameter is the attribute of its name. A parameter that is None is left out."""
+
+    def rule(walk, equation, operands):
+        params = {name: value for name, value in equation.params.items() if value is not None}
+        renamed = {name: name for name in params} if attributes is None else attributes
+        _refuse_others(equation, set(renamed))
+        given = {renamed[name]: plain(params[name], equation) for name in renamed if name in params}
+        return walk.emit(op or primitive, [walk.writer.value(operand) for operand in operands], given, walk.types(equation))
+
+    RULES[primitive] = rule
+
+
+def plain(param, equation: Equation):
+    """A parameter as an attribute: dtypes in our words, extents, numbers, lists."""
+    if isinstance(param, (list, tuple)):
+        return [plain(element, equation) for element in param]
+    if isinstance(param, (np.dtype, type)):
+        return dtype_of(np.zeros((), param), equation.fail)
+    if isinstance(param, (bool, str, float, np.floating)):
+        return param
+    return extent_of(param, equation.fail)
+
+
+def _refuse_others(equation: Equation, known: set[str]) -> None:
+    """No parameter is passed over that might mean something."""
+    for name, value in equation.params.items():
+        if value is not None and name not in known and name not in compat.SILENT:
+            raise equation.fail(f"its parameter {name} must have a meaning here", f"{name}={value}", "Leave it at its default")
+
+
+# Elementwise.
+
+ELEMENTWISE = """abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos cosh digamma div
+    eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter
+    not or polygamma population_count rem regularized_incomplete_beta rsqrt select_n shift_left shift_right_arithmetic
+    shift_right_logical sign sin sinh sqrt square sub tan tanh xor zeta""".split()
+
+
+@add_rule(*ELEMENTWISE)
+def elementwise(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    made = operands[-1].dtype if equation.params.get("out_dtype") is not None else dtype
+    _refuse_others(equation, {"out_dtype"})
+    operands = [walk.broadcast(operand, shape) for operand in operands]
+    if not any(isinstance(o, Value) and tuple(o.shape) == tuple(shape) for o in operands):  # numbers and rank 0 alone
+        operands = [walk.writer.value(operand) for operand in operands]
+    (out,) = walk.emit(equation.name, operands, {}, [(made, shape)])
+    return [walk.convert(out, dtype)]
+
+
+@add_rule("pow")
+def power(walk, equation, operands):
+    base, exponent = operands
+    return elementwise(walk, equation, [base, walk.convert(exponent, base.dtype)])
+
+
+@add_rule("round")
+def rounded(walk, equation, operands):
+    to_even = int(equation.params["rounding_method"]) == 1
+    return walk.emit("round" if to_even else "round_away", operands, {}, walk.types(equation))
+
+
+@add_rule("convert_element_type")
+def convert(walk, equation, operands):
+    ((dtype, _),) = walk.types(equation)
+    return [walk.convert(operands[0], dtype)]
+
+
+@add_rule("bitcast_convert_type")
+def bitcast(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    if tuple(operands[0].shape) != shape:
+        raise equation.fail("both dtypes must have as many bits", f"{operands[0].dtype} and {dtype}", "Convert to a dtype of the same width")
+    return walk.emit("bitcast_convert_type", operands, {"dtype": dtype}, [(dtype, shape)])
+
+
+@add_rule("copy", "copy_p", "stop_gradient", "optimization_barrier", "pbroadcast", "pvary", "random_clone", "tie", "sharding_constraint")
+def identity(walk, equation, operands):
+    return operands[: len(equation.outputs)]
+
+
+add_operator("integer_pow")
+add_operator("reduce_precision")
+
+# Movement.
+
+add_operator("transpose")
+add_operator("rev")
+add_operator("concatenate")
+add_operator("squeeze")
+
+
+@add_rule("slice")
+def slice_(walk, equation, operands):
+    names = {"start_indices": ("start", 0), "limit_indices": ("limit", 2), "strides": ("strides", 1)}
+    attributes = {ours: plain(equation.params[theirs], equation) for theirs, (ours, _) in names.items() if equation.params[theirs] is not None}
+    if compat.is_key(equation.inputs[0]):  # all words of a key
+        attributes = {ours: [*attributes[ours], whole] for ours, whole in names.values() if ours in attributes}
+    return walk.emit("slice", operands, attributes, walk.types(equation))
+
+
+@add_rule("reshape")
+def reshape(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    operand, order = walk.writer.value(operands[0]), equation.params.get("dimensions")
+    if order is not None:
+        permuted = tuple(operand.shape[axis] for axis in order)
+        (operand,) = walk.emit("transpose", [operand], {"permutation": plain(order, equation)}, [(dtype, permuted)])
+    return [walk.reshape(operand, shape)]
+
+
+@add_rule("broadcast_in_dim")
+def broadcast_in_dim(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    dims = [int(d) for d in equation.params["broadcast_dimensions"]]
+    if compat.is_key(equation.inputs[0]):
+        dims.append(len(shape) - 1)
+    if not shape:
+        return [operands[0]]
+    return walk.emit("broadcast_in_dim", operands[:1], {"shape": list(shape), "dims": dims}, [(dtype, shape)])
+
+
+@add_rule("pad")
+def pad(walk, equation, operands):
+    low, high, interior = ([plain(row[i], equation) for row in equation.params["padding_config"]] for i in range(3))
+    return walk.emit("pad", operands, {"low": low, "high": high, "interior": interior}, walk.types(equation))
+
+
+@add_rule("split")
+def split(walk, equation, operands):
+    """Slices along an axis."""
+    (operand,), axis, start, parts = operands, int(equation.params["axis"]), 0, []
+    for dtype, shape in walk.types(equation):
+        low, high = [0] * len(shape), list(operand.shape)
+        low[axis], high[axis] = start, start + shape[axis]
+        parts += walk.emit("slice", operands, {"start": low, "limit": high}, [(dtype, shape)])
+        start += shape[axis]
+    return parts
+
+
+@add_rule("stack")
+def stack(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    axis = int(equation.params["axis"]) % len(shape)
+    parts = [walk.reshape(walk.writer.value(operand), (*shape[:axis], 1, *shape[axis + 1 :])) for operand in operands]
+    return walk.emit("concatenate", parts, {"dimension": axis}, [(dtype, shape)])
+
+
+@add_rule("unstack")
+def unstack(walk, equation, operands):
+    axis = int(equation.params["axis"]) % len(operands[0].shape)
+    return [take_one(walk, operands[0], axis, place) for place in range(len(equation.outputs))]
+
+
+def take_one(walk, operand, axis: int, place: int):
+    """The elements at one place of a static axis, without the axis."""
+    low, high = [0] * len(operand.shape), list(operand.shape)
+    low[axis], high[axis] = place, place + 1
+    (part,) = walk.emit("slice", [operand], {"start": low, "limit": high}, [(operand.dtype, (*operand.shape[:axis], 1, *operand.shape[axis + 1 :]))])
+    return walk.reshape(part, (*operand.shape[:axis], *operand.shape[axis + 1 :]))
+
+
+@add_rule("tile")
+def tile(walk, equation, operands):
+    """Repetitions are a new axis before each."""
+    ((dtype, shape),) = walk.types(equation)
+    repeats, extents = [int(n) for n in equation.params["reps"]], operands[0].shape
+    extents = (1,) * (len(repeats) - len(extents)) + tuple(extents)
+    repeats = [1] * (len(extents) - len(repeats)) + repeats
+    both = [extent for pair in zip(repeats, extents) for extent in pair]
+    source = walk.reshape(walk.writer.value(operands[0]), extents)
+    (repeated,) = walk.emit("broadcast_in_dim", [source], {"shape": both, "dims": list(range(1, len(both), 2))}, [(dtype, both)])
+    return [walk.reshape(repeated, shape)]
+
+
+@add_rule("iota")
+def iota(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    return walk.emit("iota", [], {"dtype": dtype, "shape": list(shape), "dimension": int(equation.params["dimension"])}, [(dtype, shape)])
+
+
+@add_rule("empty", "empty2")
+def empty(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    return walk.emit("broadcast_in_dim", [Number(0, dtype)], {"shape": list(shape), "dims": []}, [(dtype, shape)])
+
+
+@add_rule("dim_as_value")
+def dim_as_value(walk, equation, operands):
+    ((dtype, _),) = walk.types(equation)
+    return walk.emit("size", [], {"extent": extent_of(equation.params["dim"], equation.fail), "dtype": dtype}, [(dtype, ())])
+
+
+# Reductions and scans.
+
+for _op in "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor".split():
+    add_operator(_op)
+for _op in "cumsum cumprod cummax cummin cumlogsumexp".split():
+    add_operator(_op)
+
+
+@add_rule("argmax", "argmin")
+def arg_reduction(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    (axis,) = equation.params["axes"]
+    return walk.emit(equation.name, operands, {"axis": int(axis), "index_dtype": dtype}, [(dtype, shape)])
+
+
+@add_rule("reduce")
+def reduce(walk, equation, operands):
+    """By a sub-program: arrays, then what to start from."""
+    operands = [walk.writer.value(operand) for operand in operands]
+    name = walk.subprogram("reduce", equation.params["jaxpr"], [v.dtype for v in operands])
+    attributes = {"program": name, "axes": plain(equation.params["dimensions"], equation)}
+    return walk.emit("reduce", operands, attributes, walk.types(equation))
+
+
+# Calls and control.
+
+
+@add_rule(*compat.CALLS)
+def call(walk, equation, operands):
+    """The body in the place of the call. jax.nn.relu and silu keep their names, which policies know."""
+    inner = equation.params[compat.CALLS[equation.name]]
+    named = _known_call(inner) if equation.name == "custom_jvp_call" else None
+    if named is not None:
+        return walk.emit(named, operands, {}, walk.types(equation))
+    return walk.run_closed(inner, operands)
+
+
+#: (name of the jitted function, its primitives) under a custom_jvp that is one of our operators.
+KNOWN_CALLS = {("relu", ("max",)): "relu", ("silu", ("logistic", "mul")): "silu"}
+
+
+def _known_call(closed):
+    jaxpr, _ = compat.open_jaxpr(closed)
+    if len(jaxpr.eqns) != 1 or jaxpr.eqns[0].primitive.name not in ("jit", "pjit"):
+        return None
+    params = jaxpr.eqns[0].params
+    return KNOWN_CALLS.get((params["name"], tuple(eqn.primitive.name for eqn in params["jaxpr"].jaxpr.eqns)))
+
+
+@add_rule("scan")
+def scan(walk, equation, operands):
+    """Unrolled when it is short."""
+    params, length = equation.params, equation.params["length"]
+    if not isinstance(length, int) or length > LONGEST_UNROLL:
+        raise equation.fail(f"a loop must have at most {LONGEST_UNROLL} steps, which are unrolled", f"{length} steps", "Loop in the application")
+    shared = params["num_consts"]
+    fixed, carry, sequences = operands[:shared], operands[shared : shared + params["num_carry"]], operands[shared + params["num_carry"] :]
+    steps: list = [None] * length
+    for step in reversed(range(length)) if params["reverse"] else range(length):
+        elements = [take_one(walk, walk.writer.value(sequence), 0, step) for sequence in sequences]
+        results = walk.run_closed(params["jaxpr"], [*fixed, *carry, *elements])
+        carry, steps[step] = results[: len(carry)], results[len(carry) :]
+    stacked = []
+    for index, aval in enumerate(equation.outputs[len(carry) :]):
+        shape = shape_of(aval, equation.fail)
+        dtype = dtype_of(aval, equation.fail)
+        if not length:
+            stacked += walk.emit("broadcast_in_dim", [Number(0, dtype)], {"shape": list(shape), "dims": []}, [(dtype, shape)])
+            continue
+        parts = [walk.reshape(walk.writer.value(step[index]), (1, *shape[1:])) for step in steps]
+        stacked += walk.emit("concatenate", parts, {"dimension": 0}, [(dtype, shape)])
+    return [*carry, *stacked]
+
+
+@add_rule("while")
+def while_loop(walk, equation, operands):
+    """Unrolled when its condition is a number at every step."""
+    params = equation.params
+    conditions, bodies = params["cond_nconsts"], params["body_nconsts"]
+    of_condition, of_body = operands[:conditions], operands[conditions : conditions + bodies]
+    carry = operands[conditions + bodies :]
+    for _ in range(LONGEST_UNROLL + 1):
+        (goes_on,) = walk.run_closed(params["cond_jaxpr"], [*of_condition, *carry])
+        if not isinstance(goes_on, Number):
+            break
+        if not goes_on.value:
+            return carry
+        carry = walk.run_closed(params["body_jaxpr"], [*of_body, *carry])
+    raise equation.fail(f"a loop must have a static number of steps, at most {LONGEST_UNROLL}, which are unrolled", "a condition of arrays or more steps",
+                        "Loop in the application, or use jax.lax.fori_loop with numbers as bounds")  # fmt: skip
+
+
+@add_rule("cond")
+def cond(walk, equation, operands):
+    """The branch that a number chooses."""
+    which, *rest = operands
+    branches = equation.params["branches"]
+    if not isinstance(which, Number):
+        raise equation.fail("a branch must be chosen while tracing", "a condition of arrays", "Use jnp.where, which computes both sides")
+    return walk.run_closed(branches[min(max(int(which.value), 0), len(branches) - 1)], rest)
+
+
+@add_rule("platform_index")
+def platform_index(walk, equation, operands):
+    for place, platforms in enumerate(equation.params["platforms"]):
+        if platforms is None or "cpu" in platforms:
+            return [Number(place, "i32")]
+    raise equation.fail("one of the platforms must be the CPU", str(equation.params["platforms"]), "Give a default")
+
+
+@add_rule("debug_callback", "debug_print", "dce_sink")
+def dropped(walk, equation, operands):
+    if equation.name != "dce_sink":
+        warn_dropped(equation)
+    return []

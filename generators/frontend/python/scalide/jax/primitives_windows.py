@@ -1,0 +1,207 @@
+"""What the primitives of contractions, convolutions, windows, indexing, sorting and random bits become."""
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from . import compat
+from .primitives import add_operator, add_rule, plain, _refuse_others
+from .text import Number
+from .walk import dtype_of
+
+
+@add_rule("dot_general")
+def dot_general(walk, equation, operands):
+    _refuse_others(equation, {"dimension_numbers", "preferred_element_type"})
+    contract, batch = equation.params["dimension_numbers"]
+    ((dtype, shape),) = walk.types(equation)
+    attributes = {"contract": plain(contract, equation)}
+    if batch[0]:
+        attributes["batch"] = plain(batch, equation)
+    if dtype != operands[0].dtype or dtype != operands[1].dtype:
+        attributes["preferred"] = dtype
+    return walk.emit("dot_general", operands, attributes, [(dtype, shape)])
+
+
+def _padding(pairs, equation) -> dict:
+    return {"low": [plain(low, equation) for low, _ in pairs], "high": [plain(high, equation) for _, high in pairs]}
+
+
+@add_rule("conv_general_dilated")
+def convolution(walk, equation, operands):
+    params = equation.params
+    numbers = params["dimension_numbers"]
+    _refuse_others(equation, set("window_strides padding lhs_dilation rhs_dilation dimension_numbers feature_group_count batch_group_count "
+                                 "preferred_element_type".split()))  # fmt: skip
+    ((dtype, shape),) = walk.types(equation)
+    attributes = {"strides": plain(params["window_strides"], equation), **_padding(params["padding"], equation)}
+    for name in ("lhs_dilation", "rhs_dilation"):
+        attributes[name] = plain(params[name], equation)
+    for name in ("lhs_spec", "rhs_spec", "out_spec"):
+        attributes[name] = plain(getattr(numbers, name), equation)
+    for name in ("feature_group_count", "batch_group_count"):
+        attributes[name] = int(params[name])
+    if dtype != operands[0].dtype or dtype != operands[1].dtype:
+        attributes["preferred"] = dtype
+    return walk.emit("conv_general_dilated", operands, attributes, [(dtype, shape)])
+
+
+def _window(params, equation) -> dict:
+    names = {"window_dimensions": "window", "window_strides": "strides", "base_dilation": "base_dilation", "window_dilation": "window_dilation"}
+    return {ours: plain(params[theirs], equation) for theirs, ours in names.items() if theirs in params} | _padding(params["padding"], equation)
+
+
+@add_rule("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+def reduce_window(walk, equation, operands):
+    return walk.emit(equation.name, operands, _window(equation.params, equation), walk.types(equation))
+
+
+@add_rule("reduce_window")
+def reduce_window_by_program(walk, equation, operands):
+    operands = [walk.writer.value(operand) for operand in operands]
+    name = walk.subprogram("window", equation.params["jaxpr"], [v.dtype for v in operands])
+    return walk.emit("reduce_window", operands, {"program": name, **_window(equation.params, equation)}, walk.types(equation))
+
+
+@add_rule("select_and_scatter_add", "select_and_gather_add")
+def select_and_move(walk, equation, operands):
+    largest = equation.params["select_prim"].name == "ge"
+    return walk.emit(equation.name, operands, {"largest": largest, **_window(equation.params, equation)}, walk.types(equation))
+
+
+# Indexing. Dimension numbers have the same names.
+
+MODES = {
+    lax.GatherScatterMode.CLIP: "clip",
+    lax.GatherScatterMode.FILL_OR_DROP: "fill_or_drop",
+    lax.GatherScatterMode.PROMISE_IN_BOUNDS: "promise_in_bounds",
+}
+
+
+def _indexing(equation) -> dict:
+    mode = lax.GatherScatterMode.from_any(equation.params["mode"])
+    if mode not in MODES:
+        raise equation.fail("mode must be clip, fill or promise_in_bounds", str(mode), "Give another mode")
+    numbers = equation.params["dimension_numbers"]
+    attributes = {name: plain(value, equation) for name, value in vars(numbers).items()} if hasattr(numbers, "__dict__") else numbers._asdict()
+    return {name: value for name, value in attributes.items() if value or "batching" not in name} | {"mode": MODES[mode]}
+
+
+def _fill_value(equation, dtype: str):
+    """What JAX fills with: NaN, of integers the smallest (signed) or the largest (unsigned), of bools True."""
+    if equation.params.get("fill_value") is not None:
+        return plain(equation.params["fill_value"], equation)
+    if dtype[0] in "ui" or dtype == "bool":
+        limits = np.iinfo(equation.outputs[0].dtype) if dtype != "bool" else None
+        return 1 if limits is None else int(limits.max if dtype[0] == "u" else limits.min)
+    return float("nan")
+
+
+@add_rule("gather")
+def gather(walk, equation, operands):
+    ((dtype, shape),) = walk.types(equation)
+    array, indices = operands[0], walk.convert(walk.writer.value(operands[1]), "i32")
+    attributes = _indexing(equation)
+    sizes = plain(equation.params["slice_sizes"], equation)
+    if compat.is_key(equation.inputs[0]):  # the words of a key stay together
+        sizes, attributes["offset_dims"] = [*sizes, 2], [*attributes["offset_dims"], len(shape) - 1]
+    attributes["slice_sizes"] = sizes
+    if attributes["mode"] == "fill_or_drop":
+        attributes["fill_value"] = _fill_value(equation, dtype)
+    return walk.emit("gather", [array, indices], attributes, [(dtype, shape)])
+
+
+SCATTERS = {"scatter": "scatter", "scatter-add": "scatter_add", "scatter-mul": "scatter_mul", "scatter-min": "scatter_min",
+            "scatter-max": "scatter_max", "scatter-sub": "scatter_add"}  # fmt: skip
+
+
+@add_rule(*SCATTERS)
+def scatter(walk, equation, operands):
+    array, indices, updates = (walk.writer.value(operand) for operand in operands)
+    if equation.name == "scatter-sub":
+        (updates,) = walk.emit("neg", [updates], {}, [(updates.dtype, updates.shape)])
+    attributes = _indexing(equation)
+    return walk.emit(SCATTERS[equation.name], [array, walk.convert(indices, "i32"), updates], attributes, walk.types(equation))
+
+
+def _starts(walk, starts) -> list:
+    return [walk.convert(start, "i32") for start in starts]
+
+
+@add_rule("dynamic_slice")
+def dynamic_slice(walk, equation, operands):
+    sizes = plain(equation.params["slice_sizes"], equation)
+    return walk.emit("dynamic_slice", [operands[0], *_starts(walk, operands[1:])], {"sizes": sizes}, walk.types(equation))
+
+
+@add_rule("dynamic_update_slice")
+def dynamic_update_slice(walk, equation, operands):
+    return walk.emit("dynamic_update_slice", [*operands[:2], *_starts(walk, operands[2:])], {}, walk.types(equation))
+
+
+# Sorting.
+
+add_operator("sort", attributes={"dimension": "dimension", "num_keys": "num_keys"})
+add_operator("approx_top_k", attributes={"k": "k", "reduction_dimension": "reduction_dimension", "is_max_k": "is_max_k"})
+
+
+@add_rule("top_k")
+def top_k(walk, equation, operands):
+    axis = compat.top_k_axis(equation.params, len(operands[0].shape))
+    return walk.emit("top_k", operands, {"k": plain(equation.params["k"], equation), "axis": axis}, walk.types(equation))
+
+
+# Random bits: Threefry, bit for bit as in JAX. A key is two words.
+
+
+def _check_keys(equation, aval) -> None:
+    if compat.key_scheme(aval) != "threefry2x32":
+        raise equation.fail("keys must be of threefry2x32", compat.key_scheme(aval), "Use jax.random.key(seed), without impl")
+    reason = compat.check_random_bits()
+    if reason is not None:
+        raise equation.fail("random bits must be those of JAX", "another order of them", reason)
+
+
+def _one_key(equation) -> None:
+    _check_keys(equation, equation.inputs[0])
+    if equation.inputs[0].shape:
+        raise equation.fail("there must be one key", f"keys of shape {equation.inputs[0].shape}", "Draw all numbers from one key in place of vmap")
+
+
+@add_rule("random_seed")
+def random_seed(walk, equation, operands):
+    _check_keys(equation, equation.outputs[0])
+    return walk.emit("random_seed", operands, {}, walk.types(equation))
+
+
+@add_rule("random_wrap", "random_unwrap")
+def random_wrap(walk, equation, operands):
+    _check_keys(equation, equation.outputs[0] if equation.name == "random_wrap" else equation.inputs[0])
+    return operands
+
+
+@add_rule("random_bits")
+def random_bits(walk, equation, operands):
+    _one_key(equation)
+    ((dtype, shape),) = walk.types(equation)
+    return walk.emit("random_bits", operands, {"shape": list(shape), "dtype": dtype}, [(dtype, shape)])
+
+
+@add_rule("random_split")
+def random_split(walk, equation, operands):
+    _one_key(equation)
+    ((dtype, shape),) = walk.types(equation)
+    return walk.emit("random_split", operands, {"shape": list(shape[:-1])}, [(dtype, shape)])
+
+
+@add_rule("random_fold_in")
+def random_fold_in(walk, equation, operands):
+    _one_key(equation)
+    return walk.emit("random_fold_in", operands, {}, walk.types(equation))
+
+
+@add_rule("threefry2x32")
+def threefry2x32(walk, equation, operands):
+    types = walk.types(equation)
+    words = [walk.broadcast(operand, types[0][1]) for operand in operands]
+    return [walk.emit("threefry2x32", words, {"word": word}, [types[word]])[0] for word in range(2)]

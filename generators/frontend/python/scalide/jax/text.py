@@ -1,0 +1,130 @@
+"""Writes the text form of a program (`.scl`) node by node."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+#: Operators that take a number in the place of an operand; it has the dtype of the value beside it.
+TAKE_NUMBERS = frozenset("add sub mul div rem max min pow eq ne lt le gt ge and or xor shift_left shift_right_logical "
+                         "shift_right_arithmetic atan2 nextafter".split())
+BARE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./]*\Z")
+
+
+@dataclass(frozen=True)
+class Value:
+    """An array of the program: an argument or the result of a node. Extents are ints, or text such as `2*b`."""
+
+    name: str
+    dtype: str
+    shape: tuple
+    scaled: bool = False
+
+
+@dataclass(frozen=True)
+class Number:
+    """A rank-0 value that is known while tracing."""
+
+    value: Any
+    dtype: str
+    shape: tuple = ()
+    scaled: bool = False
+
+
+def number_text(value) -> str:
+    """A number that reads back as the same one: 2, 0.1, -inf, nan."""
+    return str(int(value)) if isinstance(value, (bool, int)) or getattr(value, "dtype", None) is not None and value.dtype.kind in "iub" else repr(float(value))
+
+
+def attribute_text(value) -> str:
+    """An attribute of a node: integers, extents and words, in lists of any depth."""
+    if isinstance(value, Extent):
+        return str(value)
+    if isinstance(value, str):
+        return value if BARE_WORD.match(value) else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(attribute_text, value)) + "]"
+    return number_text(value)
+
+
+class Extent(str):
+    """The text of a symbolic extent, `2*b + 1`."""
+
+
+def type_text(dtype: str, shape: Sequence) -> str:
+    return f"{dtype}[{', '.join(map(str, shape))}]"
+
+
+@dataclass
+class Line:
+    text: str
+    scope: str
+    place: Any  #: where it came from, for messages
+
+
+class Writer:
+    """The nodes of one program in order. Names are `v0`, `v1`, ... but those that arguments have."""
+
+    def __init__(self, taken=()):
+        self.lines: list[Line] = []
+        self.scope, self.is_cotangent, self.place = "", False, None
+        self._taken, self._count, self._constants = set(taken), 0, {}
+
+    def _fresh(self) -> str:
+        while True:
+            name = f"v{self._count}"
+            self._count += 1
+            if name not in self._taken:
+                return name
+
+    def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple]) -> list[Value]:
+        """Appends a node and returns its results; `types` are (dtype, shape)."""
+        texts = [self._operand(op, operand, operands) for operand in operands]
+        scaled = any(operand.scaled for operand in operands)
+        results = [Value(self._fresh(), dtype, tuple(shape), scaled and is_float(dtype)) for dtype, shape in types]
+        text = f"{', '.join(v.name for v in results)} = {op}({', '.join(texts)})"
+        if attributes:
+            text += " {" + ", ".join(f"{name}: {attribute_text(value)}" for name, value in attributes.items()) + "}"
+        text += " : " + ", ".join(type_text(v.dtype, v.shape) for v in results)
+        self.lines.append(Line(text + " cotangent" * self.is_cotangent, self.scope, self.place))
+        return results
+
+    def value(self, operand) -> Value:
+        """The operand itself, or a node that makes the number."""
+        if isinstance(operand, Value):
+            return operand
+        key = (number_text(operand.value), operand.dtype)
+        if key not in self._constants:
+            number = int(operand.value) if operand.dtype == "bool" else operand.value
+            attributes = {"value": number} if operand.dtype == "f32" else {"value": number, "dtype": operand.dtype}
+            (self._constants[key],) = self.emit("constant", (), attributes, [(operand.dtype, ())])
+        return self._constants[key]
+
+    def _operand(self, op, operand, operands) -> str:
+        if isinstance(operand, Number) and op in TAKE_NUMBERS:
+            beside = [o.dtype for o in operands if isinstance(o, Value)]
+            if beside and beside[0] == operand.dtype and operand.dtype != "bool":
+                return number_text(operand.value)
+        return self.value(operand).name
+
+    def body(self, indent: str = "  ") -> tuple[list[str], list]:
+        """The lines of the body, and for each the place it came from."""
+        texts, places, scope = [], [], ""
+        for line in [*self.lines, Line("", "", None)]:
+            if line.scope != scope:
+                if scope:
+                    texts.append(indent + "}")
+                    places.append(None)
+                if line.scope:
+                    texts.append(f'{indent}scope "{line.scope}" {{')
+                    places.append(None)
+                scope = line.scope
+            texts.append(indent * (2 if scope else 1) + line.text)
+            places.append(line.place)
+        return texts[:-1], places[:-1]
+
+
+def is_float(dtype: str) -> bool:
+    return dtype[0] in "fb" and dtype != "bool"

@@ -1,0 +1,206 @@
+"""Walks a jaxpr and writes its equations as nodes; what a primitive becomes stands in `primitives`."""
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Callable, Sequence
+
+import jax
+import numpy as np
+
+from . import compat
+from .text import Extent, Number, Value, Writer
+
+#: JAX dtypes and ours.
+DTYPES = {
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8_e4m3fn", "float8_e5m2": "f8_e5m2",
+    "float8_e4m3fnuz": "f8_e4m3fnuz", "float8_e5m2fnuz": "f8_e5m2fnuz", "float8_e8m0fnu": "f8_e8m0fnu",
+    "int32": "i32", "int16": "i16", "int8": "i8", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "bool",
+}  # fmt: skip
+
+#: Loops of at most this many steps are unrolled.
+LONGEST_UNROLL = 64
+
+
+class TraceError(NotImplementedError):
+    """A function cannot become a program: the message names the line of the user's file, the primitive, and a way out."""
+
+
+@dataclass
+class Equation:
+    """One application of a primitive, as its rule sees it."""
+
+    name: str
+    params: dict
+    inputs: Sequence  #: abstract values
+    outputs: Sequence
+    place: Any
+
+    def fail(self, requirement: str, got: str, way_out: str) -> TraceError:
+        return TraceError(f"{compat.place_of(self.place)}: {self.name}: {requirement}, got {got}. {way_out}")
+
+
+def dtype_of(aval, fail: Callable) -> str:
+    """The dtype of an abstract value in our words."""
+    name = "uint32" if compat.is_key(aval) else str(aval.dtype)
+    if name in DTYPES:
+        return DTYPES[name]
+    if name in ("int64", "uint64", "float64"):
+        raise fail("dtypes must have at most 32 bits", name, "Use 32 bits, and leave jax_enable_x64 off")
+    if name.startswith("complex"):
+        raise fail("dtypes must be real", name, "Compute with real and imaginary parts")
+    raise fail("dtypes must be among " + ", ".join(DTYPES), name, "Convert before")
+
+
+def shape_of(aval, fail: Callable) -> tuple:
+    """The shape of an abstract value; a key is two words along a new last axis."""
+    shape = tuple(extent_of(dimension, fail) for dimension in aval.shape)
+    return (*shape, 2) if compat.is_key(aval) else shape
+
+
+def extent_of(dimension, fail: Callable):
+    """An extent as an int, or the text of a symbolic one."""
+    if isinstance(dimension, (int, np.integer)):
+        return int(dimension)
+    text = compat.extent_text(dimension)
+    if text is None:
+        raise fail("symbolic extents must be sums of products", str(dimension), "Name it by a symbol of its own, or make it static")
+    return Extent(text)
+
+
+class Walk:
+    """Writes jaxprs into `writer`. `rules` maps a primitive's name to a function of (walk, equation, operands) that returns values."""
+
+    def __init__(self, writer: Writer, rules: dict[str, Callable]):
+        self.writer, self.rules = writer, rules
+        self.constants: dict[str, np.ndarray] = {}  #: closed-over arrays by the name of the argument that they become
+        self.programs: list[str] = []  #: texts of sub-programs
+        self._known: dict[int, Any] = {}
+
+    def run(self, jaxpr, constants: Sequence, arguments: Sequence) -> list:
+        """The values of a jaxpr's results. Arguments are Values or Numbers."""
+        names = dict(zip(jaxpr.constvars, constants)) | dict(zip(jaxpr.invars, arguments))
+
+        def read(atom):
+            return self.constant(atom.val, atom.aval.dtype) if isinstance(atom, compat.Literal) else names[atom]
+
+        for eqn in jaxpr.eqns:
+            results = self._place(eqn, [read(atom) for atom in eqn.invars])
+            names.update(zip(eqn.outvars, results))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def run_closed(self, jaxpr, arguments: Sequence) -> list:
+        jaxpr, constants = compat.open_jaxpr(jaxpr)
+        return self.run(jaxpr, [self.constant(array) for array in constants], arguments)
+
+    def _place(self, eqn, operands) -> list:
+        writer = self.writer
+        equation = Equation(eqn.primitive.name, eqn.params, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], eqn.source_info)
+        folded = self._folded(eqn, operands)
+        if folded is not None:
+            return folded
+        rule = self.rules.get(equation.name)
+        if rule is None:
+            raise unknown(equation)
+        outer = writer.scope, writer.is_cotangent, writer.place
+        stack = str(eqn.source_info.name_stack)
+        writer.scope = "/".join([*filter(None, [writer.scope]), *scope_names(stack)])
+        writer.is_cotangent = writer.is_cotangent or "transpose(" in stack
+        writer.place = eqn.source_info
+        try:
+            return rule(self, equation, operands)
+        finally:
+            writer.scope, writer.is_cotangent, writer.place = outer
+
+    def _folded(self, eqn, operands):
+        """What JAX makes of numbers alone, such as the counter of a loop."""
+        if not operands or not all(isinstance(operand, Number) for operand in operands) or len(eqn.outvars) != 1 or eqn.outvars[0].aval.shape:
+            return None
+        if eqn.primitive.name in compat.CALLS or str(eqn.outvars[0].aval.dtype) not in DTYPES:
+            return None
+        numbers = [np.asarray(operand.value, v.aval.dtype) for operand, v in zip(operands, eqn.invars)]
+        try:
+            with jax.ensure_compile_time_eval():
+                return [self.constant(np.asarray(eqn.primitive.bind(*numbers, **eqn.params)))]
+        except Exception:  # a primitive that cannot run by itself has a rule, or an error of its own
+            return None
+
+    def constant(self, array, dtype=None):
+        """A known array: a number, one number everywhere, or an argument that the caller need not give. Python's numbers have the `dtype`
+        that JAX gave them."""
+        if hasattr(array, "dtype") and compat.is_key(array):
+            array, dtype = jax.random.key_data(array), None
+        array = np.asarray(array, dtype)
+        name = str(array.dtype)
+        if name not in DTYPES:
+            raise TraceError(f"a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it before")
+        if array.ndim == 0:
+            return Number(array.item() if array.dtype.kind in "iub" else float(array), DTYPES[name])
+        if id(array) not in self._known:
+            self._known[id(array)] = (array, self._array_value(array, DTYPES[name]))  # holds the array, so that its id stays its own
+        return self._known[id(array)][1]
+
+    def _array_value(self, array, dtype):
+        words = array.reshape(-1)
+        if words.size and array.dtype.kind in "iubf" and (words.view(f"u{words.itemsize}") == words[:1].view(f"u{words.itemsize}")).all():
+            shape = list(array.shape)
+            return self.emit("broadcast_in_dim", [self.constant(words[0])], {"shape": shape, "dims": []}, [(dtype, shape)])[0]
+        name = f"constant.{len(self.constants)}"
+        self.constants[name] = array
+        return Value(name, dtype, array.shape)
+
+    # What rules use.
+
+    def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple]) -> list[Value]:
+        return self.writer.emit(op, operands, attributes, types)
+
+    def types(self, equation: Equation) -> list[tuple]:
+        """(dtype, shape) of the results."""
+        return [(dtype_of(aval, equation.fail), shape_of(aval, equation.fail)) for aval in equation.outputs]
+
+    def broadcast(self, operand, shape: Sequence):
+        """An operand of an elementwise operator: extents of 1 grow. Rank 0 stays, nodes take it beside any shape."""
+        if not operand.shape or tuple(operand.shape) == tuple(shape):
+            return operand
+        attributes = {"shape": list(shape), "dims": list(range(len(shape)))}
+        return self.emit("broadcast_in_dim", [operand], attributes, [(operand.dtype, shape)])[0]
+
+    def convert(self, operand, dtype: str):
+        if operand.dtype == dtype:
+            return operand
+        return self.emit("convert_element_type", [self.writer.value(operand)], {"dtype": dtype}, [(dtype, operand.shape)])[0]
+
+    def reshape(self, operand, shape: Sequence):
+        if tuple(operand.shape) == tuple(shape):
+            return operand
+        return self.emit("reshape", [operand], {"shape": list(shape)}, [(operand.dtype, shape)])[0]
+
+    def subprogram(self, name: str, jaxpr, dtypes: Sequence[str]) -> str:
+        """A program of rank-0 values that other nodes call by its name."""
+        name = f"{name}{len(self.programs)}"
+        arguments = [Value(f"x{i}", dtype, ()) for i, dtype in enumerate(dtypes)]
+        walk = Walk(Writer({v.name for v in arguments}), self.rules)
+        results = [walk.writer.value(value) for value in walk.run_closed(jaxpr, arguments)]
+        if walk.constants:
+            raise TraceError(f"{name}: a computation must not use closed-over arrays, got {len(walk.constants)}. Pass them as operands")
+        heads = ", ".join(f"{v.name}: {v.dtype}[]" for v in arguments), ", ".join(f"r{i}: {v.dtype}[] = {v.name}" for i, v in enumerate(results))
+        body, _ = walk.writer.body()
+        self.programs += walk.programs + ["\n".join([f"program {name}({heads[0]}) -> ({heads[1]}) {{", *body, "}"])]
+        return name
+
+
+def scope_names(stack: str) -> list[str]:
+    """Names of scopes without what transformations put around them: `transpose(jvp(mlp))/dense` is mlp, dense."""
+    names = [part.rsplit("(", 1)[-1].rstrip(")") for part in stack.split("/")]
+    return [name.replace('"', "") for name in names if name not in ("", "checkpoint", "rematted_computation")]
+
+
+def unknown(equation: Equation) -> TraceError:
+    shown = ", ".join(f"{name}={value}" for name, value in sorted(equation.params.items()) if "jaxpr" not in name)
+    operands = ", ".join(aval.str_short() for aval in equation.inputs)
+    return equation.fail("a primitive must have a rule", f"{equation.name}({operands}) {{{shown[:300]}}}",
+                         f"Write the function in other terms, or give one: @scalide.jax.add_rule('{equation.name}') (help(scalide.jax.add_rule))")  # fmt: skip
+
+
+def warn_dropped(equation: Equation) -> None:
+    warnings.warn(f"{compat.place_of(equation.place)}: {equation.name} is left out: a program has no side effects", stacklevel=2)

@@ -1,0 +1,90 @@
+"""Nested arguments and results without JAX: dicts, lists, tuples, named tuples and None, in the order in which JAX flattens them."""
+from __future__ import annotations
+
+import importlib
+from typing import Any, Sequence
+
+LEAF = "*"
+
+
+class Tree:
+    """A structure: `*` is an array, and `{"dict": {name: ...}}`, `{"list": [...]}`, `{"tuple": [...]}`, `{"namedtuple": "module:Class",
+    "fields": [...]}` and None hold others. This form is what files hold."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def flatten(self, value) -> list:
+        """The arrays of `value` in order. Throws TypeError where it has another structure."""
+        leaves: list = []
+        _flatten(self.node, value, leaves, "")
+        return leaves
+
+    def unflatten(self, leaves: Sequence) -> Any:
+        return _unflatten(self.node, iter(leaves))
+
+    def __eq__(self, other):
+        return isinstance(other, Tree) and self.node == other.node
+
+
+def node_of(value, is_leaf) -> Any:
+    """The structure of a value, or NotImplemented when it has containers of other kinds."""
+    if is_leaf(value):
+        return LEAF
+    if value is None:
+        return None
+    kind = type(value)
+    if kind is dict and all(isinstance(key, str) for key in value):
+        nodes = {key: node_of(value[key], is_leaf) for key in sorted(value)}
+        return NotImplemented if NotImplemented in nodes.values() else {"dict": nodes}
+    if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        nodes = [node_of(element, is_leaf) for element in value]
+        if NotImplemented in nodes:
+            return NotImplemented
+        return {kind.__name__: nodes} if kind in (list, tuple) else {"namedtuple": f"{kind.__module__}:{kind.__qualname__}", "fields": nodes}
+    return NotImplemented
+
+
+def class_named(text: str) -> type:
+    """The class that `module:Class` names."""
+    module, name = text.split(":")
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _flatten(node, value, leaves: list, path: str) -> None:
+    if node == LEAF:
+        leaves.append(value)
+    elif node is None:
+        if value is not None:
+            raise TypeError(f"{path or 'argument'}: must be None, got {type(value).__name__}")
+    elif "dict" in node:
+        nodes = node["dict"]
+        if not hasattr(value, "keys") or set(value.keys()) != set(nodes):
+            got = sorted(value.keys()) if hasattr(value, "keys") else type(value).__name__
+            raise TypeError(f"{path or 'arguments'}: must have the keys {sorted(nodes)}, got {got}")
+        for key, inner in nodes.items():
+            _flatten(inner, value[key], leaves, f"{path}[{key!r}]")
+    else:
+        nodes = node.get("fields") or node.get("list") or node.get("tuple") or []
+        if not isinstance(value, (list, tuple)) or len(value) != len(nodes):
+            got = f"{len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__
+            raise TypeError(f"{path or 'arguments'}: must be {len(nodes)} in a row, got {got}")
+        for place, inner in enumerate(nodes):
+            _flatten(inner, value[place], leaves, f"{path}[{place}]")
+
+
+def _unflatten(node, leaves) -> Any:
+    if node == LEAF:
+        return next(leaves)
+    if node is None:
+        return None
+    if "dict" in node:
+        return {key: _unflatten(inner, leaves) for key, inner in node["dict"].items()}
+    if "namedtuple" in node:
+        return class_named(node["namedtuple"])(*[_unflatten(inner, leaves) for inner in node["fields"]])
+    if "list" in node:
+        return [_unflatten(inner, leaves) for inner in node["list"]]
+    return tuple(_unflatten(inner, leaves) for inner in node["tuple"])
