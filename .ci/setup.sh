@@ -1,6 +1,6 @@
 # Set-up shared by ./demo and ./check; sourced, never run. Idempotent; says nothing when there is nothing to do.
 # After `scalide_setup` the variables BUILD (the build folder) and HALIDE (the unpacked wheel) are set and the tree is configured.
-# SCALIDE_BUILD_DIR chooses another build folder than ./build.
+# SCALIDE_WITH_PYTHON, when set, asks for the Python package too. SCALIDE_BUILD_DIR chooses another build folder than ./build.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${SCALIDE_BUILD_DIR:-$ROOT/build}
@@ -47,6 +47,26 @@ install_halide() {
     rm -rf "$BUILD/halide-$HALIDE_VERSION" && mv "$part" "$BUILD/halide-$HALIDE_VERSION"
 }
 
+# install_python GROUP NAME: a virtual environment $BUILD/NAME with the packages of this group of pyproject.toml.
+install_python() {
+    local folder=$BUILD/$2
+    [ "$folder/installed" -nt "$ROOT/pyproject.toml" ] && return
+    echo "installing Python packages for the tests ($1)"
+    run_logged "making $folder" "$2-venv" python3 -m venv "$folder"
+    run_logged "upgrading pip (is there a network?)" "$2-pip" "$folder/bin/python" -m pip install --disable-pip-version-check "pip>=25.1"
+    run_logged "installing the packages (is there a network?)" "$2-packages" "$folder/bin/python" -m pip install --group "$ROOT/pyproject.toml:$1"
+    touch "$folder/installed"
+}
+
+# scalide_python: what the Python package and its tests need. Sets SCALIDE_CMAKE_OPTIONS.
+scalide_python() {
+    install_python check venv
+    install_python check-old-jax venv-old-jax
+    local include; include=$("$BUILD/venv-old-jax/bin/python" -c 'import pathlib, jaxlib; print(pathlib.Path(jaxlib.__file__).parent / "include")')
+    SCALIDE_CMAKE_OPTIONS+=(-DSCALIDE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$BUILD/venv/bin/python" "-DSCALIDE_XLA_INCLUDE=$include"
+        "-DSCALIDE_OLD_JAX_PYTHON=$BUILD/venv-old-jax/bin/python")
+}
+
 # scalide_setup [PACKAGE...]: further Debian packages that the caller needs.
 scalide_setup() {
     mkdir -p "$BUILD/log" || fail "cannot write to $BUILD. Set SCALIDE_BUILD_DIR to a folder that can be written"
@@ -54,7 +74,10 @@ scalide_setup() {
     [ "$free" -ge 2000 ] || fail "$BUILD has $free MiB free, 2000 MiB are needed. Free some room or set SCALIDE_BUILD_DIR"
     install_packages "$@"
     install_halide
-    if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ]; then
+    if [ -n "${SCALIDE_WITH_PYTHON:-}" ]; then scalide_python; fi
+    local options="-DSCALIDE_HALIDE_ROOT=$HALIDE ${SCALIDE_CMAKE_OPTIONS[*]}"
+    if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ "$options" != "$(cat "$BUILD/options" 2>&1)" ]; then
         run_logged "cmake" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_HALIDE_ROOT="$HALIDE" "${SCALIDE_CMAKE_OPTIONS[@]}"
+        echo "$options" >"$BUILD/options"
     fi
 }

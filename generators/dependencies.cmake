@@ -5,7 +5,12 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
 # The wheel's own package needs CMake 3.28; Debian 12 has 3.25.
-set(SCALIDE_HALIDE_ROOT "" CACHE PATH "The `halide` folder of the unpacked wheel halide==${SCALIDE_HALIDE_VERSION}")
+if(SCALIDE_BUILD_PYTHON AND NOT SCALIDE_HALIDE_ROOT)
+    find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+    execute_process(COMMAND "${Python_EXECUTABLE}" -c "import importlib.util; print(importlib.util.find_spec('halide').submodule_search_locations[0])"
+        OUTPUT_VARIABLE SCALIDE_HALIDE_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+set(SCALIDE_HALIDE_ROOT "${SCALIDE_HALIDE_ROOT}" CACHE PATH "The `halide` folder of the unpacked wheel halide==${SCALIDE_HALIDE_VERSION}")
 find_library(SCALIDE_HALIDE_LIBRARY Halide PATHS "${SCALIDE_HALIDE_ROOT}/lib64" NO_DEFAULT_PATH)
 if(NOT SCALIDE_HALIDE_LIBRARY)
     message(FATAL_ERROR "Halide ${SCALIDE_HALIDE_VERSION} not found: SCALIDE_HALIDE_ROOT must be the `halide` folder of the unpacked PyPI wheel, "

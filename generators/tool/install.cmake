@@ -12,7 +12,7 @@ if(SCALIDE_BUILD_GENERATORS)
         scalide_emit scalide_tool)
     install(TARGETS ${layers} scalide_generator scalide EXPORT ScalideGeneratorTargets)
     install(EXPORT ScalideGeneratorTargets NAMESPACE Scalide:: DESTINATION "${package_folder}")
-    set_target_properties(scalide PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/scalide")
+    set_property(TARGET scalide APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/scalide")
     foreach(layer expr ir rulebook frontend tool)
         install(DIRECTORY "${PROJECT_SOURCE_DIR}/generators/${layer}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/scalide/generator"
             FILES_MATCHING PATTERN "*.h" PATTERN include EXCLUDE PATTERN cmake EXCLUDE PATTERN main EXCLUDE)

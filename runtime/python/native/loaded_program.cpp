@@ -91,6 +91,11 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
     return bindings_.front();
 }
 
+void LoadedProgram::shape_outputs(std::vector<scalide_array> &arrays) const {
+    const std::lock_guard lock(context_->mutex);
+    check(scalide_shape_outputs(context_->handle, program_, arrays.data(), arrays.size()));
+}
+
 void LoadedProgram::run(std::vector<scalide_array> &arrays, const Allocate &allocate) {
     if (context_->process != getpid()) {
         throw Failure(SCALIDE_INVALID_ARGUMENT, std::string(program_->name) + ": must run in the process that loaded it, got a fork of it. "

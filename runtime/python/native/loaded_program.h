@@ -46,6 +46,9 @@ public:
     /// One run on these arrays (one for each argument). Outputs without data get their shape and, by `allocate`, their memory.
     void run(std::vector<scalide_array> &arrays, const Allocate &allocate);
 
+    /// Fills in the shapes of the outputs.
+    void shape_outputs(std::vector<scalide_array> &arrays) const;
+
 private:
     struct Binding {
         std::vector<int64_t> shapes; ///< ranks and extents of the arguments that are no outputs

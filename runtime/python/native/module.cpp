@@ -4,6 +4,7 @@
 #include <cstring>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -102,6 +103,29 @@ void run_in_place(LoadedProgram &program, const nb::list &leaves) {
     program.run(frame.arrays, {});
 }
 
+/// Shapes of the inouts and outputs for these of inputs and inouts, both in the order of the arguments.
+nb::list result_shapes(const LoadedProgram &program, const std::vector<std::vector<int64_t>> &shapes) {
+    std::vector<scalide_array> arrays;
+    size_t given = 0;
+    for (const scalide_argument_info &info : program.arguments()) {
+        const bool shaped = info.role != SCALIDE_OUTPUT;
+        const std::vector<int64_t> shape = shaped && given < shapes.size() ? shapes[given] : std::vector<int64_t>();
+        given += shaped;
+        if (shape.size() > SCALIDE_MAX_RANK) throw nb::value_error((std::string(info.name) + ": rank must be at most 8.").c_str());
+        arrays.push_back(scalide_dense_array(nullptr, nullptr, info.dtype, static_cast<int32_t>(shape.size()), shape.data()));
+    }
+    check_count(program, given, shapes.size());
+    program.shape_outputs(arrays);
+    nb::list results;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        if (program.arguments()[i].role == SCALIDE_INPUT) continue;
+        nb::list shape;
+        for (int32_t axis = 0; axis < arrays[i].rank; ++axis) shape.append(arrays[i].extent[axis]);
+        results.append(nb::tuple(shape));
+    }
+    return results;
+}
+
 nb::list describe_arguments(const LoadedProgram &program) {
     static constexpr const char *roles[] = {"input", "output", "inout"};
     nb::list rows;
@@ -131,6 +155,7 @@ NB_MODULE(_runtime, module) {
             PyErr_SetString(exception_of(failure.status), failure.what());
         }
     });
+    module.attr("version") = SCALIDE_VERSION;
     module.def("set_dtypes", set_dtypes);
     module.attr("xla_handler") = xla_handler();
     nb::class_<LoadedProgram>(module, "Program")
@@ -140,6 +165,7 @@ NB_MODULE(_runtime, module) {
         .def_prop_ro("numerics", [](const LoadedProgram &p) { return p.program().numerics; })
         .def_prop_ro("hash", [](const LoadedProgram &p) { return p.program().hash; })
         .def_prop_ro("arguments", describe_arguments)
+        .def("result_shapes", result_shapes)
         .def("call", call)
         .def("run_in_place", run_in_place);
     module.def("register_for_xla", [](const ProgramHandle &program, int64_t key) { register_for_xla(program, key); });

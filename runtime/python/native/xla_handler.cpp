@@ -1,4 +1,5 @@
 #include "xla_handler.h"
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -77,27 +78,52 @@ private:
     size_t operand_ = 0, result_ = 0;
 };
 
-void copy_unless_shared(const scalide_array &from, const scalide_array &to) {
-    if (from.data == to.data) return;
-    size_t bytes = scalide_dtype_size(from.dtype);
-    for (int32_t i = 0; i < from.rank; ++i) bytes *= static_cast<size_t>(from.extent[i]);
-    std::memcpy(to.data, from.data, bytes);
+size_t data_bytes(const scalide_array &array) {
+    size_t bytes = scalide_dtype_size(array.dtype);
+    for (int32_t i = 0; i < array.rank; ++i) bytes *= static_cast<size_t>(array.extent[i]);
+    return bytes;
 }
+
+void copy_data(const void *from, void *to, const scalide_array &array) {
+    if (from != to) std::memcpy(to, from, data_bytes(array));
+}
+
+constexpr size_t alignment = 64;
+
+/// An inout whose memory is not aligned as a run needs it (XLA promises 16 bytes) and that is therefore updated elsewhere.
+struct Detour {
+    Detour(scalide_array &array) : result(array), memory(nullptr, std::free) {
+        memory.reset(std::aligned_alloc(alignment, (data_bytes(array) + alignment) / alignment * alignment));
+        if (!memory) throw std::bad_alloc();
+        array.data = memory.get();
+    }
+    void finish() const { std::memcpy(result.data, memory.get(), data_bytes(result)); }
+
+    scalide_array result;
+    std::unique_ptr<void, void (*)(void *)> memory;
+};
+
+bool needs_detour(const scalide_array &array) { return array.rank > 0 && reinterpret_cast<uintptr_t>(array.data) % alignment != 0; }
 
 // Operands: inputs and inouts; results: inouts and outputs; the data of a scaled argument, then its scale.
 void run(LoadedProgram &program, Buffers buffers) {
     std::vector<scalide_array> arrays;
+    std::vector<Detour> detours;
     for (const scalide_argument_info &info : program.arguments()) {
         const int parts = info.scaled ? 2 : 1;
         scalide_array given[2] = {}, written[2] = {};
         for (int part = 0; part < parts && info.role != SCALIDE_OUTPUT; ++part) given[part] = buffers.operand();
         for (int part = 0; part < parts && info.role != SCALIDE_INPUT; ++part) written[part] = buffers.result();
-        for (int part = 0; part < parts && info.role == SCALIDE_INOUT; ++part) copy_unless_shared(given[part], written[part]);
+        if (info.role == SCALIDE_INOUT) {
+            if (needs_detour(written[0])) detours.emplace_back(written[0]);
+            for (int part = 0; part < parts; ++part) copy_data(given[part].data, written[part].data, given[part]);
+        }
         scalide_array *used = info.role == SCALIDE_INPUT ? given : written;
         if (info.scaled) used[0].scale = static_cast<float *>(used[1].data);
         arrays.push_back(used[0]);
     }
     program.run(arrays, {});
+    for (const Detour &detour : detours) detour.finish();
 }
 
 size_t count_buffers(const LoadedProgram &program, scalide_role other) {

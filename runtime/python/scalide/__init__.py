@@ -16,13 +16,14 @@
 """
 import importlib
 
-__version__ = "0.1.0"
 _HOMES = {"Library": "library", "Argument": "library", "empty": "library", "ScaledArray": "scaled_array", "Program": "program", "build": "build"}
 __all__ = [*_HOMES, "jax"]
 
 
 def __getattr__(name):
     # Names come when they are asked for: running a library must not import what tracing and building need.
+    if name == "__version__":
+        return importlib.import_module("scalide._runtime").version
     if name == "jax":
         return importlib.import_module("scalide.jax")
     if name not in _HOMES:

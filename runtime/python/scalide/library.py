@@ -87,15 +87,9 @@ class Library:
         """Inputs and inouts, by position or name (or in the trees of the traced function); returns the outputs and the new values of
         inouts (or the function's tree): NumPy arrays, JAX arrays when one was given. A scaled argument is a ScaledArray. What is given
         is never written and only copied when it is not dense. Raises TypeError, ValueError (dtype, shape) or what the run reports."""
-        leaves = self._by_name(args, kwargs) if self.program is None else self.program.flatten(args, kwargs)
-        if len(leaves) != len(self._inputs):
-            raise TypeError(f"{self.name}: the number of arrays must be {len(self._inputs)}, got {len(leaves)}. Pass {self._signature()}.")
-        host = _Host()
+        host, leaves = _Host(), self._leaves(args, kwargs)
         results = self._running().call([host.take(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
-        results = [host.give(results[i]) for i in self._order]
-        if self.program is not None:
-            return self.program.unflatten(results)
-        return results[0] if len(results) == 1 else self._tuple._make(results)
+        return self._nest([host.give(results[i]) for i in self._order])
 
     def out(self, *args, **kwargs):
         """Like a call, but writes in place: inouts are updated where they are, outputs are given too (by name, or behind the inputs).
@@ -122,11 +116,23 @@ class Library:
             raise ValueError(f"{self.name}: the library must be open, got a closed one. Load it again.")
         return self._native
 
-    def _by_name(self, args, kwargs):
-        if not kwargs:
-            return args
-        given = self._merge(dict(zip((a.name for a in self._inputs), args)), kwargs, self._inputs, len(args))
-        return [given[a.name] for a in self._inputs]
+    def _leaves(self, args, kwargs):
+        """Inputs and inouts in the order of the arguments."""
+        leaves = args
+        if self.program is not None:
+            leaves = self.program.flatten(args, kwargs)
+        elif kwargs:
+            given = self._merge(dict(zip((a.name for a in self._inputs), args)), kwargs, self._inputs, len(args))
+            leaves = [given[a.name] for a in self._inputs]
+        if len(leaves) != len(self._inputs):
+            raise TypeError(f"{self.name}: the number of arrays must be {len(self._inputs)}, got {len(leaves)}. Pass {self._signature()}.")
+        return leaves
+
+    def _nest(self, results):
+        """Results in the order of `results` as the caller gets them."""
+        if self.program is not None:
+            return self.program.unflatten(results)
+        return results[0] if len(results) == 1 else self._tuple._make(results)
 
     def _merge(self, given, named, arguments, count):
         names = [a.name for a in arguments]

@@ -28,6 +28,13 @@ class ScaledArray:
         if self.scale.shape != ():
             raise ValueError(f"ScaledArray.scale: must have rank 0, got the shape {tuple(self.scale.shape)}. One scale belongs to a whole array.")
 
+    @classmethod
+    def _of(cls, data, scale):
+        """Without checks: JAX puts other things than arrays into a pytree."""
+        array = object.__new__(cls)
+        array.data, array.scale = data, scale
+        return array
+
     dtype = property(lambda self: self.data.dtype, doc="That of the data.")
     shape = property(lambda self: self.data.shape, doc="That of the data.")
     size = property(lambda self: self.data.size, doc="Elements.")

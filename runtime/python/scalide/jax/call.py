@@ -1,0 +1,124 @@
+"""Generated libraries as operations of jitted functions, through XLA's FFI (CPU)."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import _runtime
+from ..library import DTYPES, Library
+from ..scaled_array import ScaledArray
+
+try:
+    import jax.ffi as ffi
+except ImportError:  # before JAX 0.5
+    import jax.extend.ffi as ffi
+
+_TARGET = "scalide_run"
+
+
+def call(library, gradient=None):
+    """The library as a function of JAX arrays that `jax.jit` takes: one operation of the program around it. It may be vmapped (one run
+    after the other), and differentiated when `gradient` is there.
+
+    library: a `scalide.Library`; arguments and results are those of the library, inouts give their new values.
+    gradient: the library of `scalide.jax.vjp(fn)`, traced for cotangents of the results of fn and its arguments:
+
+        forward = scalide.build(trace(fn, x))
+        backward = scalide.build(trace(vjp(fn), jax.eval_shape(fn, x), x))
+        f = jax.jit(jax.grad(call(forward, backward)))
+
+    Raises TypeError and ValueError when traced with arrays that the library does not take; RuntimeError where JAX has no CPU.
+    """
+    forward = _Operation(library)
+    if gradient is None:
+        return lambda *args, **kwargs: forward(args, kwargs)
+    backward = _Operation(gradient)
+
+    def differentiate(arguments, cotangents):
+        args, kwargs = arguments
+        gradients = iter(backward((cotangents, *args), kwargs))
+        return jax.tree_util.tree_map(lambda leaf: next(gradients) if _is_float(leaf) else None, arguments)
+
+    operation = jax.custom_vjp(forward)
+    operation.defvjp(lambda args, kwargs: (forward(args, kwargs), (args, kwargs)), differentiate)
+    return lambda *args, **kwargs: operation(args, kwargs)
+
+
+def vjp(fn):
+    """The function (cotangents of the results of fn, *args, **kwargs) -> tuple of cotangents of the float arrays in args and kwargs. Its
+    library is the `gradient` of `call`."""
+
+    @functools.wraps(fn)
+    def backward(cotangents, *args, **kwargs):
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+        floats = [leaf for leaf in leaves if _is_float(leaf)]
+
+        def of_floats(*replaced):
+            rest = iter(replaced)
+            args, kwargs = jax.tree_util.tree_unflatten(tree, [next(rest) if _is_float(leaf) else leaf for leaf in leaves])
+            return fn(*args, **kwargs)
+
+        return jax.vjp(of_floats, *floats)[1](cotangents)
+
+    del backward.__wrapped__  # its parameters are others than those of fn
+    backward.__name__ = f"{getattr(fn, '__name__', 'function')}_vjp"
+    return backward
+
+
+def _is_float(leaf):
+    return jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+
+
+@functools.cache
+def _register():
+    if _runtime.xla_handler is None:
+        raise RuntimeError("scalide.jax.call: must have a package built with XLA's headers, got one without. Install jaxlib, then the package again.")
+    ffi.register_ffi_target(_TARGET, _runtime.xla_handler, platform="cpu")
+
+
+def _ffi_call(operands, results, aliases, key):
+    if not hasattr(jax, "ffi"):  # before JAX 0.5: not curried, no aliases (the handler copies then)
+        return ffi.ffi_call(_TARGET, results, *operands, program=key)
+    return ffi.ffi_call(_TARGET, results, vmap_method="sequential", input_output_aliases=aliases)(*operands, program=key)
+
+
+class _Operation:
+    def __init__(self, library):
+        if not isinstance(library, Library):
+            raise TypeError(f"scalide.jax.call: must get a scalide.Library, got {type(library).__name__}. Build one with scalide.build.")
+        _register()
+        self.library, self.native = library, library._running()
+        # Content, not an address: it may stand in JAX's own cache of compiled programs.
+        self.key = np.int64(np.uint64(int(library.hash[:16], 16)).astype(np.int64))
+        _runtime.register_for_xla(self.native, int(self.key))
+
+    def __call__(self, args, kwargs):
+        library = self.library
+        leaves = library._leaves(args, kwargs)
+        arrays = [self._parts(leaf, argument) for leaf, argument in zip(leaves, library._inputs)]
+        operands, results, aliases = [], [], {}
+        shapes = iter(self.native.result_shapes([data.shape for data, *_ in arrays]))
+        given = iter(arrays)
+        for argument in library.arguments:
+            parts = next(given) if argument.role != "output" else ()
+            if argument.role != "input":
+                types = [jax.ShapeDtypeStruct(next(shapes), DTYPES[argument.dtype]), jax.ShapeDtypeStruct((), np.float32)][:1 + argument.scaled]
+                if argument.role == "inout":
+                    aliases.update({len(operands) + i: len(results) + i for i in range(len(types))})
+                results += types
+            operands += parts
+        flat = iter(_ffi_call(operands, results, aliases, self.key))
+        made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
+        return library._nest([made[i] for i in library._order])
+
+    def _parts(self, leaf, argument):
+        """The operands of an argument: data, and the scale of a scaled one."""
+        name, dtype = f"{self.library.name}.{argument.name}", DTYPES[argument.dtype]
+        if isinstance(leaf, ScaledArray) != argument.scaled:
+            kinds = {True: "a ScaledArray", False: "a plain array"}
+            raise TypeError(f"{name}: must be {kinds[argument.scaled]}, got {kinds[not argument.scaled]}.")
+        data = jnp.asarray(leaf.data if argument.scaled else leaf, dtype if isinstance(leaf, (bool, int, float)) else None)
+        if data.dtype != dtype:
+            raise TypeError(f"{name}: dtype must be {argument.dtype}, got {data.dtype}. Convert the array, or build the program with other numerics.")
+        return [data, jnp.asarray(leaf.scale, np.float32)] if argument.scaled else [data]

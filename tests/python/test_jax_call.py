@@ -1,0 +1,92 @@
+"""scalide.jax.call: libraries in jitted functions."""
+import concurrent.futures
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_library import DTYPES, SCALED, STEP, error_of, step_arrays
+
+import scalide
+from scalide import Library, ScaledArray
+from scalide.jax import call, trace, vjp
+
+
+def test_runs_in_jit_with_other_operations(libraries):
+    step = call(Library(libraries(STEP)))
+    x, w, rate = map(jnp.asarray, step_arrays())
+
+    @jax.jit
+    def twice(x, w, rate):
+        first = step(x * 2, w, rate=rate)
+        second = step(x, first.w, rate)
+        return first.y + second.y, second.w, w
+
+    y, w2, unchanged = twice(x, w, rate)
+    np.testing.assert_array_equal(y, 2.5 * (x @ w))
+    np.testing.assert_array_equal(w2, w / 4)
+    np.testing.assert_array_equal(unchanged, w)
+    np.testing.assert_array_equal(step(x, w, 0.5).y, x @ w)  # without jit too
+    np.testing.assert_array_equal(jax.jit(lambda x: step(x, w, rate).y)(jnp.zeros((0, 4))), jnp.zeros(0))
+
+
+def test_passes_every_dtype_and_scales(libraries):
+    arrays = [jnp.array([1, -2, 0], d) for d in (jnp.float16, jnp.bfloat16, jnp.float8_e4m3fn, jnp.int32, jnp.bool_)]
+    for given, result in zip(arrays, jax.jit(call(Library(libraries(DTYPES))))(*arrays)):
+        assert result.dtype == given.dtype
+        np.testing.assert_array_equal(np.asarray(result, np.float32), np.asarray(~given if given.dtype == bool else -given, np.float32))
+    x, w = ScaledArray(jnp.array([1, 2], jnp.float16), 4), ScaledArray(jnp.array([3, 5], jnp.float16), jnp.float16(0.5))
+    result = jax.jit(call(Library(libraries(SCALED))))(x, w)
+    np.testing.assert_array_equal(np.asarray(result.y), [6, 20])
+    np.testing.assert_array_equal(np.asarray(result.w), [3, 5])
+
+
+def test_says_what_is_wrong(libraries):
+    step = jax.jit(call(Library(libraries(STEP))))
+    x, w, rate = map(jnp.asarray, step_arrays())
+    assert error_of(step, x.astype(jnp.float16), w, rate) == (
+        "TypeError: step.x: dtype must be f32, got float16. Convert the array, or build the program with other numerics.")
+    assert error_of(step, x[0], w, rate) == "ValueError: step.x: rank must be 2, got 1. Pass an array of shape [b, 4]."
+    assert error_of(step, x, ScaledArray(w, 1), rate) == "TypeError: step.w: must be a plain array, got a ScaledArray."
+    wrong = error_of(jax.jit(lambda: jnp.asarray(step(x, w[:3], rate).y)))
+    assert "step.w: extent 0 must be 4, got 3" in wrong
+
+
+def test_differentiates_with_a_generated_gradient():
+    def fn(params, x, labels):
+        logits = jnp.tanh(x @ params["w"] + params["b"])
+        return jnp.sum(logits**2, 1), logits[:, 0] * labels
+
+    params = {"w": jnp.linspace(-1, 1, 12).reshape(4, 3), "b": jnp.ones(3)}
+    x, labels = jnp.linspace(0, 1, 8).reshape(2, 4), jnp.array([1, 2], jnp.int32)
+    forward = scalide.build(trace(fn, params, x, labels))
+    backward = scalide.build(trace(vjp(fn), jax.eval_shape(fn, params, x, labels), params, x, labels))
+    generated = call(forward, backward)
+
+    def loss(f, params, x):
+        a, b = f(params, x, labels)
+        return jnp.sum(a * 3) + jnp.sum(b**2)
+
+    for of in (jax.grad, lambda f, **k: jax.jit(jax.grad(f, **k), static_argnums=0)):
+        expected, got = (of(loss, argnums=(1, 2))(f, params, x) for f in (fn, generated))
+        jax.tree_util.tree_map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), got, expected)
+
+
+def test_many_threads_of_jitted_calls(libraries):
+    step = jax.jit(call(Library(libraries(STEP))))
+
+    def work(batch):
+        x, w, rate = map(jnp.asarray, step_arrays(batch))
+        return all(np.array_equal(step(x, w, rate).y, x @ w) for _ in range(50))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, [1, 2, 3, 4]))
+
+
+def test_vmaps_one_after_the_other(libraries):
+    if not hasattr(jax, "ffi"):
+        pytest.skip("the FFI of this JAX has no vmap")
+    step = call(Library(libraries(STEP)))
+    x, w, rate = map(jnp.asarray, step_arrays())
+    rates = jnp.array([0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(jax.vmap(lambda r: step(x, w, r).w)(rates), w * (1 - rates[:, None]))
