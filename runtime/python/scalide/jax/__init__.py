@@ -2,21 +2,29 @@
 
     program = scalide.jax.trace(fn, *args)              # a Program of any JAX function, for scalide.build
     operation = scalide.jax.call(library)               # a generated library as one operation of jitted functions
-    import scalide.jax as jsa                           # in place of `import jax_scalify as jsa`: jsa.scalify(fn), jsa.ScaledArray, ...
+    import scalide.jax as jsa                           # in place of `import jax_scalify as jsa`:
+
+    params = jsa.as_scaled_array(params, scale=np.float32(0.1))      # data and a scale for each array
+    update = jax.jit(jsa.scalify(update))                            # scales go through the whole function
 """
-import jax.tree_util
+import jax.tree_util as _tree
 
 from ..scaled_array import ScaledArray
 
-jax.tree_util.register_pytree_with_keys(
+_tree.register_pytree_with_keys(
     ScaledArray,
-    lambda array: (((jax.tree_util.GetAttrKey("data"), array.data), (jax.tree_util.GetAttrKey("scale"), array.scale)), None),
+    lambda array: (((_tree.GetAttrKey("data"), array.data), (_tree.GetAttrKey("scale"), array.scale)), None),
     lambda _, parts: ScaledArray._of(*parts),
     lambda array: ((array.data, array.scale), None),
 )
 
+from .primitives import add_operator, add_rule  # noqa: E402, isort: skip
+from . import core, lax, ops, tree  # noqa: E402
 from .call import call, vjp  # noqa: E402
-from .primitives import add_operator, add_rule  # noqa: E402
+from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config  # noqa: E402
+from .core import as_scaled_array, asarray, debug_callback, scaled_array  # noqa: E402
+from .scalify import scalify  # noqa: E402
 from .trace import trace  # noqa: E402
 
-__all__ = ["ScaledArray", "add_operator", "add_rule", "call", "trace", "vjp"]
+__all__ = ["Pow2RoundMode", "ScaledArray", "ScalifyConfig", "add_operator", "add_rule", "as_scaled_array", "asarray", "call", "core", "debug_callback",
+           "get_scalify_config", "lax", "ops", "scaled_array", "scalify", "trace", "tree", "vjp"]

@@ -1,0 +1,51 @@
+"""Settings of `scalify`: how scales are rounded."""
+import enum
+import threading
+
+
+class Pow2RoundMode(enum.IntEnum):
+    """How a scale becomes a power of two; NONE leaves it. UP leaves exact powers of two (Scalify doubles them)."""
+
+    NONE = 0
+    DOWN = 1
+    UP = 2
+    STOCHASTIC = 3
+    NEAREST = 4
+
+
+class ScalifyConfig:
+    """The settings of the scalified functions that are traced inside of a `with` block.
+
+    rounding_mode: of scales, `Pow2RoundMode.DOWN`. scale_dtype: that of the scales of `as_scaled_array`'s numbers and of
+    `get_data_scale` in plain functions; the scales that generated libraries take and return are f32 always.
+    """
+
+    def __init__(self, rounding_mode=Pow2RoundMode.DOWN, scale_dtype=None):
+        if rounding_mode == Pow2RoundMode.STOCHASTIC:
+            raise NotImplementedError("ScalifyConfig.rounding_mode: must be NONE, DOWN, UP or NEAREST, got STOCHASTIC. "
+                                      "A policy can round stochastically: rounding: stochastic (rules/README.md).")
+        self.rounding_mode, self.scale_dtype = Pow2RoundMode(rounding_mode), scale_dtype
+
+    def __enter__(self):
+        _configs().append(self)
+        return self
+
+    def __exit__(self, *_):
+        _configs().pop()
+
+    def __repr__(self):
+        return f"ScalifyConfig(rounding_mode={self.rounding_mode!r}, scale_dtype={self.scale_dtype!r})"
+
+
+_local = threading.local()
+
+
+def _configs():
+    if not hasattr(_local, "configs"):
+        _local.configs = [ScalifyConfig()]
+    return _local.configs
+
+
+def get_scalify_config():
+    """The innermost ScalifyConfig of this thread."""
+    return _configs()[-1]

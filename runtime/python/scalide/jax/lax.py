@@ -1,0 +1,128 @@
+"""jax_scalify.lax: the operators on scales. In plain functions they do nothing, in scalified ones they act on data and scale; called with a
+ScaledArray outside of a scalified function, they are scalified themselves."""
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad, batching, mlir
+
+from ..scaled_array import ScaledArray
+from .config import get_scalify_config
+from .primitives import add_rule
+
+try:
+    from jax.extend.core import Primitive
+except ImportError:
+    from jax.core import Primitive
+
+
+def _primitive(name, evaluate, scaled=None):
+    """A primitive whose meaning in plain functions is `evaluate`, and in traced programs Scalide's operator of this name. It is linear in
+    its first operand and does nothing to tangents. `scaled` says whether its results are; None: as its operands."""
+    primitive = Primitive(name)
+    primitive.multiple_results = True
+    primitive.def_impl(lambda *operands, **attributes: list(evaluate(*operands)))
+    primitive.def_abstract_eval(lambda *operands, **attributes: [jax.core.ShapedArray(v.shape, v.dtype) for v in jax.eval_shape(evaluate, *operands)])
+    mlir.register_lowering(primitive, mlir.lower_fun(lambda *operands, **attributes: list(evaluate(*operands)), multiple_results=True))
+
+    def differentiate(primals, tangents, **attributes):
+        results = primitive.bind(*primals, **attributes)
+        zeros = [ad.Zero.from_primal_value(result) if hasattr(ad.Zero, "from_primal_value") else ad.Zero.from_value(result) for result in results[1:]]
+        return results, [tangents[0], *zeros]
+
+    def batch(operands, axes, **attributes):
+        if any(axis is not None for axis in axes[1:]):
+            raise NotImplementedError(f"{name}: vmap must leave the scale alone (one scale belongs to a whole array), got a mapped one.")
+        results = primitive.bind(*operands, **attributes)
+        return results, [axes[0], *(None for _ in results[1:])]
+
+    ad.primitive_jvps[primitive] = differentiate
+    batching.primitive_batchers[primitive] = batch
+
+    @add_rule(name)
+    def rule(walk, equation, operands):
+        results = walk.emit(name, [walk.writer.value(operand) for operand in operands], {}, walk.types(equation))
+        return results if scaled is None else [dataclasses.replace(result, scaled=scaled) for result in results]
+
+    return primitive
+
+
+set_scaling_p = _primitive("set_scaling", lambda x, scale: (x,), scaled=True)
+stop_scaling_p = _primitive("stop_scaling", lambda x: (x,), scaled=False)
+get_data_scale_p = _primitive("get_data_scale", lambda x: (x, jnp.ones((), np.float32)), scaled=False)
+rebalance_p = _primitive("rebalance", lambda x, factor: (x,))
+dynamic_rescale_p = {norm: _primitive(f"dynamic_rescale_{norm}", lambda x: (x,)) for norm in ("max", "l1", "l2")}
+
+
+def on_scaled_arrays(fn):
+    """fn, scalified for each call that has a ScaledArray among its arguments."""
+
+    @functools.wraps(fn)
+    def choose(*args, **kwargs):
+        if any(isinstance(value, ScaledArray) for value in (*args, *kwargs.values())):
+            return _scalified(fn)(*args, **kwargs)
+        return fn(*args, **kwargs)
+
+    return choose
+
+
+@functools.cache
+def _scalified(fn):
+    from .scalify import scalify
+
+    return scalify(fn)
+
+
+def _number(scale):
+    """A scale as an operand of rank 0."""
+    scale = jnp.asarray(scale, None if hasattr(scale, "dtype") else np.float32)
+    if scale.shape != ():
+        raise ValueError(f"scale: must have rank 0, got the shape {scale.shape}. One scale belongs to a whole array.")
+    return scale.astype(np.float32)
+
+
+def set_scaling(x, scale):
+    """x, stored with this scale (rank 0); scale 0 stores zeros. A plain x becomes scaled where functions are scalified."""
+    return x if _is_plain(x) else _set_scaling(x, scale)
+
+
+def _is_plain(x):
+    return not isinstance(x, (jax.core.Tracer, ScaledArray))
+
+
+@on_scaled_arrays
+def _set_scaling(x, scale):
+    return set_scaling_p.bind(x, _number(scale))[0]
+
+
+def stop_scaling(x, dtype=None):
+    """x as a plain array, data * scale (of `dtype`)."""
+    if _is_plain(x):
+        return x if dtype is None else x.astype(dtype)
+    return _stop_scaling(x) if dtype is None else _stop_scaling(x).astype(dtype)
+
+
+@on_scaled_arrays
+def _stop_scaling(x):
+    return stop_scaling_p.bind(x)[0]
+
+
+def get_data_scale(x):
+    """(data, scale) as plain arrays; (x, 1) of a plain array."""
+    if isinstance(x, ScaledArray):
+        return x.data, x.scale
+    if _is_plain(x):
+        return x, np.ones((), get_scalify_config().scale_dtype or x.dtype)
+    return tuple(get_data_scale_p.bind(x))
+
+
+def rebalance(x, factor):
+    """x, with a factor (rank 0) moved from its data to its scale."""
+    return x if _is_plain(x) else _rebalance(x, factor)
+
+
+@on_scaled_arrays
+def _rebalance(x, factor):
+    return rebalance_p.bind(x, _number(factor))[0]

@@ -1,0 +1,119 @@
+"""scalify: a function on plain arrays becomes one on ScaledArrays, run by a generated library."""
+import functools
+import pathlib
+import re
+import tempfile
+import threading
+
+import jax
+import jax.numpy as jnp
+
+from ..build import build
+from ..scaled_array import ScaledArray
+from . import lax
+from .call import _Operation
+from .config import Pow2RoundMode, get_scalify_config
+from .trace import trace
+
+_local = threading.local()
+
+
+def scalify(fn=None, *, static_argnums=(), static_argnames=(), numerics=None):
+    """fn for arguments of which some are ScaledArrays: scales go through all operators, float results that depend on a scaled argument are
+    ScaledArrays of the same value. Without ScaledArrays (and `set_scaling` in fn) it is fn itself.
+
+    The first call with arguments of new shapes, dtypes or static values traces fn and builds a library (a second or so; its kernels come
+    from a cache on disk later). It works inside of `jax.jit` and without it; gradients are taken inside: scalify(jax.grad(fn)).
+
+    fn: what `jax.jit` takes, of positional and keyword arguments in any pytrees. Left out: a decorator.
+    static_argnums, static_argnames: arguments that are no arrays, as in jax.jit.
+    numerics: a policy for the library (`scalide.build`); default: everything as fn says, scales rounded as ScalifyConfig says.
+    """
+    if fn is None:
+        return functools.partial(scalify, static_argnums=static_argnums, static_argnames=static_argnames, numerics=numerics)
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    operations = {}
+
+    @functools.wraps(fn, updated=())
+    def scalified(*args, **kwargs):
+        static = {i % len(args) for i in numbers if -len(args) <= i < len(args)}
+        fixed = {i: args[i] for i in static}
+        fixed_named = {name: kwargs[name] for name in names if name in kwargs}
+
+        def dynamic_fn(*dynamic, **named):
+            rest = iter(dynamic)
+            return fn(*(fixed[i] if i in fixed else next(rest) for i in range(len(args))), **named, **fixed_named)
+
+        dynamic = tuple(arg for i, arg in enumerate(args) if i not in static)
+        named = {name: value for name, value in kwargs.items() if name not in fixed_named}
+        if getattr(_local, "tracing", False):
+            return dynamic_fn(*_plain(dynamic), **_plain(named))
+        leaves, structure = jax.tree_util.tree_flatten((dynamic, named), is_leaf=_is_scaled)
+        config = get_scalify_config()
+        key = (structure, tuple(map(_type_of, leaves)), tuple(sorted(fixed.items())), tuple(sorted(fixed_named.items())), config.rounding_mode)
+        if key not in operations:
+            operations[key] = _operation(fn, dynamic_fn, dynamic, named, numerics or _policy(config.rounding_mode))
+        if operations[key]:
+            return operations[key](dynamic, named)
+        dynamic, named = jax.tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, (bool, int, float)) else jnp.asarray(leaf), (dynamic, named))
+        return dynamic_fn(*dynamic, **named)
+
+    return scalified
+
+
+def _is_scaled(value):
+    return isinstance(value, ScaledArray)
+
+
+def _type_of(leaf):
+    if _is_scaled(leaf):
+        return "scaled", leaf.shape, jnp.dtype(leaf.dtype)
+    return type(leaf) if isinstance(leaf, (bool, int, float)) else (tuple(leaf.shape), jnp.dtype(leaf.dtype), getattr(leaf, "weak_type", False))
+
+
+def _plain(tree):
+    """ScaledArrays that a traced function made, as the arrays that the trace knows."""
+    return jax.tree_util.tree_map(lambda leaf: lax.set_scaling_p.bind(leaf.to_array(), lax._number(leaf.scale))[0] if _is_scaled(leaf) else leaf,
+                                  tree, is_leaf=_is_scaled)  # fmt: skip
+
+
+def _operation(fn, dynamic_fn, args, kwargs, policy):
+    """The library of a function for arguments like these; None when nothing in it is scaled."""
+    shapes = jax.tree_util.tree_map(_shape_of, (args, kwargs), is_leaf=_is_scaled)
+    if not any(map(_is_scaled, jax.tree_util.tree_leaves((args, kwargs), is_leaf=_is_scaled))) and not _starts_scaling(dynamic_fn, *shapes):
+        return None
+    name = re.sub(r"\W", "_", getattr(getattr(fn, "func", fn), "__name__", "")).strip("_") or "scalified"
+    _local.tracing = True
+    try:
+        program = trace(dynamic_fn, *shapes[0], name=name, **shapes[1])
+    finally:
+        _local.tracing = False
+    return _Operation(build(program, numerics=policy))
+
+
+def _shape_of(leaf):
+    if _is_scaled(leaf):
+        return ScaledArray._of(_shape_of(leaf.data), _shape_of(leaf.scale))
+    if isinstance(leaf, (bool, int, float)):
+        return leaf
+    leaf = leaf if isinstance(leaf, jax.Array) else jax.eval_shape(jnp.asarray, leaf)
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False))
+
+
+def _starts_scaling(fn, args, kwargs):
+    _local.tracing = True
+    try:
+        jaxpr = jax.make_jaxpr(fn)(*args, **kwargs)
+    finally:
+        _local.tracing = False
+    return re.search(r"\bset_scaling\b", str(jaxpr)) is not None
+
+
+@functools.cache
+def _policy(rounding):
+    """A policy file that leaves a program as it is and rounds its scales so."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="scalide-"))
+    file = folder / "scalify.yaml"
+    file.write_text(f"policy: scalify\ndoc: As the program says.\nrounding: {Pow2RoundMode(rounding).name.lower()}\nrules: []\n")
+    return str(file)

@@ -1,0 +1,258 @@
+"""The interface of jax_scalify: scalide.jax as jsa. Meanings as in Scalify, where README.md does not say otherwise."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from test_library import error_of
+
+import scalide.jax as jsa
+from scalide.jax import core, lax, ops
+
+
+def scaled(values, scale, dtype=np.float16):
+    return jsa.as_scaled_array(np.asarray(values, np.float32), np.float32(scale)).astype(dtype)
+
+
+def value(array):
+    return np.asarray(jsa.asarray(array, np.float32))
+
+
+# --- ScaledArrays and arrays
+
+
+def test_scaled_array_has_the_properties_of_its_data():
+    array = jsa.ScaledArray(np.array([1, 2], np.float16), np.float32(4))
+    assert (array.dtype, array.shape, array.size, array.ndim) == (np.float16, (2,), 2, 1)
+    np.testing.assert_array_equal(array.to_array(), np.array([4, 8], np.float16))
+    assert array.to_array(np.int32).dtype == np.int32 and np.asarray(array, np.float32).dtype == np.float32
+    cast = array.astype(ml_dtypes.float8_e4m3fn)
+    assert cast.dtype == ml_dtypes.float8_e4m3fn and cast.scale == 4
+    assert "rank 0, got the shape (1,)" in error_of(jsa.ScaledArray, np.ones(2), np.ones(1))
+    assert error_of(jsa.ScaledArray, "x", 1).startswith("TypeError: ScaledArray.data: must be an array, got str")
+    large = jsa.ScaledArray(np.array([0, 2**-15], np.float16), np.float32(2.0**19))  # inf and NaN if it were cast first
+    np.testing.assert_array_equal(large.to_array(), np.array([0, 16], np.float16))
+
+
+def test_as_scaled_array():
+    array = scaled([1, 2], 2)
+    counter, flag = np.arange(3), np.array(True)
+    tree = {"a": array, "b": (counter, flag, 3, True), "c": np.array([4, 8], np.float16), "d": 5.0}
+    made = jsa.as_scaled_array(tree)
+    assert made["a"] is array and made["b"][0] is counter and made["b"][1] is flag and made["b"][2:] == (3, True)
+    assert made["c"].data is tree["c"] and made["c"].scale == 1 and made["c"].scale.dtype == np.float16
+    assert (made["d"].data, made["d"].scale) == (1.25, 4)
+    for given, expected in ((np.array([4, 8], np.float16), np.ndarray), (jnp.array([4, 8], jnp.float16), jax.Array)):
+        for scale in (np.float32(4), 4, 4.0):
+            made = jsa.as_scaled_array(given, scale)
+            assert isinstance(made.data, expected) and made.dtype == np.float16 and made.scale.dtype == np.float32
+            np.testing.assert_array_equal(made.data, [1, 2])
+    made = jax.jit(lambda x: jsa.as_scaled_array(x, 4))(np.array([4, 8], np.float16))
+    np.testing.assert_array_equal(made.data, [1, 2])
+
+
+def test_asarray_and_scaled_array():
+    tree = [scaled([1, 2], 4), np.arange(2), jnp.ones(2, jnp.float16)]
+    back = jsa.asarray(tree)
+    assert [leaf.dtype for leaf in back] == [np.float16, np.int64, np.float16]
+    assert all(leaf.dtype == np.float32 for leaf in jsa.asarray(tree, np.float32))
+    made = jsa.scaled_array([1, 2], 3.0, np.float16, np)
+    assert made.dtype == np.float16 and made.scale == 3 and isinstance(made.data, np.ndarray)
+
+
+def test_tree_functions_take_scaled_arrays_as_leaves():
+    tree = {"w": scaled([1, 2], 2), "n": np.arange(2), "x": np.ones(2, np.float32)}
+    leaves, structure = jsa.tree.flatten(tree)
+    assert len(leaves) == 3 and leaves == jsa.tree.leaves(tree) and structure == jsa.tree.structure(tree)
+    assert jsa.tree.unflatten(structure, leaves)["w"] is tree["w"]
+    assert [leaf.dtype for leaf in jsa.tree.leaves(jsa.tree.astype(tree, np.float16))] == [np.float16] * 3
+    assert jsa.tree.astype(tree, np.float16, floating_only=True)["n"].dtype == np.int64
+    assert jsa.tree.map(lambda a, b: a.shape == b.shape, tree, tree) == {"w": True, "n": True, "x": True}
+    assert jsa.tree.all({"a": np.array([True]), "b": [True]}) and not jsa.tree.all([True, {"c": np.array([True, False])}])
+    assert [core.is_scaled_leaf(v) for v in (tree["w"], np.ones(2), jnp.ones(2), 3, [1], {"a": 1})] == [True, True, True, True, False, False]
+    assert jax.tree_util.tree_map(lambda x: x * 2, tree["w"]).scale == 4  # a pytree of two leaves to JAX
+
+
+# --- powers of two
+
+
+@pytest.mark.parametrize("api", [np, jnp])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_powers_of_two(api, dtype):
+    values = api.asarray(np.array([1, 3, -448, 0.75, 0, np.inf, -np.inf, np.nan, 4], dtype))
+    np.testing.assert_array_equal(core.pow2_round_down(values), np.array([1, 2, -256, 0.5, 0, np.inf, -np.inf, np.nan, 4], dtype))
+    np.testing.assert_array_equal(core.pow2_round_up(values), np.array([1, 4, -512, 1, 0, np.inf, -np.inf, np.nan, 4], dtype))
+    np.testing.assert_array_equal(core.pow2_round(values, jsa.Pow2RoundMode.NEAREST), np.array([1, 4, -512, 1, 0, np.inf, -np.inf, np.nan, 4], dtype))
+    np.testing.assert_array_equal(core.pow2_round(values, jsa.Pow2RoundMode.NONE), values)
+    np.testing.assert_array_equal(core.get_mantissa(values), np.array([1, 1.5, -1.75, 1.5, 0, np.inf, -np.inf, np.nan, 1], dtype))
+    scale, mantissa = core.pow2_decompose(values, np.float32)
+    assert scale.dtype == np.float32 and mantissa.dtype == dtype
+    np.testing.assert_array_equal(scale, [1, 2, 256, 0.5, 0, np.inf, np.inf, np.inf, 4])
+    assert "STOCHASTIC" in error_of(core.pow2_round, values, jsa.Pow2RoundMode.STOCHASTIC)
+
+
+def test_scaled_scalars():
+    for number, data, scale in ((5.0, 1.25, 4), (0.0, 0, 0), (-0.375, -1.5, 0.25), (np.inf, np.inf, np.inf), (np.float16(6e-8), 1, 2**-24)):
+        made = core.make_scaled_scalar(number)
+        assert (float(made.data), float(made.scale)) == (data, scale) and made.scale.dtype == np.float32
+    subnormal = core.make_scaled_scalar(np.float32(2.0**-140))
+    assert float(subnormal.data) * 2.0**-126 == 2.0**-140 and subnormal.scale == 2.0**-126
+
+
+def test_static_questions():
+    assert core.is_static_one_scalar(1) and core.is_static_one_scalar(np.float16(1)) and not core.is_static_one_scalar(jnp.ones(()))
+    np.testing.assert_array_equal(core.is_static_zero(np.array([0, 1])), [True, False])
+    np.testing.assert_array_equal(core.is_static_zero(scaled([0, 1], 1)), [True, False])
+    np.testing.assert_array_equal(core.is_static_anyscale(np.array([0, 1, np.inf])), [True, False, True])
+    assert not core.is_static_zero(jnp.zeros(2)).any()
+    assert core.get_scale_dtype(scaled([1], 1)) == np.float32 and core.get_scale_dtype(np.ones(2, np.float16)) == np.float16
+    np.testing.assert_array_equal(core.safe_div(np.float32([1, 2]), np.float32([0, 4])), [0, 0.5])
+    np.testing.assert_array_equal(core.safe_reciprocal(jnp.array([0.0, 4])), [0, 0.25])
+
+
+# --- scalify
+
+
+def test_plain_arguments_give_what_jax_gives():
+    fn = jsa.scalify(lambda a, b: jnp.sin(a) @ b)
+    a, b = np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3), np.ones((3, 2), np.float32)
+    for call in (fn, jax.jit(fn)):
+        result = call(a, b)
+        assert isinstance(result, jax.Array)
+        np.testing.assert_array_equal(result, jnp.sin(a) @ b)
+
+
+def test_scaled_arguments_give_scaled_results():
+    fn = jsa.scalify(lambda a, b: {"sum": a + b, "less": a < b, "index": jnp.argmax(a), "plain": jnp.ones(2, jnp.float16)})
+    a, b = scaled([1, 2], 2), scaled([3, 1], 4)
+    for call in (fn, jax.jit(fn)):
+        result = call(a, b)
+        assert isinstance(result["sum"], jsa.ScaledArray) and result["sum"].scale == 4
+        np.testing.assert_array_equal(value(result["sum"]), [4, 3])
+        np.testing.assert_array_equal(result["less"], [True, False])
+        assert result["less"].dtype == bool and result["index"].dtype == jnp.int32 and result["index"] == 1
+        np.testing.assert_array_equal(result["plain"], [1, 1])
+
+
+def test_scales_can_be_anything():
+    fn = jsa.scalify(lambda x, w: jax.nn.softmax(jnp.tanh(x @ w)))
+    random = np.random.RandomState(0)
+    x, w = random.randn(4, 8).astype(np.float32), random.randn(8, 3).astype(np.float32)
+    expected = jax.nn.softmax(jnp.tanh(x @ w))
+    for scale in (2.0**-40, 1, 2.0**40):
+        np.testing.assert_allclose(value(fn(scaled(x, scale, np.float32), scaled(w, 1 / scale, np.float32))), expected, rtol=1e-5)
+
+
+def test_rounding_modes():
+    fn = jsa.scalify(lambda a, b: a + b)
+    a, b = scaled([1, 2], 2), scaled([3, 6], 4)
+    for mode, scale in ((jsa.Pow2RoundMode.DOWN, 4), (jsa.Pow2RoundMode.UP, 8), (jsa.Pow2RoundMode.NONE, np.float32(20**0.5)), (jsa.Pow2RoundMode.NEAREST, 4)):
+        with jsa.ScalifyConfig(rounding_mode=mode):
+            assert core.get_scalify_config().rounding_mode == mode
+            result = fn(a, b)
+        np.testing.assert_allclose(result.scale, scale, rtol=1e-6)
+        np.testing.assert_allclose(value(result), [4, 8], rtol=1e-3)
+    assert core.get_scalify_config().rounding_mode == jsa.Pow2RoundMode.DOWN
+
+
+def test_keyword_static_and_nested():
+    inner = jsa.scalify(lambda x, *, factor: x * factor)
+
+    @functools.partial(jsa.scalify, static_argnums=1, static_argnames="flip")
+    def fn(x, power, *, params, flip=False):
+        made = inner(x, factor=params["w"]) ** power
+        return -made if flip else made
+
+    x, w = scaled([1, 2], 2), scaled([3, 4], 0.5)
+    np.testing.assert_array_equal(value(fn(x, 2, params={"w": w})), [9, 64])
+    np.testing.assert_array_equal(value(fn(x, 1, params={"w": w}, flip=True)), [-3, -8])
+    np.testing.assert_array_equal(value(jax.jit(lambda x: fn(x, 1, params={"w": w}))(x)), [3, 8])
+
+
+def test_gradients_inside():
+    def loss(w, x):
+        return jnp.mean(jnp.square(jnp.tanh(x @ w)))
+
+    random = np.random.RandomState(0)
+    w, x = random.randn(8, 3).astype(np.float32), random.randn(4, 8).astype(np.float32)
+    expected = jax.value_and_grad(loss)(w, x)
+    got = jax.jit(jsa.scalify(jax.value_and_grad(loss)))(scaled(w, 2, np.float32), scaled(x, 0.5, np.float32))
+    np.testing.assert_allclose(value(got[0]), expected[0], rtol=1e-5)
+    np.testing.assert_allclose(value(got[1]), expected[1], rtol=1e-4, atol=1e-6)
+    assert isinstance(got[1], jsa.ScaledArray)
+
+
+# --- operators on scales
+
+
+def test_operators_on_scales_outside_and_inside_of_scalify():
+    x = scaled([1, 2], 2)
+    for run in (lambda f: f, jsa.scalify, lambda f: jax.jit(jsa.scalify(f))):
+        assert run(lambda v: lax.set_scaling(v, np.float32(0.5)))(x).scale == 0.5
+        assert run(lambda v: lax.rebalance(v, 4))(x).scale == 8
+        np.testing.assert_array_equal(value(run(lambda v: lax.rebalance(v, 4))(x)), [1, 2])
+        stopped = run(lambda v: lax.stop_scaling(v, np.float32))(x)
+        assert isinstance(stopped, jax.Array) and stopped.dtype == np.float32
+        data, scale = run(lax.get_data_scale)(x)
+        np.testing.assert_array_equal(data, [0.5, 1])
+        assert scale == 2
+    started = jsa.scalify(lambda v: lax.set_scaling(v, np.float32(4)))(np.array([1, 2], np.float16))
+    assert isinstance(started, jsa.ScaledArray) and started.scale == 4
+    zero = lax.set_scaling(x, np.float32(0))
+    assert not np.any(zero.data) and zero.scale == 0
+
+
+def test_operators_on_scales_do_nothing_in_plain_functions():
+    x = np.array([1, 2], np.float16)
+    for op in (ops.dynamic_rescale_max, ops.dynamic_rescale_l1, ops.dynamic_rescale_l2, ops.dynamic_rescale_max_grad, lambda v: lax.rebalance(v, 2),
+               lambda v: lax.set_scaling(v, np.float32(2)), lax.stop_scaling):
+        assert op(x) is x
+        np.testing.assert_array_equal(jax.jit(op)(x), x)
+        np.testing.assert_array_equal(jax.grad(lambda v: jnp.sum(op(v)))(jnp.asarray(x)), [1, 1])
+        np.testing.assert_array_equal(jax.vmap(op)(jnp.asarray(x)), x)
+    assert lax.get_data_scale(x)[1] == 1
+    np.testing.assert_array_equal(jax.jit(lax.get_data_scale)(x)[0], x)
+
+
+@pytest.mark.parametrize("norm, of", [("max", lambda v: np.max(abs(v))), ("l1", lambda v: np.mean(abs(v))), ("l2", lambda v: np.sqrt(np.mean(v**2)))])
+def test_dynamic_rescale(norm, of):
+    rescale, rescale_grad = getattr(ops, f"dynamic_rescale_{norm}"), getattr(ops, f"dynamic_rescale_{norm}_grad")
+    numbers = np.random.RandomState(0).randn(64).astype(np.float32) * 100
+    x = scaled(numbers, 4, np.float32)
+    for result in (rescale(x), jsa.scalify(rescale)(x), jax.jit(jsa.scalify(rescale))(x)):
+        assert 1 <= of(np.asarray(result.data)) < 2
+        np.testing.assert_array_equal(value(result), numbers)
+    gradient = jsa.scalify(jax.grad(lambda v: jnp.sum(rescale_grad(v) ** 3)))(x)
+    assert 1 <= of(np.asarray(gradient.data)) < 2
+    np.testing.assert_allclose(value(gradient), 3 * numbers**2, rtol=1e-5)
+    assert not np.any(rescale(scaled([0, 0], 2)).data)
+
+
+def test_casts_in_one_direction():
+    f8 = ml_dtypes.float8_e4m3fn
+    x = scaled([17, 19], 2, np.float32)
+    np.testing.assert_array_equal(value(ops.reduce_precision_on_forward(x, f8)), [16, 20])
+    np.testing.assert_array_equal(value(jsa.scalify(lambda v: ops.reduce_precision_on_forward(v, f8))(x)), [16, 20])
+    np.testing.assert_array_equal(ops.reduce_precision_on_forward(jnp.float32([17, 19]), f8), [16, 20])
+    assert ops.cast_on_forward(x, f8).dtype == f8
+    # Forward casts act under grad too, unlike Scalify's; the cotangent is that of the identity.
+    square = jax.grad(lambda v: jnp.sum(ops.reduce_precision_on_forward(v, f8) ** 2))
+    np.testing.assert_array_equal(square(jnp.float32([17, 19])), [32, 40])
+    np.testing.assert_array_equal(value(jsa.scalify(square)(x)), [32, 40])
+    back = jax.grad(lambda v: jnp.sum(ops.reduce_precision_on_backward(v, f8) * jnp.float32([17, 19])))
+    np.testing.assert_array_equal(back(jnp.ones(2)), [16, 20])
+    np.testing.assert_array_equal(value(jsa.scalify(back)(x)), [16, 20])
+    back = jax.grad(lambda v: jnp.sum(ops.cast_on_backward(v, f8) * jnp.float32([17, 19])))
+    np.testing.assert_array_equal(back(jnp.ones(2)), [16, 20])
+
+
+def test_debug_callback_in_plain_functions(capsys):
+    seen = []
+    jax.jit(lambda x: jsa.debug_callback(lambda v: seen.append(np.asarray(v)), x))(np.float32([1, 2]))
+    jax.effects_barrier()
+    np.testing.assert_array_equal(seen, [[1, 2]])
+    ops.debug_print("x is {}", np.float32(3))
+    jax.effects_barrier()
+    assert "x is 3.0" in capsys.readouterr().out
