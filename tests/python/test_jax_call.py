@@ -47,7 +47,7 @@ def test_says_what_is_wrong(libraries):
     assert error_of(step, x.astype(jnp.float16), w, rate) == (
         "TypeError: step.x: dtype must be f32, got float16. Convert the array, or build the program with other numerics.")
     assert error_of(step, x[0], w, rate) == "ValueError: step.x: rank must be 2, got 1. Pass an array of shape [b, 4]."
-    assert error_of(step, x, ScaledArray(w, 1), rate) == "TypeError: step.w: must be a plain array, got a ScaledArray."
+    assert error_of(step, x, ScaledArray(w, 1), rate) == "TypeError: step.w: must be a plain array, got a ScaledArray. Use its to_array()."
     wrong = error_of(jax.jit(lambda: jnp.asarray(step(x, w[:3], rate).y)))
     assert "step.w: extent 0 must be 4, got 3" in wrong
 

@@ -256,3 +256,22 @@ def test_debug_callback_in_plain_functions(capsys):
     ops.debug_print("x is {}", np.float32(3))
     jax.effects_barrier()
     assert "x is 3.0" in capsys.readouterr().out
+
+
+def test_debug_callback_in_scalified_functions():
+    seen = []
+
+    def loss(x):
+        jsa.debug_callback(lambda v: seen.append(("value", v)), 2 * x)
+        (x,) = ops.debug_callback_grad(lambda ct: seen.append(("cotangent", ct)), x)
+        return jnp.sum(jax.nn.relu(x) ** 2)
+
+    fn = jsa.scalify(jax.grad(loss))
+    for call in (fn, jax.jit(fn)):
+        seen.clear()
+        np.testing.assert_array_equal(value(call(scaled([1, 2], 2))), [2, 4])
+        jax.effects_barrier()
+        assert sorted(kind for kind, _ in seen) == ["cotangent", "value"]
+        for kind, array in seen:
+            assert isinstance(array, jsa.ScaledArray)
+            np.testing.assert_array_equal(array.to_array(np.float32), [2, 4])

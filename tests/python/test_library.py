@@ -277,4 +277,7 @@ def test_jax_arrays_come_back_as_such(step):
     result = step(x, w, rate)
     assert all(isinstance(r, jax.Array) for r in result)
     np.testing.assert_array_equal(result.y, x @ w)
-    assert "step.x: must be a concrete array, got a tracer" in error_of(jax.jit(lambda x: step(x, w, rate).y), x)
+    np.testing.assert_array_equal(jax.jit(lambda x: step(x, w, rate).y)(x), x @ w)
+    mixed = step(np.asarray(x), w, 0.5)
+    assert isinstance(mixed.y, jax.Array)
+    assert error_of(step, x.astype(np.float16), w, rate).startswith("TypeError: step.x: dtype must be f32, got float16.")

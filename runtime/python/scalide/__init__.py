@@ -14,24 +14,10 @@
 `scalide.jax.call(library)` makes it an operation of jitted functions.
 `import scalide.jax as jsa` offers what jax_scalify does: `jsa.scalify(function)` runs it on `ScaledArray`s.
 """
-import importlib
+from ._runtime import version as __version__
+from .build import build
+from .library import Argument, Library, empty
+from .program import Program
+from .scaled_array import ScaledArray
 
-_HOMES = {"Library": "library", "Argument": "library", "empty": "library", "ScaledArray": "scaled_array", "Program": "program", "build": "build"}
-__all__ = [*_HOMES, "jax"]
-
-
-def __getattr__(name):
-    # Names come when they are asked for: running a library must not import what tracing and building need.
-    if name == "__version__":
-        return importlib.import_module("scalide._runtime").version
-    if name == "jax":
-        return importlib.import_module("scalide.jax")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'scalide' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"scalide.{_HOMES[name]}"), name)
-    globals()[name] = value  # over the module of the same name
-    return value
-
-
-def __dir__():
-    return sorted([*globals(), *__all__])
+__all__ = ["Argument", "Library", "Program", "ScaledArray", "__version__", "build", "empty"]

@@ -1,5 +1,6 @@
 """Library: a generated shared library in this process. Needs NumPy and ml_dtypes, not JAX."""
 import collections
+import functools
 import os
 import pathlib
 import sys
@@ -85,11 +86,14 @@ class Library:
 
     def __call__(self, *args, **kwargs):
         """Inputs and inouts, by position or name (or in the trees of the traced function); returns the outputs and the new values of
-        inouts (or the function's tree): NumPy arrays, JAX arrays when one was given. A scaled argument is a ScaledArray. What is given
-        is never written and only copied when it is not dense. Raises TypeError, ValueError (dtype, shape) or what the run reports."""
-        host, leaves = _Host(), self._leaves(args, kwargs)
-        results = self._running().call([host.take(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
-        return self._nest([host.give(results[i]) for i in self._order])
+        inouts (or the function's tree). NumPy arrays give NumPy arrays; when one is JAX's, all results are, and the call may stand in
+        `jax.jit`. A scaled argument is a ScaledArray. What is given is never written and only copied when it is not dense. Raises
+        TypeError, ValueError (dtype, shape) or what the run reports."""
+        leaves = self._leaves(args, kwargs)
+        if _any_of_jax(leaves, self.name):
+            return self._nest(self._jitted(leaves))
+        results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+        return self._nest([ScaledArray(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
     def out(self, *args, **kwargs):
         """Like a call, but writes in place: inouts are updated where they are, outputs are given too (by name, or behind the inputs).
@@ -97,13 +101,20 @@ class Library:
         one is an f32 array of rank 0. Returns None. Trees of a program are not looked at: arguments are its flat list."""
         given = dict(zip([a.name for a in (*self._inputs, *(a for a in self._written if a.role == "output"))], args))
         given = self._merge(given, kwargs, self.arguments, len(args))
-        host = _Host()
-        leaves = [host.take(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
+        leaves = [_given(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
         self._running().run_in_place(leaves)
 
     def close(self):
         """Forgets the library; later calls raise ValueError. Jitted functions that use it keep working."""
         self._native = None
+
+    @functools.cached_property
+    def _jitted(self):
+        import jax
+
+        from .jax.call import Operation
+
+        return jax.jit(Operation(self).run)
 
     def __repr__(self):
         return f"<scalide.Library {self.name}({self._signature()}) -> ({', '.join(self.results)})>"
@@ -149,57 +160,47 @@ class Library:
         return given
 
 
-class _Host:
-    """Arrays of a caller as NumPy arrays, and results in the caller's kind."""
+def _any_of_jax(leaves, name):
+    """Whether an array is JAX's. Raises ValueError for one that is not on the CPU."""
+    jax, found = sys.modules.get("jax"), False
+    for leaf in leaves if jax is not None else ():
+        data = leaf.data if type(leaf) is ScaledArray else leaf
+        if isinstance(data, jax.Array):
+            found = True
+            if not isinstance(data, jax.core.Tracer) and any(device.platform != "cpu" for device in data.devices()):
+                raise ValueError(f"{name}: arrays must be on the CPU, got one on {data.devices()}. Move it: jax.device_put(x, jax.devices('cpu')[0]).")
+    return found
 
-    def __init__(self):
-        self.jax = None
 
-    def take(self, leaf, argument, library):
-        if type(leaf) is np.ndarray and not argument.scaled:
-            return leaf
-        if not isinstance(leaf, ScaledArray):
-            if argument.scaled:
-                raise TypeError(f"{library}.{argument.name}: must be a ScaledArray, got {type(leaf).__name__}. Use scalide.ScaledArray(data, scale).")
-            return self._array(leaf, argument, library)
-        if not argument.scaled:
-            raise TypeError(f"{library}.{argument.name}: must be a plain array, got a ScaledArray. Use its to_array().")
-        return self._array(leaf.data, argument, library), float(self._array(leaf.scale, argument, library))
+def check_scaled(leaf, argument, name):
+    """Raises TypeError for a ScaledArray in the place of a plain array and the other way round."""
+    if isinstance(leaf, ScaledArray) == argument.scaled:
+        return
+    if argument.scaled:
+        raise TypeError(f"{name}.{argument.name}: must be a ScaledArray, got {type(leaf).__name__}. Use scalide.ScaledArray(data, scale).")
+    raise TypeError(f"{name}.{argument.name}: must be a plain array, got a ScaledArray. Use its to_array().")
 
-    def give(self, result):
-        if type(result) is tuple:
-            return ScaledArray(*map(self.give, result))
-        if self.jax is None:
-            return result
-        # asarray copies, but takes 12 us in place of 22.
-        return self.jax.numpy.asarray(result) if result.nbytes < 1 << 16 else self.jax.device_put(result)
 
-    def _array(self, leaf, argument, library):
-        if isinstance(leaf, np.ndarray):
-            return leaf
-        if isinstance(leaf, np.generic):
-            return np.asarray(leaf)
-        if type(leaf) in _PYTHON_NUMBERS and _kind(argument.dtype) in _PYTHON_NUMBERS[type(leaf)]:
-            return np.asarray(leaf, DTYPES[argument.dtype])
-        jax = sys.modules.get("jax")
-        if jax is None or not isinstance(leaf, jax.Array):
-            raise TypeError(f"{library}.{argument.name}: must be an array of {argument.dtype}, got {type(leaf).__name__}.")
-        if isinstance(leaf, jax.core.Tracer):
-            raise TypeError(f"{library}.{argument.name}: must be a concrete array, got a tracer. Inside of jax.jit use scalide.jax.call(library).")
-        platforms = {device.platform for device in leaf.devices()}
-        if platforms != {"cpu"}:
-            raise ValueError(f"{library}.{argument.name}: must be on the CPU, got an array on {', '.join(platforms)}. "
-                             "Move it with jax.device_put(x, jax.devices('cpu')[0]).")
-        self.jax = jax
+def _given(leaf, argument, name):
+    """What the native module takes for an argument that is read."""
+    if type(leaf) is np.ndarray and not argument.scaled:
+        return leaf
+    check_scaled(leaf, argument, name)
+    return (_array(leaf.data, argument, name), float(leaf.scale)) if argument.scaled else _array(leaf, argument, name)
+
+
+def _array(leaf, argument, name):
+    if isinstance(leaf, (np.ndarray, np.generic)):
         return np.asarray(leaf)
+    if type(leaf) in _PYTHON_NUMBERS and _kind(argument.dtype) in _PYTHON_NUMBERS[type(leaf)]:
+        return np.asarray(leaf, DTYPES[argument.dtype])
+    raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got {type(leaf).__name__}.")
 
 
 def _kind(dtype):
     return "f" if dtype[0] in "f" or dtype == "bf16" else "b" if dtype == "bool" else "i"
 
 
-def _written(leaf, argument, library):
-    if isinstance(leaf, ScaledArray) != argument.scaled:
-        kinds = {True: "a ScaledArray", False: "a plain array"}
-        raise TypeError(f"{library}.{argument.name}: must be {kinds[argument.scaled]}, got {kinds[not argument.scaled]}.")
+def _written(leaf, argument, name):
+    check_scaled(leaf, argument, name)
     return (leaf.data, leaf.scale) if argument.scaled else leaf

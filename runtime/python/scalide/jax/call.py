@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import _runtime
-from ..library import DTYPES, Library
+from ..library import DTYPES, Library, check_scaled
 from ..scaled_array import ScaledArray
 
 try:
@@ -30,10 +30,10 @@ def call(library, gradient=None):
 
     Raises TypeError and ValueError when traced with arrays that the library does not take; RuntimeError where JAX has no CPU.
     """
-    forward = _Operation(library)
+    forward = Operation(library)
     if gradient is None:
         return lambda *args, **kwargs: forward(args, kwargs)
-    backward = _Operation(gradient)
+    backward = Operation(gradient)
 
     def differentiate(arguments, cotangents):
         args, kwargs = arguments
@@ -83,7 +83,9 @@ def _ffi_call(operands, results, aliases, key):
     return ffi.ffi_call(_TARGET, results, vmap_method="sequential", input_output_aliases=aliases)(*operands, program=key)
 
 
-class _Operation:
+class Operation:
+    """A library as an operation of JAX."""
+
     def __init__(self, library):
         if not isinstance(library, Library):
             raise TypeError(f"scalide.jax.call: must get a scalide.Library, got {type(library).__name__}. Build one with scalide.build.")
@@ -94,8 +96,11 @@ class _Operation:
         _runtime.register_for_xla(self.native, int(self.key))
 
     def __call__(self, args, kwargs):
+        return self.library._nest(self.run(self.library._leaves(args, kwargs)))
+
+    def run(self, leaves):
+        """Inputs and inouts in the order of the arguments; gives the results in the library's order."""
         library = self.library
-        leaves = library._leaves(args, kwargs)
         arrays = [self._parts(leaf, argument) for leaf, argument in zip(leaves, library._inputs)]
         operands, results, aliases = [], [], {}
         shapes = iter(self.native.result_shapes([data.shape for data, *_ in arrays]))
@@ -110,15 +115,14 @@ class _Operation:
             operands += parts
         flat = iter(_ffi_call(operands, results, aliases, self.key))
         made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
-        return library._nest([made[i] for i in library._order])
+        return [made[i] for i in library._order]
 
     def _parts(self, leaf, argument):
         """The operands of an argument: data, and the scale of a scaled one."""
         name, dtype = f"{self.library.name}.{argument.name}", DTYPES[argument.dtype]
-        if isinstance(leaf, ScaledArray) != argument.scaled:
-            kinds = {True: "a ScaledArray", False: "a plain array"}
-            raise TypeError(f"{name}: must be {kinds[argument.scaled]}, got {kinds[not argument.scaled]}.")
-        data = jnp.asarray(leaf.data if argument.scaled else leaf, dtype if isinstance(leaf, (bool, int, float)) else None)
+        check_scaled(leaf, argument, self.library.name)
+        data = leaf.data if argument.scaled else leaf
+        data = jnp.asarray(data, dtype if isinstance(leaf, (bool, int, float)) else None)
         if data.dtype != dtype:
             raise TypeError(f"{name}: dtype must be {argument.dtype}, got {data.dtype}. Convert the array, or build the program with other numerics.")
         return [data, jnp.asarray(leaf.scale, np.float32)] if argument.scaled else [data]

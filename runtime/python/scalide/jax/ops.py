@@ -85,3 +85,20 @@ def debug_callback(callback, *args):
 def debug_print(fmt, *args):
     """Prints `fmt.format(*args)`."""
     return debug_callback(lambda *values: print(fmt.format(*values)), *args)
+
+
+def debug_callback_grad(callback, *args):
+    """args; the callback is called with their cotangents."""
+
+    def show(cotangents):
+        debug_callback(callback, *cotangents)
+        return cotangents
+
+    operation = jax.custom_vjp(lambda *args: args)
+    operation.defvjp(lambda *args: (args, None), lambda _, cotangents: tuple(show(cotangents)))
+    return operation(*args)
+
+
+def debug_print_grad(fmt, *args):
+    """args; prints `fmt.format(*cotangents)`."""
+    return debug_callback_grad(lambda *values: print(fmt.format(*values)), *args)

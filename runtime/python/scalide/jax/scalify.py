@@ -11,8 +11,9 @@ import jax.numpy as jnp
 from ..build import build
 from ..scaled_array import ScaledArray
 from . import lax
-from .call import _Operation
+from .call import Operation
 from .config import Pow2RoundMode, get_scalify_config
+from .debug import expose_callbacks
 from .trace import trace
 
 _local = threading.local()
@@ -79,17 +80,28 @@ def _plain(tree):
 
 
 def _operation(fn, dynamic_fn, args, kwargs, policy):
-    """The library of a function for arguments like these; None when nothing in it is scaled."""
+    """A library for a function of arguments like these, as a function; None when nothing in it is scaled."""
     shapes = jax.tree_util.tree_map(_shape_of, (args, kwargs), is_leaf=_is_scaled)
-    if not any(map(_is_scaled, jax.tree_util.tree_leaves((args, kwargs), is_leaf=_is_scaled))) and not _starts_scaling(dynamic_fn, *shapes):
-        return None
+    plain = jax.tree_util.tree_map(lambda leaf: leaf.data if _is_scaled(leaf) else leaf, shapes, is_leaf=_is_scaled)
     name = re.sub(r"\W", "_", getattr(getattr(fn, "func", fn), "__name__", "")).strip("_") or "scalified"
     _local.tracing = True
     try:
-        program = trace(dynamic_fn, *shapes[0], name=name, **shapes[1])
+        jaxpr, results = jax.make_jaxpr(dynamic_fn, return_shape=True)(*plain[0], **plain[1])
+        if not any(map(_is_scaled, jax.tree_util.tree_leaves(shapes, is_leaf=_is_scaled))) and not re.search(r"\bset_scaling\b", str(jaxpr)):
+            return None
+        exposed, callbacks = expose_callbacks(dynamic_fn, jaxpr, results)
+        program = trace(exposed, *shapes[0], name=name, **shapes[1])
     finally:
         _local.tracing = False
-    return _Operation(build(program, numerics=policy))
+    operation = Operation(build(program, numerics=policy))
+
+    def run(args, kwargs):
+        result, values = operation(args, kwargs)
+        for callback, operands in zip(callbacks, values):
+            jax.debug.callback(callback, *operands, ordered=True)
+        return result
+
+    return run
 
 
 def _shape_of(leaf):
@@ -99,15 +111,6 @@ def _shape_of(leaf):
         return leaf
     leaf = leaf if isinstance(leaf, jax.Array) else jax.eval_shape(jnp.asarray, leaf)
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False))
-
-
-def _starts_scaling(fn, args, kwargs):
-    _local.tracing = True
-    try:
-        jaxpr = jax.make_jaxpr(fn)(*args, **kwargs)
-    finally:
-        _local.tracing = False
-    return re.search(r"\bset_scaling\b", str(jaxpr)) is not None
 
 
 @functools.cache
