@@ -193,8 +193,9 @@ Expr make_constant(Dtype dtype, double value) {
     }
     if (dtype == Dtype::f32) {
         float single = float(value);
-        bool finite = std::abs(single) <= std::numeric_limits<float>::max();
-        return finite ? Expr(single) : Halide::reinterpret<float>(Expr(std::bit_cast<uint32_t>(single)));
+        // Halide takes -0 and 0 for one constant when a kernel has both, and makes no infinities and NaN.
+        bool is_ordinary = std::abs(single) <= std::numeric_limits<float>::max() && !(single == 0 && std::signbit(single));
+        return is_ordinary ? Expr(single) : Halide::reinterpret<float>(Expr(std::bit_cast<uint32_t>(single)));
     }
     return Halide::Internal::make_const(storage_type(dtype), int64_t(encode(format_of(dtype), value)));
 }

@@ -38,8 +38,8 @@ Expr float32(uint32_t bits) { return from_bits(bits32(bits)); }
 
 Expr constant_like(const Expr &x, double value) { return Halide::Internal::make_const(x.type(), value); }
 
-// x + -0 is x, for -0 too.
-Expr strict(const Expr &x) { return strict_add(x, constant_like(x, -0.0)); }
+// Not x + -0: Halide takes -0 and 0 for one constant when a kernel has both.
+Expr strict(const Expr &x) { return strict_mul(x, constant_like(x, 1)); }
 
 Expr sign_bit(const Expr &x) {
     Expr bits = float_bits(x);
