@@ -71,7 +71,7 @@ scalide_python() {
 scalide_setup() {
     mkdir -p "$BUILD/log" || fail "cannot write to $BUILD. Set SCALIDE_BUILD_DIR to a folder that can be written"
     local free; free=$(df -Pm "$BUILD" | awk 'NR == 2 {print $4}')
-    [ "$free" -ge 2000 ] || fail "$BUILD has $free MiB free, 2000 MiB are needed. Free some room or set SCALIDE_BUILD_DIR"
+    [ "$free" -ge 4000 ] || fail "$BUILD has $free MiB free, 4000 MiB are needed. Free some room or set SCALIDE_BUILD_DIR"
     install_packages "$@"
     install_halide
     if [ -n "${SCALIDE_WITH_PYTHON:-}" ]; then scalide_python; fi

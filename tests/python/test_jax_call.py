@@ -10,6 +10,7 @@ from test_library import DTYPES, SCALED, STEP, error_of, step_arrays
 import scalide
 from scalide import Library, ScaledArray
 from scalide.jax import call, trace, vjp
+from scalide.jax.call import Operation
 
 
 def test_runs_in_jit_with_other_operations(libraries):
@@ -90,3 +91,12 @@ def test_vmaps_one_after_the_other(libraries):
     x, w, rate = map(jnp.asarray, step_arrays())
     rates = jnp.array([0.0, 0.5, 1.0])
     np.testing.assert_array_equal(jax.vmap(lambda r: step(x, w, r).w)(rates), w * (1 - rates[:, None]))
+
+
+def test_compiled_function_of_another_process(libraries):
+    """JAX's cache on disk may hold functions whose libraries are not loaded."""
+    operation = Operation(Library(libraries(STEP)))
+    operation.key = np.int64(12345)
+    x, w, rate = map(jnp.asarray, step_arrays())
+    assert "the library of this compiled function must be loaded in this process" in error_of(
+        lambda: jax.block_until_ready(jax.jit(operation.run)([x, w, rate])))

@@ -1,4 +1,6 @@
 """Library: a generated shared library in this process. Needs NumPy and ml_dtypes, not JAX."""
+from __future__ import annotations
+
 import collections
 import functools
 import os
@@ -6,7 +8,7 @@ import pathlib
 import sys
 import tempfile
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -35,7 +37,7 @@ class Argument(NamedTuple):
     scaled: bool
 
 
-def empty(shape, dtype="f32"):
+def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
     """A new array of undefined content whose memory is aligned to 64 bytes, as inout arguments of `Library.out` must be.
     dtype: a name of ours ("bf16") or what NumPy takes."""
     dtype = DTYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype
@@ -68,7 +70,7 @@ class Library:
     ValueError (no such program), RuntimeError (made for another version of the runtime, or for another CPU).
     """
 
-    def __init__(self, path, program=None, *, name=None, threads=0):
+    def __init__(self, path: str | os.PathLike, program: Any = None, *, name: str | None = None, threads: int = 0):
         self.path, self.program = os.path.realpath(path), program
         if not os.path.isfile(self.path):
             raise FileNotFoundError(f"{path}: must be a shared library, got no such file. Build it with scalide.build.")
@@ -84,7 +86,7 @@ class Library:
         self._order = [[a.name for a in self._written].index(name) for name in self.results]
         self._tuple = collections.namedtuple("Results", self.results, rename=True)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Inputs and inouts, by position or name (or in the trees of the traced function); returns the outputs and the new values of
         inouts (or the function's tree). NumPy arrays give NumPy arrays; when one is JAX's, all results are, and the call may stand in
         `jax.jit`. A scaled argument is a ScaledArray. What is given is never written and only copied when it is not dense. Raises
@@ -95,7 +97,7 @@ class Library:
         results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
         return self._nest([ScaledArray(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
-    def out(self, *args, **kwargs):
+    def out(self, *args: Any, **kwargs: Any) -> None:
         """Like a call, but writes in place: inouts are updated where they are, outputs are given too (by name, or behind the inputs).
         Arrays that are written must be NumPy's, dense and writable, inouts aligned to 64 bytes (`scalide.empty`); the scale of a scaled
         one is an f32 array of rank 0. Returns None. Trees of a program are not looked at: arguments are its flat list."""
@@ -104,7 +106,7 @@ class Library:
         leaves = [_given(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
         self._running().run_in_place(leaves)
 
-    def close(self):
+    def close(self) -> None:
         """Forgets the library; later calls raise ValueError. Jitted functions that use it keep working."""
         self._native = None
 

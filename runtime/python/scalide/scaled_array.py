@@ -1,4 +1,8 @@
 """ScaledArray: an array stored as data and one scale."""
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 
@@ -23,7 +27,7 @@ class ScaledArray:
 
     __slots__ = ("data", "scale")
 
-    def __init__(self, data, scale):
+    def __init__(self, data: Any, scale: Any):
         self.data, self.scale = _as_array(data, "data"), _as_array(scale, "scale")
         if self.scale.shape != ():
             raise ValueError(f"ScaledArray.scale: must have rank 0, got the shape {tuple(self.scale.shape)}. One scale belongs to a whole array.")
@@ -41,12 +45,12 @@ class ScaledArray:
     ndim = property(lambda self: self.data.ndim, doc="Rank.")
     aval = property(lambda self: self.data.aval, doc="JAX's abstract value of the data.")
 
-    def to_array(self, dtype=None):
+    def to_array(self, dtype: Any = None) -> Any:
         """data * scale as a plain array of `dtype` (default: that of the data), computed in f32 or wider and rounded once."""
         wide = np.float64 if self.dtype == np.float64 else np.float32
         return (self.data.astype(wide) * self.scale.astype(wide)).astype(dtype or self.dtype)
 
-    def astype(self, dtype):
+    def astype(self, dtype: Any) -> ScaledArray:
         """The data in another dtype; the scale stays as it is."""
         return ScaledArray(self.data.astype(dtype), self.scale)
 

@@ -1,5 +1,8 @@
 """Generated libraries as operations of jitted functions, through XLA's FFI (CPU)."""
+from __future__ import annotations
+
 import functools
+from typing import Any, Callable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +20,7 @@ except ImportError:  # before JAX 0.5
 _TARGET = "scalide_run"
 
 
-def call(library, gradient=None):
+def call(library: Library, gradient: Library | None = None) -> Callable[..., Any]:
     """The library as a function of JAX arrays that `jax.jit` takes: one operation of the program around it. It may be vmapped (one run
     after the other), and differentiated when `gradient` is there.
 
@@ -45,7 +48,7 @@ def call(library, gradient=None):
     return lambda *args, **kwargs: operation(args, kwargs)
 
 
-def vjp(fn):
+def vjp(fn: Callable) -> Callable[..., tuple]:
     """The function (cotangents of the results of fn, *args, **kwargs) -> tuple of cotangents of the float arrays in args and kwargs. Its
     library is the `gradient` of `call`."""
 

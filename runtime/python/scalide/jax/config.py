@@ -1,6 +1,9 @@
 """Settings of `scalify`: how scales are rounded."""
+from __future__ import annotations
+
 import enum
 import threading
+from typing import Any
 
 
 class Pow2RoundMode(enum.IntEnum):
@@ -20,7 +23,7 @@ class ScalifyConfig:
     `get_data_scale` in plain functions; the scales that generated libraries take and return are f32 always.
     """
 
-    def __init__(self, rounding_mode=Pow2RoundMode.DOWN, scale_dtype=None):
+    def __init__(self, rounding_mode: Pow2RoundMode = Pow2RoundMode.DOWN, scale_dtype: Any = None):
         if rounding_mode == Pow2RoundMode.STOCHASTIC:
             raise NotImplementedError("ScalifyConfig.rounding_mode: must be NONE, DOWN, UP or NEAREST, got STOCHASTIC. "
                                       "A policy can round stochastically: rounding: stochastic (rules/README.md).")
@@ -46,6 +49,6 @@ def _configs():
     return _local.configs
 
 
-def get_scalify_config():
+def get_scalify_config() -> ScalifyConfig:
     """The innermost ScalifyConfig of this thread."""
     return _configs()[-1]

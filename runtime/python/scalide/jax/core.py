@@ -1,4 +1,8 @@
 """jax_scalify.core: ScaledArrays out of arrays and back, and powers of two. NumPy arrays stay NumPy's, others become JAX's."""
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +16,7 @@ __all__ = ["Pow2RoundMode", "ScaledArray", "ScalifyConfig", "as_scaled_array", "
            "make_scaled_scalar", "pow2_decompose", "pow2_round", "pow2_round_down", "pow2_round_up", "safe_div", "safe_reciprocal", "scaled_array"]
 
 
-def is_scaled_leaf(value):
+def is_scaled_leaf(value: Any) -> bool:
     """Whether it is a ScaledArray (or has no parts): for `is_leaf` of JAX's tree functions."""
     return isinstance(value, (ScaledArray, np.ndarray, jax.Array)) or jax.tree_util.all_leaves([value])
 
@@ -30,7 +34,7 @@ def _wide(dtype):
     return np.float64 if dtype == np.float64 else np.float32
 
 
-def make_scaled_scalar(value, scale_dtype=None):
+def make_scaled_scalar(value: Any, scale_dtype: Any = None) -> ScaledArray:
     """A float number as data in +-[1, 2) and a power of two: 0 is 0 * 0, infinities and NaN are x * inf. The scale is f32, at least
     2^-126, where `scale_dtype` and the configuration do not say otherwise."""
     api = get_numpy_api(value)
@@ -40,7 +44,7 @@ def make_scaled_scalar(value, scale_dtype=None):
     return ScaledArray(data, scale)
 
 
-def as_scaled_array(tree, scale=None):
+def as_scaled_array(tree: Any, scale: Any = None) -> Any:
     """The arrays of a pytree as ScaledArrays of the same value: data = value / scale, of the value's dtype. Integers, bools and
     ScaledArrays stay as they are. Without a scale it is 1; a single float is split into mantissa and power of two."""
 
@@ -60,12 +64,12 @@ def as_scaled_array(tree, scale=None):
     return jax.tree_util.tree_map(convert, tree, is_leaf=lambda value: isinstance(value, ScaledArray))
 
 
-def scaled_array(data, scale, dtype=None, npapi=jnp):
+def scaled_array(data: Any, scale: Any, dtype: Any = None, npapi: Any = jnp) -> ScaledArray:
     """A ScaledArray of these parts as they are; `dtype` is that of the data, `npapi` numpy or jax.numpy."""
     return ScaledArray(npapi.asarray(data, dtype), npapi.asarray(scale))
 
 
-def asarray(tree, dtype=None):
+def asarray(tree: Any, dtype: Any = None) -> Any:
     """The ScaledArrays of a pytree as plain arrays, data * scale; other arrays pass. All are cast to `dtype` where it is given."""
 
     def convert(value):
@@ -85,7 +89,7 @@ def _is_static(value):
     return isinstance(value, (np.ndarray, np.generic, bool, int, float))
 
 
-def _static(value, judge, ndim):
+def _static(value, judge):
     parts = [value.data, value.scale] if isinstance(value, ScaledArray) else [value]
     if not all(map(_is_static, parts)):
         return np.zeros(np.shape(parts[0]), np.bool_)
@@ -94,12 +98,12 @@ def _static(value, judge, ndim):
 
 def is_static_zero(value):
     """Elementwise, whether it is known when tracing to be zero."""
-    return _static(value, lambda data, scale=np.float64(1): (data == 0) | (scale == 0), 0)
+    return _static(value, lambda data, scale=np.float64(1): (data == 0) | (scale == 0))
 
 
 def is_static_anyscale(value):
     """Elementwise, whether it is known when tracing to be zero or infinite: a value that any scale represents."""
-    return _static(value, lambda data, scale=np.float64(1): (data == 0) | np.isinf(data) | (scale == 0), 0)
+    return _static(value, lambda data, scale=np.float64(1): (data == 0) | np.isinf(data) | (scale == 0))
 
 
 def is_static_one_scalar(value):

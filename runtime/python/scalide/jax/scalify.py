@@ -1,9 +1,12 @@
 """scalify: a function on plain arrays becomes one on ScaledArrays, run by a generated library."""
+from __future__ import annotations
+
 import functools
 import pathlib
 import re
 import tempfile
 import threading
+from typing import Any, Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +22,8 @@ from .trace import trace
 _local = threading.local()
 
 
-def scalify(fn=None, *, static_argnums=(), static_argnames=(), numerics=None):
+def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
+            numerics: str | None = None) -> Callable[..., Any]:  # fmt: skip
     """fn for arguments of which some are ScaledArrays: scales go through all operators, float results that depend on a scaled argument are
     ScaledArrays of the same value. Without ScaledArrays (and `set_scaling` in fn) it is fn itself.
 

@@ -1,0 +1,26 @@
+"""The native module (runtime/python/native). A scaled array is a tuple (data, scale)."""
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+version: str
+xla_handler: Any
+"""A capsule for XLA's FFI; None when the module was built without XLA's headers."""
+
+Leaf = np.ndarray | tuple[np.ndarray, Any]
+
+def set_dtypes(dtypes: list[np.dtype | None]) -> None: ...
+def register_for_xla(program: Program, key: int) -> None: ...
+
+class Program:
+    name: str
+    target: str
+    numerics: str
+    hash: str
+    arguments: list[tuple[str, str, int, str, bool]]
+    """Name, dtype, rank, role, whether it is scaled."""
+    def __init__(self, path: str, name: str, threads: int) -> None: ...
+    def result_shapes(self, shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]: ...
+    def call(self, leaves: list[Leaf]) -> list[Leaf]: ...
+    def run_in_place(self, leaves: list[Leaf]) -> None: ...
