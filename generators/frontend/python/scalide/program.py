@@ -50,6 +50,7 @@ class Program:
         object.__setattr__(self, "arguments", tuple(spec.name for spec in inputs))
         object.__setattr__(self, "results", tuple(spec.name for spec in outputs))
         object.__setattr__(self, "_constant_leaves", list(self.constants.values()))
+        object.__setattr__(self, "_key_places", [i for i, spec in enumerate(inputs) if spec.dtype == "u32" and spec.shape[-1:] == (2,)])
 
     def __str__(self):
         return self.text
@@ -60,7 +61,10 @@ class Program:
     def flatten(self, args: tuple, kwargs: Mapping) -> list:
         """Arrays in the order of `arguments`. Throws TypeError when the arguments nest otherwise than those that were traced."""
         if self.in_tree is not None:
-            return self.in_tree.flatten((args, kwargs)) + self._constant_leaves
+            leaves = self.in_tree.flatten((args, kwargs)) + self._constant_leaves
+            for place in self._key_places:
+                leaves[place] = _words_of(leaves[place])
+            return leaves
         if kwargs or len(args) != len(self.inputs):
             raise TypeError(f"{self.name}: takes {len(self.inputs)} arrays: {', '.join(self.arguments)}")
         return list(args)
@@ -128,6 +132,15 @@ class Program:
             constants = {name: arrays[name] for name in header["constants"]}
         trees = [None if header.get(side) is None else Tree(header[side]) for side in ("in", "out")]
         return cls(text, *trees, constants, header.get("policy", "f32"))
+
+
+def _words_of(array):
+    """The two words of a random key, jax.random.key(); other arrays as they are."""
+    if not str(getattr(array, "dtype", "")).startswith("key<"):
+        return array
+    import jax
+
+    return jax.random.key_data(array)
 
 
 _PARTS = re.compile(r"\s*([\w.$]+)\s*:\s*(\w+)\s*\[([^\]]*)\]((?:\s+(?:scaled|inout))*)")

@@ -1,0 +1,81 @@
+"""dot_general, convolutions and windows, forward and gradient."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from jax import lax
+from oracle import check, few
+
+extents = st.sampled_from([1, 3, 4, 9])
+floats = st.sampled_from(["float32", "float16", "bfloat16"])
+
+
+def normal(seed, shape, dtype="float32"):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=shape), dtype)
+
+
+@few
+@given(b=extents, m=extents, k=extents, n=extents, dtype=floats, seed=st.integers(0, 1000))
+def test_dot_general(b, m, k, n, dtype, seed):
+    x, y = normal(seed, (b, m, k), dtype), normal(seed + 1, (b, k, n), dtype)
+    i = jnp.asarray(np.random.default_rng(seed).integers(-9, 9, (m, k)), jnp.int8)
+    check({
+        "batched": (jnp.matmul, (x, y)),
+        "matrix": (lambda x, y: x[0] @ y[0], (x, y)),
+        "vector": (lambda x, y: x[0] @ y[0, :, 0], (x, y)),
+        "transposed": (lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((), ()))), (x, y)),
+        "two_axes": (lambda x: jnp.einsum("bmk,bmk->", x, x), (x,)),
+        "batch_last": (lambda x, y: jnp.einsum("bmk,bkn->mnb", x, y), (x, y)),
+        "outer": (lambda x, y: jnp.einsum("bmk,bkn->bmkn", x, y), (x, y)),
+        "tensordot": (lambda x, y: jnp.tensordot(x, y, ((0, 2), (0, 1))), (x, y)),
+        "wide": (lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))), preferred_element_type=jnp.float32), (x, y)),
+        "integers": (lambda i: lax.dot_general(i, i, (((1,), (1,)), ((), ())), preferred_element_type=jnp.int32), (i,)),
+    })  # fmt: skip
+
+
+@few
+@given(stride=st.sampled_from([(1, 1), (2, 1), (2, 2)]), padding=st.sampled_from(["SAME", "VALID", [(1, 2), (0, 1)]]), dilation=st.sampled_from([(1, 1), (1, 2)]),
+       lhs_dilation=st.sampled_from([(1, 1), (2, 1)]), layout=st.sampled_from(["NCHW", "NHWC"]), groups=st.sampled_from([1, 2]), seed=st.integers(0, 1000))  # fmt: skip
+def test_convolutions(stride, padding, dilation, lhs_dilation, layout, groups, seed):
+    images, weights = (2, 4, 8, 7), (6, 4 // groups, 3, 2)
+    specs = ("NCHW", "OIHW", "NCHW")
+    if layout == "NHWC":
+        images, weights, specs = (2, 8, 7, 4), (3, 2, 4 // groups, 6), ("NHWC", "HWIO", "NHWC")
+    if isinstance(padding, str) and lhs_dilation != (1, 1):
+        padding = [(0, 1), (1, 1)]
+
+    def convolve(x, w):
+        return lax.conv_general_dilated(x, w, stride, padding, lhs_dilation, dilation, specs, groups)
+
+    check({"2d": (convolve, (normal(seed, images), normal(seed + 1, weights))),
+           "1d": (lambda x, w: lax.conv_general_dilated(x, w, (1,), "SAME"), (normal(seed, (2, 3, 9)), normal(seed + 1, (4, 3, 3))))})  # fmt: skip
+
+
+@few
+@given(window=st.sampled_from([(2, 2), (3, 1)]), stride=st.sampled_from([(1, 1), (2, 2)]), padding=st.sampled_from(["SAME", "VALID"]), dtype=floats,
+       seed=st.integers(0, 1000))  # fmt: skip
+def test_windows(window, stride, padding, dtype, seed):
+    x = normal(seed, (2, 7, 6, 3), dtype)
+    window, stride = (1, *window, 1), (1, *stride, 1)
+    low, high, zero = (np.asarray(v, dtype) for v in (-np.inf, np.inf, 0))
+    check({
+        "max": (lambda x: lax.reduce_window(x, low, lax.max, window, stride, padding), (x,)),
+        "min": (lambda x: lax.reduce_window(x, high, lax.min, window, stride, padding), (x,)),
+        "sum": (lambda x: lax.reduce_window(x, zero, lax.add, window, stride, padding), (x,)),
+        "dilated": (lambda x: lax.reduce_window(x, zero, lax.add, (1, 2, 2, 1), (1, 1, 1, 1), "VALID", window_dilation=(1, 2, 1, 1)), (x,)),
+    })  # fmt: skip
+
+
+def test_window_by_a_function():
+    x = normal(0, (5, 6))
+    check({"norm": (lambda x: lax.reduce_window(x, jnp.float32(0), lambda a, b: jnp.sqrt(a * a + b * b), (2, 2), (1, 1), "VALID"), (x,))}, gradient=False)
+
+
+def test_second_derivative_of_a_window():
+    x = normal(0, (1, 6, 6, 1))
+
+    def pooled(x):
+        return lax.reduce_window(jnp.sin(x), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+    check({"jvp": (lambda x: jax.jvp(pooled, (x,), (jnp.cos(x),))[1], (x,)), "hessian": (jax.grad(lambda x: jax.grad(lambda x: pooled(x).sum())(x).sum()), (x,))})

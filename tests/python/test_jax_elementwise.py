@@ -1,0 +1,123 @@
+"""Elementwise primitives, forward and gradient."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jax import lax
+from jax.scipy import special
+from oracle import check, few
+
+ANY, POSITIVE, UNIT, ABOVE_ONE = (-2.0, 2.0), (0.1, 4.0), (-0.9, 0.9), (1.1, 4.0)
+
+UNARY = {
+    **{name: (getattr(lax, name), ANY) for name in """abs neg sign exp exp2 expm1 tanh logistic erf erfc sin cos tan sinh cosh asinh atan cbrt
+        floor ceil round square bessel_i0e bessel_i1e is_finite""".split()},
+    **{name: (getattr(lax, name), POSITIVE) for name in "log log1p sqrt rsqrt lgamma digamma".split()},
+    **{name: (getattr(lax, name), UNIT) for name in "asin acos atanh erf_inv".split()},
+    "acosh": (lax.acosh, ABOVE_ONE),
+    "integer_pow_3": (lambda x: lax.integer_pow(x, 3), ANY),
+    "integer_pow_-2": (lambda x: lax.integer_pow(x, -2), POSITIVE),
+    "round_even": (lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), ANY),
+    "reduce_precision": (lambda x: lax.reduce_precision(x, 5, 4), ANY),
+    "stop_gradient": (lambda x: lax.stop_gradient(x) * x, ANY),
+    "relu": (jax.nn.relu, ANY), "silu": (jax.nn.silu, ANY), "gelu": (jax.nn.gelu, ANY), "gelu_erf": (lambda x: jax.nn.gelu(x, approximate=False), ANY),
+    "softplus": (jax.nn.softplus, ANY), "elu": (jax.nn.elu, ANY), "selu": (jax.nn.selu, ANY), "hard_tanh": (jax.nn.hard_tanh, ANY),
+    "copysign_number": (lambda x: jnp.copysign(x, -1.0), ANY),
+    "nan_to_num": (jnp.nan_to_num, ANY),
+}  # fmt: skip
+
+BINARY = {
+    **{name: (getattr(lax, name), ANY, POSITIVE) for name in "add sub mul div max min rem atan2 eq ne lt le gt ge nextafter".split()},
+    "pow": (lax.pow, POSITIVE, ANY),
+    "igamma": (special.gammainc, POSITIVE, POSITIVE),
+    "igammac": (special.gammaincc, POSITIVE, POSITIVE),
+    "logaddexp": (jnp.logaddexp, ANY, ANY),
+    "hypot": (jnp.hypot, POSITIVE, POSITIVE),
+    "where": (lambda x, y: jnp.where(x > 0, x, y), ANY, ANY),
+    "clamp": (lambda x, y: lax.clamp(jnp.asarray(-0.5, x.dtype), x * y, jnp.asarray(0.5, x.dtype)), ANY, ANY),
+}
+
+INTEGER = {
+    **{name: getattr(lax, name) for name in "add sub mul div max min rem eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor shift_left "
+                                            "shift_right_logical shift_right_arithmetic".split()},
+    "not": lambda x, y: lax.bitwise_not(x), "population_count": lambda x, y: lax.population_count(x), "clz": lambda x, y: lax.clz(x),
+    "sign": lambda x, y: lax.sign(x), "abs": lambda x, y: jnp.abs(x), "integer_pow": lambda x, y: lax.integer_pow(x, 3),
+    "select_n": lambda x, y: lax.select_n(jnp.clip(x, 0, 2).astype(jnp.int32), x, y, x + y),
+    "floor_divide": lambda x, y: x // y, "mod": lambda x, y: x % y,
+}  # fmt: skip
+
+# JAX differentiates these along lines that XLA computes by series of its own, or has no gradient at all.
+NO_GRADIENT = {"nextafter", "igamma", "igammac"}
+
+shapes = st.lists(st.sampled_from([1, 3, 8, 17]), min_size=1, max_size=3)
+floats = st.sampled_from(["float32", "float16", "bfloat16"])
+
+
+def uniform(generator, shape, dtype, limits):
+    return jnp.asarray(generator.uniform(*limits, size=shape), dtype)
+
+
+@few
+@given(shape=shapes, dtype=floats, seed=st.integers(0, 1000))
+def test_unary(shape, dtype, seed):
+    generator = np.random.default_rng(seed)
+    cases = {name: (fn, (uniform(generator, shape, dtype, limits),)) for name, (fn, limits) in UNARY.items()}
+    check(cases)
+
+
+@few
+@given(shape=shapes, dtype=floats, seed=st.integers(0, 1000))
+def test_binary(shape, dtype, seed):
+    generator = np.random.default_rng(seed)
+    cases = {name: (fn, tuple(uniform(generator, shape, dtype, limits) for limits in both)) for name, (fn, *both) in BINARY.items()}
+    if dtype != "float32":
+        cases = {name: case for name, case in cases.items() if name not in NO_GRADIENT}
+    check({name: case for name, case in cases.items() if name not in NO_GRADIENT})
+    check({name: case for name, case in cases.items() if name in NO_GRADIENT} or {"neg": (lax.neg, cases["add"][1][:1])}, gradient=False)
+
+
+@few
+@given(shape=shapes, dtype=st.sampled_from(["int32", "uint32", "int8", "uint8", "int16", "uint16"]), seed=st.integers(0, 1000))
+def test_integers(shape, dtype, seed):
+    generator = np.random.default_rng(seed)
+    limits = np.iinfo(dtype)
+    x = jnp.asarray(generator.integers(limits.min, limits.max, shape, endpoint=True, dtype=dtype))
+    y = jnp.asarray(generator.integers(1, 9, shape, dtype=dtype))
+    check({name: (fn, (x, y)) for name, fn in INTEGER.items()})
+
+
+def test_special_functions():
+    """Those that JAX has in f32 alone."""
+    generator = np.random.default_rng(1)
+    a, b, x = (uniform(generator, (5, 7), "float32", limits) for limits in (POSITIVE, POSITIVE, (0.1, 0.9)))
+    check({"betainc": (lambda x: special.betainc(jnp.float32(1.5), jnp.float32(2.5), x), (x,)), "zeta": (lambda q: special.zeta(jnp.float32(2.5), q), (a,)),
+           "polygamma": (lambda x: special.polygamma(1, x), (b,))}, tolerance=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "uint8", "bool"])
+def test_conversions(dtype):
+    generator = np.random.default_rng(2)
+    x = jnp.asarray(generator.uniform(0, 100, (4, 9)), dtype)
+    targets = ["float32", "float16", "bfloat16", "int32", "int16", "uint8", "bool"]
+    check({target: (lambda x, target=target: lax.convert_element_type(x, target), (x,)) for target in targets}, gradient=False)
+
+
+def test_narrow_floats_convert():
+    x = jnp.asarray(np.random.default_rng(3).normal(size=(64,)) * 10, jnp.float32)
+    formats = [jnp.float8_e4m3fn, jnp.float8_e5m2]
+    check({str(i): (lambda x, f=f: x.astype(f).astype(jnp.float32), (x,)) for i, f in enumerate(formats)}, gradient=False, tolerance=1e-9)
+
+
+def test_bit_casts():
+    x = jnp.asarray(np.random.default_rng(4).normal(size=(33,)), jnp.float32)
+    check({"u32": (lambda x: lax.bitcast_convert_type(x, jnp.uint32), (x,)),
+           "f32": (lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.int32) ^ 1, jnp.float32), (x,))})  # fmt: skip
+
+
+def test_edges():
+    x = jnp.asarray([jnp.nan, jnp.inf, -jnp.inf, 0.0, -0.0, 1.0], jnp.float32)
+    cases = {name: (fn, (x,)) for name, (fn, _) in UNARY.items() if name in "abs neg exp tanh floor is_finite sign relu nan_to_num sqrt log".split()}
+    cases |= {name: (fn, (x, x[::-1])) for name, (fn, *_) in BINARY.items() if name in "add mul div max min eq lt where".split()}
+    check(cases, gradient=False)

@@ -1,0 +1,76 @@
+"""Gather, scatter, dynamic slices and random bits, forward and gradient."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jax import lax
+from oracle import check, few
+
+floats = st.sampled_from(["float32", "float16", "bfloat16"])
+
+
+def normal(seed, shape, dtype="float32"):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=shape), dtype)
+
+
+@few
+@given(n=st.sampled_from([5, 8]), m=st.sampled_from([1, 6]), dtype=floats, seed=st.integers(0, 1000), mode=st.sampled_from(["fill", "clip"]))
+def test_gathers(n, m, dtype, seed, mode):
+    x = normal(seed, (n, 4, 3), dtype)
+    draw = np.random.default_rng(seed)
+    inside, wide = jnp.asarray(draw.integers(0, n, m), jnp.int32), jnp.asarray(draw.integers(-n - 2, n + 2, (m, 2)), jnp.int32)
+    along = jnp.asarray(draw.integers(0, 4, (n, 2, 3)), jnp.int32)
+    bytes_ = jnp.asarray(draw.integers(0, n, m), jnp.uint8)
+    check({
+        "rows": (lambda x, i: x[i], (x, inside)), "take": (lambda x, i: jnp.take(x, i, 0, mode=mode), (x, wide)),
+        "narrow_index": (lambda x, i: x[i], (x, bytes_)), "along": (lambda x, i: jnp.take_along_axis(x, i, 1), (x, along)),
+        "two": (lambda x, i: x[i, i % 4], (x, inside)), "middle": (lambda x, i: x[:, i % 4], (x, inside)), "one": (lambda x, i: x[i[0]], (x, inside)),
+        "get": (lambda x, i: x.at[i].get(mode="fill", fill_value=2), (x, wide)),
+        "dynamic_slice": (lambda x, i: lax.dynamic_slice(x, (i[0], 0, i[0] - 3), (2, 4, 2)), (x, inside)),
+        "dynamic_index": (lambda x, i: lax.dynamic_index_in_dim(x, i[0], 1), (x, inside)),
+        "integers": (lambda i, j: i.at[j].get(mode="fill"), (inside, wide)), "unsigned": (lambda i, j: i.at[j].get(mode="fill"), (bytes_, wide)),
+        "vmapped": (lambda x, i: jax.vmap(lambda row, k: row[k])(x[:1], i[:1] % 4), (x, inside)),
+    })  # fmt: skip
+
+
+@few
+@given(n=st.sampled_from([5, 8]), m=st.sampled_from([1, 6]), dtype=floats, seed=st.integers(0, 1000))
+def test_scatters(n, m, dtype, seed):
+    x, y = normal(seed, (n, 3), dtype), normal(seed + 1, (m, 3), dtype)
+    draw = np.random.default_rng(seed)
+    i = jnp.asarray(draw.permutation(n)[:m] if m <= n else draw.integers(0, n, m), jnp.int32)
+    unique = jnp.asarray(draw.permutation(n)[: min(m, n)], jnp.int32)
+    y_unique = y[: min(m, n)]
+    check({
+        "set": (lambda x, y, i: x.at[i].set(y), (x, y_unique, unique)), "add": (lambda x, y, i: x.at[i].add(y), (x, y, i)),
+        "subtract": (lambda x, y, i: x.at[i].subtract(y), (x, y, i)), "multiply": (lambda x, y, i: x.at[i].multiply(y, unique_indices=True), (x, y_unique, unique)),
+        "min": (lambda x, y, i: lax.stop_gradient(x.at[i].min(y)), (x, y, i)), "max": (lambda x, y, i: lax.stop_gradient(x.at[i].max(y)), (x, y, i)),
+        "outside": (lambda x, y, i: x.at[i + n - 1].add(y, mode="drop"), (x, y, i)), "number": (lambda x, i: x.at[i, 1].set(7), (x, i)),
+        "slice": (lambda x: x.at[1:3].set(0), (x,)), "dynamic": (lambda x, y, i: lax.dynamic_update_slice(x, y[:1], (i[0], 0)), (x, y, i)),
+        "segments": (lambda y, i: jax.ops.segment_sum(y, i, n), (y, i)), "one_hot": (lambda i: jax.nn.one_hot(i, n, dtype=dtype), (i,)),
+        "bincount": (lambda i: jnp.zeros(n, jnp.int32).at[i].add(1), (i,)),
+    })  # fmt: skip
+
+
+@pytest.fixture
+def partitionable():
+    before = jax.config.jax_threefry_partitionable
+    jax.config.update("jax_threefry_partitionable", True)
+    yield
+    jax.config.update("jax_threefry_partitionable", before)
+
+
+def test_random_numbers(partitionable):
+    key, old = jax.random.key(3), jax.random.PRNGKey(4)
+    check({
+        "normal": (lambda k: jax.random.normal(k, (5, 4)), (key,)), "uniform": (lambda k: jax.random.uniform(k, (7,), minval=-1, maxval=3), (key,)),
+        "bits": (lambda k: jax.random.bits(k, (9,)), (key,)), "old": (lambda k: jax.random.normal(k, (3,)), (old,)),
+        "split": (lambda k: [jax.random.uniform(one, (2,)) for one in jax.random.split(k)], (old,)),
+        "split_key": (lambda k: [jax.random.uniform(one, (2,)) for one in jax.random.split(k, 3)], (key,)),
+        "fold_in": (lambda k: jax.random.bits(jax.random.fold_in(k, 7), (2,)), (key,)), "bernoulli": (lambda k: jax.random.bernoulli(k, 0.3, (20,)), (key,)),
+        "gumbel": (lambda k: jax.random.gumbel(k, (8,)), (key,)), "categorical": (lambda k: jax.random.categorical(k, jnp.zeros((6, 4))), (key,)),
+        "randint": (lambda k: jax.random.randint(k, (9,), 3, 1000), (key,)), "seed": (lambda n: jax.random.uniform(jax.random.key(n), (3,)), (jnp.int32(12),)),
+        "dropout": (lambda k: jnp.where(jax.random.bernoulli(k, 0.5, (4, 5)), jnp.ones((4, 5)), 0), (key,)),
+    }, gradient=False)  # fmt: skip
