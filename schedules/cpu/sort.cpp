@@ -1,15 +1,39 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// sort: a task sorts lines one after the other, each in vectors. Passes write one half of the network and read the other, so that the
-// elements of a vector do not meet. Tiles:
+// sort: a task sorts lines one after the other. Passes of a network write one half of it and read the other, so that the elements of a
+// vector do not meet; digits are counted and moved one element after the other. Tiles:
 //   task   elements of a parallel task
 //   lanes  elements computed together
 namespace scalide {
 using namespace Halide;
 
+namespace {
+
+void schedule_network(Func network, int lanes) {
+    network.update(0).vectorize(network.args()[0], lanes, TailStrategy::Predicate);
+    network.update(1).allow_race_conditions().vectorize(network.rvars(1)[0], lanes, TailStrategy::Predicate);
+}
+
+void schedule_digits(const std::vector<Func> &keys, Func order, int lanes) {
+    for (Func words : keys) words.vectorize(words.args()[0], lanes, TailStrategy::Predicate);
+    order.update(0).vectorize(order.rvars(0)[0], lanes, TailStrategy::Predicate);
+    for (int update = 1; update < order.num_update_definitions(); update++) {
+        const std::vector<RVar> loops = order.rvars(update);
+        if (loops.size() == 2) {
+            order.update(update).unroll(loops[0]); // its two steps
+        } else {
+            order.update(update).unscheduled();
+        }
+    }
+}
+
+void compute_in(Func stage, Func output, const std::optional<Var> &loop) { loop ? stage.compute_at(output, *loop) : stage.compute_root(); }
+
+} // namespace
+
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
-    Func output = kernel.outputs[0].func, network = kernel.stages.at("network")[0];
+    Func output = kernel.outputs[0].func;
     const std::vector<Expr> extents = bound_loops(kernel, kernel.outputs[0]);
     const std::vector<Var> axes = output.args();
     const auto axis = size_t(to_number(kernel.facts.at("axis")));
@@ -25,14 +49,17 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
     order.insert(order.end(), outer.begin(), outer.end());
     nest.reorder(order);
     vectorize_masked(nest, axes[axis], extents[axis], tiles.at("lanes"));
-    if (const std::optional<Var> loop = fuse_loops(nest, outer)) {
+    const std::optional<Var> loop = fuse_loops(nest, outer);
+    if (loop) {
         parallelize(nest, *loop, lines, extents[axis], tiles.at("task"));
-        network.compute_at(output, *loop);
-    } else {
-        network.compute_root();
     }
-    network.update(0).vectorize(network.args()[0], tiles.at("lanes"), TailStrategy::Predicate);
-    network.update(1).allow_race_conditions().vectorize(network.rvars(1)[0], tiles.at("lanes"), TailStrategy::Predicate);
+    for (const auto &[name, stages] : kernel.stages)
+        for (const Func &stage : stages) compute_in(stage, output, loop);
+    if (kernel.stages.contains("network")) {
+        schedule_network(kernel.stages.at("network")[0], tiles.at("lanes"));
+    } else {
+        schedule_digits(kernel.stages.at("words"), kernel.stages.at("order")[0], tiles.at("lanes"));
+    }
 }
 
 } // namespace scalide
