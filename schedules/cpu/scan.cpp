@@ -1,11 +1,12 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// scan: a task scans whole lines and writes them. Lines along the innermost axis go one after the other; others side by side, as many as
-// fill a few vectors. Tiles:
+// scan: a task scans whole lines and writes them, several side by side: neighbours along the innermost axis, or, when that one is scanned,
+// rows, whose elements are gathered into vectors and lie side by side while they are folded. Tiles:
 //   task     elements of a parallel task
 //   lanes    elements computed together
-//   columns  lines that are scanned side by side
+//   columns  lines beside each other in memory that are scanned side by side
+//   rows     rows that are scanned side by side
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -18,18 +19,35 @@ public:
 
     void apply() {
         const std::vector<Var> axes = output_.args();
+        if (axis_ != 0) return scan_columns(axes);
+        vectorize_masked(nest_, axes[0], extents_[0], tiles_.at("lanes"));
+        if (axes.size() > 1) return scan_rows(axes);
+        scan_.compute_root();
+    }
+
+private:
+    void scan_rows(const std::vector<Var> &axes) {
+        const int rows = tiles_.at("rows");
+        const std::vector<Var> args = scan_.args();
+        Var group("group");
+        nest_.split(axes[1], group, axes[1], rows, TailStrategy::GuardWithIf);
+        std::vector<Var> outer = {group}, storage = args;
+        outer.insert(outer.end(), axes.begin() + 2, axes.end());
+        Expr groups = (extents_[1] + rows - 1) / rows;
+        for (size_t d = 2; d < axes.size(); d++) groups = groups * extents_[d];
+        place(outer, groups, extents_[0] * min(extents_[1], rows));
+        std::swap(storage[0], storage[1]);
+        scan_.reorder_storage(storage).reorder(args[1], args[0]).vectorize(args[1], rows, TailStrategy::Predicate);
+        scan_.update().reorder({VarOrRVar(args[1]), VarOrRVar(scan_.rvars(0)[0])}).vectorize(args[1], rows, TailStrategy::Predicate);
+    }
+
+    void scan_columns(const std::vector<Var> &axes) {
         std::vector<Var> outer;
-        for (int d = 1; d < int(axes.size()); d++) {
-            if (d != axis_) outer.push_back(axes[d]);
-        }
         Expr lines = 1;
         for (int d = 1; d < int(axes.size()); d++) {
-            if (d != axis_) lines = lines * extents_[d];
-        }
-        if (axis_ == 0) {
-            vectorize_masked(nest_, axes[0], extents_[0], tiles_.at("lanes"));
-            place(outer, lines, extents_[0]);
-            return;
+            if (d == axis_) continue;
+            outer.push_back(axes[d]);
+            lines = lines * extents_[d];
         }
         Var block("block");
         const int columns = tiles_.at("columns");
@@ -47,16 +65,11 @@ public:
         scan_.update().reorder({VarOrRVar(column), VarOrRVar(vector), VarOrRVar(scan_.rvars(0)[0])});
     }
 
-private:
     /// Puts the scan into the fused loops over `outer`, which become tasks.
     void place(const std::vector<Var> &outer, const Expr &count, const Expr &work) {
-        const std::optional<Var> loop = fuse_loops(nest_, outer);
-        if (!loop) {
-            scan_.compute_root();
-            return;
-        }
-        parallelize(nest_, *loop, count, work, tiles_.at("task"));
-        scan_.compute_at(output_, *loop);
+        const Var loop = *fuse_loops(nest_, outer);
+        parallelize(nest_, loop, count, work, tiles_.at("task"));
+        scan_.compute_at(output_, loop);
     }
 
     LoweredKernel &kernel_;
