@@ -184,7 +184,11 @@ Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
         const Expression &by = rule.results[i].dtype;
         if (!is_narrow(dtype) || by == nullptr || by->kind != ExpressionNode::Kind::name || !attributes.contains(by->text)) continue;
         attributes[by->text] = std::string(to_string(Dtype::f32));
-        if (node.op == "constant") attributes["value"] = round_to(dtype, to_number(node.attributes.at("value")));
+        if (node.op != "constant") continue;
+        const double value = to_number(node.attributes.at("value"));
+        // An infinity is meant: the end of a format would be a number with a scale.
+        const bool exact = std::isinf(value) && format_of(dtype).has_infinity;
+        attributes["value"] = exact ? value : round_to(dtype, value);
     }
     return attributes;
 }

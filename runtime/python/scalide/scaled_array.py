@@ -43,7 +43,13 @@ class ScaledArray:
     shape = property(lambda self: self.data.shape, doc="That of the data.")
     size = property(lambda self: self.data.size, doc="Elements.")
     ndim = property(lambda self: self.data.ndim, doc="Rank.")
-    aval = property(lambda self: self.data.aval, doc="JAX's abstract value of the data.")
+
+    @property
+    def aval(self) -> Any:
+        """JAX's abstract value of the data."""
+        from jax.core import ShapedArray
+
+        return ShapedArray(self.shape, self.dtype)
 
     def to_array(self, dtype: Any = None) -> Any:
         """data * scale as a plain array of `dtype` (default: that of the data), computed in f32 or wider and rounded once."""

@@ -10,10 +10,14 @@ import numpy as np
 from ..scaled_array import ScaledArray
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config
 from .ops import debug_callback
+from .scalify import scalify
 
-__all__ = ["Pow2RoundMode", "ScaledArray", "ScalifyConfig", "as_scaled_array", "asarray", "debug_callback", "get_mantissa", "get_numpy_api",
+Array = jax.Array
+
+__all__ = ["Array", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "as_scaled_array", "asarray", "debug_callback", "get_mantissa", "get_numpy_api",
            "get_scale_dtype", "get_scalify_config", "is_scaled_leaf", "is_static_anyscale", "is_static_one_scalar", "is_static_zero",
-           "make_scaled_scalar", "pow2_decompose", "pow2_round", "pow2_round_down", "pow2_round_up", "safe_div", "safe_reciprocal", "scaled_array"]
+           "make_scaled_scalar", "pow2_decompose", "pow2_round", "pow2_round_down", "pow2_round_up", "safe_div", "safe_reciprocal", "scaled_array",
+           "scalify"]
 
 
 def is_scaled_leaf(value: Any) -> bool:
@@ -35,11 +39,11 @@ def _wide(dtype):
 
 
 def make_scaled_scalar(value: Any, scale_dtype: Any = None) -> ScaledArray:
-    """A float number as data in +-[1, 2) and a power of two: 0 is 0 * 0, infinities and NaN are x * inf. The scale is f32, at least
-    2^-126, where `scale_dtype` and the configuration do not say otherwise."""
+    """A float number as data in +-[1, 2) and a power of two: 0 is 0 * 0, infinities and NaN are x * inf. The scale has the dtype that
+    `scale_dtype` or the configuration says, else that of the number (f32 of Python's)."""
     api = get_numpy_api(value)
     value = api.asarray(value, None if hasattr(value, "dtype") else np.float32)
-    dtype = scale_dtype or get_scalify_config().scale_dtype or np.float32
+    dtype = scale_dtype or get_scalify_config().scale_dtype or value.dtype
     scale, data = pow2_decompose(value, dtype)
     return ScaledArray(data, scale)
 
@@ -89,25 +93,27 @@ def _is_static(value):
     return isinstance(value, (np.ndarray, np.generic, bool, int, float))
 
 
-def _static(value, judge):
-    parts = [value.data, value.scale] if isinstance(value, ScaledArray) else [value]
-    if not all(map(_is_static, parts)):
-        return np.zeros(np.shape(parts[0]), np.bool_)
-    return judge(*(np.asarray(part, np.float64) for part in parts))
+def _elementwise(value, judge):
+    """judge on a NumPy array; no for one that is not known when tracing. A ScaledArray is judged by both of its parts."""
+    if isinstance(value, ScaledArray):
+        return _elementwise(value.data, judge) | _elementwise(value.scale, judge)
+    return judge(np.asarray(value)) if _is_static(value) else np.zeros(np.shape(value), np.bool_)
 
 
 def is_static_zero(value):
     """Elementwise, whether it is known when tracing to be zero."""
-    return _static(value, lambda data, scale=np.float64(1): (data == 0) | (scale == 0))
+    return _elementwise(value, lambda array: array == 0)
 
 
 def is_static_anyscale(value):
     """Elementwise, whether it is known when tracing to be zero or infinite: a value that any scale represents."""
-    return _static(value, lambda data, scale=np.float64(1): (data == 0) | np.isinf(data) | (scale == 0))
+    return _elementwise(value, lambda array: (array == 0) | np.isinf(array))
 
 
 def is_static_one_scalar(value):
     """Whether it is known when tracing to be the number 1."""
+    if isinstance(value, ScaledArray):
+        return value.size == 1 and _is_static(value.data) and _is_static(value.scale) and bool(np.all(np.asarray(value) == 1))
     return _is_static(value) and np.size(value) == 1 and bool(np.all(np.asarray(value) == 1))
 
 
@@ -129,26 +135,23 @@ def pow2_decompose(value, scale_dtype=None, mode=Pow2RoundMode.DOWN):
 
 
 def pow2_round_down(value):
-    """Magnitudes rounded down to a power of two; zero, infinities and NaN stay."""
-    api = get_numpy_api(value)
-    value = api.asarray(value)
-    scale, mantissa = pow2_decompose(value, _wide(value.dtype))
-    return api.where(api.isinf(scale), value, api.copysign(scale, mantissa.astype(scale.dtype)).astype(value.dtype))
+    """Magnitudes rounded down to a power of two; zero and infinity stay, NaN becomes infinity (there is no scale for it)."""
+    value = get_numpy_api(value).asarray(value)
+    return pow2_decompose(value, _wide(value.dtype))[0].astype(value.dtype)
 
 
 def pow2_round_up(value):
-    """Magnitudes rounded up to a power of two; powers of two, zero, infinities and NaN stay."""
-    api = get_numpy_api(value)
+    """Magnitudes rounded up to a power of two; powers of two stay."""
     down = pow2_round_down(value)
-    return api.where(down == value, down, 2 * down)
+    return get_numpy_api(value).where(down == abs(value), down, 2 * down)
 
 
 def pow2_round(value, mode=Pow2RoundMode.DOWN):
-    """Magnitudes rounded to a power of two. Raises NotImplementedError for STOCHASTIC."""
+    """Magnitudes rounded to a power of two; NONE leaves the value. Raises NotImplementedError for STOCHASTIC."""
     api = get_numpy_api(value)
     if mode == Pow2RoundMode.NEAREST:
         down = pow2_round_down(value)
-        return api.where(api.abs(value) >= 1.5 * api.abs(down), pow2_round_up(value), down)
+        return api.where(abs(value) >= 1.5 * down, pow2_round_up(value), down)
     if mode == Pow2RoundMode.STOCHASTIC:
         raise NotImplementedError("pow2_round.mode: must be NONE, DOWN, UP or NEAREST, got STOCHASTIC.")
     return {Pow2RoundMode.NONE: api.asarray, Pow2RoundMode.DOWN: pow2_round_down, Pow2RoundMode.UP: pow2_round_up}[mode](value)
