@@ -6,6 +6,8 @@ import numpy as np
 
 import scalide.jax as jsa
 
+np.seterr(over="ignore")  # f16 overflows on purpose
+
 # A ScaledArray is data and one scale. It stands for the same array whatever the scale is.
 a = np.array([1, 2], np.float16)
 for scale in (0.5, 1, 4):

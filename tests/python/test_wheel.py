@@ -1,0 +1,31 @@
+"""What the wheel holds, without building one: the same install rules, beside the wheel halide."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from conftest import TOOL
+
+BUILD = pathlib.Path(TOOL).parents[1]
+CODE = """
+import sys
+import numpy as np, scalide
+library = scalide.build(scalide.Program("program twice(x: f32[n]) -> (y: f32[n]) {\\n  y = add(x, x)\\n}\\n"), cache="cache")
+assert (library(np.arange(3, dtype=np.float32)) == [0, 2, 4]).all()
+assert "jax" not in sys.modules and scalide.__file__.startswith(sys.argv[1])
+"""
+
+
+def test_installed_package_builds_and_runs(tmp_path):
+    site = tmp_path / "site"
+    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", site], check=True, stdout=subprocess.DEVNULL)
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    halide = pathlib.Path(re.search(r"^SCALIDE_HALIDE_LIBRARY:\w+=(.*)$", cache, re.M)[1]).parents[1]
+    (site / "halide").symlink_to(halide)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SCALIDE_", "LD_"))} | {"PYTHONPATH": str(site)}
+    subprocess.run([sys.executable, "-c", CODE, site], check=True, cwd=tmp_path, env=environment)
+    names = {str(path.relative_to(site / "scalide")) for path in site.joinpath("scalide").rglob("*") if path.is_file()}
+    assert {"py.typed", "_runtime.pyi", "_install/bin/scalide", "_install/share/scalide/rules/policies/f32.yaml", "_install/include/scalide/plan.h",
+            "jax/trace.py", "jax/scalify.py"} <= names  # fmt: skip
+    assert not any("__pycache__" in name for name in names)
