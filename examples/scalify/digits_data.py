@@ -1,4 +1,5 @@
 """The digits of examples/digits as NumPy arrays, and what the training scripts share."""
+import argparse
 import pathlib
 
 import jax.numpy as jnp
@@ -35,5 +36,14 @@ def cross_entropy(logits, labels):
     return -jnp.mean(jnp.sum(log_softmax(logits) * labels, axis=1))
 
 
-def report(name, losses, accuracy):
-    print(f"{name}: losses {' '.join(f'{loss:.4f}' for loss in losses)}, test accuracy {accuracy:.4f}")
+def accuracy(logits, labels):
+    return float(jnp.mean(jnp.argmax(logits, 1) == jnp.argmax(labels, 1)))
+
+
+def main(train, doc):
+    """The command line of a script: trains and prints."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plain", action="store_true", help="f32 and jax.jit alone")
+    plain = parser.parse_args().plain
+    losses, right = train(scalify=not plain)
+    print(f"{'plain f32' if plain else 'scaled'}: losses {' '.join(f'{loss:.4f}' for loss in losses)}, test accuracy {right:.4f}")

@@ -2,12 +2,10 @@
 
 Usage: digits_f16.py (the same in plain f32: digits_f16.py --plain)
 """
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-from digits_data import batches, cross_entropy, load, report
+from digits_data import accuracy, batches, cross_entropy, load, main
 
 import scalide.jax as jsa
 
@@ -56,12 +54,8 @@ def train(scalify=True, epochs=4):
         if (i + 1) % steps == 0:
             losses.append(float(loss(jsa.asarray(params, dtype=np.float32), (images, labels))))
     test_images, test_labels = load("test")
-    right = jnp.argmax(predict(jsa.asarray(params, dtype=np.float32), test_images), 1) == jnp.argmax(test_labels, 1)
-    return losses, float(jnp.mean(right))
+    return losses, accuracy(predict(jsa.asarray(params, dtype=np.float32), test_images), test_labels)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plain", action="store_true", help="f32 and jax.jit alone")
-    plain = parser.parse_args().plain
-    report("plain f32" if plain else "scaled f16", *train(scalify=not plain))
+    main(train, __doc__)

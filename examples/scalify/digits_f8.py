@@ -3,13 +3,11 @@ rescaled by their norm.
 
 Usage: digits_f8.py (the same in plain f32: digits_f8.py --plain)
 """
-import argparse
-
 import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
-from digits_data import batches, cross_entropy, load, report
+from digits_data import accuracy, batches, cross_entropy, load, main
 from digits_f16 import BATCH, RATE, WIDTH, init_params
 
 import scalide.jax as jsa
@@ -54,12 +52,8 @@ def train(scalify=True, epochs=4):
         if (i + 1) % steps == 0:
             losses.append(float(loss(jsa.asarray(params, dtype=np.float32), (images, labels), f8=False)))
     test_images, test_labels = load("test")
-    right = jnp.argmax(predict(jsa.asarray(params, dtype=np.float32), test_images, f8=False), 1) == jnp.argmax(test_labels, 1)
-    return losses, float(jnp.mean(right))
+    return losses, accuracy(predict(jsa.asarray(params, dtype=np.float32), test_images, f8=False), test_labels)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plain", action="store_true", help="f32 and jax.jit alone")
-    plain = parser.parse_args().plain
-    report("plain f32" if plain else "scaled f8", *train(scalify=not plain))
+    main(train, __doc__)

@@ -47,12 +47,16 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
     return memory[start:start + count].view(dtype).reshape(shape)
 
 
-def _loadable(path, loaded={}, lock=threading.Lock()):
+_loaded: dict[str, tuple] = {}  # path -> what the file was when it was first loaded
+_loaded_lock = threading.Lock()
+
+
+def _loadable(path):
     """A name under which the loader takes the file as it is now. It keeps the old library when a file was replaced under a known name."""
     status = os.stat(path)
     identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
-    with lock:
-        if loaded.setdefault(path, identity) == identity:
+    with _loaded_lock:
+        if _loaded.setdefault(path, identity) == identity:
             return path, None
     folder = tempfile.TemporaryDirectory(prefix="scalide-")
     link = pathlib.Path(folder.name, os.path.basename(path))
