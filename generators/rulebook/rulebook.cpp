@@ -3,6 +3,7 @@
 #include "rulebook/nearest.h"
 #include "rulebook/rule_reader.h"
 #include <algorithm>
+#include <set>
 
 namespace scalide {
 
@@ -74,8 +75,10 @@ std::string way_out(const std::string &op, const std::vector<std::string> &names
 
 Rulebook Rulebook::load(const std::vector<fs::path> &paths) {
     Rulebook rulebook;
+    std::set<fs::path> seen; // one of ours may also be named by itself
     for (const fs::path &path : paths)
-        for (const std::string &file : rule_files(path)) read_rules(read_text_file(file), file, rulebook.rules_);
+        for (const std::string &file : rule_files(path))
+            if (seen.insert(fs::weakly_canonical(file)).second) read_rules(read_text_file(file), file, rulebook.rules_);
     for (const auto &[op, rule] : rulebook.rules_) check_rule(rule, rulebook);
     return rulebook;
 }

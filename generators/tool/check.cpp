@@ -17,7 +17,8 @@ struct CheckCommand {
         std::vector<const Rule *> rules;
         for (const Rule *rule : rulebook.rules()) {
             const bool given = std::any_of(files.begin(), files.end(), [&](const std::string &path) {
-                return rule->location.file == path || rule->location.file.starts_with(path + "/");
+                const auto file = std::filesystem::weakly_canonical(rule->location.file), wanted = std::filesystem::weakly_canonical(path);
+                return std::mismatch(wanted.begin(), wanted.end(), file.begin(), file.end()).first == wanted.end();
             });
             if (given || files.empty()) rules.push_back(rule);
         }
