@@ -15,13 +15,9 @@ TOLERANCES = {"float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 few = settings(derandomize=True, max_examples=2, deadline=None, database=None, phases=[Phase.generate])
 
 
-def is_float(array) -> bool:
-    return jnp.issubdtype(jnp.asarray(array).dtype, jnp.floating)
-
-
-def random_like(generator, array):
-    array = jnp.asarray(array)
-    return jnp.asarray(generator.normal(size=array.shape), array.dtype)
+def is_float(tree) -> bool:
+    """True for arrays, or nests of arrays, of floats."""
+    return all(jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.floating) for leaf in jax.tree.leaves(tree))
 
 
 def with_gradient(fn, args, generator):
@@ -46,8 +42,15 @@ def with_gradient(fn, args, generator):
     return both, (cotangent, *args)
 
 
-def differs(got, want, tolerance=None) -> str:
-    """How two arrays differ; nothing when they do not."""
+def largest(array) -> float:
+    """The largest magnitude of the finite elements."""
+    array = np.asarray(array)
+    array = np.abs(array.astype(np.float64)[np.isfinite(array.astype(np.float64))])
+    return array.max() if array.size else 0.0
+
+
+def differs(got, want, tolerance=None, beside=0.0) -> str:
+    """How two arrays differ, relative to the largest element or to `beside`; nothing when they do not."""
     got, want = np.asarray(got), np.asarray(want)
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"{got.dtype}{got.shape} for {want.dtype}{want.shape}"
@@ -59,7 +62,7 @@ def differs(got, want, tolerance=None) -> str:
         return f"NaN or infinity: {a[~known][:3]} for {b[~known][:3]}, {a[known & ~np.isfinite(a)][:3]} for finite ones"
     if not known.any():
         return ""
-    error = np.max(np.abs(a[known] - b[known])) / max(np.max(np.abs(b[known])), 1e-30)
+    error = np.max(np.abs(a[known] - b[known])) / max(largest(b), beside, 1e-30)
     return "" if error <= (tolerance or TOLERANCES[str(want.dtype)]) else f"by {error:.1e} of the largest element"
 
 
@@ -76,8 +79,10 @@ def check(cases: dict, gradient: bool = True, tolerance=None, seed: int = 0) -> 
     want = jax.jit(program)(arguments)
     problems = []
     for name in cases:
-        for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(got[name]), jax.tree.leaves(want[name])):
-            difference = differs(a, b, tolerance)
+        leaves = jax.tree.leaves(want[name])
+        beside = 1e-3 * max((largest(leaf) for leaf in leaves if is_float(leaf)), default=0.0)  # some gradients are 0 but for rounding
+        for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(got[name]), leaves):
+            difference = differs(a, b, tolerance, beside)
             if difference:
                 problems.append(f"{name}{jax.tree_util.keystr(path)}: {difference}")
     assert not problems, "\n".join(problems)
