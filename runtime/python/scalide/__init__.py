@@ -15,9 +15,9 @@
 `import scalide.jax as jsa` offers what jax_scalify does: `jsa.scalify(function)` runs it on `ScaledArray`s.
 """
 from ._runtime import version as __version__
-from .build import build
+from .build import BuildError, build
 from .library import Argument, Library, empty
 from .program import Program
 from .scaled_array import ScaledArray
 
-__all__ = ["Argument", "Library", "Program", "ScaledArray", "__version__", "build", "empty"]
+__all__ = ["Argument", "BuildError", "Library", "Program", "ScaledArray", "__version__", "build", "empty"]

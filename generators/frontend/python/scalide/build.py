@@ -73,4 +73,4 @@ def _located(message: str, program: Program, file: Path) -> str:
         return message
     from .jax.compat import place_of
 
-    return f"{message}\n  from {place_of(place) or 'a line of JAX'}"
+    return f"{message}\n  from {place_of(place)}"

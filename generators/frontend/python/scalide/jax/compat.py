@@ -37,9 +37,9 @@ def open_jaxpr(jaxpr) -> tuple:
     return (jaxpr.jaxpr, jaxpr.consts) if isinstance(jaxpr, ClosedJaxpr) or hasattr(jaxpr, "consts") else (jaxpr, ())
 
 
-def place_of(source_info) -> str:
-    """`model.py:12:4 (loss)`: the user's line that made an equation."""
-    return source_info_util.summarize(source_info)
+def place_of(place: tuple) -> str:
+    """`model.py:12:4 (loss)`: the user's line that made an equation, or the innermost call around it that the user wrote."""
+    return next(filter(None, map(source_info_util.summarize, place)), "a line of JAX")
 
 
 def top_k_axis(params: dict, rank: int) -> int:

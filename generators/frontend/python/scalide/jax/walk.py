@@ -34,7 +34,7 @@ class Equation:
     params: dict
     inputs: Sequence  #: abstract values
     outputs: Sequence
-    place: Any
+    place: tuple  #: where it stands, and the calls around it
 
     def fail(self, requirement: str, got: str, way_out: str) -> TraceError:
         return TraceError(f"{compat.place_of(self.place)}: {self.name}: {requirement}, got {got}. {way_out}")
@@ -95,7 +95,8 @@ class Walk:
 
     def _place(self, eqn, operands) -> list:
         writer = self.writer
-        equation = Equation(eqn.primitive.name, eqn.params, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], eqn.source_info)
+        place = (eqn.source_info, *(writer.place or ()))
+        equation = Equation(eqn.primitive.name, eqn.params, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], place)
         folded = self._folded(eqn, operands)
         if folded is not None:
             return folded
@@ -106,7 +107,7 @@ class Walk:
         stack = str(eqn.source_info.name_stack)
         writer.scope = "/".join([*filter(None, [writer.scope]), *scope_names(stack)])
         writer.is_cotangent = writer.is_cotangent or "transpose(" in stack
-        writer.place = eqn.source_info
+        writer.place = place
         try:
             return rule(self, equation, operands)
         finally:

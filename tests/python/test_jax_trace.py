@@ -1,0 +1,198 @@
+"""What trace makes of a function: names, nesting, constants, donation, symbols, scales, errors; and what a Program can do."""
+import collections
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+from jax.extend.core import Primitive
+from oracle import differs
+
+import scalide
+import scalide.jax
+from scalide.jax import trace
+
+X = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
+Pair = collections.namedtuple("Pair", "first second")
+
+
+def same(got, want):
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    problems = [difference for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want)) if (difference := differs(a, b))]
+    assert not problems, problems
+
+
+def test_names_and_nesting():
+    def f(params, pair, *rest, rate=1.0):
+        return {"loss": (params["dense"]["kernel-1"] * rate).sum(), "all": [pair.second, rest[0], None, (pair.first + 1,)]}
+
+    args = ({"dense": {"kernel-1": X, "bias": X[0]}}, Pair(X, X * 2), X[0])
+    program = trace(f, *args, rate=2.0)
+    assert program.arguments == ("params.dense.bias", "params.dense.kernel_1", "pair.first", "pair.second", "rest.0", "rate")
+    assert program.results == ("out.all.0", "out.all.1", "out.all.3.0", "out.loss")
+    same(scalide.build(program)(*args, rate=3.0), f(*args, rate=3.0))
+    with pytest.raises(TypeError, match=re.escape("must have the keys ['bias', 'kernel-1'], got ['kernel-1']")):
+        program.flatten(({"dense": {"kernel-1": X}}, Pair(X, X), X[0]), {"rate": 1.0})
+
+
+def test_static_arguments():
+    def f(x, power, y):
+        return x**power + y
+
+    program = trace(f, X, 3, X, static_argnums=1)
+    assert program.arguments == ("x", "y")
+    same(scalide.build(program)(X, X), f(X, 3, X))
+    assert trace(jax.jit(f, static_argnames="power"), X, 3, X).arguments == ("x", "y")
+
+
+def test_constants():
+    table, mask = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32), np.ones((2, 3), np.float32) * 4
+
+    def f(x):
+        return x * table + mask + 0.5
+
+    program = trace(f, X)
+    assert list(program.constants) == ["constant.0"] and program.arguments == ("x", "constant.0")
+    same(scalide.build(program)(X), f(X))
+
+
+def test_results_that_are_arguments_or_numbers():
+    program = trace(lambda x: (x, x, 2.0, jnp.ones((3,), jnp.int32)), X)
+    same(scalide.build(program)(X), (X, X, jnp.float32(2), jnp.ones((3,), jnp.int32)))
+
+
+def test_donated_arguments_are_overwritten():
+    def step(state, rate):
+        return {"b": state["b"] * rate, "w": state["w"] - rate}, state["w"].sum()
+
+    state = {"b": jnp.ones(3), "w": X}
+    program = trace(step, state, jnp.float32(0.5), donate_argnums=0)
+    assert [spec.inout for spec in program.inputs] == [True, True, False]
+    assert program.results == ("state.b", "state.w", "out.1")
+    same(scalide.build(program)(state, jnp.float32(0.5)), step(state, jnp.float32(0.5)))
+
+
+def test_symbolic_extents():
+    def f(x, w):
+        h = jnp.tanh(x @ w)
+        return h.mean(0), h.reshape(-1), jnp.concatenate([h, h])[1:]
+
+    w = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)), jnp.float32)
+    program = trace(f, X, w, symbolic=("b, ...", None))
+    assert program.inputs[0].shape == ("b", 3) and "4*b" in program.text
+    library = scalide.build(program)
+    for rows in (2, 5, 17):
+        x = jnp.asarray(np.random.default_rng(rows).normal(size=(rows, 3)), jnp.float32)
+        same(library(x, w), f(x, w))
+    (b,) = export.symbolic_shape("b", constraints=["b >= 4", "b <= 64", "mod(b, 4) == 0"])
+    assert "[b in 4..64 step 4]" in trace(f, jax.ShapeDtypeStruct((b, 3), jnp.float32), w).text
+
+
+def test_scopes_and_roles():
+    def loss(w, x):
+        with jax.named_scope("mlp"), jax.named_scope("dense"):
+            return jnp.tanh(x @ w).sum()
+
+    text = trace(jax.grad(loss), X.T, X).text
+    assert 'scope "mlp/dense" {' in text
+    (forward,) = [line for line in text.splitlines() if "tanh(" in line]
+    assert not forward.endswith("cotangent") and any("dot_general" in line and line.endswith("cotangent") for line in text.splitlines())
+
+
+def test_loops_of_few_static_steps():
+    def f(x):
+        x = jax.lax.fori_loop(0, 3, lambda i, c: c * 2 + i, x)
+        x, sums = jax.lax.scan(lambda c, row: (c + row, c.sum()), x[0], x, reverse=True)
+        _, x = jax.lax.while_loop(lambda s: s[0] < 4, lambda s: (s[0] + 1, s[1] + 1), (0, x))
+        return x, sums, jax.lax.cond(True, lambda a: a, lambda a: -a, x)
+
+    same(scalide.build(trace(f, X))(X), f(X))
+
+
+@pytest.mark.parametrize("fn, words", [
+    (lambda x: jnp.linalg.cholesky(x @ x.T), ["cholesky: a primitive must have a rule, got cholesky(", "add_rule('cholesky')"]),
+    (lambda x: jax.lax.fori_loop(0, 1000, lambda i, c: c + 1, x), ["at most 64 steps", "got 1000 steps"]),
+    (lambda x: jax.lax.while_loop(lambda c: c[0, 0] < 5, lambda c: c + 1, x), ["while: a loop must have a static number of steps"]),
+    (lambda x: jax.lax.cond(x[0, 0] > 0, lambda a: a, lambda a: -a, x), ["cond: a branch must be chosen while tracing", "jnp.where"]),
+    (lambda x: jnp.fft.fft(x).real, ["dtypes must be real, got complex64"]),
+])  # fmt: skip
+def test_errors_name_the_line(fn, words):
+    with pytest.raises(scalide.jax.TraceError) as error:
+        trace(fn, X)
+    message = str(error.value)
+    assert all(word in message for word in words) and "test_jax_trace.py" in message, message
+
+
+def test_errors_of_dtypes():
+    jax.config.update("jax_enable_x64", True)
+    try:
+        with pytest.raises(scalide.jax.TraceError, match="argument x: dtypes must have at most 32 bits, got float64"):
+            trace(lambda x: x, np.ones(3))
+    finally:
+        jax.config.update("jax_enable_x64", False)
+
+
+def test_errors_of_the_tool_name_the_line():
+    with pytest.raises(scalide.BuildError, match=r"narrow floats .* have no bits[\s\S]*from .*test_jax_trace.py"):
+        scalide.build(trace(lambda x: jax.lax.bitcast_convert_type(x.astype(jnp.float16), jnp.int16), X))
+
+
+def test_own_rule():
+    softsign = Primitive("test_softsign")
+    softsign.def_abstract_eval(lambda x: x)
+
+    @scalide.jax.add_rule("test_softsign")
+    def rule(walk, equation, operands):
+        return walk.emit("soft_sign", operands, {}, walk.types(equation))
+
+    same(scalide.build(trace(lambda x: softsign.bind(x) * 2, X))(X), X / (1 + abs(X)) * 2)
+
+
+def test_save_and_load(tmp_path):
+    table = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    def f(pair):
+        return {"sum": pair.first + table, "list": [pair.second]}
+
+    trace(f, Pair(X, X)).numerics("bf16").save(tmp_path / "f.scl")
+    loaded = scalide.Program.load(tmp_path / "f.scl")
+    assert loaded.policy == "bf16" and loaded.arguments == ("pair.first", "pair.second", "constant.0")
+    same(scalide.build(loaded)(Pair(X, X)), f(Pair(X, X)))
+    with pytest.raises(ValueError, match="must be asked of a traced program"):
+        loaded.grad()
+    (tmp_path / "plain.scl").write_text("program twice(x: f32[n]) -> (y: f32[n]) {\n  y = add(x, x)\n}\n")
+    assert np.array_equal(scalide.build(tmp_path / "plain.scl")(X[0]), X[0] * 2)
+
+
+def test_gradient_of_a_program():
+    def loss(w, x):
+        return jnp.sum(jnp.tanh(x @ w) ** 2)
+
+    w, x = X.T / 10, X / 10
+    program = trace(loss, w, x)
+    same(scalide.build(program.grad(1))(w, x), jax.grad(loss, 1)(w, x))
+    same(scalide.build(program.value_and_grad((0, 1)))(w, x), jax.value_and_grad(loss, (0, 1))(w, x))
+
+
+def test_scaled_programs():
+    def f(w, x):
+        return {"y": x @ w, "place": (x @ w).argmax(-1)}
+
+    program = trace(f, X.T, X, scaled=["w"])
+    assert [spec.scaled for spec in program.inputs] == [True, False] and [spec.scaled for spec in program.outputs] == [False, True]
+    scaled = scalide.ScaledArray(np.asarray(X.T), np.float32(4))
+    out = scalide.build(program)(scaled, X)
+    assert np.allclose(np.asarray(out["y"].data) * np.asarray(out["y"].scale), X @ X.T * 4)
+    assert trace(f, scaled, X).text == program.text
+    both = trace(f, X.T, X).scalify()
+    assert [spec.scaled for spec in both.inputs] == [True, True] and [spec.scaled for spec in both.outputs] == [False, True]
+
+
+def test_numerics():
+    program = trace(lambda x, w: x @ w, X, X.T)
+    with pytest.raises(scalide.BuildError, match="must be a policy file or one of: bf16, f16_scaled, f32"):
+        scalide.build(program.numerics("f12"))
+    exact, rounded = (np.asarray(scalide.build(program.numerics(policy))(X / 3, X.T)) for policy in ("f32", "bf16"))
+    assert 0 < np.abs(exact - rounded).max() < 0.1
