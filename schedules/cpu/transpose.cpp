@@ -17,13 +17,16 @@ public:
           across_(int(to_number(kernel.facts.at("across")))), x_(output_.args()[0]), y_(output_.args()[across_]) {}
 
     void apply() {
-        // The last tile of a row moves inwards, so that no tile is cut and nothing outside is read. An array smaller than a tile goes
-        // element by element.
-        Stage tiled = output_.specialize(extents_[0] >= side() && extents_[across_] >= side());
-        tile(tiled, TailStrategy::ShiftInwards);
-        tiled.vectorize(x_).unroll(y_);
-        parallelize(tiled, tasks_, count(), side() * side(), tiles_.at("task"));
-        tile(output_, TailStrategy::GuardWithIf);
+        Stage nest = loop_nest(output_);
+        if (output_.has_update_definition()) {
+            // A tile that moves inwards would update elements twice.
+            in_tasks(nest, TailStrategy::GuardWithIf);
+        } else {
+            // The last tile of a row moves inwards, so that no tile is cut and nothing outside is read. An array smaller than a tile goes
+            // element by element.
+            in_tasks(output_.specialize(extents_[0] >= side() && extents_[across_] >= side()), TailStrategy::ShiftInwards);
+            tile(nest, TailStrategy::GuardWithIf);
+        }
         Func rows = kernel_.stages.at("rows")[0], block = kernel_.stages.at("block")[0];
         block.compute_at(output_, tasks_).store_in(MemoryType::Stack);
         block.vectorize(x_, side(), TailStrategy::GuardWithIf).vectorize(y_, side(), TailStrategy::GuardWithIf);
@@ -33,6 +36,12 @@ public:
 
 private:
     int side() const { return tiles_.at("side"); }
+
+    void in_tasks(Stage nest, TailStrategy tail) {
+        tile(nest, tail);
+        nest.vectorize(x_).unroll(y_);
+        parallelize(nest, tasks_, count(), side() * side(), tiles_.at("task"));
+    }
 
     void tile(Stage nest, TailStrategy tail) {
         Var tile_x("tile_x"), tile_y("tile_y");
