@@ -73,6 +73,32 @@ def test_differentiates_with_a_generated_gradient():
         jax.tree_util.tree_map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), got, expected)
 
 
+def test_says_that_there_is_no_gradient(libraries):
+    step = call(Library(libraries(STEP)))
+    x, w, rate = map(jnp.asarray, step_arrays())
+    assert error_of(jax.grad(lambda x: jnp.sum(step(x, w, rate).y)), x).startswith(
+        "TypeError: step: a library can be differentiated when its gradient was generated too, got none.")
+
+
+def test_library_takes_the_trees_of_its_function(tmp_path):
+    """NumPy ScaledArrays in dicts; the same from files, without JAX."""
+
+    def fn(params, x):
+        return {"y": x @ params["w"], "w": params["w"] * 2}
+
+    params, x = {"w": ScaledArray(np.full((4, 2), 3, np.float16), 2)}, np.ones((3, 4), np.float16)
+    program = trace(fn, params, x)
+    library = scalide.build(program, output=tmp_path)
+    program.save(tmp_path / "fn.scl")
+    again = Library(library.path, scalide.Program.load(tmp_path / "fn.scl"))
+    for result in (library(params, x), again(params, x), jax.jit(library)(params, x)):
+        assert result["y"].shape == (3, 2) and isinstance(result["w"], ScaledArray)
+        np.testing.assert_array_equal(np.asarray(result["y"]), np.full((3, 2), 24))
+        np.testing.assert_array_equal(np.asarray(result["w"]), np.full((4, 2), 12))
+    assert isinstance(again(params, x)["w"].data, np.ndarray)
+    assert error_of(library, {"v": params["w"]}, x).startswith("TypeError: ")
+
+
 def test_many_threads_of_jitted_calls(libraries):
     step = jax.jit(call(Library(libraries(STEP))))
 

@@ -86,6 +86,18 @@ def _ffi_call(operands, results, aliases, key):
     return ffi.ffi_call(_TARGET, results, vmap_method="sequential", input_output_aliases=aliases)(*operands, program=key)
 
 
+def _without_gradient(run, name):
+    """run, with words of ours where JAX would differentiate it."""
+    operation = jax.custom_jvp(run)
+
+    @operation.defjvp
+    def refuse(primals, tangents):
+        raise TypeError(f"{name}: a library can be differentiated when its gradient was generated too, got none. Use scalide.jax.call(library, gradient), "
+                        "and for scalify take the gradient inside: scalify(jax.grad(fn)).")  # fmt: skip
+
+    return operation
+
+
 class Operation:
     """A library as an operation of JAX."""
 
@@ -116,7 +128,7 @@ class Operation:
                     aliases.update({len(operands) + i: len(results) + i for i in range(len(types))})
                 results += types
             operands += parts
-        flat = iter(_ffi_call(operands, results, aliases, self.key))
+        flat = iter(_without_gradient(lambda *operands: _ffi_call(operands, results, aliases, self.key), library.name)(*operands))
         made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
         return [made[i] for i in library._order]
 

@@ -99,6 +99,7 @@ def _operation(fn, dynamic_fn, args, kwargs, policy):
         _local.tracing = False
     operation = Operation(build(program, numerics=policy))
 
+    @jax.jit
     def run(args, kwargs):
         result, values = operation(args, kwargs)
         for callback, operands in zip(callbacks, values):
