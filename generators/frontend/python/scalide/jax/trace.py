@@ -9,7 +9,7 @@ from typing import Any, Callable, Sequence
 
 import jax
 import numpy as np
-from jax import export, tree_util
+from jax import tree_util
 
 from .. import tree
 from ..program import Program
@@ -38,6 +38,8 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
     """
     plain_args, plain_kwargs, scaled_paths = _without_scales(args, kwargs)
     if symbolic is not None:
+        from jax import export  # which needs absl in JAX 0.4.33
+
         plain_args = export.symbolic_args_specs(plain_args, symbolic)
     own = static_argnums or static_argnames or donate_argnums or not hasattr(fn, "trace")
     jitted = jax.jit(fn, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums) if own else fn
