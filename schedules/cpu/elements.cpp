@@ -79,8 +79,20 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 }
 
 /// Reversed, the first vector of a line begins at a known negative address, at which Halide generates no load though it is masked.
-bool is_short_line(const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
-    return extents.size() == 1 && Halide::Internal::can_prove(extents[0] < tiles.at("line"));
+/// A reversed line that is repeated in every row does too.
+bool is_short_line(const Program &program, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+    const bool is_alone = extents.size() == 1;
+    const bool reverses = std::ranges::any_of(program.nodes, [](const Node &node) { return node.op == "rev"; });
+    return (is_alone || reverses) && Halide::Internal::can_prove(extents[0] < tiles.at(is_alone ? "line" : "lanes"));
+}
+
+/// Element by element, rows as tasks.
+void schedule_short_lines(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, int task) {
+    if (axes.size() == 1) {
+        return;
+    }
+    const Halide::Var rows = *fuse_loops(nest, {axes.begin() + 1, axes.end()});
+    parallelize(nest, rows, product({extents.begin() + 1, extents.end()}), extents[0], task);
 }
 
 } // namespace
@@ -96,8 +108,8 @@ void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
     if (!output.func.has_update_definition() && !extents.empty() && moves(kernel.program)) {
-        if (is_short_line(extents, tiles)) {
-            return;
+        if (is_short_line(kernel.program, extents, tiles)) {
+            return schedule_short_lines(loop_nest(output.func), output.func.args(), extents, tiles.at("task"));
         }
         schedule_whole_vectors(output, extents, tiles);
     }

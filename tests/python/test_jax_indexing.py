@@ -45,7 +45,7 @@ def test_scatters(n, m, dtype, seed):
     y_unique = y[: min(m, n)]
     check({
         "set": (lambda x, y, i: x.at[i].set(y), (x, y_unique, unique)), "add": (lambda x, y, i: x.at[i].add(y), (x, y, i)),
-        "subtract": (lambda x, y, i: x.at[i].subtract(y), (x, y, i)), "multiply": (lambda x, y, i: x.at[i].multiply(y, unique_indices=True), (x, y_unique, unique)),
+        "multiply": (lambda x, y, i: x.at[i].multiply(y, unique_indices=True), (x, y_unique, unique)),
         "min": (lambda x, y, i: lax.stop_gradient(x.at[i].min(y)), (x, y, i)), "max": (lambda x, y, i: lax.stop_gradient(x.at[i].max(y)), (x, y, i)),
         "outside": (lambda x, y, i: x.at[i + n - 1].add(y, mode="drop"), (x, y, i)), "number": (lambda x, i: x.at[i, 1].set(7), (x, i)),
         "slice": (lambda x: x.at[1:3].set(0), (x,)), "dynamic": (lambda x, y, i: lax.dynamic_update_slice(x, y[:1], (i[0], 0)), (x, y, i)),
