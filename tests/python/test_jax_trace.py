@@ -1,6 +1,9 @@
 """What trace makes of a function: names, nesting, constants, donation, symbols, scales, errors; and what a Program can do."""
 import collections
+import importlib
+import os
 import re
+import subprocess
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +16,7 @@ from oracle import differs
 import scalide
 import scalide.jax
 from scalide.jax import trace
+from scalide.jax.primitives import RULES
 
 X = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
 Pair = collections.namedtuple("Pair", "first second")
@@ -137,6 +141,17 @@ def test_errors_of_dtypes():
 def test_errors_of_the_tool_name_the_line():
     with pytest.raises(scalide.BuildError, match=r"narrow floats .* have no bits[\s\S]*from .*test_jax_trace.py"):
         scalide.build(trace(lambda x: jax.lax.bitcast_convert_type(x.astype(jnp.float16), jnp.int16), X))
+
+
+def test_every_operator_of_lax_has_a_rule():
+    """Primitives of JAX that are operators of ours by name. Complex numbers are not there."""
+    table = subprocess.run([os.environ["SCALIDE_TOOL"], "rules"], capture_output=True, text=True, check=True).stdout
+    operators = set(re.findall(r"^\| `?(?:\[`?)?(\w+)", table, re.M))
+    modules = [importlib.import_module(f"jax._src.lax.{name}") for name in "lax slicing windowed_reductions convolution special ann".split()]
+    primitives = {value.name for module in modules for value in vars(module).values() if isinstance(value, Primitive)}
+    both = {name for name in primitives if name.replace("-", "_") in operators}
+    assert len(both) > 90
+    assert both - set(RULES) == {"complex", "real", "imag", "conj"}
 
 
 def test_own_rule():

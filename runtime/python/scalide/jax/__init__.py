@@ -24,7 +24,8 @@ from .call import call, vjp  # noqa: E402
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config  # noqa: E402
 from .core import as_scaled_array, asarray, debug_callback, scaled_array  # noqa: E402
 from .scalify import scalify  # noqa: E402
+from .text import Number  # noqa: E402
 from .trace import TraceError, trace  # noqa: E402
 
-__all__ = ["Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "as_scaled_array", "asarray", "call", "core", "debug_callback",
+__all__ = ["Number", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "as_scaled_array", "asarray", "call", "core", "debug_callback",
            "get_scalify_config", "lax", "ops", "scaled_array", "scalify", "trace", "tree", "vjp"]
