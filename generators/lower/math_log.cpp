@@ -29,18 +29,35 @@ Expr log_f64(const Expr &x) {
     return strict_add(strict_mul(cast<double>(cast<int32_t>(k)), Expr(ln2)), strict_mul(s, series));
 }
 
-Expr log(const Expr &x) {
-    Expr bits = float_bits(x);
-    Expr result = float_bits(cast<float>(log_f64(cast<double>(x))));
-    result = select(bits > bits32(infinity_bits), bits32(nan_bits), result); // negative or NaN
-    result = select(bits == bits32(infinity_bits), bits, result);
-    return from_bits(select(magnitude_bits(x) == bits32(0), bits32(0xff800000u), result));
+namespace {
+
+// log(u) + rest for a normal u > 0 and a rest far below u, in f32: as log_f64, but that the sum of k ln2 + f - f^2 / 2 + ... goes from the
+// smallest part to the largest. ln2 is in two parts, the first of 16 bits, so that its product with k is exact. 0.9 ulp; half the time of
+// f64.
+Expr log_f32(const Expr &u, const Expr &exponent, const Expr &rest) {
+    Expr bits = float_bits(u), above = Halide::reinterpret<int32_t>(bits - bits32(0x3f3504f3u)), k = above >> 23; // sqrt(1/2)
+    Expr f = strict_sub(from_bits(bits - (Halide::reinterpret<uint32_t>(k) << 23)), Expr(1.0f));
+    Expr s = strict_div(f, strict_add(f, Expr(2.0f))), z = strict_mul(s, s), n = strict_add(cast<float>(k), exponent);
+    Expr series = strict_mul(z, polynomial(z, {0.23331040834029354, 0.2855079973020907, 0.40000122025712326, 0.6666666655426973})); // 2^-35
+    Expr half_square = strict_mul(strict_mul(Expr(0.5f), f), f);
+    Expr small = strict_add(strict_mul(s, strict_add(half_square, series)), strict_add(strict_mul(n, Expr(1.4286068203094173e-06f)), rest));
+    return strict_add(strict_add(strict_sub(small, half_square), f), strict_mul(n, Expr(0.693145751953125f)));
 }
 
-// 1 + x is exact enough in f64 from 2^-25 on; below, log(1 + x) is x to within x / 2.
+} // namespace
+
+Expr log(const Expr &x) {
+    Expr bits = float_bits(x), zero = Expr(0.0f), is_subnormal = bits < bits32(0x00800000u);
+    Expr result = log_f32(select(is_subnormal, strict_mul(x, Expr(0x1p25f)), x), select(is_subnormal, Expr(-25.0f), zero), zero);
+    result = select(bits >= bits32(infinity_bits), select(bits == bits32(infinity_bits), x, float32(nan_bits)), result); // negative or NaN
+    return select(magnitude_bits(x) == bits32(0), float32(0xff800000u), result);
+}
+
+// u = 1 + x rounded, and what that lost over u. Below 2^-25, log(1 + x) is x to within x / 2.
 Expr log1p(const Expr &x) {
-    Expr bits = float_bits(x);
-    Expr result = cast<float>(log_f64(strict_add(Expr(1.0), cast<double>(x))));
+    Expr bits = float_bits(x), one = Expr(1.0f), u = strict_add(one, x);
+    Expr lost = select(strict_lt(x, one), strict_sub(x, strict_sub(u, one)), strict_sub(one, strict_sub(u, x)));
+    Expr result = log_f32(u, Expr(0.0f), strict_div(lost, u));
     result = select(magnitude_bits(x) < bits32(0x33000000u) || bits == bits32(infinity_bits), x, result);
     result = select(bits == bits32(0xbf800000u), float32(0xff800000u), result); // -1
     return select(strict_lt(x, Expr(-1.0f)) || scalide::is_nan(x), float32(nan_bits), result);
