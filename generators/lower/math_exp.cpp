@@ -76,9 +76,12 @@ Expr expm1(const Expr &x) {
     return keep_nan(x, with_sign_of(result, x));
 }
 
+// 1 / d or e / d of e = e^-|x| and d = 1 + e, less what rounding d has changed: that over d, 1 / d being the quotient or 1 - it.
 Expr logistic(const Expr &x) {
-    Expr e = exp_f64(cast<double>(-clamp(x, -104.0f, 104.0f)));
-    return keep_nan(x, cast<float>(strict_div(Expr(1.0), strict_add(Expr(1.0), e))));
+    Expr e = math::exp(from_bits(float_bits(x) | bits32(0x80000000u))), one = Expr(1.0f), d = strict_add(one, e);
+    Expr is_positive = sign_bit(x) == bits32(0), quotient = strict_div(select(is_positive, one, e), d);
+    Expr inverse = select(is_positive, quotient, strict_sub(one, quotient)), lost = strict_sub(e, strict_sub(d, one));
+    return strict_sub(quotient, strict_mul(strict_mul(quotient, inverse), lost));
 }
 
 // tanh |x| = (e^2|x| - 1) / (e^2|x| + 1)
