@@ -111,6 +111,13 @@ bool feeds_elementwise(const Edge &edge) {
     return all_reads_are(edge, {Access::same}) && all_walk(edge.program(), edge.consumer, {shape_read(edge)});
 }
 
+/// A window kernel walks the axes of its result, those of extent 1 too: a convolution's tile lies along two of them.
+bool window_feeds_map(const Edge &edge) {
+    const Extents &shape = edge.program().type(edge.reads.front().value).shape;
+    const auto keeps_axes = [&](int node) { return edge.program().type(edge.program().nodes[node].results[0]).shape == shape; };
+    return feeds_elementwise(edge) && std::ranges::all_of(edge.consumer.nodes, keeps_axes);
+}
+
 /// The nodes of a contract group that its dot_general needs, the dot_general included.
 std::vector<int> prologue_of(const Groups &groups, const Group &group) {
     const FuseGraph &graph = groups.graph();
@@ -190,7 +197,7 @@ constexpr FusionRule rules[] = {
     {column, window, nullptr, Shapes::of_consumer, window_reads_often},
     {full, window, nullptr, Shapes::of_consumer, needs_all_elements},
     {contract, window, nullptr, Shapes::of_consumer, window_reads_often},
-    {window, map, feeds_elementwise, Shapes::of_producer, window_makes_places},
+    {window, map, window_feeds_map, Shapes::of_producer, window_makes_places},
     {window, row, nullptr, Shapes::of_producer, window_makes_places},
     {window, column, nullptr, Shapes::of_producer, window_makes_places},
     {window, full, nullptr, Shapes::of_producer, window_makes_places},

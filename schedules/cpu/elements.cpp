@@ -78,12 +78,10 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
     parallelize(nest, *fuse_loops(nest, outer), product(rows) * pieces, work, task);
 }
 
-/// Reversed, the first vector of a line begins at a known negative address, at which Halide generates no load though it is masked.
-/// A reversed line that is repeated in every row does too.
-bool is_short_line(const Program &program, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
-    const bool is_alone = extents.size() == 1;
-    const bool reverses = std::ranges::any_of(program.nodes, [](const Node &node) { return node.op == "rev"; });
-    return (is_alone || reverses) && Halide::Internal::can_prove(extents[0] < tiles.at(is_alone ? "line" : "lanes"));
+/// A line with fewer elements than vectors have.
+bool is_short_line(const Program &kernel, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+    const int lanes = tiles.at(extents.size() == 1 ? "line" : "lanes");
+    return reverses_short_lines(kernel, lanes) && Halide::Internal::can_prove(extents[0] < lanes);
 }
 
 /// Element by element, rows as tasks.

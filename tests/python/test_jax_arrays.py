@@ -82,6 +82,7 @@ def test_scans_and_sorting(shape, seed, axis, reverse):
         "sort": (lambda x: lax.sort(x, axis), (x,)), "argsort": (lambda x: jnp.argsort(x, axis), (x,)),
         "sort_two": (lambda i, x: lax.sort([i, x], axis, num_keys=2), (i, x)), "sort_key_val": (lambda i, x: lax.sort([i, x], axis, num_keys=1), (i, x)),
         "top_k": (lambda x: lax.top_k(x, 2)[0], (x,)), "top_k_indices": (lambda x: lax.top_k(x, 2)[1], (x,)),
+        "searchsorted": (lambda x: jnp.searchsorted(jnp.sort(x[0, 0]), x, side="right"), (x,)), "digitize": (lambda x: jnp.digitize(x, x[0, 0].sort()), (x,)),
         "median": (lambda x: jnp.median(x, axis), (x,)), "integers": (lambda i: (lax.cumsum(i, axis), lax.sort(i, axis)), (i,)),
     })  # fmt: skip
 

@@ -67,6 +67,12 @@ def test_windows(window, stride, padding, dtype, seed):
     })  # fmt: skip
 
 
+def test_numpy_convolutions():
+    """Without batch and features, with weights in reverse order."""
+    x, w = normal(0, (12,)), normal(1, (3,))
+    check({"1d": (jnp.convolve, (x, w)), "2d": (lambda x, w: jax.scipy.signal.convolve2d(x.reshape(3, 4), w[None]), (x, w))})
+
+
 def test_window_by_a_function():
     x = normal(0, (5, 6))
     check({"norm": (lambda x: lax.reduce_window(x, jnp.float32(0), lambda a, b: jnp.sqrt(a * a + b * b), (2, 2), (1, 1), "VALID"), (x,))}, gradient=False)

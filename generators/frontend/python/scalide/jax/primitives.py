@@ -7,7 +7,7 @@ from typing import Callable, Sequence
 import numpy as np
 
 from . import compat
-from .text import Extent, Number, Value
+from .text import Number, Value, is_float
 from .walk import LONGEST_UNROLL, Equation, Walk, dtype_of, extent_of, shape_of, warn_dropped
 
 #: Rules by the name of the primitive: functions of (walk, equation, operands) that return the values of the results.
@@ -84,6 +84,22 @@ def elementwise(walk, equation, operands):
         operands = [walk.writer.value(operand) for operand in operands]
     (out,) = walk.emit(equation.name, operands, {}, [(made, shape)])
     return [walk.convert(out, dtype)]
+
+
+@add_rule("eq_to", "le_to", "lt_to")
+def total_order(walk, equation, operands):
+    """Comparison of floats by their bits, -0 before 0 and NaN last: those of negative ones are turned around."""
+    ((_, shape),) = walk.types(equation)
+    words = []
+    for operand in map(walk.writer.value, operands):
+        if is_float(operand.dtype):
+            bits = [("i32", operand.shape)]
+            (word,) = walk.emit("bitcast_convert_type", [walk.convert(operand, "f32")], {"dtype": "i32"}, bits)
+            (sign,) = walk.emit("shift_right_arithmetic", [word, Number(31, "i32")], {}, bits)
+            (turned,) = walk.emit("and", [sign, Number(2**31 - 1, "i32")], {}, bits)
+            (operand,) = walk.emit("xor", [word, turned], {}, bits)
+        words.append(walk.broadcast(operand, shape))
+    return walk.emit(equation.name.removesuffix("_to"), words, {}, walk.types(equation))
 
 
 @add_rule("pow")
