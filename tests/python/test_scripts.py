@@ -11,7 +11,7 @@ sys.path.insert(0, str(FOLDER))
 
 # Largest relative difference of a loss. f16 has 11 bits and the losses are means over 1500 examples; the products of the f8 script have 4.
 # The state of Adam in f16 with one scale for a tensor loses second moments below 2^-24 of the largest.
-SCRIPTS = {"digits_f16": 0.002, "digits_f8": 0.04, "digits_flax": 0.1}
+SCRIPTS = {"digits_f16": 0.002, "digits_f8": 0.04, "digits_flax": 0.1, "digits_cnn": 0.003}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -19,7 +19,7 @@ def test_losses_are_those_of_f32(name):
     script = pytest.importorskip(name)
     plain, plain_accuracy = script.train(scalify=False, epochs=3)
     scaled, scaled_accuracy = script.train(scalify=True, epochs=3)
-    assert plain[-1] < 0.6 * plain[0] or plain[-1] < 1.1
+    assert plain[-1] < 0.85 * plain[0]
     np.testing.assert_allclose(scaled, plain, rtol=SCRIPTS[name])
     assert abs(scaled_accuracy - plain_accuracy) < 0.03
 
