@@ -21,8 +21,10 @@ Expr word64(uint64_t value) { return Halide::Internal::make_const(Halide::UInt(6
 Expr table_word(const Expr &index, int first) {
     Expr word = bits32(two_over_pi[first + 4]);
     for (int i = 3; i >= 0; i--) word = select(index == bits32(i), bits32(two_over_pi[first + i]), word);
-    return cast(Halide::UInt(64), word);
+    return word;
 }
+
+Expr wide(const Expr &word) { return cast(Halide::UInt(64), word); }
 
 // x = quadrant * pi/2 + angle, |angle| <= pi/4 (f64); for a finite x.
 struct Reduced {
@@ -31,13 +33,13 @@ struct Reduced {
 
 Reduced reduce(const Expr &x) {
     Expr magnitude = magnitude_bits(x), exponent = magnitude >> 23;
-    Expr m = cast(Halide::UInt(64), (magnitude & bits32(0x7fffffu)) | bits32(0x800000u));
+    Expr m = (magnitude & bits32(0x7fffffu)) | bits32(0x800000u);
     // The window starts 2 bits above the unit: at 2^(e - 120) of the table. Small |x| do not use it.
     Expr offset = Halide::max(exponent, bits32(120)) - bits32(120);
-    Expr index = Halide::min(offset >> 5, bits32(4)), shift = cast(Halide::UInt(64), offset & bits32(31));
-    Expr high = (table_word(index, 0) << 32) | table_word(index, 1), low = (table_word(index, 2) << 32) | table_word(index, 3);
-    Expr window = (high << shift) | ((low >> 1) >> (word64(63) - shift)), rest = (low << shift) >> 32;
-    Expr product = m * window + ((m * rest) >> 32);
+    Expr index = Halide::min(offset >> 5, bits32(4)), shift = offset & bits32(31);
+    auto window = [&](int i) { return (table_word(index, i) << shift) | ((table_word(index, i + 1) >> 1) >> (bits32(31) - shift)); };
+    // Products of 32-bit words: a vector multiplication of 64-bit ones takes three of them on most CPUs.
+    Expr product = (wide(m * window(0)) << 32) + wide(m) * wide(window(1)) + ((wide(m) * wide(window(2))) >> 32);
     Expr quadrant = (product + word64(uint64_t(1) << 61)) >> 62;
     Expr fraction = Halide::reinterpret(Halide::Int(64), product - (quadrant << 62));
     constexpr double unit = 3.4061215800304344e-19; // pi/2 * 2^-62
@@ -61,10 +63,15 @@ Legs legs(const Expr &angle) {
 
 Expr is_even(const Expr &quadrant) { return (quadrant & bits32(1)) == bits32(0); }
 
-// sin(angle + quadrant * pi/2), its sign flipped where `flip` has the sign bit.
+// sin(angle + quadrant * pi/2) in f32, its sign flipped where `flip` has the sign bit.
 Expr sine(const Expr &angle, const Expr &quadrant, const Expr &flip) {
-    Legs both = legs(angle);
-    Expr value = cast<float>(select(is_even(quadrant), both.sine, both.cosine));
+    Expr a = cast<float>(angle), square = strict_mul(a, a), half = strict_mul(Expr(0.5f), square);
+    Expr series = polynomial(square, {2.724962008007533e-06, -0.00019840084376422702, 0.008333331870341349, -0.16666666663844049}); // 2^-36
+    Expr sine = strict_add(a, strict_mul(strict_mul(a, square), series)), rest = strict_sub(Expr(1.0f), half);
+    Expr fourth = polynomial(square, {2.454768977246003e-05, -0.001388830186756237, 0.04166666465348879}); // 2^-30
+    Expr lost = strict_sub(strict_sub(Expr(1.0f), rest), half);
+    Expr cosine = strict_add(rest, strict_add(lost, strict_mul(strict_mul(square, square), fourth)));
+    Expr value = select(is_even(quadrant), sine, cosine);
     return strict_mul(value, unit_with_sign(flip ^ ((quadrant & bits32(2)) << 30)));
 }
 
