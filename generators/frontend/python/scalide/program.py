@@ -61,7 +61,10 @@ class Program:
     def flatten(self, args: tuple, kwargs: Mapping) -> list:
         """Arrays in the order of `arguments`. Throws TypeError when the arguments nest otherwise than those that were traced."""
         if self.in_tree is not None:
-            leaves = self.in_tree.flatten((args, kwargs)) + self._constant_leaves
+            try:
+                leaves = self.in_tree.flatten((args, kwargs)) + self._constant_leaves
+            except TypeError as error:  # paths are those in (args, kwargs)
+                raise TypeError(f"{self.name}: " + re.sub(r"^\[([01])\]", lambda side: ("args", "kwargs")[int(side[1])], str(error))) from None
             for place in self._key_places:
                 leaves[place] = _words_of(leaves[place])
             return leaves
