@@ -51,6 +51,7 @@ def test_scatters(n, m, dtype, seed):
         "slice": (lambda x: x.at[1:3].set(0), (x,)), "dynamic": (lambda x, y, i: lax.dynamic_update_slice(x, y[:1], (i[0], 0)), (x, y, i)),
         "segments": (lambda y, i: jax.ops.segment_sum(y, i, n), (y, i)), "one_hot": (lambda i: jax.nn.one_hot(i, n, dtype=dtype), (i,)),
         "bincount": (lambda i: jnp.zeros(n, jnp.int32).at[i].add(1), (i,)),
+        **({"subtract": (lambda x, y, i: x.at[i].subtract(y), (x, y, i))} if hasattr(x.at[0], "subtract") else {}),  # not in JAX 0.4.33
     })  # fmt: skip
 
 
