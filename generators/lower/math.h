@@ -3,8 +3,8 @@
 
 // The functions of the base operators as Exprs over f32: no libm, all vector instructions, right for NaN, infinities, signed zeros and
 // subnormals (operands and results), at most 2 ulp. Measured over all f16 and bf16 values and 2^22 random f32: logistic 1.9, asin 1.6,
-// rsqrt 1.5, atan 1.8, acos, sin and cos below 1.5, exp and exp2 1.02, log and log1p 0.9, the others 0.51 (tests/unit/lower/math.cpp; all 2^32 in
-// tests/exhaustive).
+// rsqrt 1.5, atan 1.8, acos, sin and cos below 1.5, exp and exp2 1.02, log and log1p 0.9, the others 0.51 (tests/unit/lower/math.cpp; all
+// 2^32 in tests/exhaustive).
 //
 // Fast math. Halide compiles a kernel with nnan ninf nsz reassoc contract afn, under which inf - inf is 0 and NaN == NaN holds, until one
 // strict operation occurs in it: from then on these flags sit only on operations that are not strict themselves. So:
