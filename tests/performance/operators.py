@@ -19,8 +19,8 @@ SPECIAL = "special function"
 ARITHMETIC = "arithmetic: accurate to 2 ulp for all arguments"
 REASONS = dict.fromkeys(["polygamma", "igamma", "igammac", "regularized_incomplete_beta", "betainc", "zeta", "lgamma", "digamma", "erf_inv", "erfc", "erf",
                          "bessel_i0e", "bessel_i1e"], SPECIAL) | {
-    "rem": "arithmetic: ten divisions, exact for every quotient", "dropout": "arithmetic: 20 rounds of Threefry for an element",
-    "one_hot": "writes alone, each after a read of the line, where a copy streams", "gelu": "arithmetic: erfc, accurate in its tail",
+    "rem": "arithmetic: ten divisions, exact for every quotient", **dict.fromkeys(["dropout", "stochastic_grid"], "arithmetic: 20 rounds of Threefry for an element"),
+    "one_hot": "writes alone, each after a read of the line, where a copy streams", **dict.fromkeys(["gelu", "geglu"], "arithmetic: erfc, accurate in its tail"),
     "softplus": "arithmetic: log1p of exp", "log_sigmoid": "arithmetic: log1p of exp",
     "logaddexp": "arithmetic: log1p of exp", "sigmoid_cross_entropy": "arithmetic: log1p of exp",
     **dict.fromkeys(["sin", "cos", "tan"], ARITHMETIC + ", the range reduced in 64-bit integers"),
