@@ -27,3 +27,14 @@ def libraries(tmp_path_factory):
         return known[key]
 
     return compile
+
+
+@pytest.fixture
+def partitionable():
+    """Random bits of JAX in the order that later versions have by default; programs know no other."""
+    import jax
+
+    before = jax.config.jax_threefry_partitionable
+    jax.config.update("jax_threefry_partitionable", True)
+    yield
+    jax.config.update("jax_threefry_partitionable", before)

@@ -2,7 +2,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
@@ -53,14 +52,6 @@ def test_scatters(n, m, dtype, seed):
         "bincount": (lambda i: jnp.zeros(n, jnp.int32).at[i].add(1), (i,)),
         **({"subtract": (lambda x, y, i: x.at[i].subtract(y), (x, y, i))} if hasattr(x.at[0], "subtract") else {}),  # not in JAX 0.4.33
     })  # fmt: skip
-
-
-@pytest.fixture
-def partitionable():
-    before = jax.config.jax_threefry_partitionable
-    jax.config.update("jax_threefry_partitionable", True)
-    yield
-    jax.config.update("jax_threefry_partitionable", before)
 
 
 def test_random_numbers(partitionable):

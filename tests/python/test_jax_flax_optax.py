@@ -65,7 +65,7 @@ def test_embedding():
     check({"grad": (jax.value_and_grad(lambda params, ids: jnp.sum(jnp.sin(module.apply(params, ids)))), (params, ids))}, gradient=False)
 
 
-def test_batch_norm_and_dropout():
+def test_batch_norm_and_dropout(partitionable):
     x = jnp.asarray(np.random.default_rng(2).normal(size=(8, 6)), jnp.float32)
     norm = nn.BatchNorm(use_running_average=False)
     variables = norm.init(jax.random.key(0), x)
