@@ -1,5 +1,6 @@
 #include "schedules/schedule.h"
 #include "schedules/cpu/kinds.h"
+#include "schedules/cuda/kinds.h"
 #include "schedules/tiles_text.h"
 #include <yaml-cpp/yaml.h>
 
@@ -8,6 +9,9 @@ namespace {
 
 /// A symbolic extent is large for a condition.
 int64_t size_of_extent(const Extent &extent) { return extent.is_static() ? extent.value() : std::numeric_limits<int64_t>::max(); }
+
+/// Rows without `gpu` are for CPUs.
+bool is_for(const YAML::Node &row, const Halide::Target &target) { return row["gpu"].as<bool>(false) == target.has_gpu_feature(); }
 
 bool has_features(const YAML::Node &row, const Halide::Target &target) {
     for (const YAML::Node &feature : row["features"]) {
@@ -43,20 +47,41 @@ bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
     return true;
 }
 
-const std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)> cpu_schedules = {
+using Schedules = std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)>;
+
+const Schedules cpu_schedules = {
     {"scalar", schedule_scalar},     {"map", schedule_map},       {"row", schedule_row},
     {"column", schedule_column},     {"full", schedule_full},     {"transpose", schedule_transpose},
     {"contract", schedule_contract}, {"scan", schedule_scan},     {"scatter", schedule_scatter},
     {"sort", schedule_sort},         {"window", schedule_window},
 };
 
+const Schedules gpu_schedules = {
+    {"scalar", cuda::schedule_scalar},
+    {"map", cuda::schedule_map},
+};
+
+const Schedules &schedules_for(const Halide::Target &target) { return target.has_gpu_feature() ? gpu_schedules : cpu_schedules; }
+
+void check_kind(const LoweredKernel &kernel, const Halide::Target &target) {
+    if (!schedules_for(target).contains(kernel.kind)) {
+        Message message;
+        message.subject = "target";
+        message.requirement = "no kernel of kind " + kernel.kind + " can run on a GPU";
+        message.got = target.to_string();
+        message.way_out = "Build this program for the CPU";
+        throw UserError(message);
+    }
+}
+
 Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::Target &target) {
     for (const YAML::Node &row : rows) {
-        if (row["kind"].as<std::string>() == kernel.kind && has_features(row, target) && has_facts(row, kernel) &&
+        if (row["kind"].as<std::string>() == kernel.kind && is_for(row, target) && has_features(row, target) && has_facts(row, kernel) &&
             has_extents(row, kernel)) {
             return row["tiles"].as<Tiles>();
         }
     }
+    check_kind(kernel, target);
     throw InternalError("internal error: tiles.yaml has no row for a kernel of kind " + kernel.kind);
 }
 
@@ -72,9 +97,8 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, co
 }
 
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target) {
-    auto found = cpu_schedules.find(kernel.kind);
-    internal_check(found != cpu_schedules.end(), "kernels of kind " + kernel.kind + " have no schedule");
-    found->second(kernel, tiles, target);
+    check_kind(kernel, target);
+    schedules_for(target).at(kernel.kind)(kernel, tiles, target);
 }
 
 } // namespace scalide

@@ -1,7 +1,7 @@
 # Part of every kernel's cache key: the sources that turn its text into code. Those in files named after a kind (lower/<kind>.cpp,
-# lower/<kind>_*, schedules/cpu/<kind>.cpp) count for its kernels alone; tests/structure checks that no other kind runs them.
+# lower/<kind>_*, schedules/*/<kind>.cpp) count for its kernels alone; tests/structure checks that no other kind runs them.
 file(GLOB lowering_sources CONFIGURE_DEPENDS ir/*.h ir/*.cpp lower/*.h lower/*.cpp "${PROJECT_SOURCE_DIR}/schedules/*.h" "${PROJECT_SOURCE_DIR}/schedules/*.cpp"
-    "${PROJECT_SOURCE_DIR}/schedules/cpu/*.h" "${PROJECT_SOURCE_DIR}/schedules/cpu/*.cpp")
+    "${PROJECT_SOURCE_DIR}/schedules/*/*.h" "${PROJECT_SOURCE_DIR}/schedules/*/*.cpp")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lowering_sources})
 
 set(lowering_kinds "")
@@ -18,7 +18,7 @@ foreach(source ${lowering_sources})
     get_filename_component(stem "${source}" NAME_WE)
     set(owner common)
     foreach(kind ${lowering_kinds})
-        if(source MATCHES "/(lower|cpu)/" AND "${stem}_" MATCHES "^${kind}_")
+        if(source MATCHES "/(lower|cpu|cuda)/" AND "${stem}_" MATCHES "^${kind}_")
             set(owner ${kind})
         endif()
     endforeach()

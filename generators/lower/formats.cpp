@@ -25,9 +25,12 @@ bool has_nan(const FormatSpec &format) { return format.max_code < magnitude_mask
 // f32's own exponents: no subnormal of the format is a normal f32.
 bool has_wide_exponent(const FormatSpec &format) { return format.exponent_bits == 8 && format.bias == 127; }
 
-// The conversions of f16 that x86 has as instructions (F16C). What target it is is known when the kernel is lowered.
+// The conversions of f16 that x86 has as instructions (F16C), if the kernel does not run on a GPU beside it. What target it is is known
+// when the kernel is lowered.
 Expr in_hardware(const Expr &hardware, const Expr &portable) {
-    return select(Halide::target_has_feature(Halide::Target::F16C), hardware, portable);
+    using Halide::target_has_feature, Halide::Target;
+    const Expr is_gpu = target_has_feature(Target::OpenCL) || target_has_feature(Target::CUDA);
+    return select(target_has_feature(Target::F16C) && !is_gpu, hardware, portable);
 }
 Expr half_to_float(const Expr &bits) { return cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits))); }
 Expr float_to_half(const Expr &value) { return cast(UInt(32), Halide::reinterpret(UInt(16), cast(Halide::Float(16), value))); }

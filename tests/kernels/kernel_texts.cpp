@@ -1,187 +1,28 @@
-#include "interpret/interpret.h"
-#include "ir/text.h"
 #include "ir/verify.h"
-#include "kernels/compiled_kernel.h"
-#include <cmath>
-#include <cstring>
-#include <fstream>
+#include "kernels/kernel_text.h"
 #include <gtest/gtest.h>
-#include <random>
-#include <set>
-#include <sstream>
 
-// Every kernel text under tests/kernels runs at the extents that its comments ask for, on arrays that end at an untouchable page, and must
-// agree with the interpreter. Comments of a kernel text:
-//   # sizes: b=0; b=1; b=1000        one run each; absent: one run
-//   # inputs: positive               above 0.1; `special`: zeros, infinities and NaN among them; absent: within 3 of zero
-//   # tolerance: 1e-5                of max(|expected|, the largest of the result); absent: 2e-6
+// Every kernel text under tests/kernels runs at the extents that its comments ask for (kernel_text.h), on arrays that end at an untouchable
+// page, and must agree with the interpreter.
 namespace scalide {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Case {
-    Program program;
-    std::vector<Extent::Bindings> sizes;
-    std::string inputs;
-    double tolerance = 2e-6;
-};
-
-Extent::Bindings parse_sizes(const std::string &text) {
-    Extent::Bindings sizes;
-    std::istringstream words(text);
-    for (std::string word; words >> word;) {
-        const size_t equal = word.find('=');
-        sizes[word.substr(0, equal)] = std::stoll(word.substr(equal + 1));
-    }
-    return sizes;
-}
-
-Case read_case(const fs::path &path) {
-    std::ifstream file(path);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    Case result;
-    result.program = parse_program(text, path.string());
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.rfind("# sizes:", 0) == 0) {
-            std::istringstream parts(line.substr(8));
-            for (std::string part; std::getline(parts, part, ';');) {
-                result.sizes.push_back(parse_sizes(part));
-            }
-        } else if (line.rfind("# inputs: ", 0) == 0) {
-            result.inputs = line.substr(10);
-        } else if (line.rfind("# tolerance: ", 0) == 0) {
-            result.tolerance = std::stod(line.substr(13));
-        }
-    }
-    if (result.sizes.empty()) {
-        result.sizes.push_back({});
-    }
-    return result;
-}
-
-/// One element from or to its storage word, by memory layout.
-double load_word(Dtype dtype, const uint8_t *word) {
-    if (dtype == Dtype::f32 || dtype == Dtype::i32 || dtype == Dtype::f64) {
-        float single;
-        int32_t integer;
-        double wide;
-        std::memcpy(&single, word, 4);
-        std::memcpy(&integer, word, 4);
-        std::memcpy(&wide, word, size_t(size_of(dtype)));
-        return dtype == Dtype::f32 ? single : dtype == Dtype::i32 ? integer : wide;
-    }
-    uint16_t code = 0;
-    std::memcpy(&code, word, size_t(size_of(dtype)));
-    return dtype == Dtype::boolean ? code : decode(format_of(dtype), code);
-}
-
-void store_word(Dtype dtype, double value, uint8_t *word) {
-    const float single = float(value);
-    const int32_t integer = int32_t(value);
-    const bool is_narrow = is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64;
-    const uint32_t code = is_narrow ? encode(format_of(dtype), value) : uint32_t(integer);
-    const void *source = dtype == Dtype::f32   ? static_cast<const void *>(&single)
-                         : dtype == Dtype::f64 ? static_cast<const void *>(&value)
-                                               : &code;
-    std::memcpy(word, source, size_t(size_of(dtype)));
-}
-
-Words to_words(const Array &array) {
-    const size_t size = size_t(size_of(array.dtype));
-    Words words(array.data.size() * size);
-    for (size_t i = 0; i < array.data.size(); i++) {
-        store_word(array.dtype, array.data[i], &words[i * size]);
-    }
-    return words;
-}
-
-std::vector<double> to_doubles(Dtype dtype, const Words &words) {
-    std::vector<double> data;
-    for (size_t i = 0; i < words.size(); i += size_t(size_of(dtype))) {
-        data.push_back(load_word(dtype, &words[i]));
-    }
-    return data;
-}
-
-class Inputs {
-public:
-    Inputs(const std::string &kind, unsigned seed) : kind_(kind), random_(seed) {}
-
-    Array draw(const Type &type, const Extent::Bindings &sizes) {
-        Array array{type.dtype, {}, {}};
-        for (const Extent &extent : type.shape) {
-            array.shape.push_back(extent.evaluate(sizes));
-        }
-        array.data.resize(size_t(element_count(type.shape).evaluate(sizes)));
-        for (double &x : array.data) {
-            // Through the storage word, so that both sides see the same number.
-            uint8_t word[8] = {};
-            store_word(type.dtype, element(type.dtype), word);
-            x = load_word(type.dtype, word);
-        }
-        return array;
-    }
-
-private:
-    double element(Dtype dtype) {
-        if (dtype == Dtype::boolean) {
-            return double(random_() % 2);
-        }
-        if (dtype == Dtype::i32) {
-            return double(random_() % 10);
-        }
-        if (kind_ == "special" && random_() % 8 == 0) {
-            constexpr double infinity = std::numeric_limits<double>::infinity();
-            const double values[] = {0.0, -0.0, infinity, -infinity, std::nan(""), 1e-40, 3e38};
-            return values[random_() % std::size(values)];
-        }
-        return kind_ == "positive" ? std::uniform_real_distribution<>(0.1, 3)(random_) : std::uniform_real_distribution<>(-3, 3)(random_);
-    }
-
-    std::string kind_;
-    std::mt19937 random_;
-};
-
-/// One ulp of what the result was rounded to: a value in f32 that differs by a rounding may round to the next code.
-double unit_of(Dtype dtype) {
-    return is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64 ? std::ldexp(1.0, -format_of(dtype).mantissa_bits) : 0;
-}
-
-void expect_close(const std::vector<double> &got, const Array &expected, double tolerance, const std::string &name) {
-    ASSERT_EQ(got.size(), expected.data.size()) << name;
-    double largest = 0;
-    for (double e : expected.data) {
-        largest = std::isfinite(e) ? std::max(largest, std::abs(e)) : largest;
-    }
-    for (size_t i = 0; i < got.size(); i++) {
-        const double e = expected.data[i];
-        if (!std::isfinite(e) || !std::isfinite(got[i])) {
-            ASSERT_TRUE(got[i] == e || (std::isnan(got[i]) && std::isnan(e)))
-                << name << "[" << i << "]: got " << got[i] << ", expected " << e;
-            continue;
-        }
-        const double bound =
-            is_float(expected.dtype) ? tolerance * std::max(std::abs(e), largest) + unit_of(expected.dtype) * std::abs(e) : 0;
-        ASSERT_LE(std::abs(got[i] - e), bound) << name << "[" << i << "]: got " << got[i] << ", expected " << e;
-    }
-}
 
 class KernelCase : public testing::Test {
 public:
     explicit KernelCase(fs::path path) : path_(std::move(path)) {}
 
     void TestBody() override {
-        const Case test = read_case(path_);
-        verify(test.program, "test");
-        const CompiledKernel kernel(test.program);
+        const KernelText text = read_kernel_text(path_);
+        verify(text.program, "test");
+        const CompiledKernel kernel(text.program);
         verify(kernel.lowered().program, "merge_axes");
         for (const std::string &symbol : kernel.undefined_symbols()) {
             EXPECT_TRUE(provided().count(symbol)) << symbol << " is nothing that the runtime gives to a kernel";
         }
-        for (const Extent::Bindings &sizes : test.sizes) {
-            compare(test, kernel, sizes);
+        for (const Extent::Bindings &sizes : text.sizes) {
+            expect_interpreted(text, sizes, draw_arguments(text, sizes), [&](auto &words) { return kernel.run(words, sizes); });
         }
     }
 
@@ -191,40 +32,11 @@ private:
         return names;
     }
 
-    static void compare(const Case &test, const CompiledKernel &kernel, const Extent::Bindings &sizes) {
-        constexpr unsigned seed = 20261121;
-        std::string trace = test.program.name + ", seed " + std::to_string(seed);
-        for (const auto &[name, size] : sizes) {
-            trace += ", " + name + " = " + std::to_string(size);
-        }
-        SCOPED_TRACE(trace);
-        Inputs inputs(test.inputs, seed);
-        std::vector<Array> arrays;
-        std::vector<Words> words;
-        for (const Argument &argument : test.program.arguments) {
-            arrays.push_back(inputs.draw(test.program.type(argument.value), sizes));
-            words.push_back(to_words(arrays.back()));
-        }
-        const std::vector<Array> expected = interpret(test.program, arrays, {}, Mode::stored);
-        const std::vector<Words> results = kernel.run(words, sizes);
-        for (size_t r = 0; r < expected.size(); r++) {
-            const Result &result = test.program.results[r];
-            const Words &got = result.argument >= 0 ? words[size_t(result.argument)] : results[r];
-            expect_close(to_doubles(expected[r].dtype, got), expected[r], test.tolerance, result.name);
-        }
-    }
-
     fs::path path_;
 };
 
 void register_cases() {
-    std::set<fs::path> paths;
-    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(SCALIDE_KERNELS_DIR)) {
-        if (entry.path().extension() == ".scl") {
-            paths.insert(entry.path());
-        }
-    }
-    for (const fs::path &path : paths) {
+    for (const fs::path &path : kernel_texts()) {
         const std::string kind = path.parent_path().filename().string();
         testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,
                               [path]() -> KernelCase * { return new KernelCase(path); });

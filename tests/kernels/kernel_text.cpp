@@ -1,0 +1,201 @@
+#include "kernels/kernel_text.h"
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <random>
+#include <sstream>
+
+namespace scalide {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr unsigned seed = 20261121;
+
+Extent::Bindings parse_sizes(const std::string &text) {
+    Extent::Bindings sizes;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        const size_t equal = word.find('=');
+        sizes[word.substr(0, equal)] = std::stoll(word.substr(equal + 1));
+    }
+    return sizes;
+}
+
+/// One element from or to its storage word, by memory layout.
+double load_word(Dtype dtype, const uint8_t *word) {
+    if (dtype == Dtype::f32 || dtype == Dtype::i32 || dtype == Dtype::f64) {
+        float single;
+        int32_t integer;
+        double wide;
+        std::memcpy(&single, word, 4);
+        std::memcpy(&integer, word, 4);
+        std::memcpy(&wide, word, size_t(size_of(dtype)));
+        return dtype == Dtype::f32 ? single : dtype == Dtype::i32 ? integer : wide;
+    }
+    uint16_t code = 0;
+    std::memcpy(&code, word, size_t(size_of(dtype)));
+    return dtype == Dtype::boolean ? code : decode(format_of(dtype), code);
+}
+
+void store_word(Dtype dtype, double value, uint8_t *word) {
+    const float single = float(value);
+    const int32_t integer = int32_t(value);
+    const bool is_narrow = is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64;
+    const uint32_t code = is_narrow ? encode(format_of(dtype), value) : uint32_t(integer);
+    const void *source = dtype == Dtype::f32   ? static_cast<const void *>(&single)
+                         : dtype == Dtype::f64 ? static_cast<const void *>(&value)
+                                               : &code;
+    std::memcpy(word, source, size_t(size_of(dtype)));
+}
+
+Words to_words(const Array &array) {
+    const size_t size = size_t(size_of(array.dtype));
+    Words words(array.data.size() * size);
+    for (size_t i = 0; i < array.data.size(); i++) {
+        store_word(array.dtype, array.data[i], &words[i * size]);
+    }
+    return words;
+}
+
+std::vector<double> to_doubles(Dtype dtype, const Words &words) {
+    std::vector<double> data;
+    for (size_t i = 0; i < words.size(); i += size_t(size_of(dtype))) {
+        data.push_back(load_word(dtype, &words[i]));
+    }
+    return data;
+}
+
+class Inputs {
+public:
+    Inputs(const std::string &kind, unsigned seed) : kind_(kind), random_(seed) {}
+
+    Array draw(const Type &type, const Extent::Bindings &sizes) {
+        Array array{type.dtype, {}, {}};
+        for (const Extent &extent : type.shape) {
+            array.shape.push_back(extent.evaluate(sizes));
+        }
+        array.data.resize(size_t(element_count(type.shape).evaluate(sizes)));
+        for (double &x : array.data) {
+            // Through the storage word, so that both sides see the same number.
+            uint8_t word[8] = {};
+            store_word(type.dtype, element(type.dtype), word);
+            x = load_word(type.dtype, word);
+        }
+        return array;
+    }
+
+private:
+    double element(Dtype dtype) {
+        if (dtype == Dtype::boolean) {
+            return double(random_() % 2);
+        }
+        if (dtype == Dtype::i32) {
+            return double(random_() % 10);
+        }
+        if (kind_ == "special" && random_() % 8 == 0) {
+            constexpr double infinity = std::numeric_limits<double>::infinity();
+            const double values[] = {0.0, -0.0, infinity, -infinity, std::nan(""), 1e-40, 3e38};
+            return values[random_() % std::size(values)];
+        }
+        return kind_ == "positive" ? std::uniform_real_distribution<>(0.1, 3)(random_) : std::uniform_real_distribution<>(-3, 3)(random_);
+    }
+
+    std::string kind_;
+    std::mt19937 random_;
+};
+
+/// One ulp of what the result was rounded to: a value in f32 that differs by a rounding may round to the next code.
+double unit_of(Dtype dtype) {
+    return is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64 ? std::ldexp(1.0, -format_of(dtype).mantissa_bits) : 0;
+}
+
+void expect_close(const std::vector<double> &got, const Array &expected, double tolerance, const std::string &name) {
+    ASSERT_EQ(got.size(), expected.data.size()) << name;
+    double largest = 0;
+    for (double e : expected.data) {
+        largest = std::isfinite(e) ? std::max(largest, std::abs(e)) : largest;
+    }
+    for (size_t i = 0; i < got.size(); i++) {
+        const double e = expected.data[i];
+        if (!std::isfinite(e) || !std::isfinite(got[i])) {
+            ASSERT_TRUE(got[i] == e || (std::isnan(got[i]) && std::isnan(e)))
+                << name << "[" << i << "]: got " << got[i] << ", expected " << e;
+            continue;
+        }
+        const double bound =
+            is_float(expected.dtype) ? tolerance * std::max(std::abs(e), largest) + unit_of(expected.dtype) * std::abs(e) : 0;
+        ASSERT_LE(std::abs(got[i] - e), bound) << name << "[" << i << "]: got " << got[i] << ", expected " << e;
+    }
+}
+
+} // namespace
+
+KernelText read_kernel_text(const fs::path &path) {
+    std::ifstream file(path);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    KernelText result;
+    result.program = parse_program(text, path.string());
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.rfind("# sizes:", 0) == 0) {
+            std::istringstream parts(line.substr(8));
+            for (std::string part; std::getline(parts, part, ';');) {
+                result.sizes.push_back(parse_sizes(part));
+            }
+        } else if (line.rfind("# inputs: ", 0) == 0) {
+            result.inputs = line.substr(10);
+        } else if (line.rfind("# gpu: ", 0) == 0) {
+            result.gpu = line.substr(7);
+        } else if (line.rfind("# tolerance: ", 0) == 0) {
+            result.tolerance = std::stod(line.substr(13));
+        }
+    }
+    if (result.sizes.empty()) {
+        result.sizes.push_back({});
+    }
+    return result;
+}
+
+std::set<fs::path> kernel_texts() {
+    std::set<fs::path> paths;
+    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(SCALIDE_KERNELS_DIR)) {
+        if (entry.path().extension() == ".scl") {
+            paths.insert(entry.path());
+        }
+    }
+    return paths;
+}
+
+KernelArguments draw_arguments(const KernelText &text, const Extent::Bindings &sizes) {
+    Inputs inputs(text.inputs, seed);
+    KernelArguments drawn;
+    for (const Argument &argument : text.program.arguments) {
+        drawn.arrays.push_back(inputs.draw(text.program.type(argument.value), sizes));
+        drawn.words.push_back(to_words(drawn.arrays.back()));
+    }
+    return drawn;
+}
+
+void expect_interpreted(const KernelText &text, const Extent::Bindings &sizes, const KernelArguments &arguments,
+                        const std::function<std::vector<Words>(std::vector<Words> &)> &run) {
+    SCOPED_TRACE(describe_run(text, sizes));
+    const std::vector<Array> expected = interpret(text.program, arguments.arrays, {}, Mode::stored);
+    std::vector<Words> words = arguments.words;
+    const std::vector<Words> results = run(words);
+    for (size_t r = 0; r < expected.size(); r++) {
+        const Result &result = text.program.results[r];
+        const Words &got = result.argument >= 0 ? words[size_t(result.argument)] : results[r];
+        expect_close(to_doubles(expected[r].dtype, got), expected[r], text.tolerance, result.name);
+    }
+}
+
+std::string describe_run(const KernelText &text, const Extent::Bindings &sizes) {
+    std::string trace = text.program.name + ", seed " + std::to_string(seed);
+    for (const auto &[name, size] : sizes) {
+        trace += ", " + name + " = " + std::to_string(size);
+    }
+    return trace;
+}
+
+} // namespace scalide
