@@ -31,6 +31,7 @@ Plan plan_of(const PreparedProgram &program, const LibraryProgram &source, const
 
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options) {
     internal_check(!programs.empty(), "build: a library of no programs");
+    check_toolchain(parse_target(options.target), options.shared_library);
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
     std::vector<Program> fused;

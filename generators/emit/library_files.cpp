@@ -24,6 +24,42 @@ std::string c_compiler() {
     return compiler && *compiler ? compiler : "cc";
 }
 
+struct TripleRow {
+    Halide::Target::Arch arch;
+    int bits;
+    const char *word;
+};
+
+struct SystemRow {
+    Halide::Target::OS os;
+    const char *word;
+};
+
+// How the triple that a C compiler prints begins, and what it has behind.
+constexpr TripleRow triples[] = {
+    {Halide::Target::X86, 64, "x86_64"}, {Halide::Target::X86, 32, "i686"},      {Halide::Target::ARM, 64, "aarch64"},
+    {Halide::Target::ARM, 32, "arm"},    {Halide::Target::RISCV, 64, "riscv64"}, {Halide::Target::RISCV, 32, "riscv32"},
+};
+constexpr SystemRow systems[] = {{Halide::Target::Linux, "linux"},
+                                 {Halide::Target::Android, "android"},
+                                 {Halide::Target::Windows, "mingw"},
+                                 {Halide::Target::OSX, "darwin"}};
+
+// "aarch64-linux"; empty: no C compiler is known for it.
+std::string triple_of(const Halide::Target &target) {
+    const auto machine =
+        std::ranges::find_if(triples, [&](const TripleRow &row) { return row.arch == target.arch && row.bits == target.bits; });
+    const auto system = std::ranges::find(systems, target.os, &SystemRow::os);
+    return machine == std::end(triples) || system == std::end(systems) ? "" : std::string(machine->word) + "-" + system->word;
+}
+
+bool fits(const std::string &triple, const std::string &printed) {
+    const size_t dash = triple.find('-');
+    return !triple.empty() && printed.starts_with(triple.substr(0, dash)) && printed.find(triple.substr(dash)) != std::string::npos;
+}
+
+std::string machine_text(const Halide::Target &target) { return Halide::Target(target.os, target.arch, target.bits).to_string(); }
+
 // An archive follows from the plan, the headers that it includes, the compiler and the kernels.
 std::string archive_key(const std::string &plan, const BuildOptions &options, const KernelObjects &objects) {
     std::string identity = plan + c_compiler();
@@ -54,6 +90,26 @@ void link_shared(const fs::path &library, const fs::path &archive, const BuildOp
 }
 
 } // namespace
+
+void check_toolchain(const Halide::Target &target, bool shared_library) {
+    const std::string wanted = machine_text(target), host = machine_text(Halide::get_host_target());
+    if (wanted == host) return;
+    if (shared_library) {
+        throw UserError({{},
+                         "build.target",
+                         "must be of this host, " + host + ", when a shared library is asked for",
+                         "'" + wanted + "'",
+                         "Make a static one: 'scalide build' without --shared, on a file that Program.save wrote when it is from Python"});
+    }
+    const ChildResult printed = run_command({c_compiler(), "-dumpmachine"});
+    if (printed.ok && fits(triple_of(target), printed.output)) return;
+    const std::string made = printed.ok ? printed.output.substr(0, printed.output.find('\n')) : "'" + c_compiler() + "': " + printed.reason;
+    throw UserError({{},
+                     "build.target",
+                     "must have a C compiler for " + wanted + " to compile the plan with",
+                     "one for " + made,
+                     "Name a cross compiler in the variable CC, such as CC=aarch64-linux-gnu-gcc for arm-64-linux"});
+}
 
 std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs,
                                     const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache) {

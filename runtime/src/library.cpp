@@ -1,5 +1,6 @@
 // Programs out of shared libraries.
 #include "context.h"
+#include "elf_file.h"
 #include "memory.h"
 #include <dlfcn.h>
 
@@ -16,6 +17,13 @@ scalide_status scalide_load(scalide_context *context, const char *path, scalide_
     if (!library) {
         start_message(context) << path << ": loading must get memory, got none. Free some memory.";
         return SCALIDE_OUT_OF_MEMORY;
+    }
+    char reason[128];
+    Text why(reason, sizeof(reason));
+    if (!is_loadable(path, why)) {
+        start_message(context) << path << ": must be a shared library for this machine, got " << reason << ". Build it with scalide build.";
+        release(library);
+        return SCALIDE_FILE_ERROR;
     }
     library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library->handle) {

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -190,12 +191,24 @@ def edited_library(folder, old, new):
     return folder / "libstep.so"
 
 
+def test_library_for_another_machine_or_cut(libraries, tmp_path):
+    content = libraries(STEP).read_bytes()
+    (tmp_path / "libarm.so").write_bytes(content[:18] + bytes([183]) + content[19:])  # e_machine of the ELF header
+    (tmp_path / "libpart.so").write_bytes(content[: len(content) // 3])
+    assert "libarm.so: must be a shared library for this machine, got one for arm-64 in a process of x86-64." in error_of(Library, tmp_path / "libarm.so")
+    assert "libpart.so: must be a shared library for this machine, got a part of one (the file was cut)." in error_of(Library, tmp_path / "libpart.so")
+    foreign = error_of(scalide.build, scalide.Program(STEP), target="arm-64-linux")
+    assert foreign.startswith("BuildError: error: build.target: must be of this host, ") and "got 'arm-64-linux'. Make a static one" in foreign
+
+
 def test_library_for_another_runtime_or_cpu(tmp_path):
     old = edited_library(tmp_path / "old", "SCALIDE_PLAN_VERSION", "77")
     assert error_of(Library, old) == "RuntimeError: step: plan version must be 1, got 77. Generate the library again with the tool of this runtime."
     target = Library(compile_text(tmp_path, STEP)).target
     other = edited_library(tmp_path / "other", f'"{target}"', '"arm-64-linux"')
     assert error_of(Library, other).startswith("RuntimeError: step: the CPU must have all features of the target arm-64-linux, got one without ")
+    newer = edited_library(tmp_path / "newer", f'"{target}"', '"x86-64-linux-avx10_1"')  # a feature that the runtime does not know
+    assert "the target x86-64-linux-avx10_1, got one without avx10_1. " in error_of(Library, newer)
 
 
 def test_threads_share_a_library(libraries):
@@ -281,3 +294,40 @@ def test_jax_arrays_come_back_as_such(step):
     mixed = step(np.asarray(x), w, 0.5)
     assert isinstance(mixed.y, jax.Array)
     assert error_of(step, x.astype(np.float16), w, rate).startswith("TypeError: step.x: dtype must be f32, got float16.")
+
+
+def test_says_that_an_array_is_on_another_device(step):
+    """A stand-in: no other device may be here."""
+    jax = pytest.importorskip("jax")
+    x, w, rate = step_arrays()
+    gpu = mock.Mock(platform="gpu", __repr__=lambda _: "CudaDevice(id=0)")
+    on_gpu = mock.Mock(__class__=jax.Array, devices=lambda: {gpu})
+    expected = "ValueError: step: arrays must be on the CPU, got one on {CudaDevice(id=0)}. Move it: jax.device_put(x, jax.devices('cpu')[0])."
+    assert error_of(step, on_gpu, w, rate) == expected
+    assert error_of(step, x, jax.numpy.asarray(w), on_gpu) == expected
+
+
+DEVICES = """
+import jax, numpy as np, scalide
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+step = scalide.Library(PATH)
+first, second = jax.devices()
+x, w = np.arange(16, dtype=np.float32).reshape(4, 4), np.ones(4, np.float32)
+moved = [jax.device_put(a, second) for a in (x, w)]
+y = step(*moved, 0.5).y
+assert y.devices() == {second} and (y == x @ w).all()
+try:
+    step(moved[0], jax.device_put(w, first), 0.5)
+    raise AssertionError("two devices in one call")
+except ValueError as error:
+    assert "incompatible devices" in str(error)
+sharded = jax.device_put(x, NamedSharding(Mesh(np.array([first, second]), ("b",)), PartitionSpec("b")))
+assert (step(sharded, w, 0.5).y == x @ w).all()
+"""
+
+
+def test_runs_on_any_of_the_cpu_devices(libraries):
+    """A sharded array is gathered."""
+    pytest.importorskip("jax")
+    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    subprocess.run([sys.executable, "-c", DEVICES.replace("PATH", repr(str(libraries(STEP))))], check=True, env=environment)

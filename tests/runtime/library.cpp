@@ -1,5 +1,9 @@
 #include "allocation.h"
 #include "fixture.h"
+#include <cstdio>
+#include <elf.h>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 using namespace scalide::test;
@@ -36,4 +40,34 @@ TEST(runtime, refuses_what_is_no_shared_library) {
         "/no/such/library.so: must be a shared library of programs, got the loader's error '/no/such/library.so: cannot open shared "
         "object file: No such file or directory'. Build it with scalide build.");
     EXPECT_EQ(library, nullptr);
+}
+
+namespace {
+
+/// What loading a file of this content says behind its path.
+std::string loading(const std::string &content) {
+    const std::string path = ::testing::TempDir() + "scalide_loading.so";
+    std::ofstream(path, std::ios::binary) << content;
+    Context context;
+    scalide_library *library = nullptr;
+    EXPECT_EQ(scalide_load(context.handle, path.c_str(), &library), SCALIDE_FILE_ERROR);
+    EXPECT_EQ(library, nullptr);
+    std::remove(path.c_str());
+    return std::string(scalide_message(context.handle)).substr(path.size());
+}
+
+} // namespace
+
+TEST(runtime, refuses_libraries_that_were_cut_or_are_of_another_machine) {
+    std::stringstream whole;
+    whole << std::ifstream(SCALIDE_SAMPLE_LIBRARY, std::ios::binary).rdbuf();
+    const std::string library = whole.str();
+    const std::string cut =
+        ": must be a shared library for this machine, got a part of one (the file was cut). Build it with scalide build.";
+    for (const size_t part : {2, 4}) EXPECT_EQ(loading(library.substr(0, library.size() / part)), cut);
+    std::string foreign = library;
+    foreign[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
+    EXPECT_EQ(loading(foreign).rfind(": must be a shared library for this machine, got one for riscv-64 in a process of ", 0), 0)
+        << loading(foreign);
+    EXPECT_NE(loading("no library").find("got the loader's error"), std::string::npos);
 }
