@@ -31,6 +31,9 @@ constexpr Requirement requirements[] = {
 #if defined(__x86_64__)
     {"x86", leaf1_ecx, 0},
     {"64", leaf1_ecx, 0},
+#elif defined(__aarch64__)
+    {"arm", leaf1_ecx, 0},
+    {"64", leaf1_ecx, 0},
 #endif
     {"linux", leaf1_ecx, 0},
     {"no_runtime", leaf1_ecx, 0},
