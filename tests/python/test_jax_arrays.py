@@ -96,7 +96,9 @@ def test_integer_reductions():
 def test_products():
     """JAX's gradient of a product is a tree of slices."""
     x = normal(0, (3, 8))
-    check({"prod": (lambda x: x.prod(1), (x,)), "all": (lambda x: x.prod(), (x,))})
+    long = np.random.default_rng(1).uniform(0.9, 1.1, 100).astype(np.float32)  # in one kernel it would not compile within minutes
+    check({"prod": (lambda x: x.prod(1), (x,)), "all": (lambda x: x.prod(), (x,)), "long": (lambda x: x.prod(), (long,)),
+           "long_f16": (lambda x: x.prod(), (long.astype(np.float16),))})  # fmt: skip
 
 
 def test_reduction_by_a_function():
