@@ -15,20 +15,13 @@ CombineAll on_one(const Combine &combine) {
 
 /// The program of `combine`, on elements of these dtypes.
 Program trace_combination(const CombineAll &combine, const std::vector<Tensor> &arrays) {
-    std::vector<Dtype> dtypes;
-    for (const Tensor &array : arrays) dtypes.push_back(array.dtype());
-    Tracer tracer(Tracer::current().builder().rulebook(), "combine");
-    const auto elements = [&](const std::string &name) {
-        std::vector<Tensor> arguments;
-        for (const Dtype dtype : dtypes) arguments.push_back(tracer.add_argument(name + std::to_string(arguments.size()), {dtype, {}}, {}));
-        return arguments;
-    };
-    const std::vector<Tensor> a = elements("a"), b = elements("b");
-    for (const Tensor &result : combine(a, b)) {
-        const std::string name = "c" + std::to_string(tracer.program().results.size());
-        tracer.program().results.push_back({name, result.value()});
-    }
-    return std::move(tracer.program());
+    std::vector<std::pair<std::string, Type>> arguments;
+    for (const char *side : {"a", "b"})
+        for (size_t i = 0; i < arrays.size(); i++) arguments.push_back({side + std::to_string(i), {arrays[i].dtype(), {}}});
+    const auto middle = static_cast<ptrdiff_t>(arrays.size());
+    return trace_program("combine", arguments, [&](const std::vector<Tensor> &elements) {
+        return combine({elements.begin(), elements.begin() + middle}, {elements.begin() + middle, elements.end()});
+    });
 }
 
 std::vector<Tensor> fold(Node call, const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,

@@ -116,22 +116,6 @@ Tensor dot(const Tensor &a, const Tensor &b) {
                  {{"contract", contract}, {"batch", std::vector<Attribute>{to_attribute(axes), to_attribute(axes)}}});
 }
 
-namespace {
-
-Program trace_function(const std::function<Tensor(const Tensor &)> &function, const Tensor &x, const std::string &name) {
-    Tracer &outer = Tracer::current();
-    const Type type = outer.program().type(x.value());
-    Tracer tracer(outer.builder().rulebook(), name);
-    const Tensor argument = tracer.add_argument("ct", type, {});
-    tracer.program().results.push_back({"y", function(argument).value()});
-    // A sub-program has none of its own: what it needs stands before it.
-    for (Program &inner : tracer.program().programs) outer.program().programs.push_back(std::move(inner));
-    tracer.program().programs.clear();
-    return std::move(tracer.program());
-}
-
-} // namespace
-
 Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x) {
     return apply("straight_through", {x, function(x)});
 }
@@ -139,7 +123,8 @@ Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, con
 Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x) {
     Program &program = Tracer::current().program();
     const std::string name = program.name + "_backward_" + std::to_string(program.programs.size());
-    program.programs.push_back(trace_function(function, x, name));
+    const auto one = [&](const std::vector<Tensor> &cotangents) { return std::vector<Tensor>{function(cotangents[0])}; };
+    program.programs.push_back(trace_program(name, {{"ct", program.type(x.value())}}, one));
     return apply("map_on_backward", {x}, {{"program", name}});
 }
 

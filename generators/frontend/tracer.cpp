@@ -50,4 +50,19 @@ Tensor Tracer::add_argument(const std::string &name, const Type &type, const Arg
     return Tensor(argument.value);
 }
 
+Program trace_program(const std::string &name, const std::vector<std::pair<std::string, Type>> &arguments,
+                      const std::function<std::vector<Tensor>(const std::vector<Tensor> &)> &function) {
+    Tracer &outer = Tracer::current();
+    Tracer tracer(outer.builder().rulebook(), name);
+    Program &program = tracer.program();
+    std::vector<Tensor> tensors;
+    for (const auto &[argument, type] : arguments) tensors.push_back(tracer.add_argument(argument, type, {}));
+    for (const Tensor &result : function(tensors))
+        program.results.push_back({"c" + std::to_string(program.results.size()), result.value()});
+    // A sub-program has none of its own: what it needs stands before it.
+    for (Program &inner : program.programs) outer.program().programs.push_back(std::move(inner));
+    program.programs.clear();
+    return std::move(program);
+}
+
 } // namespace scalide

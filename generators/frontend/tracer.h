@@ -30,4 +30,9 @@ private:
     int number_;
 };
 
+/// The program of `function` on arguments of these names and types, with results c0, c1 ...; traced inside of the current one, which gets
+/// the sub-programs that it needs.
+Program trace_program(const std::string &name, const std::vector<std::pair<std::string, Type>> &arguments,
+                      const std::function<std::vector<Tensor>(const std::vector<Tensor> &)> &function);
+
 } // namespace scalide

@@ -181,9 +181,7 @@ Program program_of(const LawCase &law_case, const Rulebook &rulebook) {
         operands.push_back(add_value(program, input.name, type));
         program.arguments.push_back({operands.back(), input.scaled});
     }
-    for (const AttributeSpec &spec : law_case.rule->attributes)
-        if (spec.type == "program")
-            program.programs.push_back(identity_program(law_case.attributes.at(spec.name).word, program.type(operands[0])));
+    if (law_case.rule->takes_program()) add_sub_programs(program, *law_case.rule, law_case.attributes, program.type(operands[0]));
     const bool scaled = std::ranges::any_of(law_case.inputs, &LawInput::scaled);
     const std::vector<ValueId> results = builder.add(law_case.rule->op, operands, law_case.attributes);
     for (size_t i = 0; i < results.size(); i++) {

@@ -94,8 +94,7 @@ Expr cbrt_f32(const Expr &x) {
     }
     Expr wide = cast<double>(scaled), root = cast<double>(y), product = strict_mul(strict_mul(wide, root), root);
     Expr error = strict_sub(Expr(1.0), strict_mul(product, root)), factor = strict_add(Expr(1.0), strict_mul(error, Expr(2.0 / 3)));
-    Expr result = strict_mul(cast<float>(strict_mul(product, factor)), select(is_subnormal, Expr(0x1p-8f), Expr(1.0f)));
-    return result;
+    return strict_mul(cast<float>(strict_mul(product, factor)), select(is_subnormal, Expr(0x1p-8f), Expr(1.0f)));
 }
 
 } // namespace

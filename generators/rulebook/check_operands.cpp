@@ -115,15 +115,18 @@ bool is_bound(const Rule &rule, const CheckCase &check_case) {
     return std::ranges::includes(symbols_of(check_operands(rule, check_case, Dtype::f32)), used);
 }
 
-Program identity_program(const std::string &name, const Type &type) {
-    Program program;
-    program.name = name;
-    for (const Extent &extent : type.shape)
-        for (const std::string &symbol : extent.symbols()) program.symbols.push_back({symbol});
-    const ValueId x = add_value(program, "x", type);
-    program.arguments.push_back({x});
-    program.results.push_back({"y", x});
-    return program;
+void add_sub_programs(Program &program, const Rule &rule, const Attributes &attributes, const Type &type) {
+    for (const AttributeSpec &spec : rule.attributes) {
+        if (spec.type != "program") continue;
+        Program identity;
+        identity.name = attributes.at(spec.name).word;
+        for (const Extent &extent : type.shape)
+            for (const std::string &symbol : extent.symbols()) identity.symbols.push_back({symbol});
+        const ValueId x = add_value(identity, "x", type);
+        identity.arguments.push_back({x});
+        identity.results.push_back({"y", x});
+        program.programs.push_back(std::move(identity));
+    }
 }
 
 Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCase &check_case, Dtype wanted, Scaled scaled) {
@@ -137,8 +140,7 @@ Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCas
         program.arguments.push_back({operands.back(), scaled == Scaled::yes && is_float(operand.type.dtype)});
     }
     const Attributes attributes = check_attributes(rule, check_case);
-    for (const AttributeSpec &spec : rule.attributes)
-        if (spec.type == "program") program.programs.push_back(identity_program(attributes.at(spec.name).word, wanted_operands[0].type));
+    if (rule.takes_program()) add_sub_programs(program, rule, attributes, wanted_operands[0].type);
     const std::vector<ValueId> results = Builder(rulebook, program).add(rule.op, operands, attributes);
     for (size_t i = 0; i < results.size(); i++) {
         const bool is_scaled = scaled == Scaled::yes && !rule.result(i).plain && is_float(program.type(results[i]).dtype);

@@ -22,8 +22,8 @@ Attributes check_attributes(const Rule &rule, const CheckCase &check_case);
 /// True when every letter of the attributes is one of a shape: a binding of the operands then gives all extents.
 bool is_bound(const Rule &rule, const CheckCase &check_case);
 
-/// A sub-program that makes what it takes: what an attribute of a check case that is a program names.
-Program identity_program(const std::string &name, const Type &type);
+/// Adds the sub-programs that attributes of a check case name: each makes what it takes, one array of this type.
+void add_sub_programs(Program &program, const Rule &rule, const Attributes &attributes, const Type &type);
 
 /// A program of one node, the operator of the rule, on the operands of a check case. With `scaled` arguments and results are scaled where
 /// they are floats and the rule does not make them plain.

@@ -17,6 +17,10 @@ int index_of(const std::vector<Spec> &specs, const std::string &name) {
 
 bool Rule::is_plain() const { return std::ranges::all_of(results, &ResultSpec::plain); }
 
+bool Rule::takes_program() const {
+    return std::ranges::any_of(attributes, [](const AttributeSpec &spec) { return spec.type == "program"; });
+}
+
 std::string Rule::result_name(size_t index) const {
     const ResultSpec &spec = result(index);
     return spec.each ? spec.name + std::to_string(index) : spec.name;

@@ -101,7 +101,8 @@ struct Rule {
     Check check;
     std::string compat;
 
-    bool is_plain() const; ///< all results are plain
+    bool is_plain() const;      ///< all results are plain
+    bool takes_program() const; ///< an attribute names a sub-program
     /// The spec of flat result number `index`, and what that result is called.
     const ResultSpec &result(size_t index) const { return results[std::min(index, results.size() - 1)]; }
     std::string result_name(size_t index) const;

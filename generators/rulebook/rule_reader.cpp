@@ -172,9 +172,8 @@ std::map<std::string, std::vector<Expression>> read_scale(const YamlValue &value
 void read_gradient_word(const YamlValue &value, Rule &rule) {
     const std::string word = value.word({"none", "derived", "program"});
     rule.gradient_kind = word == "none" ? GradientKind::none : word == "derived" ? GradientKind::derived : GradientKind::program;
-    const bool has_program = std::ranges::any_of(rule.attributes, [](const AttributeSpec &spec) { return spec.type == "program"; });
     const bool is_unary = rule.operands.size() == 1 && !rule.operands[0].variadic && rule.results.size() == 1;
-    if (word == "program" && !(has_program && is_unary))
+    if (word == "program" && !(rule.takes_program() && is_unary))
         value.fail("must stand beside one operand, one result and an attribute program: program", "program");
 }
 

@@ -103,10 +103,7 @@ std::string meaning(const Rule &rule) {
     return text;
 }
 
-bool has_example(const Rule &rule) {
-    const auto is_program = [](const AttributeSpec &spec) { return spec.type == "program"; };
-    return !rule.check.cases.empty() && std::ranges::none_of(rule.attributes, is_program);
-}
+bool has_example(const Rule &rule) { return !rule.check.cases.empty() && !rule.takes_program(); }
 
 } // namespace
 

@@ -10,6 +10,8 @@ namespace scalide {
 namespace {
 using Halide::TailStrategy;
 
+int lanes_of(size_t loops, const Tiles &tiles) { return tiles.at(loops == 1 ? "line" : "lanes"); }
+
 /// Only the inner loop is long: cut its vectors into tasks.
 void schedule_line(Halide::Stage nest, const Halide::Var &x, const Halide::Expr &columns, const Tiles &tiles, TailStrategy tail) {
     const int lanes = tiles.at("line");
@@ -51,7 +53,7 @@ bool moves(const Program &kernel) {
 /// Sapphire Rapids Xeon, 2026-11-21, beside the masked loop: rev 24 / 0.9, concatenate 15 / 0.9, pad 25 / 0.2, take of rows 42 / 0.1).
 void schedule_whole_vectors(const KernelOutput &output, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
     const std::vector<Halide::Var> axes = output.func.args();
-    const int lanes = tiles.at(axes.size() == 1 ? "line" : "lanes"), task = tiles.at("task");
+    const int lanes = lanes_of(axes.size(), tiles), task = tiles.at("task");
     Halide::Stage nest = Halide::Stage(output.func).specialize(extents[0] >= lanes && extents[0] <= task && Guards(output.func).all);
     if (axes.size() == 1) {
         return schedule_line(nest, axes[0], extents[0], tiles, TailStrategy::ShiftInwards);
@@ -80,7 +82,7 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 
 /// A line with fewer elements than vectors have.
 bool is_short_line(const Program &kernel, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
-    const int lanes = tiles.at(extents.size() == 1 ? "line" : "lanes");
+    const int lanes = lanes_of(extents.size(), tiles);
     return reverses_short_lines(kernel, lanes) && Halide::Internal::can_prove(extents[0] < lanes);
 }
 

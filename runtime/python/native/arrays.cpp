@@ -10,8 +10,6 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr size_t alignment = 64;
-
 PyArray_Descr *descriptions[SCALIDE_DTYPE_COUNT]; // owned for good
 
 std::string text_of(const nb::handle &object) { return nb::str(object).c_str(); }
@@ -46,26 +44,12 @@ scalide_array describe(PyArrayObject *array, const Wanted &wanted) {
 
 } // namespace
 
-void set_dtypes(const nb::list &dtypes) {
+void set_dtypes(const nb::dict &dtypes) {
     if (_import_array() < 0) throw nb::python_error();
-    if (dtypes.size() != SCALIDE_DTYPE_COUNT) throw nb::value_error("set_dtypes: must get one of each dtype");
-    for (size_t i = 0; i < SCALIDE_DTYPE_COUNT; ++i) {
-        nb::object dtype = dtypes[i];
-        if (!dtype.is_none()) descriptions[i] = reinterpret_cast<PyArray_Descr *>(dtype.release().ptr());
+    for (int32_t i = 0; i < SCALIDE_DTYPE_COUNT; ++i) {
+        const nb::object dtype = dtypes.get(scalide_dtype_name(i), nb::none());
+        if (!dtype.is_none()) descriptions[i] = reinterpret_cast<PyArray_Descr *>(nb::object(dtype).release().ptr());
     }
-}
-
-size_t data_bytes(const scalide_array &array) {
-    size_t bytes = scalide_dtype_size(array.dtype);
-    for (int32_t i = 0; i < array.rank; ++i) bytes *= static_cast<size_t>(array.extent[i]);
-    return bytes;
-}
-
-Memory allocate_data(const scalide_array &array) {
-    const size_t bytes = (data_bytes(array) + alignment) / alignment * alignment;
-    Memory memory(std::aligned_alloc(alignment, bytes), std::free);
-    if (!memory) throw Failure(SCALIDE_OUT_OF_MEMORY, "a result must get " + std::to_string(bytes) + " bytes, got none. Free some memory.");
-    return memory;
 }
 
 nb::object to_numpy(const scalide_array &array, Memory memory) {

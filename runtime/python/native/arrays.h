@@ -5,14 +5,8 @@
 /// NumPy arrays as arrays of the runtime, and back.
 namespace scalide::python {
 
-/// Tells NumPy's dtypes of the numbers in scalide_dtype; None for those that are never an argument. Called once, by scalide/library.py.
-void set_dtypes(const nanobind::list &dtypes);
-
-/// Memory that NumPy will own, aligned to 64 bytes.
-using Memory = std::unique_ptr<void, void (*)(void *)>;
-/// For a dense array of this dtype, rank and extents. Throws Failure.
-Memory allocate_data(const scalide_array &array);
-size_t data_bytes(const scalide_array &array);
+/// Tells NumPy's dtypes by our names; those that are None or missing are never an argument. Called once, by scalide/library.py.
+void set_dtypes(const nanobind::dict &dtypes);
 
 /// A NumPy array over memory that it takes.
 nanobind::object to_numpy(const scalide_array &array, Memory memory);

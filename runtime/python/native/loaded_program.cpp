@@ -1,5 +1,6 @@
 #include "loaded_program.h"
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <unistd.h>
 
@@ -20,6 +21,19 @@ std::shared_ptr<SharedContext> shared_context(int threads) {
 }
 
 } // namespace
+
+size_t data_bytes(const scalide_array &array) {
+    size_t bytes = scalide_dtype_size(array.dtype);
+    for (int32_t i = 0; i < array.rank; ++i) bytes *= static_cast<size_t>(array.extent[i]);
+    return bytes;
+}
+
+Memory allocate_data(const scalide_array &array) {
+    const size_t bytes = (data_bytes(array) + alignment) / alignment * alignment;
+    Memory memory(std::aligned_alloc(alignment, bytes), std::free);
+    if (!memory) throw Failure(SCALIDE_OUT_OF_MEMORY, "a result must get " + std::to_string(bytes) + " bytes, got none. Free some memory.");
+    return memory;
+}
 
 SharedContext::SharedContext(int threads) : process(getpid()) {
     const scalide_options options = {sizeof(options), threads, 0};

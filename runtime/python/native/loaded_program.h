@@ -18,6 +18,14 @@ public:
     scalide_status status;
 };
 
+/// What a dense array of this dtype, rank and extents takes.
+size_t data_bytes(const scalide_array &array);
+/// Inouts must be aligned so.
+constexpr size_t alignment = 64;
+using Memory = std::unique_ptr<void, void (*)(void *)>;
+/// Aligned memory for it, to be freed by std::free. Throws Failure.
+Memory allocate_data(const scalide_array &array);
+
 /// A runtime context that all programs of one thread count share; whoever uses it holds the mutex.
 struct SharedContext {
     explicit SharedContext(int threads);

@@ -1,5 +1,4 @@
 #include "xla_handler.h"
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -78,29 +77,17 @@ private:
     size_t operand_ = 0, result_ = 0;
 };
 
-size_t data_bytes(const scalide_array &array) {
-    size_t bytes = scalide_dtype_size(array.dtype);
-    for (int32_t i = 0; i < array.rank; ++i) bytes *= static_cast<size_t>(array.extent[i]);
-    return bytes;
-}
-
 void copy_data(const void *from, void *to, const scalide_array &array) {
     if (from != to) std::memcpy(to, from, data_bytes(array));
 }
 
-constexpr size_t alignment = 64;
-
 /// An inout whose memory is not aligned as a run needs it (XLA promises 16 bytes) and that is therefore updated elsewhere.
 struct Detour {
-    Detour(scalide_array &array) : result(array), memory(nullptr, std::free) {
-        memory.reset(std::aligned_alloc(alignment, (data_bytes(array) + alignment) / alignment * alignment));
-        if (!memory) throw std::bad_alloc();
-        array.data = memory.get();
-    }
+    Detour(scalide_array &array) : result(array), memory(allocate_data(array)) { array.data = memory.get(); }
     void finish() const { std::memcpy(result.data, memory.get(), data_bytes(result)); }
 
     scalide_array result;
-    std::unique_ptr<void, void (*)(void *)> memory;
+    Memory memory;
 };
 
 bool needs_detour(const scalide_array &array) { return array.rank > 0 && reinterpret_cast<uintptr_t>(array.data) % alignment != 0; }

@@ -10,21 +10,13 @@ import tempfile
 import threading
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
-from . import _runtime
+from . import _runtime, arrays
 from .scaled_array import ScaledArray
 
-# By the numbers of scalide_dtype; f64 is never an argument.
-DTYPES = {
-    "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8_e4m3fn": ml_dtypes.float8_e4m3fn, "f8_e5m2": ml_dtypes.float8_e5m2,
-    "f8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
-    "f8_e8m0fnu": getattr(ml_dtypes, "float8_e8m0fnu", None), "i32": np.int32, "bool": np.bool_, "f64": None,
-    "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "u32": np.uint32,
-}
-DTYPES = {name: None if dtype is None else np.dtype(dtype) for name, dtype in DTYPES.items()}
-_runtime.set_dtypes(list(DTYPES.values()))
+DTYPES = {name: numpy for name, (numpy, _) in arrays.DTYPES.items()}
+_runtime.set_dtypes(DTYPES)
 _PYTHON_NUMBERS = {bool: "b", int: "biuf", float: "f"}  # type -> kinds of dtypes that it may become; "f" are all floats
 
 

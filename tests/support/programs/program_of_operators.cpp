@@ -26,10 +26,6 @@ constexpr int64_t extents[] = {0, 1, 2, 3, 4, 5, 7, 18};
 constexpr int64_t most_elements = 4000;
 constexpr int most_depth = 2; ///< of arithmetic on arithmetic: Halide compiles longer chains of functions in minutes
 
-bool takes_programs(const Rule &rule) {
-    return std::ranges::any_of(rule.attributes, [](const AttributeSpec &spec) { return spec.type == "program"; });
-}
-
 /// Whose result is no function of values: how an operand is stored, the winner among none.
 bool has_no_value(const Rule &rule) { return rule.check.scaling == "storage" || rule.op == "argmax" || rule.op == "argmin"; }
 
@@ -38,7 +34,7 @@ std::vector<std::vector<Callable>> find_callables() {
     std::vector<std::vector<Callable>> all;
     for (const Rule *rule : rules().rules()) {
         std::vector<Callable> callables;
-        if (rule->operands.empty() || takes_programs(*rule) || has_no_value(*rule)) continue;
+        if (rule->operands.empty() || rule->takes_program() || has_no_value(*rule)) continue;
         for (const CheckCase &check_case : rule->check.cases)
             for (const Dtype dtype : dtypes)
                 if (is_bound(*rule, check_case)) callables.push_back({rule, &check_case, dtype});

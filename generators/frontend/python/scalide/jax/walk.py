@@ -8,15 +8,12 @@ from typing import Any, Callable, Sequence
 import jax
 import numpy as np
 
+from .. import arrays
 from . import compat
 from .text import Extent, Number, Value, Writer
 
 #: JAX dtypes and ours.
-DTYPES = {
-    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8_e4m3fn", "float8_e5m2": "f8_e5m2",
-    "float8_e4m3fnuz": "f8_e4m3fnuz", "float8_e5m2fnuz": "f8_e5m2fnuz", "float8_e8m0fnu": "f8_e8m0fnu",
-    "int32": "i32", "int16": "i16", "int8": "i8", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "bool",
-}  # fmt: skip
+DTYPES = {str(numpy): name for name, (numpy, _) in arrays.DTYPES.items() if numpy is not None}
 
 #: Loops of at most this many steps are unrolled.
 LONGEST_UNROLL = 64
