@@ -1,22 +1,33 @@
-"""The Python examples in the documentation run, those of a file one after the other."""
-import pathlib
+"""The Python examples in the documentation run, those of a page one after the other, and print what the page says."""
 import re
 
+import pages
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
-PAGES = [str(page.relative_to(ROOT)) for page in (ROOT / "README.md", *ROOT.glob("*/python/README.md"), *ROOT.glob("*/*/python/README.md"))]
+
+def name_of(page):
+    return str(page.relative_to(pages.ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [pages.ROOT / "README.md", *pages.INDEXES, *pages.ENTRY_POINTS], ids=name_of)
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    examples = list(re.finditer(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.S | re.M))
-    assert examples
-    names = {}
-    for example in examples:
-        line = (ROOT / page).read_text()[: example.start()].count("\n") + 1
-        exec(compile("\n" * line + example[1], page, "exec"), names)
+    assert pages.examples(page)
+    for example, printed in pages.run(page):
+        if example.output is not None:
+            assert pages.same(example.output, printed), f"{name_of(page)}:{example.line} prints\n{printed}"
+        else:
+            assert not printed, f"{name_of(page)}:{example.line}: what it prints must be shown"
+
+
+@pytest.mark.parametrize("page", pages.ENTRY_POINTS, ids=name_of)
+def test_page_has_its_parts(page):
+    """What it is and takes, an example with its output, errors; the README beside it lists it."""
+    text = page.read_text()
+    assert re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M), re.M)[1:] == ["Example", "Errors"]
+    assert "\n|---|" in text.split("## Example")[0], "a table of arguments"
+    assert all(example.output is not None for example in pages.examples(page))
+    assert f"({page.name})" in (page.parent / "README.md").read_text()
 
 
 def test_help_is_enough_to_start():
@@ -28,3 +39,5 @@ def test_help_is_enough_to_start():
             assert getattr(thing, name).__doc__ or not callable(getattr(thing, name)), f"{thing.__name__}.{name} has no docstring"
     examples = re.findall(r"^    (.*)$", scalide.__doc__, re.M)
     exec("\n".join(examples), {})
+    for page in pages.ENTRY_POINTS:
+        assert f"{page.name}" in scalide.__doc__, f"help(scalide) names every page, not {page.name}"

@@ -211,3 +211,18 @@ def test_numerics():
         scalide.build(program.numerics("f12"))
     exact, rounded = (np.asarray(scalide.build(program.numerics(policy))(X / 3, X.T)) for policy in ("f32", "bf16"))
     assert 0 < np.abs(exact - rounded).max() < 0.1
+
+
+def test_errors_name_the_line_of_this_caller():
+    """JAX keeps the jaxpr of its own jitted functions, with the lines of their first caller."""
+
+    def first(x):
+        return jnp.linalg.inv(x)
+
+    def second(x):
+        return 2 * jnp.linalg.inv(x)
+
+    for fn in (first, second):
+        with pytest.raises(scalide.jax.TraceError) as caught:
+            trace(fn, np.eye(4, dtype=np.float32))
+        assert f"{fn.__code__.co_firstlineno + 1}:" in str(caught.value) and fn.__name__ in str(caught.value)

@@ -27,5 +27,5 @@ def test_installed_package_builds_and_runs(tmp_path):
     subprocess.run([sys.executable, "-c", CODE, site], check=True, cwd=tmp_path, env=environment)
     names = {str(path.relative_to(site / "scalide")) for path in site.joinpath("scalide").rglob("*") if path.is_file()}
     assert {"py.typed", "_runtime.pyi", "_install/bin/scalide", "_install/share/scalide/rules/policies/f32.yaml", "_install/include/scalide/plan.h",
-            "jax/trace.py", "jax/scalify.py"} <= names  # fmt: skip
+            "jax/trace.py", "jax/scalify.py", "__main__.py", "docs/trace.md", "docs/library.md"} <= names  # fmt: skip
     assert not any("__pycache__" in name for name in names)

@@ -13,11 +13,23 @@
 `scalide.Library(path)` runs a library that was built before; that needs neither JAX nor a compiler.
 `scalide.jax.call(library)` makes it an operation of jitted functions.
 `import scalide.jax as jsa` offers what jax_scalify does: `jsa.scalify(function)` runs it on `ScaledArray`s.
+
+Each has a page with arguments, an example and errors, in the folder `docs` beside this file:
+
+trace.md         scalide.jax.trace: a JAX function becomes a program
+program.md       scalide.Program: print, save, load, grad, scalify, numerics
+build.md         scalide.build: a program becomes a library
+library.md       scalide.Library, scalide.empty: a library runs on arrays, and in place
+scaled_array.md  scalide.ScaledArray: data and one scale
+call.md          scalide.jax.call, scalide.jax.vjp: a library in jitted functions
+scalify.md       scalide.jax as jsa: scaled arrays end to end, in place of jax_scalify
+primitives.md    scalide.jax.add_operator, add_rule: a primitive of your own
+tool.md          the command `scalide`, also python -m scalide
 """
 from ._runtime import version as __version__
-from .build import BuildError, build
+from .build import BuildError, build, tool_path
 from .library import Argument, Library, empty
 from .program import Program
 from .scaled_array import ScaledArray
 
-__all__ = ["Argument", "BuildError", "Library", "Program", "ScaledArray", "__version__", "build", "empty"]
+__all__ = ["Argument", "BuildError", "Library", "Program", "ScaledArray", "__version__", "build", "empty", "tool_path"]

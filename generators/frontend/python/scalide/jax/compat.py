@@ -1,6 +1,7 @@
 """The one place that knows in what versions of JAX differ: names of primitives and of their parameters, and what is private to JAX."""
 from __future__ import annotations
 
+import pathlib
 import re
 
 import jax
@@ -11,6 +12,8 @@ try:
     from jax.extend.core import ClosedJaxpr, Literal
 except ImportError:  # 0.4.33
     from jax.core import ClosedJaxpr, Literal
+
+source_info_util.register_exclusion(str(pathlib.Path(__file__).parent))  # a user's line is none of ours
 
 #: Primitives that stand for a jaxpr, and the parameter that holds it. custom_jvp and custom_vjp: what JAX has not differentiated is called.
 CALLS = {
@@ -40,6 +43,12 @@ def open_jaxpr(jaxpr) -> tuple:
 def place_of(place: tuple) -> str:
     """`model.py:12:4 (loss)`: the user's line that made an equation, or the innermost call around it that the user wrote."""
     return next(filter(None, map(source_info_util.summarize, place)), "a line of JAX")
+
+
+def is_of_user(jaxpr) -> bool:
+    """False for the jaxpr of a function of JAX itself. JAX keeps such jaxprs, and with them the lines of whoever called the function first."""
+    file = re.search(r" at (.*):\d+$", getattr(getattr(jaxpr, "debug_info", None), "func_src_info", None) or "")
+    return file is None or source_info_util.is_user_filename(file[1])
 
 
 def top_k_axis(params: dict, rank: int) -> int:

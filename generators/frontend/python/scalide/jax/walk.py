@@ -81,8 +81,11 @@ class Walk:
         def read(atom):
             return self.constant(atom.val, atom.aval.dtype) if isinstance(atom, compat.Literal) else names[atom]
 
+        is_of_user = compat.is_of_user(jaxpr)
         for eqn in jaxpr.eqns:
-            results = self._place(eqn, [read(atom) for atom in eqn.invars])
+            around = self.writer.place or ()
+            place = (eqn.source_info, *around) if is_of_user else (*around, eqn.source_info)
+            results = self._place(eqn, [read(atom) for atom in eqn.invars], place)
             names.update(zip(eqn.outvars, results))
         return [read(atom) for atom in jaxpr.outvars]
 
@@ -90,9 +93,8 @@ class Walk:
         jaxpr, constants = compat.open_jaxpr(jaxpr)
         return self.run(jaxpr, [self.constant(array) for array in constants], arguments)
 
-    def _place(self, eqn, operands) -> list:
+    def _place(self, eqn, operands, place: tuple) -> list:
         writer = self.writer
-        place = (eqn.source_info, *(writer.place or ()))
         equation = Equation(eqn.primitive.name, eqn.params, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], place)
         folded = self._folded(eqn, operands)
         if folded is not None:

@@ -1,0 +1,4 @@
+"""python -m scalide: the command line tool."""
+from .tool import main
+
+main()
