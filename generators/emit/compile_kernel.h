@@ -1,6 +1,7 @@
 #pragma once
 #include "emit/cache.h"
 #include "emit/kernel_key.h"
+#include "emit/plan.h"
 
 namespace scalide {
 
@@ -13,9 +14,12 @@ struct PreparedKernel {
     std::string symbol; ///< C name of the function: equal kernels share it
 };
 
-/// Target of a kernel: `host` or Halide's target text, with the features that the runtime expects (no_runtime, no_asserts,
-/// no_bounds_query, user_context). Throws UserError for a text that Halide does not know.
+/// Target of a kernel: `host`, a device (`cuda`, `opencl`) or Halide's target text, with the features that the runtime expects (no_runtime,
+/// no_asserts, no_bounds_query, user_context). Throws UserError for a text that Halide does not know.
 Halide::Target parse_target(const std::string &text);
+
+/// Where programs for the target run.
+Device device_of(const Halide::Target &target);
 
 /// Tiles and call order come from lowering; the cache keeps them, so that a kernel is lowered the first time only. Halide numbers its names
 /// through the life of a process: where objects are to be the same in every build, new kernels are prepared in a child process first.

@@ -21,7 +21,9 @@ Plan plan_of(const PreparedProgram &program, const LibraryProgram &source, const
     }
     Plan plan = make_plan(program.fused, call_orders);
     plan.doc = source.doc;
-    plan.target = parse_target(options.target).to_string();
+    const Halide::Target target = parse_target(options.target);
+    plan.target = target.to_string();
+    plan.device = device_of(target);
     plan.numerics = options.policy.name;
     plan.hash = hash_text(identity);
     return plan;

@@ -9,6 +9,10 @@ enum class Storage { data, scale, arena, scalar };
 /// How a caller of the program sees an argument.
 enum class ArgumentRole { input, output, inout };
 
+/// What a program runs on (scalide_device in runtime/include/scalide/scalide.h is the same list).
+enum class Device { cpu, cuda, opencl };
+std::string device_name(Device device);
+
 struct PlanBuffer {
     std::string name;
     Type type;
@@ -38,6 +42,7 @@ struct PlanStep {
 /// A fused program as data: steps over buffers. Everything in the generated C source comes from here.
 struct Plan {
     std::string name, doc, target, numerics, hash;
+    Device device = Device::cpu;
     std::vector<Symbol> symbols;
     std::vector<PlanArgument> arguments; ///< inputs and inouts in the program's order, then outputs
     std::vector<PlanBuffer> buffers;

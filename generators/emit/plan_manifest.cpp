@@ -55,7 +55,11 @@ Json steps_of(const Plan &plan) {
 
 Json program_of(const PlannedProgram &program) {
     const Plan &plan = program.plan;
-    Json manifest{{"name", plan.name}, {"target", plan.target}, {"numerics", plan.numerics}, {"hash", plan.hash}};
+    Json manifest{{"name", plan.name},
+                  {"device", device_name(plan.device)},
+                  {"target", plan.target},
+                  {"numerics", plan.numerics},
+                  {"hash", plan.hash}};
     if (!plan.doc.empty()) manifest["doc"] = plan.doc;
     for (const Symbol &symbol : plan.symbols) {
         manifest["symbols"].push_back(

@@ -119,9 +119,11 @@ std::string program_text(const PlannedProgram &program) {
                     pointer(plan.buffers.size(), "buffers"), pointer(plan.steps.size(), "steps"));
     return extents.text() + table("scalide_symbol", prefix + "symbols", symbols) +
            table("scalide_argument", prefix + "arguments", arguments) + table("scalide_buffer", prefix + "buffers", buffers) + steps +
-           fmt::format("\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {2},\n    {3},\n    {4}, {5}, {6}, "
-                       "{{0, 0}}}};\n\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n",
-                       prefix, quoted(plan.name), quoted(plan.target), quoted(plan.numerics), quoted(plan.hash), numbers, tables);
+           fmt::format(
+               "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
+               "{{0, 0}}}};\n\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n",
+               prefix, quoted(plan.name), quoted(plan.target), quoted(plan.numerics), quoted(plan.hash), numbers, tables,
+               static_cast<int>(plan.device));
 }
 
 } // namespace

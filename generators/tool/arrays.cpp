@@ -9,12 +9,6 @@ constexpr size_t message_size = 512;
 
 [[noreturn]] void fail(const char *message) { throw UserError({{}, "", message, "", ""}); }
 
-size_t bytes_of(const scalide_array &array) {
-    size_t bytes = scalide_dtype_size(array.dtype);
-    for (int32_t i = 0; i < array.rank; i++) bytes *= static_cast<size_t>(array.extent[i]);
-    return bytes;
-}
-
 double load(const HostArray &array, size_t i) {
     uint32_t code = 0;
     std::memcpy(&code, array.data.data() + i * size_of(array.dtype), size_of(array.dtype));
@@ -27,6 +21,12 @@ void store(HostArray &array, size_t i, double value) {
 }
 
 } // namespace
+
+size_t bytes_of(const scalide_array &array) {
+    size_t bytes = scalide_dtype_size(array.dtype);
+    for (int32_t i = 0; i < array.rank; i++) bytes *= static_cast<size_t>(array.extent[i]);
+    return bytes;
+}
 
 HostArray copy_of(const std::string &name, const scalide_array &view) {
     HostArray array{name, static_cast<Dtype>(view.dtype), {view.extent, view.extent + view.rank}, {}, view.scale != nullptr, 1};

@@ -30,6 +30,9 @@ struct HostArray {
     scalide_array view();
 };
 
+/// Bytes of a dense array's data.
+size_t bytes_of(const scalide_array &array);
+
 /// A copy of what a view shows, with its scale.
 HostArray copy_of(const std::string &name, const scalide_array &view);
 

@@ -87,7 +87,7 @@ void add_build(CLI::App &app) {
         ->capture_default_str();
     build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
     build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
-    build->add_option("-t,--target", command->build.target, "'host' or a target of Halide, such as x86-64-linux-avx2-fma-f16c")
+    build->add_option("-t,--target", command->build.target, "host, opencl, cuda, or a target of Halide such as x86-64-linux-avx2-fma-f16c")
         ->capture_default_str();
     build->add_option("-j,--jobs", command->build.jobs, "kernels compiled at a time (default: one a core)");
     build->add_option("--cache", command->cache, "folder of compiled kernels (default: $XDG_CACHE_HOME/scalide or ~/.cache/scalide)");

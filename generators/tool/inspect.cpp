@@ -47,7 +47,7 @@ void add_inspect(CLI::App &app) {
     CLI::App *inspect =
         app.add_subcommand("inspect", "show the kernels of a program: what each fused, bytes, FLOPs, and why other edges are not fused");
     command->program.add_to(*inspect)->required();
-    inspect->add_option("-t,--target", command->target, "'host' or a target of Halide")->capture_default_str();
+    inspect->add_option("-t,--target", command->target, "host, opencl, cuda, or a target of Halide")->capture_default_str();
     inspect->callback([command] { command->run(); });
 }
 

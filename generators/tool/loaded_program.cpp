@@ -5,11 +5,53 @@ namespace scalide {
 
 namespace {
 
-scalide_context *make_context() {
+scalide_context *make_context(int32_t device) {
+    char message[1024] = "";
+    scalide_options options{};
+    options.struct_size = sizeof options;
+    options.device = device;
+    options.message = message;
+    options.message_size = sizeof message;
     scalide_context *context = nullptr;
-    if (scalide_context_create(nullptr, &context) != SCALIDE_OK) throw InternalError("no runtime context");
+    if (scalide_context_create(&options, &context) != SCALIDE_OK) throw UserError({{}, scalide_device_name(device), message, "", ""});
     return context;
 }
+
+/// Memory of a context, given back at the end.
+class ContextMemory {
+public:
+    explicit ContextMemory(scalide_context *context) : context_(context) {}
+    ContextMemory(const ContextMemory &) = delete;
+    ~ContextMemory() {
+        for (void *memory : taken_) scalide_release(context_, memory);
+    }
+
+    /// The array with copies of its data and its scale in the context's memory.
+    scalide_array copy_in(scalide_array array) {
+        array.data = copy(array.data, bytes_of(array));
+        if (array.scale) array.scale = static_cast<float *>(copy(array.scale, sizeof(float)));
+        return array;
+    }
+    void copy_out(const scalide_array &to, const scalide_array &from) const {
+        check(scalide_copy_out(context_, to.data, from.data, bytes_of(to)));
+        if (to.scale) check(scalide_copy_out(context_, to.scale, from.scale, sizeof(float)));
+    }
+    void check(scalide_status status) const {
+        if (status != SCALIDE_OK) throw UserError({{}, "", scalide_message(context_), "", ""});
+    }
+
+private:
+    void *copy(const void *from, size_t bytes) {
+        void *memory = nullptr;
+        check(scalide_allocate(context_, bytes, &memory));
+        taken_.push_back(memory);
+        check(scalide_copy_in(context_, memory, from, bytes));
+        return memory;
+    }
+
+    scalide_context *context_;
+    std::vector<void *> taken_;
+};
 
 std::vector<scalide_array> views_of(std::vector<HostArray> &arrays) {
     std::vector<scalide_array> views;
@@ -30,12 +72,14 @@ HostArray empty_array(const scalide_argument_info &info) {
 } // namespace
 
 LoadedProgram::LoadedProgram(const std::filesystem::path &library, const std::string &name)
-    : context_(make_context(), scalide_context_destroy), library_(nullptr, scalide_library_close) {
+    : context_(make_context(SCALIDE_CPU), scalide_context_destroy), library_(nullptr, scalide_library_close) {
     scalide_library *loaded = nullptr;
     check(scalide_load(context_.get(), library.c_str(), &loaded));
     library_.reset(loaded);
     program_ = scalide_library_program(context_.get(), loaded, to_identifier(name).c_str());
     if (!program_) throw InternalError(scalide_message(context_.get()));
+    const int32_t device = scalide_program_device(program_);
+    if (device != SCALIDE_CPU) context_.reset(make_context(device));
 }
 
 void LoadedProgram::check(scalide_status status) const {
@@ -48,9 +92,7 @@ void LoadedProgram::shape_outputs(const std::vector<scalide_argument_info> &info
     for (size_t i = 0; i < arrays.size(); i++) {
         if (infos[i].role != SCALIDE_OUTPUT) continue;
         arrays[i].shape.assign(views[i].extent, views[i].extent + views[i].rank);
-        size_t bytes = scalide_dtype_size(views[i].dtype);
-        for (int64_t extent : arrays[i].shape) bytes *= static_cast<size_t>(extent);
-        arrays[i].data.resize(bytes);
+        arrays[i].data.resize(bytes_of(views[i]));
     }
 }
 
@@ -63,15 +105,20 @@ std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const st
     }
     shape_outputs(infos, arrays);
     const std::vector<scalide_array> views = views_of(arrays);
+    ContextMemory memory(context_.get());
+    std::vector<scalide_array> copies;
+    for (const scalide_array &view : views) copies.push_back(memory.copy_in(view));
     scalide_binding *binding = nullptr;
-    check(scalide_bind(context_.get(), program_, views.data(), views.size(), &binding));
+    check(scalide_bind(context_.get(), program_, copies.data(), copies.size(), &binding));
     Show shown = show;
     const scalide_status status = show ? scalide_run_traced(binding, show_array, &shown) : scalide_run(binding);
     scalide_binding_destroy(binding);
     check(status);
     std::vector<HostArray> results;
     for (size_t i = 0; i < infos.size(); i++) {
-        if (infos[i].role != SCALIDE_INPUT) results.push_back(std::move(arrays[i]));
+        if (infos[i].role == SCALIDE_INPUT) continue;
+        memory.copy_out(views[i], copies[i]);
+        results.push_back(std::move(arrays[i]));
     }
     return results;
 }

@@ -1,6 +1,7 @@
 #include "binding.h"
 #include "check.h"
 #include "constants.h"
+#include "recorder.h"
 #include <algorithm>
 
 using namespace scalide;
@@ -18,6 +19,14 @@ scalide_status check_arrays(const Call &call, int32_t *symbols) {
         if (!check_shape(call, i, symbols) || !check_memory(call, i)) return SCALIDE_INVALID_ARGUMENT;
     }
     return check_overlap(call) ? SCALIDE_OK : SCALIDE_INVALID_ARGUMENT;
+}
+
+// Only a device can fail here: what it runs is then in doubt.
+scalide_status replace_addresses(scalide_binding &binding) {
+    scalide_status status = point(binding);
+    if (status == SCALIDE_OK && binding.launches.graph) status = capture(binding);
+    if (status != SCALIDE_OK) binding.status = status;
+    return status;
 }
 
 } // namespace
@@ -41,7 +50,7 @@ scalide_status scalide_bind(scalide_context *context, const scalide_program *pro
         status = prepare(*binding);
     }
     if (status == SCALIDE_OK) {
-        map_constants(program);
+        if (!context->device) map_constants(program);
         *result = binding;
     } else {
         scalide_binding_destroy(binding);
@@ -60,11 +69,8 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
     const auto argument = static_cast<int32_t>(index);
     const scalide_array before = binding->arrays[index];
     binding->arrays[index] = *array;
-    if (check_type(call, argument) && check_shape(call, argument, binding->symbols) && check_memory(call, argument) &&
-        check_overlap(call)) {
-        point(*binding);
-        return SCALIDE_OK;
-    }
+    if (check_type(call, argument) && check_shape(call, argument, binding->symbols) && check_memory(call, argument) && check_overlap(call))
+        return replace_addresses(*binding);
     binding->arrays[index] = before;
     return SCALIDE_INVALID_ARGUMENT;
 }
@@ -78,12 +84,18 @@ scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_arr
     }
     if (!check_overlap(call)) return SCALIDE_INVALID_ARGUMENT;
     std::copy(arrays, arrays + count, binding->arrays);
-    point(*binding);
-    return SCALIDE_OK;
+    return replace_addresses(*binding);
 }
 
 void scalide_binding_destroy(scalide_binding *binding) {
     if (!binding) return;
-    release(binding->arena);
+    Device *device = binding->context->device;
+    if (device) {
+        device->driver->synchronise(*device);
+        release_launches(*binding);
+        if (binding->arena) device->driver->release(*device, binding->arena);
+    } else {
+        release(binding->arena);
+    }
     release(binding);
 }

@@ -1,6 +1,7 @@
 #include "binding.h"
 #include "arena.h"
 #include "extent.h"
+#include "recorder.h"
 #include "scalar.h"
 #include <cstring>
 
@@ -67,6 +68,44 @@ uint64_t bytes_of(const scalide_binding &binding, int32_t buffer) {
     return static_cast<uint64_t>(binding.buffers[buffer].elements) * scalide_dtype_size(binding.program->buffers[buffer].dtype);
 }
 
+scalide_status device_failed(const scalide_binding &binding, scalide_status status) {
+    start_message(binding.context) << binding.program->name << ": " << binding.context->device->failure << ". "
+                                   << (status == SCALIDE_OUT_OF_MEMORY ? "Use a smaller batch." : "Create the context again.");
+    return status;
+}
+
+// What kernels read but do not write lies in the program or the binding on the CPU, in the arena on a device.
+bool is_in_arena(const scalide_binding &binding, int32_t buffer) {
+    const int32_t storage = binding.program->buffers[buffer].storage;
+    const bool moves = binding.context->device && (storage == SCALIDE_STORAGE_CONSTANT || storage == SCALIDE_STORAGE_SIZE);
+    return storage == SCALIDE_STORAGE_ARENA || moves;
+}
+
+ArenaItem arena_item(const scalide_binding &binding, int32_t index) {
+    const scalide_buffer &buffer = binding.program->buffers[index];
+    if (buffer.storage == SCALIDE_STORAGE_ARENA) return {bytes_of(binding, index), buffer.first_step, buffer.last_step, 0};
+    return {bytes_of(binding, index), 0, INT32_MAX, 0};
+}
+
+scalide_status allocate_memory(scalide_binding &binding, uint64_t packed) {
+    const uint64_t scalars = round_up(packed, memory_alignment),
+                   scratch = round_up(scalars + sizeof(uint64_t) * static_cast<uint64_t>(binding.program->scalar_count), memory_alignment);
+    if (!binding.context->device) {
+        binding.arena_bytes = packed;
+        binding.arena = allocate(packed);
+        return binding.arena ? SCALIDE_OK : out_of_memory(binding, "the arena", packed);
+    }
+    if (packed == UINT64_MAX) return out_of_memory(binding, "the arena", packed);
+    binding.arena_bytes = scratch + binding.launches.scratch_bytes;
+    if (binding.arena_bytes == 0) return SCALIDE_OK;
+    Device &device = *binding.context->device;
+    const scalide_status status = device.driver->allocate(device, binding.arena_bytes, &binding.arena);
+    if (status != SCALIDE_OK) return device_failed(binding, status);
+    binding.scalars = reinterpret_cast<uint64_t *>(static_cast<char *>(binding.arena) + scalars);
+    binding.launches.scratch = static_cast<char *>(binding.arena) + scratch;
+    return SCALIDE_OK;
+}
+
 scalide_status allocate_arena(scalide_binding &binding) {
     const scalide_program &program = *binding.program;
     const auto count = static_cast<uint64_t>(program.buffer_count);
@@ -80,18 +119,27 @@ scalide_status allocate_arena(scalide_binding &binding) {
     auto *work = carver.take<int32_t>(2 * count);
     int32_t arena_buffers = 0;
     for (int32_t i = 0; i < program.buffer_count; ++i) {
-        const scalide_buffer &buffer = program.buffers[i];
-        if (buffer.storage == SCALIDE_STORAGE_ARENA)
-            items[arena_buffers++] = {bytes_of(binding, i), buffer.first_step, buffer.last_step, 0};
+        if (is_in_arena(binding, i)) items[arena_buffers++] = arena_item(binding, i);
     }
-    binding.arena_bytes = pack_arena(items, arena_buffers, work);
-    binding.arena = allocate(binding.arena_bytes);
-    for (int32_t i = 0, item = 0; binding.arena && i < program.buffer_count; ++i) {
-        if (program.buffers[i].storage != SCALIDE_STORAGE_ARENA) continue;
-        binding.buffers[i].memory = static_cast<char *>(binding.arena) + items[item++].offset;
+    const scalide_status status = allocate_memory(binding, pack_arena(items, arena_buffers, work));
+    for (int32_t i = 0, item = 0; status == SCALIDE_OK && i < program.buffer_count; ++i) {
+        if (is_in_arena(binding, i)) binding.buffers[i].memory = static_cast<char *>(binding.arena) + items[item++].offset;
     }
     release(memory);
-    return binding.arena ? SCALIDE_OK : out_of_memory(binding, "the arena", binding.arena_bytes);
+    return status;
+}
+
+/// Constants and sizes to where the kernels of a device find them.
+scalide_status fill_arena(const scalide_binding &binding) {
+    Device &device = *binding.context->device;
+    for (int32_t i = 0; i < binding.program->buffer_count; ++i) {
+        const scalide_buffer &buffer = binding.program->buffers[i];
+        if (!is_in_arena(binding, i) || buffer.storage == SCALIDE_STORAGE_ARENA || bytes_of(binding, i) == 0) continue;
+        const void *from = buffer.storage == SCALIDE_STORAGE_CONSTANT ? buffer.constant : &binding.buffers[i].size_value;
+        const scalide_status status = device.driver->copy_in(device, binding.buffers[i].memory, from, bytes_of(binding, i));
+        if (status != SCALIDE_OK) return device_failed(binding, status);
+    }
+    return SCALIDE_OK;
 }
 
 scalide_status reserve_kernel_scratch(const scalide_binding &binding) {
@@ -118,13 +166,13 @@ scalide_status place_sizes(scalide_binding &binding) {
 
 void *memory_of(scalide_binding &binding, int32_t index) {
     const scalide_buffer &buffer = binding.program->buffers[index];
+    if (is_in_arena(binding, index)) return binding.buffers[index].memory;
     switch (buffer.storage) {
     case SCALIDE_STORAGE_DATA: return binding.arrays[buffer.index].data;
     case SCALIDE_STORAGE_SCALE: return binding.arrays[buffer.index].scale;
     case SCALIDE_STORAGE_SCALAR: return &binding.scalars[buffer.index];
     case SCALIDE_STORAGE_CONSTANT: return const_cast<void *>(buffer.constant);
-    case SCALIDE_STORAGE_SIZE: return &binding.buffers[index].size_value;
-    default: return binding.buffers[index].memory; // arena
+    default: return &binding.buffers[index].size_value;
     }
 }
 
@@ -160,6 +208,36 @@ scalide_status describe_views(scalide_binding &binding) {
     return SCALIDE_INVALID_PROGRAM;
 }
 
+/// Writes the addresses of the buffers into the kernels' views, those of the operands into the kernels' argument lists.
+void write_addresses(scalide_binding &binding) {
+    const scalide_program &program = *binding.program;
+    HalideBuffer *view = binding.descriptors;
+    void **argument = binding.arguments;
+    for (int32_t i = 0; i < program.buffer_count; ++i) binding.buffers[i].memory = memory_of(binding, i);
+    for (int32_t i = 0; i < program.step_count; ++i) {
+        *argument++ = &binding.user_context;
+        for (int32_t k = 0; k < program.steps[i].operand_count; ++k) {
+            const scalide_operand &operand = program.steps[i].operands[k];
+            if (operand.kind == SCALIDE_OPERAND_SYMBOL) {
+                *argument++ = &binding.symbols[operand.index];
+            } else if (operand.kind == SCALIDE_OPERAND_SCALAR) {
+                *argument++ = binding.buffers[operand.index].memory;
+            } else {
+                void *memory = binding.buffers[operand.index].memory;
+                view->host = binding.context->device ? nullptr : static_cast<uint8_t *>(memory);
+                view->device = binding.context->device ? reinterpret_cast<uintptr_t>(memory) : 0;
+                *argument++ = view++;
+            }
+        }
+    }
+}
+
+// The kernels' host code says what it launches; what they keep between two launches belongs to the arena.
+scalide_status measure_launches(scalide_binding &binding) {
+    write_addresses(binding);
+    return Recorder(binding).measure();
+}
+
 } // namespace
 
 scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program) {
@@ -176,34 +254,21 @@ scalide_binding *allocate_binding(scalide_context *context, const scalide_progra
     return binding;
 }
 
-void point(scalide_binding &binding) {
-    const scalide_program &program = *binding.program;
-    HalideBuffer *view = binding.descriptors;
-    void **argument = binding.arguments;
-    for (int32_t i = 0; i < program.buffer_count; ++i) binding.buffers[i].memory = memory_of(binding, i);
-    for (int32_t i = 0; i < program.step_count; ++i) {
-        *argument++ = &binding.user_context;
-        for (int32_t k = 0; k < program.steps[i].operand_count; ++k) {
-            const scalide_operand &operand = program.steps[i].operands[k];
-            if (operand.kind == SCALIDE_OPERAND_SYMBOL) {
-                *argument++ = &binding.symbols[operand.index];
-            } else if (operand.kind == SCALIDE_OPERAND_SCALAR) {
-                *argument++ = binding.buffers[operand.index].memory;
-            } else {
-                view->host = static_cast<uint8_t *>(binding.buffers[operand.index].memory);
-                *argument++ = view++;
-            }
-        }
-    }
+scalide_status point(scalide_binding &binding) {
+    write_addresses(binding);
+    return binding.context->device ? Recorder(binding).record() : SCALIDE_OK;
 }
 
 scalide_status prepare(scalide_binding &binding) {
+    const bool on_device = binding.context->device != nullptr;
     scalide_status status = count_buffers(binding);
     if (status == SCALIDE_OK) status = place_sizes(binding);
     if (status == SCALIDE_OK) status = describe_views(binding);
+    if (status == SCALIDE_OK && on_device) status = measure_launches(binding);
     if (status == SCALIDE_OK) status = allocate_arena(binding);
+    if (status == SCALIDE_OK && on_device) status = fill_arena(binding);
     if (status == SCALIDE_OK) status = reserve_kernel_scratch(binding);
-    if (status == SCALIDE_OK) point(binding);
+    if (status == SCALIDE_OK) status = point(binding);
     return status;
 }
 

@@ -13,6 +13,25 @@ struct BoundBuffer {
     uint64_t size_value; ///< SCALIDE_STORAGE_SIZE: the value itself, in the buffer's dtype
 };
 
+/// What a run on a device does. Empty on the CPU.
+struct Launches {
+    void *tables; ///< one block, which holds all below
+    Launch *rows;
+    int32_t *ends; ///< by step: how many launches there are up to its end
+    LaunchArgument *arguments;
+    void **values;
+    int32_t count, argument_count;
+    uint64_t scratch_bytes; ///< for what a kernel keeps between two launches: the most of all steps
+    char *scratch;
+    void *graph; ///< NULL before scalide_capture
+};
+
+/// Whom a run shows intermediate values.
+struct Trace {
+    scalide_trace call; ///< NULL = nobody
+    void *user;
+};
+
 } // namespace scalide
 
 /// All tables lie in one block behind the structure; the arena is a second one.
@@ -27,8 +46,9 @@ struct scalide_binding {
     scalide::HalideBuffer *descriptors; ///< one per operand that is a buffer, in order of steps and operands
     scalide::HalideDimension *dimensions;
     void **arguments; ///< the argv of step 0, of step 1, ...
-    void *arena;
+    void *arena;      ///< on a device it has the scalars, sizes and constants too
     uint64_t arena_bytes;
+    scalide::Launches launches;
     int32_t current_step;
     scalide_status status;
 };
@@ -39,7 +59,12 @@ namespace scalide {
 scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program);
 /// Sizes, arena, scratch memory and the kernels' arguments of a binding whose arrays and symbols are known.
 scalide_status prepare(scalide_binding &binding);
-/// Writes all addresses: those of the buffers into the kernels' views, those of the operands into the kernels' argument lists.
-void point(scalide_binding &binding);
+/// Writes all addresses: those of the buffers into the kernels' views, those of the operands into the kernels' argument lists; on a device
+/// those into the launches. Fails there only.
+scalide_status point(scalide_binding &binding);
+
+scalide_status run_on_device(scalide_binding &binding, const Trace &trace);
+/// Makes the graph of the launches, anew when there is one. On failure there is none.
+scalide_status capture(scalide_binding &binding);
 
 } // namespace scalide

@@ -35,6 +35,15 @@ bool check_address(const Call &call, int32_t argument, const char *what, const v
     return false;
 }
 
+bool check_device(const Call &call, int32_t argument, const char *what, const void *memory) {
+    Device *device = call.context->device;
+    if (!device || !memory || device->driver->holds(*device, memory)) return true;
+    complain(call, argument) << what
+                             << " must point to memory of the context's device, got another address. Allocate it with "
+                                "scalide_allocate and copy to it with scalide_copy_in.";
+    return false;
+}
+
 bool check_data(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];
     const uint64_t bytes = data_bytes(array);
@@ -46,7 +55,8 @@ bool check_data(const Call &call, int32_t argument) {
     // Halide reads a buffer that it also writes in whole vectors from aligned addresses.
     const bool whole_vectors = call.program.arguments[argument].role == SCALIDE_INOUT && array.rank > 0;
     const uint64_t alignment = whole_vectors ? memory_alignment : scalide_dtype_size(array.dtype);
-    return check_strides(call, argument) && check_address(call, argument, "data", array.data, alignment);
+    return check_strides(call, argument) && check_address(call, argument, "data", array.data, alignment) &&
+           check_device(call, argument, "data", array.data);
 }
 
 bool check_scale(const Call &call, int32_t argument) {
@@ -61,7 +71,7 @@ bool check_scale(const Call &call, int32_t argument) {
                                     "program with this argument scaled.";
         return false;
     }
-    return check_address(call, argument, "scale", array.scale, sizeof(float));
+    return check_address(call, argument, "scale", array.scale, sizeof(float)) && check_device(call, argument, "scale", array.scale);
 }
 
 /// The memory of an argument's data (part 0) or scale (part 1).

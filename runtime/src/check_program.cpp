@@ -67,7 +67,8 @@ bool good_argument(const scalide_program &program, const scalide_argument &argum
 bool good_operand(const scalide_program &program, const scalide_operand &operand) {
     switch (operand.kind) {
     case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
-    case SCALIDE_OPERAND_SCALAR: return in_range(operand.index, program.buffer_count) && program.buffers[operand.index].rank == 0;
+    case SCALIDE_OPERAND_SCALAR: // by value from the host: a device's are buffers
+        return in_range(operand.index, program.buffer_count) && program.buffers[operand.index].rank == 0 && program.device == SCALIDE_CPU;
     case SCALIDE_OPERAND_BUFFER: return in_range(operand.index, program.buffer_count) && good_shape(program, operand.rank, operand.shape);
     default: return false;
     }
@@ -106,6 +107,13 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
         complain(context, program) << "the plan's tables must fit together, got a wrong entry for " << name
                                    << ". Generate the library again.";
         return SCALIDE_INVALID_PROGRAM;
+    }
+    const int32_t device = scalide_context_device(context);
+    if (program.device != device) {
+        complain(context, program) << "the context must be for " << scalide_device_name(program.device) << " (the program's target), got "
+                                   << scalide_device_name(device) << ". Create it with this device, or build the program for "
+                                   << scalide_device_name(device) << '.';
+        return SCALIDE_WRONG_DEVICE;
     }
     size_t length;
     if (const char *feature = missing_cpu_feature(program.target, &length)) {

@@ -1,4 +1,6 @@
 #include "context.h"
+#include <algorithm>
+#include <cstring>
 #include <new>
 
 using namespace scalide;
@@ -42,11 +44,32 @@ constexpr int32_t max_threads = 1024;
 // What the caller's version of the structure does not have yet stays 0 = the default.
 scalide_options complete_options(const scalide_options *given) {
     scalide_options options = {};
-    if (given && given->struct_size >= offsetof(scalide_options, threads) + sizeof(options.threads)) options.threads = given->threads;
-    if (given && given->struct_size >= sizeof(options)) options.scratch_bytes = given->scratch_bytes;
+    if (given) std::memcpy(&options, given, std::min(given->struct_size, sizeof(options)));
+    if (options.device != SCALIDE_CPU) options.threads = 1;
     if (options.threads == 0) options.threads = available_cpus();
     if (options.scratch_bytes == 0) options.scratch_bytes = default_scratch_bytes;
     return options;
+}
+
+bool check_options(const scalide_options &options, Text &failure) {
+    if (options.threads < 0 || options.threads > max_threads) {
+        failure << "threads must be in [0, " << max_threads << "], got " << options.threads << ". 0 takes all CPUs.";
+    } else if (options.device < 0 || options.device >= SCALIDE_DEVICE_COUNT) {
+        failure << "device must be SCALIDE_CPU, SCALIDE_CUDA or SCALIDE_OPENCL, got " << options.device << '.';
+    } else if (options.device_index < 0) {
+        failure << "device_index must be at least 0, got " << options.device_index << '.';
+    } else {
+        return true;
+    }
+    return false;
+}
+
+scalide_status open_device(scalide_context *context, const scalide_options &options, Text &failure) {
+    switch (options.device) {
+    case SCALIDE_CUDA: return open_cuda(options, &context->device, failure);
+    case SCALIDE_OPENCL: return open_opencl(options, &context->device, failure);
+    default: return SCALIDE_OK;
+    }
 }
 
 scalide_status start_context(scalide_context *context, const scalide_options &options) {
@@ -67,14 +90,17 @@ scalide_status scalide_context_create(const scalide_options *given, scalide_cont
     if (!result) return SCALIDE_INVALID_ARGUMENT;
     *result = nullptr;
     const scalide_options options = complete_options(given);
-    if (options.threads < 0 || options.threads > max_threads) return SCALIDE_INVALID_ARGUMENT;
+    Text failure(options.message, options.message_size);
+    if (!check_options(options, failure)) return SCALIDE_INVALID_ARGUMENT;
     void *memory = allocate(sizeof(scalide_context));
     if (!memory) return SCALIDE_OUT_OF_MEMORY;
     auto *context = new (memory) scalide_context{};
-    const scalide_status status = start_context(context, options);
+    scalide_status status = start_context(context, options);
+    if (status == SCALIDE_OK) status = open_device(context, options, failure);
     if (status == SCALIDE_OK) {
         *result = context;
     } else {
+        if (failure.size() == 0) failure << scalide_status_string(status) << '.';
         scalide_context_destroy(context);
     }
     return status;
@@ -82,11 +108,14 @@ scalide_status scalide_context_create(const scalide_options *given, scalide_cont
 
 void scalide_context_destroy(scalide_context *context) {
     if (!context) return;
+    if (context->device) context->device->driver->close(*context->device);
     context->pool.stop();
     for (int32_t i = 0; i < context->thread_count; ++i) context->workers[i].scratch.destroy();
     release(context->workers);
     release(context);
 }
+
+int32_t scalide_context_device(const scalide_context *context) { return context->device ? context->device->driver->kind : SCALIDE_CPU; }
 
 const char *scalide_message(const scalide_context *context) { return context->message; }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "device.h"
 #include "kernel_context.h"
 #include "scalide/scalide.h"
 #include "scratch.h"
@@ -43,6 +44,8 @@ struct Worker : KernelContext {
     InnerLoop inner;
 };
 
+class Recorder;
+
 Text start_message(scalide_context *context);
 
 /// Records the first failure of a run; later ones are dropped. From any thread.
@@ -65,7 +68,10 @@ struct scalide_context {
     std::atomic<int> busy; ///< workers that still take pieces of the region's loop
     scalide::Worker *workers;
     int32_t thread_count;
-    int chunks_made; ///< of all workers, at the end of the last run
+    int chunks_made;         ///< of all workers, at the end of the last run
+    scalide::Device *device; ///< NULL: the CPU
+    scalide::Module *modules;
+    scalide::Recorder *recorder; ///< while a binding's kernels say what they launch
     std::atomic<int> run_status;
     char failure[512]; ///< of the run in progress; written by whoever sets run_status
     char message[1024];

@@ -41,6 +41,10 @@ constexpr Requirement requirements[] = {
     {"no_bounds_query", leaf1_ecx, 0},
     {"user_context", leaf1_ecx, 0},
     {"strict_float", leaf1_ecx, 0},
+    // what a device's program is for: its context is
+    {"opencl", leaf1_ecx, 0},
+    {"cl_doubles", leaf1_ecx, 0},
+    {"cuda", leaf1_ecx, 0},
     {"sse41", leaf1_ecx, bit(19)},
     {"avx", leaf1_ecx, bit(28)},
     {"avx", xcr0, ymm_state},
@@ -64,7 +68,8 @@ constexpr Requirement requirements[] = {
     {"avx512_sapphirerapids", leaf7_1_eax, avx512_bf16 | avx_vnni},
 };
 
-constexpr char tuning_prefix[] = "tune_"; // the compiler's choice among equal instructions
+// The compiler's choice among equal instructions; the least card.
+constexpr const char *free_prefixes[] = {"tune_", "cuda_capability_"};
 
 void read_cpu(uint32_t (&words)[source_count]) {
 #if defined(__x86_64__)
@@ -86,7 +91,8 @@ void read_cpu(uint32_t (&words)[source_count]) {
 }
 
 bool has_part(const uint32_t (&words)[source_count], const char *part, size_t length) {
-    bool known = length >= sizeof(tuning_prefix) - 1 && std::memcmp(part, tuning_prefix, sizeof(tuning_prefix) - 1) == 0;
+    bool known = false;
+    for (const char *prefix : free_prefixes) known = known || std::strncmp(part, prefix, std::strlen(prefix)) == 0;
     for (const Requirement &row : requirements) {
         if (std::strlen(row.part) != length || std::memcmp(row.part, part, length) != 0) continue;
         known = true;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 /// The part of Halide 21's HalideRuntime.h that kernels and runtime share. Written down here, because applications have no Halide.
@@ -27,6 +28,16 @@ struct HalideBuffer {
     void *padding;
 };
 static_assert(sizeof(HalideBuffer) == 56 && sizeof(HalideDimension) == 16, "layout of halide_buffer_t");
+
+/// What a kernel's host code asks of `halide_<device>_run`: arguments up to the first that is NULL, buffers as HalideBuffer.
+struct HalideLaunch {
+    void *state; ///< as `initialize_kernels` left it
+    const char *name;
+    int32_t blocks[3], threads[3], shared_bytes;
+    const size_t *sizes;
+    void *const *arguments;
+    const int8_t *is_buffer;
+};
 
 using HalideTask = int (*)(void *user_context, int index, uint8_t *closure);
 

@@ -24,6 +24,8 @@ const char *scalide_program_name(const scalide_program *program) { return progra
 
 const char *scalide_program_target(const scalide_program *program) { return program->target; }
 
+int32_t scalide_program_device(const scalide_program *program) { return program->device; }
+
 const char *scalide_program_numerics(const scalide_program *program) { return program->numerics; }
 
 size_t scalide_argument_count(const scalide_program *program) { return static_cast<size_t>(program->argument_count); }
@@ -82,6 +84,9 @@ scalide_status scalide_read_scalar(const scalide_binding *binding, const char *b
                                            "scalide inspect lists the buffers.";
         return SCALIDE_INVALID_ARGUMENT;
     }
-    *value = load_scalar(program.buffers[index].dtype, binding->buffers[index].memory);
-    return SCALIDE_OK;
+    uint64_t number = 0;
+    const size_t bytes = scalide_dtype_size(program.buffers[index].dtype);
+    const scalide_status status = scalide_copy_out(binding->context, &number, binding->buffers[index].memory, bytes);
+    if (status == SCALIDE_OK) *value = load_scalar(program.buffers[index].dtype, &number);
+    return status;
 }

@@ -10,6 +10,9 @@ struct KernelServices {
     void *(*allocate)(void *user_context, size_t bytes); ///< does not return when memory is out
     void (*release)(void *user_context, void *memory);
     void (*error)(void *user_context, const char *message);
+    /// Of kernels for devices: what they launch, and memory for what they keep between two launches.
+    int (*launch)(void *user_context, const HalideLaunch &launch);
+    int (*allocate_on_device)(void *user_context, HalideBuffer *buffer);
 };
 
 constexpr uint64_t kernel_context_mark = 0x5343414c49444531; // "SCALIDE1"

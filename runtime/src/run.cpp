@@ -5,11 +5,6 @@ using namespace scalide;
 
 namespace {
 
-struct Trace {
-    scalide_trace call; ///< NULL = none
-    void *user;
-};
-
 void show_new_buffers(const scalide_binding &binding, int32_t step, const Trace &trace) {
     const scalide_program &program = *binding.program;
     for (int32_t i = 0; i < program.buffer_count; ++i) {
@@ -54,6 +49,7 @@ scalide_status finish(scalide_binding &binding) {
 }
 
 scalide_status run(scalide_binding &binding, const Trace &trace) {
+    if (binding.context->device) return run_on_device(binding, trace);
     if (binding.status != SCALIDE_OK) return binding.status;
     Worker &caller = binding.context->workers[0];
     jmp_buf here;

@@ -1,5 +1,6 @@
 // What kernels ask for during a run: parallel loops and scratch memory.
 #include "context.h"
+#include "recorder.h"
 #include <algorithm>
 
 namespace scalide {
@@ -111,9 +112,13 @@ void release_scratch(void *user_context, void *memory) { worker_of(user_context)
 
 void kernel_error(void *user_context, const char *message) { fail_run(worker_of(user_context).context, SCALIDE_KERNEL_FAILED, message); }
 
+int launch(void *user_context, const HalideLaunch &launch) { return worker_of(user_context).context->recorder->launch(launch); }
+
+int allocate_on_device(void *user_context, HalideBuffer *buffer) { return worker_of(user_context).context->recorder->allocate(*buffer); }
+
 } // namespace
 
-const KernelServices kernel_services = {parallel_for, allocate_scratch, release_scratch, kernel_error};
+const KernelServices kernel_services = {parallel_for, allocate_scratch, release_scratch, kernel_error, launch, allocate_on_device};
 
 void participate(void *owner, int index) {
     auto *context = static_cast<scalide_context *>(owner);

@@ -11,8 +11,15 @@ constexpr const char *status_texts[] = {
     "a worker thread could not be started",
     "a kernel failed",
     "a file could not be read or written",
+    "the device or its driver is missing",
+    "the program is built for another device",
+    "the device failed",
+    "the device does not support this",
 };
 static_assert(sizeof(status_texts) / sizeof(status_texts[0]) == SCALIDE_STATUS_COUNT, "one text per status");
+
+constexpr const char *device_names[] = {"cpu", "cuda", "opencl"};
+static_assert(sizeof(device_names) / sizeof(device_names[0]) == SCALIDE_DEVICE_COUNT, "one name per device");
 
 struct DtypeRow {
     const char *name;
@@ -32,6 +39,8 @@ bool is_dtype(int32_t dtype) { return dtype >= 0 && dtype < SCALIDE_DTYPE_COUNT;
 const char *scalide_status_string(scalide_status status) {
     return status >= 0 && status < SCALIDE_STATUS_COUNT ? status_texts[status] : "unknown status";
 }
+
+const char *scalide_device_name(int32_t device) { return device >= 0 && device < SCALIDE_DEVICE_COUNT ? device_names[device] : "?"; }
 
 const char *scalide_dtype_name(int32_t dtype) { return is_dtype(dtype) ? dtypes[dtype].name : "?"; }
 

@@ -38,7 +38,10 @@ namespace {
 
 /// Context, binding, two runs; the first status that is not OK.
 scalide_status whole_life(Sample &sample) {
-    const scalide_options options = {sizeof(options), 2, 64};
+    scalide_options options = {};
+    options.struct_size = sizeof(options);
+    options.threads = 2;
+    options.scratch_bytes = 64;
     scalide_context *context = nullptr;
     scalide_binding *binding = nullptr;
     scalide_status status = scalide_context_create(&options, &context);

@@ -12,7 +12,10 @@ struct Context {
     scalide_context *handle = nullptr;
 
     explicit Context(int32_t threads = 2, uint64_t scratch_bytes = 0) {
-        const scalide_options options = {sizeof(options), threads, scratch_bytes};
+        scalide_options options = {};
+        options.struct_size = sizeof(options);
+        options.threads = threads;
+        options.scratch_bytes = scratch_bytes;
         EXPECT_EQ(scalide_context_create(&options, &handle), SCALIDE_OK);
     }
     Context(const Context &) = delete;

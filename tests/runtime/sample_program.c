@@ -51,6 +51,7 @@ static const scalide_step steps[] = {
 };
 static const scalide_program program = {SCALIDE_PLAN_VERSION,
                                         "sample",
+                                        SCALIDE_CPU,
                                         "x86-64-linux-sse41",
                                         "name: plain",
                                         "0123",

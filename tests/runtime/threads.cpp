@@ -162,7 +162,10 @@ TEST(runtime, options_of_older_callers_mean_defaults) {
     ASSERT_EQ(scalide_context_create(nullptr, &context), SCALIDE_OK);
     EXPECT_GE(scalide_thread_count(context), 1);
     scalide_context_destroy(context);
-    scalide_options options = {offsetof(scalide_options, scratch_bytes), 3, ~uint64_t(0)};
+    scalide_options options = {};
+    options.struct_size = offsetof(scalide_options, scratch_bytes);
+    options.threads = 3;
+    options.scratch_bytes = ~uint64_t(0);
     ASSERT_EQ(scalide_context_create(&options, &context), SCALIDE_OK);
     EXPECT_EQ(scalide_thread_count(context), 3);
     scalide_context_destroy(context);

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 1u
+#define SCALIDE_PLAN_VERSION 2u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -77,7 +77,8 @@ typedef struct {
 } scalide_operand;
 
 /* Halide's `<kernel>_argv` entry point, built with the target features no_runtime-no_asserts-no_bounds_query-user_context:
- * args[0] points to a pointer that is the user context, args[1 + i] is operand i. Returns 0, or Halide's error code. */
+ * args[0] points to a pointer that is the user context, args[1 + i] is operand i. Returns 0, or Halide's error code. A device's kernel is
+ * called at bind, when the runtime writes down what it launches. */
 typedef int (*scalide_kernel)(void **args);
 
 typedef struct {
@@ -90,6 +91,7 @@ typedef struct {
 struct scalide_program {
     uint32_t plan_version; /* SCALIDE_PLAN_VERSION of the generator */
     const char *name;
+    int32_t device;       /* scalide_device */
     const char *target;   /* Halide's target string; bind asks the CPU for its features */
     const char *numerics; /* the policy, as text */
     const char *hash;     /* of the program's text and all that went into its kernels */

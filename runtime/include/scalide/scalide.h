@@ -1,7 +1,10 @@
 /* Scalide's runtime: runs the programs that `scalide build` generates. C99; no call aborts, prints or throws.
  *
- * A context owns threads and scratch memory, a binding ties a program to arrays. One context and its bindings belong to one thread at
- * a time; separate contexts are independent. Everything that can be wrong is found by scalide_bind; scalide_run checks nothing. */
+ * A context owns threads and scratch memory, or a device; a binding ties a program to arrays. One context and its bindings belong to one
+ * thread at a time; separate contexts are independent. Everything that can be wrong is found by scalide_bind; scalide_run checks nothing.
+ *
+ * In the context of a device all arrays, their data and their scales, lie in its memory: scalide_allocate, scalide_copy_in and
+ * scalide_copy_out, or the driver's own. These work on the CPU too, so that one source serves all targets. */
 #ifndef SCALIDE_SCALIDE_H
 #define SCALIDE_SCALIDE_H
 
@@ -49,6 +52,10 @@ typedef enum {
     SCALIDE_THREAD_FAILED, /* the system started no worker thread */
     SCALIDE_KERNEL_FAILED, /* a kernel reported an error during a run */
     SCALIDE_FILE_ERROR,    /* a file is missing, unreadable, unwritable or malformed */
+    SCALIDE_NO_DEVICE,     /* no such device here, or no driver that is new enough */
+    SCALIDE_WRONG_DEVICE,  /* the program is built for another device than the context's */
+    SCALIDE_DEVICE_FAILED, /* the driver refused a call, or a kernel failed on the device */
+    SCALIDE_UNSUPPORTED,   /* this device has no such thing */
     SCALIDE_STATUS_COUNT
 } scalide_status;
 
@@ -73,35 +80,64 @@ typedef struct scalide_context scalide_context;
 typedef struct scalide_program scalide_program; /* read-only data of a generated library: plan.h */
 typedef struct scalide_binding scalide_binding;
 
+/* Where programs run: what they are built for (--target) and what contexts are created for. Drivers are loaded when the first context of
+ * their kind is created: libcuda.so.1, libOpenCL.so.1. */
+typedef enum { SCALIDE_CPU = 0, SCALIDE_CUDA = 1, SCALIDE_OPENCL = 2, SCALIDE_DEVICE_COUNT } scalide_device;
+/* "cpu", "cuda", "opencl"; "?" for another number. */
+const char *scalide_device_name(int32_t device);
+
 typedef struct {
     size_t struct_size;     /* sizeof(scalide_options); later versions append fields, a smaller size means their defaults */
-    int32_t threads;        /* including the caller; 0 = the CPUs that this process may use */
+    int32_t threads;        /* including the caller; 0 = the CPUs that this process may use. Of a device: not looked at */
     uint64_t scratch_bytes; /* per thread, taken at once; kernels that need more grow it in their first run. 0 = 1 MiB */
+    int32_t device;         /* scalide_device */
+    int32_t device_index;   /* in the driver's order, from 0 */
+    void *stream;           /* CUstream of that device's primary context, or cl_command_queue (in order); NULL = a new one */
+    char *message;          /* a failed scalide_context_create leaves its words here; may be NULL */
+    size_t message_size;
 } scalide_options;
 
-/* `options` may be NULL: all defaults. SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024]), SCALIDE_OUT_OF_MEMORY or
- * SCALIDE_THREAD_FAILED. */
+/* `options` may be NULL: all defaults. SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], no such kind of device, a stream of another
+ * device), SCALIDE_OUT_OF_MEMORY, SCALIDE_THREAD_FAILED, SCALIDE_NO_DEVICE or SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_context_create(const scalide_options *options, scalide_context **context);
 /* Waits for nothing: no run may be in progress. Destroy the bindings first. NULL is allowed. */
 void scalide_context_destroy(scalide_context *context);
 /* The last failure of this context in words ("digits_step.images: dtype must be f32, got f16. ..."); "" when nothing failed. */
 const char *scalide_message(const scalide_context *context);
-/* Threads that run kernels, including the caller. */
+/* Threads that run kernels, including the caller; 1 for a device. */
 int32_t scalide_thread_count(const scalide_context *context);
+/* scalide_device of the context. */
+int32_t scalide_context_device(const scalide_context *context);
+
+/* Memory that kernels of this context read and write, aligned to at least 64 bytes: SCALIDE_OUT_OF_MEMORY. Release it before the context
+ * is destroyed and after the bindings that use it. */
+scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **memory);
+void scalide_release(scalide_context *context, void *memory);
+/* Copies between the host's memory and the context's, after all runs before it, and waits until it is done: SCALIDE_DEVICE_FAILED. */
+scalide_status scalide_copy_in(scalide_context *context, void *to, const void *from, size_t bytes);
+scalide_status scalide_copy_out(scalide_context *context, void *to, const void *from, size_t bytes);
+/* Waits until all runs and copies are done. SCALIDE_DEVICE_FAILED when one of them failed on the device. */
+scalide_status scalide_synchronise(scalide_context *context);
 
 /* Checks the arrays (in the order of the program's arguments) against the program, solves for its symbols, plans and allocates the
- * arena. The arrays' memory, not the descriptors, must outlive the binding. A message says what is wrong: SCALIDE_INVALID_ARGUMENT,
- * SCALIDE_INVALID_PROGRAM, SCALIDE_UNSUPPORTED_CPU or SCALIDE_OUT_OF_MEMORY; *binding is then NULL. */
+ * arena; loads the kernels to a device. The arrays' memory, not the descriptors, must outlive the binding. A message says what is wrong:
+ * SCALIDE_INVALID_ARGUMENT, SCALIDE_INVALID_PROGRAM, SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED or
+ * SCALIDE_OUT_OF_MEMORY; *binding is then NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
 /* Puts another array of the same shape in the place of argument `index`; same checks, no allocation. On failure nothing changes. */
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array);
 /* Other arrays of the same shapes in the place of all `count` arguments: as scalide_set_argument, with every check made once. */
 scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count);
-/* One run of all steps: no allocation (once the scratch is large enough), no checks. SCALIDE_KERNEL_FAILED or SCALIDE_OUT_OF_MEMORY is
- * sticky: later runs of this binding return it at once. */
+/* One run of all steps: no allocation (once the scratch is large enough), no checks. SCALIDE_KERNEL_FAILED, SCALIDE_OUT_OF_MEMORY or
+ * SCALIDE_DEVICE_FAILED is sticky: later runs of this binding return it at once. On a device the steps are launched and not waited for:
+ * scalide_synchronise, or the caller's stream. */
 scalide_status scalide_run(scalide_binding *binding);
-/* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is valid during the call. */
+/* From now on a run of this binding is one launch of a graph of all steps (CUDA). SCALIDE_UNSUPPORTED where the device has no graphs:
+ * runs stay as they are. SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY likewise. */
+scalide_status scalide_capture(scalide_binding *binding);
+/* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is the host's and valid during
+ * the call. */
 typedef void (*scalide_trace)(void *user, const char *buffer_name, const scalide_array *array);
 /* As scalide_run, showing intermediate values (by their names in the plan, "h.data", "h.scale") as they are produced. */
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user);
@@ -115,6 +151,8 @@ typedef struct {
 
 const char *scalide_program_name(const scalide_program *program);
 const char *scalide_program_target(const scalide_program *program);
+/* scalide_device: what the context must be for. */
+int32_t scalide_program_device(const scalide_program *program);
 /* The numerics (policy) that the program was built with, as text. */
 const char *scalide_program_numerics(const scalide_program *program);
 size_t scalide_argument_count(const scalide_program *program);
@@ -130,7 +168,8 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
 size_t scalide_arena_bytes(const scalide_binding *binding);
 /* The value of a symbol ("b") or -1 when the program has none of this name. */
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name);
-/* The value that a rank-0 buffer of the plan ("loss", "w1.scale") holds after a run. f64, f32, integers and bool only. */
+/* The value that a rank-0 buffer of the plan ("loss", "w1.scale") holds after a run, which is waited for. f64, f32, integers and bool
+ * only. */
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value);
 
 /* A program out of a shared library, which exports `const scalide_program *<name>_program(void)`. */

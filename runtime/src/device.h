@@ -1,0 +1,82 @@
+#pragma once
+#include "scalide/scalide.h"
+#include "text.h"
+#include <cstdint>
+
+namespace scalide {
+
+/// A value that a kernel is started with: of `bytes` bytes, or an address in the device's memory.
+struct LaunchArgument {
+    uint64_t value;
+    uint32_t bytes;
+    bool is_address;
+};
+
+/// Device code of a kernel, loaded: shared by the bindings of a context.
+struct Module {
+    Module *next;
+    const char *source; ///< where the library has it
+    void *handle;       ///< the driver's
+    int32_t users;      ///< launches
+};
+
+/// One start of a function on the device.
+struct Launch {
+    Module *module; ///< NULL before the first `prepare`
+    const char *name;
+    uint32_t blocks[3], threads[3], shared_bytes;
+    uint32_t argument_count;
+    LaunchArgument *arguments;
+    void **values;  ///< the addresses of the arguments' values
+    void *function; ///< the driver's, NULL before the first `prepare`
+};
+
+/// What a device can do at most.
+struct DeviceLimits {
+    uint32_t blocks[3], threads, shared_bytes;
+};
+
+struct DeviceDriver;
+
+/// A device with a queue in which copies and launches happen in order. What a driver offers begins with this.
+struct Device {
+    const DeviceDriver *driver;
+    DeviceLimits limits;
+    char failure[1024]; ///< the last failure in words, without an end: "cuLaunchKernel must succeed, got CUDA_ERROR_..."
+};
+
+/// The functions of a kind of device. Those that return a status leave words in the device's `failure`. They may be called from any thread,
+/// one at a time.
+struct DeviceDriver {
+    int32_t kind; ///< scalide_device
+    scalide_status (*allocate)(Device &device, uint64_t bytes, void **memory);
+    void (*release)(Device &device, void *memory);
+    scalide_status (*copy_in)(Device &device, void *to, const void *from, uint64_t bytes);
+    scalide_status (*copy_out)(Device &device, void *to, const void *from, uint64_t bytes);
+    scalide_status (*synchronise)(Device &device);
+    /// False where the driver knows that this is not the device's memory.
+    bool (*holds)(Device &device, const void *memory);
+
+    scalide_status (*load_module)(Device &device, const char *source, void **module);
+    void (*unload_module)(Device &device, void *module);
+    /// Finds the function and takes the arguments; again after they have changed.
+    scalide_status (*prepare)(Device &device, Launch &launch);
+    void (*forget)(Device &device, Launch &launch);
+    /// Appends all launches to the queue; *done are without a failure.
+    scalide_status (*launch)(Device &device, const Launch *launches, int32_t count, int32_t *done);
+
+    /// The launches as one graph, `replay` appends it to the queue. NULL: this kind of device has no graphs.
+    scalide_status (*capture)(Device &device, const Launch *launches, int32_t count, void **graph);
+    scalide_status (*replay)(Device &device, void *graph);
+    void (*release_graph)(Device &device, void *graph);
+
+    void (*close)(Device &device);
+};
+
+inline Text start_failure(Device &device) { return Text(device.failure, sizeof(device.failure)); }
+
+/// Each opens a device; words of a failure go to `failure`, which has its end.
+scalide_status open_opencl(const scalide_options &options, Device **device, Text &failure);
+scalide_status open_cuda(const scalide_options &options, Device **device, Text &failure);
+
+} // namespace scalide
