@@ -29,11 +29,8 @@ Halide::Target named_target(const std::string &text) {
         if (device_name(row.device) == text) return Halide::Target(host.os, host.arch, host.bits, row.features);
     }
     if (text != "host" && !Halide::Target::validate_target_string(text)) {
-        throw UserError({{},
-                         "target",
-                         "must be host, opencl, cuda, or a target of Halide such as x86-64-linux-avx2-fma-f16c",
-                         "'" + text + "'",
-                         ""});
+        throw UserError(
+            {{}, "target", "must be host, opencl, cuda, or a target of Halide such as x86-64-linux-avx2-fma-f16c", "'" + text + "'", ""});
     }
     return Halide::Target(text);
 }

@@ -103,17 +103,17 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
                                    << uint64_t(program.plan_version) << ". Generate the library again with the tool of this runtime.";
         return SCALIDE_INVALID_PROGRAM;
     }
-    if (const char *name = find_bad_table(program)) {
-        complain(context, program) << "the plan's tables must fit together, got a wrong entry for " << name
-                                   << ". Generate the library again.";
-        return SCALIDE_INVALID_PROGRAM;
-    }
     const int32_t device = scalide_context_device(context);
     if (program.device != device) {
         complain(context, program) << "the context must be for " << scalide_device_name(program.device) << " (the program's target), got "
                                    << scalide_device_name(device) << ". Create it with this device, or build the program for "
                                    << scalide_device_name(device) << '.';
         return SCALIDE_WRONG_DEVICE;
+    }
+    if (const char *name = find_bad_table(program)) {
+        complain(context, program) << "the plan's tables must fit together, got a wrong entry for " << name
+                                   << ". Generate the library again.";
+        return SCALIDE_INVALID_PROGRAM;
     }
     size_t length;
     if (const char *feature = missing_cpu_feature(program.target, &length)) {
