@@ -1,0 +1,55 @@
+#include "cublaslt.h"
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace scalide {
+
+namespace {
+
+void *open_library(Text &why) {
+    const char *chosen = std::getenv("SCALIDE_CUBLASLT");
+    const char *names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+    if (chosen) {
+        if (void *library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL)) return library;
+    } else {
+        for (const char *name : names)
+            if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+    }
+    why << (chosen ? chosen : names[0]) << ": must be cuBLASLt, got the loader's error '" << dlerror()
+        << "'. Install cuBLAS, or name its file in SCALIDE_CUBLASLT.";
+    return nullptr;
+}
+
+template<typename Function>
+bool find(void *library, const char *symbol, Function *function, Text &why) {
+    *function = reinterpret_cast<Function>(dlsym(library, symbol));
+    if (!*function) why << "cuBLASLt: must export " << symbol << ", got a library without it. Install cuBLAS 12 or later.";
+    return *function != nullptr;
+}
+
+using namespace cublaslt; // the macro names its types
+
+struct Loaded {
+    CublasLt calls = {};
+    bool ok = false;
+    char why[256] = "";
+
+    Loaded() {
+        Text text(why, sizeof(why));
+        void *library = open_library(text);
+        ok = library != nullptr;
+#define SCALIDE_FIND(member, symbol, result, parameters) ok = ok && find(library, #symbol, &calls.member, text);
+        SCALIDE_CUBLASLT_CALLS(SCALIDE_FIND)
+#undef SCALIDE_FIND
+    }
+};
+
+} // namespace
+
+const CublasLt *load_cublaslt(Text &why) {
+    static const Loaded loaded; // stays for the process: algorithms and handles point into it
+    if (!loaded.ok) why << loaded.why;
+    return loaded.ok ? &loaded.calls : nullptr;
+}
+
+} // namespace scalide

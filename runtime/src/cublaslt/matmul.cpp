@@ -1,0 +1,188 @@
+#include "cublaslt.h"
+#include <chrono>
+#include <initializer_list>
+
+namespace scalide {
+
+namespace {
+
+using namespace cublaslt;
+
+int32_t data_type(int32_t dtype) {
+    switch (dtype) {
+    case SCALIDE_F16: return r_16f;
+    case SCALIDE_BF16: return r_16bf;
+    case SCALIDE_F8_E4M3FN: return r_8f_e4m3;
+    case SCALIDE_F8_E5M2: return r_8f_e5m2;
+    default: return r_32f;
+    }
+}
+
+int32_t scale_mode(ScaleMode mode) {
+    switch (mode) {
+    case ScaleMode::outer_vec: return outer_vec_32f;
+    case ScaleMode::vec128: return vec128_32f;
+    case ScaleMode::blk128x128: return blk128x128_32f;
+    case ScaleMode::vec32_ue8m0: return cublaslt::vec32_ue8m0;
+    default: return scalar_32f;
+    }
+}
+
+uint32_t epilogue_of(MatmulEpilogue epilogue) {
+    constexpr uint32_t codes[] = {epilogue_default, epilogue_bias, epilogue_relu, epilogue_relu | epilogue_bias};
+    return codes[static_cast<size_t>(epilogue)];
+}
+
+bool is_narrow(const MatmulMatrix &matrix) { return matrix.dtype == SCALIDE_F8_E4M3FN || matrix.dtype == SCALIDE_F8_E5M2; }
+
+/// C has D's layout where nothing is added; beside f8 it has the type that an addend would have.
+int32_t addend_type(const MatmulDesc &desc) {
+    if (desc.c.dtype != no_dtype) return data_type(desc.c.dtype);
+    return is_narrow(desc.d) ? int32_t(desc.bias_dtype == SCALIDE_F16 ? r_16f : r_16bf) : data_type(desc.d.dtype);
+}
+
+constexpr float zero = 0, one = 1;
+/// cuBLASLt answers at most this many; the first is nearly always as good as the best of 8 (fp8-matmul probes find out on a card).
+constexpr int most_candidates = 8;
+
+} // namespace
+
+Matmul::~Matmul() {
+    for (const Layout layout : {a_, b_, c_, d_})
+        if (layout) library_.destroy_layout(layout);
+    if (operation_) library_.destroy_operation(operation_);
+}
+
+bool Matmul::make(Status status, const char *what, Text &why) const {
+    if (status != 0) why << "cuBLASLt: " << what << " must succeed, got " << library_.status_name(status) << '.';
+    return status == 0;
+}
+
+bool Matmul::make_operation(Text &why) {
+    if (!make(library_.create_operation(&operation_, desc_.tf32 ? compute_32f_fast_tf32 : compute_32f, r_32f), "cublasLtMatmulDescCreate",
+              why))
+        return false;
+    bool good = true;
+    const auto set = [&](int32_t attribute, const auto &value) {
+        good = good && make(library_.set_operation(operation_, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute", why);
+    };
+    set(transa, int32_t(desc_.b.k_contiguous ? op_t : op_n));
+    set(transb, int32_t(desc_.a.k_contiguous ? op_n : op_t));
+    set(cublaslt::epilogue, epilogue_of(desc_.epilogue));
+    if (desc_.fast_accumulation) set(fast_accum, int8_t(1));
+    if (desc_.bias_dtype != no_dtype) set(bias_data_type, data_type(desc_.bias_dtype));
+    // Attributes of CUDA 12.8: an older library knows one scale a tensor.
+    if (desc_.b.scale > ScaleMode::tensor) set(a_scale_mode, scale_mode(desc_.b.scale));
+    if (desc_.a.scale > ScaleMode::tensor) set(b_scale_mode, scale_mode(desc_.a.scale));
+    return good;
+}
+
+bool Matmul::make_layouts(Text &why) {
+    bool good = true;
+    const auto layout = [&](Layout *made, int32_t type, int64_t rows, int64_t columns, const MatmulMatrix &matrix) {
+        good = good && make(library_.create_layout(made, type, uint64_t(rows), uint64_t(columns), matrix.leading),
+                            "cublasLtMatrixLayoutCreate", why);
+        if (!good || desc_.batch == 1) return;
+        const int32_t count = int32_t(desc_.batch);
+        good = make(library_.set_layout(*made, batch_count, &count, sizeof(count)), "cublasLtMatrixLayoutSetAttribute", why) &&
+               make(library_.set_layout(*made, strided_batch_offset, &matrix.batch_stride, sizeof(int64_t)),
+                    "cublasLtMatrixLayoutSetAttribute", why);
+    };
+    const int64_t m = desc_.m, n = desc_.n, k = desc_.k;
+    layout(&a_, data_type(desc_.b.dtype), desc_.b.k_contiguous ? k : n, desc_.b.k_contiguous ? n : k, desc_.b);
+    layout(&b_, data_type(desc_.a.dtype), desc_.a.k_contiguous ? k : m, desc_.a.k_contiguous ? m : k, desc_.a);
+    layout(&c_, addend_type(desc_), n, m, desc_.c.dtype == no_dtype ? desc_.d : desc_.c);
+    layout(&d_, data_type(desc_.d.dtype), n, m, desc_.d);
+    return good;
+}
+
+bool Matmul::prepare(const MatmulDesc &desc, const MatmulDevice &device, const MatmulPointers &pointers, Text &why) {
+    desc_ = desc;
+    device_ = device;
+    if (const MatmulRule *rule = broken_rule(desc, device)) {
+        explain(*rule, desc, device, why);
+        return false;
+    }
+    return make_operation(why) && make_layouts(why) && set_pointers(pointers, why);
+}
+
+bool Matmul::set_pointers(const MatmulPointers &pointers, Text &why) {
+    pointers_ = pointers;
+    const struct {
+        int32_t attribute;
+        const void *pointer;
+    } rows[] = {{a_scale_pointer, pointers.scale_b},
+                {b_scale_pointer, pointers.scale_a},
+                {d_scale_pointer, pointers.scale_d},
+                {amax_d_pointer, pointers.amax},
+                {bias_pointer, pointers.bias}};
+    for (const auto &row : rows)
+        if (row.pointer && !make(library_.set_operation(operation_, row.attribute, &row.pointer, sizeof(row.pointer)),
+                                 "cublasLtMatmulDescSetAttribute", why))
+            return false;
+    return true;
+}
+
+bool Matmul::find(const MatmulStream &where, HeuristicResult *found, int *count, Text &why) const {
+    Preference preference = nullptr;
+    if (!make(library_.create_preference(&preference), "cublasLtMatmulPreferenceCreate", why)) return false;
+    bool good = true;
+    const auto set = [&](int32_t attribute, const auto &value) {
+        good = good &&
+               make(library_.set_preference(preference, attribute, &value, sizeof(value)), "cublasLtMatmulPreferenceSetAttribute", why);
+    };
+    set(max_workspace_bytes, desc_.workspace_bytes);
+    set(reduction_scheme_mask, reduction_compute_type); // partial sums in bf16 lose bits (TransformerEngine#3440)
+    const MatmulMatrix &addend = desc_.c.dtype == no_dtype ? desc_.d : desc_.c;
+    set(min_alignment_a, uint32_t(desc_.b.alignment));
+    set(min_alignment_b, uint32_t(desc_.a.alignment));
+    set(min_alignment_c, uint32_t(addend.alignment));
+    set(min_alignment_d, uint32_t(desc_.d.alignment));
+    good = good && make(library_.find_algorithms(where.handle, operation_, a_, b_, c_, d_, preference, most_candidates, found, count),
+                        "cublasLtMatmulAlgoGetHeuristic", why);
+    library_.destroy_preference(preference);
+    if (good && *count == 0) why << "cuBLASLt: must have an algorithm for the matmul, got none.";
+    return good && *count > 0;
+}
+
+Status Matmul::run(Handle handle, void *stream) const {
+    const float *beta = desc_.c.dtype == no_dtype ? &zero : &one;
+    const void *addend = desc_.c.dtype != no_dtype ? pointers_.c : is_narrow(desc_.d) ? nullptr : pointers_.d; // of D's type, or none
+    return library_.matmul(handle, operation_, &one, pointers_.b, a_, pointers_.a, b_, beta, addend, c_, pointers_.d, d_, &algorithm_,
+                           pointers_.workspace, desc_.workspace_bytes, stream);
+}
+
+bool Matmul::works(const MatmulStream &where, double *seconds) const {
+    using Clock = std::chrono::steady_clock;
+    if (run(where.handle, where.stream) != 0 || !where.synchronize(where.user)) return false;
+    const Clock::time_point start = Clock::now();
+    if (run(where.handle, where.stream) != 0 || !where.synchronize(where.user)) return false;
+    *seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return true;
+}
+
+bool Matmul::choose(const MatmulStream &where, MatmulSearch search, const char *folder, const char *device_name, Text &why) {
+    char memory[512];
+    Text key(memory, sizeof(memory));
+    describe_key(desc_, device_, device_name, search, key);
+    double seconds = 0, fastest = 0;
+    if (folder && read_algorithm(folder, memory, &algorithm_) && works(where, &seconds)) return true;
+    HeuristicResult found[most_candidates];
+    int count = 0;
+    if (!find(where, found, &count, why)) return false;
+    const HeuristicResult *best = nullptr;
+    for (int i = 0; i < count && !(best && search == MatmulSearch::heuristic); ++i) {
+        algorithm_ = found[i].algorithm;
+        if (found[i].state != 0 || found[i].workspace > desc_.workspace_bytes || !works(where, &seconds)) continue;
+        if (!best || seconds < fastest) best = &found[i], fastest = seconds;
+    }
+    if (!best) {
+        why << "cuBLASLt: one of " << int32_t(count) << " algorithms must run, got none that does.";
+        return false;
+    }
+    algorithm_ = best->algorithm;
+    if (folder) write_algorithm(folder, memory, algorithm_);
+    return true;
+}
+
+} // namespace scalide

@@ -1,0 +1,205 @@
+// What cuBLASLt takes, a row a requirement: types, layouts, extents, scales, epilogues. A row may assume those above it.
+#include "matmul_desc.h"
+
+namespace scalide {
+
+namespace {
+
+using D = const MatmulDesc &;
+using G = const MatmulDevice &; ///< the GPU and its library
+
+bool is_f8(int32_t dtype) { return dtype == SCALIDE_F8_E4M3FN || dtype == SCALIDE_F8_E5M2; }
+bool is_f8(D desc) { return is_f8(desc.a.dtype); }
+bool is_f16(int32_t dtype) { return dtype == SCALIDE_F16 || dtype == SCALIDE_BF16; }
+bool is_blocks(ScaleMode mode) { return mode == ScaleMode::vec128 || mode == ScaleMode::blk128x128; }
+bool is_one_scale(ScaleMode mode) { return mode == ScaleMode::none || mode == ScaleMode::tensor; }
+bool adds(D desc) { return desc.c.dtype != no_dtype; }
+bool has_bias(D desc) { return desc.epilogue == MatmulEpilogue::bias || desc.epilogue == MatmulEpilogue::relu_bias; }
+bool has_relu(D desc) { return desc.epilogue == MatmulEpilogue::relu || desc.epilogue == MatmulEpilogue::relu_bias; }
+
+bool divides(int64_t number, int64_t bytes, int32_t dtype) { return number * static_cast<int64_t>(scalide_dtype_size(dtype)) % bytes == 0; }
+
+/// A pair of operand dtypes and what D may be.
+struct TypeRow {
+    int32_t a, b;
+    bool f32, f16, bf16, e4m3, e5m2;
+};
+constexpr TypeRow types[] = {
+    {SCALIDE_F32, SCALIDE_F32, true, false, false, false, false},
+    {SCALIDE_F16, SCALIDE_F16, true, true, false, false, false},
+    {SCALIDE_BF16, SCALIDE_BF16, true, false, true, false, false},
+    {SCALIDE_F8_E4M3FN, SCALIDE_F8_E4M3FN, true, true, true, true, false},
+    {SCALIDE_F8_E4M3FN, SCALIDE_F8_E5M2, true, true, true, true, true},
+    {SCALIDE_F8_E5M2, SCALIDE_F8_E4M3FN, true, true, true, true, true},
+};
+
+const TypeRow *find_types(D desc) {
+    for (const TypeRow &row : types)
+        if (row.a == desc.a.dtype && row.b == desc.b.dtype) return &row;
+    return nullptr;
+}
+
+bool takes_result(D desc) {
+    const TypeRow &row = *find_types(desc);
+    switch (desc.d.dtype) {
+    case SCALIDE_F32: return row.f32;
+    case SCALIDE_F16: return row.f16;
+    case SCALIDE_BF16: return row.bf16;
+    case SCALIDE_F8_E4M3FN: return row.e4m3;
+    case SCALIDE_F8_E5M2: return row.e5m2;
+    default: return false;
+    }
+}
+
+bool takes_addend(D desc) { return is_f8(desc.d.dtype) ? is_f16(desc.c.dtype) : desc.c.dtype == desc.d.dtype; }
+
+bool takes_bias(D desc) {
+    if (!is_f8(desc)) return desc.bias_dtype == desc.d.dtype;
+    return is_f8(desc.d.dtype) ? is_f16(desc.bias_dtype) : desc.bias_dtype == (desc.d.dtype == SCALIDE_F16 ? SCALIDE_F16 : SCALIDE_BF16);
+}
+
+/// Where a mode of scaling exists.
+bool has_mode(ScaleMode mode, G device) {
+    switch (mode) {
+    case ScaleMode::outer_vec:
+    case ScaleMode::vec128:
+    case ScaleMode::blk128x128: return device.capability == 90 && device.library >= 120900;
+    case ScaleMode::vec32_ue8m0: return device.capability >= 100 && device.library >= 120800;
+    default: return true;
+    }
+}
+
+bool may_meet(ScaleMode a, ScaleMode b) {
+    if (is_one_scale(a)) return is_one_scale(b);
+    if (is_blocks(a)) return is_blocks(b) && !(a == ScaleMode::blk128x128 && b == ScaleMode::blk128x128);
+    return a == b;
+}
+
+bool is_aligned(const MatmulMatrix &matrix) { return matrix.alignment % 16 == 0; }
+bool rows_fit(const MatmulMatrix &matrix, int64_t row) { return matrix.leading >= row; }
+bool rows_aligned(const MatmulMatrix &matrix) { return divides(matrix.leading, 16, matrix.dtype); }
+
+void say_types(Text &text, D desc, G) { text << scalide_dtype_name(desc.a.dtype) << " x " << scalide_dtype_name(desc.b.dtype); }
+void say_result(Text &text, D desc, G device) {
+    say_types(text, desc, device);
+    text << " -> " << scalide_dtype_name(desc.d.dtype);
+}
+void say_modes(Text &text, D desc, G) { text << to_string(desc.a.scale) << " x " << to_string(desc.b.scale); }
+void say_modes_here(Text &text, D desc, G device) {
+    say_modes(text, desc, device);
+    text << " on sm_" << device.capability << " with cuBLAS " << device.library;
+}
+void say_extents(Text &text, D desc, G) { text << "m " << desc.m << ", n " << desc.n << ", k " << desc.k << ", batch " << desc.batch; }
+void say_layouts(Text &text, D desc, G device) {
+    text << "a " << (desc.a.k_contiguous ? "[m, k]" : "[k, m]") << ", b " << (desc.b.k_contiguous ? "[n, k]" : "[k, n]") << " on sm_"
+         << device.capability;
+}
+void say_leading(Text &text, D desc, G) {
+    text << "a " << desc.a.leading << ", b " << desc.b.leading << ", d " << desc.d.leading;
+    if (adds(desc)) text << ", c " << desc.c.leading;
+}
+void say_alignment(Text &text, D desc, G) {
+    text << "a " << desc.a.alignment << ", b " << desc.b.alignment << ", d " << desc.d.alignment;
+    if (adds(desc)) text << ", c " << desc.c.alignment;
+}
+void say_device(Text &text, D, G device) { text << "sm_" << device.capability; }
+void say_addend(Text &text, D desc, G) { text << scalide_dtype_name(desc.c.dtype) << " for " << scalide_dtype_name(desc.d.dtype); }
+void say_bias(Text &text, D desc, G) { text << scalide_dtype_name(desc.bias_dtype) << " for " << scalide_dtype_name(desc.d.dtype); }
+void say_d(Text &text, D desc, G) { text << scalide_dtype_name(desc.d.dtype); }
+void say_d_scale(Text &text, D desc, G) { text << to_string(desc.d.scale) << " of " << scalide_dtype_name(desc.d.dtype); }
+void say_n(Text &text, D desc, G) { text << desc.n << " of " << scalide_dtype_name(desc.d.dtype); }
+void say_m(Text &text, D desc, G) { text << desc.m; }
+void say_k(Text &text, D desc, G) { text << desc.k; }
+void say_scale_alignment(Text &text, D desc, G) { text << "a " << desc.a.scale_alignment << ", b " << desc.b.scale_alignment; }
+
+constexpr const char *ours = "A kernel of ours multiplies these.";
+constexpr const char *pad = "The kernel that writes the operand pads it with zeros.";
+constexpr const char *epilogue_kernel = "It belongs to a kernel after the product.";
+
+constexpr MatmulRule rules[] = {
+    {"extents.positive", "m", [](D d, G) { return d.m > 0 && d.n > 0 && d.k > 0 && d.batch > 0; }, "extents must be positive", say_extents,
+     "Nothing is to be done."},
+    {"types.pair", "a.dtype", [](D d, G) { return find_types(d) != nullptr; },
+     "operands must be f32 x f32, f16 x f16, bf16 x bf16 or f8 x f8 other than e5m2 x e5m2", say_types, ours},
+    {"types.device", "a.dtype", [](D d, G g) { return !is_f8(d) || g.capability >= 89; }, "f8 operands need sm_89 or later", say_device,
+     ours},
+    {"types.result", "d.dtype", [](D d, G) { return takes_result(d); },
+     "must be f32, or the operands' dtype, or of f8 operands f16, bf16, f8_e4m3fn, or with an e5m2 operand f8_e5m2", say_result, ours},
+    {"types.addend", "c.dtype", [](D d, G) { return !adds(d) || takes_addend(d); }, "must be D's dtype, beside f8 f16 or bf16", say_addend,
+     epilogue_kernel},
+    {"types.bias", "bias_dtype", [](D d, G) { return !has_bias(d) || takes_bias(d); },
+     "must be D's dtype; with f8 operands f16 for f16 and bf16 for f32 and bf16", say_bias, epilogue_kernel},
+    {"types.tf32", "tf32", [](D d, G g) { return !d.tf32 || (d.a.dtype == SCALIDE_F32 && g.capability >= 80); },
+     "is for f32 operands from sm_80 on", say_types, "Leave it out."},
+    {"layouts.contiguous_k", "a.k_contiguous",
+     [](D d, G g) { return !is_f8(d) || (d.a.k_contiguous && d.b.k_contiguous) || g.capability / 10 == 10; },
+     "f8 operands must be contiguous along k, but on sm_100", say_layouts, "The kernel that writes the operand writes its transpose too."},
+    {"layouts.rows", "a.leading",
+     [](D d, G) {
+         return rows_fit(d.a, d.a.k_contiguous ? d.k : d.m) && rows_fit(d.b, d.b.k_contiguous ? d.k : d.n) && rows_fit(d.d, d.n) &&
+                (!adds(d) || rows_fit(d.c, d.n));
+     },
+     "rows must not overlap", say_leading, "It is at least the length of a row."},
+    {"extents.k16", "k", [](D d, G) { return !is_f8(d) || d.k % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_k, pad},
+    {"extents.n16", "n", [](D d, G) { return !is_f8(d) || divides(d.n, 16, d.d.dtype); }, "rows of D must be multiples of 16 bytes", say_n,
+     pad},
+    // With these two, m and n are multiples of 4, as scales of 128 elements need. m has no stated constraint; pytorch#167882 failed with 15
+    // for a reason that nobody found.
+    {"extents.m16", "m", [](D d, G) { return !is_f8(d) || d.m % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_m, pad},
+    {"alignment.matrices", "a.alignment",
+     [](D d, G) { return !is_f8(d) || (is_aligned(d.a) && is_aligned(d.b) && is_aligned(d.d) && (!adds(d) || is_aligned(d.c))); },
+     "pointers must be multiples of 16 bytes with f8 operands", say_alignment, "Memory of scalide_device_allocate is."},
+    {"alignment.rows", "a.leading",
+     [](D d, G) { return !is_f8(d) || (rows_aligned(d.a) && rows_aligned(d.b) && rows_aligned(d.d) && (!adds(d) || rows_aligned(d.c))); },
+     "rows must begin at multiples of 16 bytes with f8 operands", say_leading, pad},
+    {"alignment.scales", "a.scale_alignment",
+     [](D d, G) {
+         return (is_one_scale(d.a.scale) || d.a.scale_alignment % 16 == 0) && (is_one_scale(d.b.scale) || d.b.scale_alignment % 16 == 0);
+     },
+     "arrays of scales must begin at multiples of 16 bytes", say_scale_alignment, "Memory of scalide_device_allocate does."},
+    {"scales.f8", "a.scale", [](D d, G) { return is_f8(d) || (d.a.scale == ScaleMode::none && d.b.scale == ScaleMode::none); },
+     "only f8 operands are scaled", say_modes, epilogue_kernel},
+    {"scales.device", "a.scale", [](D d, G g) { return has_mode(d.a.scale, g) && has_mode(d.b.scale, g); },
+     "scales of rows and blocks of 128 need sm_90 and cuBLAS 12.9, vec32_ue8m0 needs sm_100 and cuBLAS 12.8", say_modes_here,
+     "One scale a tensor works from sm_89 on."},
+    {"scales.pair", "b.scale", [](D d, G) { return may_meet(d.a.scale, d.b.scale); },
+     "both operands must be scaled alike; of blocks, one must be vec128", say_modes, "Quantize both operands with one recipe."},
+    {"scales.result", "d.scale",
+     [](D d, G) { return d.d.scale == ScaleMode::none || (d.d.scale == ScaleMode::tensor && is_f8(d.d.dtype)); },
+     "only an f8 result is scaled, by one number", say_d_scale, "Put the scale into that of an operand."},
+    {"scales.result_f8", "d.dtype", [](D d, G) { return is_one_scale(d.a.scale) || !is_f8(d.d.dtype); },
+     "must be f32, f16 or bf16 where operands have scales of rows or blocks", say_d, epilogue_kernel},
+    {"amax.result", "amax", [](D d, G) { return !d.amax || is_f8(d.d.dtype); }, "is made of f8 results alone", say_d, epilogue_kernel},
+    {"accumulation.f8", "fast_accumulation", [](D d, G) { return !d.fast_accumulation || is_f8(d); }, "is for f8 operands", say_types,
+     "Leave it out."},
+    {"accumulation.blocks", "fast_accumulation",
+     [](D d, G) { return !d.fast_accumulation || !(is_blocks(d.a.scale) || is_blocks(d.b.scale)); }, "does not go with scales of blocks",
+     say_modes, "Leave it out."},
+    {"epilogue.blocks", "epilogue", [](D d, G) { return !has_relu(d) || !(is_blocks(d.a.scale) || is_blocks(d.b.scale)); },
+     "must be none or bias with scales of blocks", say_modes, epilogue_kernel},
+    {"batch.scales", "batch", [](D d, G) { return d.batch == 1 || (is_one_scale(d.a.scale) && is_one_scale(d.b.scale)); },
+     "must be 1 where operands have scales of rows or blocks", say_extents, "Multiply one matrix a call."},
+};
+
+} // namespace
+
+const char *to_string(ScaleMode mode) {
+    constexpr const char *names[] = {"none", "tensor", "outer_vec", "vec128", "blk128x128", "vec32_ue8m0"};
+    return names[static_cast<size_t>(mode)];
+}
+
+MatmulRules matmul_rules() { return {rules, sizeof(rules) / sizeof(rules[0])}; }
+
+const MatmulRule *broken_rule(const MatmulDesc &desc, const MatmulDevice &device) {
+    for (const MatmulRule &rule : rules)
+        if (!rule.holds(desc, device)) return &rule;
+    return nullptr;
+}
+
+void explain(const MatmulRule &rule, const MatmulDesc &desc, const MatmulDevice &device, Text &text) {
+    text << "matmul." << rule.field << ": " << rule.requirement << ", got ";
+    rule.got(text, desc, device);
+    text << ". " << rule.way_out << " [" << rule.id << ']';
+}
+
+} // namespace scalide

@@ -1,0 +1,32 @@
+#pragma once
+#include "descs.h"
+#include "standin.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+
+/// The stand-in as the runtime loads it, and pointers that nobody follows.
+class cublaslt_test : public testing::Test {
+protected:
+    cublaslt_test();
+    ~cublaslt_test() override;
+
+    StandinState state() const { return read_(); }
+    void reset(int failing = -1, int candidates = 2, int broken = 0) const { reset_(failing, candidates, broken); }
+    MatmulStream stream();
+    /// Addresses 0x1000, 0x2000 ...: those that the descriptor says are there.
+    static MatmulPointers pointers_of(const MatmulDesc &desc);
+    /// Prepares and chooses an algorithm: "" or why it failed.
+    std::string make_ready(Matmul &matmul, const MatmulDesc &desc, MatmulSearch search = MatmulSearch::heuristic,
+                           const char *folder = nullptr);
+
+    const CublasLt *library_ = nullptr;
+    bool healthy_ = true; ///< what synchronize says
+
+private:
+    StandinRead read_ = nullptr;
+    StandinReset reset_ = nullptr;
+    cublaslt::Handle handle_ = nullptr;
+};
+
+} // namespace scalide

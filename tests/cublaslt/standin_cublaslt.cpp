@@ -1,0 +1,126 @@
+// libcublasLt.so without a GPU: records, and fails when it is told to.
+#include "cublaslt/cublaslt_abi.h"
+#include "standin.h"
+#include <cstring>
+#include <map>
+#include <string>
+
+#define STANDIN extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using namespace scalide::cublaslt;
+
+/// Attributes by number, as bytes.
+struct Object {
+    std::string head;
+    std::map<int, std::string> attributes;
+};
+
+std::string log_text;
+int live = 0, calls = 0, searches = 0, failing = -1, candidates = 2, broken = 0;
+
+constexpr Status internal_error = 14, execution_failed = 13;
+
+bool fails() { return calls++ == failing; }
+
+std::string hex(const std::string &bytes) {
+    std::string text;
+    for (size_t i = bytes.size(); i-- > 0;) {
+        constexpr char digits[] = "0123456789abcdef";
+        text += {digits[static_cast<unsigned char>(bytes[i]) >> 4], digits[bytes[i] & 15]};
+    }
+    const size_t first = text.find_first_not_of('0');
+    return first == std::string::npos ? "0" : text.substr(first);
+}
+
+std::string words(const void *object) {
+    const auto &known = *static_cast<const Object *>(object);
+    std::string text = known.head;
+    for (const auto &[number, value] : known.attributes) text += " " + std::to_string(number) + "=" + hex(value);
+    return text;
+}
+
+Status create(void **made, const std::string &head) {
+    if (fails()) return internal_error;
+    *made = new Object{head, {}};
+    live++;
+    return 0;
+}
+Status destroy(void *object) {
+    delete static_cast<Object *>(object);
+    live--;
+    return 0;
+}
+Status set(void *object, int number, const void *value, size_t bytes) {
+    if (fails()) return internal_error;
+    static_cast<Object *>(object)->attributes[number] = std::string(static_cast<const char *>(value), bytes);
+    return 0;
+}
+std::string address(const void *pointer) { return hex(std::string(reinterpret_cast<const char *>(&pointer), sizeof(pointer))); }
+
+} // namespace
+
+STANDIN StandinState standin_read() { return {log_text.c_str(), live, calls, searches}; }
+STANDIN void standin_reset(int fail, int found, int not_running) {
+    log_text.clear();
+    calls = searches = 0;
+    failing = fail, candidates = found, broken = not_running;
+}
+
+STANDIN size_t cublasLtGetVersion() { return 130100; }
+STANDIN const char *cublasLtGetStatusName(Status status) {
+    return status == internal_error ? "CUBLAS_STATUS_INTERNAL_ERROR" : "CUBLAS_STATUS_EXECUTION_FAILED";
+}
+STANDIN Status cublasLtCreate(Handle *handle) { return create(reinterpret_cast<void **>(handle), "handle"); }
+STANDIN Status cublasLtDestroy(Handle handle) { return destroy(handle); }
+STANDIN Status cublasLtMatmulDescCreate(Operation *operation, int32_t compute, int32_t scale_type) {
+    return create(reinterpret_cast<void **>(operation),
+                  "operation compute=" + std::to_string(compute) + " scale=" + std::to_string(scale_type));
+}
+STANDIN Status cublasLtMatmulDescDestroy(Operation operation) { return destroy(operation); }
+STANDIN Status cublasLtMatmulDescSetAttribute(Operation operation, int32_t number, const void *value, size_t bytes) {
+    return set(operation, number, value, bytes);
+}
+STANDIN Status cublasLtMatrixLayoutCreate(Layout *layout, int32_t type, uint64_t rows, uint64_t columns, int64_t leading) {
+    return create(reinterpret_cast<void **>(layout), "layout type=" + std::to_string(type) + " " + std::to_string(rows) + "x" +
+                                                         std::to_string(columns) + " ld=" + std::to_string(leading));
+}
+STANDIN Status cublasLtMatrixLayoutDestroy(Layout layout) { return destroy(layout); }
+STANDIN Status cublasLtMatrixLayoutSetAttribute(Layout layout, int32_t number, const void *value, size_t bytes) {
+    return set(layout, number, value, bytes);
+}
+STANDIN Status cublasLtMatmulPreferenceCreate(Preference *preference) {
+    return create(reinterpret_cast<void **>(preference), "preference");
+}
+STANDIN Status cublasLtMatmulPreferenceDestroy(Preference preference) { return destroy(preference); }
+STANDIN Status cublasLtMatmulPreferenceSetAttribute(Preference preference, int32_t number, const void *value, size_t bytes) {
+    return set(preference, number, value, bytes);
+}
+
+STANDIN Status cublasLtMatmulAlgoGetHeuristic(Handle, Operation, Layout, Layout, Layout, Layout, Preference preference, int wanted,
+                                              HeuristicResult *results, int *found) {
+    if (fails()) return internal_error;
+    searches++;
+    log_text += "search " + words(preference) + "\n";
+    *found = candidates < wanted ? candidates : wanted;
+    for (int i = 0; i < *found; ++i) {
+        results[i] = {};
+        results[i].algorithm.data[0] = static_cast<uint64_t>(i + 1);
+        results[i].state = 0;
+    }
+    return 0;
+}
+
+STANDIN Status cublasLtMatmul(Handle, Operation operation, const void *alpha, const void *a, Layout a_layout, const void *b,
+                              Layout b_layout, const void *beta, const void *c, Layout c_layout, void *d, Layout d_layout,
+                              const Algorithm *algorithm, void *workspace, size_t bytes, void *stream) {
+    if (fails()) return execution_failed;
+    log_text += "matmul " + words(operation) + "\n";
+    log_text += "    a " + words(a_layout) + " at " + address(a) + "\n    b " + words(b_layout) + " at " + address(b) + "\n    c " +
+                words(c_layout) + " at " + address(c) + "\n    d " + words(d_layout) + " at " + address(d) + "\n";
+    log_text += "    alpha " + std::to_string(*static_cast<const float *>(alpha)) + " beta " +
+                std::to_string(*static_cast<const float *>(beta)) + " algorithm " + std::to_string(algorithm->data[0]) + " workspace " +
+                address(workspace) + " of " + std::to_string(bytes) + " stream " + address(stream) + "\n";
+    return static_cast<int>(algorithm->data[0]) <= broken ? execution_failed : 0;
+}
