@@ -36,7 +36,9 @@ Memory allocate_data(const scalide_array &array) {
 }
 
 SharedContext::SharedContext(int threads) : process(getpid()) {
-    const scalide_options options = {sizeof(options), threads, 0};
+    scalide_options options = {};
+    options.struct_size = sizeof(options);
+    options.threads = threads;
     const scalide_status status = scalide_context_create(&options, &handle);
     if (status == SCALIDE_INVALID_ARGUMENT) {
         throw Failure(status, "Library.threads: must be in [0, 1024], got " + std::to_string(threads) + ". 0 means all CPUs.");
