@@ -69,8 +69,7 @@ uint64_t bytes_of(const scalide_binding &binding, int32_t buffer) {
 }
 
 scalide_status device_failed(const scalide_binding &binding, scalide_status status) {
-    start_message(binding.context) << binding.program->name << ": " << binding.context->device->failure << ". "
-                                   << (status == SCALIDE_OUT_OF_MEMORY ? "Use a smaller batch." : "Create the context again.");
+    start_message(binding.context) << binding.program->name << ": " << binding.context->device->failure << ". " << way_out(status);
     return status;
 }
 

@@ -73,6 +73,6 @@ struct scalide_context {
     scalide::Module *modules;
     scalide::Recorder *recorder; ///< while a binding's kernels say what they launch
     std::atomic<int> run_status;
-    char failure[512]; ///< of the run in progress; written by whoever sets run_status
-    char message[1024];
+    char failure[1024]; ///< of the run in progress; written by whoever sets run_status
+    char message[1536];
 };

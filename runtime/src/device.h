@@ -73,6 +73,15 @@ struct DeviceDriver {
     void (*close)(Device &device);
 };
 
+/// What to do about a failure.
+inline const char *way_out(scalide_status status) {
+    switch (status) {
+    case SCALIDE_OUT_OF_MEMORY: return "Use a smaller batch, or release memory.";
+    case SCALIDE_WRONG_DEVICE: return "Build the program for this device.";
+    default: return "Create the context again.";
+    }
+}
+
 inline Text start_failure(Device &device) { return Text(device.failure, sizeof(device.failure)); }
 
 /// Each opens a device; words of a failure go to `failure`, which has its end.

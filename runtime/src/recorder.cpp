@@ -76,6 +76,12 @@ bool Recorder::is_within_limits(const HalideLaunch &launch) {
     return true;
 }
 
+void Recorder::fail(scalide_status status) {
+    char words[sizeof(context_.failure)];
+    Text(words, sizeof(words)) << context_.device->failure << ". " << way_out(status);
+    fail_run(&context_, status, words);
+}
+
 Module *Recorder::find_module(const char *source) {
     for (Module *module = context_.modules; module; module = module->next) {
         if (module->source == source) return module;
@@ -84,7 +90,7 @@ Module *Recorder::find_module(const char *source) {
     void *handle = nullptr;
     const scalide_status status = module ? context_.device->driver->load_module(*context_.device, source, &handle) : SCALIDE_OUT_OF_MEMORY;
     if (status != SCALIDE_OK) {
-        fail_run(&context_, status, module ? context_.device->failure : "the list of modules must get memory, got none. Free some memory.");
+        module ? fail(status) : fail_run(&context_, status, "the list of modules must get memory, got none. Free some memory.");
         release(module);
         return nullptr;
     }
@@ -115,7 +121,7 @@ bool Recorder::write(const HalideLaunch &launch, Module *module, int32_t argumen
         row.values[i] = &row.arguments[i].value;
     }
     const scalide_status status = context_.device->driver->prepare(*context_.device, row);
-    if (status != SCALIDE_OK) fail_run(&context_, status, context_.device->failure);
+    if (status != SCALIDE_OK) fail(status);
     return status == SCALIDE_OK;
 }
 

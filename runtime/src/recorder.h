@@ -24,6 +24,7 @@ private:
     bool is_within_limits(const HalideLaunch &launch);
     Module *find_module(const char *source);
     bool write(const HalideLaunch &launch, Module *module, int32_t argument_count);
+    void fail(scalide_status status); ///< in the device's words
     bool has_failed() const { return context_.run_status.load(std::memory_order_relaxed) != SCALIDE_OK; }
 
     scalide_binding &binding_;

@@ -8,7 +8,7 @@ namespace {
 
 scalide_status fail(scalide_binding &binding, scalide_status status) {
     start_message(binding.context) << binding.program->name << '.' << binding.program->steps[binding.current_step].name << ": "
-                                   << binding.context->device->failure << ". Create the context again.";
+                                   << binding.context->device->failure << ". " << way_out(status);
     return binding.status = status;
 }
 

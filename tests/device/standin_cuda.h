@@ -1,0 +1,17 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+/// A stand-in for libcuda.so.1: two cards whose memory is the host's. Kernels do nothing; every call is written down. It checks what a
+/// driver checks: a current context, live handles, no allocation or copy while a stream is captured.
+extern "C" {
+/// Forgets the calls. The call of this number (from 0) will fail with this error; -1: none.
+void standin_reset(int64_t fail_at, int32_t error);
+/// All calls since then but the questions about errors, such as "cuLaunchKernel first.2 blocks 3 1 1 ...".
+size_t standin_count();
+const char *standin_call(size_t index);
+/// Handles and memory that are alive.
+size_t standin_live();
+/// As if the card had fallen off the bus: nothing is alive.
+void standin_lose();
+}
