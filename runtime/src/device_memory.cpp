@@ -10,7 +10,7 @@ namespace {
 scalide_status failed(scalide_context *context, const char *what, scalide_status status) {
     if (status != SCALIDE_OK) {
         start_message(context) << what << ": " << (context->device ? context->device->failure : "the memory must be there, got none")
-                               << ". " << (status == SCALIDE_OUT_OF_MEMORY ? "Release some memory." : "Create the context again.");
+                               << ". " << way_out(status);
     }
     return status;
 }
