@@ -9,6 +9,7 @@
 """
 import jax.tree_util as _tree
 
+from .._runtime import version as __version__
 from ..scaled_array import ScaledArray
 
 _tree.register_pytree_with_keys(
@@ -19,7 +20,7 @@ _tree.register_pytree_with_keys(
 )
 
 from .primitives import add_operator, add_rule  # noqa: E402, isort: skip
-from . import core, lax, ops, tree  # noqa: E402
+from . import core, lax, ops, quantization, tree, utils  # noqa: E402
 from .call import call, vjp  # noqa: E402
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config  # noqa: E402
 from .core import as_scaled_array, asarray, debug_callback, scaled_array  # noqa: E402
@@ -28,4 +29,4 @@ from .text import Number  # noqa: E402
 from .trace import TraceError, trace  # noqa: E402
 
 __all__ = ["Number", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "as_scaled_array", "asarray", "call", "core", "debug_callback",
-           "get_scalify_config", "lax", "ops", "scaled_array", "scalify", "trace", "tree", "vjp"]
+           "get_scalify_config", "lax", "ops", "quantization", "scaled_array", "scalify", "trace", "tree", "utils", "vjp"]

@@ -10,14 +10,20 @@ import numpy as np
 from ..scaled_array import ScaledArray
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config
 from .ops import debug_callback
+from .registry import ScaledPrimitiveType, find_registered_scaled_op, register_scaled_lax_op, register_scaled_op
 from .scalify import scalify
 
 Array = jax.Array
+ArrayTypes = (jax.Array, jax.core.Tracer)  # for isinstance
+DTypeLike = Any
+Shape = tuple[int, ...]
+Sharding = Any
 
-__all__ = ["Array", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "as_scaled_array", "asarray", "debug_callback", "get_mantissa", "get_numpy_api",
+__all__ = ["Array", "ArrayTypes", "DTypeLike", "Pow2RoundMode", "ScaledArray", "ScaledPrimitiveType", "ScalifyConfig", "Shape",
+           "Sharding", "as_scaled_array", "asarray", "debug_callback", "find_registered_scaled_op", "get_mantissa", "get_numpy_api",
            "get_scale_dtype", "get_scalify_config", "is_scaled_leaf", "is_static_anyscale", "is_static_one_scalar", "is_static_zero",
-           "make_scaled_scalar", "pow2_decompose", "pow2_round", "pow2_round_down", "pow2_round_up", "safe_div", "safe_reciprocal", "scaled_array",
-           "scalify"]
+           "make_scaled_scalar", "pow2_decompose", "pow2_round", "pow2_round_down", "pow2_round_up", "register_scaled_lax_op",
+           "register_scaled_op", "safe_div", "safe_reciprocal", "scaled_array", "scalify"]
 
 
 def is_scaled_leaf(value: Any) -> bool:

@@ -1,5 +1,5 @@
 """jax_scalify.lax: the operators on scales. In plain functions they do nothing, in scalified ones they act on data and scale; called with a
-ScaledArray outside of a scalified function, they are scalified themselves."""
+ScaledArray outside of a scalified function, they are scalified themselves. `scaled_add` and so on: scaled_ops.py."""
 import dataclasses
 import functools
 
@@ -54,6 +54,13 @@ stop_scaling_p = _primitive("stop_scaling", lambda x: (x,), scaled=False)
 get_data_scale_p = _primitive("get_data_scale", lambda x: (x, jnp.ones((), np.float32)), scaled=False)
 rebalance_p = _primitive("rebalance", lambda x, factor: (x,))
 dynamic_rescale_p = {norm: _primitive(f"dynamic_rescale_{norm}", lambda x: (x,)) for norm in ("max", "l1", "l2")}
+
+
+def joined(array: ScaledArray):
+    """The value of a ScaledArray, as traced functions know it, stored with exactly these data and this scale: never multiplied out."""
+    scale = jnp.asarray(array.scale, np.float32)
+    one = set_scaling_p.bind(scale, scale)[0].astype(array.dtype)  # data 1
+    return set_scaling_p.bind(jnp.asarray(array.data), jnp.ones((), np.float32))[0] * one
 
 
 def on_scaled_arrays(fn):
@@ -126,3 +133,38 @@ def rebalance(x, factor):
 @on_scaled_arrays
 def _rebalance(x, factor):
     return rebalance_p.bind(x, _number(factor))[0]
+
+
+def check_scalar_scales(*arrays):
+    """Raises ValueError unless the scale of each has rank 0, as that of every ScaledArray has."""
+    for array in arrays:
+        _number(array.scale)
+
+
+def promote_types(*dtypes):
+    """The dtype to which JAX promotes all of these."""
+    return functools.reduce(jnp.promote_types, dtypes)
+
+
+def promote_scale_types(*arrays):
+    """The ScaledArrays with scales of one dtype."""
+    dtype = promote_types(*(array.scale.dtype for array in arrays))
+    return [ScaledArray(array.data, array.scale.astype(dtype)) for array in arrays]
+
+
+#: What jax_scalify.lax has beside: helpers of its own rules.
+NOT_OFFERED = {
+    "scaled_add_sub": "lax.scaled_add and lax.scaled_sub", "scaled_boolean_binary_op": "lax.scaled_eq, scaled_lt and so on",
+    "scaled_minmax": "lax.scaled_min and lax.scaled_max", "scaled_op_default_translation": "scalify(function), which has a rule for every operator",
+}  # fmt: skip
+
+
+def __getattr__(name):
+    from .scaled_ops import scaled_function
+
+    if name in NOT_OFFERED:
+        raise AttributeError(f"scalide.jax.lax.{name}: is a helper of jax_scalify's own rules; here rules are YAML. Use {NOT_OFFERED[name]}.")
+    found = scaled_function(name.removeprefix("scaled_")) if name.startswith("scaled_") else None
+    if found is None:
+        raise AttributeError(f"module 'scalide.jax.lax' has no attribute '{name}'")
+    return found

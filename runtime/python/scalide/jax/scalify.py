@@ -79,8 +79,7 @@ def _type_of(leaf):
 
 def _plain(tree):
     """ScaledArrays that a traced function made, as the arrays that the trace knows."""
-    return jax.tree_util.tree_map(lambda leaf: lax.set_scaling_p.bind(leaf.to_array(), lax._number(leaf.scale))[0] if _is_scaled(leaf) else leaf,
-                                  tree, is_leaf=_is_scaled)  # fmt: skip
+    return jax.tree_util.tree_map(lambda leaf: lax.joined(leaf) if _is_scaled(leaf) else leaf, tree, is_leaf=_is_scaled)
 
 
 def _operation(fn, dynamic_fn, args, kwargs, policy):

@@ -128,7 +128,7 @@ def bitcast(walk, equation, operands):
     return walk.emit("bitcast_convert_type", operands, {"dtype": dtype}, [(dtype, shape)])
 
 
-@add_rule("copy", "copy_p", "stop_gradient", "optimization_barrier", "pbroadcast", "pvary", "random_clone", "tie", "sharding_constraint")
+@add_rule(*"copy copy_p device_put stop_gradient optimization_barrier pbroadcast pvary random_clone tie sharding_constraint".split())
 def identity(walk, equation, operands):
     return operands[: len(equation.outputs)]
 

@@ -114,9 +114,9 @@ class Walk:
 
     def _folded(self, eqn, operands):
         """What JAX makes of numbers alone, such as the counter of a loop."""
-        if not operands or not all(isinstance(operand, Number) for operand in operands) or len(eqn.outvars) != 1 or eqn.outvars[0].aval.shape:
+        if not operands or not all(isinstance(operand, Number) for operand in operands) or eqn.primitive.multiple_results:
             return None
-        if eqn.primitive.name in compat.CALLS or str(eqn.outvars[0].aval.dtype) not in DTYPES:
+        if eqn.outvars[0].aval.shape or eqn.primitive.name in compat.CALLS or str(eqn.outvars[0].aval.dtype) not in DTYPES:
             return None
         numbers = [np.asarray(operand.value, v.aval.dtype) for operand, v in zip(operands, eqn.invars)]
         try:

@@ -1,0 +1,77 @@
+"""jax_scalify.core.register_scaled_op: primitives whose meaning on ScaledArrays a JAX function gives."""
+from __future__ import annotations
+
+import enum
+import inspect
+from typing import Callable
+
+import jax
+
+from ..scaled_array import ScaledArray
+from . import compat, lax
+from .primitives import RULES, add_rule
+from .scaled_ops import scaled_function
+from .walk import unknown
+
+
+class ScaledPrimitiveType(enum.IntEnum):
+    """When a registered function stands in for its primitive: never, where an operand is scaled, or always."""
+
+    NEVER = 0
+    FORWARD = 1
+    ALWAYS_SCALE = 2
+
+
+_registered: dict[str, tuple[Callable, ScaledPrimitiveType]] = {}
+
+
+def register_scaled_op(primitive, scaled_fn: Callable, scaled_type: ScaledPrimitiveType = ScaledPrimitiveType.FORWARD) -> None:
+    """In scalified functions and traced programs the primitive becomes `scaled_fn(*operands, **params)`, a function of ScaledArrays and arrays,
+    written in JAX on `.data` and `.scale`, that returns such. Its scales are kept as they are.
+
+    primitive: one that the tables lack, such as your own. Raises KeyError for one that has a `scaled_` function already. A primitive that is
+    one of Scalide's operators, or a few of them, is shorter by `scalide.jax.add_operator` and `add_rule`.
+    """
+    name, parameters = primitive.name, inspect.signature(scaled_fn).parameters
+    if find_registered_scaled_op(primitive)[0] is not None:
+        raise KeyError(f"register_scaled_op: {name} must have no scaled function yet, got a second one. A new operator is a rule: rules/README.md.")
+    _registered[name] = scaled_fn, scaled_type
+    plain = RULES.get(name)
+
+    @add_rule(name)
+    def rule(walk, equation, operands):
+        if scaled_type != ScaledPrimitiveType.ALWAYS_SCALE and not any(operand.scaled for operand in operands):
+            if plain is None:
+                raise unknown(equation)
+            return plain(walk, equation, operands)
+        # Later versions of JAX gave primitives parameters that say nothing about values.
+        params = {key: value for key, value in equation.params.items() if key in parameters or key not in compat.SILENT}
+        function = _on_values(scaled_fn, [operand.scaled for operand in operands], params, primitive.multiple_results)
+        return walk.run_closed(jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in equation.inputs)), operands)
+
+
+def _on_values(scaled_fn, scaled, params, multiple_results):
+    """The function of values that data and scales stand for."""
+
+    def function(*values):
+        operands = [ScaledArray(*lax.get_data_scale_p.bind(value)) if known else value for value, known in zip(values, scaled)]
+        results = scaled_fn(*operands, **params)
+        return [lax.joined(result) if isinstance(result, ScaledArray) else result for result in (results if multiple_results else [results])]
+
+    return function
+
+
+def register_scaled_lax_op(scaled_fn: Callable) -> Callable:
+    """Decorator: the function, `scaled_<name>`, is registered for `jax.lax.<name>_p`."""
+    name = scaled_fn.__name__.removeprefix("scaled_") + "_p"
+    primitive = getattr(jax.lax, name, None)
+    if primitive is None:
+        raise AttributeError(f"register_scaled_lax_op: {scaled_fn.__name__} must be named scaled_ and a primitive of jax.lax, got no jax.lax.{name}.")
+    register_scaled_op(primitive, scaled_fn)
+    return scaled_fn
+
+
+def find_registered_scaled_op(primitive) -> tuple[Callable | None, ScaledPrimitiveType]:
+    """(function, when it is used) of a primitive; (None, NEVER) where there is none."""
+    builtin = scaled_function(primitive.name)
+    return (builtin, ScaledPrimitiveType.FORWARD) if builtin else _registered.get(primitive.name, (None, ScaledPrimitiveType.NEVER))

@@ -1,0 +1,43 @@
+"""jax_scalify.utils: XLA's text of a jitted function, line by line. Of a generated library it shows one custom call; its kernels are shown by
+`scalide inspect`."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import textwrap
+
+from jax.stages import Compiled, Lowered
+
+_LINE = re.compile(r"(?P<space> *)(?P<cmd>.*?)(?:, (?P<metadata>metadata=\{[^}]*\}))?(?:, backend_config=(?P<config>\{.*\}))?\s*\Z")
+
+
+@dataclasses.dataclass
+class HloOperationInfo:
+    """A line: the operation, its depth, and what stands behind it."""
+
+    cmd: str
+    indent: int = 0
+    metadata: str | None = None
+    backend_config: dict | None = None
+
+    def as_text(self, metadata: bool = False, backend_cfg: bool = False, indent: int = 2) -> str:
+        text = self.cmd + (f", {self.metadata}" if metadata and self.metadata else "")
+        if backend_cfg and self.backend_config:
+            text += "\n" + textwrap.indent("backend_cfg: " + json.dumps(self.backend_config, indent=indent), " " * indent)
+        return textwrap.indent(text, " " * (indent * self.indent))
+
+
+def parse_hlo_module(module: Lowered | Compiled) -> list[HloOperationInfo]:
+    """The lines of `jax.jit(fn).lower(*args)`, compiled or not yet."""
+    if not isinstance(module, (Lowered, Compiled)):
+        raise TypeError(f"parse_hlo_module: must get what jax.jit(fn).lower(*args) returns, got {type(module).__name__}.")
+    compiled = module.compile() if isinstance(module, Lowered) else module
+    found = [_LINE.match(line) for line in compiled.as_text().splitlines()]
+    return [HloOperationInfo(line["cmd"], len(line["space"]) // 2, line["metadata"], line["config"] and json.loads(line["config"])) for line in found]
+
+
+def print_hlo_module(module: Lowered | Compiled, metadata: bool = False, backend_cfg: bool = False, indent: int = 2) -> None:
+    """Prints them."""
+    for line in parse_hlo_module(module):
+        print(line.as_text(metadata, backend_cfg, indent))
