@@ -1,5 +1,6 @@
 #include "emit/compile_kernel.h"
 #include "emit/files.h"
+#include "emit/host_code.h"
 #include "emit/kernel_facts.h"
 #include "ir/text.h"
 #include "schedules/tiles_text.h"
@@ -104,7 +105,11 @@ void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, 
     try {
         LoweredKernel lowered = lower(kernel.program, target);
         schedule(lowered, kernel.tiles, target);
-        Halide::Pipeline(output_funcs(lowered)).compile_to_object(object_file, halide_arguments(lowered), kernel.symbol, target);
+        Halide::Pipeline pipeline(output_funcs(lowered));
+        if (target.has_gpu_feature()) use_all_stages(pipeline);
+        const Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target);
+        if (target.has_gpu_feature()) check_host_code(module);
+        module.compile({{Halide::OutputFileType::object, object_file}});
     } catch (const Halide::Error &error) { // no std::exception
         throw InternalError(words_of(error));
     }

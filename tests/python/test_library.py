@@ -333,3 +333,40 @@ def test_runs_on_any_of_the_cpu_devices(libraries):
     pytest.importorskip("jax")
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     subprocess.run([sys.executable, "-c", DEVICES.replace("PATH", repr(str(libraries(STEP))))], check=True, env=environment)
+
+
+ON_DEVICES = """program on_devices(x: f32[n, 5] scaled, y: i32[n, 5], w: f32[n, 5] inout) -> (z: f32[n, 5] scaled, k: i32[n, 5], w = w1) {
+  z = mul(x, x)
+  k = mul(y, y)
+  w1 = sub(w, 1.0)
+}
+"""
+
+
+def test_a_library_for_opencl_takes_host_arrays(tmp_path):
+    program = scalide.Program(ON_DEVICES)
+    try:
+        on_device = scalide.build(program, target="opencl")
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    on_host = scalide.build(program)
+    for n in (3, 7, 3, 0):
+        x = ScaledArray(np.arange(n * 5, dtype=np.float32).reshape(n, 5), np.float32(2))
+        y, w = np.arange(n * 5, dtype=np.int32).reshape(n, 5), scalide.empty((n, 5))
+        w[...] = 3
+        for got, expected in zip(on_device(x, y, w), on_host(x, y, w), strict=True):
+            np.testing.assert_array_equal(np.asarray(got.to_array() if isinstance(got, ScaledArray) else got),
+                                          np.asarray(expected.to_array() if isinstance(expected, ScaledArray) else expected))
+        assert (w == 3).all()
+    words = error_of(on_device, x, y.astype(np.float32), w)
+    assert words.startswith("ValueError: on_devices.y: dtype must be i32, got f32. "), words
+    assert len(on_device(x, y, w)) == 3  # the library works after an error
+
+
+def test_a_library_for_cuda_says_what_is_missing(tmp_path):
+    try:
+        scalide.build(scalide.Program(ON_DEVICES), target="cuda")
+    except RuntimeError as error:
+        assert re.match(r"the CUDA driver must (be there|have|find a card), got .*", str(error)), error
+    else:
+        pytest.skip("there is a card")

@@ -1,4 +1,5 @@
 #include "loaded_program.h"
+#include "device_copies.h"
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -11,12 +12,13 @@ namespace {
 // Each holds an arena. Training has a batch size, its rest and that of an evaluation.
 constexpr size_t kept_bindings = 16;
 
-std::shared_ptr<SharedContext> shared_context(int threads) {
+std::shared_ptr<SharedContext> shared_context(int threads, int32_t device) {
     static std::mutex mutex;
-    static std::map<int, std::weak_ptr<SharedContext>> contexts;
+    static std::map<std::pair<int, int32_t>, std::weak_ptr<SharedContext>> contexts;
     const std::lock_guard lock(mutex);
-    std::shared_ptr<SharedContext> context = contexts[threads].lock();
-    if (!context || context->process != getpid()) contexts[threads] = context = std::make_shared<SharedContext>(threads);
+    std::weak_ptr<SharedContext> &known = contexts[{threads, device}];
+    std::shared_ptr<SharedContext> context = known.lock();
+    if (!context || context->process != getpid()) known = context = std::make_shared<SharedContext>(threads, device);
     return context;
 }
 
@@ -35,32 +37,57 @@ Memory allocate_data(const scalide_array &array) {
     return memory;
 }
 
-SharedContext::SharedContext(int threads) : process(getpid()) {
+SharedContext::SharedContext(int threads, int32_t device) : process(getpid()) {
+    char message[1024] = "";
     scalide_options options = {};
     options.struct_size = sizeof(options);
     options.threads = threads;
+    options.device = device;
+    options.message = message;
+    options.message_size = sizeof(message);
     const scalide_status status = scalide_context_create(&options, &handle);
     if (status == SCALIDE_INVALID_ARGUMENT) {
         throw Failure(status, "Library.threads: must be in [0, 1024], got " + std::to_string(threads) + ". 0 means all CPUs.");
     }
-    if (status != SCALIDE_OK) throw Failure(status, scalide_status_string(status));
+    if (status != SCALIDE_OK) throw Failure(status, message);
 }
 
+/// The newest arrays of some shapes. On a device they are copies of the caller's.
+struct LoadedProgram::Binding {
+    std::vector<int64_t> shapes; ///< ranks and extents of the arguments that are no outputs
+    std::vector<scalide_array> outputs;
+    DeviceCopies copies;
+    std::unique_ptr<scalide_binding, void (*)(scalide_binding *)> handle; ///< goes before what it is bound to
+};
+
 LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, int threads)
-    : context_(shared_context(threads)), library_(nullptr, scalide_library_close) {
+    : context_(shared_context(threads, SCALIDE_CPU)), library_(nullptr, scalide_library_close) {
+    load(path, name);
+    if (judge() == SCALIDE_WRONG_DEVICE) context_ = shared_context(threads, scalide_program_device(program_));
+    const scalide_status status = judge();
+    if (status != SCALIDE_INVALID_ARGUMENT) check(status);
+    arguments_.resize(scalide_argument_count(program_));
+    for (size_t i = 0; i < arguments_.size(); ++i) scalide_describe_argument(program_, i, &arguments_[i]);
+}
+
+LoadedProgram::~LoadedProgram() = default;
+
+void LoadedProgram::load(const std::string &path, const std::string &name) {
     const std::lock_guard lock(context_->mutex);
     scalide_library *library = nullptr;
     check(scalide_load(context_->handle, path.c_str(), &library));
     library_.reset(library);
     program_ = scalide_library_program(context_->handle, library, name.c_str());
     if (!program_) throw Failure(SCALIDE_INVALID_ARGUMENT, path + ": " + scalide_message(context_->handle));
-    // Without arrays a bind judges the program alone, before anything in it is read but its version.
+}
+
+// Without arrays a bind judges the program alone, before anything in it is read but its version and device.
+scalide_status LoadedProgram::judge() const {
+    const std::lock_guard lock(context_->mutex);
     scalide_binding *binding = nullptr;
     const scalide_status status = scalide_bind(context_->handle, program_, nullptr, 0, &binding);
     scalide_binding_destroy(binding);
-    if (status != SCALIDE_INVALID_ARGUMENT) check(status);
-    arguments_.resize(scalide_argument_count(program_));
-    for (size_t i = 0; i < arguments_.size(); ++i) scalide_describe_argument(program_, i, &arguments_[i]);
+    return status;
 }
 
 void LoadedProgram::check(scalide_status status) const {
@@ -94,15 +121,18 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
     if (known != bindings_.end()) {
         bindings_.splice(bindings_.begin(), bindings_, known);
         place_outputs(arrays, known->outputs, allocate);
-        check(scalide_set_arguments(known->handle.get(), arrays.data(), arrays.size()));
+        const std::vector<scalide_array> &seen = known->copies.seen(arrays);
+        check(scalide_set_arguments(known->handle.get(), seen.data(), seen.size()));
         return *known;
     }
     std::vector<scalide_array> shaped = arrays;
     check(scalide_shape_outputs(context_->handle, program_, shaped.data(), shaped.size()));
     place_outputs(arrays, shaped, allocate);
+    DeviceCopies copies(context_->handle, arrays);
+    const std::vector<scalide_array> &seen = copies.seen(arrays);
     scalide_binding *binding = nullptr;
-    check(scalide_bind(context_->handle, program_, arrays.data(), arrays.size(), &binding));
-    bindings_.push_front({std::move(shapes), std::move(shaped), {binding, scalide_binding_destroy}});
+    check(scalide_bind(context_->handle, program_, seen.data(), seen.size(), &binding));
+    bindings_.push_front({std::move(shapes), std::move(shaped), std::move(copies), {binding, scalide_binding_destroy}});
     if (bindings_.size() > kept_bindings) bindings_.pop_back();
     return bindings_.front();
 }
@@ -118,10 +148,16 @@ void LoadedProgram::run(std::vector<scalide_array> &arrays, const Allocate &allo
                                                                               "Load the library in the new process.");
     }
     const std::lock_guard lock(context_->mutex);
-    const scalide_status status = scalide_run(bind(arrays, allocate).handle.get());
-    if (status == SCALIDE_OK) return;
-    bindings_.pop_front(); // its status is sticky
+    const Binding &binding = bind(arrays, allocate);
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        if (arguments_[i].role != SCALIDE_OUTPUT) binding.copies.copy_in(i, arrays[i]);
+    }
+    const scalide_status status = scalide_run(binding.handle.get());
+    if (status != SCALIDE_OK) bindings_.pop_front(); // its status is sticky
     check(status);
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        if (arguments_[i].role != SCALIDE_INPUT) binding.copies.copy_out(i, arrays[i]);
+    }
 }
 
 } // namespace scalide::python

@@ -26,9 +26,9 @@ using Memory = std::unique_ptr<void, void (*)(void *)>;
 /// Aligned memory for it, to be freed by std::free. Throws Failure.
 Memory allocate_data(const scalide_array &array);
 
-/// A runtime context that all programs of one thread count share; whoever uses it holds the mutex.
+/// A runtime context that all programs of one device and thread count share; whoever uses it holds the mutex.
 struct SharedContext {
-    explicit SharedContext(int threads);
+    SharedContext(int threads, int32_t device);
     SharedContext(const SharedContext &) = delete;
     SharedContext &operator=(const SharedContext &) = delete;
     ~SharedContext() { scalide_context_destroy(handle); }
@@ -38,11 +38,14 @@ struct SharedContext {
     int process; ///< threads do not survive a fork
 };
 
-/// A program of a shared library and its newest bindings, by shape. All functions may be called from any thread.
+/// A program of a shared library and its newest bindings, by shape. Arrays are the host's, whatever the program runs on. All functions may
+/// be called from any thread.
 class LoadedProgram {
 public:
-    /// `threads`: 0 = the CPUs that this process may use. Throws Failure.
+    /// `threads`: 0 = the CPUs that this process may use. A program for a device gets a context of the first one of its kind. Throws
+    /// Failure.
     LoadedProgram(const std::string &path, const std::string &name, int threads);
+    ~LoadedProgram();
     LoadedProgram(const LoadedProgram &) = delete;
     LoadedProgram &operator=(const LoadedProgram &) = delete;
 
@@ -58,13 +61,11 @@ public:
     void shape_outputs(std::vector<scalide_array> &arrays) const;
 
 private:
-    struct Binding {
-        std::vector<int64_t> shapes; ///< ranks and extents of the arguments that are no outputs
-        std::vector<scalide_array> outputs;
-        std::unique_ptr<scalide_binding, void (*)(scalide_binding *)> handle;
-    };
+    struct Binding;
 
     void check(scalide_status status) const;
+    void load(const std::string &path, const std::string &name);
+    scalide_status judge() const;
     std::vector<int64_t> shapes_of(const std::vector<scalide_array> &arrays) const;
     void place_outputs(std::vector<scalide_array> &arrays, const std::vector<scalide_array> &shaped, const Allocate &allocate) const;
     Binding &bind(std::vector<scalide_array> &arrays, const Allocate &allocate);

@@ -27,7 +27,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     """Compiles a program into a shared library and opens it.
 
     program:  from `scalide.jax.trace`, or the path of a `.scl` file
-    target:   "host", or a target of Halide such as "x86-64-linux-avx2-fma-f16c"
+    target:   "host", "opencl", "cuda", or a target of Halide such as "x86-64-linux-avx2-fma-f16c"
     numerics: a policy by name ("f32", "bf16", "f16_scaled", "f8_scaled") or a YAML file; the program's own when left out
     cache:    folder of compiled kernels ($XDG_CACHE_HOME/scalide when left out); what it has is not compiled again
     output:   folder for the library, its C header and its plan, kept; left out, they last as long as the Library
