@@ -1,6 +1,7 @@
 #include "cublaslt.h"
 #include <cstdlib>
 #include <dlfcn.h>
+#include <pthread.h>
 
 namespace scalide {
 
@@ -29,25 +30,28 @@ bool find(void *library, const char *symbol, Function *function, Text &why) {
 
 using namespace cublaslt; // the macro names its types
 
+// Stays for the process: algorithms and handles point into it.
 struct Loaded {
-    CublasLt calls = {};
-    bool ok = false;
-    char why[256] = "";
-
-    Loaded() {
-        Text text(why, sizeof(why));
-        void *library = open_library(text);
-        ok = library != nullptr;
-#define SCALIDE_FIND(member, symbol, result, parameters) ok = ok && find(library, #symbol, &calls.member, text);
-        SCALIDE_CUBLASLT_CALLS(SCALIDE_FIND)
-#undef SCALIDE_FIND
-    }
+    CublasLt calls;
+    bool ok;
+    char why[256];
 };
+Loaded loaded = {};
+pthread_once_t once = PTHREAD_ONCE_INIT; // a static variable of a function would need the C++ library, which C applications do not link
+
+void load() {
+    Text text(loaded.why, sizeof(loaded.why));
+    void *library = open_library(text);
+    loaded.ok = library != nullptr;
+#define SCALIDE_FIND(member, symbol, result, parameters) loaded.ok = loaded.ok && find(library, #symbol, &loaded.calls.member, text);
+    SCALIDE_CUBLASLT_CALLS(SCALIDE_FIND)
+#undef SCALIDE_FIND
+}
 
 } // namespace
 
 const CublasLt *load_cublaslt(Text &why) {
-    static const Loaded loaded; // stays for the process: algorithms and handles point into it
+    pthread_once(&once, load);
     if (!loaded.ok) why << loaded.why;
     return loaded.ok ? &loaded.calls : nullptr;
 }

@@ -1,5 +1,5 @@
 #include "cublaslt.h"
-#include <chrono>
+#include <ctime>
 #include <initializer_list>
 
 namespace scalide {
@@ -152,12 +152,18 @@ Status Matmul::run(Handle handle, void *stream) const {
                            pointers_.workspace, desc_.workspace_bytes, stream);
 }
 
+// Seconds; the clock of <chrono> is in the C++ library, which C applications do not link.
+static double now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 bool Matmul::works(const MatmulStream &where, double *seconds) const {
-    using Clock = std::chrono::steady_clock;
     if (run(where.handle, where.stream) != 0 || !where.synchronize(where.user)) return false;
-    const Clock::time_point start = Clock::now();
+    const double start = now();
     if (run(where.handle, where.stream) != 0 || !where.synchronize(where.user)) return false;
-    *seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    *seconds = now() - start;
     return true;
 }
 
