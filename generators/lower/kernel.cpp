@@ -2,6 +2,7 @@
 #include "lower/axes.h"
 #include "lower/formats.h"
 #include "lower/kinds.h"
+#include "lower/opencl_constants.h"
 #include "lower/rows.h"
 #include "lower/whole.h"
 
@@ -68,6 +69,7 @@ LoweredKernel lower(const Program &program, const Halide::Target &target) {
     Values values(kernel);
     Lowering lowering{kernel, values, target};
     found->second(lowering);
+    if (target.has_feature(Halide::Target::OpenCL)) spell_constants_for_opencl(kernel);
     return kernel;
 }
 

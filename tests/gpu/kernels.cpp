@@ -1,0 +1,62 @@
+#include "gpu/opencl_kernel.h"
+#include "kernels/kernel_text.h"
+#include <gtest/gtest.h>
+
+// Every kernel text under tests/kernels, scheduled for a GPU, on an OpenCL device: it must agree with the interpreter, and give the bits of
+// the kernel for the CPU unless the text says otherwise.
+namespace scalide {
+namespace {
+
+namespace fs = std::filesystem;
+
+class GpuKernelCase : public testing::Test {
+public:
+    explicit GpuKernelCase(fs::path path) : path_(std::move(path)) {}
+
+    void TestBody() override {
+        if (const auto reason = why_no_opencl()) GTEST_SKIP() << *reason;
+        const KernelText text = read_kernel_text(path_);
+        const CompiledKernel cpu(text.program);
+        OpenclKernel gpu(text.program);
+        for (const Extent::Bindings &sizes : text.sizes) {
+            if (has_empty_array(text.program, sizes)) continue; // Halide's own runtime cannot allocate one
+            const KernelArguments arguments = draw_arguments(text, sizes);
+            expect_interpreted(text, sizes, arguments, [&](auto &words) {
+                std::vector<Words> on_cpu = arguments.words;
+                const std::vector<Words> expected = cpu.run(on_cpu, sizes), got = gpu.run(words, sizes);
+                if (text.gpu != "rounded") expect_same(text.program, {on_cpu, expected}, {words, got});
+                return got;
+            });
+        }
+    }
+
+private:
+    struct Run {
+        const std::vector<Words> &arguments, &results;
+        const Words &of(const Result &result, size_t number) const {
+            return result.argument >= 0 ? arguments[result.argument] : results[number];
+        }
+    };
+
+    static void expect_same(const Program &program, const Run &cpu, const Run &gpu) {
+        for (size_t r = 0; r < program.results.size(); r++) {
+            const Result &result = program.results[r];
+            EXPECT_EQ(cpu.of(result, r), gpu.of(result, r)) << result.name << " has other bits than on the CPU";
+        }
+    }
+
+    fs::path path_;
+};
+
+void register_cases() {
+    for (const fs::path &path : kernel_texts()) {
+        const std::string kind = path.parent_path().filename().string();
+        testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [path]() -> GpuKernelCase * { return new GpuKernelCase(path); });
+    }
+}
+
+[[maybe_unused]] const bool registered = (register_cases(), true);
+
+} // namespace
+} // namespace scalide

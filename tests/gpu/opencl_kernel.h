@@ -1,0 +1,30 @@
+#pragma once
+#include "kernels/compiled_kernel.h"
+#include <optional>
+
+namespace scalide {
+
+/// What `--target opencl` compiles kernels for, to be run by Halide's own runtime.
+Halide::Target opencl_target();
+
+/// Why no OpenCL kernel can run here; nullopt where one can.
+std::optional<std::string> why_no_opencl();
+
+/// A kernel program with the schedule for GPUs, compiled and run by Halide's JIT on the first OpenCL device.
+class OpenclKernel {
+public:
+    explicit OpenclKernel(const Program &program);
+
+    /// As CompiledKernel::run; no array may be empty.
+    std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols);
+
+private:
+    Halide::Target target_ = opencl_target();
+    LoweredKernel kernel_;
+    Halide::Pipeline pipeline_;
+};
+
+/// True when an array of the kernel is empty.
+bool has_empty_array(const Program &program, const Extent::Bindings &symbols);
+
+} // namespace scalide
