@@ -57,8 +57,10 @@ const Schedules cpu_schedules = {
 };
 
 const Schedules gpu_schedules = {
-    {"scalar", cuda::schedule_scalar},
-    {"map", cuda::schedule_map},
+    {"scalar", cuda::schedule_scalar},     {"map", cuda::schedule_map},       {"row", cuda::schedule_row},
+    {"column", cuda::schedule_column},     {"full", cuda::schedule_full},     {"transpose", cuda::schedule_transpose},
+    {"contract", cuda::schedule_contract}, {"scan", cuda::schedule_scan},     {"scatter", cuda::schedule_scatter},
+    {"sort", cuda::schedule_sort},         {"window", cuda::schedule_window},
 };
 
 const Schedules &schedules_for(const Halide::Target &target) { return target.has_gpu_feature() ? gpu_schedules : cpu_schedules; }

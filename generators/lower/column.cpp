@@ -5,7 +5,8 @@
 // column: reductions over leading axes. Rows are summed in blocks of fixed size, then the blocks, so that the order depends on nothing but
 // the shape. Arrays of one shape are read once for all their reductions.
 //
-// stages: block (columns ..., block; update over the rows of a block), rest (columns ...; update over the rows behind the last block),
+// stages: block (columns ..., block; update over the rows of a block), rest (columns ...; update over the rows behind the last block; on a
+//         GPU these are a block more, so that there always is one),
 //         total (columns ...; update over blocks); for reductions of whole arrays beside them those of lower/reduction.h
 // extents: of each Func f of block and rest: f.rows (of all blocks), f.columns (the innermost axis), f.others (product of the other axes)
 namespace scalide {
@@ -19,7 +20,8 @@ constexpr int block_rows = 128;
 class ColumnReduction {
 public:
     ColumnReduction(Lowering &lowering, const std::vector<const Node *> &nodes)
-        : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())) {
+        : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())),
+          is_gpu_(lowering.target.has_gpu_feature()) {
         const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
         const auto split = shape.begin() + std::ptrdiff_t(folded_axes(*nodes[0]).size());
         rows_ = Extents(shape.begin(), split);
@@ -31,10 +33,11 @@ public:
     void lower() {
         lowering_.kernel.facts["block_rows"] = block_rows;
         Halide::Func total = make("total");
-        assign(total(places()), Halide::Tuple(components(rest()(places()), size_)));
         Expr count = Halide::Internal::simplify(all_ / block_rows);
-        if (!Halide::Internal::is_const_zero(count)) {
-            Halide::Func blocks = block();
+        const bool has_blocks = is_gpu_ || !Halide::Internal::is_const_zero(count);
+        Halide::Func blocks = has_blocks ? block() : Halide::Func();
+        assign(total(places()), Halide::Tuple(components(is_gpu_ ? blocks(places(count)) : rest()(places()), size_)));
+        if (has_blocks) {
             Halide::RDom r(0, count);
             assign(total(places()), group_.combine(components(total(places()), size_), components(blocks(places(r)), size_)));
         }
@@ -86,11 +89,15 @@ private:
         return func;
     }
 
-    void accumulate(const Halide::Func &func, const std::vector<Expr> &place, const Halide::RDom &r, const Expr &first_row) {
+    void accumulate(const Halide::Func &func, const std::vector<Expr> &place, Halide::RDom r, const Expr &first_row) {
         lowering_.kernel.extents[func.name() + ".rows"] = element_count(rows_);
         lowering_.kernel.extents[func.name() + ".columns"] = column_shape_.back();
         lowering_.kernel.extents[func.name() + ".others"] = element_count({column_shape_.begin(), column_shape_.end() - 1});
-        const Expr row = first_row + r;
+        Expr row = first_row + r;
+        if (is_gpu_) {
+            r.where(row < all_);
+            row = Halide::clamp(row, 0, all_ - 1);
+        }
         Index index = split_row(row, rows_, lowering_.values);
         index.insert(index.end(), columns_.begin(), columns_.end());
         assign(func(place), over(r, group_.combine(components(func(place), size_), group_.terms(lowering_.values, index, row))));
@@ -102,6 +109,7 @@ private:
     Extents rows_, column_shape_;
     std::vector<Halide::Var> columns_;
     Expr all_;
+    bool is_gpu_;
 };
 
 } // namespace

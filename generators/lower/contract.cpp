@@ -94,11 +94,16 @@ void lower_contract(Lowering &lowering) {
     kernel.facts["rhs_depth_contiguous"] = int(contraction.rhs.depth_contiguous);
     kernel.facts["axes"] = to_attribute(std::vector<int64_t>{contraction.lhs.batch_axis >= 0, contraction.lhs.free_axis >= 0, //
                                                              contraction.rhs.free_axis >= 0});
-    lower_product(lowering, contraction);
     Parts parts = take_apart(kernel.program, contraction);
-    lower_contract_sums(lowering, parts.sums);
-    lower_contract_folds(lowering, contraction, parts.folds);
-    bind_product(lowering.values, contraction);
+    if (lowering.target.has_gpu_feature()) {
+        lower_contract_sums(lowering, parts.sums);
+        lower_plain_product(lowering, contraction, parts.folds);
+    } else {
+        lower_product(lowering, contraction);
+        lower_contract_sums(lowering, parts.sums);
+        lower_contract_folds(lowering, contraction, parts.folds);
+        bind_product(lowering.values, contraction);
+    }
     for (const std::vector<int> &group : group_results(kernel.program, parts)) {
         add_output(lowering, group, axis_vars(kernel.program.type(kernel.program.results[group[0]].value).rank()));
     }

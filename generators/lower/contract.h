@@ -50,6 +50,11 @@ Halide::Expr operand_bf16_at(Values &values, const ContractOperand &operand, con
 ///   product   (column, row, panel, batch)
 void lower_product(Lowering &lowering, Contraction &contraction);
 
+/// For GPUs: defines `contraction.product`, (column, row, batch), without packing, binds the contraction to it and the reductions of
+/// epilogue values to what lower/reduction.h makes. Stages: product, and those of reduce_all where there are reductions. What overhangs
+/// the matrix is the last row or column again.
+void lower_plain_product(Lowering &lowering, Contraction &contraction, const std::vector<const Node *> &reductions);
+
 /// The index of a result element: `batch`, `row`, `column`, without the axes that the result lacks.
 Index result_index(const Contraction &contraction, const Index &batch_row_column);
 

@@ -1,8 +1,8 @@
 #include "lower/kernel.h"
 #include "lower/axes.h"
+#include "lower/device_forms.h"
 #include "lower/formats.h"
 #include "lower/kinds.h"
-#include "lower/opencl_constants.h"
 #include "lower/rows.h"
 #include "lower/whole.h"
 
@@ -69,7 +69,7 @@ LoweredKernel lower(const Program &program, const Halide::Target &target) {
     Values values(kernel);
     Lowering lowering{kernel, values, target};
     found->second(lowering);
-    if (target.has_feature(Halide::Target::OpenCL)) spell_constants_for_opencl(kernel);
+    use_device_forms(kernel, target);
     return kernel;
 }
 

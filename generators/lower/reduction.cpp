@@ -180,7 +180,7 @@ public:
     Halide::Func build() {
         Halide::Func partial = make("partial");
         assign(partial(with(lane_)), group_.identity());
-        partial.bound(lane_, 0, space_.lanes);
+        if (!lowering_.target.has_gpu_feature()) partial.bound(lane_, 0, space_.lanes); // there a thread has one lane
         accumulate(partial, space_.columns / space_.lanes, lane_, [&](const Expr &step) { return step * space_.lanes + lane_; });
         Expr rest = Halide::Internal::simplify(space_.columns % space_.lanes);
         if (!Halide::Internal::is_const_zero(rest)) {
@@ -212,10 +212,13 @@ private:
         return Halide::RDom(ranges);
     }
 
-    void update(const Halide::Func &partial, const Halide::RDom &r, const Expr &lane, const Expr &column) {
+    void update(const Halide::Func &partial, Halide::RDom r, const Expr &lane, const Expr &column) {
         Index steps;
         for (int i = 1; i < r.dimensions(); i++) {
             steps.push_back(r[i]);
+        }
+        if (space_.inside) {
+            r.where(space_.inside(steps, column));
         }
         const Index index = space_.at(steps, column);
         Partial terms = group_.terms(lowering_.values, index, index.back());
@@ -228,6 +231,12 @@ private:
     }
 
     void accumulate_rest(const Halide::Func &partial, const Expr &rest, const Expr &done) {
+        if (lowering_.target.has_gpu_feature()) {
+            Halide::RDom r = domain(1);
+            r.where(lane_ < rest);
+            update(partial, r, lane_, Halide::clamp(done + lane_, 0, space_.columns - 1) + r[0]);
+            return;
+        }
         Halide::RDom r = domain(rest);
         update(partial, r, r[0], done + r[0]);
     }

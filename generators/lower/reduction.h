@@ -52,16 +52,18 @@ struct ReductionSpace {
     int lanes;                                                               ///< partial sums over every lanes-th element
     std::vector<Halide::Range> steps;                                        ///< further loops around
     std::function<Index(const Index &steps, const Halide::Expr &column)> at; ///< index of an element in the iteration space
+    std::function<Halide::Expr(const Index &steps, const Halide::Expr &column)> inside = {}; ///< absent: every element is one of the space
 };
 
 /// Reduces the space to one partial result for each place of `outer`, always in the same order: element i goes to lane i % lanes, and lanes
-/// combine as a tree. Adds one Func each to the stages `partial` (over (lane, outer); updates: whole vectors, then the rest, each over
-/// (columns, steps)), `lane` (over (lane, outer), 16 of them; the same Func as `partial` when that has no more) and `fold` (over outer),
-/// and returns the last.
+/// combine as a tree. On a GPU, where a thread has one lane, the rest is a whole vector with a condition. Adds one Func each to the stages
+/// `partial` (over (lane, outer); updates: whole vectors, then the rest, each over (columns, steps)), `lane` (over (lane, outer), 16 of
+/// them; the same Func as `partial` when that has no more) and `fold` (over outer), and returns the last.
 Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
 
 /// Reduces whole arrays of one shape to rank 0, in blocks of fixed size, whose results are added one after the other. Binds the reductions.
-/// Adds to the stages partial, lane and fold (the fold of the blocks has an argument, that of the rest behind them none) and `total`.
+/// Adds to the stages partial, lane and fold (the fold of the blocks has an argument, that of the rest behind them none) and `total`. On a
+/// GPU the rest is a last block, so that the blocks are never none.
 void reduce_all(Lowering &lowering, const std::vector<const Node *> &reductions);
 
 /// The reductions of a kernel whose operands have this shape and that fold exactly these axes, in order.

@@ -7,7 +7,7 @@
 
 // Row kernels: reductions over the last axis of arrays of shape rows x columns (any number of row axes). Reductions of one depth, that is,
 // with as many reductions below them, run in one loop. An expensive value of shape rows x columns that several loops need is computed once
-// a row, into a stage `element`; a value of shape rows that elements need, into a stage `scalar`.
+// a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage `scalar`.
 //
 // stages: partial, lane, fold (lower/reduction.h; outer arguments: the rows), element (x, rows), scalar (rows), those of lower/whole.h
 // extents: columns
@@ -17,15 +17,19 @@ namespace {
 
 /// From here on an operator costs more than writing a value to the first-level cache and reading it back.
 constexpr int expensive = 4;
+/// Elements of a row that a block of a GPU keeps in its shared memory (48 KB), beside partial results; the others are computed again.
+constexpr int64_t most_shared = 10240;
 
 /// The values of a row kernel in the order in which they are made: by depth.
 class RowPlan {
 public:
-    explicit RowPlan(const Program &program) : program_(program), producers_(producers(program)), depth_(program.values.size(), 0) {
+    RowPlan(const Program &program, bool is_gpu) : program_(program), producers_(producers(program)), depth_(program.values.size(), 0) {
         find_depths();
         place_scalars();
-        while (place_element()) {
-        }
+        const Extent &columns = space().back();
+        const int64_t all = std::numeric_limits<int64_t>::max();
+        int64_t free = !is_gpu ? all : columns.is_static() ? most_shared / std::max<int64_t>(columns.value(), 1) : 0;
+        while (free > 0 && place_element()) free--;
     }
 
     /// Rows and columns: the shape that reductions over the last axis read.
@@ -146,7 +150,8 @@ private:
 class RowLowering {
 public:
     explicit RowLowering(Lowering &lowering)
-        : lowering_(lowering), program_(lowering.kernel.program), plan_(program_), vars_(axis_vars(int(plan_.space().size()))) {}
+        : lowering_(lowering), program_(lowering.kernel.program), plan_(program_, lowering.target.has_gpu_feature()),
+          vars_(axis_vars(int(plan_.space().size()))) {}
 
     void lower() {
         lowering_.kernel.extents["columns"] = plan_.space().back();

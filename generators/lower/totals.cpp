@@ -27,6 +27,13 @@ public:
         Expr left = Halide::Internal::simplify(all_ % size_);
         return space({}, all_ - left, left);
     }
+    /// Every block, the rest as the last one.
+    ReductionSpace guarded() const {
+        ReductionSpace result = whole();
+        Expr first = Halide::Var("block") * size_;
+        result.inside = [=, this](const Index &steps, const Expr &column) { return first + (is_line_ ? column : steps[0]) < all_; };
+        return result;
+    }
 
 private:
     int block_size() const {
@@ -40,16 +47,19 @@ private:
     ReductionSpace space(std::vector<Halide::Var> outer, Expr first, Expr size) const {
         Values &values = lowering_.values;
         if (is_line_) {
-            auto at = [first](const Index &, const Expr &column) { return Index{first + column}; };
+            auto at = [first, this](const Index &, const Expr &column) { return Index{inside(first + column)}; };
             return {outer, size, choose_lanes(shape_.back()), {}, at};
         }
-        auto at = [first, rows = rows_, &values](const Index &steps, const Expr &column) {
-            Index index = split_row(first + steps[0], rows, values);
+        auto at = [first, this, &values](const Index &steps, const Expr &column) {
+            Index index = split_row(inside(first + steps[0]), rows_, values);
             index.push_back(column);
             return index;
         };
         return {outer, values.extent(shape_.back()), choose_lanes(shape_.back()), {{0, size}}, at};
     }
+
+    /// A place that may lie behind the last element, where a GPU reads nothing but Halide must know that it does not.
+    Expr inside(const Expr &place) const { return lowering_.target.has_gpu_feature() ? Halide::clamp(place, 0, all_ - 1) : place; }
 
     Lowering &lowering_;
     const Extents &shape_;
@@ -75,11 +85,14 @@ void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes) {
     Blocks blocks(lowering, program.type(nodes[0]->operands[0]).shape);
     std::vector<Halide::Func> &totals = lowering.kernel.stages["total"];
     Halide::Func total("total_" + std::to_string(totals.size()));
-    Halide::Func rest = reduce_lanes(lowering, group, blocks.rest());
-    assign(total(), Halide::Tuple(components(rest(), size)));
-    if (!blocks.is_one_block()) {
-        Halide::Func whole = reduce_lanes(lowering, group, blocks.whole());
+    if (blocks.is_one_block()) {
+        assign(total(), Halide::Tuple(components(reduce_lanes(lowering, group, blocks.rest())(), size)));
+    } else {
+        const bool is_gpu = lowering.target.has_gpu_feature();
+        Halide::Func rest = is_gpu ? Halide::Func() : reduce_lanes(lowering, group, blocks.rest());
+        Halide::Func whole = reduce_lanes(lowering, group, is_gpu ? blocks.guarded() : blocks.whole());
         Halide::RDom block(0, blocks.count());
+        assign(total(), Halide::Tuple(components(is_gpu ? whole(blocks.count()) : rest(), size)));
         assign(total(), group.combine(components(total(), size), components(whole(block), size)));
     }
     totals.push_back(total);

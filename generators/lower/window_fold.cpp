@@ -137,6 +137,9 @@ Halide::Func add_winner(Lowering &lowering, const Node &node, const WindowPlaces
     return winner;
 }
 
+/// Strict, so that every target adds alike.
+Expr add(const Expr &a, const Expr &b) { return a.type().is_float() ? strict_add(a, b) : a + b; }
+
 Expr winner_at(const Halide::Func &winner, const Index &window) { return winner(buffer_order(window))[1]; }
 
 } // namespace
@@ -175,7 +178,7 @@ void lower_select_and_scatter_add(Lowering &lowering, const Node &node) {
                             const Expr is_here = winner_at(winner, window.index) == number_of(k, places.extents(), values);
                             return window.choose(Halide::select(is_here, values.at(source, window.index), zero), zero);
                         },
-                        [](const Expr &a, const Expr &b) { return a + b; }};
+                        add};
     bind_sum(lowering, node.results[0], sum, [](const Expr &total) { return total; });
 }
 
@@ -192,7 +195,7 @@ void lower_select_and_gather_add(Lowering &lowering, const Node &node) {
                             const Expr is_here = winner_at(winner, index) == number_of(k, places.extents(), values);
                             return place.choose(Halide::select(is_here, values.at(tangents, place.index), zero), zero);
                         },
-                        [](const Expr &a, const Expr &b) { return a + b; }};
+                        add};
     bind_sum(lowering, node.results[0], sum, [](const Expr &total) { return total; });
 }
 

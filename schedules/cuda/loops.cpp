@@ -1,4 +1,5 @@
 #include "schedules/cuda/loops.h"
+#include <algorithm>
 
 namespace scalide::cuda {
 using Halide::Expr;
@@ -17,7 +18,21 @@ std::vector<Var> free_arguments(const Halide::Func &func, int update) {
     return loops;
 }
 
+/// Every update folds into the element that it is about.
+bool only_folds(const Halide::Func &func) {
+    for (int i = 0; i < func.num_update_definitions(); i++) {
+        if (free_arguments(func, i).size() != func.args().size()) return false;
+    }
+    return func.has_update_definition();
+}
+
 } // namespace
+
+Var fuse(Halide::Stage nest, const std::vector<Var> &loops) {
+    Var line = loops[0];
+    for (size_t i = 1; i < loops.size(); i++) nest.fuse(line, loops[i], line);
+    return line;
+}
 
 Halide::Stage loop_nest(Halide::Func func) { return func.has_update_definition() ? func.update() : Halide::Stage(func); }
 
@@ -33,14 +48,11 @@ std::vector<Expr> bound_loops(const LoweredKernel &kernel, const KernelOutput &o
 }
 
 void spread(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
-    Var block("block"), thread("thread");
     if (loops.empty()) {
         nest.gpu_single_thread();
         return;
     }
-    Var line = loops[0];
-    for (size_t i = 1; i < loops.size(); i++) nest.fuse(line, loops[i], line);
-    nest.gpu_tile(line, block, thread, threads, TailStrategy::GuardWithIf);
+    nest.gpu_tile(fuse(nest, loops), block_loop(), thread_loop(), threads, TailStrategy::GuardWithIf);
 }
 
 void spread_all(Halide::Func func, int threads) {
@@ -49,13 +61,78 @@ void spread_all(Halide::Func func, int threads) {
 }
 
 void keep(Halide::Func stage, const Tiles &tiles) {
-    stage.compute_root();
-    spread_all(stage, tiles.at("threads"));
+    if (!only_folds(stage)) {
+        stage.compute_root();
+        spread_all(stage, tiles.at("threads"));
+        return;
+    }
+    Halide::Func kept = stage.in();
+    const std::vector<Var> loops = kept.args();
+    kept.compute_root();
+    if (loops.empty()) {
+        spread_blocks(kept, {});
+        stage.compute_at(kept, block_loop());
+    } else {
+        spread(kept, loops, tiles.at("threads"));
+        stage.compute_at(kept, thread_loop());
+    }
 }
 
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     bound_loops(kernel, output);
     spread(loop_nest(output.func), output.func.args(), tiles.at("threads"));
+}
+
+const KernelOutput *only_reader(const LoweredKernel &kernel, const Halide::Func &stage) {
+    const KernelOutput *found = nullptr;
+    for (const KernelOutput &output : kernel.outputs) {
+        if (!find_transitive_calls(output.func.function()).contains(stage.name())) continue;
+        if (found || output.func.args().empty()) return nullptr;
+        found = &output;
+    }
+    return found;
+}
+
+void spread_blocks(Halide::Stage nest, const std::vector<Var> &loops) {
+    if (loops.empty()) {
+        nest.split(Var::outermost(), Var::outermost(), block_loop(), 1);
+    } else {
+        nest.rename(fuse(nest, loops), block_loop());
+    }
+    nest.gpu_blocks(block_loop());
+}
+
+void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::LoopLevel &block) {
+    Halide::Func in_lanes = partial.in();
+    const Var thread = in_lanes.args()[0];
+    in_lanes.compute_at(block).gpu_threads(thread);
+    partial.compute_at(in_lanes, thread);
+    if (lane.name() != partial.name()) lane.compute_at(block).gpu_threads(lane.args()[0]);
+}
+
+void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
+    const auto folds = kernel.stages.find(prefix + "fold");
+    const auto output = std::ranges::find_if(kernel.outputs, [](const KernelOutput &o) { return o.func.args().empty(); });
+    if (output == kernel.outputs.end()) return;
+    spread_blocks(loop_nest(output->func), {});
+    const Halide::LoopLevel last(output->func, block_loop());
+    for (size_t i = 0; folds != kernel.stages.end() && i < folds->second.size(); i++) {
+        Halide::Func fold = folds->second[i];
+        const Halide::Func partial = kernel.stages.at(prefix + "partial")[i], lane = kernel.stages.at(prefix + "lane")[i];
+        if (fold.args().empty()) {
+            fold.compute_at(last);
+            reduce_in_block(partial, lane, last);
+        } else {
+            fold.compute_root();
+            spread_blocks(fold, fold.args());
+            reduce_in_block(partial, lane, Halide::LoopLevel(fold, block_loop()));
+        }
+    }
+    const auto totals = kernel.stages.find(prefix + "total");
+    for (size_t i = 0; totals != kernel.stages.end() && i < totals->second.size(); i++) {
+        Halide::Func total = totals->second[i];
+        if (total.args().empty()) total.compute_at(last);
+    }
 }
 
 } // namespace scalide::cuda

@@ -3,20 +3,41 @@
 
 namespace scalide::cuda {
 
+/// The names of the loops over blocks and over their threads.
+inline Halide::Var block_loop() { return Halide::Var("gpu_block"); }
+inline Halide::Var thread_loop() { return Halide::Var("gpu_thread"); }
+
 /// The definition that writes an output: its update when it works in place.
 Halide::Stage loop_nest(Halide::Func func);
 
 /// The extents of an output by buffer dimension (last axis first), after telling Halide that its loops run over them.
 std::vector<Halide::Expr> bound_loops(const LoweredKernel &kernel, const KernelOutput &output);
 
+/// Fuses loops (innermost first, at least one) into one.
+Halide::Var fuse(Halide::Stage nest, const std::vector<Halide::Var> &loops);
+
 /// One thread an element: `loops` (innermost first) are one line of threads, reductions run inside of a thread. No loops: one thread.
 void spread(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);
 /// Spreads every definition of a Func; an update over the arguments that it does not reduce.
 void spread_all(Halide::Func func, int threads);
 
-/// Keeps a stage in device memory: a launch of its own for each definition. Tiles: threads.
+/// Keeps a stage in device memory. Where updates only fold, a thread folds its element in registers and there is one launch; else there is
+/// one for each definition. Tiles: threads.
 void keep(Halide::Func stage, const Tiles &tiles);
 /// An output whose elements do not depend on each other's loops. Tiles: threads.
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles);
+
+/// The output whose threads may make a stage: the only one that reads it, and not through a reduction of whole arrays; else nullptr.
+const KernelOutput *only_reader(const LoweredKernel &kernel, const Halide::Func &stage);
+
+/// A block of threads for each place of a `fold` (lower/reduction.h): computes its stages `partial` and `lane` at `block`, the loop over
+/// blocks of `consumer`. A thread adds its lane in registers; then lanes meet in shared memory.
+void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::LoopLevel &block);
+/// Makes `loops` the loop over blocks; one block when there are none.
+void spread_blocks(Halide::Stage nest, const std::vector<Halide::Var> &loops);
+
+/// Schedules reductions of whole arrays and the output of rank 0 that they end in, in two levels: a launch that folds blocks of fixed
+/// size, then one block that does the rest. Does nothing without such an output. `prefix` stands before the names of the stages.
+void schedule_totals(const LoweredKernel &kernel, const std::string &prefix = "");
 
 } // namespace scalide::cuda

@@ -7,10 +7,11 @@
 namespace scalide {
 namespace {
 
-/// A Halide buffer of this type over words, dimension 0 the last axis.
+/// A Halide buffer of this type over words, dimension 0 the last axis. The kernel looks at nothing but its address.
 Halide::Buffer<> wrap(Words &words, const Halide::Type &word, const Type &type, const Extent::Bindings &symbols) {
     std::vector<int> extents;
-    for (const Extent &extent : type.shape) extents.insert(extents.begin(), int(extent.evaluate(symbols)));
+    for (const Extent &extent : type.shape) extents.insert(extents.begin(), std::max(1, int(extent.evaluate(symbols))));
+    if (words.empty()) words.resize(size_t(word.bytes())); // an empty array is never read, but has an address
     Halide::Buffer<> buffer(word, words.data(), extents);
     buffer.set_host_dirty();
     return buffer;
@@ -23,7 +24,11 @@ size_t bytes_of(const Type &type, const Extent::Bindings &symbols) {
 } // namespace
 
 Halide::Target opencl_target() {
-    return Halide::get_host_target().with_feature(Halide::Target::OpenCL).with_feature(Halide::Target::CLDoubles);
+    return Halide::get_host_target()
+        .with_feature(Halide::Target::OpenCL)
+        .with_feature(Halide::Target::CLDoubles)
+        .with_feature(Halide::Target::NoAsserts)
+        .with_feature(Halide::Target::NoBoundsQuery);
 }
 
 std::optional<std::string> why_no_opencl() {
@@ -48,32 +53,34 @@ OpenclKernel::OpenclKernel(const Program &program) try : kernel_(lower(program, 
     throw std::runtime_error(std::string("Halide: ") + error.what());
 }
 
-std::vector<Words> OpenclKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols) try {
+bool OpenclKernel::can_run(const Extent::Bindings &symbols) const {
+    return std::ranges::all_of(kernel_.program.results,
+                               [&](const Result &result) { return bytes_of(kernel_.program.type(result.value), symbols) > 0; });
+}
+
+std::vector<Words> OpenclKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const try {
+    const Program &program = kernel_.program;
+    std::vector<Words> results(program.results.size());
     for (const auto &[name, param] : kernel_.symbols) Halide::Param<int>(param).set(int(symbols.at(name)));
     for (size_t i = 0; i < kernel_.inputs.size(); i++) {
-        Halide::ImageParam &input = kernel_.inputs[i];
-        if (input.defined()) input.set(wrap(arguments[i], input.type(), kernel_.program.type(kernel_.program.arguments[i].value), symbols));
+        Halide::ImageParam input = kernel_.inputs[i];
+        if (input.defined()) input.set(wrap(arguments[i], input.type(), program.type(program.arguments[i].value), symbols));
     }
-    std::vector<Words> results(kernel_.program.results.size());
     std::vector<Halide::Buffer<>> buffers;
     for (const KernelOutput &output : kernel_.outputs) {
         for (size_t component = 0; component < output.results.size(); component++) {
-            const Result &result = kernel_.program.results[output.results[component]];
-            const Type &type = kernel_.program.type(result.value);
+            const Result &result = program.results[output.results[component]];
+            const Type &type = program.type(result.value);
             Words &words = result.argument >= 0 ? arguments[result.argument] : results[output.results[component]];
             words.resize(bytes_of(type, symbols));
             buffers.push_back(wrap(words, output.func.types()[component], type, symbols));
         }
     }
-    pipeline_.realize(Halide::Realization(buffers), target_);
+    Halide::Pipeline(pipeline_).realize(Halide::Realization(buffers), target_);
     for (Halide::Buffer<> &buffer : buffers) buffer.copy_to_host();
     return results;
 } catch (const Halide::Error &error) {
     throw std::runtime_error(std::string("Halide: ") + error.what());
-}
-
-bool has_empty_array(const Program &program, const Extent::Bindings &symbols) {
-    return std::ranges::any_of(program.values, [&](const Value &value) { return element_count(value.type.shape).evaluate(symbols) == 0; });
 }
 
 } // namespace scalide

@@ -15,16 +15,15 @@ class OpenclKernel {
 public:
     explicit OpenclKernel(const Program &program);
 
-    /// As CompiledKernel::run; no array may be empty.
-    std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols);
+    /// False when a result is empty: Halide's own runtime can neither allocate nothing nor launch no blocks.
+    bool can_run(const Extent::Bindings &symbols) const;
+    /// As CompiledKernel::run.
+    std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const;
 
 private:
     Halide::Target target_ = opencl_target();
     LoweredKernel kernel_;
     Halide::Pipeline pipeline_;
 };
-
-/// True when an array of the kernel is empty.
-bool has_empty_array(const Program &program, const Extent::Bindings &symbols);
 
 } // namespace scalide

@@ -92,7 +92,7 @@ Doubles to_doubles(const Words &words, Dtype dtype) {
     return values;
 }
 
-void expect_product(const CompiledKernel &kernel, const Form &form, const Product &p, const Extent::Bindings &symbols) {
+void expect_product(const Kernel &kernel, const Form &form, const Product &p, const Extent::Bindings &symbols) {
     std::mt19937 random(uint32_t(p.m * 10007 + p.n * 101 + p.k));
     const Doubles a = random_integers(size_t(p.batch * p.m * p.k), 4, random), b = random_integers(size_t(p.batch * p.k * p.n), 4, random);
     std::vector<Words> arguments = {to_words(a, dtype_named(form.lhs_dtype)), to_words(b, dtype_named(form.rhs_dtype))};

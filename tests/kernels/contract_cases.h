@@ -1,11 +1,21 @@
 #pragma once
 #include "ir/text.h"
 #include "kernels/compiled_kernel.h"
+#ifdef SCALIDE_TEST_OPENCL
+#include "gpu/opencl_kernel.h"
+#endif
 #include <random>
 
 namespace scalide::contract_test {
 
 using Doubles = std::vector<double>;
+
+/// The cases run on the CPU, and in tests/gpu once more on OpenCL.
+#ifdef SCALIDE_TEST_OPENCL
+using Kernel = OpenclKernel;
+#else
+using Kernel = CompiledKernel;
+#endif
 
 /// C[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], row-major; an operand of the other order is read transposed.
 struct Product {
@@ -37,6 +47,6 @@ Doubles to_doubles(const Words &words, Dtype dtype);
 Dtype dtype_named(const std::string &name);
 
 /// Runs the kernel of `form.text()` on small integers: every element has to be exact.
-void expect_product(const CompiledKernel &kernel, const Form &form, const Product &product, const Extent::Bindings &symbols);
+void expect_product(const Kernel &kernel, const Form &form, const Product &product, const Extent::Bindings &symbols);
 
 } // namespace scalide::contract_test

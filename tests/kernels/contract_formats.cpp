@@ -2,8 +2,10 @@
 #include "schedules/schedule.h"
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 
-// Narrow operands, on the host and as pairs of bf16 products (vdpbf16ps), which a host with AVX-512 bf16 can run whatever its own path is.
+// Narrow operands and what an object asks for, on the host and as pairs of bf16 products (vdpbf16ps), which a host with AVX-512 bf16 can
+// run whatever its own path is.
 
 namespace scalide::contract_test {
 namespace {
@@ -75,6 +77,14 @@ TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
     EXPECT_NE(count_instructions(form, "vdpbf16ps"), 0u);
     form.rhs_dtype = "f16";
     EXPECT_EQ(count_instructions(form, "vdpbf16ps"), 0u);
+}
+
+TEST(contract, kernels_need_threads_and_memory_only) {
+    CompiledKernel kernel(parse_program(Form{true, true, true}.text(), "k"));
+    for (const std::string &name : kernel.undefined_symbols()) {
+        const std::set<std::string> allowed = {"halide_do_par_for", "halide_malloc", "halide_free", "memset", "memcpy"};
+        EXPECT_TRUE(allowed.count(name)) << name;
+    }
 }
 
 } // namespace

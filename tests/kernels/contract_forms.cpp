@@ -9,7 +9,7 @@ namespace {
 
 /// One kernel with symbolic extents, bound to many shapes.
 void expect_symbolic(const Form &form) {
-    CompiledKernel kernel(parse_program(form.text(), "k"));
+    Kernel kernel(parse_program(form.text(), "k"));
     const std::vector<std::array<int64_t, 3>> shapes = {{1, 1, 1},    {2, 3, 1},    {3, 2, 15},   {15, 17, 16}, {16, 16, 17},
                                                         {17, 15, 2},  {63, 65, 3},  {64, 64, 64}, {65, 63, 65}, {100, 100, 100},
                                                         {1, 100, 63}, {100, 1, 64}, {5, 200, 0},  {7, 300, 33}};
@@ -40,7 +40,7 @@ TEST_P(Orders, known_extents) {
         known.n = std::to_string(n);
         known.k = std::to_string(k);
         known.batch = "2";
-        CompiledKernel kernel(parse_program(known.text(), "k"));
+        Kernel kernel(parse_program(known.text(), "k"));
         expect_product(kernel, known, {known.batched ? 2 : 1, m, n, k, known.lhs_transposed, known.rhs_transposed}, {});
     }
 }

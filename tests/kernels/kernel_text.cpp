@@ -145,8 +145,6 @@ KernelText read_kernel_text(const fs::path &path) {
             }
         } else if (line.rfind("# inputs: ", 0) == 0) {
             result.inputs = line.substr(10);
-        } else if (line.rfind("# gpu: ", 0) == 0) {
-            result.gpu = line.substr(7);
         } else if (line.rfind("# tolerance: ", 0) == 0) {
             result.tolerance = std::stod(line.substr(13));
         }

@@ -11,11 +11,10 @@ namespace scalide {
 ///   # sizes: b=0; b=1; b=1000        one run each; absent: one run
 ///   # inputs: positive               above 0.1; `special`: zeros, infinities and NaN among them; absent: within 3 of zero
 ///   # tolerance: 1e-5                of max(|expected|, the largest of the result); absent: 2e-6
-///   # gpu: rounded                   a GPU may round otherwise than the CPU does; absent: results have the same bits
 struct KernelText {
     Program program;
     std::vector<Extent::Bindings> sizes;
-    std::string inputs, gpu;
+    std::string inputs;
     double tolerance = 2e-6;
 };
 

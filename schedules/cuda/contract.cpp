@@ -1,0 +1,73 @@
+#include "schedules/cuda/kinds.h"
+#include "schedules/cuda/loops.h"
+
+// contract: a thread a small tile of the product, in registers; operands come through the caches. Where more than one loop reads the
+// product it is kept. Matrices and vectors: a thread an element. Tiles:
+//   columns, rows                of a thread
+//   thread_columns, thread_rows  of a block
+//   threads                      of a block, of what is beside the product
+namespace scalide::cuda {
+namespace {
+using namespace Halide;
+
+class ContractSchedule {
+public:
+    ContractSchedule(LoweredKernel &kernel, const Tiles &tiles) : kernel_(kernel), tiles_(tiles) {}
+
+    void apply() {
+        Func product = kernel_.stages.at("product")[0];
+        const KernelOutput *reader = only_reader(kernel_, product);
+        for (const Func &sum : kernel_.stages["sums"]) keep(sum, tiles_);
+        for (const KernelOutput &output : kernel_.outputs) {
+            if (!output.func.args().empty() && &output != reader) schedule_elements(kernel_, output, tiles_);
+        }
+        if (reader) {
+            bound_loops(kernel_, *reader);
+            spread_product(product, reader->func);
+        } else {
+            Func kept = product.in();
+            kept.compute_root();
+            spread_product(product, kept);
+        }
+        schedule_totals(kernel_);
+    }
+
+private:
+    int tile(const char *name) const { return tiles_.at(name); }
+
+    /// The loops of `around`, which reads the product.
+    void spread_product(Func product, Func around) {
+        Stage nest = loop_nest(around);
+        std::vector<Var> args = around.args();
+        if (args.size() < 2 || kernel_.facts.at("axes").list[1] == Attribute(0) || kernel_.facts.at("axes").list[2] == Attribute(0)) {
+            spread(nest, args, tile("threads"));
+            product.compute_at(around, thread_loop());
+            return;
+        }
+        const Var x = args[0], y = args[1];
+        Var block_x("block_x"), block_y("block_y"), thread_y("thread_y");
+        nest.split(x, block_x, x, tile("thread_columns") * tile("columns"), TailStrategy::GuardWithIf);
+        nest.split(y, block_y, y, tile("thread_rows") * tile("rows"), TailStrategy::GuardWithIf);
+        nest.split(x, thread_loop(), x, tile("columns")).split(y, thread_y, y, tile("rows"));
+        std::vector<VarOrRVar> order = {x, y, thread_loop(), thread_y, block_x, block_y};
+        std::vector<Var> blocks = {block_x, block_y};
+        order.insert(order.end(), args.begin() + 2, args.end());
+        blocks.insert(blocks.end(), args.begin() + 2, args.end());
+        nest.reorder(order).gpu_threads(thread_loop(), thread_y);
+        spread_blocks(nest, blocks);
+        nest.unroll(x).unroll(y);
+        const Var column = product.args()[0], row = product.args()[1];
+        product.compute_at(around, thread_loop()).store_in(MemoryType::Register);
+        product.bound_extent(column, tile("columns")).bound_extent(row, tile("rows")).unroll(column).unroll(row);
+        product.update().reorder(column, row, product.rvars()[0]).unroll(column).unroll(row);
+    }
+
+    LoweredKernel &kernel_;
+    const Tiles &tiles_;
+};
+
+} // namespace
+
+void schedule_contract(LoweredKernel &kernel, const Tiles &tiles, const Target &) { ContractSchedule(kernel, tiles).apply(); }
+
+} // namespace scalide::cuda

@@ -1,0 +1,10 @@
+#include "schedules/cuda/kinds.h"
+#include "schedules/cuda/loops.h"
+
+// full: a block of threads for each block of elements, then one block for the rest and for their results. No tiles: the blocks are part of
+// the lowering, as they fix the order of the sum.
+namespace scalide::cuda {
+
+void schedule_full(LoweredKernel &kernel, const Tiles &, const Halide::Target &) { schedule_totals(kernel); }
+
+} // namespace scalide::cuda

@@ -1,0 +1,110 @@
+#include "schedules/cuda/kinds.h"
+#include "schedules/cuda/loops.h"
+#include <optional>
+
+// row: a block of threads a row, which keeps what it makes of its row in shared memory; short rows: a thread a row. Tiles:
+//   threads      of a block
+//   thread_row   columns up to which one thread makes a row
+namespace scalide::cuda {
+namespace {
+using namespace Halide;
+
+class RowSchedule {
+public:
+    RowSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), tiles_(tiles), is_short_(is_known_short(kernel.extents.at("columns"), tiles.at("thread_row"))) {}
+
+    void apply() {
+        for (const KernelOutput &output : kernel_.outputs) {
+            bound_loops(kernel_, output);
+            if (!output.func.args().empty()) join(output.func);
+        }
+        for (Func stored : kernel_.stages["stored"]) {
+            stored.compute_root();
+            join(stored);
+        }
+        schedule_totals(kernel_, "whole_");
+        for (const char *name : {"element", "scalar", "fold"}) {
+            for (const Func &stage : kernel_.stages[name]) place(stage);
+        }
+        for (size_t i = 0; i < kernel_.stages["partial"].size(); i++) {
+            reduce(kernel_.stages["partial"][i], kernel_.stages["lane"][i], kernel_.stages["fold"][i]);
+        }
+    }
+
+private:
+    static bool is_known_short(const Extent &columns, int most) { return columns.is_static() && columns.value() <= most; }
+
+    /// The first Func leads, the others run in its loop over rows.
+    void join(Func func) {
+        Stage nest = loop_nest(func);
+        std::vector<Var> rows = func.args();
+        std::optional<Var> columns;
+        if (rows[0].name() == Var("x").name()) {
+            columns = rows[0];
+            rows.erase(rows.begin());
+        }
+        const Var loop = is_short_ && !rows.empty() ? thread_loop() : block_loop();
+        if (is_short_ && !rows.empty()) {
+            nest.gpu_tile(fuse(nest, rows), block_loop(), thread_loop(), tiles_.at("threads"), TailStrategy::GuardWithIf);
+        } else {
+            if (columns) spread_columns(nest, *columns);
+            spread_blocks(nest, rows);
+        }
+        if (leader_) {
+            nest.compute_with(LoopLevel(*leader_, loop, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
+        } else {
+            leader_ = func;
+            rows_ = rows;
+        }
+    }
+
+    void spread_columns(Stage nest, const Var &columns) {
+        Var step("step");
+        nest.split(columns, step, columns, tiles_.at("threads"), TailStrategy::GuardWithIf);
+        nest.reorder({step, columns}).gpu_threads(columns);
+    }
+
+    /// The loop over rows; of a single row there is none.
+    LoopLevel row() const { return {*leader_, is_short_ ? thread_loop() : block_loop()}; }
+
+    void place(Func stage) {
+        if (rows_.empty()) return place_single(stage);
+        stage.compute_at(row());
+        const bool has_columns = !stage.args().empty() && stage.args()[0].name() == Var("x").name();
+        if (is_short_) return;
+        if (has_columns) spread_columns(stage, stage.args()[0]);
+    }
+
+    /// Each stage is a launch.
+    void place_single(Func stage) {
+        stage.compute_root();
+        if (stage.name().starts_with("fold")) {
+            spread_blocks(stage, {});
+        } else {
+            spread_all(stage, tiles_.at("threads"));
+        }
+    }
+
+    void reduce(Func partial, const Func &lane, const Func &fold) {
+        if (rows_.empty()) return reduce_in_block(partial, lane, LoopLevel(fold, block_loop()));
+        if (is_short_) {
+            partial.compute_at(row());
+            if (lane.name() != partial.name()) Func(lane).compute_at(row());
+        } else {
+            reduce_in_block(partial, lane, row());
+        }
+    }
+
+    LoweredKernel &kernel_;
+    const Tiles &tiles_;
+    bool is_short_;
+    std::optional<Func> leader_;
+    std::vector<Var> rows_;
+};
+
+} // namespace
+
+void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Target &) { RowSchedule(kernel, tiles).apply(); }
+
+} // namespace scalide::cuda

@@ -1,0 +1,14 @@
+#include "schedules/cuda/kinds.h"
+#include "schedules/cuda/loops.h"
+
+// sort: a thread a line, in memory. Tiles:
+//   threads  of a block
+namespace scalide::cuda {
+
+void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
+    for (const auto &[name, stages] : kernel.stages)
+        for (const Halide::Func &stage : stages) keep(stage, tiles);
+    for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
+}
+
+} // namespace scalide::cuda
