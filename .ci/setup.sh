@@ -6,6 +6,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${SCALIDE_BUILD_DIR:-$ROOT/build}
 HALIDE_VERSION=$(sed -n 's/^set(SCALIDE_HALIDE_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
 HALIDE=$BUILD/halide-$HALIDE_VERSION/halide
+PTXAS_VERSION=$(sed -n 's/^set(SCALIDE_PTXAS_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
 JOBS=$(nproc)
 
 fail() { printf 'scalide: %s\n' "$*" >&2; exit 1; }
@@ -35,16 +36,31 @@ install_packages() {
     run_logged "apt-get install" apt-install "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+# install_wheel NAME VERSION FOLDER: unpacks a wheel of PyPI.
+install_wheel() {
+    local part=$3.part
+    rm -rf "$part" && mkdir -p "$part"
+    run_logged "fetching the wheel $1==$2 (is there a network?)" "$1-fetch" \
+        python3 -m pip download --disable-pip-version-check --no-deps --only-binary :all: -d "$part" "$1==$2"
+    run_logged "unpacking the wheel $1" "$1-unpack" python3 -m zipfile -e "$part"/*.whl "$part"
+    rm -f "$part"/*.whl
+    rm -rf "$3" && mv "$part" "$3"
+}
+
 install_halide() {
     [ -e "$HALIDE/lib64/libHalide.so" ] && return
     echo "fetching Halide $HALIDE_VERSION (PyPI wheel)"
-    local part=$BUILD/halide-$HALIDE_VERSION.part
-    rm -rf "$part" && mkdir -p "$part"
-    run_logged "fetching the wheel halide==$HALIDE_VERSION (is there a network?)" halide-fetch \
-        python3 -m pip download --disable-pip-version-check --no-deps --only-binary :all: -d "$part" "halide==$HALIDE_VERSION"
-    run_logged "unpacking the Halide wheel" halide-unpack python3 -m zipfile -e "$part"/halide-*.whl "$part"
-    rm -f "$part"/*.whl
-    rm -rf "$BUILD/halide-$HALIDE_VERSION" && mv "$part" "$BUILD/halide-$HALIDE_VERSION"
+    install_wheel halide "$HALIDE_VERSION" "$BUILD/halide-$HALIDE_VERSION"
+}
+
+# scalide_cuda_tools: sets CUDA_HOME to a folder with bin/ptxas and bin/fatbinary where there is no CUDA toolkit.
+scalide_cuda_tools() {
+    if [ -x "${CUDA_HOME:-}/bin/ptxas" ] || command -v ptxas >/dev/null; then return; fi
+    export CUDA_HOME=$BUILD/cuda-$PTXAS_VERSION/nvidia/cu13
+    [ -x "$CUDA_HOME/bin/ptxas" ] && return
+    echo "fetching ptxas $PTXAS_VERSION (PyPI wheel nvidia-cuda-nvcc)"
+    install_wheel nvidia-cuda-nvcc "$PTXAS_VERSION" "$BUILD/cuda-$PTXAS_VERSION"
+    chmod +x "$CUDA_HOME"/bin/ptxas "$CUDA_HOME"/bin/fatbinary
 }
 
 # install_python GROUP NAME: a virtual environment $BUILD/NAME with the packages of this group of pyproject.toml.

@@ -1,5 +1,6 @@
 #include "lower/formats.h"
 #include "expr/error.h"
+#include "lower/device_ops.h"
 #include "lower/strict.h"
 
 #include <string>
@@ -25,12 +26,13 @@ bool has_nan(const FormatSpec &format) { return format.max_code < magnitude_mask
 // f32's own exponents: no subnormal of the format is a normal f32.
 bool has_wide_exponent(const FormatSpec &format) { return format.exponent_bits == 8 && format.bias == 127; }
 
-// The conversions of f16 that x86 has as instructions (F16C), if the kernel does not run on a GPU beside it. What target it is is known
-// when the kernel is lowered.
+// What target it is is known when the kernel is lowered.
+Expr has(Halide::Target::Feature feature) { return Halide::target_has_feature(feature); }
+
+// The conversions of f16 that x86 (F16C) and CUDA have as instructions; a host with F16C may have an OpenCL device.
 Expr in_hardware(const Expr &hardware, const Expr &portable) {
-    using Halide::target_has_feature, Halide::Target;
-    const Expr is_gpu = target_has_feature(Target::OpenCL) || target_has_feature(Target::CUDA);
-    return select(target_has_feature(Target::F16C) && !is_gpu, hardware, portable);
+    using Halide::Target;
+    return select((has(Target::F16C) || has(Target::CUDA)) && !has(Target::OpenCL), hardware, portable);
 }
 Expr half_to_float(const Expr &bits) { return cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits))); }
 Expr float_to_half(const Expr &value) { return cast(UInt(32), Halide::reinterpret(UInt(16), cast(Halide::Float(16), value))); }
@@ -134,6 +136,10 @@ Expr decode(const FormatSpec &format, const Expr &code) {
     Expr word = cast(UInt(32), code);
     if (!format.has_subnormals) return decode_e8m0(format, word);
     if (is_cut_f32(format)) return from_bits(word << shift_of(format));
+    if (format.dtype == Dtype::f8_e4m3fn) {
+        return from_bits(
+            select(has(Halide::Target::CUDA), device_op(DeviceOp::e4m3_to_f32, word), float_bits(decode_portable(format, word))));
+    }
     if (has_half_exponent(format)) return in_hardware(half_to_float(word << (10 - format.mantissa_bits)), decode_portable(format, word));
     return decode_portable(format, word);
 }
@@ -145,6 +151,13 @@ Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
     internal_check(format.ties == Ties::even || has_wide_exponent(format), "encode: ties up need the exponents of f32");
     Expr bits = float_bits(value);
     Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
+    if (overflow == Overflow::saturate && format.dtype == Dtype::f8_e4m3fn) {
+        code = select(has(Halide::Target::CUDA), device_op(DeviceOp::f32_to_e4m3, bits), code);
+    }
+    if (overflow == Overflow::saturate && format.dtype == Dtype::f8_e5m2) { // whose NaN is another code of the instruction
+        Expr marked = select(scalide::is_nan(value), bits32(format.nan_code), device_op(DeviceOp::f32_to_e5m2, bits));
+        code = select(has(Halide::Target::CUDA), marked, code);
+    }
     return cast(UInt(format.bits() > 8 ? 16 : 8), code);
 }
 

@@ -1,0 +1,21 @@
+#pragma once
+#include <map>
+#include <string>
+
+namespace scalide {
+
+/// What the text of a kernel's PTX may use.
+enum class InstructionSet {
+    sm_80, ///< integer arithmetic in place of FP8 conversions
+    sm_89, ///< FP8 conversions: Ada, Hopper and all later cards
+};
+
+/// The instruction set of a card, by its compute capability (80, 89, 90 ...).
+InstructionSet instruction_set(int card);
+
+/// Halide 21 makes PTX for sm_80, in which lower/device_ops.h marks the instructions that it cannot name. Puts these in, sets the header of
+/// the instruction set, and tells each entry the threads of its launches (`threads`, by entry; those that are not there stay open).
+/// Throws InternalError for a marker that it does not know.
+std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::map<std::string, int> &threads);
+
+} // namespace scalide

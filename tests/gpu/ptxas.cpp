@@ -1,0 +1,75 @@
+#include "emit/compile_kernel.h"
+#include "emit/device_code.h"
+#include "emit/files.h"
+#include "kernels/kernel_text.h"
+#include "schedules/schedule.h"
+#include <gtest/gtest.h>
+
+// Every kernel text under tests/kernels is compiled for CUDA and assembled for every card; none may spill registers to memory but those
+// that are listed here with their reason. Needs ptxas, no card.
+namespace scalide {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Spilled bytes, stored and loaded, that a kernel may have on any card.
+const std::map<std::string, int> known_spills = {};
+
+std::optional<std::string> why_no_ptxas() {
+    try {
+        find_cuda_tools();
+        return std::nullopt;
+    } catch (const UserError &error) {
+        return error.what();
+    }
+}
+
+std::vector<CardUse> assemble_for_cards(const Program &program) try {
+    const Halide::Target target = parse_target("cuda");
+    LoweredKernel kernel = lower(program, target);
+    schedule(kernel, choose_tiles(kernel, target), target);
+    const Halide::Module module = Halide::Pipeline(output_funcs(kernel)).compile_to_module(halide_arguments(kernel), "kernel", target);
+    const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
+    if (const char *kept = std::getenv("SCALIDE_KEEP_KERNELS")) write_file(fs::path(kept) / (program.name + ".ptx"), ptx_of(module));
+    std::vector<CardUse> uses;
+    const std::string payload = assemble(module, cuda_cards, find_cuda_tools(), folder.path(), uses);
+    EXPECT_EQ(ptx_of(with_device_code(module, payload)).substr(0, 4), payload.substr(0, 4));
+    return uses;
+} catch (const Halide::Error &error) {
+    throw std::runtime_error(std::string("Halide: ") + error.what());
+}
+
+class PtxasCase : public testing::Test {
+public:
+    explicit PtxasCase(fs::path path) : path_(std::move(path)) {}
+
+    void TestBody() override {
+        if (const auto reason = why_no_ptxas()) GTEST_SKIP() << *reason;
+        const std::string name = path_.parent_path().filename().string() + "/" + path_.stem().string();
+        const auto known = known_spills.find(name);
+        std::set<int> cards;
+        for (const CardUse &use : assemble_for_cards(read_kernel_text(path_).program)) {
+            cards.insert(use.card);
+            RecordProperty(use.entry + ".sm_" + std::to_string(use.card), use.registers);
+            EXPECT_LE(use.spilled_bytes, known == known_spills.end() ? 0 : known->second) << use.entry << " on sm_" << use.card;
+            EXPECT_LE(use.shared_bytes, 48 << 10) << use.entry << " on sm_" << use.card;
+        }
+        EXPECT_EQ(cards, std::set<int>(cuda_cards.begin(), cuda_cards.end()));
+    }
+
+private:
+    fs::path path_;
+};
+
+void register_cases() {
+    for (const fs::path &path : kernel_texts()) {
+        const std::string kind = path.parent_path().filename().string();
+        testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [path]() -> PtxasCase * { return new PtxasCase(path); });
+    }
+}
+
+[[maybe_unused]] const bool registered = (register_cases(), true);
+
+} // namespace
+} // namespace scalide

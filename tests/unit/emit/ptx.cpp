@@ -1,0 +1,50 @@
+#include "emit/ptx.h"
+#include "expr/error.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+namespace {
+
+const std::string kernel = R"(.version 7.0
+.target sm_80
+.visible .entry k(
+	.param .u64 k_param_0
+)
+{
+	mov.b32 	%r2, 1554062608;
+	dp4a.s32.u32 	%r3, %r1, 0, %r2;
+}
+)"; // 0x5ca11d10: e4m3_to_f32
+
+TEST(ptx, marks_become_instructions_of_the_set) {
+    const std::string older = rewrite_ptx(kernel, InstructionSet::sm_80, {}), newer = rewrite_ptx(kernel, InstructionSet::sm_89, {});
+    EXPECT_EQ(older.find("e4m3x2"), std::string::npos);
+    EXPECT_NE(newer.find("cvt.rn.f16x2.e4m3x2"), std::string::npos);
+    EXPECT_NE(older.find(".target sm_80"), std::string::npos);
+    EXPECT_NE(newer.find(".target sm_89"), std::string::npos);
+    EXPECT_NE(newer.find("mov.b32 %r3, %f;"), std::string::npos) << newer;
+}
+
+TEST(ptx, entries_know_their_threads) {
+    EXPECT_NE(rewrite_ptx(kernel, InstructionSet::sm_80, {{"k", 96}}).find(")\n.maxntid 96\n{"), std::string::npos);
+    EXPECT_EQ(rewrite_ptx(kernel, InstructionSet::sm_80, {{"other", 96}}).find(".maxntid"), std::string::npos);
+}
+
+TEST(ptx, unknown_marks_are_errors) {
+    std::string text = kernel;
+    text.replace(text.find("1554062608"), 10, "1554062592");
+    EXPECT_THROW(rewrite_ptx(text, InstructionSet::sm_80, {}), InternalError);
+    text = kernel;
+    text.replace(text.find("dp4a.s32.u32"), 12, "dp4a.s32.s32");
+    EXPECT_THROW(rewrite_ptx(text, InstructionSet::sm_80, {}), InternalError);
+}
+
+TEST(ptx, cards_have_an_instruction_set) {
+    EXPECT_EQ(instruction_set(80), InstructionSet::sm_80);
+    EXPECT_EQ(instruction_set(86), InstructionSet::sm_80);
+    EXPECT_EQ(instruction_set(89), InstructionSet::sm_89);
+    EXPECT_EQ(instruction_set(120), InstructionSet::sm_89);
+}
+
+} // namespace
+} // namespace scalide
