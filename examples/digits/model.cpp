@@ -1,4 +1,5 @@
 #include "model.h"
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -48,6 +49,12 @@ struct SmallFormat {
 };
 constexpr SmallFormat small_formats[] = {{SCALIDE_F8_E4M3FN, 0x7e, 0x08}, {SCALIDE_F8_E5M2, 0x7b, 0x04}};
 
+size_t elements(const std::vector<int64_t> &shape) {
+    size_t count = 1;
+    for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
+    return count;
+}
+
 size_t count_of(const scalide_array &array) {
     size_t count = 1;
     for (int32_t i = 0; i < array.rank; i++) count *= static_cast<size_t>(array.extent[i]);
@@ -94,29 +101,16 @@ void record(void *user, const char *name, const scalide_array *array) {
 
 } // namespace
 
-void Parameter::set(const std::vector<float> &values) {
-    float largest = 0;
-    for (const float value : values) largest = std::max(largest, std::abs(value));
-    scale = info.scaled && largest > 0 ? std::exp2(std::floor(std::log2(largest))) : 1;
-    const size_t size = scalide_dtype_size(info.dtype);
-    data.resize(values.size() * size);
-    for (size_t i = 0; i < values.size(); i++) encode(info.dtype, values[i] / scale, data.data() + i * size);
-}
-
-std::vector<float> Parameter::values() const {
-    const size_t size = scalide_dtype_size(info.dtype);
-    std::vector<float> values(data.size() / size);
-    for (size_t i = 0; i < values.size(); i++) values[i] = decode(info.dtype, data.data() + i * size) * scale;
-    return values;
-}
-
-Context make_context(int threads) {
+Context make_context(int threads, int device) {
+    char message[1024] = "";
     scalide_options options{};
     options.struct_size = sizeof options;
     options.threads = threads;
+    options.device = device;
+    options.message = message;
+    options.message_size = sizeof message;
     scalide_context *context = nullptr;
-    const scalide_status status = scalide_context_create(&options, &context);
-    if (status != SCALIDE_OK) throw std::runtime_error(scalide_status_string(status));
+    if (scalide_context_create(&options, &context) != SCALIDE_OK) throw std::runtime_error(message);
     return {context, scalide_context_destroy};
 }
 
@@ -124,16 +118,60 @@ void check(scalide_status status, const scalide_context *context) {
     if (status != SCALIDE_OK) throw std::runtime_error(scalide_message(context));
 }
 
+Memory::Memory(scalide_context *context, size_t bytes) : context_(context), bytes_(bytes), block_(nullptr, Release{context}) {
+    void *memory = nullptr;
+    check(scalide_allocate(context, bytes, &memory), context);
+    block_.reset(memory);
+}
+
+void Memory::set(const void *from) { check(scalide_copy_in(context_, at(), from, bytes_), context_); }
+
+void Memory::get(void *to) const { check(scalide_copy_out(context_, to, at(), bytes_), context_); }
+
+Parameter::Parameter(scalide_context *context, const scalide_argument_info &about, const std::vector<int64_t> &extents)
+    : info(about), shape(extents), data_(context, elements(extents) * scalide_dtype_size(about.dtype)), scale_(context, sizeof(float)) {}
+
+void Parameter::set(const std::vector<float> &values) {
+    float largest = 0;
+    for (const float value : values) largest = std::max(largest, std::abs(value));
+    const float scale = info.scaled && largest > 0 ? std::exp2(std::floor(std::log2(largest))) : 1;
+    const size_t size = scalide_dtype_size(info.dtype);
+    std::vector<unsigned char> codes(values.size() * size);
+    for (size_t i = 0; i < values.size(); i++) encode(info.dtype, values[i] / scale, codes.data() + i * size);
+    data_.set(codes.data());
+    scale_.set(&scale);
+}
+
+std::vector<float> Parameter::values() const {
+    const size_t size = scalide_dtype_size(info.dtype);
+    std::vector<unsigned char> codes(data_.bytes());
+    data_.get(codes.data());
+    std::vector<float> values(codes.size() / size);
+    for (size_t i = 0; i < values.size(); i++) values[i] = decode(info.dtype, codes.data() + i * size) * scale();
+    return values;
+}
+
+float Parameter::scale() const {
+    float scale;
+    scale_.get(&scale);
+    return scale;
+}
+
+scalide_array Parameter::array() const {
+    return scalide_dense_array(data_.at(), info.scaled ? static_cast<float *>(scale_.at()) : nullptr, info.dtype, info.rank, shape.data());
+}
+
 Trainer::Trainer(scalide_context *context, const scalide_program *program, std::vector<Parameter> &parameters, int batch, int pixels)
     : images(size_t(batch) * pixels), labels(batch), context_(context), parameters_(parameters),
-      binding_(nullptr, scalide_binding_destroy) {
+      images_(context, images.size() * sizeof(float)), labels_(context, labels.size() * sizeof(int32_t)), rate_(context, sizeof(float)),
+      loss_factor_(context, sizeof(float)), loss_(context, sizeof(float)), binding_(nullptr, scalide_binding_destroy) {
     const int64_t image_shape[] = {batch, pixels}, label_shape[] = {batch};
-    std::map<std::string, scalide_array> arrays{{"images", scalide_dense_array(images.data(), nullptr, SCALIDE_F32, 2, image_shape)},
-                                                {"labels", scalide_dense_array(labels.data(), nullptr, SCALIDE_I32, 1, label_shape)},
-                                                {"rate", scalide_dense_array(&rate_, nullptr, SCALIDE_F32, 0, nullptr)},
-                                                {"loss_factor", scalide_dense_array(&loss_factor_, nullptr, SCALIDE_F32, 0, nullptr)},
-                                                {"loss", scalide_dense_array(&loss_, nullptr, SCALIDE_F32, 0, nullptr)}};
-    for (Parameter &parameter : parameters) arrays[parameter.name] = parameter.array();
+    std::map<std::string, scalide_array> arrays{{"images", scalide_dense_array(images_.at(), nullptr, SCALIDE_F32, 2, image_shape)},
+                                                {"labels", scalide_dense_array(labels_.at(), nullptr, SCALIDE_I32, 1, label_shape)},
+                                                {"rate", scalide_dense_array(rate_.at(), nullptr, SCALIDE_F32, 0, nullptr)},
+                                                {"loss_factor", scalide_dense_array(loss_factor_.at(), nullptr, SCALIDE_F32, 0, nullptr)},
+                                                {"loss", scalide_dense_array(loss_.at(), nullptr, SCALIDE_F32, 0, nullptr)}};
+    for (const Parameter &parameter : parameters) arrays[parameter.info.name] = parameter.array();
     std::vector<scalide_array> in_order(scalide_argument_count(program));
     for (size_t i = 0; i < in_order.size(); i++) {
         scalide_argument_info info;
@@ -145,41 +183,51 @@ Trainer::Trainer(scalide_context *context, const scalide_program *program, std::
     binding_.reset(binding);
 }
 
+void Trainer::copy_in(float rate, float loss_factor) {
+    images_.set(images.data());
+    labels_.set(labels.data());
+    rate_.set(&rate);
+    loss_factor_.set(&loss_factor);
+}
+
 float Trainer::step(float rate, float loss_factor) {
-    rate_ = rate;
-    loss_factor_ = loss_factor;
+    copy_in(rate, loss_factor);
     check(scalide_run(binding_.get()), context_);
-    return loss_;
+    float loss;
+    loss_.get(&loss);
+    return loss;
 }
 
 StepTrace Trainer::traced_step(float rate, float loss_factor) {
-    rate_ = rate;
-    loss_factor_ = loss_factor;
+    copy_in(rate, loss_factor);
     StepTrace trace;
-    for (const float pixel : images) trace.nonzero["images"] += pixel != 0;
-    for (Parameter &parameter : parameters_) trace.nonzero[parameter.name] = count_nonzero(parameter.array());
+    const auto count = [](const std::vector<float> &values) { return values.size() - std::count(values.begin(), values.end(), 0.0f); };
+    trace.nonzero["images"] = count(images);
+    for (const Parameter &parameter : parameters_) trace.nonzero[parameter.info.name] = count(parameter.values());
     check(scalide_run_traced(binding_.get(), record, &trace), context_);
     return trace;
 }
 
-std::vector<Parameter> make_parameters(const scalide_program *program, const std::vector<int64_t> &widths, unsigned seed) {
+std::vector<Parameter> make_parameters(scalide_context *context, const scalide_program *program, const std::vector<int64_t> &widths,
+                                       unsigned seed) {
     std::mt19937 random(seed);
     std::vector<Parameter> parameters;
     for (size_t layer = 1; layer < widths.size(); layer++) {
         for (const char kind : {'w', 'b'}) {
-            Parameter parameter;
-            parameter.name = kind + std::to_string(layer);
-            const int32_t index = scalide_find_argument(program, parameter.name.c_str());
-            if (index < 0) throw std::runtime_error("the program has no argument " + parameter.name);
-            scalide_describe_argument(program, static_cast<size_t>(index), &parameter.info);
-            parameter.shape = kind == 'w' ? std::vector<int64_t>{widths[layer - 1], widths[layer]} : std::vector<int64_t>{widths[layer]};
-            std::vector<float> values(static_cast<size_t>(kind == 'w' ? widths[layer - 1] * widths[layer] : widths[layer]));
+            const std::string name = kind + std::to_string(layer);
+            const int32_t index = scalide_find_argument(program, name.c_str());
+            if (index < 0) throw std::runtime_error("the program has no argument " + name);
+            scalide_argument_info info;
+            scalide_describe_argument(program, static_cast<size_t>(index), &info);
+            const std::vector<int64_t> shape =
+                kind == 'w' ? std::vector<int64_t>{widths[layer - 1], widths[layer]} : std::vector<int64_t>{widths[layer]};
+            std::vector<float> values(elements(shape));
             std::normal_distribution<float> normal(0, 1 / std::sqrt(static_cast<float>(widths[layer - 1])));
             if (kind == 'w') {
                 for (float &value : values) value = normal(random);
             }
-            parameter.set(values);
-            parameters.push_back(std::move(parameter));
+            parameters.emplace_back(context, info, shape);
+            parameters.back().set(values);
         }
     }
     return parameters;

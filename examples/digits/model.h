@@ -1,43 +1,55 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <new>
 #include <scalide/scalide.h>
 #include <string>
 #include <vector>
 
-// Memory as inout arguments have to have it: aligned to a cache line.
-template<typename T>
-struct AlignedAllocator {
-    using value_type = T;
-    AlignedAllocator() = default;
-    template<typename U>
-    AlignedAllocator(const AlignedAllocator<U> &) {}
-    T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), std::align_val_t(64))); }
-    void deallocate(T *memory, size_t) { ::operator delete(memory, std::align_val_t(64)); }
-    bool operator==(const AlignedAllocator &) const { return true; }
+using Context = std::unique_ptr<scalide_context, void (*)(scalide_context *)>;
+using Binding = std::unique_ptr<scalide_binding, void (*)(scalide_binding *)>;
+// For programs of this scalide_device. Throws std::runtime_error in the runtime's words: what is missing, such as a card.
+Context make_context(int threads, int device);
+// Throws std::runtime_error with the context's message.
+void check(scalide_status status, const scalide_context *context);
+
+// Memory that the kernels of a context read and write: the CPU's or a device's.
+class Memory {
+public:
+    Memory(scalide_context *context, size_t bytes);
+    void set(const void *from);
+    void get(void *to) const;
+    void *at() const { return block_.get(); }
+    size_t bytes() const { return bytes_; }
+
+private:
+    struct Release {
+        scalide_context *context;
+        void operator()(void *memory) const { scalide_release(context, memory); }
+    };
+
+    scalide_context *context_;
+    size_t bytes_;
+    std::unique_ptr<void, Release> block_;
 };
 
-// The state of one model: arrays in the dtypes that its generated library asks for.
-struct Parameter {
-    std::string name;
-    scalide_argument_info info{};
-    std::vector<int64_t> shape;
-    std::vector<unsigned char, AlignedAllocator<unsigned char>> data;
-    float scale = 1;
+// The state of one model: an array in the dtype that its generated library asks for.
+class Parameter {
+public:
+    Parameter(scalide_context *context, const scalide_argument_info &info, const std::vector<int64_t> &shape);
 
     // A scaled parameter gets the power-of-two scale that brings its largest value into [1, 2).
     void set(const std::vector<float> &values);
     std::vector<float> values() const;
-    size_t bytes() const { return data.size() + (info.scaled ? sizeof scale : 0); }
-    scalide_array array() { return scalide_dense_array(data.data(), info.scaled ? &scale : nullptr, info.dtype, info.rank, shape.data()); }
-};
+    float scale() const;
+    size_t bytes() const { return data_.bytes() + (info.scaled ? scale_.bytes() : 0); }
+    scalide_array array() const;
 
-using Context = std::unique_ptr<scalide_context, void (*)(scalide_context *)>;
-using Binding = std::unique_ptr<scalide_binding, void (*)(scalide_binding *)>;
-Context make_context(int threads);
-// Throws std::runtime_error with the context's message.
-void check(scalide_status status, const scalide_context *context);
+    scalide_argument_info info;
+    std::vector<int64_t> shape;
+
+private:
+    Memory data_, scale_;
+};
 
 // How the codes of the 8-bit tensors of one step were used, and the scale of every scaled tensor.
 struct StepTrace {
@@ -62,11 +74,14 @@ public:
     std::vector<int32_t> labels;
 
 private:
+    void copy_in(float rate, float loss_factor);
+
     scalide_context *context_;
     std::vector<Parameter> &parameters_;
-    float rate_ = 0, loss_factor_ = 1, loss_ = 0;
+    Memory images_, labels_, rate_, loss_factor_, loss_;
     Binding binding_;
 };
 
 // The state that a training program asks for, with weights from a normal distribution of standard deviation 1/sqrt(inputs), biases 0.
-std::vector<Parameter> make_parameters(const scalide_program *program, const std::vector<int64_t> &widths, unsigned seed);
+std::vector<Parameter> make_parameters(scalide_context *context, const scalide_program *program, const std::vector<int64_t> &widths,
+                                       unsigned seed);

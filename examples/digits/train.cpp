@@ -38,19 +38,22 @@ public:
     Judge(scalide_context *context, const Digits &test) : context_(context), test_(test), predictions_(test.count) {}
 
     double accuracy(const std::vector<Parameter> &parameters) {
-        std::vector<std::vector<float>> values;
         const int64_t image_shape[] = {test_.count, test_.pixels}, count[] = {test_.count};
-        std::vector<scalide_array> arrays{
-            scalide_dense_array(const_cast<float *>(test_.images.data()), nullptr, SCALIDE_F32, 2, image_shape)};
-        for (const Parameter &parameter : parameters) {
-            values.push_back(parameter.values());
-            arrays.push_back(scalide_dense_array(values.back().data(), nullptr, SCALIDE_F32, parameter.info.rank, parameter.shape.data()));
-        }
-        arrays.push_back(scalide_dense_array(predictions_.data(), nullptr, SCALIDE_I32, 1, count));
+        std::vector<Memory> memory;
+        std::vector<scalide_array> arrays;
+        const auto add = [&](const std::vector<float> &values, int32_t rank, const int64_t *shape) {
+            memory.emplace_back(context_, values.size() * sizeof(float)).set(values.data());
+            arrays.push_back(scalide_dense_array(memory.back().at(), nullptr, SCALIDE_F32, rank, shape));
+        };
+        add(test_.images, 2, image_shape);
+        for (const Parameter &parameter : parameters) add(parameter.values(), parameter.info.rank, parameter.shape.data());
+        const Memory predicted(context_, predictions_.size() * sizeof(int32_t));
+        arrays.push_back(scalide_dense_array(predicted.at(), nullptr, SCALIDE_I32, 1, count));
         scalide_binding *binding = nullptr;
         check(scalide_bind(context_, digits_predict_program(), arrays.data(), arrays.size(), &binding), context_);
         const Binding owner(binding, scalide_binding_destroy);
         check(scalide_run(binding), context_);
+        predicted.get(predictions_.data());
         int right = 0;
         for (int i = 0; i < test_.count; i++) right += predictions_[i] == test_.labels[i];
         return static_cast<double>(right) / test_.count;
@@ -78,7 +81,7 @@ void show_progress(const History &history, int epochs, double images_per_second)
 }
 
 History train(const Variant &variant, const Options &options, scalide_context *context, const Digits &data, Judge &judge) {
-    std::vector<Parameter> parameters = make_parameters(variant.program, widths, options.seed);
+    std::vector<Parameter> parameters = make_parameters(context, variant.program, widths, options.seed);
     Trainer trainer(context, variant.program, parameters, options.batch, data.pixels);
     // The last batch of an epoch is smaller: the same library, bound to another batch size.
     const int rest = data.count % options.batch;
@@ -108,7 +111,7 @@ History train(const Variant &variant, const Options &options, scalide_context *c
         history.accuracy.push_back(judge.accuracy(parameters));
         StepTrace trace = trainer.traced_step(0, options.loss_factor);
         for (const Parameter &parameter : parameters) {
-            if (parameter.info.scaled) trace.scales[parameter.name] = parameter.scale;
+            if (parameter.info.scaled) trace.scales[parameter.info.name] = parameter.scale();
         }
         history.scales.push_back(trace.scales);
         history.codes.push_back(trace.codes);
@@ -170,7 +173,7 @@ Options parse(int argc, char **argv) {
 
 void run(const Options &options) {
     const Digits data = load_digits(options.data, "train"), test = load_digits(options.data, "test");
-    const Context context = make_context(options.threads);
+    const Context context = make_context(options.threads, scalide_program_device(digits_predict_program()));
     Judge judge(context.get(), test);
     std::vector<History> histories;
     for (const Variant &variant : {Variant{"f32", digits_f32_program()}, Variant{"bf16", digits_bf16_program()},

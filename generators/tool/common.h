@@ -34,5 +34,6 @@ void add_check(CLI::App &app);
 void add_rules(CLI::App &app);
 void add_inspect(CLI::App &app);
 void add_cache(CLI::App &app);
+void add_devices(CLI::App &app);
 
 } // namespace scalide

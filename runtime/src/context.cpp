@@ -117,6 +117,10 @@ void scalide_context_destroy(scalide_context *context) {
 
 int32_t scalide_context_device(const scalide_context *context) { return context->device ? context->device->driver->kind : SCALIDE_CPU; }
 
+const char *scalide_context_device_name(const scalide_context *context) {
+    return context->device ? context->device->name : scalide_device_name(SCALIDE_CPU);
+}
+
 const char *scalide_message(const scalide_context *context) { return context->message; }
 
 int32_t scalide_thread_count(const scalide_context *context) { return context->thread_count; }

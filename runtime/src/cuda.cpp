@@ -228,22 +228,26 @@ scalide_status choose_device(Cuda &cuda, int32_t index, Text &failure) {
     return SCALIDE_NO_DEVICE;
 }
 
-scalide_status read_limits(Cuda &cuda) {
+scalide_status read_facts(Cuda &cuda) {
+    uint32_t major = 0, minor = 0;
     const struct {
         int32_t what;
-        uint32_t &limit;
+        uint32_t &fact;
     } rows[] = {{cuda_grid_x, cuda.limits.blocks[0]},
                 {cuda_grid_y, cuda.limits.blocks[1]},
                 {cuda_grid_z, cuda.limits.blocks[2]},
                 {cuda_threads_of_block, cuda.limits.threads},
-                {cuda_shared_bytes, cuda.limits.shared_bytes}};
+                {cuda_shared_bytes, cuda.limits.shared_bytes},
+                {cuda_major, major},
+                {cuda_minor, minor}};
     for (const auto &row : rows) {
         int32_t value = 0;
         const scalide_status status = check(cuda, "cuDeviceGetAttribute", cuda.cu.cuDeviceGetAttribute(&value, row.what, cuda.ordinal));
         if (status != SCALIDE_OK) return status;
-        row.limit = static_cast<uint32_t>(value);
+        row.fact = static_cast<uint32_t>(value);
     }
-    return SCALIDE_OK;
+    cuda.capability = static_cast<int32_t>(10 * major + minor);
+    return check(cuda, "cuDeviceGetName", cuda.cu.cuDeviceGetName(cuda.name, sizeof(cuda.name), cuda.ordinal));
 }
 
 scalide_status make_stream(Cuda &cuda, void *given, Text &failure) {
@@ -263,7 +267,7 @@ scalide_status make_stream(Cuda &cuda, void *given, Text &failure) {
 
 scalide_status start(Cuda &cuda, const scalide_options &options, Text &failure) {
     scalide_status status = choose_device(cuda, options.device_index, failure);
-    if (status == SCALIDE_OK) status = read_limits(cuda);
+    if (status == SCALIDE_OK) status = read_facts(cuda);
     if (status == SCALIDE_OK) {
         status = check(cuda, "cuDevicePrimaryCtxRetain", cuda.cu.cuDevicePrimaryCtxRetain(&cuda.context, cuda.ordinal));
         if (status != SCALIDE_OK) cuda.context = nullptr;

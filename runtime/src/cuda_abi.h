@@ -10,7 +10,8 @@ using CuHandle = struct CuObject *; ///< contexts, streams, modules, functions a
 using CuAddress = uint64_t;         ///< of device memory
 
 constexpr int32_t cuda_success = 0, cuda_out_of_memory = 2, cuda_no_binary = 209, cuda_invalid_ptx = 218, cuda_old_for_ptx = 222;
-constexpr int32_t cuda_threads_of_block = 1, cuda_grid_x = 5, cuda_grid_y = 6, cuda_grid_z = 7, cuda_shared_bytes = 97;
+constexpr int32_t cuda_threads_of_block = 1, cuda_grid_x = 5, cuda_grid_y = 6, cuda_grid_z = 7, cuda_shared_bytes = 97, cuda_major = 75,
+                  cuda_minor = 76;
 constexpr int32_t cuda_dynamic_shared_bytes = 8; // of a function
 constexpr int32_t cuda_memory_type = 2, cuda_is_managed = 8, cuda_device_ordinal = 9;
 constexpr uint32_t cuda_host_memory = 1;
@@ -25,6 +26,7 @@ constexpr int32_t cuda_capture_thread_local = 1;
     X(cuGetErrorString, (int32_t error, const char **words))                                                                               \
     X(cuDeviceGetCount, (int32_t * count))                                                                                                 \
     X(cuDeviceGet, (int32_t * device, int32_t index))                                                                                      \
+    X(cuDeviceGetName, (char *name, int32_t room, int32_t device))                                                                         \
     X(cuDeviceGetAttribute, (int32_t * value, int32_t what, int32_t device))                                                               \
     X(cuDevicePrimaryCtxRetain, (CuHandle * context, int32_t device))                                                                      \
     X(cuDevicePrimaryCtxRelease_v2, (int32_t device))                                                                                      \

@@ -42,6 +42,8 @@ struct DeviceDriver;
 struct Device {
     const DeviceDriver *driver;
     DeviceLimits limits;
+    char name[128];     ///< the driver's
+    int32_t capability; ///< CUDA: 90 for sm_90; else 0
     char failure[1024]; ///< the last failure in words, without an end: "cuLaunchKernel must succeed, got CUDA_ERROR_..."
 };
 

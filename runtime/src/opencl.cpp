@@ -179,7 +179,8 @@ T info(const OpenCl &opencl, uint32_t what) {
     return value;
 }
 
-void read_limits(OpenCl &opencl) {
+void read_facts(OpenCl &opencl) {
+    opencl.cl.clGetDeviceInfo(opencl.handle, cl_device_name, sizeof(opencl.name) - 1, opencl.name, nullptr); // "" when longer
     opencl.constant_bytes = info<uint64_t>(opencl, cl_max_constant_bytes);
     opencl.constant_arguments = info<uint32_t>(opencl, cl_max_constant_arguments);
     const auto threads = static_cast<uint32_t>(info<size_t>(opencl, cl_max_work_group_size));
@@ -225,7 +226,7 @@ scalide_status start(OpenCl &opencl, const scalide_options &options, Text &failu
     }
     if (status == SCALIDE_OK && !options.stream) status = make_queue(opencl);
     if (status == SCALIDE_OK) {
-        read_limits(opencl);
+        read_facts(opencl);
     } else {
         failure << opencl.failure << ". Choose another device.";
     }

@@ -130,6 +130,7 @@ TEST_F(cuda, a_run_launches_and_does_nothing_else) {
     ASSERT_EQ(context.status, SCALIDE_OK) << context.message;
     const Launching arrays(context.handle);
     ASSERT_EQ(arrays.status, SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_STREQ(scalide_context_device_name(context.handle), "stand-in 0");
     const int before = host_code_runs;
     ASSERT_EQ(scalide_run(arrays.binding), SCALIDE_OK);
     standin.reset(-1, 0);

@@ -147,9 +147,14 @@ CUresult cuDeviceGet(int *device, int index) {
     *device = index;
     return success;
 }
+CUresult cuDeviceGetName(char *name, int room, int device) {
+    RETURN_IF(enter("cuDeviceGetName %d", device));
+    std::snprintf(name, static_cast<size_t>(room), "stand-in %d", device);
+    return success;
+}
 CUresult cuDeviceGetAttribute(int *value, int what, int device) {
     RETURN_IF(enter("cuDeviceGetAttribute %d %d", what, device));
-    static const std::map<int, int> attributes = {{1, 1024}, {5, 2147483647}, {6, 65535}, {7, 65535}, {97, 232448}};
+    static const std::map<int, int> attributes = {{1, 1024}, {5, 2147483647}, {6, 65535}, {7, 65535}, {97, 232448}, {75, 9}, {76, 0}};
     RETURN_IF(attributes.count(what) ? success : invalid_value);
     *value = attributes.at(what);
     return success;

@@ -108,6 +108,8 @@ const char *scalide_message(const scalide_context *context);
 int32_t scalide_thread_count(const scalide_context *context);
 /* scalide_device of the context. */
 int32_t scalide_context_device(const scalide_context *context);
+/* What its driver calls the device ("NVIDIA H200"); "cpu" for the CPU. */
+const char *scalide_context_device_name(const scalide_context *context);
 
 /* Memory that kernels of this context read and write, aligned to at least 64 bytes: SCALIDE_OUT_OF_MEMORY. Release it before the context
  * is destroyed and after the bindings that use it. */

@@ -1,0 +1,56 @@
+#include "scalide/scalide.h"
+#include "tool/common.h"
+#include <fmt/core.h>
+
+namespace scalide {
+
+namespace {
+
+/// `cuda 0: NVIDIA H200`; or why there is no such device.
+struct Answer {
+    bool is_there;
+    std::string words;
+};
+
+Answer ask(int32_t device, int32_t index) {
+    char message[1024] = "";
+    scalide_options options{};
+    options.struct_size = sizeof options;
+    options.threads = 1;
+    options.device = device;
+    options.device_index = index;
+    options.message = message;
+    options.message_size = sizeof message;
+    scalide_context *context = nullptr;
+    if (scalide_context_create(&options, &context) != SCALIDE_OK) return {false, message};
+    const Answer answer{true, fmt::format("{} {}: {}", scalide_device_name(device), index, scalide_context_device_name(context))};
+    scalide_context_destroy(context);
+    return answer;
+}
+
+void show_devices(const std::string &wanted) {
+    for (int32_t device = 0; device < SCALIDE_DEVICE_COUNT; device++) {
+        const std::string name = scalide_device_name(device);
+        if (!wanted.empty() && wanted != name) continue;
+        Answer answer = ask(device, 0);
+        if (!answer.is_there && !wanted.empty()) throw UserError({{}, name, answer.words, "", ""});
+        if (!answer.is_there) fmt::print("{}: {}\n", name, answer.words);
+        const int32_t most = device == SCALIDE_CPU ? 1 : INT32_MAX; // all CPUs are one
+        for (int32_t i = 1; answer.is_there; i++) {
+            fmt::print("{}\n", answer.words);
+            answer = i < most ? ask(device, i) : Answer{};
+        }
+    }
+}
+
+} // namespace
+
+void add_devices(CLI::App &app) {
+    const auto wanted = std::make_shared<std::string>();
+    CLI::App *devices = app.add_subcommand("devices", "show what programs can run on here, or why they cannot");
+    devices->add_option("KIND", *wanted, "this kind alone, an error when there is none: cpu, cuda or opencl")
+        ->check(CLI::IsMember({"cpu", "cuda", "opencl"}));
+    devices->callback([wanted] { show_devices(*wanted); });
+}
+
+} // namespace scalide
