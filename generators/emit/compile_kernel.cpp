@@ -1,4 +1,5 @@
 #include "emit/compile_kernel.h"
+#include "emit/device_code.h"
 #include "emit/files.h"
 #include "emit/host_code.h"
 #include "emit/kernel_facts.h"
@@ -101,14 +102,25 @@ PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &targe
     return prepared;
 }
 
+namespace {
+
+Halide::Module assembled(const Halide::Module &module) {
+    const WorkFolder folder(std::filesystem::temp_directory_path() / "scalide");
+    std::vector<CardUse> uses;
+    return with_device_code(module, assemble(module, cuda_cards, find_cuda_tools(), folder.path(), uses));
+}
+
+} // namespace
+
 void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file) {
     try {
         LoweredKernel lowered = lower(kernel.program, target);
         schedule(lowered, kernel.tiles, target);
         Halide::Pipeline pipeline(output_funcs(lowered));
         if (target.has_gpu_feature()) use_all_stages(pipeline);
-        const Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target);
+        Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target);
         if (target.has_gpu_feature()) check_host_code(module);
+        if (device_of(target) == Device::cuda) module = assembled(module);
         module.compile({{Halide::OutputFileType::object, object_file}});
     } catch (const Halide::Error &error) { // no std::exception
         throw InternalError(words_of(error));

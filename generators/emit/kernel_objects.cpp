@@ -1,4 +1,5 @@
 #include "emit/kernel_objects.h"
+#include "emit/device_code.h"
 #include "emit/process.h"
 #include "ir/text.h"
 #include <thread>
@@ -103,6 +104,7 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
         std::error_code ignored;
         fs::remove(place.part, ignored);
     };
+    if (device_of(target) == Device::cuda && !missing.empty()) find_cuda_tools(); // what a user has to install is no child's failure
     KernelJobs(options, cache).run(missing, compile, insert, remove);
     objects.compiled = missing.size();
     return objects;
