@@ -75,6 +75,7 @@ void keep(Halide::Func stage, const Tiles &tiles) {
     } else {
         spread(kept, loops, tiles.at("threads"));
         stage.compute_at(kept, thread_loop());
+        for (const Var &arg : stage.args()) stage.bound_extent(arg, 1);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "schedules/cuda/kinds.h"
 #include "schedules/cuda/loops.h"
+#include <algorithm>
 #include <optional>
 
 // row: a block of threads a row, which keeps what it makes of its row in shared memory; short rows: a thread a row. Tiles:
@@ -71,9 +72,26 @@ private:
     void place(Func stage) {
         if (rows_.empty()) return place_single(stage);
         stage.compute_at(row());
+        bound_rows(stage);
         const bool has_columns = !stage.args().empty() && stage.args()[0].name() == Var("x").name();
         if (is_short_) return;
         if (has_columns) spread_columns(stage, stage.args()[0]);
+    }
+
+    /// Stages have the element, or the columns, of one row, which Halide cannot prove where several outputs share the loop.
+    void bound_rows(Func stage) const {
+        for (const Var &arg : stage.args()) {
+            const bool is_row = std::ranges::any_of(rows_, [&](const Var &row) { return row.name() == arg.name(); });
+            if (is_row) stage.bound_extent(arg, 1);
+            if (arg.name() == Var("x").name()) stage.bound(arg, 0, to_expr(kernel_.extents.at("columns"), kernel_));
+        }
+    }
+
+    /// Lanes in registers, which have no address.
+    void reduce_in_thread(Func stage) const {
+        const Var lane = stage.args()[0];
+        stage.compute_at(row()).unroll(lane);
+        for (int i = 0; i < stage.num_update_definitions(); i++) stage.update(i).unroll(lane);
     }
 
     /// Each stage is a launch.
@@ -88,9 +106,11 @@ private:
 
     void reduce(Func partial, const Func &lane, const Func &fold) {
         if (rows_.empty()) return reduce_in_block(partial, lane, LoopLevel(fold, block_loop()));
+        bound_rows(partial);
+        if (lane.name() != partial.name()) bound_rows(lane);
         if (is_short_) {
-            partial.compute_at(row());
-            if (lane.name() != partial.name()) Func(lane).compute_at(row());
+            reduce_in_thread(partial);
+            if (lane.name() != partial.name()) reduce_in_thread(lane);
         } else {
             reduce_in_block(partial, lane, row());
         }

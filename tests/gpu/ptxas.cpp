@@ -1,6 +1,7 @@
 #include "emit/compile_kernel.h"
 #include "emit/device_code.h"
 #include "emit/files.h"
+#include "emit/host_code.h"
 #include "kernels/kernel_text.h"
 #include "schedules/schedule.h"
 #include <gtest/gtest.h>
@@ -28,7 +29,10 @@ std::vector<CardUse> assemble_for_cards(const Program &program) try {
     const Halide::Target target = parse_target("cuda");
     LoweredKernel kernel = lower(program, target);
     schedule(kernel, choose_tiles(kernel, target), target);
-    const Halide::Module module = Halide::Pipeline(output_funcs(kernel)).compile_to_module(halide_arguments(kernel), "kernel", target);
+    Halide::Pipeline pipeline(output_funcs(kernel));
+    use_all_stages(pipeline);
+    const Halide::Module module = pipeline.compile_to_module(halide_arguments(kernel), "kernel", target);
+    check_host_code(module);
     const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
     if (const char *kept = std::getenv("SCALIDE_KEEP_KERNELS")) write_file(fs::path(kept) / (program.name + ".ptx"), ptx_of(module));
     std::vector<CardUse> uses;
