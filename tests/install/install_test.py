@@ -28,12 +28,12 @@ def prefix():
     run("cmake", "--install", BUILD, "--prefix", WORK / "prefix")
 
 
-def build_example(name):
-    """Builds a copy of examples/<name>; returns its build folder."""
-    folder = WORK / name
+def build_example(name, folder=None, *options):
+    """Builds a copy of examples/<name> in the folder (default: its name); returns its build folder."""
+    folder = WORK / (folder or name)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCE / "examples" / name, folder / "source")
-    run("cmake", "-S", folder / "source", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}")
+    run("cmake", "-S", folder / "source", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}", *options)
     run("cmake", "--build", folder / "build")
     return folder / "build"
 
@@ -67,6 +67,36 @@ def digits():
     assert page.stat().st_size > 10000 and "</html>" in page.read_text()
 
 
+def digits_opencl():
+    """The same training on an OpenCL device: every loss, scale and code is that of the CPU, but where the CPU adds bf16 products in pairs."""
+    devices = subprocess.run([WORK / "prefix/bin/scalide", "devices", "opencl"], capture_output=True, text=True)
+    if devices.returncode != 0:
+        print(devices.stderr)
+        sys.exit(SKIPPED)
+    on_device, on_cpu = build_example("digits", "digits_opencl", "-DDIGITS_TARGET=opencl"), WORK / "digits/build"
+    trained = []
+    for build in (on_device, on_cpu):
+        run(build / "digits_train", "--epochs", "1", "--json", build / "one.json")
+        trained.append({row["variant"]: row for row in json.loads((build / "one.json").read_text())})
+    for name in ("f32", "f16", "f8", "bf16"):
+        device, cpu = (rows[name] for rows in trained)
+        print(name, device["loss"], cpu["loss"])
+        assert abs(device["loss"][0] - cpu["loss"][0]) < 1e-4
+        if name != "bf16":
+            assert all(device[key] == cpu[key] for key in ("loss", "accuracy", "scales", "codes")), name
+
+
+def digits_cuda():
+    """Whole plans through the CUDA driver's interface: on its stand-in they bind and launch, whatever they compute; without a driver the
+    program says what is missing."""
+    build = build_example("digits", "digits_cuda", "-DDIGITS_TARGET=cuda")
+    for driver, words in (("no_driver", "digits_train: the CUDA driver must be there, got "), ("standin_cuda", "f8  ")):
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/device" / driver)}
+        result = subprocess.run([build / "digits_train", "--epochs", "1"], capture_output=True, text=True, env=environment)
+        assert words in result.stdout + result.stderr, result
+        assert result.returncode == (driver == "no_driver"), result
+
+
 def proof():
     """The training program of `digits`: no part of the generator, and of Halide only the few names that the runtime defines."""
     program = WORK / "digits/build/digits_train"
@@ -80,7 +110,8 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, custom_operator, operators, digits, proof]
+TESTS = [prefix, tool, custom_operator, operators, digits, digits_opencl, digits_cuda, proof]
+SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":
     BUILD, SOURCE, WORK = (Path(path).resolve() for path in sys.argv[1:4])
