@@ -117,7 +117,7 @@ void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, 
         LoweredKernel lowered = lower(kernel.program, target);
         schedule(lowered, kernel.tiles, target);
         Halide::Pipeline pipeline(output_funcs(lowered));
-        if (target.has_gpu_feature()) use_all_stages(pipeline);
+        if (target.has_gpu_feature()) adapt_host_code(pipeline);
         Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target);
         if (target.has_gpu_feature()) check_host_code(module);
         if (device_of(target) == Device::cuda) module = assembled(module);

@@ -10,11 +10,26 @@ using namespace Halide::Internal;
 /// What Halide's pass skip_stages calls its conditions.
 bool is_use_of_stage(const std::string &name) { return name.ends_with(".used"); }
 
-class UseAllStages : public IRMutator {
+class AdaptHostCode : public IRMutator {
     using IRMutator::visit;
+
     Stmt visit(const LetStmt *let) override {
         const Stmt body = mutate(let->body);
-        return LetStmt::make(let->name, is_use_of_stage(let->name) ? const_true() : let->value, body);
+        return LetStmt::make(let->name, is_use_of_stage(let->name) ? const_true() : mutate(let->value), body);
+    }
+
+    Stmt visit(const For *loop) override {
+        const bool is_on_device = loop->device_api != Halide::DeviceAPI::None && loop->device_api != Halide::DeviceAPI::Host;
+        return is_on_device ? Stmt(loop) : IRMutator::visit(loop);
+    }
+
+    // lower/device_forms.cpp
+    Halide::Expr visit(const Call *call) override {
+        const Halide::Expr mutated = IRMutator::visit(call);
+        const auto &arguments = mutated.as<Call>()->args;
+        if (call->name.starts_with("llvm.nvvm.mul.rn.")) return Call::make(call->type, Call::strict_mul, arguments, Call::PureIntrinsic);
+        if (call->name == "fma" && call->type.bits() == 32) return Call::make(call->type, "fmaf", arguments, Call::PureExtern); // of C
+        return mutated;
     }
 };
 
@@ -41,7 +56,7 @@ private:
 
 } // namespace
 
-void use_all_stages(Halide::Pipeline &pipeline) { pipeline.add_custom_lowering_pass(new UseAllStages); }
+void adapt_host_code(Halide::Pipeline &pipeline) { pipeline.add_custom_lowering_pass(new AdaptHostCode); }
 
 void check_host_code(const Halide::Module &module) {
     for (const LoweredFunc &function : module.functions()) {

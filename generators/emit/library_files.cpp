@@ -85,7 +85,7 @@ void make_archive(const fs::path &archive, const fs::path &plan, const BuildOpti
 
 void link_shared(const fs::path &library, const fs::path &archive, const BuildOptions &options) {
     run_or_throw({c_compiler(), "-shared", "-o", library, "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive",
-                  options.runtime_library.string(), "-lpthread"},
+                  options.runtime_library.string(), "-lpthread", "-lm"},
                  "shared library");
 }
 

@@ -3,6 +3,7 @@
 #include "emit/compile_kernel.h"
 #include "expr/error.h"
 #include <gtest/gtest.h>
+#include <sstream>
 
 using namespace scalide;
 using Halide::Func;
@@ -41,7 +42,7 @@ TEST(host_code, reads_no_condition) {
     kernel.stage.gpu_tile(kernel.x, kernel.block, kernel.thread, 32, Halide::TailStrategy::GuardWithIf);
     Halide::Pipeline asks(kernel.out), uses(kernel.out);
     EXPECT_NE(refusal(kernel.compile(asks)).find("host code of a device's kernel reads no arrays, got p"), std::string::npos);
-    use_all_stages(uses);
+    adapt_host_code(uses);
     EXPECT_EQ(refusal(kernel.compile(uses)), "");
 }
 
@@ -49,4 +50,24 @@ TEST(host_code, has_no_stage_of_its_own) {
     const Selecting kernel; // its stage is scheduled for the CPU
     Halide::Pipeline pipeline(kernel.out);
     EXPECT_NE(refusal(kernel.compile(pipeline)).find("reads no arrays"), std::string::npos);
+}
+
+// Halide moves what depends on no thread out of the loops of threads.
+TEST(host_code, computes_with_instructions_of_the_host) {
+    const Halide::Param<int> b("b");
+    const Halide::Expr size = Halide::cast<float>(b);
+    const auto call = [](const char *name, const std::vector<Halide::Expr> &arguments) {
+        return Halide::Internal::Call::make(Halide::Float(32), name, arguments, Halide::Internal::Call::PureExtern);
+    };
+    const Var x("x"), block("block"), thread("thread");
+    Func out("out");
+    out(x) = call("fma", {call("llvm.nvvm.mul.rn.f", {size, size}), size, size}) * Halide::cast<float>(x);
+    out.gpu_tile(x, block, thread, 32, Halide::TailStrategy::GuardWithIf);
+    Halide::Pipeline pipeline(out);
+    adapt_host_code(pipeline);
+    std::ostringstream host;
+    for (const auto &function : pipeline.compile_to_module({b}, "kernel", parse_target("cuda")).functions()) host << function.body;
+    EXPECT_NE(host.str().find("strict_mul"), std::string::npos) << host.str();
+    EXPECT_NE(host.str().find("fmaf("), std::string::npos) << host.str();
+    EXPECT_EQ(host.str().find("nvvm"), std::string::npos) << host.str();
 }

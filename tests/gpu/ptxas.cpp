@@ -30,7 +30,7 @@ std::vector<CardUse> assemble_for_cards(const Program &program) try {
     LoweredKernel kernel = lower(program, target);
     schedule(kernel, choose_tiles(kernel, target), target);
     Halide::Pipeline pipeline(output_funcs(kernel));
-    use_all_stages(pipeline);
+    adapt_host_code(pipeline);
     const Halide::Module module = pipeline.compile_to_module(halide_arguments(kernel), "kernel", target);
     check_host_code(module);
     const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
