@@ -38,15 +38,43 @@ class OpenclForms : public IRMutator {
     static Expr fma(const Expr &a, const Expr &b, const Expr &c) { return Call::make(a.type(), "fma", {a, b, c}, Call::PureExtern); }
 };
 
+/// What is made of constants and sizes alone does not depend on data: Halide computes it on the host.
+class DependsOnData : public IRGraphVisitor {
+public:
+    /// `lets`: of the variables around `e` that are none of a loop.
+    DependsOnData(const Expr &e, const std::map<std::string, bool> &lets) : lets_(lets) { e.accept(this); }
+    bool found = false;
+
+private:
+    using IRGraphVisitor::visit;
+    void visit(const Call *call) override {
+        found = found || call->call_type == Call::Halide || call->call_type == Call::Image;
+        IRGraphVisitor::visit(call);
+    }
+    void visit(const Variable *variable) override {
+        const auto let = lets_.find(variable->name);
+        found = found || (let == lets_.end() ? !variable->param.defined() : let->second);
+    }
+    const std::map<std::string, bool> &lets_;
+};
+
 class CudaForms : public IRMutator {
     using IRMutator::visit;
 
+    Expr visit(const Let *let) override {
+        const Expr value = mutate(let->value);
+        lets_[let->name] = DependsOnData(value, lets_).found;
+        return Let::make(let->name, value, mutate(let->body));
+    }
+
     Expr visit(const Call *call) override {
         const Expr mutated = IRMutator::visit(call);
-        if (!call->is_intrinsic(Call::strict_mul)) return mutated;
+        if (!call->is_intrinsic(Call::strict_mul) || !DependsOnData(mutated, lets_).found) return mutated;
         const char *name = call->type.bits() == 32 ? "llvm.nvvm.mul.rn.f" : "llvm.nvvm.mul.rn.d";
         return Call::make(call->type, name, mutated.as<Call>()->args, Call::PureExtern);
     }
+
+    std::map<std::string, bool> lets_;
 };
 
 void mutate_all(LoweredKernel &kernel, IRMutator &forms) {

@@ -40,9 +40,8 @@ private:
         Stage nest = loop_nest(around);
         std::vector<Var> args = around.args();
         if (args.size() < 2 || kernel_.facts.at("axes").list[1] == Attribute(0) || kernel_.facts.at("axes").list[2] == Attribute(0)) {
-            spread(nest, args, tile("threads"));
-            product.compute_at(around, thread_loop());
-            return;
+            spread_tiles(nest, args, tile("threads"));
+            return compute_one(product, around);
         }
         const Var x = args[0], y = args[1];
         Var block_x("block_x"), block_y("block_y"), thread_y("thread_y");

@@ -55,6 +55,29 @@ void spread(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
     nest.gpu_tile(fuse(nest, loops), block_loop(), thread_loop(), threads, TailStrategy::GuardWithIf);
 }
 
+void spread_tiles(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
+    constexpr int line = 32; // neighbours in memory
+    Var block_x("block_x"), block_y("block_y"), thread_y("thread_y");
+    std::vector<Var> blocks(loops.begin(), loops.end());
+    std::vector<Halide::VarOrRVar> order = {thread_loop()};
+    blocks[0] = block_x;
+    nest.split(loops[0], block_x, thread_loop(), loops.size() == 1 ? threads : line, TailStrategy::GuardWithIf);
+    nest.gpu_threads(thread_loop());
+    if (loops.size() > 1) {
+        blocks[1] = block_y;
+        order.emplace_back(thread_y);
+        nest.split(loops[1], block_y, thread_y, threads / line, TailStrategy::GuardWithIf).gpu_threads(thread_y);
+    }
+    order.insert(order.end(), blocks.begin(), blocks.end());
+    nest.reorder(order);
+    spread_blocks(nest, blocks);
+}
+
+void compute_one(Halide::Func stage, const Halide::Func &reader) {
+    stage.compute_at(reader, thread_loop());
+    for (const Var &arg : stage.args()) stage.bound_extent(arg, 1); // Halide must know, or it gives the stage shared memory
+}
+
 void spread_all(Halide::Func func, int threads) {
     spread(func, func.args(), threads);
     for (int i = 0; i < func.num_update_definitions(); i++) spread(func.update(i), free_arguments(func, i), threads);
@@ -73,15 +96,20 @@ void keep(Halide::Func stage, const Tiles &tiles) {
         spread_blocks(kept, {});
         stage.compute_at(kept, block_loop());
     } else {
-        spread(kept, loops, tiles.at("threads"));
-        stage.compute_at(kept, thread_loop());
-        for (const Var &arg : stage.args()) stage.bound_extent(arg, 1);
+        spread_tiles(kept, loops, tiles.at("threads"));
+        compute_one(stage, kept);
     }
 }
 
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     bound_loops(kernel, output);
     spread(loop_nest(output.func), output.func.args(), tiles.at("threads"));
+}
+
+void schedule_elements_with(const LoweredKernel &kernel, const KernelOutput &output, const Halide::Func &stage, const Tiles &tiles) {
+    bound_loops(kernel, output);
+    spread_tiles(loop_nest(output.func), output.func.args(), tiles.at("threads"));
+    compute_one(stage, output.func);
 }
 
 const KernelOutput *only_reader(const LoweredKernel &kernel, const Halide::Func &stage) {

@@ -18,6 +18,11 @@ Halide::Var fuse(Halide::Stage nest, const std::vector<Halide::Var> &loops);
 
 /// One thread an element: `loops` (innermost first) are one line of threads, reductions run inside of a thread. No loops: one thread.
 void spread(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);
+/// The same for loops in whose threads stages are computed (at thread_loop(), with compute_one): tiles of threads over the first two loops.
+/// A fused loop whose end is guarded would hide from Halide that a thread has one element.
+void spread_tiles(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);
+/// Computes one element of a stage in each thread of `reader`.
+void compute_one(Halide::Func stage, const Halide::Func &reader);
 /// Spreads every definition of a Func; an update over the arguments that it does not reduce.
 void spread_all(Halide::Func func, int threads);
 
@@ -26,6 +31,8 @@ void spread_all(Halide::Func func, int threads);
 void keep(Halide::Func stage, const Tiles &tiles);
 /// An output whose elements do not depend on each other's loops. Tiles: threads.
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles);
+/// The same, where threads compute elements of a stage.
+void schedule_elements_with(const LoweredKernel &kernel, const KernelOutput &output, const Halide::Func &stage, const Tiles &tiles);
 
 /// The output whose threads may make a stage: the only one that reads it, and not through a reduction of whole arrays; else nullptr.
 const KernelOutput *only_reader(const LoweredKernel &kernel, const Halide::Func &stage);

@@ -47,7 +47,7 @@ private:
         }
         const Var loop = is_short_ && !rows.empty() ? thread_loop() : block_loop();
         if (is_short_ && !rows.empty()) {
-            nest.gpu_tile(fuse(nest, rows), block_loop(), thread_loop(), tiles_.at("threads"), TailStrategy::GuardWithIf);
+            spread_tiles(nest, rows, tiles_.at("threads"));
         } else {
             if (columns) spread_columns(nest, *columns);
             spread_blocks(nest, rows);
