@@ -116,7 +116,7 @@ void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, 
     try {
         LoweredKernel lowered = lower(kernel.program, target);
         schedule(lowered, kernel.tiles, target);
-        Halide::Pipeline pipeline(output_funcs(lowered));
+        Halide::Pipeline pipeline = to_pipeline(lowered);
         if (target.has_gpu_feature()) adapt_host_code(pipeline);
         Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target);
         if (target.has_gpu_feature()) check_host_code(module);

@@ -105,12 +105,4 @@ std::vector<KernelOperand> call_order(const LoweredKernel &kernel) {
     return operands;
 }
 
-std::vector<Halide::Func> output_funcs(const LoweredKernel &kernel) {
-    std::vector<Halide::Func> funcs;
-    for (const KernelOutput &output : kernel.outputs) {
-        funcs.push_back(output.func);
-    }
-    return funcs;
-}
-
 } // namespace scalide

@@ -36,8 +36,8 @@ struct KernelOperand {
 std::vector<Halide::Argument> halide_arguments(const LoweredKernel &kernel);
 std::vector<KernelOperand> call_order(const LoweredKernel &kernel);
 
-/// The Funcs that make the pipeline, in call order.
-std::vector<Halide::Func> output_funcs(const LoweredKernel &kernel);
+/// The pipeline that makes the outputs, in call order, from Funcs that are scheduled.
+Halide::Pipeline to_pipeline(const LoweredKernel &kernel);
 
 /// Lowers by the attribute `kind`. Throws InternalError on a program that is not of that kind.
 LoweredKernel lower(const Program &kernel, const Halide::Target &target);

@@ -80,21 +80,6 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
     parallelize(nest, *fuse_loops(nest, outer), product(rows) * pieces, work, task);
 }
 
-/// A line with fewer elements than vectors have.
-bool is_short_line(const Program &kernel, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
-    const int lanes = lanes_of(extents.size(), tiles);
-    return reverses_short_lines(kernel, lanes) && Halide::Internal::can_prove(extents[0] < lanes);
-}
-
-/// Element by element, rows as tasks.
-void schedule_short_lines(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, int task) {
-    if (axes.size() == 1) {
-        return;
-    }
-    const Halide::Var rows = *fuse_loops(nest, {axes.begin() + 1, axes.end()});
-    parallelize(nest, rows, product({extents.begin() + 1, extents.end()}), extents[0], task);
-}
-
 } // namespace
 
 void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
@@ -108,9 +93,6 @@ void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
     if (!output.func.has_update_definition() && !extents.empty() && moves(kernel.program)) {
-        if (is_short_line(kernel.program, extents, tiles)) {
-            return schedule_short_lines(loop_nest(output.func), output.func.args(), extents, tiles.at("task"));
-        }
         schedule_whole_vectors(output, extents, tiles);
     }
     schedule_nest(loop_nest(output.func), output.func.args(), extents, tiles);

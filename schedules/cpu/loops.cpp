@@ -49,17 +49,6 @@ void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const E
     nest.vectorize(loop, lanes, rest && *rest == 0 ? TailStrategy::Auto : TailStrategy::Predicate);
 }
 
-bool reverses_short_lines(const Program &kernel, int lanes) {
-    return std::ranges::any_of(kernel.nodes, [&](const Node &node) {
-        if (node.op != "rev") {
-            return false;
-        }
-        const Extents &shape = kernel.type(node.results[0]).shape;
-        const std::vector<int64_t> axes = to_integers(node.attributes.at("dimensions"));
-        return std::ranges::any_of(axes, [&](int64_t axis) { return shape[axis].is_static() && shape[axis].value() < lanes; });
-    });
-}
-
 // Tasks of equal size, not of `task` elements with a short one at the end: their loops then run over what there is, not over a constant
 // with a test in every iteration.
 void parallelize(Halide::Stage nest, const Var &loop, const Expr &count, const Expr &work, int task) {

@@ -16,10 +16,6 @@ std::optional<Halide::Var> fuse_loops(Halide::Stage nest, const std::vector<Hali
 /// Vectorizes a loop of this extent; what is left over is masked, never read or written.
 void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const Halide::Expr &extent, int lanes);
 
-/// True when the kernel reverses an axis that is known to be shorter than `lanes`. The first vector of such a line begins at a known
-/// negative address, at which Halide generates no load though it is masked: it needs a loop without vectors.
-bool reverses_short_lines(const Program &kernel, int lanes);
-
 /// Runs a loop of `count` iterations of `work` elements each in parallel tasks of about `task` elements. Nothing is done when all is known
 /// to be one task; a parallel loop of one task costs a call, because the runtime runs it in place.
 void parallelize(Halide::Stage nest, const Halide::Var &loop, const Halide::Expr &count, const Halide::Expr &work, int task);

@@ -50,7 +50,7 @@ public:
         schedule_product();
         for (const char *name : {"lhs", "rhs"}) {
             if (kernel_.stages.count(name) != 0) {
-                schedule_whole(kernel_.stages.at(name)[0], reverses_short_lines(kernel_.program, lanes_) ? 1 : lanes_);
+                schedule_whole(kernel_.stages.at(name)[0], lanes_);
             }
         }
     }

@@ -42,7 +42,7 @@ std::optional<std::string> why_no_opencl() {
 
 OpenclKernel::OpenclKernel(const Program &program) try : kernel_(lower(program, target_)) {
     schedule(kernel_, choose_tiles(kernel_, target_), target_);
-    pipeline_ = Halide::Pipeline(output_funcs(kernel_));
+    pipeline_ = to_pipeline(kernel_);
     if (const char *folder = std::getenv("SCALIDE_KEEP_KERNELS")) {
         const std::string base = std::string(folder) + "/" + program.name;
         pipeline_.compile_to({{Halide::OutputFileType::stmt, base + ".stmt"}, {Halide::OutputFileType::device_code, base + ".cl"}},

@@ -29,7 +29,7 @@ std::vector<CardUse> assemble_for_cards(const Program &program) try {
     const Halide::Target target = parse_target("cuda");
     LoweredKernel kernel = lower(program, target);
     schedule(kernel, choose_tiles(kernel, target), target);
-    Halide::Pipeline pipeline(output_funcs(kernel));
+    Halide::Pipeline pipeline = to_pipeline(kernel);
     adapt_host_code(pipeline);
     const Halide::Module module = pipeline.compile_to_module(halide_arguments(kernel), "kernel", target);
     check_host_code(module);

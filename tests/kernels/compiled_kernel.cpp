@@ -89,7 +89,7 @@ CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &tar
     std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     const std::string object = (folder_ / "kernel.o").string(), library = (folder_ / "kernel.so").string();
-    Halide::Pipeline pipeline(output_funcs(kernel_));
+    Halide::Pipeline pipeline = to_pipeline(kernel_);
     std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, object}};
     if (std::getenv("SCALIDE_KEEP_KERNELS")) {
         files[Halide::OutputFileType::assembly] = (folder_ / "kernel.s").string();

@@ -61,7 +61,7 @@ size_t count_instructions(const Form &form, const std::string &name) {
     LoweredKernel kernel = lower(parse_program(form.text(), "k"), pairs_target());
     schedule(kernel, choose_tiles(kernel, pairs_target()), pairs_target());
     const std::string file = testing::TempDir() + "contract.s";
-    Halide::Pipeline(output_funcs(kernel)).compile_to_assembly(file, halide_arguments(kernel), "k", pairs_target());
+    to_pipeline(kernel).compile_to_assembly(file, halide_arguments(kernel), "k", pairs_target());
     std::ifstream stream(file);
     const std::string text((std::istreambuf_iterator<char>(stream)), {});
     size_t count = 0;

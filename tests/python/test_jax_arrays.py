@@ -87,6 +87,15 @@ def test_scans_and_sorting(shape, seed, axis, reverse):
     })  # fmt: skip
 
 
+def test_reversed_short_lines():
+    """Fewer elements than a vector has, in reverse order: masked loads begin at a known place below 0."""
+    cases = {"argsort": lambda x: jnp.argsort(x, descending=True), "sort": lambda x: jnp.sort(x[..., ::-1]), "sum": lambda x: jnp.sum(x[..., ::-1]),
+             "argmax": lambda x: jnp.argmax(x[..., ::-1], -1), "dot": lambda x: x[..., ::-1] @ x.T, "softmax": lambda x: jax.nn.softmax(x[..., ::-1])}  # fmt: skip
+    draw = np.random.default_rng(0)
+    check({f"{name}{shape}": (fn, (jnp.asarray(draw.normal(size=shape), jnp.float32),)) for name, fn in cases.items() for shape in ((9,), (40,), (3, 9))},
+          gradient=False)  # fmt: skip
+
+
 def test_integer_reductions():
     i = jnp.asarray(np.random.default_rng(0).integers(0, 255, (5, 6)), jnp.uint8)
     check({"sum": (lambda i: i.sum(0), (i,)), "max": (lambda i: i.max(1), (i,)), "and": (lambda i: jnp.bitwise_and.reduce(i, axis=0), (i,)),

@@ -54,6 +54,22 @@ def test_scatters(n, m, dtype, seed):
     })  # fmt: skip
 
 
+def test_random_numbers_of_many_keys(partitionable):
+    keys, old, grid = jax.random.split(jax.random.key(3), 4), jax.random.split(jax.random.PRNGKey(4), 3), jax.random.split(jax.random.key(5), (2, 3))
+    rows = jnp.ones((4, 5))
+    check({
+        "uniform": (jax.vmap(lambda k: jax.random.uniform(k, (3,))), (keys,)), "normal": (jax.vmap(lambda k: jax.random.normal(k, (2, 3)), out_axes=1), (old,)),
+        "one": (jax.vmap(jax.random.bits), (keys,)), "u8": (jax.vmap(lambda k: jax.random.bits(k, (5,), jnp.uint8)), (keys,)),
+        "u16": (jax.vmap(lambda k: jax.random.bits(k, (5,), jnp.uint16)), (keys,)), "none": (jax.vmap(lambda k: jax.random.uniform(k, (0,))), (keys,)),
+        "split": (jax.vmap(lambda k: jax.random.uniform(jax.random.split(k, 3)[1], (2,))), (keys,)),
+        "fold_in": (jax.vmap(lambda k: jax.random.bits(jax.random.fold_in(k, 7))), (keys,)),
+        "fold_many_in": (lambda k, n: jax.vmap(lambda i: jax.random.bits(jax.random.fold_in(k, i)))(n), (keys[0], jnp.arange(5))),
+        "fold_each_in": (jax.vmap(lambda k, i: jax.random.bits(jax.random.fold_in(k, i))), (keys, jnp.arange(4))),
+        "grid": (jax.vmap(jax.vmap(lambda k: jax.random.uniform(k, (2,)))), (grid,)),
+        "dropout": (lambda k, x: jax.vmap(lambda k, x: jnp.where(jax.random.bernoulli(k, 0.5, x.shape), x, 0))(jax.random.split(k, 4), x), (keys[1], rows)),
+    }, gradient=False)  # fmt: skip
+
+
 def test_random_numbers(partitionable):
     key, old = jax.random.key(3), jax.random.PRNGKey(4)
     check({

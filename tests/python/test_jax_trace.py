@@ -110,17 +110,57 @@ def test_loops_of_few_static_steps():
         x = jax.lax.fori_loop(0, 3, lambda i, c: c * 2 + i, x)
         x, sums = jax.lax.scan(lambda c, row: (c + row, c.sum()), x[0], x, reverse=True)
         _, x = jax.lax.while_loop(lambda s: s[0] < 4, lambda s: (s[0] + 1, s[1] + 1), (0, x))
-        return x, sums, jax.lax.cond(True, lambda a: a, lambda a: -a, x)
+        return x, sums, jax.lax.cond(True, lambda a: a, lambda a: -a, x), jax.lax.switch(2, [jnp.sin, jnp.cos, jnp.tanh], x)
 
     same(scalide.build(trace(f, X))(X), f(X))
+
+
+def test_branches_that_arrays_choose():
+    """All are computed, as under jax.vmap."""
+
+    def f(x, place):
+        chosen = jax.lax.cond(x[0, 0] > 0, lambda a: (jnp.sin(a), a.sum() > 0), lambda a: (a * 2, False), x)
+        return chosen, jax.lax.switch(place, [jnp.sin, jnp.cos, jnp.tanh], x)
+
+    def both(x, place):
+        return f(x, place), jax.grad(lambda x: jnp.sum(f(x, place)[0][0] * f(x, place)[1]))(x)
+
+    library = scalide.build(trace(both, X, np.int32(0)))
+    for x in (X, -X):
+        for place in (-1, 0, 1, 2, 7):
+            same(library(x, np.int32(place)), both(x, np.int32(place)))
+
+
+def linear_algebra():
+    square = lambda x: x[:, :3] @ x[:, :3].T + 4 * jnp.eye(len(x))  # noqa: E731
+    return {"inv": lambda x: jnp.linalg.inv(square(x)), "solve": lambda x: jnp.linalg.solve(square(x), x), "det": lambda x: jnp.linalg.det(jnp.eye(5) * x[0, 0]),
+            "cholesky": lambda x: jnp.linalg.cholesky(square(x)), "qr": lambda x: jnp.linalg.qr(x), "svd": lambda x: jnp.linalg.svd(x),
+            "eigh": lambda x: jnp.linalg.eigh(square(x)), "pinv": lambda x: jnp.linalg.pinv(x), "matrix_rank": lambda x: jnp.linalg.matrix_rank(x),
+            "triangular_solve": lambda x: jax.scipy.linalg.solve_triangular(square(x), x), "lstsq": lambda x: jnp.linalg.lstsq(x, x[:, 0]),
+            "gamma": lambda x: jax.random.gamma(jax.random.key(0), 2.0, (3,)) + x[0, 0],
+            "callback": lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", linear_algebra())
+def test_primitives_without_a_rule_say_so(name, partitionable):
+    """The user's line, the primitive with its operands and parameters, and what to do."""
+    with pytest.raises(scalide.jax.TraceError) as error:
+        trace(linear_algebra()[name], X)
+    place, primitive, rest = re.fullmatch(r"(.*?:\d+):?\d* \(.*?\): (\w+): (.*)", str(error.value), re.S).groups()
+    assert "test_jax_trace.py:" in place
+    assert re.match(rf"a primitive must have a rule, got {primitive}\((\w+(<fry>)?\[[\d,]*\](, )?)*\) {{.*}}\. Write the function in other terms, or give one: "
+                    rf"@scalide.jax.add_rule\('{primitive}'\)", rest), rest  # fmt: skip
 
 
 @pytest.mark.parametrize("fn, words", [
     (lambda x: jnp.linalg.cholesky(x @ x.T), ["cholesky: a primitive must have a rule, got cholesky(", "add_rule('cholesky')"]),
     (lambda x: jax.lax.fori_loop(0, 1000, lambda i, c: c + 1, x), ["at most 64 steps", "got 1000 steps"]),
     (lambda x: jax.lax.while_loop(lambda c: c[0, 0] < 5, lambda c: c + 1, x), ["while: a loop must have a static number of steps"]),
-    (lambda x: jax.lax.cond(x[0, 0] > 0, lambda a: a, lambda a: -a, x), ["cond: a branch must be chosen while tracing", "jnp.where"]),
-    (lambda x: jnp.fft.fft(x).real, ["dtypes must be real, got complex64"]),
+    (lambda x: jnp.fft.fft(x).real, ["convert_element_type: dtypes must be real, got complex64. Compute with real and imaginary parts"]),
+    (lambda x: jnp.fft.rfft(x).real, ["fft: a primitive must have a rule, got fft(float32[", "fft_lengths=(", "add_rule('fft')"]),
+    (lambda x: jnp.abs(x + 1j), ["dtypes must be real, got complex64. Compute with real and imaginary parts"]),
+    (lambda x: x.astype(jnp.int4), ["dtypes must be among float32, ", "got int4. Convert before"]),
+    (lambda x: x.view(jnp.uint8), ["bitcast_convert_type: both dtypes must have as many bits, got f32 and u8"]),
 ])  # fmt: skip
 def test_errors_name_the_line(fn, words):
     with pytest.raises(scalide.jax.TraceError) as error:

@@ -339,12 +339,13 @@ def while_loop(walk, equation, operands):
 
 @add_rule("cond")
 def cond(walk, equation, operands):
-    """The branch that a number chooses."""
+    """The branch that a number chooses; all of them, and a choice among their results, where an array does, as jax.vmap has it."""
     which, *rest = operands
     branches = equation.params["branches"]
-    if not isinstance(which, Number):
-        raise equation.fail("a branch must be chosen while tracing", "a condition of arrays", "Use jnp.where, which computes both sides")
-    return walk.run_closed(branches[min(max(int(which.value), 0), len(branches) - 1)], rest)
+    if isinstance(which, Number):
+        return walk.run_closed(branches[min(max(int(which.value), 0), len(branches) - 1)], rest)
+    cases = [map(walk.writer.value, walk.run_closed(branch, rest)) for branch in branches]
+    return [walk.emit("select_n", [which, *values], {}, [type_])[0] for type_, values in zip(walk.types(equation), zip(*cases))]
 
 
 @add_rule("platform_index")

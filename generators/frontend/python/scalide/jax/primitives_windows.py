@@ -1,11 +1,13 @@
 """What the primitives of contractions, convolutions, windows, indexing, sorting and random bits become."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jax import lax
 
 from . import compat
-from .primitives import add_operator, add_rule, plain, _refuse_others
+from .primitives import add_operator, add_rule, plain, take_one, _refuse_others
 from .text import Number
 from .walk import dtype_of
 
@@ -162,10 +164,36 @@ def _check_keys(equation, aval) -> None:
         raise equation.fail("random bits must be those of JAX", "another order of them", reason)
 
 
-def _one_key(equation) -> None:
-    _check_keys(equation, equation.inputs[0])
-    if equation.inputs[0].shape:
-        raise equation.fail("there must be one key", f"keys of shape {equation.inputs[0].shape}", "Draw all numbers from one key in place of vmap")
+def _mixed(walk, keys, places, shape: tuple) -> list:
+    """The two words that each of some keys (u32[..., 2]) makes of places, a number or an array of the last axes of `shape`: the keys' axes are the
+    first ones."""
+    words = [take_one(walk, walk.writer.value(keys), len(keys.shape) - 1, word) for word in range(2)]
+    operands = [_along(walk, word, shape, 0) for word in words] + [Number(0, "u32"), _along(walk, places, shape, len(shape) - len(places.shape))]
+    return [walk.emit("threefry2x32", operands, {"word": word}, [("u32", shape)])[0] for word in range(2)]
+
+
+def _along(walk, operand, shape: tuple, first: int):
+    """An operand along the axes of `shape` from number `first` on."""
+    if not operand.shape or tuple(operand.shape) == tuple(shape):
+        return operand
+    attributes = {"shape": list(shape), "dims": [first + axis for axis in range(len(operand.shape))]}
+    return walk.emit("broadcast_in_dim", [operand], attributes, [(operand.dtype, shape)])[0]
+
+
+def _places(walk, equation, shape: tuple):
+    """0, 1, ... in an array."""
+    if any(isinstance(extent, str) for extent in shape):
+        raise equation.fail("what each of many keys draws must have a static shape", f"({', '.join(map(str, shape))})", "Draw it from one key")
+    count = math.prod(shape)
+    (line,) = walk.emit("iota", [], {"dtype": "u32", "shape": [count], "dimension": 0}, [("u32", (count,))])
+    return walk.reshape(line, shape)
+
+
+def _keys(walk, words: list):
+    """An array of keys of their first and second words."""
+    shape = (*words[0].shape, 2)
+    parts = [walk.reshape(word, (*word.shape, 1)) for word in words]
+    return walk.emit("concatenate", parts, {"dimension": len(shape) - 1}, [("u32", shape)])
 
 
 @add_rule("random_seed")
@@ -180,24 +208,36 @@ def random_wrap(walk, equation, operands):
     return operands
 
 
+# One key is one operator; of many, as in jax.vmap, each is mixed with its places.
+
+
 @add_rule("random_bits")
 def random_bits(walk, equation, operands):
-    _one_key(equation)
+    _check_keys(equation, equation.inputs[0])
     ((dtype, shape),) = walk.types(equation)
-    return walk.emit("random_bits", operands, {"shape": list(shape), "dtype": dtype}, [(dtype, shape)])
+    if not equation.inputs[0].shape:
+        return walk.emit("random_bits", operands, {"shape": list(shape), "dtype": dtype}, [(dtype, shape)])
+    own = shape[len(equation.inputs[0].shape) :]
+    high, low = _mixed(walk, operands[0], _places(walk, equation, own), shape)
+    return [walk.convert(walk.emit("xor", [high, low], {}, [("u32", shape)])[0], dtype)]
 
 
 @add_rule("random_split")
 def random_split(walk, equation, operands):
-    _one_key(equation)
+    _check_keys(equation, equation.inputs[0])
     ((dtype, shape),) = walk.types(equation)
-    return walk.emit("random_split", operands, {"shape": list(shape[:-1])}, [(dtype, shape)])
+    if not equation.inputs[0].shape:
+        return walk.emit("random_split", operands, {"shape": list(shape[:-1])}, [(dtype, shape)])
+    return _keys(walk, _mixed(walk, operands[0], _places(walk, equation, shape[len(equation.inputs[0].shape) : -1]), shape[:-1]))
 
 
 @add_rule("random_fold_in")
 def random_fold_in(walk, equation, operands):
-    _one_key(equation)
-    return walk.emit("random_fold_in", operands, {}, walk.types(equation))
+    _check_keys(equation, equation.inputs[0])
+    ((dtype, shape),) = walk.types(equation)
+    if not equation.inputs[0].shape and not equation.inputs[1].shape:
+        return walk.emit("random_fold_in", operands, {}, [(dtype, shape)])
+    return _keys(walk, _mixed(walk, *operands, shape[:-1]))
 
 
 @add_rule("threefry2x32")
