@@ -215,7 +215,7 @@ def test_save_and_load(tmp_path):
     loaded = scalide.Program.load(tmp_path / "f.scl")
     assert loaded.policy == "bf16" and loaded.arguments == ("pair.first", "pair.second", "constant.0")
     same(scalide.build(loaded)(Pair(X, X)), f(Pair(X, X)))
-    with pytest.raises(ValueError, match="must be asked of a traced program"):
+    with pytest.raises(ValueError, match="must be asked of one with one result"):
         loaded.grad()
     (tmp_path / "plain.scl").write_text("program twice(x: f32[n]) -> (y: f32[n]) {\n  y = add(x, x)\n}\n")
     assert np.array_equal(scalide.build(tmp_path / "plain.scl")(X[0]), X[0] * 2)
@@ -229,6 +229,32 @@ def test_gradient_of_a_program():
     program = trace(loss, w, x)
     same(scalide.build(program.grad(1))(w, x), jax.grad(loss, 1)(w, x))
     same(scalide.build(program.value_and_grad((0, 1)))(w, x), jax.value_and_grad(loss, (0, 1))(w, x))
+
+
+def test_gradient_of_a_loaded_program(tmp_path):
+    """By the tool, for any extent; scaled and in other numbers too."""
+
+    def loss(params, x, y):
+        return jnp.mean((jnp.tanh(x @ params["w"] + params["b"]) - y) ** 2)
+
+    draw = np.random.default_rng(0)
+    params = {"w": draw.normal(size=(3, 2)).astype(np.float32), "b": np.ones(2, np.float32)}
+    x, y = draw.normal(size=(5, 3)).astype(np.float32), np.zeros((5, 2), np.float32)
+    trace(loss, params, x, y, symbolic=(None, "b, _", "b, _")).save(tmp_path / "loss.scl")
+    program = scalide.Program.load(tmp_path / "loss.scl")
+    for argnums in (0, 1, (0, 2), -1):
+        same(scalide.build(program.grad(argnums))(params, x, y), jax.grad(loss, argnums)(params, x, y))
+    same(scalide.build(program.value_and_grad((0, 1)))(params, x, y), jax.value_and_grad(loss, (0, 1))(params, x, y))
+    scaled = scalide.build(program.scalify().grad())(*scalide.jax.as_scaled_array((params, x, y), 2.0))
+    np.testing.assert_allclose(scaled["w"].to_array(), jax.grad(loss)(params, x, y)["w"], rtol=1e-4, atol=1e-6)
+    text = scalide.Program("program f(x: f32[n], n: i32[n]) -> (y: f32[]) {\n  a = mul(x, x)\n  y = reduce_sum(a) {axes: [0]}\n}\n")
+    np.testing.assert_array_equal(scalide.build(text.grad())(np.float32([1, 2]), np.zeros(2, np.int32)), [2, 4])
+    for ask, words in ((lambda: program.grad(has_aux=True), "loss: grad of a program that is not just traced must be asked of one with one result"),
+                       (lambda: program.grad(3), "loss: argnums must number its 3 positional arguments from 0 on, got 3")):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            ask()
+    with pytest.raises(scalide.BuildError, match="grad.wrt: must list float arguments of f, got n"):
+        scalide.build(text.grad(1))
 
 
 def test_scaled_programs():
@@ -266,3 +292,13 @@ def test_errors_name_the_line_of_this_caller():
         with pytest.raises(scalide.jax.TraceError) as caught:
             trace(fn, np.eye(4, dtype=np.float32))
         assert f"{fn.__code__.co_firstlineno + 1}:" in str(caught.value) and fn.__name__ in str(caught.value)
+
+
+def test_debug_print_is_left_out():
+    def f(x):
+        jax.debug.print("x is {}", x)
+        return 2 * x
+
+    with pytest.warns(UserWarning, match=r"test_jax_trace.py:\d+.*is left out: a program has no side effects"):
+        program = trace(f, X)
+    same(scalide.build(program)(X), 2 * X)

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
-from .tree import Tree
+from .tree import LEAF, Tree, leaf_count
 
 HEADER = "#: "
 
@@ -94,18 +95,44 @@ class Program:
         return dataclasses.replace(self, text=head + signature + body[end:], retrace=None)
 
     def grad(self, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Program:
-        """The program of `jax.grad(fn, argnums, has_aux)`, with JAX's own rules. Only for traced programs, not for loaded ones."""
-        return self._retrace("grad", argnums, has_aux)
+        """The program of `jax.grad(fn, argnums, has_aux)`: a traced one by JAX's rules; one that was loaded, written or scalified by Scalide's
+        (argument numbers are those of the traced function, else of the text; without has_aux)."""
+        return self._derived("grad", argnums, has_aux)
 
     def value_and_grad(self, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Program:
         """The program of `jax.value_and_grad(fn, argnums, has_aux)`."""
-        return self._retrace("value_and_grad", argnums, has_aux)
+        return self._derived("value_and_grad", argnums, has_aux)
 
-    def _retrace(self, transformation: str, argnums, has_aux) -> Program:
-        if self.retrace is None:
-            raise ValueError(f"{self.name}: {transformation} must be asked of a traced program, got one that was loaded or scalified. "
-                             "Trace the gradient: scalide.jax.trace(jax.grad(fn), ...), then save or scalify it")  # fmt: skip
-        return dataclasses.replace(self.retrace(transformation, argnums, has_aux), policy=self.policy)
+    def _derived(self, transformation: str, argnums, has_aux) -> Program:
+        if self.retrace is not None:
+            return dataclasses.replace(self.retrace(transformation, argnums, has_aux), policy=self.policy)
+        if has_aux or len(self.outputs) != 1 or any(spec.inout for spec in self.inputs):
+            raise ValueError(f"{self.name}: {transformation} of a program that is not just traced must be asked of one with one result and no inouts, "
+                             f"without has_aux, got {', '.join(map(str, self.outputs))}. Trace the gradient: scalide.jax.trace(jax.grad(fn), ...), then "
+                             "save or scalify it")  # fmt: skip
+        wanted, out_tree = self._numbered(argnums)
+        made = [self.outputs[0]] * (transformation == "value_and_grad") + wanted
+        values = [f"v{place}" for place in range(len(made))]
+        results = ", ".join(f"{dataclasses.replace(spec, name=f'out.{place}')} = {value}" for place, (spec, value) in enumerate(zip(made, values)))
+        head = _head(self.text)
+        text = (f"{self.text.rstrip()}\nprogram {self.name}_{transformation}{head['symbols'] or ''}({head['inputs']}) -> ({results}) {{\n"
+                f"  {', '.join(values)} = {transformation}({', '.join(self.arguments)}) "
+                f"{{program: {self.name}, wrt: [{', '.join(spec.name for spec in wanted)}]}}\n}}\n")  # fmt: skip
+        if out_tree is not None and transformation == "value_and_grad":
+            out_tree = {"tuple": [LEAF, out_tree]}
+        return dataclasses.replace(self, text=text, out_tree=out_tree and Tree(out_tree), places=())
+
+    def _numbered(self, argnums) -> tuple[list[Spec], Any]:
+        """The arguments of these numbers, and how they nest; None when the arguments of the program do not."""
+        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        nodes = [LEAF] * len(self.inputs) if self.in_tree is None else self.in_tree.node["tuple"][0]["tuple"]
+        if any(not -len(nodes) <= number < len(nodes) for number in numbers):
+            raise ValueError(f"{self.name}: argnums must number its {len(nodes)} positional arguments from 0 on, got {argnums}")
+        if self.in_tree is None:
+            return [self.inputs[number] for number in numbers], None
+        ends = list(itertools.accumulate(leaf_count(node) for node in nodes))
+        wanted = [self.inputs[ends[number] - leaf_count(nodes[number]) : ends[number]] for number in numbers]
+        return sum(map(list, wanted), []), nodes[argnums] if isinstance(argnums, int) else {"tuple": [nodes[number] for number in numbers]}
 
     def save(self, path) -> None:
         """Writes the text, with what Python needs in its first line; closed-over arrays to a safetensors file beside it."""
@@ -151,18 +178,27 @@ _PARTS = re.compile(r"\s*([\w.$]+)\s*:\s*(\w+)\s*\[([^\]]*)\]((?:\s+(?:scaled|in
 
 def _signature(text: str) -> tuple[str, tuple[Spec, ...], tuple[Spec, ...]]:
     """Name, arguments and results of the last program of a text."""
-    text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
-    starts = [found.start() for found in re.finditer(r"^program\s", text, re.M)]
-    found = re.match(r"program\s+([\w.$]+)\s*(?:\{[^}]*\})?\s*(?:\[[^\]]*\])?\s*\((.*?)\)\s*->\s*\((.*?)\)\s*\{", text[starts[-1] :], re.S) if starts else None
-    if found is None:
-        raise ValueError("program: must be text of the form 'program name(x: f32[2]) -> (y: f32[2]) { ... }', got " + repr(text[:40]))
-    inputs = tuple(_spec(part) for part in _PARTS.findall(found[2]))
+    head = _head(text)
+    inputs = tuple(_spec(part) for part in _PARTS.findall(head["inputs"]))
     by_name = {spec.name: spec for spec in inputs}
     outputs = []
-    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,]*)?", found[3]):
+    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,]*)?", head["outputs"]):
         typed = _PARTS.match(part)
         outputs.append(_spec(typed.groups()) if typed else by_name[part.split("=")[0].strip()])
-    return found[1], inputs, tuple(outputs)
+    return head["name"], inputs, tuple(outputs)
+
+
+_HEAD = re.compile(r"program\s+(?P<name>[\w.$]+)\s*(?:\{[^}]*\})?(?P<symbols>\s*\[[^\]]*\])?\s*\((?P<inputs>.*?)\)\s*->\s*\((?P<outputs>.*?)\)\s*\{", re.S)
+
+
+def _head(text: str) -> re.Match:
+    """What stands before the nodes of the last program of a text."""
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+    starts = [found.start() for found in re.finditer(r"^program\s", text, re.M)]
+    head = _HEAD.match(text, starts[-1]) if starts else None
+    if head is None:
+        raise ValueError("program: must be text of the form 'program name(x: f32[2]) -> (y: f32[2]) { ... }', got " + repr(text[:40]))
+    return head
 
 
 def _spec(part: Sequence[str]) -> Spec:

@@ -45,6 +45,14 @@ def node_of(value, is_leaf) -> Any:
     return NotImplemented
 
 
+def leaf_count(node) -> int:
+    """The arrays in a structure."""
+    if node == LEAF or node is None:
+        return int(node == LEAF)
+    (inner,) = [node[kind] for kind in ("dict", "list", "tuple", "fields") if kind in node]
+    return sum(map(leaf_count, inner.values() if isinstance(inner, dict) else inner))
+
+
 def class_named(text: str) -> type:
     """The class that `module:Class` names."""
     module, name = text.split(":")
