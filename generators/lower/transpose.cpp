@@ -66,6 +66,13 @@ std::optional<ReadRecorder::Read> find_read(const std::vector<ReadRecorder::Read
     return std::nullopt;
 }
 
+/// On a GPU a tile has all its elements; those that overhang the result are the last again.
+void clamp_loops(Index &index, const std::vector<Halide::Var> &vars, const Index &extents) {
+    std::map<std::string, Halide::Expr> inside;
+    for (size_t i = 0; i < vars.size(); i++) inside[vars[i].name()] = Halide::clamp(vars[i], 0, extents[i] - 1);
+    for (Halide::Expr &e : index) e = Halide::Internal::substitute(inside, e);
+}
+
 } // namespace
 
 void lower_transpose(Lowering &lowering) {
@@ -78,7 +85,9 @@ void lower_transpose(Lowering &lowering) {
     if (read) {
         const Dtype dtype = kernel.program.type(read->argument).dtype;
         Halide::Func rows("rows"), block("block");
-        rows(buffer_order(vars)) = to_word(dtype, lowering.values.at(read->argument, read->index));
+        Index index = read->index;
+        if (lowering.target.has_gpu_feature()) clamp_loops(index, vars, lowering.values.extents(kernel.program.type(result).shape));
+        rows(buffer_order(vars)) = to_word(dtype, lowering.values.at(read->argument, index));
         block(buffer_order(vars)) = rows(buffer_order(vars));
         lowering.values.bind(read->argument, [=](const Index &) { return from_word(dtype, block(buffer_order(vars))); });
         kernel.stages = {{"rows", {rows}}, {"block", {block}}};

@@ -1,16 +1,46 @@
 #include "schedules/cuda/kinds.h"
 #include "schedules/cuda/loops.h"
 
-// transpose: a block of threads turns a square tile: it reads words along the argument's memory into shared memory and writes results along
-// their own. What is no transposition after all is a map. Tiles:
-//   side     of a tile; a block has as many threads along one side
-//   rows     threads along the other side
+// transpose: a block of threads turns a square tile: it reads along the argument's memory into shared memory, and writes along the
+// result's. What is no transposition after all is a map. Tiles:
+//   side     of a tile: threads side by side along memory
+//   rows     of threads, each with side / rows elements
 //   threads  of a block, of a map
 namespace scalide::cuda {
+namespace {
 using namespace Halide;
 
+/// The threads of a tile, `line` along memory.
+void spread_tile(Stage nest, const Var &line, const Var &across, int rows) {
+    Var step("step"), thread("row");
+    nest.split(across, step, thread, rows).reorder({step, line, thread}).gpu_threads(line, thread).unroll(step);
+}
+
+} // namespace
+
 void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
-    for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
+    const auto across = size_t(to_number(kernel.facts.at("across")));
+    if (across == 0) {
+        for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
+        return;
+    }
+    const int side = tiles.at("side");
+    Func output = kernel.outputs[0].func, block = kernel.stages.at("block")[0];
+    bound_loops(kernel, kernel.outputs[0]);
+    std::vector<Var> blocks = output.args();
+    const Var x = blocks[0], y = blocks[across];
+    blocks[0] = Var("tile_x");
+    blocks[across] = Var("tile_y");
+    Stage nest = loop_nest(output);
+    nest.split(x, blocks[0], x, side, TailStrategy::GuardWithIf).split(y, blocks[across], y, side, TailStrategy::GuardWithIf);
+    std::vector<VarOrRVar> order = {x, y};
+    order.insert(order.end(), blocks.begin(), blocks.end());
+    nest.reorder(order);
+    spread_blocks(nest, blocks);
+    spread_tile(nest, x, y, tiles.at("rows"));
+    // One more in each line, so that neither direction meets a bank of shared memory twice. Loops over all of a tile: the lowering clamps.
+    block.compute_at(output, block_loop()).align_storage(x, side + 1).bound_extent(x, side).bound_extent(y, side).reorder({y, x});
+    spread_tile(block, y, x, tiles.at("rows"));
 }
 
 } // namespace scalide::cuda
