@@ -44,6 +44,8 @@ bool check_device(const Call &call, int32_t argument, const char *what, const vo
     return false;
 }
 
+constexpr uint64_t device_access = 16; ///< bytes that one instruction of a device reads (schedules/cuda/map.cpp)
+
 bool check_data(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];
     const uint64_t bytes = data_bytes(array);
@@ -54,7 +56,8 @@ bool check_data(const Call &call, int32_t argument) {
     }
     // Halide reads a buffer that it also writes in whole vectors from aligned addresses.
     const bool whole_vectors = call.program.arguments[argument].role == SCALIDE_INOUT && array.rank > 0;
-    const uint64_t alignment = whole_vectors ? memory_alignment : scalide_dtype_size(array.dtype);
+    const uint64_t alone = call.context->device && array.rank > 0 ? device_access : scalide_dtype_size(array.dtype);
+    const uint64_t alignment = whole_vectors ? memory_alignment : alone;
     return check_strides(call, argument) && check_address(call, argument, "data", array.data, alignment) &&
            check_device(call, argument, "data", array.data);
 }

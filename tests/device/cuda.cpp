@@ -287,6 +287,18 @@ TEST_F(cuda, host_memory_is_refused) {
     arrays.x = x;
 }
 
+TEST_F(cuda, arrays_begin_at_whole_accesses) {
+    const Context context(SCALIDE_CUDA);
+    Launching arrays(context.handle);
+    void *const x = arrays.x;
+    arrays.x = static_cast<char *>(x) + 8;
+    scalide_binding_destroy(arrays.binding);
+    EXPECT_EQ(arrays.bind(), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(scalide_message(context.handle), "launching.x: data must be aligned to 16 bytes, got an address 8 behind a multiple. "
+                                                  "Pass aligned memory; 64 bytes are fastest.");
+    arrays.x = x;
+}
+
 TEST_F(cuda, what_the_card_cannot_launch_is_refused_by_bind) {
     const Context context(SCALIDE_CUDA);
     launching_shared_bytes = 300 << 10;

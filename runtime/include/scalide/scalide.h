@@ -64,7 +64,7 @@ const char *scalide_status_string(scalide_status status);
 
 /* A dense row-major array in the caller's memory: stride in elements, the last axis contiguous. Strides of axes of extent 1, and all
  * strides of an array without elements, are not looked at. `data` has at least the alignment of an element (64 bytes
- * are faster), that of an inout argument with axes an alignment of 64 bytes. */
+ * are faster), on a device, if it has axes, of 16 bytes; that of an inout argument with axes an alignment of 64 bytes. */
 typedef struct {
     void *data;
     float *scale; /* a scaled array's value is data * scale; NULL = plain */
