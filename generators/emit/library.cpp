@@ -1,14 +1,12 @@
 #include "emit/library.h"
 #include "emit/library_files.h"
 #include "ir/text.h"
+#include "schedules/dispatch.h"
 #include <chrono>
 
 namespace scalide {
 
-TargetFacts target_facts(const std::string &text) {
-    parse_target(text); // throws for a text that is no target
-    return {text};
-}
+TargetFacts target_facts(const std::string &text) { return {text, library_products(device_name(device_of(parse_target(text))))}; }
 
 namespace {
 

@@ -110,7 +110,24 @@ private:
         place_results(node, program_.program(name), index);
         PlanStep step{name, {}};
         for (const KernelOperand &operand : call_orders_.at(name)) step.operands.push_back(to_operand(node, operand));
+        if (program_.program(name).attributes.contains("library")) step.matmul = matmul_of(node, program_.program(name));
         plan_.steps.push_back(std::move(step));
+    }
+
+    // The kernel is a dot_general, perhaps times its only rank-0 argument, perhaps converted.
+    PlanMatmul matmul_of(const Node &call, const Program &kernel) const {
+        const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
+        internal_check(dot != kernel.nodes.end() && kernel.results.size() == 1, "plan: " + kernel.name + " is one product");
+        PlanMatmul matmul{*matmul_form(kernel, *dot), -1, -1, buffer_of_[call.results[0]], -1};
+        for (size_t i = 0; i < kernel.arguments.size(); i++) {
+            const ValueId value = kernel.arguments[i].value;
+            const int buffer = buffer_of_[call.operands[i]];
+            if (value == matmul.form.lhs.value) matmul.lhs = buffer;
+            if (value == matmul.form.rhs.value) matmul.rhs = buffer;
+            if (kernel.type(value).is_scalar()) matmul.factor = buffer;
+        }
+        internal_check(matmul.lhs >= 0 && matmul.rhs >= 0, "plan: " + kernel.name + " multiplies its arguments");
+        return matmul;
     }
 
     PlanOperand to_operand(const Node &node, const KernelOperand &operand) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "lower/kernel.h"
+#include "transforms/matmul_form.h"
 #include <functional>
 
 namespace scalide {
@@ -34,9 +35,17 @@ struct PlanOperand {
     Type type;
 };
 
+/// A product of matrices that a library may compute in place of a step's kernel (scalide_matmul in runtime/include/scalide/plan.h).
+struct PlanMatmul {
+    MatmulForm form;
+    int lhs = -1, rhs = -1, result = -1; ///< buffers
+    int factor = -1;                     ///< a rank-0 buffer; -1: none
+};
+
 struct PlanStep {
     std::string kernel; ///< sub-program of the fused program
     std::vector<PlanOperand> operands;
+    std::optional<PlanMatmul> matmul = {};
 };
 
 /// A fused program as data: steps over buffers. Everything in the generated C source comes from here.

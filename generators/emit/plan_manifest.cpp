@@ -37,6 +37,15 @@ Json buffers_of(const Plan &plan) {
     return rows;
 }
 
+Json matmul_of(const Plan &plan, const PlanMatmul &matmul) {
+    const MatmulForm &form = matmul.form;
+    const auto name = [&](int buffer) { return plan.buffers[buffer].name; };
+    Json row{{"lhs", name(matmul.lhs)}, {"rhs", name(matmul.rhs)}, {"result", name(matmul.result)}, {"batch", to_string(form.batch)},
+             {"m", to_string(form.m)},  {"n", to_string(form.n)},  {"k", to_string(form.k)}};
+    if (matmul.factor >= 0) row["factor"] = name(matmul.factor);
+    return row;
+}
+
 Json steps_of(const Plan &plan) {
     Json rows = Json::array();
     for (const PlanStep &step : plan.steps) {
@@ -49,6 +58,7 @@ Json steps_of(const Plan &plan) {
             }
         }
         rows.push_back({{"kernel", step.kernel}, {"buffers", buffers}, {"symbols", symbols}});
+        if (step.matmul) rows.back()["matmul"] = matmul_of(plan, *step.matmul);
     }
     return rows;
 }

@@ -76,6 +76,14 @@ std::string table(const std::string &type, const std::string &name, const std::s
     return fmt::format("static const {} {}[] = {{\n{}}};\n", type, name, rows);
 }
 
+std::string matmul_row(const PlanMatmul &matmul, ExtentTables &extents) {
+    const MatmulForm &form = matmul.form;
+    const Extents sizes{form.batch,           form.m, form.n, form.k, form.lhs.leading, form.lhs.batch_stride, form.rhs.leading,
+                        form.rhs.batch_stride};
+    return fmt::format("    {{{}, {}, {}, {}, {:d}, {:d}, {}}},\n", matmul.lhs, matmul.rhs, matmul.result, matmul.factor,
+                       form.lhs.k_contiguous, form.rhs.k_contiguous, extents.shape(sizes));
+}
+
 std::string steps_text(const PlannedProgram &program, const std::string &prefix, ExtentTables &extents) {
     const Plan &plan = program.plan;
     std::string operands, steps;
@@ -87,8 +95,11 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
                                                     extents.shape(operand.type.shape));
         }
         operands += table("scalide_operand", fmt::format("{}operands{}", prefix, s), rows);
-        steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}}},\n", quoted(plan.steps[s].kernel),
-                             program.kernel_symbols.at(plan.steps[s].kernel), prefix, s, plan.steps[s].operands.size());
+        const auto &matmul = plan.steps[s].matmul;
+        if (matmul) operands += table("scalide_matmul", fmt::format("{}matmul{}", prefix, s), matmul_row(*matmul, extents));
+        steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}, {}}},\n", quoted(plan.steps[s].kernel),
+                             program.kernel_symbols.at(plan.steps[s].kernel), prefix, s, plan.steps[s].operands.size(),
+                             matmul ? fmt::format("{}matmul{}", prefix, s) : "0");
     }
     return operands + table("scalide_step", prefix + "steps", steps);
 }

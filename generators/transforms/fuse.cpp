@@ -1,4 +1,5 @@
 #include "ir/rewrite.h"
+#include "transforms/fuse_calls.h"
 #include "transforms/fuse_extract.h"
 #include "transforms/fuse_merge.h"
 #include "transforms/fuse_normalize.h"
@@ -12,28 +13,30 @@ namespace scalide {
 
 namespace {
 
-void merge_all(Groups &groups) {
+void merge_all(Groups &groups, const TargetFacts &facts) {
     order_overwrites(groups);
+    merge_calls(groups, facts);
     merge_along_edges(groups);
     merge_side_by_side(groups);
     merge_scalars(groups);
 }
 
 /// What is cheaper to repeat shows when the kernels are known; then they are formed anew.
-std::set<int> find_repeated(const Program &program) {
+std::set<int> find_repeated(const Program &program, const TargetFacts &facts) {
     const FuseGraph graph(program);
     Groups groups(graph);
-    merge_all(groups);
+    merge_all(groups, facts);
     return cheaper_to_repeat(groups);
 }
 
 } // namespace
 
-Fusion fuse_and_explain(const Program &program, const TargetFacts &) {
-    const Program prepared = copy_shared_results(move_reduced_axes_last(add_shown_results(remove_dead_nodes(program))));
-    const FuseGraph graph(prepared, find_repeated(prepared));
+Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
+    const Program shown = add_shown_results(remove_dead_nodes(program));
+    const Program prepared = copy_shared_results(move_reduced_axes_last(store_call_operands(shown, facts)));
+    const FuseGraph graph(prepared, find_repeated(prepared, facts));
     Groups groups(graph);
-    merge_all(groups);
+    merge_all(groups, facts);
     const std::vector<int> order = run_order(groups);
     Fusion fusion{extract_kernels(groups, order), explain_fusion(groups, order)};
     for (size_t call = 0; call < order.size(); ++call)

@@ -85,6 +85,7 @@ Program build_kernel(const Groups &groups, int group) {
     Program kernel = KernelBuilder(groups, group).take();
     const KernelKind kind = groups[group].kind;
     kernel.attributes["kind"] = kind == KernelKind::map && is_transposition(kernel) ? "transpose" : std::string(to_string(kind));
+    if (!groups[group].library.empty()) kernel.attributes["library"] = groups[group].library;
     if (kind == KernelKind::row) kernel.attributes["row_axes"] = folded_axes(kernel);
     return canonical(kernel);
 }

@@ -11,10 +11,11 @@ std::string_view to_string(KernelKind kind);
 /// Nodes that one kernel will run. Shapes are without axes of extent 1.
 struct Group {
     KernelKind kind = KernelKind::map;
-    std::vector<int> nodes; ///< anchored nodes, in program order; empty: merged into another group
-    Extents iteration;      ///< what reductions fold, the result of a dot_general or window operator, else the shape of the (last) result
-    Extents kept;           ///< of row and column: what reductions leave of `iteration`
-    bool moves = false;     ///< computed values are read at another index within the group
+    std::vector<int> nodes;   ///< anchored nodes, in program order; empty: merged into another group
+    Extents iteration;        ///< what reductions fold, the result of a dot_general or window operator, else the shape of the (last) result
+    Extents kept;             ///< of row and column: what reductions leave of `iteration`
+    bool moves = false;       ///< computed values are read at another index within the group
+    std::string library = ""; ///< that computes it (fuse_calls.h); empty: a kernel of ours
 };
 
 /// The fusion in progress: a partition of the anchored nodes of a program into groups, at first one each, and the order between them:
@@ -51,6 +52,8 @@ public:
     /// True when nothing outside `readers_group` reads what `group` makes.
     bool is_read_only_by(int group, int readers_group) const;
 
+    /// A library computes this group.
+    void set_library(int group, const std::string &library) { groups_[group].library = library; }
     /// Makes one group of two; it keeps the number of the first. Throws InternalError where that would close a cycle.
     void merge(int first, int second, Group merged);
 

@@ -208,6 +208,7 @@ constexpr FusionRule rules[] = {
     {window, window, nullptr, Shapes::of_producer, window_reads_often},
 };
 
+constexpr std::string_view library_computes = "a library multiplies: other arithmetic is done before and after";
 constexpr std::string_view walks_alone = "scans, scatters and sorts share no loops with other kernels than elementwise ones";
 constexpr std::string_view scalar_reads = "rank-0 arithmetic waits for kernels to end: it is one kernel a level";
 constexpr std::string_view scalar_is_read = "rank-0 arithmetic is done once, before the kernels that need it";
@@ -255,6 +256,7 @@ bool moves_within(const Edge &edge) {
 
 Verdict judge(const Groups &groups, int producer, int consumer) {
     const Edge edge{groups, producer, consumer, groups[producer], groups[consumer], groups.reads_between(producer, consumer)};
+    if (!edge.producer.library.empty() || !edge.consumer.library.empty()) return refuse(library_computes);
     const auto *rule = std::ranges::find_if(
         rules, [&](const FusionRule &row) { return row.producer == edge.producer.kind && row.consumer == edge.consumer.kind; });
     if (rule == std::end(rules)) {
@@ -319,6 +321,7 @@ constexpr BesideRule beside_rules[] = {
 } // namespace
 
 Verdict judge_beside(const Groups &groups, int first, int second) {
+    if (!groups[first].library.empty() || !groups[second].library.empty()) return refuse(library_computes);
     const auto *rule = std::ranges::find_if(
         beside_rules, [&](const BesideRule &row) { return row.first == groups[first].kind && row.second == groups[second].kind; });
     if (rule == std::end(beside_rules)) return refuse("kernels of different kinds");

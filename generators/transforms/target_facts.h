@@ -1,11 +1,12 @@
 #pragma once
-#include <string>
+#include "ir/library_product.h"
 
 namespace scalide {
 
-/// What passes may know of the machine that kernels are made for: its name so far. `lower` and `schedules` know the rest.
+/// What passes may know of the machine that kernels are made for. `lower` and `schedules` know the rest.
 struct TargetFacts {
     std::string name = "host"; ///< `host`, or Halide's target text
+    std::vector<LibraryProduct> products = {};
 };
 
 } // namespace scalide

@@ -86,9 +86,11 @@ ArenaItem arena_item(const scalide_binding &binding, int32_t index) {
     return {bytes_of(binding, index), 0, INT32_MAX, 0};
 }
 
+constexpr uint64_t scratch_alignment = 256; // what cuBLASLt wants of a workspace
+
 scalide_status allocate_memory(scalide_binding &binding, uint64_t packed) {
     const uint64_t scalars = round_up(packed, memory_alignment),
-                   scratch = round_up(scalars + sizeof(uint64_t) * static_cast<uint64_t>(binding.program->scalar_count), memory_alignment);
+                   scratch = round_up(scalars + sizeof(uint64_t) * static_cast<uint64_t>(binding.program->scalar_count), scratch_alignment);
     if (!binding.context->device) {
         binding.arena_bytes = packed;
         binding.arena = allocate(packed);

@@ -13,6 +13,8 @@ struct BoundBuffer {
     uint64_t size_value; ///< SCALIDE_STORAGE_SIZE: the value itself, in the buffer's dtype
 };
 
+struct BoundMatmul;
+
 /// What a run on a device does. Empty on the CPU.
 struct Launches {
     void *tables; ///< one block, which holds all below
@@ -20,8 +22,10 @@ struct Launches {
     int32_t *ends; ///< by step: how many launches there are up to its end
     LaunchArgument *arguments;
     void **values;
-    int32_t count, argument_count;
-    uint64_t scratch_bytes; ///< for what a kernel keeps between two launches: the most of all steps
+    int32_t count, argument_count; ///< rows and arguments that there is room for
+    int32_t used;                  ///< rows that a run launches
+    BoundMatmul *matmuls;          ///< by product of the plan, in the order of steps; a block of its own
+    uint64_t scratch_bytes;        ///< for what a kernel keeps between two launches: the most of all steps
     char *scratch;
     void *graph; ///< NULL before scalide_capture
 };

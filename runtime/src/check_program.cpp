@@ -74,8 +74,16 @@ bool good_operand(const scalide_program &program, const scalide_operand &operand
     }
 }
 
+bool good_matmul(const scalide_program &program, const scalide_matmul &matmul) {
+    bool good = matmul.extents && matmul.factor < program.buffer_count;
+    const int32_t buffers[] = {matmul.lhs, matmul.rhs, matmul.result};
+    for (int32_t buffer : buffers) good = good && in_range(buffer, program.buffer_count);
+    for (int32_t i = 0; good && i < SCALIDE_MATMUL_EXTENTS; ++i) good = good_extent(program, matmul.extents[i]);
+    return good;
+}
+
 bool good_step(const scalide_program &program, const scalide_step &step) {
-    bool good = step.kernel != nullptr;
+    bool good = step.kernel != nullptr && (!step.matmul || good_matmul(program, *step.matmul));
     for (int32_t i = 0; good && i < step.operand_count; ++i) good = good_operand(program, step.operands[i]);
     return good;
 }

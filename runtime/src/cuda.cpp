@@ -1,5 +1,6 @@
 // CUDA by its driver interface: the device's primary context, and the caller's stream or one of our own. The context is current in the
 // caller's thread during a call of ours only.
+#include "cublaslt/cuda_matmuls.h"
 #include "cuda_abi.h"
 #include "device.h"
 #include "memory.h"
@@ -15,6 +16,8 @@ struct Cuda : Device {
     int32_t ordinal;
     CuHandle context, stream;
     bool owns_stream;
+    CuAddress zero; ///< an f32 0, for products with a factor
+    CudaMatmuls matmuls;
 };
 
 Cuda &self(Device &device) { return static_cast<Cuda &>(device); }
@@ -148,22 +151,69 @@ scalide_status prepare(Device &device, Launch &launch) {
 
 void forget(Device &, Launch &) {} // functions go with their module
 
-int32_t launch_all(Cuda &cuda, const Launch *launches, int32_t count, int32_t *done) {
-    int32_t error = cuda_success;
+bool accepts_matmul(Device &device, const MatmulDesc &desc) {
+    const Current current(self(device));
+    Text failure = start_failure(device);
+    return self(device).matmuls.accepts(desc, failure);
+}
+
+bool synchronise_for_matmul(void *cuda) { return synchronise(*static_cast<Cuda *>(cuda)) == SCALIDE_OK; }
+
+scalide_status make_zero(Cuda &cuda) {
+    constexpr float zero = 0;
+    if (cuda.zero) return SCALIDE_OK;
+    void *memory = nullptr;
+    const scalide_status status = allocate(cuda, sizeof(zero), &memory);
+    cuda.zero = address(memory);
+    return status == SCALIDE_OK ? copy_in(cuda, memory, &zero, sizeof(zero)) : status;
+}
+
+scalide_status prepare_matmul(Device &device, const MatmulDesc &desc, const MatmulPointers &given, void **result) {
+    Cuda &cuda = self(device);
+    const scalide_status made = make_zero(cuda);
+    if (made != SCALIDE_OK) return made;
+    const Current current(cuda);
+    if (current.error != cuda_success) return check(cuda, "cuCtxPushCurrent", current.error);
+    MatmulPointers pointers = given;
+    pointers.zero = reinterpret_cast<const void *>(cuda.zero);
+    Text failure = start_failure(device);
+    if (*result) return static_cast<Matmul *>(*result)->set_pointers(pointers, failure) ? SCALIDE_OK : SCALIDE_DEVICE_FAILED;
+    *result = cuda.matmuls.make(desc, pointers, {nullptr, cuda.stream, &cuda, synchronise_for_matmul}, failure);
+    return *result ? SCALIDE_OK : SCALIDE_UNSUPPORTED;
+}
+
+void forget_matmul(Device &device, void *matmul) {
+    const Current current(self(device));
+    CudaMatmuls::destroy(static_cast<Matmul *>(matmul));
+}
+
+scalide_status run_matmul(Cuda &cuda, const Matmul &matmul) {
+    const cublaslt::Status error = cuda.matmuls.run(matmul, cuda.stream);
+    if (error != 0) start_failure(cuda) << "cublasLtMatmul must succeed, got " << matmul.name_of(error);
+    return error == 0 ? SCALIDE_OK : SCALIDE_DEVICE_FAILED;
+}
+
+scalide_status launch_function(Cuda &cuda, const Launch &one) {
+    return check(cuda, "cuLaunchKernel",
+                 cuda.cu.cuLaunchKernel(static_cast<CuHandle>(one.function), one.blocks[0], one.blocks[1], one.blocks[2], one.threads[0],
+                                        one.threads[1], one.threads[2], one.shared_bytes, cuda.stream, one.values, nullptr));
+}
+
+scalide_status launch_all(Cuda &cuda, const Launch *launches, int32_t count, int32_t *done) {
+    scalide_status status = SCALIDE_OK;
     for (*done = 0; *done < count; ++*done) {
         const Launch &one = launches[*done];
-        error = cuda.cu.cuLaunchKernel(static_cast<CuHandle>(one.function), one.blocks[0], one.blocks[1], one.blocks[2], one.threads[0],
-                                       one.threads[1], one.threads[2], one.shared_bytes, cuda.stream, one.values, nullptr);
-        if (error != cuda_success) break;
+        status = one.matmul ? run_matmul(cuda, *static_cast<const Matmul *>(one.matmul)) : launch_function(cuda, one);
+        if (status != SCALIDE_OK) break;
     }
-    return error;
+    return status;
 }
 
 scalide_status launch(Device &device, const Launch *launches, int32_t count, int32_t *done) {
     const Current current(self(device));
     *done = 0;
     if (current.error != cuda_success) return check(self(device), "cuCtxPushCurrent", current.error);
-    return check(self(device), "cuLaunchKernel", launch_all(self(device), launches, count, done));
+    return launch_all(self(device), launches, count, done);
 }
 
 // A failed capture must be ended too; the graph that it leaves is void.
@@ -171,9 +221,9 @@ scalide_status record_graph(Cuda &cuda, const Launch *launches, int32_t count, C
     const int32_t begun = cuda.cu.cuStreamBeginCapture_v2(cuda.stream, cuda_capture_thread_local);
     if (begun != cuda_success) return check(cuda, "cuStreamBeginCapture", begun);
     int32_t done;
-    const int32_t launched = launch_all(cuda, launches, count, &done), ended = cuda.cu.cuStreamEndCapture(cuda.stream, graph);
-    if (launched != cuda_success) return check(cuda, "cuLaunchKernel", launched);
-    return check(cuda, "cuStreamEndCapture", ended);
+    const scalide_status launched = launch_all(cuda, launches, count, &done);
+    const int32_t ended = cuda.cu.cuStreamEndCapture(cuda.stream, graph);
+    return launched == SCALIDE_OK ? check(cuda, "cuStreamEndCapture", ended) : launched;
 }
 
 scalide_status capture(Device &device, const Launch *launches, int32_t count, void **result) {
@@ -198,13 +248,16 @@ void release_graph(Device &device, void *graph) {
 
 void close(Device &device) {
     Cuda &cuda = self(device);
+    cuda.matmuls.close();
+    if (cuda.zero) call(cuda, "cuMemFree", cuda.cu.cuMemFree_v2, cuda.zero);
     if (cuda.owns_stream) call(cuda, "cuStreamDestroy", cuda.cu.cuStreamDestroy_v2, cuda.stream);
     if (cuda.context) cuda.cu.cuDevicePrimaryCtxRelease_v2(cuda.ordinal);
     scalide::release(&cuda);
 }
 
-constexpr DeviceDriver driver = {SCALIDE_CUDA,  allocate, release, copy_in, copy_out, synchronise, holds,         load_module,
-                                 unload_module, prepare,  forget,  launch,  capture,  replay,      release_graph, close};
+constexpr DeviceDriver driver = {SCALIDE_CUDA, allocate,      release, copy_in,       copy_out,       synchronise,    holds,
+                                 load_module,  unload_module, prepare, forget,        accepts_matmul, prepare_matmul, forget_matmul,
+                                 launch,       capture,       replay,  release_graph, close};
 
 // The driver stays loaded: others may use it.
 const char *load(CudaFunctions &cu, void *library) {
@@ -250,6 +303,12 @@ scalide_status read_facts(Cuda &cuda) {
     return check(cuda, "cuDeviceGetName", cuda.cu.cuDeviceGetName(cuda.name, sizeof(cuda.name), cuda.ordinal));
 }
 
+void set_up_matmuls(Cuda &cuda, const scalide_options &options) {
+    cuda.matmuls.set_up(
+        {cuda.capability, cuda.name, options.cache_folder, options.time_matmuls ? MatmulSearch::timing : MatmulSearch::heuristic});
+    cuda.matmul_workspace = cuda.matmuls.workspace_bytes();
+}
+
 scalide_status make_stream(Cuda &cuda, void *given, Text &failure) {
     if (!given) {
         const scalide_status status = call(cuda, "cuStreamCreate", cuda.cu.cuStreamCreate, &cuda.stream, cuda_non_blocking);
@@ -268,6 +327,7 @@ scalide_status make_stream(Cuda &cuda, void *given, Text &failure) {
 scalide_status start(Cuda &cuda, const scalide_options &options, Text &failure) {
     scalide_status status = choose_device(cuda, options.device_index, failure);
     if (status == SCALIDE_OK) status = read_facts(cuda);
+    if (status == SCALIDE_OK) set_up_matmuls(cuda, options);
     if (status == SCALIDE_OK) {
         status = check(cuda, "cuDevicePrimaryCtxRetain", cuda.cu.cuDevicePrimaryCtxRetain(&cuda.context, cuda.ordinal));
         if (status != SCALIDE_OK) cuda.context = nullptr;

@@ -1,4 +1,5 @@
 #pragma once
+#include "cublaslt/cublaslt.h"
 #include "scalide/scalide.h"
 #include "text.h"
 #include <cstdint>
@@ -29,6 +30,7 @@ struct Launch {
     LaunchArgument *arguments;
     void **values;  ///< the addresses of the arguments' values
     void *function; ///< the driver's, NULL before the first `prepare`
+    void *matmul;   ///< the driver's call of a library in the place of a function; NULL: a function
 };
 
 /// What a device can do at most.
@@ -42,9 +44,10 @@ struct DeviceDriver;
 struct Device {
     const DeviceDriver *driver;
     DeviceLimits limits;
-    char name[128];     ///< the driver's
-    int32_t capability; ///< CUDA: 90 for sm_90; else 0
-    char failure[1024]; ///< the last failure in words, without an end: "cuLaunchKernel must succeed, got CUDA_ERROR_..."
+    char name[128];            ///< the driver's
+    int32_t capability;        ///< CUDA: 90 for sm_90; else 0
+    uint64_t matmul_workspace; ///< bytes that a product of matrices may use
+    char failure[1024];        ///< the last failure in words, without an end: "cuLaunchKernel must succeed, got CUDA_ERROR_..."
 };
 
 /// The functions of a kind of device. Those that return a status leave words in the device's `failure`. They may be called from any thread,
@@ -64,6 +67,12 @@ struct DeviceDriver {
     /// Finds the function and takes the arguments; again after they have changed.
     scalide_status (*prepare)(Device &device, Launch &launch);
     void (*forget)(Device &device, Launch &launch);
+    /// False, and why in `failure`, when no library computes this product. NULL, as are the next two: this kind of device has no library.
+    bool (*accepts_matmul)(Device &device, const MatmulDesc &desc);
+    /// Readies the call of a product, which runs once; where *matmul is one, takes other arrays. SCALIDE_UNSUPPORTED: the library cannot.
+    scalide_status (*prepare_matmul)(Device &device, const MatmulDesc &desc, const MatmulPointers &pointers, void **matmul);
+    void (*forget_matmul)(Device &device, void *matmul);
+
     /// Appends all launches to the queue; *done are without a failure.
     scalide_status (*launch)(Device &device, const Launch *launches, int32_t count, int32_t *done);
 

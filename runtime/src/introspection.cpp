@@ -1,5 +1,6 @@
 // Questions about programs and bindings.
 #include "binding.h"
+#include "bound_matmul.h"
 #include "check.h"
 #include "extent.h"
 #include "scalar.h"
@@ -35,6 +36,17 @@ scalide_status scalide_describe_argument(const scalide_program *program, size_t 
     const scalide_argument &argument = program->arguments[index];
     const scalide_buffer &buffer = program->buffers[argument.data_buffer];
     *info = {argument.name, buffer.dtype, buffer.rank, argument.role, argument.scale_buffer >= 0};
+    return SCALIDE_OK;
+}
+
+size_t scalide_step_count(const scalide_program *program) { return static_cast<size_t>(program->step_count); }
+
+scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info) {
+    if (!binding || !info || index >= scalide_step_count(binding->program)) return SCALIDE_INVALID_ARGUMENT;
+    const auto step = static_cast<int32_t>(index);
+    const BoundMatmul *matmul = find_matmul(*binding, step);
+    const bool is_call = matmul && !matmul->reason[0];
+    *info = {binding->program->steps[step].name, is_call ? "cublaslt" : nullptr, matmul && !is_call ? matmul->reason : nullptr};
     return SCALIDE_OK;
 }
 

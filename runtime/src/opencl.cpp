@@ -143,8 +143,9 @@ void close(Device &device) {
     scalide::release(&opencl);
 }
 
-constexpr DeviceDriver driver = {SCALIDE_OPENCL, allocate, release, copy,   copy,    synchronise, holds,   load_module,
-                                 unload_module,  prepare,  forget,  launch, nullptr, nullptr,     nullptr, close};
+constexpr DeviceDriver driver = {SCALIDE_OPENCL, allocate,      release, copy,    copy,    synchronise, holds,
+                                 load_module,    unload_module, prepare, forget,  nullptr, nullptr,     nullptr,
+                                 launch,         nullptr,       nullptr, nullptr, close};
 
 // The library stays loaded: its threads may outlive a device.
 const char *load(OpenClFunctions &cl, void *library) {

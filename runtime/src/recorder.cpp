@@ -159,6 +159,24 @@ void Recorder::call(int32_t step, void **arguments) {
     worker.escape = nullptr;
 }
 
+/// The kernel is counted even where a library may compute the step: it may refuse later.
+void Recorder::run_step(int32_t step, void **arguments) {
+    const BoundMatmul *matmul = find_matmul(binding_, step);
+    const bool is_library_asked = matmul && !matmul->reason[0];
+    if (is_library_asked && !is_measuring_) return write_matmul(*matmul);
+    if (is_library_asked) {
+        ++launches_;
+        most_scratch_ = std::max(most_scratch_, context_.device->matmul_workspace);
+    }
+    call(step, arguments);
+}
+
+void Recorder::write_matmul(const BoundMatmul &matmul) {
+    Launch &row = binding_.launches.rows[launches_++];
+    row.name = binding_.program->steps[matmul.step].name;
+    row.matmul = matmul.call;
+}
+
 scalide_status Recorder::run_steps() {
     const scalide_program &program = *binding_.program;
     void **arguments = binding_.arguments;
@@ -166,7 +184,7 @@ scalide_status Recorder::run_steps() {
     int32_t step = 0;
     context_.recorder = this;
     for (; step < program.step_count && !has_failed(); ++step) {
-        call(step, arguments);
+        run_step(step, arguments);
         if (!is_measuring_) binding_.launches.ends[step] = launches_;
         arguments += 1 + program.steps[step].operand_count;
     }
@@ -178,6 +196,8 @@ scalide_status Recorder::run_steps() {
 
 scalide_status Recorder::measure() {
     is_measuring_ = true;
+    const scalide_status chosen = choose_matmuls(binding_);
+    if (chosen != SCALIDE_OK) return chosen;
     const scalide_status status = run_steps();
     if (status != SCALIDE_OK) return status;
     Launches &tables = binding_.launches;
@@ -203,7 +223,26 @@ scalide_status Recorder::measure() {
 
 scalide_status Recorder::record() {
     is_measuring_ = false;
-    return run_steps();
+    bool changed = false;
+    const scalide_status pointed = point_matmuls(binding_, &changed);
+    if (pointed != SCALIDE_OK) {
+        start_message(&context_) << binding_.program->name << ": " << context_.device->failure << ". " << way_out(pointed);
+        return pointed;
+    }
+    if (changed) forget_rows();
+    const scalide_status status = run_steps();
+    binding_.launches.used = launches_;
+    return status;
+}
+
+/// Other launches come to stand in the rows.
+void Recorder::forget_rows() {
+    for (int32_t i = 0; i < binding_.launches.count; ++i) {
+        Launch &row = binding_.launches.rows[i];
+        if (row.function) context_.device->driver->forget(*context_.device, row);
+        if (row.module) --row.module->users;
+        row = {};
+    }
 }
 
 void release_launches(scalide_binding &binding) {
@@ -215,6 +254,7 @@ void release_launches(scalide_binding &binding) {
         if (row.function) context.device->driver->forget(*context.device, row);
         if (row.module) --row.module->users;
     }
+    release_matmuls(binding);
     unload_unused(context);
     release(tables.tables);
     tables = {};

@@ -1,5 +1,5 @@
 #pragma once
-#include "binding.h"
+#include "bound_matmul.h"
 
 namespace scalide {
 
@@ -20,6 +20,9 @@ public:
 
 private:
     scalide_status run_steps();
+    void run_step(int32_t step, void **arguments);
+    void write_matmul(const BoundMatmul &matmul);
+    void forget_rows();
     void call(int32_t step, void **arguments);
     bool is_within_limits(const HalideLaunch &launch);
     Module *find_module(const char *source);

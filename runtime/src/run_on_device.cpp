@@ -65,7 +65,7 @@ scalide_status run_on_device(scalide_binding &binding, const Trace &trace) {
     if (binding.status != SCALIDE_OK) return binding.status;
     if (trace.call) return run_traced(binding, trace);
     binding.current_step = 0;
-    if (!binding.launches.graph) return launch(binding, 0, binding.launches.count);
+    if (!binding.launches.graph) return launch(binding, 0, binding.launches.used);
     Device &device = *binding.context->device;
     const scalide_status status = device.driver->replay(device, binding.launches.graph);
     return status == SCALIDE_OK ? status : fail(binding, status);
@@ -76,7 +76,7 @@ scalide_status capture(scalide_binding &binding) {
     Launches &launches = binding.launches;
     if (launches.graph) device.driver->release_graph(device, launches.graph);
     launches.graph = nullptr;
-    const scalide_status status = device.driver->capture(device, launches.rows, launches.count, &launches.graph);
+    const scalide_status status = device.driver->capture(device, launches.rows, launches.used, &launches.graph);
     if (status == SCALIDE_OK) return status;
     start_message(binding.context) << binding.program->name << ": " << device.failure << ". Run without a graph.";
     return status;

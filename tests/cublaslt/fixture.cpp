@@ -21,8 +21,8 @@ cublaslt_test::cublaslt_test() {
 cublaslt_test::~cublaslt_test() { library_->destroy(handle_); }
 
 MatmulStream cublaslt_test::stream() {
-    const auto synchronize = [](void *test) { return static_cast<cublaslt_test *>(test)->healthy_; };
-    return {handle_, reinterpret_cast<void *>(0x77), this, synchronize};
+    const auto synchronise = [](void *test) { return static_cast<cublaslt_test *>(test)->healthy_; };
+    return {handle_, reinterpret_cast<void *>(0x77), this, synchronise};
 }
 
 MatmulPointers cublaslt_test::pointers_of(const MatmulDesc &desc) {

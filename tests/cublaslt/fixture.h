@@ -21,7 +21,7 @@ protected:
                            const char *folder = nullptr);
 
     const CublasLt *library_ = nullptr;
-    bool healthy_ = true; ///< what synchronize says
+    bool healthy_ = true; ///< what synchronise says
 
 private:
     StandinRead read_ = nullptr;

@@ -66,7 +66,7 @@ const scalide_operand operands[] = {
     {SCALIDE_OPERAND_BUFFER, 0, 2, x_shape}, {SCALIDE_OPERAND_BUFFER, 1, 0, nullptr}, {SCALIDE_OPERAND_BUFFER, 2, 1, &x_shape[1]},
     {SCALIDE_OPERAND_BUFFER, 3, 0, nullptr}, {SCALIDE_OPERAND_SYMBOL, 0, 0, nullptr},
 };
-const scalide_step steps[] = {{"row_sums", kernel, operands, std::size(operands)}};
+const scalide_step steps[] = {{"row_sums", kernel, operands, std::size(operands), nullptr}};
 const scalide_program program = {SCALIDE_PLAN_VERSION,
                                  "launching",
                                  SCALIDE_CUDA,

@@ -113,6 +113,7 @@ void standin_reset(int64_t call, int32_t error) {
     fail_at = call;
     failure = error;
 }
+void standin_note(const char *call) { calls.push_back(call); }
 size_t standin_count() { return calls.size(); }
 const char *standin_call(size_t index) { return calls[index].c_str(); }
 size_t standin_live() { return objects.size() + memory.size(); }

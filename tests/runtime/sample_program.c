@@ -45,9 +45,9 @@ static const scalide_operand update_operands[] = {
     {SCALIDE_OPERAND_BUFFER, W, 1, shape_4}, {SCALIDE_OPERAND_BUFFER, W_SCALE, 0, 0}, {SCALIDE_OPERAND_BUFFER, MEAN, 0, 0},
 };
 static const scalide_step steps[] = {
-    {"rows", sample_rows, rows_operands, COUNT(rows_operands)},
-    {"reduce", sample_reduce, reduce_operands, COUNT(reduce_operands)},
-    {"update", sample_update, update_operands, COUNT(update_operands)},
+    {"rows", sample_rows, rows_operands, COUNT(rows_operands), 0},
+    {"reduce", sample_reduce, reduce_operands, COUNT(reduce_operands), 0},
+    {"update", sample_update, update_operands, COUNT(update_operands), 0},
 };
 static const scalide_program program = {SCALIDE_PLAN_VERSION,
                                         "sample",

@@ -14,7 +14,7 @@ namespace {
 scalide_status run_kernel(Context &context, scalide_kernel kernel, int runs) {
     Sample sample(6);
     scalide_program program = *sample_program();
-    const scalide_step step = {"test", kernel, nullptr, 0};
+    const scalide_step step = {"test", kernel, nullptr, 0, nullptr};
     program.steps = &step;
     program.step_count = 1;
     scalide_buffer buffers[9];

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 2u
+#define SCALIDE_PLAN_VERSION 3u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -81,11 +81,21 @@ typedef struct {
  * called at bind, when the runtime writes down what it launches. */
 typedef int (*scalide_kernel)(void **args);
 
+/* A product of matrices: result[batch, m, n] = factor * sum over k of lhs[batch, m, k] * rhs[batch, n, k], in f32, of dense arrays. */
+typedef struct {
+    int32_t lhs, rhs, result;                   /* buffers */
+    int32_t factor;                             /* an f32 buffer of rank 0; -1 = 1 */
+    int32_t lhs_k_contiguous, rhs_k_contiguous; /* 1: rows along k; 0: k rows of m (or n) elements */
+    const scalide_extent *extents;              /* batch, m, n, k; elements from row to row and from matrix to matrix of lhs, then of rhs */
+} scalide_matmul;
+#define SCALIDE_MATMUL_EXTENTS 8
+
 typedef struct {
     const char *name;
     scalide_kernel kernel;
     const scalide_operand *operands;
     int32_t operand_count;
+    const scalide_matmul *matmul; /* the same as a call of cuBLASLt, which takes the kernel's place where it can; NULL: a kernel only */
 } scalide_step;
 
 struct scalide_program {

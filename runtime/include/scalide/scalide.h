@@ -95,6 +95,8 @@ typedef struct {
     void *stream;           /* CUstream of that device's primary context, or cl_command_queue (in order); NULL = a new one */
     char *message;          /* a failed scalide_context_create leaves its words here; may be NULL */
     size_t message_size;
+    const char *cache_folder; /* CUDA: keeps the choices of cuBLASLt's algorithms for later processes; NULL = nowhere */
+    int32_t time_matmuls;     /* CUDA: 1 = bind times cuBLASLt's algorithms for a product, 0 = it takes the first that runs */
 } scalide_options;
 
 /* `options` may be NULL: all defaults. SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], no such kind of device, a stream of another
@@ -166,6 +168,14 @@ int32_t scalide_find_argument(const scalide_program *program, const char *name);
  * allocate them before binding. Data pointers are not looked at. */
 scalide_status scalide_shape_outputs(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count);
 
+typedef struct {
+    const char *name;    /* of the step's kernel */
+    const char *library; /* that computes the step ("cublaslt"); NULL = the kernel */
+    const char *reason;  /* why the kernel, where a library could be asked; else NULL */
+} scalide_step_info;
+size_t scalide_step_count(const scalide_program *program);
+/* What computes a step of this binding. The texts live as long as the binding. SCALIDE_INVALID_ARGUMENT when there is no step `index`. */
+scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info);
 /* Bytes of intermediate values that the binding holds. */
 size_t scalide_arena_bytes(const scalide_binding *binding);
 /* The value of a symbol ("b") or -1 when the program has none of this name. */

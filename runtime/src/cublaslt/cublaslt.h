@@ -19,7 +19,9 @@ struct MatmulPointers {
     const void *scale_d;           ///< f32, what D is multiplied by before it is stored: 1 / D.scale
     void *amax;                    ///< f32
     const void *bias;
-    void *workspace; ///< MatmulDesc::workspace_bytes of them, 256-byte aligned
+    const void *factor; ///< MatmulDesc::has_factor: the f32 factor
+    const void *zero;   ///< likewise: an f32 0 in device memory
+    void *workspace;    ///< MatmulDesc::workspace_bytes of them, 256-byte aligned
 };
 
 /// Where a call runs.
@@ -27,7 +29,7 @@ struct MatmulStream {
     cublaslt::Handle handle;
     void *stream; ///< CUstream
     void *user;
-    bool (*synchronize)(void *user); ///< false: something that ran has failed
+    bool (*synchronise)(void *user); ///< false: something that ran has failed
 };
 
 /// How an algorithm is chosen among those that cuBLASLt proposes.
@@ -51,6 +53,7 @@ public:
     /// trusted, which writes D. `device_name` is a part of the key.
     bool choose(const MatmulStream &where, MatmulSearch search, const char *folder, const char *device_name, Text &why);
     cublaslt::Status run(cublaslt::Handle handle, void *stream) const;
+    const char *name_of(cublaslt::Status status) const { return library_.status_name(status); }
     /// Other arrays of the same alignment.
     bool set_pointers(const MatmulPointers &pointers, Text &why);
 

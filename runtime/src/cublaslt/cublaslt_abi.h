@@ -30,7 +30,10 @@ enum Epilogue : uint32_t { epilogue_default = 1, epilogue_relu = 2, epilogue_bia
 enum Scale : int32_t { scalar_32f = 0, vec32_ue8m0 = 2, outer_vec_32f = 3, vec128_32f = 4, blk128x128_32f = 5 };
 constexpr uint32_t reduction_compute_type = 2;
 
+constexpr int32_t pointer_mode_device = 1;
+
 enum OperationAttribute : int32_t {
+    pointer_mode = 2,
     transa = 3,
     transb = 4,
     epilogue = 7,

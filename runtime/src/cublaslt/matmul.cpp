@@ -69,6 +69,7 @@ bool Matmul::make_operation(Text &why) {
     set(transa, int32_t(desc_.b.k_contiguous ? op_t : op_n));
     set(transb, int32_t(desc_.a.k_contiguous ? op_n : op_t));
     set(cublaslt::epilogue, epilogue_of(desc_.epilogue));
+    if (desc_.has_factor) set(pointer_mode, pointer_mode_device);
     if (desc_.fast_accumulation) set(fast_accum, int8_t(1));
     if (desc_.bias_dtype != no_dtype) set(bias_data_type, data_type(desc_.bias_dtype));
     // Attributes of CUDA 12.8: an older library knows one scale a tensor.
@@ -146,9 +147,10 @@ bool Matmul::find(const MatmulStream &where, HeuristicResult *found, int *count,
 }
 
 Status Matmul::run(Handle handle, void *stream) const {
-    const float *beta = desc_.c.dtype == no_dtype ? &zero : &one;
-    const void *addend = desc_.c.dtype != no_dtype ? pointers_.c : is_narrow(desc_.d) ? nullptr : pointers_.d; // of D's type, or none
-    return library_.matmul(handle, operation_, &one, pointers_.b, a_, pointers_.a, b_, beta, addend, c_, pointers_.d, d_, &algorithm_,
+    const bool adds = desc_.c.dtype != no_dtype;
+    const void *addend = adds ? pointers_.c : is_narrow(desc_.d) ? nullptr : pointers_.d; // of D's type, or none
+    const void *alpha = desc_.has_factor ? pointers_.factor : &one, *beta = desc_.has_factor ? pointers_.zero : adds ? &one : &zero;
+    return library_.matmul(handle, operation_, alpha, pointers_.b, a_, pointers_.a, b_, beta, addend, c_, pointers_.d, d_, &algorithm_,
                            pointers_.workspace, desc_.workspace_bytes, stream);
 }
 
@@ -160,9 +162,9 @@ static double now() {
 }
 
 bool Matmul::works(const MatmulStream &where, double *seconds) const {
-    if (run(where.handle, where.stream) != 0 || !where.synchronize(where.user)) return false;
+    if (run(where.handle, where.stream) != 0 || !where.synchronise(where.user)) return false;
     const double start = now();
-    if (run(where.handle, where.stream) != 0 || !where.synchronize(where.user)) return false;
+    if (run(where.handle, where.stream) != 0 || !where.synchronise(where.user)) return false;
     *seconds = now() - start;
     return true;
 }

@@ -44,6 +44,7 @@ struct MatmulDesc {
     bool amax = false;              ///< of D, as f32
     bool fast_accumulation = false; ///< sums of f8 products keep 14 bits; else they move to f32 every 128 products
     bool tf32 = false;              ///< f32 operands are rounded to 11 bits
+    bool has_factor = false;        ///< the sum is multiplied by an f32 in device memory; of f8 operands a scale is one
     uint64_t workspace_bytes = 0;
 };
 

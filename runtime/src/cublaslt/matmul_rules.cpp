@@ -131,6 +131,8 @@ constexpr MatmulRule rules[] = {
      "must be D's dtype; with f8 operands f16 for f16 and bf16 for f32 and bf16", say_bias, epilogue_kernel},
     {"types.tf32", "tf32", [](D d, G g) { return !d.tf32 || (d.a.dtype == SCALIDE_F32 && g.capability >= 80); },
      "is for f32 operands from sm_80 on", say_types, "Leave it out."},
+    {"factor.alone", "has_factor", [](D d, G) { return !d.has_factor || (!adds(d) && !is_f8(d)); },
+     "goes with operands of at least 16 bits, and nothing that is added", say_types, "The scale of an f8 operand is a factor."},
     {"layouts.contiguous_k", "a.k_contiguous",
      [](D d, G g) { return !is_f8(d) || (d.a.k_contiguous && d.b.k_contiguous) || g.capability / 10 == 10; },
      "f8 operands must be contiguous along k, but on sm_100", say_layouts, "The kernel that writes the operand writes its transpose too."},
@@ -148,7 +150,7 @@ constexpr MatmulRule rules[] = {
     {"extents.m16", "m", [](D d, G) { return !is_f8(d) || d.m % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_m, pad},
     {"alignment.matrices", "a.alignment",
      [](D d, G) { return !is_f8(d) || (is_aligned(d.a) && is_aligned(d.b) && is_aligned(d.d) && (!adds(d) || is_aligned(d.c))); },
-     "pointers must be multiples of 16 bytes with f8 operands", say_alignment, "Memory of scalide_device_allocate is."},
+     "pointers must be multiples of 16 bytes with f8 operands", say_alignment, "Memory of scalide_allocate is."},
     {"alignment.rows", "a.leading",
      [](D d, G) { return !is_f8(d) || (rows_aligned(d.a) && rows_aligned(d.b) && rows_aligned(d.d) && (!adds(d) || rows_aligned(d.c))); },
      "rows must begin at multiples of 16 bytes with f8 operands", say_leading, pad},
@@ -156,7 +158,7 @@ constexpr MatmulRule rules[] = {
      [](D d, G) {
          return (is_one_scale(d.a.scale) || d.a.scale_alignment % 16 == 0) && (is_one_scale(d.b.scale) || d.b.scale_alignment % 16 == 0);
      },
-     "arrays of scales must begin at multiples of 16 bytes", say_scale_alignment, "Memory of scalide_device_allocate does."},
+     "arrays of scales must begin at multiples of 16 bytes", say_scale_alignment, "Memory of scalide_allocate does."},
     {"scales.f8", "a.scale", [](D d, G) { return is_f8(d) || (d.a.scale == ScaleMode::none && d.b.scale == ScaleMode::none); },
      "only f8 operands are scaled", say_modes, epilogue_kernel},
     {"scales.device", "a.scale", [](D d, G g) { return has_mode(d.a.scale, g) && has_mode(d.b.scale, g); },

@@ -1,0 +1,167 @@
+#include "bound_matmul.h"
+#include "extent.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+enum Extent { batch, m, n, k, lhs_leading, lhs_batch_stride, rhs_leading, rhs_batch_stride };
+
+bool is_f8(int32_t dtype) { return scalide_dtype_size(dtype) == 1; }
+
+// The arena's buffers begin at multiples of 64 bytes. Of a pointer: its largest power of two, up to what matters to any algorithm.
+uint64_t alignment_of(const scalide_binding &binding, int32_t buffer) {
+    const scalide_buffer &row = binding.program->buffers[buffer];
+    if (row.storage != SCALIDE_STORAGE_DATA) return memory_alignment;
+    const auto address = reinterpret_cast<uintptr_t>(binding.arrays[row.index].data) | 256;
+    return address & -address;
+}
+
+MatmulMatrix matrix_of(const scalide_binding &binding, int32_t buffer, int64_t leading, int64_t batch_stride) {
+    MatmulMatrix matrix;
+    matrix.dtype = binding.program->buffers[buffer].dtype;
+    matrix.leading = leading;
+    matrix.batch_stride = batch_stride;
+    matrix.alignment = alignment_of(binding, buffer);
+    return matrix;
+}
+
+/// The product with the extents of the binding. False where one is out of range.
+bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmul, MatmulDesc *desc) {
+    int64_t extents[SCALIDE_MATMUL_EXTENTS];
+    for (int i = 0; i < SCALIDE_MATMUL_EXTENTS; ++i)
+        if (!evaluate(matmul.extents[i], binding.symbols, &extents[i])) return false;
+    *desc = {};
+    desc->batch = extents[batch], desc->m = extents[m], desc->n = extents[n], desc->k = extents[k];
+    desc->a = matrix_of(binding, matmul.lhs, extents[lhs_leading], extents[lhs_batch_stride]);
+    desc->b = matrix_of(binding, matmul.rhs, extents[rhs_leading], extents[rhs_batch_stride]);
+    desc->d = matrix_of(binding, matmul.result, desc->n, desc->m * desc->n);
+    desc->a.k_contiguous = matmul.lhs_k_contiguous != 0;
+    desc->b.k_contiguous = matmul.rhs_k_contiguous != 0;
+    if (matmul.factor < 0) return true;
+    if (is_f8(desc->a.dtype))
+        desc->a.scale = ScaleMode::tensor;
+    else
+        desc->has_factor = true;
+    return true;
+}
+
+/// Where its arrays lie. The workspace is the binding's scratch memory.
+MatmulPointers find_pointers(const scalide_binding &binding, const scalide_matmul &matmul, const MatmulDesc &desc) {
+    const auto memory = [&](int32_t buffer) { return binding.buffers[buffer].memory; };
+    MatmulPointers pointers = {};
+    pointers.a = memory(matmul.lhs), pointers.b = memory(matmul.rhs), pointers.d = memory(matmul.result);
+    const void *factor = matmul.factor >= 0 ? memory(matmul.factor) : nullptr;
+    (desc.has_factor ? pointers.factor : pointers.scale_a) = factor;
+    pointers.workspace = binding.launches.scratch;
+    return pointers;
+}
+
+/// A call runs once before it is trusted: nothing must stand in its result that a run would read.
+bool is_written_only(const scalide_binding &binding, const scalide_matmul &matmul) {
+    const scalide_buffer &result = binding.program->buffers[matmul.result];
+    return result.storage != SCALIDE_STORAGE_DATA || binding.program->arguments[result.index].role == SCALIDE_OUTPUT;
+}
+
+uint64_t least_alignment(const MatmulDesc &desc) { return std::min({desc.a.alignment, desc.b.alignment, desc.d.alignment}); }
+
+/// What the library would be asked; false, and the reason, where it is not.
+bool describe(scalide_binding &binding, const scalide_matmul &plan, MatmulDesc *desc, Text &reason) {
+    Device &device = *binding.context->device;
+    if (!describe_matmul(binding, plan, desc)) {
+        reason << "an extent is out of range";
+        return false;
+    }
+    desc->workspace_bytes = device.matmul_workspace;
+    if (!is_written_only(binding, plan)) {
+        reason << "its result overwrites an argument";
+        return false;
+    }
+    if (device.driver->accepts_matmul(device, *desc)) return true;
+    reason << device.failure;
+    return false;
+}
+
+void choose(scalide_binding &binding, const scalide_matmul &plan, BoundMatmul &matmul) {
+    MatmulDesc desc;
+    Text reason(matmul.reason, sizeof(matmul.reason));
+    describe(binding, plan, &desc, reason);
+}
+
+void forget(scalide_binding &binding, BoundMatmul &matmul) {
+    Device &device = *binding.context->device;
+    if (matmul.call) device.driver->forget_matmul(device, matmul.call);
+    matmul.call = nullptr;
+}
+
+/// Makes the call of a product or gives it other arrays. Where these are aligned to less, its algorithm may not do: it is made anew.
+scalide_status point(scalide_binding &binding, BoundMatmul &matmul, bool *changed) {
+    Device &device = *binding.context->device;
+    const scalide_matmul &plan = *binding.program->steps[matmul.step].matmul;
+    Text reason(matmul.reason, sizeof(matmul.reason));
+    MatmulDesc desc;
+    const bool accepted = describe(binding, plan, &desc, reason);
+    if (!accepted || least_alignment(desc) < matmul.alignment) forget(binding, matmul);
+    *changed |= !accepted;
+    if (!accepted) return SCALIDE_OK;
+    if (!matmul.call) matmul.alignment = least_alignment(desc);
+    const scalide_status status = device.driver->prepare_matmul(device, desc, find_pointers(binding, plan, desc), &matmul.call);
+    if (status != SCALIDE_UNSUPPORTED) return status;
+    reason << device.failure;
+    *changed = true;
+    return SCALIDE_OK;
+}
+
+int32_t count_matmuls(const scalide_program &program) {
+    int32_t count = 0;
+    for (int32_t step = 0; step < program.step_count; ++step) count += program.steps[step].matmul != nullptr;
+    return count;
+}
+
+} // namespace
+
+BoundMatmul *find_matmul(const scalide_binding &binding, int32_t step) {
+    if (!binding.launches.matmuls || !binding.program->steps[step].matmul) return nullptr;
+    BoundMatmul *matmul = binding.launches.matmuls;
+    while (matmul->step != step) ++matmul;
+    return matmul;
+}
+
+scalide_status choose_matmuls(scalide_binding &binding) {
+    const scalide_program &program = *binding.program;
+    Device &device = *binding.context->device;
+    const auto count = static_cast<uint64_t>(count_matmuls(program));
+    if (count == 0 || !device.driver->accepts_matmul) return SCALIDE_OK;
+    auto *matmul = static_cast<BoundMatmul *>(allocate(count * sizeof(BoundMatmul)));
+    if (!matmul) {
+        start_message(binding.context) << program.name << ": the products must get memory, got none. Free some memory.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
+    binding.launches.matmuls = matmul;
+    for (int32_t step = 0; step < program.step_count; ++step) {
+        if (!program.steps[step].matmul) continue;
+        *matmul = {step, nullptr, 0, ""};
+        choose(binding, *program.steps[step].matmul, *matmul);
+        ++matmul;
+    }
+    return SCALIDE_OK;
+}
+
+scalide_status point_matmuls(scalide_binding &binding, bool *changed) {
+    const int32_t count = binding.launches.matmuls ? count_matmuls(*binding.program) : 0;
+    scalide_status status = SCALIDE_OK;
+    *changed = false;
+    for (int32_t i = 0; i < count && status == SCALIDE_OK; ++i)
+        if (!binding.launches.matmuls[i].reason[0]) status = point(binding, binding.launches.matmuls[i], changed);
+    return status;
+}
+
+void release_matmuls(scalide_binding &binding) {
+    const int32_t count = binding.launches.matmuls ? count_matmuls(*binding.program) : 0;
+    for (int32_t i = 0; i < count; ++i) forget(binding, binding.launches.matmuls[i]);
+    release(binding.launches.matmuls);
+    binding.launches.matmuls = nullptr;
+}
+
+} // namespace scalide

@@ -1,0 +1,219 @@
+// device.matmul.*: products of a plan as calls of cuBLASLt, on stand-ins for it and for CUDA's driver.
+#include "../cublaslt/standin.h"
+#include "elementwise.h"
+#include "products_cuda.h"
+#include "standin_cuda.h"
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <stdexcept>
+
+using namespace scalide::test;
+
+namespace {
+
+template<typename Function>
+Function find(const char *library, const char *name) {
+    void *found = dlsym(dlopen(library, RTLD_NOW), name);
+    if (!found) throw std::runtime_error(name);
+    return reinterpret_cast<Function>(found);
+}
+
+std::string file_of_cublaslt() {
+    const char *file = std::getenv("SCALIDE_CUBLASLT");
+    return file ? file : "";
+}
+
+/// products.scl with a batch of `b`, its arrays in the memory of a context.
+struct Products {
+    scalide_context *context;
+    std::vector<void *> taken;
+    std::vector<scalide_array> arrays;
+    scalide_binding *binding = nullptr;
+
+    Products(scalide_context *owner, int64_t b) : context(owner) {
+        const std::vector<std::pair<int32_t, std::vector<int64_t>>> types = {
+            {SCALIDE_F8_E4M3FN, {b, 64}}, {SCALIDE_F8_E4M3FN, {32, 64}}, {SCALIDE_F32, {}},     {SCALIDE_F16, {b, 64}},
+            {SCALIDE_F16, {64, 32}},      {SCALIDE_F32, {b, 32}},        {SCALIDE_F16, {b, 32}}};
+        for (const auto &[dtype, shape] : types) {
+            void *memory = nullptr;
+            EXPECT_EQ(scalide_allocate(context, 4 * 64 * 64 + 4096, &memory), SCALIDE_OK) << scalide_message(context);
+            taken.push_back(memory);
+            arrays.push_back(scalide_dense_array(memory, nullptr, dtype, static_cast<int32_t>(shape.size()), shape.data()));
+        }
+    }
+    Products(const Products &) = delete;
+    Products &operator=(const Products &) = delete;
+    ~Products() {
+        scalide_binding_destroy(binding);
+        for (void *memory : taken) scalide_release(context, memory);
+    }
+
+    scalide_status bind() { return scalide_bind(context, products_cuda_program(), arrays.data(), arrays.size(), &binding); }
+    scalide_step_info step(size_t index) const {
+        scalide_step_info info = {};
+        EXPECT_EQ(scalide_describe_step(binding, index, &info), SCALIDE_OK);
+        return info;
+    }
+    /// Moves argument `index` by so many bytes.
+    scalide_status move(size_t index, size_t bytes) {
+        arrays[index].data = static_cast<char *>(arrays[index].data) + bytes;
+        return scalide_set_argument(binding, index, &arrays[index]);
+    }
+};
+
+class matmul : public testing::Test {
+protected:
+    matmul() {
+        if (file_of_cublaslt()[0] != '/') return;
+        read = find<StandinRead>(file_of_cublaslt().c_str(), "standin_read");
+        reset_library = find<StandinReset>(file_of_cublaslt().c_str(), "standin_reset");
+        reset();
+    }
+    void reset(int failing = -1) const {
+        reset_driver(-1, 0);
+        reset_library(failing, 2, 0);
+    }
+    std::vector<std::string> calls() const {
+        std::vector<std::string> all;
+        for (size_t i = 0; i < count(); i++) {
+            const std::string call = this->call(i);
+            all.push_back(call.substr(0, call.find(' ')));
+        }
+        return all;
+    }
+
+    StandinRead read = nullptr;
+    StandinReset reset_library = nullptr;
+    decltype(&standin_reset) reset_driver = find<decltype(&standin_reset)>("libcuda.so.1", "standin_reset");
+    decltype(&standin_live) live = find<decltype(&standin_live)>("libcuda.so.1", "standin_live");
+    decltype(&standin_count) count = find<decltype(&standin_count)>("libcuda.so.1", "standin_count");
+    decltype(&standin_call) call = find<decltype(&standin_call)>("libcuda.so.1", "standin_call");
+};
+
+std::string hex(const void *pointer) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%zx", reinterpret_cast<size_t>(pointer));
+    return text;
+}
+
+} // namespace
+
+TEST_F(matmul, a_run_calls_the_library_and_nothing_else) {
+    const Context context(SCALIDE_CUDA);
+    Products products(context.handle, 48);
+    ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    ASSERT_EQ(scalide_step_count(products_cuda_program()), 2u);
+    for (const size_t step : {0, 1}) {
+        EXPECT_STREQ(products.step(step).library, "cublaslt");
+        EXPECT_EQ(products.step(step).reason, nullptr);
+    }
+    reset();
+    ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
+    EXPECT_EQ(calls(), (std::vector<std::string>{"cuCtxPushCurrent", "cublasLtMatmul", "cublasLtMatmul", "cuCtxPopCurrent"}));
+    EXPECT_EQ(read().calls, 2);
+    EXPECT_EQ(scalide_describe_step(products.binding, 2, nullptr), SCALIDE_INVALID_ARGUMENT);
+}
+
+TEST_F(matmul, arrays_factors_and_scales_are_those_of_the_program) {
+    const Context context(SCALIDE_CUDA);
+    Products products(context.handle, 48);
+    ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    reset();
+    ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
+    const std::string log = read().log;
+    const auto at = [&](size_t index) { return " at " + hex(products.arrays[index].data) + "\n"; };
+    // cuBLASLt's A is our rhs, its B our lhs, whose scale (18) is the factor.
+    EXPECT_NE(log.find("matmul operation compute=68 scale=0 3=1 4=0 7=1 18=" + hex(products.arrays[2].data) + "\n"), std::string::npos)
+        << log;
+    EXPECT_NE(log.find("    a layout type=28 64x32 ld=64" + at(1) + "    b layout type=28 64x48 ld=64" + at(0)), std::string::npos) << log;
+    EXPECT_NE(log.find("    d layout type=0 32x48 ld=32" + at(5)), std::string::npos) << log;
+    EXPECT_NE(log.find("    a layout type=2 32x64 ld=32" + at(4) + "    b layout type=2 64x48 ld=64" + at(3)), std::string::npos) << log;
+    EXPECT_NE(log.find("    d layout type=2 32x48 ld=32" + at(6)), std::string::npos) << log;
+}
+
+TEST_F(matmul, what_the_library_cannot_do_a_kernel_does) {
+    const Context context(SCALIDE_CUDA);
+    Products products(context.handle, 7);
+    ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_EQ(products.step(0).library, nullptr);
+    EXPECT_STREQ(products.step(0).reason, "matmul.m: must be a multiple of 16 for f8 operands, got 7. The kernel that writes the operand "
+                                          "pads it with zeros. [extents.m16]");
+    EXPECT_STREQ(products.step(1).library, "cublaslt");
+    reset();
+    ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
+    EXPECT_EQ(calls(), (std::vector<std::string>{"cuCtxPushCurrent", "cuLaunchKernel", "cublasLtMatmul", "cuCtxPopCurrent"}));
+}
+
+TEST_F(matmul, other_arrays_are_taken_and_algorithms_sought_where_they_are_aligned_to_less) {
+    const Context context(SCALIDE_CUDA);
+    Products products(context.handle, 48);
+    ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    ASSERT_EQ(products.move(0, 256), SCALIDE_OK);
+    reset();
+    ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
+    EXPECT_NE(std::string(read().log).find("b layout type=28 64x48 ld=64 at " + hex(products.arrays[0].data)), std::string::npos);
+    ASSERT_EQ(products.move(0, 16), SCALIDE_OK);
+    EXPECT_EQ(read().searches, 1) << "an algorithm for pointers of 16 bytes";
+    reset();
+    ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
+    EXPECT_EQ(calls(), (std::vector<std::string>{"cuCtxPushCurrent", "cublasLtMatmul", "cublasLtMatmul", "cuCtxPopCurrent"}));
+}
+
+TEST_F(matmul, a_captured_run_has_the_calls) {
+    const Context context(SCALIDE_CUDA);
+    Products products(context.handle, 48);
+    ASSERT_EQ(products.bind(), SCALIDE_OK);
+    reset();
+    ASSERT_EQ(scalide_capture(products.binding), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_EQ(calls(), (std::vector<std::string>{"cuCtxPushCurrent", "cuStreamBeginCapture", "cublasLtMatmul", "cublasLtMatmul",
+                                                 "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy", "cuCtxPopCurrent"}));
+    reset();
+    ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
+    EXPECT_EQ(read().calls, 0);
+}
+
+TEST_F(matmul, a_library_that_fails_at_bind_leaves_the_product_to_the_kernel) {
+    int failing = 0;
+    for (bool failed = true; failed; ++failing) {
+        const Context context(SCALIDE_CUDA);
+        Products products(context.handle, 48);
+        reset(failing);
+        ASSERT_EQ(products.bind(), SCALIDE_OK) << failing << ' ' << scalide_message(context.handle);
+        failed = read().calls > failing;
+        const char *first = products.step(0).reason, *second = products.step(1).reason;
+        const bool is_search = !first && !second; // the heuristic's first algorithm failed: the second was taken
+        EXPECT_TRUE(!failed || is_search || std::string(first ? first : second).find("cuBLASLt: ") == 0) << failing;
+        reset();
+        EXPECT_EQ(scalide_run(products.binding), SCALIDE_OK) << failing;
+        EXPECT_EQ(calls().size(), 4u) << failing;
+    }
+    EXPECT_GT(failing, 30);
+    EXPECT_EQ(read().live, 0);
+    EXPECT_EQ(live(), 0u);
+}
+
+TEST_F(matmul, a_call_that_fails_in_a_run_is_a_status_with_words) {
+    const Context context(SCALIDE_CUDA);
+    Products products(context.handle, 48);
+    ASSERT_EQ(products.bind(), SCALIDE_OK);
+    reset(1);
+    EXPECT_EQ(scalide_run(products.binding), SCALIDE_DEVICE_FAILED);
+    EXPECT_STREQ(scalide_message(context.handle),
+                 "products_cuda.contract_2: cublasLtMatmul must succeed, got CUBLAS_STATUS_EXECUTION_FAILED. Create the context again.");
+    EXPECT_EQ(scalide_run(products.binding), SCALIDE_DEVICE_FAILED) << "sticky";
+}
+
+/// Run twice: with the stand-in for cuBLASLt, and where there is none.
+TEST_F(matmul, who_computes_depends_on_the_library) {
+    const bool is_there = file_of_cublaslt()[0] == '/';
+    const Context context(SCALIDE_CUDA);
+    Products products(context.handle, 48);
+    ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    const std::string reason = products.step(0).reason ? products.step(0).reason : "";
+    EXPECT_EQ(reason.find("none/libcublasLt.so: must be cuBLASLt, got the loader's error '") == 0, !is_there) << reason;
+    reset_driver(-1, 0);
+    ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
+    const std::string call = is_there ? "cublasLtMatmul" : "cuLaunchKernel";
+    EXPECT_EQ(calls(), (std::vector<std::string>{"cuCtxPushCurrent", call, call, "cuCtxPopCurrent"}));
+}
