@@ -8,8 +8,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-// rule.<op>.<variant>.cpu and, labelled slow, slow_rule.<op>.<variant>.cpu: kernels of one operator with symbolic extents, compiled once
-// for each check case, on drawn shapes, values and scales, against the interpreter in mode `stored`.
+// rule.<op>.<variant>.<cpu or opencl> and, labelled slow, slow_rule.<...>: kernels of one operator with symbolic extents, compiled once for
+// each check case, on drawn shapes, values and scales, against the interpreter in mode `stored`.
 
 namespace scalide {
 
@@ -26,6 +26,9 @@ struct Variant {
     Scales scales;
     Dtype dtype;
     enum class Runs { always, not_sanitized, on_request } runs = Runs::not_sanitized;
+    const char *target = "host";
+
+    std::string full_name() const { return std::string(name) + (target == std::string("host") ? ".cpu" : std::string(".") + target); }
 };
 constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs::always},
                                 {"f32_scaled", Scales::powers, Dtype::f32},
@@ -40,7 +43,28 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs
                                 {"u8", Scales::plain, Dtype::u8},
                                 {"i16", Scales::plain, Dtype::i16},
                                 {"u32", Scales::plain, Dtype::u32},
-                                {"bool", Scales::plain, Dtype::boolean}};
+                                {"bool", Scales::plain, Dtype::boolean},
+                                {"f32", Scales::plain, Dtype::f32, Variant::Runs::not_sanitized, "opencl"},
+                                {"f16_scaled", Scales::powers, Dtype::f16, Variant::Runs::on_request, "opencl"},
+                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::on_request, "opencl"}};
+
+/// Why programs for this target cannot run here; empty when they can.
+const std::string &missing(const std::string &target) {
+    static const std::string no_opencl = [] {
+        char message[1024] = "";
+        scalide_options options{};
+        options.struct_size = sizeof options;
+        options.device = SCALIDE_OPENCL;
+        options.message = message;
+        options.message_size = sizeof message;
+        scalide_context *context = nullptr;
+        const scalide_status status = scalide_context_create(&options, &context);
+        scalide_context_destroy(context);
+        return status == SCALIDE_NO_DEVICE ? std::string(message) : "";
+    }();
+    static const std::string nothing;
+    return target == "opencl" ? no_opencl : nothing;
+}
 
 /// One unit in the last place: sums run in another order, and a value near a tie may round to the other side. f32 has the error of
 /// functions (2 ulp) and of sums beside it.
@@ -89,17 +113,18 @@ public:
     Compiled(const Rule &rule, const Variant &variant) : rule_(rule), variant_(variant) {}
 
     void TestBody() override {
+        if (const std::string &why = missing(variant_.target); !why.empty()) GTEST_SKIP() << why;
         const Scaled scaled = variant_.scales == Scales::plain ? Scaled::no : Scaled::yes;
         for (size_t i = 0; i < rule_.check.cases.size(); i++) {
             const CheckCase &check_case = rule_.check.cases[i];
             if (is_bound(rule_, check_case)) {
                 const Program program = check_program(rulebook(), rule_, check_case, variant_.dtype, scaled);
-                const CompiledProgram compiled(program, rulebook(), {});
+                const CompiledProgram compiled(program, rulebook(), {}, variant_.target);
                 for (uint64_t draw = 0; draw < draws; draw++) run(compiled, program, draw_stored(check_case, 100 * (i + 1) + draw));
             } else { // extents that no argument has
                 const LawCase law_case = draw_stored(check_case, 100 * (i + 1));
                 const Program program = program_of(law_case, rulebook());
-                run(CompiledProgram(program, rulebook(), {}), program, law_case);
+                run(CompiledProgram(program, rulebook(), {}, variant_.target), program, law_case);
             }
         }
     }
@@ -136,7 +161,7 @@ int main(int argc, char **argv) {
         for (const scalide::Variant &variant : scalide::variants) {
             using Runs = scalide::Variant::Runs;
             if (!scalide::fits(*rule, variant) || (scalide::is_sanitized && variant.runs != Runs::always)) continue;
-            testing::RegisterTest(variant.runs == Runs::on_request ? "slow_rule" : "rule", (rule->op + "." + variant.name + ".cpu").c_str(),
+            testing::RegisterTest(variant.runs == Runs::on_request ? "slow_rule" : "rule", (rule->op + "." + variant.full_name()).c_str(),
                                   nullptr, nullptr, __FILE__, __LINE__,
                                   [rule, &variant]() -> testing::Test * { return new scalide::Compiled(*rule, variant); });
         }

@@ -41,8 +41,10 @@ Array part_of(const std::vector<HostArray> &arrays, const std::string &name) {
 
 } // namespace
 
-CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy) : folder_(fresh_folder()) {
+CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target)
+    : folder_(fresh_folder()) {
     BuildOptions options;
+    options.target = target;
     options.policy = policy;
     options.output_folder = folder_;
     options.cache_folder = folder_ / "cache";

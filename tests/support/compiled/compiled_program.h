@@ -7,7 +7,7 @@ namespace scalide {
 /// A program compiled into a shared library of its own and loaded. Throws UserError or InternalError when it does not compile.
 class CompiledProgram {
 public:
-    CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy);
+    CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target = "host");
     ~CompiledProgram();
     CompiledProgram(const CompiledProgram &) = delete;
 
