@@ -30,6 +30,15 @@ class OpenclForms : public IRMutator {
         return Sub::make(a, b);
     }
 
+    // Halide 21 writes names that it declares nowhere.
+    Expr visit(const Call *call) override {
+        const Expr mutated = IRMutator::visit(call);
+        const char *name = call->is_intrinsic(Call::count_leading_zeros) ? "clz"
+                           : call->is_intrinsic(Call::popcount)          ? "popcount"
+                                                                         : nullptr;
+        return name ? Call::make(call->type, name, mutated.as<Call>()->args, Call::PureExtern) : mutated;
+    }
+
     static const Mul *float_product(const Expr &e) { return e.type().is_float() ? e.as<Mul>() : nullptr; }
     static Expr negative(const Expr &x) {
         const Expr bits = float_bits(x);
