@@ -5,7 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from oracle import check
+from flax.training import train_state
+from oracle import check, differs
+
+import scalide
+from scalide.jax import trace
 
 OPTIMIZERS = {
     "sgd": lambda: optax.sgd(0.1),
@@ -16,6 +20,11 @@ OPTIMIZERS = {
     "lion": lambda: optax.lion(1e-2),
     "lamb": lambda: optax.lamb(1e-2),
     "adafactor": lambda: optax.adafactor(1e-2, min_dim_size_to_factor=4),
+    "radam": lambda: optax.radam(1e-2),
+    "adagrad": lambda: optax.adagrad(1e-2),
+    "novograd": lambda: optax.novograd(1e-2),
+    "finite": lambda: optax.apply_if_finite(optax.sgd(0.1), 3),
+    "every_second": lambda: optax.MultiSteps(optax.adam(1e-2), 2),
     "clipped": lambda: optax.chain(optax.clip_by_global_norm(0.5), optax.sgd(optax.cosine_decay_schedule(0.1, 100))),
 }
 
@@ -74,3 +83,48 @@ def test_batch_norm_and_dropout(partitionable):
            "average": (lambda variables, x: nn.BatchNorm(use_running_average=True).apply(variables, x), (variables, x)),
            "dropout": (lambda x, key: dropout.apply({}, x, rngs={"dropout": key}), (x, jax.random.key(5)))},
           gradient=False)  # fmt: skip
+
+
+class Classifier(nn.Module):
+    train: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.relu(nn.BatchNorm(use_running_average=not self.train)(nn.Conv(4, (3, 3), use_bias=False)(x)))
+        x = nn.max_pool(x, (2, 2), (2, 2)).reshape(len(x), -1)
+        return nn.Dense(5)(nn.Dropout(0.3, deterministic=not self.train)(x))
+
+
+class State(train_state.TrainState):
+    batch_stats: dict
+    key: jax.Array
+
+
+def test_train_state(partitionable):
+    """Statistics of batch norm, dropout, a chain of optax with a schedule; the state is donated and goes through several steps."""
+    x, y = jnp.asarray(np.random.default_rng(3).normal(size=(8, 6, 6, 2)), jnp.float32), jnp.arange(8) % 5
+    model = Classifier()
+    variables = model.init({"params": jax.random.PRNGKey(1), "dropout": jax.random.PRNGKey(2)}, x)
+    rate = optax.warmup_cosine_decay_schedule(0.0, 0.01, 3, 10)
+    state = State.create(apply_fn=model.apply, tx=optax.chain(optax.clip_by_global_norm(1.0), optax.add_decayed_weights(1e-4), optax.adam(rate)),
+                         params=variables["params"], batch_stats=variables["batch_stats"], key=jax.random.PRNGKey(3))  # fmt: skip
+
+    def step(state, x, y):
+        def loss(params):
+            logits, updated = state.apply_fn({"params": params, "batch_stats": state.batch_stats}, x, mutable=["batch_stats"],
+                                             rngs={"dropout": jax.random.fold_in(state.key, state.step)})  # fmt: skip
+            return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean(), (updated, logits)
+
+        (value, (updated, logits)), gradients = jax.value_and_grad(loss, has_aux=True)(state.params)
+        state = state.apply_gradients(grads=gradients, batch_stats=updated["batch_stats"])
+        return state, {"loss": value, "accuracy": (logits.argmax(-1) == y).mean(), "norm": optax.global_norm(gradients)}
+
+    library, jitted = scalide.build(trace(step, state, x, y, donate_argnums=0)), jax.jit(step)
+    ours = theirs = state
+    for _ in range(4):
+        (ours, metrics), (theirs, expected) = library(ours, x, y), jitted(theirs, x, y)
+        for name in expected:
+            assert not differs(metrics[name], expected[name], 1e-4), name
+    assert isinstance(ours, State) and ours.step == 4
+    for a, b in zip(jax.tree_util.tree_leaves((ours.params, ours.batch_stats)), jax.tree_util.tree_leaves((theirs.params, theirs.batch_stats))):
+        assert not differs(a, b, 1e-3)

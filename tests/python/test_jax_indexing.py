@@ -54,6 +54,14 @@ def test_scatters(n, m, dtype, seed):
     })  # fmt: skip
 
 
+def test_known_places():
+    """Masks and 64-bit places of NumPy's, which JAX takes for 32 bits."""
+    x = normal(0, (4, 3))
+    mask, places = np.array([True, False, True, True]), np.array([2, 0])
+    check({"mask": (lambda x: x[mask], (x,)), "places": (lambda x: x[places], (x,)), "both": (lambda x: x[mask][:, places].at[places].add(1), (x,)),
+           "f64": (lambda x: x * np.linspace(0, 1, 3), (x,))})  # fmt: skip
+
+
 def test_random_numbers_of_many_keys(partitionable):
     keys, old, grid = jax.random.split(jax.random.key(3), 4), jax.random.split(jax.random.PRNGKey(4), 3), jax.random.split(jax.random.key(5), (2, 3))
     rows = jnp.ones((4, 5))

@@ -153,10 +153,10 @@ class _Signature:
         self.taken: set[str] = set()
 
     def program(self, name: str) -> Program:
-        jaxpr, constants = compat.open_jaxpr(self.traced.jaxpr)
+        jaxpr, _ = compat.open_jaxpr(self.traced.jaxpr)
         arguments = [self._argument(path, variable.aval) for (path, _), variable in zip(self.infos, jaxpr.invars)]
         walk = Walk(Writer(self.taken), RULES)
-        results = walk.run(jaxpr, [walk.constant(array) for array in constants], arguments)
+        results = walk.run_closed(self.traced.jaxpr, arguments)
         results = [walk.writer.value(result) for result in results]
         hidden = [Value(constant, DTYPES[str(array.dtype)], array.shape) for constant, array in walk.constants.items()]
         overwritten = self._donated(arguments, results)

@@ -90,8 +90,9 @@ class Walk:
         return [read(atom) for atom in jaxpr.outvars]
 
     def run_closed(self, jaxpr, arguments: Sequence) -> list:
+        """Those of a jaxpr with its constants: NumPy's of 64 bits are of the dtype that JAX takes them for."""
         jaxpr, constants = compat.open_jaxpr(jaxpr)
-        return self.run(jaxpr, [self.constant(array) for array in constants], arguments)
+        return self.run(jaxpr, [self.constant(array, variable.aval.dtype) for array, variable in zip(constants, jaxpr.constvars)], arguments)
 
     def _place(self, eqn, operands, place: tuple) -> list:
         writer = self.writer
@@ -130,7 +131,8 @@ class Walk:
         that JAX gave them."""
         if hasattr(array, "dtype") and compat.is_key(array):
             array, dtype = jax.random.key_data(array), None
-        array = np.asarray(array, dtype)
+        array = np.asarray(array)
+        array = array if dtype is None or array.dtype == dtype else array.astype(dtype)
         name = str(array.dtype)
         if name not in DTYPES:
             raise TraceError(f"a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it before")
