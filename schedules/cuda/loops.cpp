@@ -26,6 +26,14 @@ bool only_folds(const Halide::Func &func) {
     return func.has_update_definition();
 }
 
+/// Several elements of a sum are read before they are added.
+void read_ahead(Halide::Func func, int update) {
+    constexpr int reads = 4;
+    const Expr extent = Halide::Internal::simplify(func.function().update(update).schedule().rvars()[0].extent);
+    const auto known = Halide::Internal::as_const_int(extent);
+    if (known && *known > 0 && *known % reads == 0) func.update(update).unroll(func.rvars(update)[0], reads);
+}
+
 } // namespace
 
 Var fuse(Halide::Stage nest, const std::vector<Var> &loops) {
@@ -89,6 +97,7 @@ void keep(Halide::Func stage, const Tiles &tiles) {
         spread_all(stage, tiles.at("threads"));
         return;
     }
+    for (int i = 0; i < stage.num_update_definitions(); i++) read_ahead(stage, i);
     Halide::Func kept = stage.in();
     const std::vector<Var> loops = kept.args();
     kept.compute_root();
@@ -136,6 +145,7 @@ void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::Loop
     const Var thread = in_lanes.args()[0];
     in_lanes.compute_at(block).gpu_threads(thread);
     partial.compute_at(in_lanes, thread);
+    for (int i = 0; i < partial.num_update_definitions(); i++) read_ahead(partial, i);
     if (lane.name() != partial.name()) lane.compute_at(block).gpu_threads(lane.args()[0]);
 }
 
