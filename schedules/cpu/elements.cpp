@@ -1,6 +1,4 @@
-#include "expr/base_operators.h"
 #include "schedules/cpu/loops.h"
-#include <algorithm>
 
 // Outputs whose elements do not depend on each other's loops. Tiles:
 //   task   elements of a parallel task
@@ -40,13 +38,6 @@ private:
     }
     Halide::Internal::Scope<> loops_;
 };
-
-bool moves(const Program &kernel) {
-    return std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [](const Node &node) {
-        const Shape shape = find_base_operator(node.op)->shape;
-        return shape == Shape::movement && node.op != "broadcast_in_dim" && node.op != "reshape";
-    });
-}
 
 /// Where a kernel moves elements, a masked load that is not dense becomes a branch for every lane, and so does one from an array that may
 /// be empty. The usual case, whole vectors and nothing empty, is a loop of its own: its last vector is shifted inwards (GB/s, one core of a
@@ -92,7 +83,7 @@ void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
-    if (!output.func.has_update_definition() && !extents.empty() && moves(kernel.program)) {
+    if (!output.func.has_update_definition() && !extents.empty() && moves_elements(kernel.program)) {
         schedule_whole_vectors(output, extents, tiles);
     }
     schedule_nest(loop_nest(output.func), output.func.args(), extents, tiles);

@@ -1,17 +1,7 @@
 #pragma once
-#include "schedules/schedule.h"
-#include <optional>
+#include "schedules/nests.h"
 
 namespace scalide {
-
-/// The loop nest that writes an output: its update when it works in place.
-Halide::Stage loop_nest(Halide::Func func);
-
-/// The extents of an output by buffer dimension (last axis first), after telling Halide that its loops run over them.
-std::vector<Halide::Expr> bound_loops(const LoweredKernel &kernel, const KernelOutput &output);
-
-/// Fuses loops (innermost first) into one; nullopt of none.
-std::optional<Halide::Var> fuse_loops(Halide::Stage nest, const std::vector<Halide::Var> &loops);
 
 /// Vectorizes a loop of this extent; what is left over is masked, never read or written.
 void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const Halide::Expr &extent, int lanes);

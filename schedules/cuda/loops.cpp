@@ -36,31 +36,12 @@ void read_ahead(Halide::Func func, int update) {
 
 } // namespace
 
-Var fuse(Halide::Stage nest, const std::vector<Var> &loops) {
-    Var line = loops[0];
-    for (size_t i = 1; i < loops.size(); i++) nest.fuse(line, loops[i], line);
-    return line;
-}
-
-Halide::Stage loop_nest(Halide::Func func) { return func.has_update_definition() ? func.update() : Halide::Stage(func); }
-
-std::vector<Expr> bound_loops(const LoweredKernel &kernel, const KernelOutput &output) {
-    const Extents &shape = kernel.program.type(kernel.program.results[output.results[0]].value).shape;
-    Halide::Func func = output.func;
-    std::vector<Expr> extents;
-    for (int d = 0; d < int(shape.size()); d++) {
-        extents.push_back(to_expr(shape[shape.size() - 1 - d], kernel));
-        func.bound(func.args()[d], 0, extents.back());
-    }
-    return extents;
-}
-
 void spread(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
     if (loops.empty()) {
         nest.gpu_single_thread();
         return;
     }
-    nest.gpu_tile(fuse(nest, loops), block_loop(), thread_loop(), threads, TailStrategy::GuardWithIf);
+    nest.gpu_tile(*fuse_loops(nest, loops), block_loop(), thread_loop(), threads, TailStrategy::GuardWithIf);
 }
 
 void spread_tiles(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
@@ -135,7 +116,7 @@ void spread_blocks(Halide::Stage nest, const std::vector<Var> &loops) {
     if (loops.empty()) {
         nest.split(Var::outermost(), Var::outermost(), block_loop(), 1);
     } else {
-        nest.rename(fuse(nest, loops), block_loop());
+        nest.rename(*fuse_loops(nest, loops), block_loop());
     }
     nest.gpu_blocks(block_loop());
 }

@@ -1,20 +1,11 @@
 #pragma once
-#include "schedules/schedule.h"
+#include "schedules/nests.h"
 
 namespace scalide::cuda {
 
 /// The names of the loops over blocks and over their threads.
 inline Halide::Var block_loop() { return Halide::Var("gpu_block"); }
 inline Halide::Var thread_loop() { return Halide::Var("gpu_thread"); }
-
-/// The definition that writes an output: its update when it works in place.
-Halide::Stage loop_nest(Halide::Func func);
-
-/// The extents of an output by buffer dimension (last axis first), after telling Halide that its loops run over them.
-std::vector<Halide::Expr> bound_loops(const LoweredKernel &kernel, const KernelOutput &output);
-
-/// Fuses loops (innermost first, at least one) into one.
-Halide::Var fuse(Halide::Stage nest, const std::vector<Halide::Var> &loops);
 
 /// One thread an element: `loops` (innermost first) are one line of threads, reductions run inside of a thread. No loops: one thread.
 void spread(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);

@@ -24,13 +24,6 @@ void align_arrays(LoweredKernel &kernel) {
     }
 }
 
-/// Where elements move, neighbours are not read side by side.
-bool moves(const Program &kernel) {
-    return std::ranges::any_of(kernel.nodes, [](const Node &node) {
-        return find_base_operator(node.op)->shape == Shape::movement && node.op != "broadcast_in_dim" && node.op != "reshape";
-    });
-}
-
 /// What one instruction reads of an array: the threads of a warp then read one piece of memory.
 int elements_of_access(Dtype dtype) { return (size_of(dtype) >= 4 ? 16 : 8) / size_of(dtype); }
 
@@ -43,7 +36,7 @@ int elements_of_thread(const Program &kernel, const Tiles &tiles) {
     for (const Argument &argument : kernel.arguments) consider(argument.value);
     for (const Result &result : kernel.results) consider(result.value);
     for (const Node &node : kernel.nodes) cost += operator_cost(node.op);
-    if (moves(kernel)) return 1;
+    if (moves_elements(kernel)) return 1;
     while (count > 1 && count * cost > tiles.at("cost")) count /= 2;
     return count;
 }
