@@ -11,7 +11,7 @@ void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Halide::Ta
     for (const Halide::Func &total : kernel.stages["total"]) {
         if (total.args().empty()) continue;
         const KernelOutput *reader = only_reader(kernel, total);
-        if (!reader) {
+        if (!reader || total.args().size() > most_tile_loops) {
             keep(total, tiles);
         } else if (done.insert(reader).second) {
             schedule_elements_with(kernel, *reader, total, tiles);

@@ -73,7 +73,7 @@ void spread_all(Halide::Func func, int threads) {
 }
 
 void keep(Halide::Func stage, const Tiles &tiles) {
-    if (!only_folds(stage)) {
+    if (!only_folds(stage) || stage.args().size() > most_tile_loops) {
         stage.compute_root();
         spread_all(stage, tiles.at("threads"));
         return;

@@ -10,15 +10,17 @@ inline Halide::Var thread_loop() { return Halide::Var("gpu_thread"); }
 /// One thread an element: `loops` (innermost first) are one line of threads, reductions run inside of a thread. No loops: one thread.
 void spread(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);
 /// The same for loops in whose threads stages are computed (at thread_loop(), with compute_one): tiles of threads over the first two loops.
-/// A fused loop whose end is guarded would hide from Halide that a thread has one element.
+/// A fused loop whose end is guarded would hide from Halide that a thread has one element; so do more than two loops, where extents are
+/// symbolic.
+constexpr size_t most_tile_loops = 2;
 void spread_tiles(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);
 /// Computes one element of a stage in each thread of `reader`.
 void compute_one(Halide::Func stage, const Halide::Func &reader);
 /// Spreads every definition of a Func; an update over the arguments that it does not reduce.
 void spread_all(Halide::Func func, int threads);
 
-/// Keeps a stage in device memory. Where updates only fold, a thread folds its element in registers and there is one launch; else there is
-/// one for each definition. Tiles: threads.
+/// Keeps a stage in device memory. Where updates only fold and arguments are few, a thread folds its element in registers and there is one
+/// launch; else there is one for each definition. Tiles: threads.
 void keep(Halide::Func stage, const Tiles &tiles);
 /// An output whose elements do not depend on each other's loops. Tiles: threads.
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles);

@@ -13,7 +13,7 @@ using namespace Halide;
 class RowSchedule {
 public:
     RowSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), tiles_(tiles), is_short_(is_known_short(kernel.extents.at("columns"), tiles.at("thread_row"))) {}
+        : kernel_(kernel), tiles_(tiles), is_short_(is_known_short(kernel, tiles.at("thread_row"))) {}
 
     void apply() {
         for (const KernelOutput &output : kernel_.outputs) {
@@ -34,7 +34,14 @@ public:
     }
 
 private:
-    static bool is_known_short(const Extent &columns, int most) { return columns.is_static() && columns.value() <= most; }
+    static bool is_known_short(const LoweredKernel &kernel, int most) {
+        const Extent &columns = kernel.extents.at("columns");
+        const bool few_axes = std::ranges::all_of(kernel.outputs, [](const KernelOutput &output) {
+            const std::vector<Var> args = output.func.args();
+            return args.empty() || args.size() <= most_tile_loops + size_t(args[0].name() == Var("x").name());
+        });
+        return columns.is_static() && columns.value() <= most && few_axes;
+    }
 
     /// The first Func leads, the others run in its loop over rows.
     void join(Func func) {
