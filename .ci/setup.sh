@@ -53,14 +53,20 @@ install_halide() {
     install_wheel halide "$HALIDE_VERSION" "$BUILD/halide-$HALIDE_VERSION"
 }
 
-# scalide_cuda_tools: sets CUDA_HOME to a folder with bin/ptxas and bin/fatbinary where there is no CUDA toolkit.
+# scalide_cuda_tools: sets CUDA_HOME to a folder with bin/ptxas and bin/fatbinary that know all cards: a toolkit's, or fetched.
 scalide_cuda_tools() {
-    if [ -x "${CUDA_HOME:-}/bin/ptxas" ] || command -v ptxas >/dev/null; then return; fi
-    export CUDA_HOME=$BUILD/cuda-$PTXAS_VERSION/nvidia/cu13
-    [ -x "$CUDA_HOME/bin/ptxas" ] && return
+    local folder fetched=$BUILD/cuda-$PTXAS_VERSION/nvidia/cu13/bin
+    local IFS=:
+    for folder in "${CUDA_HOME:-}/bin" $PATH "$fetched"; do
+        if [ -x "$folder/ptxas" ] && [ -x "$folder/fatbinary" ] && "$folder/ptxas" --help | grep sm_120 >/dev/null; then # not -q: the pipe must be read to its end
+            export CUDA_HOME=${folder%/*}
+            return
+        fi
+    done
     echo "fetching ptxas $PTXAS_VERSION (PyPI wheel nvidia-cuda-nvcc)"
     install_wheel nvidia-cuda-nvcc "$PTXAS_VERSION" "$BUILD/cuda-$PTXAS_VERSION"
-    chmod +x "$CUDA_HOME"/bin/ptxas "$CUDA_HOME"/bin/fatbinary
+    chmod +x "$fetched"/ptxas "$fetched"/fatbinary
+    export CUDA_HOME=${fetched%/*}
 }
 
 # install_python GROUP NAME: a virtual environment $BUILD/NAME with the packages of this group of pyproject.toml.
