@@ -2,6 +2,7 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "ir/shape.h"
+#include "transforms/fuse_overwrites.h"
 #include "transforms/matmul_form.h"
 #include "transforms/operators.h"
 #include <algorithm>
@@ -89,12 +90,15 @@ private:
     std::map<std::pair<ValueId, std::vector<int64_t>>, ValueId> copies_; ///< by what is copied and the order of its axes
 };
 
-/// The only node that reads what a group makes, when it is in another group; -1 else.
+/// The only node that reads what a group makes, when it may join the group; -1 else. What an operand's argument holds afterwards may not:
+/// it would be overwritten while the product reads it.
 int only_reader(const Groups &groups, int group) {
     const ValueId value = groups.program().nodes[groups[group].nodes.back()].results[0];
     const std::vector<Read> &readers = groups.graph().readers(value);
-    const bool is_alone = readers.size() == 1 && readers[0].access == Access::same && !groups.graph().is_result(value);
-    return is_alone ? readers[0].reader : -1;
+    if (readers.size() != 1 || readers[0].access != Access::same || groups.graph().is_result(value)) return -1;
+    const int other = groups.group_of(readers[0].reader);
+    const bool may_join = !groups.has_path_around(group, other) && overwrites_safely(groups, nodes_of(groups, group, other));
+    return may_join ? readers[0].reader : -1;
 }
 
 /// A product with one rank-0 value.

@@ -91,6 +91,30 @@ TEST(fuse_calls, operands_that_are_computed_are_stored) {
     EXPECT_NE(library_kernels(program), "");
 }
 
+TEST(fuse_calls, a_result_over_an_operand_waits_for_the_product) {
+    const Program program = fused(R"(program p(w: f32[64, 64] inout, s: f32[]) -> (w = y) {
+  z = dot_general(w, w) {batch: [[], []], contract: [[1], [0]], preferred: f32} : f32[64, 64]
+  wide = broadcast_in_dim(s) {dims: [], shape: [64, 64]} : f32[64, 64]
+  y = mul(z, wide) : f32[64, 64]
+}
+)");
+    EXPECT_EQ(kinds(program), (std::vector<std::string>{"contract", "map"}));
+    EXPECT_EQ(library_kernels(program).find("inout"), std::string::npos);
+}
+
+TEST(fuse_calls, a_factor_that_waits_for_another_kernel_stays_apart) {
+    const Program program = fused(R"(program p(x: f32[64, 64], w: f32[64, 64] inout) -> (y: f32[64, 64], w = next) {
+  z = dot_general(x, w) {batch: [[], []], contract: [[1], [0]], preferred: f32} : f32[64, 64]
+  next = tanh(w) : f32[64, 64]
+  norm = reduce_max(next) {axes: [0, 1]} : f32[]
+  wide = broadcast_in_dim(norm) {dims: [], shape: [64, 64]} : f32[64, 64]
+  y = mul(z, wide) : f32[64, 64]
+}
+)");
+    EXPECT_EQ(library_kernels(program).find("mul"), std::string::npos);
+    EXPECT_NE(library_kernels(program), "");
+}
+
 TEST(fuse_calls, arrays_in_other_orders_keep_their_strides) {
     const Program program = parse_program(R"(program p(x: f32[m, b, 64], w: f32[b, 32, 64]) -> (y: f32[b, m, 32]) {
   y = dot_general(x, w) {batch: [[1], [0]], contract: [[2], [2]], preferred: f32} : f32[b, m, 32]
