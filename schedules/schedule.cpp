@@ -47,7 +47,7 @@ bool has_extents(const YAML::Node &row, const LoweredKernel &kernel) {
     return true;
 }
 
-using Schedules = std::map<std::string, void (*)(LoweredKernel &, const Tiles &, const Halide::Target &)>;
+using Schedules = std::map<std::string, Schedule *>;
 
 const Schedules cpu_schedules = {
     {"scalar", schedule_scalar},     {"map", schedule_map},       {"row", schedule_row},
@@ -63,19 +63,6 @@ const Schedules gpu_schedules = {
     {"sort", cuda::schedule_sort},         {"window", cuda::schedule_window},
 };
 
-const Schedules &schedules_for(const Halide::Target &target) { return target.has_gpu_feature() ? gpu_schedules : cpu_schedules; }
-
-void check_kind(const LoweredKernel &kernel, const Halide::Target &target) {
-    if (!schedules_for(target).contains(kernel.kind)) {
-        Message message;
-        message.subject = "target";
-        message.requirement = "no kernel of kind " + kernel.kind + " can run on a GPU";
-        message.got = target.to_string();
-        message.way_out = "Build this program for the CPU";
-        throw UserError(message);
-    }
-}
-
 Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::Target &target) {
     for (const YAML::Node &row : rows) {
         if (row["kind"].as<std::string>() == kernel.kind && is_for(row, target) && has_features(row, target) && has_facts(row, kernel) &&
@@ -83,7 +70,6 @@ Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::
             return row["tiles"].as<Tiles>();
         }
     }
-    check_kind(kernel, target);
     throw InternalError("internal error: tiles.yaml has no row for a kernel of kind " + kernel.kind);
 }
 
@@ -99,8 +85,10 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, co
 }
 
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target) {
-    check_kind(kernel, target);
-    schedules_for(target).at(kernel.kind)(kernel, tiles, target);
+    const Schedules &schedules = target.has_gpu_feature() ? gpu_schedules : cpu_schedules;
+    const auto found = schedules.find(kernel.kind);
+    internal_check(found != schedules.end(), "kernels of kind " + kernel.kind + " have no schedule");
+    found->second(kernel, tiles, target);
 }
 
 } // namespace scalide

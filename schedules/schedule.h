@@ -11,7 +11,10 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);
 /// The same of another table, in the words of tiles.yaml.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table);
 
-/// Schedules every Func of the kernel for the target. One function per kind (schedules/cpu/<kind>.cpp).
+/// What schedules the kernels of one kind: schedules/cpu/<kind>.cpp, for GPUs schedules/cuda/<kind>.cpp.
+using Schedule = void(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
+
+/// Schedules every Func of the kernel for the target, by its kind.
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 
 } // namespace scalide

@@ -35,8 +35,9 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
     std::vector<Program> fused;
+    const CompileOptions compilation{options.policy, target_facts(options.target), options.after_pass};
     for (const LibraryProgram &source : programs) {
-        fused.push_back(compile(source.program, rulebook, {options.policy, target_facts(options.target), options.after_pass}));
+        fused.push_back(compile(source.program, rulebook, compilation));
         if (programs.size() == 1 && !options.name.empty()) fused[0].name = options.name;
     }
     std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), options, cache);

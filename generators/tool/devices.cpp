@@ -1,5 +1,5 @@
-#include "scalide/scalide.h"
 #include "tool/common.h"
+#include "tool/open_context.h"
 #include <fmt/core.h>
 
 namespace scalide {
@@ -13,19 +13,9 @@ struct Answer {
 };
 
 Answer ask(int32_t device, int32_t index) {
-    char message[1024] = "";
-    scalide_options options{};
-    options.struct_size = sizeof options;
-    options.threads = 1;
-    options.device = device;
-    options.device_index = index;
-    options.message = message;
-    options.message_size = sizeof message;
-    scalide_context *context = nullptr;
-    if (scalide_context_create(&options, &context) != SCALIDE_OK) return {false, message};
-    const Answer answer{true, fmt::format("{} {}: {}", scalide_device_name(device), index, scalide_context_device_name(context))};
-    scalide_context_destroy(context);
-    return answer;
+    const OpenedContext context = open_context(device, index);
+    if (!context.handle) return {false, context.message};
+    return {true, fmt::format("{} {}: {}", scalide_device_name(device), index, scalide_context_device_name(context.handle.get()))};
 }
 
 void show_devices(const std::string &wanted) {

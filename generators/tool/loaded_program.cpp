@@ -5,16 +5,10 @@ namespace scalide {
 
 namespace {
 
-scalide_context *make_context(int32_t device) {
-    char message[1024] = "";
-    scalide_options options{};
-    options.struct_size = sizeof options;
-    options.device = device;
-    options.message = message;
-    options.message_size = sizeof message;
-    scalide_context *context = nullptr;
-    if (scalide_context_create(&options, &context) != SCALIDE_OK) throw UserError({{}, scalide_device_name(device), message, "", ""});
-    return context;
+ContextPointer need_context(int32_t device) {
+    OpenedContext context = open_context(device);
+    if (!context.handle) throw UserError({{}, scalide_device_name(device), context.message, "", ""});
+    return std::move(context.handle);
 }
 
 /// Memory of a context, given back at the end.
@@ -72,14 +66,14 @@ HostArray empty_array(const scalide_argument_info &info) {
 } // namespace
 
 LoadedProgram::LoadedProgram(const std::filesystem::path &library, const std::string &name)
-    : context_(make_context(SCALIDE_CPU), scalide_context_destroy), library_(nullptr, scalide_library_close) {
+    : context_(need_context(SCALIDE_CPU)), library_(nullptr, scalide_library_close) {
     scalide_library *loaded = nullptr;
     check(scalide_load(context_.get(), library.c_str(), &loaded));
     library_.reset(loaded);
     program_ = scalide_library_program(context_.get(), loaded, to_identifier(name).c_str());
     if (!program_) throw InternalError(scalide_message(context_.get()));
     const int32_t device = scalide_program_device(program_);
-    if (device != SCALIDE_CPU) context_.reset(make_context(device));
+    if (device != SCALIDE_CPU) context_ = need_context(device);
 }
 
 void LoadedProgram::check(scalide_status status) const {

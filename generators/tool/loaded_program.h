@@ -1,5 +1,6 @@
 #pragma once
 #include "tool/arrays.h"
+#include "tool/open_context.h"
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -23,7 +24,7 @@ private:
     void check(scalide_status status) const;
     void shape_outputs(const std::vector<scalide_argument_info> &infos, std::vector<HostArray> &arrays) const;
 
-    std::unique_ptr<scalide_context, void (*)(scalide_context *)> context_;
+    ContextPointer context_;
     std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
     const scalide_program *program_ = nullptr;
 };

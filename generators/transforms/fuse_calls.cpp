@@ -13,9 +13,10 @@ namespace {
 
 /// The row of the target's table for a dot_general; null when no library computes it.
 const LibraryProduct *find_product(const Program &program, const Node &node, const TargetFacts &facts) {
-    if (node.op != "dot_general" || facts.products.empty() || !matmul_form(program, node)) return nullptr;
-    const auto dtype = [&](int operand) { return program.type(stored_operand(program, node.operands[operand])).dtype; };
-    const Dtype lhs = dtype(0), rhs = dtype(1);
+    if (node.op != "dot_general" || facts.products.empty()) return nullptr;
+    const auto form = matmul_form(program, node);
+    if (!form) return nullptr;
+    const Dtype lhs = program.type(form->lhs.value).dtype, rhs = program.type(form->rhs.value).dtype;
     const auto row = std::ranges::find_if(facts.products, [&](const LibraryProduct &p) { return p.lhs == lhs && p.rhs == rhs; });
     return row == facts.products.end() ? nullptr : &*row;
 }
@@ -29,8 +30,9 @@ public:
         const MatmulForm form = *matmul_form(source_, dot);
         DotAxes axes = dot_axes(dot);
         Node written = dot;
-        written.operands = {operand(dot, 0, !product.k_contiguous || form.lhs.k_contiguous, axes.lhs_contract, axes.lhs_batch),
-                            operand(dot, 1, !product.k_contiguous || form.rhs.k_contiguous, axes.rhs_contract, axes.rhs_batch)};
+        const bool along_k = product.k_contiguous;
+        written.operands = {operand(dot, 0, form.lhs, along_k, axes.lhs_contract, axes.lhs_batch),
+                            operand(dot, 1, form.rhs, along_k, axes.rhs_contract, axes.rhs_batch)};
         const Type type = source_.type(dot.results[0]);
         written.attributes = dot_attributes(axes, type.dtype);
         rewriter_.map(dot.results[0], add_node(rewriter_.result(), written, {type}, source_.value_name(dot.results[0]))[0]);
@@ -38,9 +40,11 @@ public:
 
 private:
     /// The axes are those of the operand that is returned.
-    ValueId operand(const Node &dot, int index, bool lies_well, std::vector<int64_t> &contract, std::vector<int64_t> &batch) {
+    ValueId operand(const Node &dot, int index, const MatmulOperand &form, bool along_k, std::vector<int64_t> &contract,
+                    std::vector<int64_t> &batch) {
         const ValueId value = dot.operands[index];
-        if (lies_well && is_in_memory(stored_operand(source_, value))) return rewriter_(value);
+        const bool lies_well = !along_k || form.k_contiguous;
+        if (lies_well && is_in_memory(form.value)) return rewriter_(value);
         const int maker = makers_[value];
         const bool decodes = maker >= 0 && is_decoding(source_, source_.nodes[maker]);
         const ValueId narrow = decodes ? source_.nodes[maker].operands[0] : value;

@@ -18,9 +18,6 @@ struct MatmulForm {
     MatmulOperand lhs, rhs;
 };
 
-/// The array in memory behind an operand: its conversion to f32 and reshapes looked through.
-ValueId stored_operand(const Program &program, ValueId operand);
-
 /// The form of a dot_general with one axis a group (normalize_dot.h). Nothing where the last axis of an operand is that of the batch.
 std::optional<MatmulForm> matmul_form(const Program &program, const Node &dot);
 

@@ -8,8 +8,6 @@ namespace {
 
 enum Extent { batch, m, n, k, lhs_leading, lhs_batch_stride, rhs_leading, rhs_batch_stride };
 
-bool is_f8(int32_t dtype) { return scalide_dtype_size(dtype) == 1; }
-
 // The arena's buffers begin at multiples of 64 bytes. Of a pointer: its largest power of two, up to what matters to any algorithm.
 uint64_t alignment_of(const scalide_binding &binding, int32_t buffer) {
     const scalide_buffer &row = binding.program->buffers[buffer];

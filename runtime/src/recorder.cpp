@@ -36,6 +36,17 @@ LaunchArgument argument_of(const HalideLaunch &launch, int32_t index) {
     return argument;
 }
 
+/// What stands in the rows goes: others take their places, or the binding ends.
+void forget_rows(scalide_binding &binding) {
+    Device &device = *binding.context->device;
+    for (int32_t i = 0; i < binding.launches.count; ++i) {
+        Launch &row = binding.launches.rows[i];
+        if (row.function) device.driver->forget(device, row);
+        if (row.module) --row.module->users;
+        row = {};
+    }
+}
+
 void unload_unused(scalide_context &context) {
     for (Module **link = &context.modules; *link;) {
         Module *module = *link;
@@ -229,31 +240,17 @@ scalide_status Recorder::record() {
         start_message(&context_) << binding_.program->name << ": " << context_.device->failure << ". " << way_out(pointed);
         return pointed;
     }
-    if (changed) forget_rows();
+    if (changed) forget_rows(binding_);
     const scalide_status status = run_steps();
     binding_.launches.used = launches_;
     return status;
-}
-
-/// Other launches come to stand in the rows.
-void Recorder::forget_rows() {
-    for (int32_t i = 0; i < binding_.launches.count; ++i) {
-        Launch &row = binding_.launches.rows[i];
-        if (row.function) context_.device->driver->forget(*context_.device, row);
-        if (row.module) --row.module->users;
-        row = {};
-    }
 }
 
 void release_launches(scalide_binding &binding) {
     scalide_context &context = *binding.context;
     Launches &tables = binding.launches;
     if (tables.graph) context.device->driver->release_graph(*context.device, tables.graph);
-    for (int32_t i = 0; i < tables.count; ++i) {
-        Launch &row = tables.rows[i];
-        if (row.function) context.device->driver->forget(*context.device, row);
-        if (row.module) --row.module->users;
-    }
+    forget_rows(binding);
     release_matmuls(binding);
     unload_unused(context);
     release(tables.tables);

@@ -22,7 +22,6 @@ private:
     scalide_status run_steps();
     void run_step(int32_t step, void **arguments);
     void write_matmul(const BoundMatmul &matmul);
-    void forget_rows();
     void call(int32_t step, void **arguments);
     bool is_within_limits(const HalideLaunch &launch);
     Module *find_module(const char *source);

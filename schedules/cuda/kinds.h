@@ -12,16 +12,7 @@
 // Sums have the order that the lowering gave them, so results have the bits that they have on a CPU with FMA (tests/gpu).
 namespace scalide::cuda {
 
-void schedule_scalar(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_map(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_full(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_scan(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_contract(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
-void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
+Schedule schedule_scalar, schedule_map, schedule_row, schedule_column, schedule_full, schedule_transpose, schedule_scan, schedule_scatter,
+    schedule_sort, schedule_contract, schedule_window;
 
 } // namespace scalide::cuda

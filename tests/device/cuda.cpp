@@ -2,49 +2,15 @@
 #include "elementwise.h"
 #include "elementwise_cuda.h"
 #include "launching_program.h"
-#include "standin_cuda.h"
+#include "standin_driver.h"
 #include <algorithm>
 #include <dlfcn.h>
 #include <functional>
 #include <sstream>
-#include <stdexcept>
 
 using namespace scalide::test;
 
 namespace {
-
-/// The stand-in, as the runtime finds it.
-class Standin {
-public:
-    Standin() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
-        if (!library_) throw std::runtime_error(dlerror());
-        find(reset, "standin_reset");
-        find(count_, "standin_count");
-        find(call_, "standin_call");
-        find(live, "standin_live");
-        find(lose, "standin_lose");
-    }
-
-    std::vector<std::string> calls() const {
-        std::vector<std::string> all;
-        for (size_t i = 0; i < count_(); i++) all.emplace_back(call_(i));
-        return all;
-    }
-    decltype(&standin_reset) reset;
-    decltype(&standin_live) live;
-    decltype(&standin_lose) lose;
-
-private:
-    template<typename F>
-    void find(F &function, const char *name) const {
-        function = reinterpret_cast<F>(dlsym(library_, name));
-        if (!function) throw std::runtime_error(name);
-    }
-
-    void *library_;
-    decltype(&standin_count) count_;
-    decltype(&standin_call) call_;
-};
 
 constexpr int32_t out_of_memory = 2, no_device = 100, no_binary = 209, unknown = 999;
 
@@ -109,18 +75,9 @@ scalide_status use(scalide_context *context) {
 std::string words_of(const Context &context) { return context.handle ? scalide_message(context.handle) : context.message; }
 
 std::string create(int32_t device_index, void *stream, scalide_status wanted) {
-    char words[512] = "";
-    scalide_options options = {};
-    options.struct_size = sizeof(options);
-    options.device = SCALIDE_CUDA;
-    options.device_index = device_index;
-    options.stream = stream;
-    options.message = words;
-    options.message_size = sizeof(words);
-    scalide_context *context = nullptr;
-    EXPECT_EQ(scalide_context_create(&options, &context), wanted);
-    scalide_context_destroy(context);
-    return words;
+    const Context context(SCALIDE_CUDA, stream, device_index);
+    EXPECT_EQ(context.status, wanted);
+    return context.message;
 }
 
 } // namespace

@@ -28,12 +28,13 @@ std::vector<unsigned char> draw(int32_t dtype, size_t count, std::mt19937 &rando
 
 } // namespace
 
-Context::Context(int32_t device, void *stream) {
+Context::Context(int32_t device, void *stream, int32_t index) {
     char words[1024] = "";
     scalide_options options = {};
     options.struct_size = sizeof(options);
     options.threads = 2;
     options.device = device;
+    options.device_index = index;
     options.stream = stream;
     options.message = words;
     options.message_size = sizeof(words);

@@ -13,7 +13,7 @@ struct Context {
     scalide_status status;
     std::string message;
 
-    explicit Context(int32_t device, void *stream = nullptr);
+    explicit Context(int32_t device, void *stream = nullptr, int32_t index = 0);
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
     ~Context() { scalide_context_destroy(handle); }

@@ -2,7 +2,7 @@
 #include "../cublaslt/standin.h"
 #include "elementwise.h"
 #include "products_cuda.h"
-#include "standin_cuda.h"
+#include "standin_driver.h"
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -71,24 +71,18 @@ protected:
         reset();
     }
     void reset(int failing = -1) const {
-        reset_driver(-1, 0);
+        driver.reset(-1, 0);
         reset_library(failing, 2, 0);
     }
     std::vector<std::string> calls() const {
         std::vector<std::string> all;
-        for (size_t i = 0; i < count(); i++) {
-            const std::string call = this->call(i);
-            all.push_back(call.substr(0, call.find(' ')));
-        }
+        for (const std::string &call : driver.calls()) all.push_back(call.substr(0, call.find(' ')));
         return all;
     }
 
     StandinRead read = nullptr;
     StandinReset reset_library = nullptr;
-    decltype(&standin_reset) reset_driver = find<decltype(&standin_reset)>("libcuda.so.1", "standin_reset");
-    decltype(&standin_live) live = find<decltype(&standin_live)>("libcuda.so.1", "standin_live");
-    decltype(&standin_count) count = find<decltype(&standin_count)>("libcuda.so.1", "standin_count");
-    decltype(&standin_call) call = find<decltype(&standin_call)>("libcuda.so.1", "standin_call");
+    Standin driver;
 };
 
 std::string hex(const void *pointer) {
@@ -190,7 +184,7 @@ TEST_F(matmul, a_library_that_fails_at_bind_leaves_the_product_to_the_kernel) {
     }
     EXPECT_GT(failing, 30);
     EXPECT_EQ(read().live, 0);
-    EXPECT_EQ(live(), 0u);
+    EXPECT_EQ(driver.live(), 0u);
 }
 
 TEST_F(matmul, a_call_that_fails_in_a_run_is_a_status_with_words) {
@@ -212,7 +206,7 @@ TEST_F(matmul, who_computes_depends_on_the_library) {
     ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
     const std::string reason = products.step(0).reason ? products.step(0).reason : "";
     EXPECT_EQ(reason.find("none/libcublasLt.so: must be cuBLASLt, got the loader's error '") == 0, !is_there) << reason;
-    reset_driver(-1, 0);
+    driver.reset(-1, 0);
     ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);
     const std::string call = is_there ? "cublasLtMatmul" : "cuLaunchKernel";
     EXPECT_EQ(calls(), (std::vector<std::string>{"cuCtxPushCurrent", call, call, "cuCtxPopCurrent"}));

@@ -129,17 +129,10 @@ TEST_F(opencl, programs_run_on_their_own_device_only) {
 }
 
 TEST_F(opencl, a_device_that_is_not_there_is_refused) {
-    char words[512] = "";
-    scalide_options options = {};
-    options.struct_size = sizeof(options);
-    options.device = SCALIDE_OPENCL;
-    options.device_index = 1000;
-    options.message = words;
-    options.message_size = sizeof(words);
-    scalide_context *context = nullptr;
-    EXPECT_EQ(scalide_context_create(&options, &context), SCALIDE_NO_DEVICE);
-    EXPECT_EQ(context, nullptr);
-    EXPECT_NE(std::string(words).find("OpenCL devices here, got 1000. "), std::string::npos) << words;
+    const Context context(SCALIDE_OPENCL, nullptr, 1000);
+    EXPECT_EQ(context.status, SCALIDE_NO_DEVICE);
+    EXPECT_EQ(context.handle, nullptr);
+    EXPECT_NE(context.message.find("OpenCL devices here, got 1000. "), std::string::npos) << context.message;
 }
 
 TEST_F(opencl, memory_that_nobody_has_is_a_status) {

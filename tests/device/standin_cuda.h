@@ -7,9 +7,9 @@
 extern "C" {
 /// Forgets the calls. The call of this number (from 0) will fail with this error; -1: none.
 void standin_reset(int64_t fail_at, int32_t error);
-/// All calls since then but the questions about errors, such as "cuLaunchKernel first.2 blocks 3 1 1 ...".
 /// Writes down a call of a library that runs on the driver's streams.
 void standin_note(const char *call);
+/// All calls since the last reset but the questions about errors, such as "cuLaunchKernel first.2 blocks 3 1 1 ...".
 size_t standin_count();
 const char *standin_call(size_t index);
 /// Handles and memory that are alive.

@@ -4,6 +4,7 @@
 #include "rulebook/check_operands.h"
 #include "support/compiled/compiled_program.h"
 #include "support/sanitized.h"
+#include "tool/open_context.h"
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ struct Variant {
     enum class Runs { always, not_sanitized, on_request } runs = Runs::not_sanitized;
     const char *target = "host";
 
-    std::string full_name() const { return std::string(name) + (target == std::string("host") ? ".cpu" : std::string(".") + target); }
+    std::string full_name() const { return std::string(name) + "." + (target == std::string("host") ? "cpu" : target); }
 };
 constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs::always},
                                 {"f32_scaled", Scales::powers, Dtype::f32},
@@ -51,16 +52,8 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs
 /// Why programs for this target cannot run here; empty when they can.
 const std::string &missing(const std::string &target) {
     static const std::string no_opencl = [] {
-        char message[1024] = "";
-        scalide_options options{};
-        options.struct_size = sizeof options;
-        options.device = SCALIDE_OPENCL;
-        options.message = message;
-        options.message_size = sizeof message;
-        scalide_context *context = nullptr;
-        const scalide_status status = scalide_context_create(&options, &context);
-        scalide_context_destroy(context);
-        return status == SCALIDE_NO_DEVICE ? std::string(message) : "";
+        const OpenedContext context = open_context(SCALIDE_OPENCL);
+        return context.status == SCALIDE_NO_DEVICE ? context.message : "";
     }();
     static const std::string nothing;
     return target == "opencl" ? no_opencl : nothing;

@@ -33,12 +33,10 @@ uint32_t epilogue_of(MatmulEpilogue epilogue) {
     return codes[static_cast<size_t>(epilogue)];
 }
 
-bool is_narrow(const MatmulMatrix &matrix) { return matrix.dtype == SCALIDE_F8_E4M3FN || matrix.dtype == SCALIDE_F8_E5M2; }
-
 /// C has D's layout where nothing is added; beside f8 it has the type that an addend would have.
 int32_t addend_type(const MatmulDesc &desc) {
     if (desc.c.dtype != no_dtype) return data_type(desc.c.dtype);
-    return is_narrow(desc.d) ? int32_t(desc.bias_dtype == SCALIDE_F16 ? r_16f : r_16bf) : data_type(desc.d.dtype);
+    return is_f8(desc.d.dtype) ? int32_t(desc.bias_dtype == SCALIDE_F16 ? r_16f : r_16bf) : data_type(desc.d.dtype);
 }
 
 constexpr float zero = 0, one = 1;
@@ -148,7 +146,7 @@ bool Matmul::find(const MatmulStream &where, HeuristicResult *found, int *count,
 
 Status Matmul::run(Handle handle, void *stream) const {
     const bool adds = desc_.c.dtype != no_dtype;
-    const void *addend = adds ? pointers_.c : is_narrow(desc_.d) ? nullptr : pointers_.d; // of D's type, or none
+    const void *addend = adds ? pointers_.c : is_f8(desc_.d.dtype) ? nullptr : pointers_.d; // of D's type, or none
     const void *alpha = desc_.has_factor ? pointers_.factor : &one, *beta = desc_.has_factor ? pointers_.zero : adds ? &one : &zero;
     return library_.matmul(handle, operation_, alpha, pointers_.b, a_, pointers_.a, b_, beta, addend, c_, pointers_.d, d_, &algorithm_,
                            pointers_.workspace, desc_.workspace_bytes, stream);

@@ -20,6 +20,7 @@ const char *to_string(ScaleMode mode);
 enum class MatmulEpilogue : uint8_t { none, bias, relu, relu_bias };
 
 constexpr int32_t no_dtype = -1;
+inline bool is_f8(int32_t dtype) { return dtype == SCALIDE_F8_E4M3FN || dtype == SCALIDE_F8_E5M2; }
 
 /// A matrix in device memory.
 struct MatmulMatrix {

@@ -8,8 +8,7 @@ namespace {
 using D = const MatmulDesc &;
 using G = const MatmulDevice &; ///< the GPU and its library
 
-bool is_f8(int32_t dtype) { return dtype == SCALIDE_F8_E4M3FN || dtype == SCALIDE_F8_E5M2; }
-bool is_f8(D desc) { return is_f8(desc.a.dtype); }
+bool multiplies_f8(D desc) { return is_f8(desc.a.dtype); }
 bool is_f16(int32_t dtype) { return dtype == SCALIDE_F16 || dtype == SCALIDE_BF16; }
 bool is_blocks(ScaleMode mode) { return mode == ScaleMode::vec128 || mode == ScaleMode::blk128x128; }
 bool is_one_scale(ScaleMode mode) { return mode == ScaleMode::none || mode == ScaleMode::tensor; }
@@ -54,7 +53,7 @@ bool takes_result(D desc) {
 bool takes_addend(D desc) { return is_f8(desc.d.dtype) ? is_f16(desc.c.dtype) : desc.c.dtype == desc.d.dtype; }
 
 bool takes_bias(D desc) {
-    if (!is_f8(desc)) return desc.bias_dtype == desc.d.dtype;
+    if (!multiplies_f8(desc)) return desc.bias_dtype == desc.d.dtype;
     return is_f8(desc.d.dtype) ? is_f16(desc.bias_dtype) : desc.bias_dtype == (desc.d.dtype == SCALIDE_F16 ? SCALIDE_F16 : SCALIDE_BF16);
 }
 
@@ -121,8 +120,8 @@ constexpr MatmulRule rules[] = {
      "Nothing is to be done."},
     {"types.pair", "a.dtype", [](D d, G) { return find_types(d) != nullptr; },
      "operands must be f32 x f32, f16 x f16, bf16 x bf16 or f8 x f8 other than e5m2 x e5m2", say_types, ours},
-    {"types.device", "a.dtype", [](D d, G g) { return !is_f8(d) || g.capability >= 89; }, "f8 operands need sm_89 or later", say_device,
-     ours},
+    {"types.device", "a.dtype", [](D d, G g) { return !multiplies_f8(d) || g.capability >= 89; }, "f8 operands need sm_89 or later",
+     say_device, ours},
     {"types.result", "d.dtype", [](D d, G) { return takes_result(d); },
      "must be f32, or the operands' dtype, or of f8 operands f16, bf16, f8_e4m3fn, or with an e5m2 operand f8_e5m2", say_result, ours},
     {"types.addend", "c.dtype", [](D d, G) { return !adds(d) || takes_addend(d); }, "must be D's dtype, beside f8 f16 or bf16", say_addend,
@@ -131,10 +130,10 @@ constexpr MatmulRule rules[] = {
      "must be D's dtype; with f8 operands f16 for f16 and bf16 for f32 and bf16", say_bias, epilogue_kernel},
     {"types.tf32", "tf32", [](D d, G g) { return !d.tf32 || (d.a.dtype == SCALIDE_F32 && g.capability >= 80); },
      "is for f32 operands from sm_80 on", say_types, "Leave it out."},
-    {"factor.alone", "has_factor", [](D d, G) { return !d.has_factor || (!adds(d) && !is_f8(d)); },
+    {"factor.alone", "has_factor", [](D d, G) { return !d.has_factor || (!adds(d) && !multiplies_f8(d)); },
      "goes with operands of at least 16 bits, and nothing that is added", say_types, "The scale of an f8 operand is a factor."},
     {"layouts.contiguous_k", "a.k_contiguous",
-     [](D d, G g) { return !is_f8(d) || (d.a.k_contiguous && d.b.k_contiguous) || g.capability / 10 == 10; },
+     [](D d, G g) { return !multiplies_f8(d) || (d.a.k_contiguous && d.b.k_contiguous) || g.capability / 10 == 10; },
      "f8 operands must be contiguous along k, but on sm_100", say_layouts, "The kernel that writes the operand writes its transpose too."},
     {"layouts.rows", "a.leading",
      [](D d, G) {
@@ -142,24 +141,26 @@ constexpr MatmulRule rules[] = {
                 (!adds(d) || rows_fit(d.c, d.n));
      },
      "rows must not overlap", say_leading, "It is at least the length of a row."},
-    {"extents.k16", "k", [](D d, G) { return !is_f8(d) || d.k % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_k, pad},
-    {"extents.n16", "n", [](D d, G) { return !is_f8(d) || divides(d.n, 16, d.d.dtype); }, "rows of D must be multiples of 16 bytes", say_n,
-     pad},
+    {"extents.k16", "k", [](D d, G) { return !multiplies_f8(d) || d.k % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_k, pad},
+    {"extents.n16", "n", [](D d, G) { return !multiplies_f8(d) || divides(d.n, 16, d.d.dtype); }, "rows of D must be multiples of 16 bytes",
+     say_n, pad},
     // With these two, m and n are multiples of 4, as scales of 128 elements need. m has no stated constraint; pytorch#167882 failed with 15
     // for a reason that nobody found.
-    {"extents.m16", "m", [](D d, G) { return !is_f8(d) || d.m % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_m, pad},
+    {"extents.m16", "m", [](D d, G) { return !multiplies_f8(d) || d.m % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_m, pad},
     {"alignment.matrices", "a.alignment",
-     [](D d, G) { return !is_f8(d) || (is_aligned(d.a) && is_aligned(d.b) && is_aligned(d.d) && (!adds(d) || is_aligned(d.c))); },
+     [](D d, G) { return !multiplies_f8(d) || (is_aligned(d.a) && is_aligned(d.b) && is_aligned(d.d) && (!adds(d) || is_aligned(d.c))); },
      "pointers must be multiples of 16 bytes with f8 operands", say_alignment, "Memory of scalide_allocate is."},
     {"alignment.rows", "a.leading",
-     [](D d, G) { return !is_f8(d) || (rows_aligned(d.a) && rows_aligned(d.b) && rows_aligned(d.d) && (!adds(d) || rows_aligned(d.c))); },
+     [](D d, G) {
+         return !multiplies_f8(d) || (rows_aligned(d.a) && rows_aligned(d.b) && rows_aligned(d.d) && (!adds(d) || rows_aligned(d.c)));
+     },
      "rows must begin at multiples of 16 bytes with f8 operands", say_leading, pad},
     {"alignment.scales", "a.scale_alignment",
      [](D d, G) {
          return (is_one_scale(d.a.scale) || d.a.scale_alignment % 16 == 0) && (is_one_scale(d.b.scale) || d.b.scale_alignment % 16 == 0);
      },
      "arrays of scales must begin at multiples of 16 bytes", say_scale_alignment, "Memory of scalide_allocate does."},
-    {"scales.f8", "a.scale", [](D d, G) { return is_f8(d) || (d.a.scale == ScaleMode::none && d.b.scale == ScaleMode::none); },
+    {"scales.f8", "a.scale", [](D d, G) { return multiplies_f8(d) || (d.a.scale == ScaleMode::none && d.b.scale == ScaleMode::none); },
      "only f8 operands are scaled", say_modes, epilogue_kernel},
     {"scales.device", "a.scale", [](D d, G g) { return has_mode(d.a.scale, g) && has_mode(d.b.scale, g); },
      "scales of rows and blocks of 128 need sm_90 and cuBLAS 12.9, vec32_ue8m0 needs sm_100 and cuBLAS 12.8", say_modes_here,
@@ -172,8 +173,8 @@ constexpr MatmulRule rules[] = {
     {"scales.result_f8", "d.dtype", [](D d, G) { return is_one_scale(d.a.scale) || !is_f8(d.d.dtype); },
      "must be f32, f16 or bf16 where operands have scales of rows or blocks", say_d, epilogue_kernel},
     {"amax.result", "amax", [](D d, G) { return !d.amax || is_f8(d.d.dtype); }, "is made of f8 results alone", say_d, epilogue_kernel},
-    {"accumulation.f8", "fast_accumulation", [](D d, G) { return !d.fast_accumulation || is_f8(d); }, "is for f8 operands", say_types,
-     "Leave it out."},
+    {"accumulation.f8", "fast_accumulation", [](D d, G) { return !d.fast_accumulation || multiplies_f8(d); }, "is for f8 operands",
+     say_types, "Leave it out."},
     {"accumulation.blocks", "fast_accumulation",
      [](D d, G) { return !d.fast_accumulation || !(is_blocks(d.a.scale) || is_blocks(d.b.scale)); }, "does not go with scales of blocks",
      say_modes, "Leave it out."},

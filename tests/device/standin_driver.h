@@ -1,0 +1,43 @@
+#pragma once
+#include "standin_cuda.h"
+#include <dlfcn.h>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace scalide::test {
+
+/// The stand-in, as the runtime finds it.
+class Standin {
+public:
+    Standin() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
+        if (!library_) throw std::runtime_error(dlerror());
+        find(reset, "standin_reset");
+        find(count_, "standin_count");
+        find(call_, "standin_call");
+        find(live, "standin_live");
+        find(lose, "standin_lose");
+    }
+
+    std::vector<std::string> calls() const {
+        std::vector<std::string> all;
+        for (size_t i = 0; i < count_(); i++) all.emplace_back(call_(i));
+        return all;
+    }
+    decltype(&standin_reset) reset;
+    decltype(&standin_live) live;
+    decltype(&standin_lose) lose;
+
+private:
+    template<typename F>
+    void find(F &function, const char *name) const {
+        function = reinterpret_cast<F>(dlsym(library_, name));
+        if (!function) throw std::runtime_error(name);
+    }
+
+    void *library_;
+    decltype(&standin_count) count_;
+    decltype(&standin_call) call_;
+};
+
+} // namespace scalide::test
