@@ -1,7 +1,7 @@
 #pragma once
 #include "emit/cache.h"
 #include "emit/kernel_key.h"
-#include "emit/plan.h"
+#include "emit/kernel_target.h"
 
 namespace scalide {
 
@@ -14,22 +14,15 @@ struct PreparedKernel {
     std::string symbol; ///< C name of the function: equal kernels share it
 };
 
-/// Target of a kernel: `host`, a device (`cuda`, `opencl`) or Halide's target text, with the features that the runtime expects (no_runtime,
-/// no_asserts, no_bounds_query, user_context). Throws UserError for a text that Halide does not know.
-Halide::Target parse_target(const std::string &text);
-
-/// Where programs for the target run.
-Device device_of(const Halide::Target &target);
-
 /// Tiles and call order come from lowering; the cache keeps them, so that a kernel is lowered the first time only. Halide numbers its names
 /// through the life of a process: where objects are to be the same in every build, new kernels are prepared in a child process first.
 bool is_prepared(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
-PreparedKernel prepare_kernel(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
+PreparedKernel prepare_kernel(const Program &kernel, const KernelTarget &target, const ObjectCache &cache);
 
 /// What Halide says of an error, or, as many of its assertions say nothing, how to learn which one failed.
 std::string words_of(const Halide::Error &error);
 
-/// Lowers, schedules and compiles to an object file. For a child process: LLVM may abort.
-void compile_kernel(const PreparedKernel &kernel, const Halide::Target &target, const std::string &object_file);
+/// Lowers, schedules and compiles to an object file. Returns what it uses on each card of CUDA. For a child process: LLVM may abort.
+std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTarget &target, const std::string &object_file);
 
 } // namespace scalide

@@ -13,46 +13,49 @@ namespace {
 
 bool is_payload(const Halide::Buffer<> &buffer) { return buffer.name().find("cuda_gpu_source_kernels") != std::string::npos; }
 
-/// The number of threads of each entry's blocks, where it is a constant, from the launches in the host code of a module.
+/// What the host code of a module says of each entry's launches.
 class Launches : public Halide::Internal::IRVisitor {
 public:
     explicit Launches(const Halide::Module &module) {
         for (const Halide::Internal::LoweredFunc &function : module.functions()) function.body.accept(this);
     }
-    std::map<std::string, int> threads;
+    std::map<std::string, int> threads;      ///< of a block, where it is a constant
+    std::map<std::string, int> shared_bytes; ///< the same; Halide's shared memory is dynamic: ptxas does not see it
 
 private:
     using IRVisitor::visit;
     void visit(const Halide::Internal::Call *call) override {
         IRVisitor::visit(call);
         if (call->name != "halide_cuda_run") return;
-        // state, entry, three extents of the grid, three of a block ...
+        // state, entry, three extents of the grid, three of a block, bytes of shared memory ...
         const auto *entry = call->args[1].as<Halide::Internal::StringImm>();
-        int64_t count = 1;
-        for (int i = 5; i < 8; i++) count *= Halide::Internal::as_const_int(call->args[i]).value_or(0);
-        if (entry && count > 0) threads[entry->value] = int(count);
+        if (!entry) return;
+        const auto constant = [&](int index) { return int(as_const_int(Halide::Internal::simplify(call->args[index])).value_or(0)); };
+        const int count = constant(5) * constant(6) * constant(7);
+        if (count > 0) threads[entry->value] = count;
+        shared_bytes[entry->value] = constant(8);
     }
 };
 
 std::string run(const std::vector<std::string> &command) {
-    const ChildResult result = run_command(command);
+    constexpr size_t all_output = size_t(1) << 20; // ptxas prints a few lines an entry
+    const ChildResult result = run_command(command, all_output);
     if (!result.ok) throw InternalError("internal error: " + command[0] + ": " + result.reason + "\n" + result.output);
     return result.output;
 }
 
-/// What `ptxas -v` says of each entry.
-std::vector<CardUse> read_uses(const std::string &printed, int card) {
+/// What `ptxas -v` says of each entry, and the launches of its shared memory.
+std::vector<CardUse> read_uses(const std::string &printed, int card, const Launches &launches) {
     static const std::regex entry(R"(Compiling entry function '(\w+)')"), spill(R"((\d+) bytes spill stores, (\d+) bytes spill loads)"),
-        registers(R"(Used (\d+) registers)"), shared(R"((\d+) bytes smem)");
+        registers(R"(Used (\d+) registers)");
     std::vector<CardUse> uses;
     std::istringstream lines(printed);
     std::smatch match;
     for (std::string line; std::getline(lines, line);) {
-        if (std::regex_search(line, match, entry)) uses.push_back({card, match[1]});
+        if (std::regex_search(line, match, entry)) uses.push_back({card, match[1], 0, 0, launches.shared_bytes.at(match[1])});
         if (uses.empty()) continue;
         if (std::regex_search(line, match, spill)) uses.back().spilled_bytes = std::stoi(match[1]) + std::stoi(match[2]);
         if (std::regex_search(line, match, registers)) uses.back().registers = std::stoi(match[1]);
-        if (std::regex_search(line, match, shared)) uses.back().shared_bytes = std::stoi(match[1]);
     }
     return uses;
 }
@@ -67,7 +70,7 @@ CudaTools find_cuda_tools() {
     for (const fs::path &folder : folders) {
         std::error_code ignored;
         if (fs::exists(folder / "ptxas", ignored) && fs::exists(folder / "fatbinary", ignored)) {
-            return {folder / "ptxas", folder / "fatbinary"};
+            return {folder / "ptxas", folder / "fatbinary", run({(folder / "ptxas").string(), "--version"})};
         }
     }
     Message message;
@@ -77,6 +80,27 @@ CudaTools find_cuda_tools() {
     throw UserError(message);
 }
 
+CudaAssembly cuda_assembly(const std::vector<std::string> &cards) {
+    std::vector<int> chosen;
+    std::string known;
+    for (const int card : cuda_cards) {
+        const std::string name = std::to_string(card);
+        if (cards.empty() || std::ranges::find(cards, name) != cards.end()) chosen.push_back(card);
+        known += (known.empty() ? "" : ", ") + name;
+    }
+    for (const std::string &name : cards) {
+        if (std::ranges::any_of(chosen, [&](int card) { return std::to_string(card) == name; })) continue;
+        throw UserError(
+            {{},
+             "cuda-arch",
+             "must be compute capabilities without their point, out of " + known,
+             "'" + name + "'",
+             "A card runs the code of a smaller number with the same first digits (86 that of 80, 103 that of 100), and compiles "
+             "the PTX that every library has besides when it is of 8.9 or later"});
+    }
+    return {find_cuda_tools(), chosen};
+}
+
 std::string ptx_of(const Halide::Module &module) {
     for (const Halide::Buffer<> &buffer : module.buffers()) {
         if (is_payload(buffer)) return reinterpret_cast<const char *>(buffer.data()); // ends with a zero byte
@@ -84,22 +108,23 @@ std::string ptx_of(const Halide::Module &module) {
     throw InternalError("internal error: a kernel for CUDA has no device code");
 }
 
-std::string assemble(const Halide::Module &module, std::span<const int> cards, const CudaTools &tools, const fs::path &folder,
-                     std::vector<CardUse> &uses) {
+std::string assemble(const Halide::Module &module, const CudaAssembly &assembly, const fs::path &folder, std::vector<CardUse> &uses) {
+    const CudaTools &tools = assembly.tools;
     const std::string ptx = ptx_of(module);
-    const std::map<std::string, int> threads = Launches(module).threads;
+    const Launches launches(module);
     const auto text_for = [&](InstructionSet set) {
         const fs::path file = folder / (set == InstructionSet::sm_80 ? "sm_80.ptx" : "sm_89.ptx");
-        write_file(file, rewrite_ptx(ptx, set, threads));
+        write_file(file, rewrite_ptx(ptx, set, launches.threads));
         return file.string();
     };
     const std::string oldest = text_for(InstructionSet::sm_80), newest = text_for(InstructionSet::sm_89);
     const fs::path joined = folder / "joined.fatbin";
     std::vector<std::string> join = {tools.fatbinary.string(), "-64", "--create=" + joined.string()};
-    for (const int card : cards) {
+    for (const int card : assembly.cards) {
         const std::string name = std::to_string(card), cubin = (folder / ("sm_" + name + ".cubin")).string();
         const std::string &text = instruction_set(card) == InstructionSet::sm_80 ? oldest : newest;
-        const std::vector<CardUse> here = read_uses(run({tools.ptxas.string(), "-O3", "-v", "-arch=sm_" + name, text, "-o", cubin}), card);
+        const std::vector<CardUse> here =
+            read_uses(run({tools.ptxas.string(), "-O3", "-v", "-arch=sm_" + name, text, "-o", cubin}), card, launches);
         uses.insert(uses.end(), here.begin(), here.end());
         join.push_back("--image3=kind=elf,sm=" + name + ",file=" + cubin);
     }

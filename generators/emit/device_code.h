@@ -1,9 +1,7 @@
 #pragma once
+#include "emit/card_use.h"
 #include <Halide.h>
 #include <filesystem>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace scalide {
 
@@ -13,24 +11,27 @@ inline constexpr std::array cuda_cards = {80, 89, 90, 100, 120};
 /// NVIDIA's assembler and the program that joins its results.
 struct CudaTools {
     std::filesystem::path ptxas, fatbinary;
+    std::string version; ///< what ptxas prints of itself
 };
 
 /// In $CUDA_HOME/bin or on PATH. Throws UserError that says where to get them.
 CudaTools find_cuda_tools();
 
-/// What one launch of a kernel uses on one card.
-struct CardUse {
-    int card = 0;
-    std::string entry;
-    int registers = 0, spilled_bytes = 0, shared_bytes = 0;
+/// How kernels for CUDA become code of cards.
+struct CudaAssembly {
+    CudaTools tools;
+    std::vector<int> cards;
 };
+
+/// For the cards that a user named ("90", "100"), for all of cuda_cards when there are none. Throws UserError for a card that is not there.
+CudaAssembly cuda_assembly(const std::vector<std::string> &cards);
 
 /// The PTX that Halide put into a module for CUDA. Throws InternalError when there is none.
 std::string ptx_of(const Halide::Module &module);
 
 /// Assembles the PTX of a module for each card, in `folder`, and joins the results and the PTX of the newest instruction set to a fat
 /// binary. Adds a row for each card and launch to `uses`. Throws InternalError with the assembler's words.
-std::string assemble(const Halide::Module &module, std::span<const int> cards, const CudaTools &tools, const std::filesystem::path &folder,
+std::string assemble(const Halide::Module &module, const CudaAssembly &assembly, const std::filesystem::path &folder,
                      std::vector<CardUse> &uses);
 
 /// The module with `payload` in place of its PTX: what the driver is given at run time.

@@ -21,8 +21,8 @@ std::string lowering_key(const Program &kernel, const Halide::Target &target, co
                      SCALIDE_HALIDE_VERSION);
 }
 
-std::string kernel_key(const std::string &lowering_key, const Tiles &tiles) {
-    std::string identity = lowering_key;
+std::string kernel_key(const std::string &lowering_key, const Tiles &tiles, const std::string &assembly_key) {
+    std::string identity = lowering_key + assembly_key;
     for (const auto &[name, value] : tiles) identity += " " + name + "=" + std::to_string(value);
     return hash_text(identity);
 }

@@ -17,7 +17,7 @@ const LoweringHashes &lowering_hashes();
 /// kinds where it has no sources of its own) and Halide's version. `kernel` is canonical.
 std::string lowering_key(const Program &kernel, const Halide::Target &target, const LoweringHashes &hashes);
 
-/// What names the object of a kernel: the same with its tile numbers.
-std::string kernel_key(const std::string &lowering_key, const Tiles &tiles);
+/// What names the object of a kernel: the same with its tile numbers and what assembles it (assembly_key, kernel_target.h).
+std::string kernel_key(const std::string &lowering_key, const Tiles &tiles, const std::string &assembly_key);
 
 } // namespace scalide

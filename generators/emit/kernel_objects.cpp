@@ -1,7 +1,8 @@
 #include "emit/kernel_objects.h"
-#include "emit/device_code.h"
+#include "emit/files.h"
 #include "emit/process.h"
 #include "ir/text.h"
+#include <nlohmann/json.hpp>
 #include <thread>
 
 namespace scalide {
@@ -51,6 +52,18 @@ private:
 };
 
 std::string file_of(const PreparedKernel &kernel) { return kernel.key + ".o"; }
+std::string uses_file_of(const PreparedKernel &kernel) { return kernel.key + ".cards.json"; }
+
+/// The object of a kernel in the cache, for CUDA with what it uses beside it; an empty path when it is to be compiled.
+fs::path find_object(const PreparedKernel &kernel, const KernelTarget &target, const ObjectCache &cache, std::vector<CardUse> &uses) {
+    if (target.cuda) {
+        const fs::path file = cache.find(uses_file_of(kernel));
+        const auto found = file.empty() ? std::nullopt : parse_uses(read_file(file));
+        if (!found) return {};
+        uses = *found;
+    }
+    return cache.find(file_of(kernel));
+}
 
 } // namespace
 
@@ -60,12 +73,12 @@ std::map<std::string, std::string> PreparedProgram::symbols() const {
     return symbols;
 }
 
-std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const BuildOptions &options, const ObjectCache &cache) {
-    const Halide::Target target = parse_target(options.target);
+std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const KernelTarget &target, const BuildOptions &options,
+                                             const ObjectCache &cache) {
     std::vector<Place> unknown;
     for (const Program &program : fused)
         for (const Program &kernel : program.programs)
-            if (!is_prepared(kernel, target, cache)) unknown.push_back({&program, kernel.name});
+            if (!is_prepared(kernel, target.halide, cache)) unknown.push_back({&program, kernel.name});
     const auto prepare = [&](const Place &place) { prepare_kernel(place.text(), target, cache); };
     const auto nothing = [](const Place &) {};
     KernelJobs(options, cache).run(unknown, prepare, nothing, nothing);
@@ -78,15 +91,16 @@ std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const B
     return prepared;
 }
 
-KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const BuildOptions &options, const ObjectCache &cache) {
-    const Halide::Target target = parse_target(options.target);
+KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const KernelTarget &target, const BuildOptions &options,
+                            const ObjectCache &cache) {
     KernelObjects objects;
     std::vector<Place> missing, found;
     for (const PreparedProgram &program : programs)
         for (const auto &[name, kernel] : program.kernels) {
-            const auto [object, is_new] = objects.files.emplace(kernel.symbol, cache.find(file_of(kernel)));
-            const Place place{&program.fused, name, &kernel, cache.part_of(file_of(kernel))};
-            if (is_new) (object->second.empty() ? missing : found).push_back(place);
+            const auto [object, is_new] = objects.files.try_emplace(kernel.symbol);
+            if (!is_new) continue;
+            object->second = find_object(kernel, target, cache, objects.uses[kernel.symbol]);
+            (object->second.empty() ? missing : found).push_back({&program.fused, name, &kernel, cache.part_of(file_of(kernel))});
         }
     size_t done = 0;
     const auto tell = [&](const Place &place, bool cached) {
@@ -95,16 +109,20 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
         if (options.progress) options.progress(done, objects.files.size(), program + place.kernel, cached);
     };
     for (const Place &place : found) tell(place, true);
-    const auto compile = [&](const Place &place) { compile_kernel(*place.prepared, target, place.part.string()); };
+    const auto compile = [&](const Place &place) {
+        const std::vector<CardUse> uses = compile_kernel(*place.prepared, target, place.part.string());
+        if (target.cuda) cache.insert_content(uses_file_of(*place.prepared), to_json(uses).dump());
+    };
     const auto insert = [&](const Place &place) {
-        objects.files[place.prepared->symbol] = cache.insert(file_of(*place.prepared), place.part);
+        const PreparedKernel &kernel = *place.prepared;
+        objects.files[kernel.symbol] = cache.insert(file_of(kernel), place.part);
+        if (target.cuda) objects.uses[kernel.symbol] = parse_uses(read_file(cache.find(uses_file_of(kernel)))).value();
         tell(place, false);
     };
     const auto remove = [&](const Place &place) {
         std::error_code ignored;
         fs::remove(place.part, ignored);
     };
-    if (device_of(target) == Device::cuda && !missing.empty()) find_cuda_tools(); // what a user has to install is no child's failure
     KernelJobs(options, cache).run(missing, compile, insert, remove);
     objects.compiled = missing.size();
     return objects;

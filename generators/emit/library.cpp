@@ -31,7 +31,8 @@ Plan plan_of(const PreparedProgram &program, const LibraryProgram &source, const
 
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options) {
     internal_check(!programs.empty(), "build: a library of no programs");
-    check_toolchain(parse_target(options.target), options.shared_library);
+    const KernelTarget target = kernel_target(options.target, options.cuda_cards);
+    check_toolchain(target.halide, options.shared_library);
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
     std::vector<Program> fused;
@@ -40,18 +41,20 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
         fused.push_back(compile(source.program, rulebook, compilation));
         if (programs.size() == 1 && !options.name.empty()) fused[0].name = options.name;
     }
-    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), options, cache);
+    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), target, options, cache);
     BuildReport report;
     for (size_t i = 0; i < prepared.size(); i++) {
         report.plans.push_back(plan_of(prepared[i], programs[i], options));
+        report.symbols.push_back(prepared[i].symbols());
         report.steps += report.plans.back().steps.size();
     }
-    const KernelObjects objects = build_objects(prepared, options, cache);
+    KernelObjects objects = build_objects(prepared, target, options, cache);
     report.files = write_library(report.plans, prepared, options, objects, cache);
     cache.trim();
     for (PreparedProgram &program : prepared) report.fused.push_back(std::move(program.fused));
     report.kernels = objects.files.size();
     report.compiled = objects.compiled;
+    report.uses = std::move(objects.uses);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }

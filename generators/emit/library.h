@@ -1,4 +1,5 @@
 #pragma once
+#include "emit/card_use.h"
 #include "emit/plan.h"
 #include "transforms/pipeline.h"
 #include <filesystem>
@@ -8,6 +9,7 @@ namespace scalide {
 struct BuildOptions {
     std::string name; ///< of the library and its C function; empty: the program's
     std::string target = "host";
+    std::vector<std::string> cuda_cards; ///< for CUDA, by compute capability ("90"); empty: all of device_code.h
     Policy policy;
     std::filesystem::path output_folder = ".";
     std::filesystem::path cache_folder;    ///< empty: ObjectCache::default_folder()
@@ -26,6 +28,8 @@ struct BuildReport {
     double seconds = 0;
     std::vector<Plan> plans; ///< by program
     std::vector<Program> fused;
+    std::vector<std::map<std::string, std::string>> symbols; ///< by program: the C name of each kernel
+    std::map<std::string, std::vector<CardUse>> uses;        ///< by C name, for CUDA: registers and memory of each launch and card
 };
 
 /// One program of a library.

@@ -120,7 +120,7 @@ std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::v
     std::vector<std::string> outputs{name + ".h", name + ".plan.c", name + ".json", "lib" + name + ".a"};
     write_file(work / outputs[0], plan_header(name, plans));
     write_file(work / outputs[1], source);
-    write_file(work / outputs[2], plan_manifest(name, planned));
+    write_file(work / outputs[2], plan_manifest(name, planned, objects.uses));
     const fs::path archive = work / outputs[3];
     const std::string cached = archive_key(source, options, objects) + ".a";
     if (const fs::path file = cache.find(cached); !file.empty()) {

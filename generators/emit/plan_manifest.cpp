@@ -63,7 +63,7 @@ Json steps_of(const Plan &plan) {
     return rows;
 }
 
-Json program_of(const PlannedProgram &program) {
+Json program_of(const PlannedProgram &program, const std::map<std::string, std::vector<CardUse>> &uses) {
     const Plan &plan = program.plan;
     Json manifest{{"name", plan.name},
                   {"device", device_name(plan.device)},
@@ -89,15 +89,18 @@ Json program_of(const PlannedProgram &program) {
         const Program &text = program.fused.program(kernel);
         manifest["kernels"].push_back(
             {{"name", kernel}, {"kind", text.attributes.at("kind").word}, {"symbol", symbol}, {"text", to_string(canonical(text))}});
+        const auto used = uses.find(symbol);
+        if (used != uses.end() && !used->second.empty()) manifest["kernels"].back()["launches"] = to_json(used->second);
     }
     return manifest;
 }
 
 } // namespace
 
-std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs) {
+std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
+                          const std::map<std::string, std::vector<CardUse>> &uses) {
     Json manifest{{"format", 1}, {"name", library}, {"programs", Json::array()}};
-    for (const PlannedProgram &program : programs) manifest["programs"].push_back(program_of(program));
+    for (const PlannedProgram &program : programs) manifest["programs"].push_back(program_of(program, uses));
     return manifest.dump(1) + "\n";
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "emit/card_use.h"
 #include "emit/plan.h"
 
 namespace scalide {
@@ -17,7 +18,9 @@ std::string plan_source(const std::vector<PlannedProgram> &programs);
 std::string plan_header(const std::string &library, const std::vector<Plan> &plans);
 
 /// The same facts for other tools, as JSON: `programs`, each with arguments, symbols, buffers with dtypes and lifetimes, steps, kernels.
-std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs);
+/// Kernels that are in `uses`, by C function, have their launches by card.
+std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
+                          const std::map<std::string, std::vector<CardUse>> &uses);
 
 /// A name as a C identifier.
 std::string to_identifier(const std::string &name);

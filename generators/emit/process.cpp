@@ -19,8 +19,8 @@ struct Child {
     FILE *output; // an unlinked temporary file: a pipe could fill up and block the child
 };
 
-std::string tail_of(FILE *file) {
-    constexpr long limit = 4096;
+std::string tail_of(FILE *file, size_t most_bytes) {
+    const long limit = static_cast<long>(most_bytes);
     std::fseek(file, 0, SEEK_END);
     const long size = std::ftell(file);
     std::fseek(file, size > limit ? size - limit : 0, SEEK_SET);
@@ -29,10 +29,10 @@ std::string tail_of(FILE *file) {
     return text;
 }
 
-ChildResult to_result(int status, FILE *output) {
+ChildResult to_result(int status, FILE *output, size_t output_bytes) {
     ChildResult result;
     result.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    result.output = tail_of(output);
+    result.output = tail_of(output, output_bytes);
     std::fclose(output);
     if (WIFSIGNALED(status)) {
         result.reason = "signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
@@ -67,8 +67,8 @@ std::pair<pid_t, FILE *> start(const std::function<void()> &body) {
 
 } // namespace
 
-void run_in_children(const std::vector<std::function<void()>> &work, int jobs,
-                     const std::function<void(size_t, const ChildResult &)> &done) {
+void run_in_children(const std::vector<std::function<void()>> &work, int jobs, const std::function<void(size_t, const ChildResult &)> &done,
+                     size_t output_bytes) {
     std::map<pid_t, Child> running;
     size_t next = 0;
     std::fflush(nullptr);
@@ -90,13 +90,13 @@ void run_in_children(const std::vector<std::function<void()>> &work, int jobs,
         if (found == running.end()) continue;
         const Child child = found->second;
         running.erase(found);
-        done(child.index, to_result(status, child.output));
+        done(child.index, to_result(status, child.output, output_bytes));
     }
 }
 
 bool is_running(int process) { return process > 0 && (kill(process, 0) == 0 || errno != ESRCH); }
 
-ChildResult run_command(const std::vector<std::string> &command) {
+ChildResult run_command(const std::vector<std::string> &command, size_t output_bytes) {
     std::vector<char *> arguments;
     for (const std::string &word : command) arguments.push_back(const_cast<char *>(word.c_str()));
     arguments.push_back(nullptr);
@@ -107,7 +107,8 @@ ChildResult run_command(const std::vector<std::string> &command) {
         std::fflush(stderr);
         _exit(127);
     };
-    run_in_children({execute}, 1, [&](size_t, const ChildResult &child) { result = child; });
+    run_in_children(
+        {execute}, 1, [&](size_t, const ChildResult &child) { result = child; }, output_bytes);
     return result;
 }
 

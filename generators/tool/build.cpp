@@ -1,5 +1,6 @@
 #include "emit/library.h"
 #include "ir/text.h"
+#include "tool/build_report.h"
 #include "tool/common.h"
 #include "tool/operator_programs.h"
 #include <fmt/core.h>
@@ -14,7 +15,7 @@ struct BuildCommand {
     BuildOptions build;
     std::string output = ".", cache;
     std::vector<std::string> dumps, operators, dtypes{"f32"};
-    bool verbose = false;
+    bool verbose = false, full_report = false;
 
     void check_dumps() const {
         for (const std::string &pass : dumps) {
@@ -71,6 +72,7 @@ struct BuildCommand {
         const BuildReport report = build_library(programs(rulebook), rulebook, build);
         fmt::print("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(), report.kernels,
                    report.steps, report.compiled, report.kernels - report.compiled, report.seconds);
+        (full_report ? print_build_report : print_exceptions)(report, target_facts(build.target));
     }
 };
 
@@ -87,12 +89,14 @@ void add_build(CLI::App &app) {
         ->capture_default_str();
     build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
     build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
-    build->add_option("-t,--target", command->build.target, "host, opencl, cuda, or a target of Halide such as x86-64-linux-avx2-fma-f16c")
-        ->capture_default_str();
+    add_target(*build, command->build);
     build->add_option("-j,--jobs", command->build.jobs, "kernels compiled at a time (default: one a core)");
     build->add_option("--cache", command->cache, "folder of compiled kernels (default: $XDG_CACHE_HOME/scalide or ~/.cache/scalide)");
     build->add_flag("--shared", command->build.shared_library, "a shared library too");
     build->add_option("--dump-after", command->dumps, "print the program after this pass (may be given several times)");
+    build->add_flag(
+        "--report", command->full_report,
+        "print a table of the kernels: steps, on CUDA registers, spills and shared memory by card, and the library of each product");
     build->add_flag("-v,--verbose", command->verbose, "a line for each kernel");
     build->callback([command] { command->run(); });
 }

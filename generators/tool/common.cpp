@@ -1,5 +1,6 @@
 #include "tool/common.h"
 #include "emit/files.h"
+#include "emit/library.h"
 #include "frontend/generator.h"
 #include "ir/text.h"
 #include <algorithm>
@@ -35,6 +36,16 @@ CLI::Option *ProgramOptions::add_to(CLI::App &command) {
     command.add_option("-p,--parameter", parameters, "a generator's parameter, as name=value (may be given several times)");
     add_rules_to(command);
     return option;
+}
+
+void add_target(CLI::App &command, BuildOptions &build) {
+    command.add_option("-t,--target", build.target, "host, opencl, cuda, or a target of Halide such as x86-64-linux-avx2-fma-f16c")
+        ->capture_default_str();
+    command
+        .add_option("--cuda-arch", build.cuda_cards,
+                    "with target cuda: the cards to compile for, such as 90 or 90,100 (default: all that are known); others take PTX")
+        ->delimiter(',')
+        ->allow_extra_args(false);
 }
 
 Rulebook ProgramOptions::load_rulebook() const {

@@ -4,6 +4,8 @@
 
 namespace scalide {
 
+struct BuildOptions;
+
 /// Where the installed files are: `--home`, SCALIDE_HOME, beside the executable (../share/scalide), or the tree it was built from.
 struct Home {
     std::filesystem::path rules, include, runtime_library;
@@ -26,6 +28,9 @@ struct ProgramOptions {
     /// A file, or a policy of ours by name.
     Policy load_numerics() const;
 };
+
+/// The options that say what kernels are compiled for.
+void add_target(CLI::App &command, BuildOptions &build);
 
 /// Each adds its subcommand; one file each.
 void add_build(CLI::App &app);

@@ -116,7 +116,7 @@ void add_run(CLI::App &app) {
         ->check(CLI::IsMember({"real", "stored"}));
     run->add_flag("--trace", command->trace, "print each array as soon as a kernel has made it; debug_print names those one looks for")
         ->excludes("--interpret");
-    run->add_option("-t,--target", command->build.target, "host, opencl, cuda, or a target of Halide")->capture_default_str();
+    add_target(*run, command->build);
     run->add_option("--cache", command->cache, "folder of compiled kernels");
     run->callback([command] { command->run(); });
 }

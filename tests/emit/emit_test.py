@@ -1,6 +1,7 @@
 """What `scalide build` compiles, keeps and writes. Usage: emit_test.py SCALIDE TEST. Each test is a function of a Scratch."""
 import filecmp
 import json
+import os
 import re
 import shutil
 import signal
@@ -127,6 +128,60 @@ def f8_operands_are_one_byte(scratch):
     assert seen == 5, f"two forward, three backward, got {seen}"
 
 
+def find_ptxas():
+    """Ends the test as skipped where there is no CUDA toolkit, as `scalide build` looks for one."""
+    folders = [Path(os.environ["CUDA_HOME"]) / "bin"] if "CUDA_HOME" in os.environ else []
+    for folder in [*folders, *map(Path, os.environ["PATH"].split(os.pathsep))]:
+        if (folder / "ptxas").exists() and (folder / "fatbinary").exists():
+            return folder
+    print("no ptxas")
+    sys.exit(77)
+
+
+def cards_are_chosen_and_reported(scratch):
+    """Code for the cards that one names; what it uses is in the manifest and the report, from the cache too."""
+    find_ptxas()
+    command = ("build", "mlp.scl", "--target", "cuda", "--numerics", "f8_scaled", "--report")
+    line, *cold = scratch.succeed(*command, "--cuda-arch", "90,100").splitlines()
+    kernels, steps, compiled, _ = counts(line)
+    assert compiled == kernels
+    made = manifest(scratch, ".", "mlp")
+    for kernel in made["kernels"]:
+        assert {launch["card"] for launch in kernel["launches"]} == {90, 100}, kernel
+        assert all(launch["registers"] > 0 for launch in kernel["launches"]), kernel
+    folds = [kernel["launches"] for kernel in made["kernels"] if kernel["kind"] == "full"]
+    assert folds and all(any(launch["shared_bytes"] > 0 for launch in launches) for launches in folds), "threads of a fold meet in shared memory"
+    assert sum(row.split()[3].startswith("sm_") for row in cold[1:] if not row.startswith("step ")) == 2 * kernels, cold
+    products = [row for row in cold if row.startswith("step ")]
+    assert len(products) == 5 and all(row.endswith(": by cublaslt") for row in products), products
+    line, *warm = scratch.succeed(*command, "--cuda-arch", "90,100").splitlines()
+    assert counts(line) == (kernels, steps, 0, kernels) and warm == cold
+    assert counts(scratch.succeed(*command, "--cuda-arch", "90").splitlines()[0])[2] == kernels
+
+
+def another_assembler_compiles_anew(scratch):
+    tools = find_ptxas()
+    command = ("build", "twice.scl", "--target", "cuda", "--cuda-arch", "90")
+    assert counts(scratch.succeed(*command))[2] == 1
+    other = scratch.path / "other" / "bin"
+    other.mkdir(parents=True)
+    (other / "fatbinary").symlink_to(tools / "fatbinary")
+    (other / "ptxas").write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "release 13.9" && exit\nexec {tools}/ptxas "$@"\n')
+    (other / "ptxas").chmod(0o755)
+    scratch.environment["CUDA_HOME"] = str(other.parent)
+    assert [counts(scratch.succeed(*command))[2] for _ in range(2)] == [1, 0]
+
+
+def products_without_a_library_are_named(scratch):
+    find_ptxas()
+    scratch.write("mixed.scl", """program mixed(x: f8_e5m2[b, 64], w: f8_e5m2[64, 8]) -> (y: f32[b, 8]) {
+  y = dot_general(x, w) {contract: [[1], [0]], preferred: f32}
+}
+""")
+    _, *rows = scratch.succeed("build", "mixed.scl", "--target", "cuda", "--cuda-arch", "90").splitlines()
+    assert rows == ["step 0, contract_1: by its kernel, as dispatch.yaml has no row for f8_e5m2 x f8_e5m2"], rows
+
+
 def passes():
     source = (HERE.parents[1] / "generators/transforms/pipeline.cpp").read_text()
     return re.findall(r'"(\w+)"', re.search(r"names = \{(.*?)\};", source, re.S)[1])
@@ -155,7 +210,8 @@ def dumps_can_be_built(scratch):
 
 TESTS = [warm_build_compiles_nothing, changed_rule_compiles_changed_kernels, changed_policy_compiles_changed_kernels,
          equal_kernels_are_one_object, killed_build_leaves_nothing_broken, two_builds_share_a_cache, cache_is_shown_and_cleared,
-         f8_operands_are_one_byte, dumps_can_be_built]
+         f8_operands_are_one_byte, cards_are_chosen_and_reported, another_assembler_compiles_anew, products_without_a_library_are_named,
+         dumps_can_be_built]
 
 if __name__ == "__main__":
     test = {t.__name__: t for t in TESTS}[sys.argv[2]]

@@ -36,7 +36,7 @@ std::vector<CardUse> assemble_for_cards(const Program &program) try {
     const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
     if (const char *kept = std::getenv("SCALIDE_KEEP_KERNELS")) write_file(fs::path(kept) / (program.name + ".ptx"), ptx_of(module));
     std::vector<CardUse> uses;
-    const std::string payload = assemble(module, cuda_cards, find_cuda_tools(), folder.path(), uses);
+    const std::string payload = assemble(module, cuda_assembly({}), folder.path(), uses);
     EXPECT_EQ(ptx_of(with_device_code(module, payload)).substr(0, 4), payload.substr(0, 4));
     return uses;
 } catch (const Halide::Error &error) {

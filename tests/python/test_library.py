@@ -200,6 +200,8 @@ def test_library_for_another_machine_or_cut(libraries, tmp_path):
     assert "libpart.so: must be a shared library for this machine, got a part of one (the file was cut)." in error_of(Library, tmp_path / "libpart.so")
     foreign = error_of(scalide.build, scalide.Program(STEP), target="arm-64-linux")
     assert foreign.startswith("BuildError: error: build.target: must be of this host, ") and "got 'arm-64-linux'. Make a static one" in foreign
+    card = error_of(scalide.build, scalide.Program(STEP), target="cuda", cuda_arch=[90, 86])
+    assert card.startswith("BuildError: error: cuda-arch: must be compute capabilities") and "got '86'" in card
 
 
 def test_library_for_another_runtime_or_cpu(tmp_path):

@@ -15,13 +15,15 @@ function(add_scalide_generator target)
     set_target_properties(${target} PROPERTIES SCALIDE_RULES "${ARG_RULES}")
 endfunction()
 
-# add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [NUMERICS <policy>] [TARGET <target>] [PARAMETERS name=value ...])
+# add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [NUMERICS <policy>] [TARGET <target>] [CUDA_ARCH <cards>]
+#                     [PARAMETERS name=value ...])
 # add_scalide_library(<target> OPERATORS <names, or all> [DTYPES <formats>] [RULES <yaml files or folders>] [NUMERICS ...] [TARGET ...])
 #
 # A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h". Of operators it has
-# `<operator>_<dtype>_program` and `<operator>_<dtype>_scaled_program` each. Linking it links the runtime.
+# `<operator>_<dtype>_program` and `<operator>_<dtype>_scaled_program` each. Linking it links the runtime. CUDA_ARCH, with TARGET cuda: the
+# cards to compile for (90 100), all that are known when it is left out.
 function(add_scalide_library target)
-    cmake_parse_arguments(ARG "" "GENERATOR;PROGRAM;NUMERICS;TARGET" "PARAMETERS;OPERATORS;DTYPES;RULES" ${ARGN})
+    cmake_parse_arguments(ARG "" "GENERATOR;PROGRAM;NUMERICS;TARGET" "PARAMETERS;OPERATORS;DTYPES;RULES;CUDA_ARCH" ${ARGN})
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.scalide")
     set(archive "${folder}/lib${target}.a")
     if(ARG_OPERATORS)
@@ -48,6 +50,10 @@ function(add_scalide_library target)
     endif()
     if(ARG_TARGET)
         list(APPEND options --target "${ARG_TARGET}")
+    endif()
+    if(ARG_CUDA_ARCH)
+        list(JOIN ARG_CUDA_ARCH "," cards)
+        list(APPEND options --cuda-arch "${cards}")
     endif()
     foreach(parameter ${ARG_PARAMETERS})
         list(APPEND options --parameter "${parameter}")

@@ -23,7 +23,8 @@ def tool_path() -> Path:
     return path
 
 
-def build(program: Program, target: str = "host", numerics: str | None = None, cache=None, name: str | None = None, output=None, jobs: int = 0):
+def build(program: Program, target: str = "host", numerics: str | None = None, cache=None, name: str | None = None, output=None, jobs: int = 0,
+          cuda_arch=()):
     """Compiles a program into a shared library and opens it.
 
     program:  from `scalide.jax.trace`, or the path of a `.scl` file
@@ -32,6 +33,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     cache:    folder of compiled kernels ($XDG_CACHE_HOME/scalide when left out); what it has is not compiled again
     output:   folder for the library, its C header and its plan, kept; left out, they last as long as the Library
     jobs:     kernels compiled at a time, 0: one a core
+    cuda_arch: for target "cuda", the cards to compile for by compute capability, such as [90, 100]; all that are known when left out
     Returns a `Library`. Throws BuildError with the tool's words.
     """
     from .library import Library
@@ -46,6 +48,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     arguments = ["--target", target, "--numerics", numerics or program.policy, "--name", name, "--output", output, "--shared"]
     arguments += ["--cache", cache] if cache is not None else []
     arguments += ["--jobs", jobs] if jobs else []
+    arguments += ["--cuda-arch", ",".join(map(str, cuda_arch))] if cuda_arch else []
     run_tool(program, "build", *arguments)
     library = Library(Path(output) / f"lib{name}.so", program)
     if scratch is not None:

@@ -1,0 +1,107 @@
+#include "tool/build_report.h"
+#include "transforms/why_no_library.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+namespace scalide {
+
+namespace {
+
+/// A kernel on one card: its launches together.
+struct Use {
+    int card = 0, launches = 0, registers = 0, spilled_bytes = 0, shared_bytes = 0;
+};
+
+std::vector<Use> by_card(const std::vector<CardUse> &launches) {
+    std::map<int, Use> uses;
+    for (const CardUse &launch : launches) {
+        Use &use = uses[launch.card];
+        use = {launch.card, use.launches + 1, std::max(use.registers, launch.registers), use.spilled_bytes + launch.spilled_bytes,
+               std::max(use.shared_bytes, launch.shared_bytes)};
+    }
+    std::vector<Use> rows;
+    for (const auto &[card, use] : uses) rows.push_back(use);
+    return rows;
+}
+
+/// A kernel of a library; equal ones of several programs are one, named after the first.
+struct Kernel {
+    std::string name, kind;
+    size_t steps = 0;
+    std::vector<Use> uses;
+};
+
+std::vector<Kernel> kernels_of(const BuildReport &report) {
+    std::vector<Kernel> kernels;
+    std::map<std::string, size_t> known;
+    for (size_t p = 0; p < report.plans.size(); p++) {
+        const std::string program = report.plans.size() > 1 ? report.fused[p].name + "." : "";
+        for (const PlanStep &step : report.plans[p].steps) {
+            const std::string &symbol = report.symbols[p].at(step.kernel);
+            const auto [place, is_new] = known.emplace(symbol, kernels.size());
+            if (is_new) {
+                const auto uses = report.uses.find(symbol);
+                kernels.push_back({program + step.kernel, report.fused[p].program(step.kernel).attributes.at("kind").word, 0,
+                                   by_card(uses == report.uses.end() ? std::vector<CardUse>() : uses->second)});
+            }
+            kernels[place->second].steps++;
+        }
+    }
+    return kernels;
+}
+
+/// A step that multiplies matrices; no reason: a library computes it, unless binding finds that it cannot.
+struct Product {
+    std::string step, library, reason;
+};
+
+std::vector<Product> products_of(const BuildReport &report, const TargetFacts &facts) {
+    std::vector<Product> products;
+    if (facts.products.empty()) return products;
+    for (size_t p = 0; p < report.plans.size(); p++) {
+        const std::string program = report.plans.size() > 1 ? report.fused[p].name + "." : "";
+        for (size_t s = 0; s < report.plans[p].steps.size(); s++) {
+            const Program &kernel = report.fused[p].program(report.plans[p].steps[s].kernel);
+            const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
+            if (dot == kernel.nodes.end()) continue;
+            const auto library = kernel.attributes.find("library");
+            const bool is_call = library != kernel.attributes.end();
+            products.push_back({fmt::format("step {}, {}{}", s, program, kernel.name), is_call ? library->second.word : "",
+                                is_call ? "" : why_no_library(kernel, *dot, facts)});
+        }
+    }
+    return products;
+}
+
+void print(const Product &product) {
+    fmt::print("{}: {}\n", product.step, product.reason.empty() ? "by " + product.library : "by its kernel, as " + product.reason);
+}
+
+} // namespace
+
+void print_exceptions(const BuildReport &report, const TargetFacts &facts) {
+    for (const Kernel &kernel : kernels_of(report))
+        for (const Use &use : kernel.uses)
+            if (use.spilled_bytes > 0) fmt::print("{} spills {} bytes on sm_{}\n", kernel.name, use.spilled_bytes, use.card);
+    for (const Product &product : products_of(report, facts))
+        if (!product.reason.empty()) print(product);
+}
+
+void print_build_report(const BuildReport &report, const TargetFacts &facts) {
+    const std::vector<Kernel> kernels = kernels_of(report);
+    const bool has_cards = std::ranges::any_of(kernels, [](const Kernel &kernel) { return !kernel.uses.empty(); });
+    size_t width = 6;
+    for (const Kernel &kernel : kernels) width = std::max(width, kernel.name.size());
+    fmt::print("{:<{}}  kind       steps{}\n", "kernel", width, has_cards ? "  card    launches  registers  spilled  shared bytes" : "");
+    for (const Kernel &kernel : kernels) {
+        const std::string row = fmt::format("{:<{}}  {:<9} {:>6}", kernel.name, width, kernel.kind, kernel.steps);
+        if (kernel.uses.empty()) fmt::print("{}\n", row);
+        for (const Use &use : kernel.uses)
+            fmt::print("{}  sm_{:<4} {:>8}  {:>9}  {:>7}  {:>12}\n", row, use.card, use.launches, use.registers, use.spilled_bytes,
+                       use.shared_bytes);
+    }
+    for (const Product &product : products_of(report, facts)) print(product);
+}
+
+} // namespace scalide

@@ -1,0 +1,14 @@
+#pragma once
+#include "emit/library.h"
+
+namespace scalide {
+
+/// What a build left out that one would want to know: kernels that spill registers on a card, products of matrices that no library
+/// computes on a target that has one, with the reason. A line each; nothing where all is well.
+void print_exceptions(const BuildReport &report, const TargetFacts &facts);
+
+/// `--report`: each kernel with its steps and, for CUDA, what it uses by card (most registers and shared memory of a launch, spilled bytes
+/// of all); then each product of matrices with the library that computes it.
+void print_build_report(const BuildReport &report, const TargetFacts &facts);
+
+} // namespace scalide
