@@ -8,6 +8,18 @@ namespace {
 
 Dtype dtype_of(const YAML::Node &word) { return parse_dtype(word.as<std::string>()).value(); }
 
+std::vector<Dtype> dtypes_of(const YAML::Node &words) {
+    std::vector<Dtype> dtypes;
+    for (const YAML::Node &word : words) dtypes.push_back(dtype_of(word));
+    return dtypes;
+}
+
+LibraryResult result_of(const YAML::Node &row) {
+    const Dtype dtype = dtype_of(row["dtype"]);
+    const Overflow overflow = size_of(dtype) == 1 ? Overflow::saturate : Overflow::format;
+    return {dtype, overflow, dtypes_of(row["bias"]), dtypes_of(row["addend"]), row["scaled"].as<bool>(false)};
+}
+
 } // namespace
 
 std::vector<LibraryProduct> library_products(const std::string &target) {
@@ -17,7 +29,7 @@ std::vector<LibraryProduct> library_products(const std::string &target) {
         if (row["target"].as<std::string>() != target) continue;
         LibraryProduct product{
             row["library"].as<std::string>(), dtype_of(row["lhs"]), dtype_of(row["rhs"]), {}, row["k_contiguous"].as<bool>(false)};
-        for (const YAML::Node &result : row["results"]) product.results.push_back(dtype_of(result));
+        for (const YAML::Node &result : row["results"]) product.results.push_back(result_of(result));
         products.push_back(std::move(product));
     }
     return products;

@@ -114,20 +114,25 @@ private:
         plan_.steps.push_back(std::move(step));
     }
 
-    // The kernel is a dot_general, perhaps times its only rank-0 argument, perhaps converted.
+    // The kernel is one call of the library (MatmulCall) of its arguments.
     PlanMatmul matmul_of(const Node &call, const Program &kernel) const {
         const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
-        internal_check(dot != kernel.nodes.end() && kernel.results.size() == 1, "plan: " + kernel.name + " is one product");
-        PlanMatmul matmul{*matmul_form(kernel, *dot), -1, -1, buffer_of_[call.results[0]], -1};
-        for (size_t i = 0; i < kernel.arguments.size(); i++) {
-            const ValueId value = kernel.arguments[i].value;
-            const int buffer = buffer_of_[call.operands[i]];
-            if (value == matmul.form.lhs.value) matmul.lhs = buffer;
-            if (value == matmul.form.rhs.value) matmul.rhs = buffer;
-            if (kernel.type(value).is_scalar()) matmul.factor = buffer;
-        }
-        internal_check(matmul.lhs >= 0 && matmul.rhs >= 0, "plan: " + kernel.name + " multiplies its arguments");
-        return matmul;
+        const std::vector<int> makers = producers(kernel);
+        const MatmulCalls calls(kernel, [&](ValueId value) { return makers[value] < 0; });
+        const MatmulCall whole = calls.of(static_cast<int>(dot - kernel.nodes.begin())).back();
+        const auto buffer = [&](ValueId value) {
+            if (value < 0) return -1;
+            const auto argument = std::ranges::find(kernel.arguments, value, &Argument::value);
+            if (argument != kernel.arguments.end()) return buffer_of_[call.operands[argument - kernel.arguments.begin()]];
+            const auto result = std::ranges::find(kernel.results, value, &Result::value);
+            internal_check(result != kernel.results.end(), "plan: " + kernel.name + " is one product");
+            return buffer_of_[call.results[result - kernel.results.begin()]];
+        };
+        internal_check(kernel.results.size() == (whole.amax < 0 ? 1u : 2u), "plan: " + kernel.name + " makes what its product does");
+        return {whole.form,           buffer(whole.form.lhs.value), buffer(whole.form.rhs.value),
+                buffer(whole.result), buffer(whole.factor),         buffer(whole.bias),
+                buffer(whole.addend), buffer(whole.addend_factor),  buffer(whole.result_factor),
+                buffer(whole.amax)};
     }
 
     PlanOperand to_operand(const Node &node, const KernelOperand &operand) {

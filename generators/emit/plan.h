@@ -1,6 +1,6 @@
 #pragma once
 #include "lower/kernel.h"
-#include "transforms/matmul_form.h"
+#include "transforms/matmul_call.h"
 #include <functional>
 
 namespace scalide {
@@ -38,8 +38,8 @@ struct PlanOperand {
 /// A product of matrices that a library may compute in place of a step's kernel (scalide_matmul in runtime/include/scalide/plan.h).
 struct PlanMatmul {
     MatmulForm form;
-    int lhs = -1, rhs = -1, result = -1; ///< buffers
-    int factor = -1;                     ///< a rank-0 buffer; -1: none
+    int lhs = -1, rhs = -1, result = -1;                                                        ///< buffers
+    int factor = -1, bias = -1, addend = -1, addend_factor = -1, result_factor = -1, amax = -1; ///< likewise; -1: none
 };
 
 struct PlanStep {

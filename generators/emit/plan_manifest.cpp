@@ -42,7 +42,14 @@ Json matmul_of(const Plan &plan, const PlanMatmul &matmul) {
     const auto name = [&](int buffer) { return plan.buffers[buffer].name; };
     Json row{{"lhs", name(matmul.lhs)}, {"rhs", name(matmul.rhs)}, {"result", name(matmul.result)}, {"batch", to_string(form.batch)},
              {"m", to_string(form.m)},  {"n", to_string(form.n)},  {"k", to_string(form.k)}};
-    if (matmul.factor >= 0) row["factor"] = name(matmul.factor);
+    const std::pair<const char *, int> optional[] = {{"factor", matmul.factor},
+                                                     {"bias", matmul.bias},
+                                                     {"addend", matmul.addend},
+                                                     {"addend_factor", matmul.addend_factor},
+                                                     {"result_factor", matmul.result_factor},
+                                                     {"amax", matmul.amax}};
+    for (const auto &[word, buffer] : optional)
+        if (buffer >= 0) row[word] = name(buffer);
     return row;
 }
 

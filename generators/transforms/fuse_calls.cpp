@@ -3,7 +3,7 @@
 #include "ir/rewrite.h"
 #include "ir/shape.h"
 #include "transforms/fuse_overwrites.h"
-#include "transforms/matmul_form.h"
+#include "transforms/matmul_call.h"
 #include "transforms/operators.h"
 #include <algorithm>
 
@@ -94,31 +94,29 @@ private:
     std::map<std::pair<ValueId, std::vector<int64_t>>, ValueId> copies_; ///< by what is copied and the order of its axes
 };
 
-/// The only node that reads what a group makes, when it may join the group; -1 else. What an operand's argument holds afterwards may not:
-/// it would be overwritten while the product reads it.
-int only_reader(const Groups &groups, int group) {
-    const ValueId value = groups.program().nodes[groups[group].nodes.back()].results[0];
-    const std::vector<Read> &readers = groups.graph().readers(value);
-    if (readers.size() != 1 || readers[0].access != Access::same || groups.graph().is_result(value)) return -1;
-    const int other = groups.group_of(readers[0].reader);
-    const bool may_join = !groups.has_path_around(group, other) && overwrites_safely(groups, nodes_of(groups, group, other));
-    return may_join ? readers[0].reader : -1;
+/// What a library stores with that dtype, if it does all else that the call asks for.
+bool stores(const LibraryProduct &product, const Program &program, const MatmulCall &call) {
+    const auto is_among = [&](const std::vector<Dtype> &dtypes, ValueId value) {
+        return value < 0 || std::ranges::find(dtypes, program.type(value).dtype) != dtypes.end();
+    };
+    return std::ranges::any_of(product.results, [&](const LibraryResult &row) {
+        return row.dtype == program.type(call.result).dtype && call.overflow.value_or(row.overflow) == row.overflow &&
+               is_among(row.bias, call.bias) && is_among(row.addend, call.addend) &&
+               (row.is_scaled || (call.result_factor < 0 && call.amax < 0));
+    });
 }
 
-/// A product with one rank-0 value.
-bool multiplies_by_scalar(const Groups &groups, int reader) {
-    const Program &program = groups.program();
-    const std::vector<Read> &reads = groups.graph().reads(reader);
-    return program.nodes[reader].op == "mul" && reads.size() == 2 && std::ranges::count(reads, Access::scalar, &Read::access) == 1 &&
-           std::ranges::all_of(reads, [&](const Read &read) {
-               return read.access == Access::same || (program.type(read.value).is_scalar() && program.type(read.value).dtype == Dtype::f32);
-           });
-}
-
-bool converts(const Groups &groups, int reader, const LibraryProduct &product) {
-    const Program &program = groups.program();
-    const Node &node = program.nodes[reader];
-    return is_rounding(program, node) && std::ranges::find(product.results, program.type(node.results[0]).dtype) != product.results.end();
+/// True when the nodes of a call may be one group: none is another library's, nothing else runs between them, and an argument that one of
+/// them overwrites is not read by the others.
+bool are_one_call(const Groups &groups, int call, const std::vector<int> &nodes) {
+    std::set<int> members;
+    for (int node : nodes) members.insert(groups.group_of(node));
+    const auto is_free = [&](int member) { return member == call || groups[member].library.empty(); };
+    const auto leads_back = [&](int next) {
+        return !members.contains(next) && std::ranges::any_of(members, [&](int member) { return groups.has_path(next, member); });
+    };
+    const auto is_left = [&](int member) { return std::ranges::any_of(groups.after(member), leads_back); };
+    return std::ranges::all_of(members, is_free) && std::ranges::none_of(members, is_left) && overwrites_safely(groups, nodes);
 }
 
 } // namespace
@@ -139,17 +137,27 @@ Program store_call_operands(const Program &program, const TargetFacts &facts) {
 }
 
 void merge_calls(Groups &groups, const TargetFacts &facts) {
+    const Program &program = groups.program();
+    const FuseGraph &graph = groups.graph();
+    const MatmulCalls calls(program, [&](ValueId value) { return graph.producer(value) < 0 || !graph.is_floating(graph.producer(value)); });
     for (int group = 0; group < groups.size(); ++group) {
         if (!groups.is_alive(group) || groups[group].kind != KernelKind::contract) continue;
-        const LibraryProduct *product = find_product(groups.program(), groups.program().nodes[groups[group].nodes[0]], facts);
+        const int dot = groups[group].nodes[0];
+        const LibraryProduct *product = find_product(program, program.nodes[dot], facts);
         if (!product) continue;
-        const auto take = [&](int reader) {
-            Group merged = groups[group];
-            groups.merge(group, groups.group_of(reader), merged);
-        };
         groups.set_library(group, product->library);
-        if (const int reader = only_reader(groups, group); reader >= 0 && multiplies_by_scalar(groups, reader)) take(reader);
-        if (const int reader = only_reader(groups, group); reader >= 0 && converts(groups, reader, *product)) take(reader);
+        const std::vector<MatmulCall> possible = calls.of(dot);
+        const auto anchored = [&](const MatmulCall &call) {
+            std::vector<int> nodes = call.nodes;
+            std::erase_if(nodes, [&](int node) { return graph.is_floating(node); });
+            return nodes;
+        };
+        const auto longest = std::find_if(possible.rbegin(), possible.rend(), [&](const MatmulCall &call) {
+            return stores(*product, program, call) && are_one_call(groups, group, anchored(call));
+        });
+        if (longest == possible.rend()) continue;
+        for (int node : anchored(*longest))
+            if (groups.group_of(node) != group) groups.merge(group, groups.group_of(node), Group(groups[group]));
     }
 }
 

@@ -8,8 +8,8 @@ namespace scalide {
 /// lies otherwise than the library needs, a copy (a `reshape` to the own shape) stands in for it.
 Program store_call_operands(const Program &program, const TargetFacts &facts);
 
-/// Marks the groups of products that a library computes, and merges into each what the library does besides: the product with a rank-0
-/// value, then the conversion of the result to a dtype that the library stores. No other arithmetic joins them.
+/// Marks the groups of products that a library computes, and merges into each what the library does besides (matmul_call.h, as far as its
+/// row says). No other arithmetic joins them.
 void merge_calls(Groups &groups, const TargetFacts &facts);
 
 } // namespace scalide

@@ -37,32 +37,39 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     desc->d = matrix_of(binding, matmul.result, desc->n, desc->m * desc->n);
     desc->a.k_contiguous = matmul.lhs_k_contiguous != 0;
     desc->b.k_contiguous = matmul.rhs_k_contiguous != 0;
-    if (matmul.factor < 0) return true;
-    if (is_f8(desc->a.dtype))
-        desc->a.scale = ScaleMode::tensor;
-    else
-        desc->has_factor = true;
+    if (matmul.factor >= 0 && is_f8(desc->a.dtype)) desc->a.scale = ScaleMode::tensor;
+    desc->has_factor = matmul.factor >= 0 && !is_f8(desc->a.dtype);
+    if (matmul.addend >= 0) desc->c = matrix_of(binding, matmul.addend, desc->n, desc->m * desc->n);
+    desc->has_addend_factor = matmul.addend_factor >= 0;
+    if (matmul.bias >= 0) desc->epilogue = MatmulEpilogue::bias, desc->bias_dtype = binding.program->buffers[matmul.bias].dtype;
+    if (matmul.result_factor >= 0) desc->d.scale = ScaleMode::tensor;
+    desc->amax = matmul.amax >= 0;
     return true;
 }
 
 /// Where its arrays lie. The workspace is the binding's scratch memory.
 MatmulPointers find_pointers(const scalide_binding &binding, const scalide_matmul &matmul, const MatmulDesc &desc) {
-    const auto memory = [&](int32_t buffer) { return binding.buffers[buffer].memory; };
+    const auto memory = [&](int32_t buffer) { return buffer >= 0 ? binding.buffers[buffer].memory : nullptr; };
     MatmulPointers pointers = {};
     pointers.a = memory(matmul.lhs), pointers.b = memory(matmul.rhs), pointers.d = memory(matmul.result);
-    const void *factor = matmul.factor >= 0 ? memory(matmul.factor) : nullptr;
-    (desc.has_factor ? pointers.factor : pointers.scale_a) = factor;
+    (desc.has_factor ? pointers.factor : pointers.scale_a) = memory(matmul.factor);
+    pointers.c = memory(matmul.addend), pointers.addend_factor = memory(matmul.addend_factor), pointers.bias = memory(matmul.bias);
+    pointers.scale_d = memory(matmul.result_factor), pointers.amax = memory(matmul.amax);
     pointers.workspace = binding.launches.scratch;
     return pointers;
 }
 
-/// A call runs once before it is trusted: nothing must stand in its result that a run would read.
-bool is_written_only(const scalide_binding &binding, const scalide_matmul &matmul) {
-    const scalide_buffer &result = binding.program->buffers[matmul.result];
-    return result.storage != SCALIDE_STORAGE_DATA || binding.program->arguments[result.index].role == SCALIDE_OUTPUT;
+/// A call runs once before it is trusted: nothing must stand in what it writes that a run would read.
+bool is_written_only(const scalide_binding &binding, int32_t buffer) {
+    if (buffer < 0) return true;
+    const scalide_buffer &row = binding.program->buffers[buffer];
+    const bool is_argument = row.storage == SCALIDE_STORAGE_DATA || row.storage == SCALIDE_STORAGE_SCALE;
+    return !is_argument || binding.program->arguments[row.index].role == SCALIDE_OUTPUT;
 }
 
-uint64_t least_alignment(const MatmulDesc &desc) { return std::min({desc.a.alignment, desc.b.alignment, desc.d.alignment}); }
+uint64_t least_alignment(const MatmulDesc &desc) {
+    return std::min({desc.a.alignment, desc.b.alignment, desc.c.alignment, desc.d.alignment});
+}
 
 /// What the library would be asked; false, and the reason, where it is not.
 bool describe(scalide_binding &binding, const scalide_matmul &plan, MatmulDesc *desc, Text &reason) {
@@ -72,7 +79,7 @@ bool describe(scalide_binding &binding, const scalide_matmul &plan, MatmulDesc *
         return false;
     }
     desc->workspace_bytes = device.matmul_workspace;
-    if (!is_written_only(binding, plan)) {
+    if (!is_written_only(binding, plan.result) || !is_written_only(binding, plan.amax)) {
         reason << "its result overwrites an argument";
         return false;
     }

@@ -75,9 +75,11 @@ bool good_operand(const scalide_program &program, const scalide_operand &operand
 }
 
 bool good_matmul(const scalide_program &program, const scalide_matmul &matmul) {
-    bool good = matmul.extents && matmul.factor < program.buffer_count;
+    bool good = matmul.extents != nullptr;
     const int32_t buffers[] = {matmul.lhs, matmul.rhs, matmul.result};
+    const int32_t optional[] = {matmul.factor, matmul.bias, matmul.addend, matmul.addend_factor, matmul.result_factor, matmul.amax};
     for (int32_t buffer : buffers) good = good && in_range(buffer, program.buffer_count);
+    for (int32_t buffer : optional) good = good && buffer < program.buffer_count;
     for (int32_t i = 0; good && i < SCALIDE_MATMUL_EXTENTS; ++i) good = good_extent(program, matmul.extents[i]);
     return good;
 }

@@ -16,7 +16,7 @@ struct Cuda : Device {
     int32_t ordinal;
     CuHandle context, stream;
     bool owns_stream;
-    CuAddress zero; ///< an f32 0, for products with a factor
+    CuAddress units; ///< the f32 0 and 1, for products with a factor
     CudaMatmuls matmuls;
 };
 
@@ -159,23 +159,24 @@ bool accepts_matmul(Device &device, const MatmulDesc &desc) {
 
 bool synchronise_for_matmul(void *cuda) { return synchronise(*static_cast<Cuda *>(cuda)) == SCALIDE_OK; }
 
-scalide_status make_zero(Cuda &cuda) {
-    constexpr float zero = 0;
-    if (cuda.zero) return SCALIDE_OK;
+scalide_status make_units(Cuda &cuda) {
+    constexpr float units[] = {0, 1};
+    if (cuda.units) return SCALIDE_OK;
     void *memory = nullptr;
-    const scalide_status status = allocate(cuda, sizeof(zero), &memory);
-    cuda.zero = address(memory);
-    return status == SCALIDE_OK ? copy_in(cuda, memory, &zero, sizeof(zero)) : status;
+    const scalide_status status = allocate(cuda, sizeof(units), &memory);
+    cuda.units = address(memory);
+    return status == SCALIDE_OK ? copy_in(cuda, memory, units, sizeof(units)) : status;
 }
 
 scalide_status prepare_matmul(Device &device, const MatmulDesc &desc, const MatmulPointers &given, void **result) {
     Cuda &cuda = self(device);
-    const scalide_status made = make_zero(cuda);
+    const scalide_status made = make_units(cuda);
     if (made != SCALIDE_OK) return made;
     const Current current(cuda);
     if (current.error != cuda_success) return check(cuda, "cuCtxPushCurrent", current.error);
     MatmulPointers pointers = given;
-    pointers.zero = reinterpret_cast<const void *>(cuda.zero);
+    pointers.zero = reinterpret_cast<const float *>(cuda.units);
+    pointers.one = reinterpret_cast<const float *>(cuda.units) + 1;
     Text failure = start_failure(device);
     if (*result) return static_cast<Matmul *>(*result)->set_pointers(pointers, failure) ? SCALIDE_OK : SCALIDE_DEVICE_FAILED;
     *result = cuda.matmuls.make(desc, pointers, {nullptr, cuda.stream, &cuda, synchronise_for_matmul}, failure);
@@ -249,7 +250,7 @@ void release_graph(Device &device, void *graph) {
 void close(Device &device) {
     Cuda &cuda = self(device);
     cuda.matmuls.close();
-    if (cuda.zero) call(cuda, "cuMemFree", cuda.cu.cuMemFree_v2, cuda.zero);
+    if (cuda.units) call(cuda, "cuMemFree", cuda.cu.cuMemFree_v2, cuda.units);
     if (cuda.owns_stream) call(cuda, "cuStreamDestroy", cuda.cu.cuStreamDestroy_v2, cuda.stream);
     if (cuda.context) cuda.cu.cuDevicePrimaryCtxRelease_v2(cuda.ordinal);
     scalide::release(&cuda);

@@ -3,8 +3,37 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <regex>
 
 namespace scalide {
+
+namespace {
+
+/// Told from each other by their values: the stand-in reads factors as numbers.
+std::string name_of_factor(const std::string &number) {
+    return number == "1.000000" ? "one" : number == "0.000000" ? "zero" : number == "2.000000" ? "factor" : "addend_factor";
+}
+
+} // namespace
+
+/// `alpha <name> beta <name>`: what a run reads.
+std::string cublaslt_test::factors_of(const MatmulDesc &desc) {
+    Matmul matmul(*library_);
+    constexpr float zero = 0, one = 1, factor = 2, addend_factor = 3;
+    MatmulPointers pointers = pointers_of(desc);
+    pointers.zero = &zero, pointers.one = &one, pointers.factor = &factor, pointers.addend_factor = &addend_factor;
+    char memory[512] = "";
+    Text why(memory, sizeof(memory));
+    EXPECT_TRUE(matmul.prepare(desc, hopper(), pointers, why) && matmul.choose(stream(), MatmulSearch::heuristic, nullptr, "", why))
+        << memory;
+    reset();
+    EXPECT_EQ(matmul.run(stream().handle, stream().stream), 0);
+    const std::string log = state().log;
+    EXPECT_EQ(log.find(" 2=1") != std::string::npos, desc.has_factor || desc.has_addend_factor) << log;
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(log, found, std::regex("alpha (\\S+) beta (\\S+)"))) << log;
+    return "alpha " + name_of_factor(found[1]) + " beta " + name_of_factor(found[2]);
+}
 
 /// The descriptors of a layer's FP8 training step, field by field; SCALIDE_UPDATE_GOLDEN=1 writes them anew.
 TEST_F(cublaslt_test, training_step) {
@@ -76,6 +105,23 @@ TEST_F(cublaslt_test, batches_and_addends) {
     EXPECT_NE(log.find("b layout type=2 64x128 ld=64 5=3 6=3000 at 1000"), std::string::npos) << log;
     EXPECT_NE(log.find("c layout type=2 96x64 ld=96 5=3 6=1800 at 3000"), std::string::npos) << log;
     EXPECT_NE(log.find("alpha 1.000000 beta 1.000000"), std::string::npos) << log;
+}
+
+TEST_F(cublaslt_test, factors_are_in_device_memory) {
+    MatmulDesc desc = f8_matmul(64, 96, 128);
+    desc.d = desc.c = desc.b, desc.c.dtype = desc.d.dtype = SCALIDE_F32, desc.c.leading = desc.d.leading = 96;
+    desc.c.scale = desc.d.scale = ScaleMode::none;
+    desc.has_addend_factor = true;
+    EXPECT_EQ(factors_of(desc), "alpha one beta addend_factor");
+    desc.a.dtype = desc.b.dtype = SCALIDE_F16, desc.a.scale = desc.b.scale = ScaleMode::none;
+    desc.has_factor = true;
+    EXPECT_EQ(factors_of(desc), "alpha factor beta addend_factor");
+    desc.has_addend_factor = false;
+    EXPECT_EQ(factors_of(desc), "alpha factor beta one");
+    desc.c = {};
+    EXPECT_EQ(factors_of(desc), "alpha factor beta zero");
+    desc.has_factor = false;
+    EXPECT_EQ(factors_of(desc), "alpha one beta zero");
 }
 
 TEST_F(cublaslt_test, scales_of_rows_and_blocks) {

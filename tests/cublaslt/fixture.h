@@ -20,6 +20,8 @@ protected:
     std::string make_ready(Matmul &matmul, const MatmulDesc &desc, MatmulSearch search = MatmulSearch::heuristic,
                            const char *folder = nullptr);
 
+    std::string factors_of(const MatmulDesc &desc);
+
     const CublasLt *library_ = nullptr;
     bool healthy_ = true; ///< what synchronise says
 

@@ -28,7 +28,14 @@ const std::vector<Broken> cases = {
      [](MatmulDesc &d, MatmulDevice &) { d.epilogue = MatmulEpilogue::bias, d.d.dtype = SCALIDE_F32, d.bias_dtype = SCALIDE_F32; },
      "got f32 for f32."},
     {"types.tf32", [](MatmulDesc &d, MatmulDevice &) { d.tf32 = true; }, "is for f32 operands from sm_80 on"},
-    {"factor.alone", [](MatmulDesc &d, MatmulDevice &) { d.has_factor = true; }, "got f8_e4m3fn x f8_e4m3fn."},
+    {"types.bias",
+     [](MatmulDesc &d, MatmulDevice &) {
+         d.d.dtype = SCALIDE_F8_E4M3FN, d.c = d.d, d.c.dtype = SCALIDE_F16;
+         d.epilogue = MatmulEpilogue::bias, d.bias_dtype = SCALIDE_BF16;
+     },
+     "got bf16 for f8_e4m3fn."},
+    {"factor.f8", [](MatmulDesc &d, MatmulDevice &) { d.has_factor = true; }, "got f8_e4m3fn x f8_e4m3fn."},
+    {"factor.addend", [](MatmulDesc &d, MatmulDevice &) { d.has_addend_factor = true; }, "goes with an addend, got none."},
     {"layouts.contiguous_k", [](MatmulDesc &d, MatmulDevice &) { d.b.k_contiguous = false; }, "got a [m, k], b [k, n] on sm_90."},
     {"layouts.rows", [](MatmulDesc &d, MatmulDevice &) { d.d.leading = 80; }, "got a 128, b 128, d 80."},
     {"extents.k16", [](MatmulDesc &d, MatmulDevice &) { d.k = 100; }, "must be a multiple of 16 for f8 operands, got 100."},

@@ -1,6 +1,7 @@
 // device.matmul.*: products of a plan as calls of cuBLASLt, on stand-ins for it and for CUDA's driver.
 #include "../cublaslt/standin.h"
 #include "elementwise.h"
+#include "epilogues_cuda.h"
 #include "products_cuda.h"
 #include "standin_driver.h"
 #include <algorithm>
@@ -24,17 +25,17 @@ std::string file_of_cublaslt() {
     return file ? file : "";
 }
 
-/// products.scl with a batch of `b`, its arrays in the memory of a context.
-struct Products {
+using Types = std::vector<std::pair<int32_t, std::vector<int64_t>>>;
+
+/// A program of products, its arrays in the memory of a context.
+struct Bound {
     scalide_context *context;
+    const scalide_program *program;
     std::vector<void *> taken;
     std::vector<scalide_array> arrays;
     scalide_binding *binding = nullptr;
 
-    Products(scalide_context *owner, int64_t b) : context(owner) {
-        const std::vector<std::pair<int32_t, std::vector<int64_t>>> types = {
-            {SCALIDE_F8_E4M3FN, {b, 64}}, {SCALIDE_F8_E4M3FN, {32, 64}}, {SCALIDE_F32, {}},     {SCALIDE_F16, {b, 64}},
-            {SCALIDE_F16, {64, 32}},      {SCALIDE_F32, {b, 32}},        {SCALIDE_F16, {b, 32}}};
+    Bound(scalide_context *owner, const scalide_program *bound, const Types &types) : context(owner), program(bound) {
         for (const auto &[dtype, shape] : types) {
             void *memory = nullptr;
             EXPECT_EQ(scalide_allocate(context, 4 * 64 * 64 + 4096, &memory), SCALIDE_OK) << scalide_message(context);
@@ -42,14 +43,14 @@ struct Products {
             arrays.push_back(scalide_dense_array(memory, nullptr, dtype, static_cast<int32_t>(shape.size()), shape.data()));
         }
     }
-    Products(const Products &) = delete;
-    Products &operator=(const Products &) = delete;
-    ~Products() {
+    Bound(const Bound &) = delete;
+    Bound &operator=(const Bound &) = delete;
+    ~Bound() {
         scalide_binding_destroy(binding);
         for (void *memory : taken) scalide_release(context, memory);
     }
 
-    scalide_status bind() { return scalide_bind(context, products_cuda_program(), arrays.data(), arrays.size(), &binding); }
+    scalide_status bind() { return scalide_bind(context, program, arrays.data(), arrays.size(), &binding); }
     scalide_step_info step(size_t index) const {
         scalide_step_info info = {};
         EXPECT_EQ(scalide_describe_step(binding, index, &info), SCALIDE_OK);
@@ -60,6 +61,39 @@ struct Products {
         arrays[index].data = static_cast<char *>(arrays[index].data) + bytes;
         return scalide_set_argument(binding, index, &arrays[index]);
     }
+};
+
+/// products.scl with a batch of `b`.
+struct Products : Bound {
+    Products(scalide_context *owner, int64_t b)
+        : Bound(owner, products_cuda_program(),
+                {{SCALIDE_F8_E4M3FN, {b, 64}},
+                 {SCALIDE_F8_E4M3FN, {32, 64}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F16, {b, 64}},
+                 {SCALIDE_F16, {64, 32}},
+                 {SCALIDE_F32, {b, 32}},
+                 {SCALIDE_F32, {b, 32}}}) {}
+};
+
+/// epilogues.scl with a batch of `b`.
+struct Epilogues : Bound {
+    enum Place { x, w, s, c, f, u, v, g, r, h, y, amax, z };
+    Epilogues(scalide_context *owner, int64_t b)
+        : Bound(owner, epilogues_cuda_program(),
+                {{SCALIDE_F8_E4M3FN, {b, 64}},
+                 {SCALIDE_F8_E4M3FN, {32, 64}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_BF16, {32}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F16, {b, 64}},
+                 {SCALIDE_F16, {64, 32}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F32, {b, 32}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F8_E4M3FN, {b, 32}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F32, {b, 32}}}) {}
 };
 
 class matmul : public testing::Test {
@@ -99,7 +133,7 @@ TEST_F(matmul, a_run_calls_the_library_and_nothing_else) {
     ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
     ASSERT_EQ(scalide_step_count(products_cuda_program()), 2u);
     for (const size_t step : {0, 1}) {
-        EXPECT_STREQ(products.step(step).library, "cublaslt");
+        EXPECT_STREQ(products.step(step).library, "cublaslt") << products.step(step).reason;
         EXPECT_EQ(products.step(step).reason, nullptr);
     }
     reset();
@@ -123,7 +157,40 @@ TEST_F(matmul, arrays_factors_and_scales_are_those_of_the_program) {
     EXPECT_NE(log.find("    a layout type=28 64x32 ld=64" + at(1) + "    b layout type=28 64x48 ld=64" + at(0)), std::string::npos) << log;
     EXPECT_NE(log.find("    d layout type=0 32x48 ld=32" + at(5)), std::string::npos) << log;
     EXPECT_NE(log.find("    a layout type=2 32x64 ld=32" + at(4) + "    b layout type=2 64x48 ld=64" + at(3)), std::string::npos) << log;
-    EXPECT_NE(log.find("    d layout type=2 32x48 ld=32" + at(6)), std::string::npos) << log;
+    EXPECT_NE(log.find("    d layout type=0 32x48 ld=32" + at(6)), std::string::npos) << log;
+}
+
+TEST_F(matmul, epilogues_are_those_of_the_program) {
+    const Context context(SCALIDE_CUDA);
+    Epilogues bound(context.handle, 48);
+    *static_cast<float *>(bound.arrays[Epilogues::g].data) = 5, *static_cast<float *>(bound.arrays[Epilogues::h].data) = 7;
+    ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    ASSERT_EQ(scalide_step_count(epilogues_cuda_program()), 2u);
+    reset();
+    ASSERT_EQ(scalide_run(bound.binding), SCALIDE_OK);
+    EXPECT_EQ(calls(), (std::vector<std::string>{"cuCtxPushCurrent", "cublasLtMatmul", "cublasLtMatmul", "cuCtxPopCurrent"}));
+    const std::string log = read().log;
+    const auto at = [&](Epilogues::Place place) { return hex(bound.arrays[place].data); };
+    using enum Epilogues::Place;
+    // Bias (7, 8, of dtype 26), scale of lhs (18), factor of the result (20), largest magnitude (21); C has no memory.
+    EXPECT_NE(log.find("matmul operation compute=68 scale=0 3=1 4=0 7=4 8=" + at(c) + " 18=" + at(s) + " 20=" + at(f) + " 21=" + at(amax) +
+                       " 26=e\n"),
+              std::string::npos)
+        << log;
+    EXPECT_NE(log.find("    c layout type=14 32x48 ld=32 at 0\n    d layout type=28 32x48 ld=32 at " + at(y) + "\n"), std::string::npos)
+        << log;
+    EXPECT_NE(log.find("    c layout type=0 32x48 ld=32 at " + at(r) + "\n    d layout type=0 32x48 ld=32 at " + at(z) +
+                       "\n    alpha 5.000000 beta 7.000000"),
+              std::string::npos)
+        << log;
+}
+
+TEST_F(matmul, an_epilogue_that_the_library_cannot_do_is_the_kernels_too) {
+    const Context context(SCALIDE_CUDA);
+    Epilogues bound(context.handle, 7);
+    ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_STREQ(bound.step(1).library, "cublaslt");
+    EXPECT_NE(std::string(bound.step(0).reason).find("[extents.m16]"), std::string::npos);
 }
 
 TEST_F(matmul, what_the_library_cannot_do_a_kernel_does) {

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 3u
+#define SCALIDE_PLAN_VERSION 4u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -81,10 +81,12 @@ typedef struct {
  * called at bind, when the runtime writes down what it launches. */
 typedef int (*scalide_kernel)(void **args);
 
-/* A product of matrices: result[batch, m, n] = factor * sum over k of lhs[batch, m, k] * rhs[batch, n, k], in f32, of dense arrays. */
+/* A product of matrices of dense arrays, in f32: t[batch, m, n] = factor * sum over k of lhs[batch, m, k] * rhs[batch, n, k]
+ * + addend_factor * addend[batch, m, n] + bias[n]; result = result_factor * t, amax = the largest |t|. Buffers; -1: a factor of 1, nothing
+ * that is added, no amax. Factors and amax are f32 of rank 0; only an f8 result has result_factor and amax. */
 typedef struct {
-    int32_t lhs, rhs, result;                   /* buffers */
-    int32_t factor;                             /* an f32 buffer of rank 0; -1 = 1 */
+    int32_t lhs, rhs, result;
+    int32_t factor, bias, addend, addend_factor, result_factor, amax;
     int32_t lhs_k_contiguous, rhs_k_contiguous; /* 1: rows along k; 0: k rows of m (or n) elements */
     const scalide_extent *extents;              /* batch, m, n, k; elements from row to row and from matrix to matrix of lhs, then of rhs */
 } scalide_matmul;

@@ -45,8 +45,8 @@ void describe_key(const MatmulDesc &desc, const MatmulDevice &device, const char
     describe(key, "c", desc.c);
     describe(key, "d", desc.d);
     key << " epilogue " << static_cast<int32_t>(desc.epilogue) << ' ' << scalide_dtype_name(desc.bias_dtype) << (desc.amax ? " amax" : "")
-        << (desc.fast_accumulation ? " fast" : "") << (desc.tf32 ? " tf32" : "") << (desc.has_factor ? " factor" : "") << " workspace "
-        << desc.workspace_bytes;
+        << (desc.fast_accumulation ? " fast" : "") << (desc.tf32 ? " tf32" : "") << (desc.has_factor ? " factor" : "")
+        << (desc.has_addend_factor ? " addend_factor" : "") << " workspace " << desc.workspace_bytes;
 }
 
 bool read_algorithm(const char *folder, const char *key, cublaslt::Algorithm *algorithm) {

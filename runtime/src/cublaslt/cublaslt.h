@@ -19,9 +19,9 @@ struct MatmulPointers {
     const void *scale_d;           ///< f32, what D is multiplied by before it is stored: 1 / D.scale
     void *amax;                    ///< f32
     const void *bias;
-    const void *factor; ///< MatmulDesc::has_factor: the f32 factor
-    const void *zero;   ///< likewise: an f32 0 in device memory
-    void *workspace;    ///< MatmulDesc::workspace_bytes of them, 256-byte aligned
+    const void *factor, *addend_factor; ///< f32, where MatmulDesc has them
+    const void *zero, *one;             ///< f32 0 and 1 in device memory: for what has no factor beside what has one
+    void *workspace;                    ///< MatmulDesc::workspace_bytes of them, 256-byte aligned
 };
 
 /// Where a call runs.

@@ -39,6 +39,9 @@ int32_t addend_type(const MatmulDesc &desc) {
     return is_f8(desc.d.dtype) ? int32_t(desc.bias_dtype == SCALIDE_F16 ? r_16f : r_16bf) : data_type(desc.d.dtype);
 }
 
+/// All factors are in device memory, or none is.
+bool reads_factors(const MatmulDesc &desc) { return desc.has_factor || desc.has_addend_factor; }
+
 constexpr float zero = 0, one = 1;
 /// cuBLASLt answers at most this many; the first is nearly always as good as the best of 8 (fp8-matmul probes find out on a card).
 constexpr int most_candidates = 8;
@@ -67,7 +70,7 @@ bool Matmul::make_operation(Text &why) {
     set(transa, int32_t(desc_.b.k_contiguous ? op_t : op_n));
     set(transb, int32_t(desc_.a.k_contiguous ? op_n : op_t));
     set(cublaslt::epilogue, epilogue_of(desc_.epilogue));
-    if (desc_.has_factor) set(pointer_mode, pointer_mode_device);
+    if (reads_factors(desc_)) set(pointer_mode, pointer_mode_device);
     if (desc_.fast_accumulation) set(fast_accum, int8_t(1));
     if (desc_.bias_dtype != no_dtype) set(bias_data_type, data_type(desc_.bias_dtype));
     // Attributes of CUDA 12.8: an older library knows one scale a tensor.
@@ -147,7 +150,10 @@ bool Matmul::find(const MatmulStream &where, HeuristicResult *found, int *count,
 Status Matmul::run(Handle handle, void *stream) const {
     const bool adds = desc_.c.dtype != no_dtype;
     const void *addend = adds ? pointers_.c : is_f8(desc_.d.dtype) ? nullptr : pointers_.d; // of D's type, or none
-    const void *alpha = desc_.has_factor ? pointers_.factor : &one, *beta = desc_.has_factor ? pointers_.zero : adds ? &one : &zero;
+    const bool on_device = reads_factors(desc_);
+    const void *ones = on_device ? pointers_.one : &one, *zeros = on_device ? pointers_.zero : &zero;
+    const void *alpha = desc_.has_factor ? pointers_.factor : ones;
+    const void *beta = desc_.has_addend_factor ? pointers_.addend_factor : adds ? ones : zeros;
     return library_.matmul(handle, operation_, alpha, pointers_.b, a_, pointers_.a, b_, beta, addend, c_, pointers_.d, d_, &algorithm_,
                            pointers_.workspace, desc_.workspace_bytes, stream);
 }

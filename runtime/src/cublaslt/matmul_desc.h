@@ -33,9 +33,10 @@ struct MatmulMatrix {
     uint64_t scale_alignment = 256; ///< bytes, of the pointer to the scales
 };
 
-/// One call of cuBLASLt in the words of our programs: D[m, n] = epilogue(scale_a scale_b sum_k A[m, k] B[n, k] + C[m, n] + bias[n]), times
-/// 1 / scale_d where D is f8, for each of `batch` matrices. All matrices are row-major. amax is that of the epilogue's value, before D is
-/// scaled.
+/// One call of cuBLASLt in the words of our programs: D[m, n] = epilogue(scale_a scale_b factor sum_k A[m, k] B[n, k] + addend_factor C[m,
+/// n]
+/// + bias[n]), times 1 / scale_d where D is f8, for each of `batch` matrices. All matrices are row-major. amax is that of the epilogue's
+/// value, before D is scaled.
 struct MatmulDesc {
     int64_t batch = 1, m = 0, n = 0, k = 0;
     MatmulMatrix a, b, d;
@@ -46,6 +47,7 @@ struct MatmulDesc {
     bool fast_accumulation = false; ///< sums of f8 products keep 14 bits; else they move to f32 every 128 products
     bool tf32 = false;              ///< f32 operands are rounded to 11 bits
     bool has_factor = false;        ///< the sum is multiplied by an f32 in device memory; of f8 operands a scale is one
+    bool has_addend_factor = false; ///< so is C
     uint64_t workspace_bytes = 0;
 };
 

@@ -54,7 +54,8 @@ bool takes_addend(D desc) { return is_f8(desc.d.dtype) ? is_f16(desc.c.dtype) : 
 
 bool takes_bias(D desc) {
     if (!multiplies_f8(desc)) return desc.bias_dtype == desc.d.dtype;
-    return is_f8(desc.d.dtype) ? is_f16(desc.bias_dtype) : desc.bias_dtype == (desc.d.dtype == SCALIDE_F16 ? SCALIDE_F16 : SCALIDE_BF16);
+    if (!is_f8(desc.d.dtype)) return desc.bias_dtype == (desc.d.dtype == SCALIDE_F16 ? SCALIDE_F16 : SCALIDE_BF16);
+    return is_f16(desc.bias_dtype) && (!adds(desc) || desc.bias_dtype == desc.c.dtype);
 }
 
 /// Where a mode of scaling exists.
@@ -127,11 +128,13 @@ constexpr MatmulRule rules[] = {
     {"types.addend", "c.dtype", [](D d, G) { return !adds(d) || takes_addend(d); }, "must be D's dtype, beside f8 f16 or bf16", say_addend,
      epilogue_kernel},
     {"types.bias", "bias_dtype", [](D d, G) { return !has_bias(d) || takes_bias(d); },
-     "must be D's dtype; with f8 operands f16 for f16 and bf16 for f32 and bf16", say_bias, epilogue_kernel},
+     "must be D's dtype; with f8 operands f16 for f16, bf16 for f32 and bf16, C's or either for f8", say_bias, epilogue_kernel},
     {"types.tf32", "tf32", [](D d, G g) { return !d.tf32 || (d.a.dtype == SCALIDE_F32 && g.capability >= 80); },
      "is for f32 operands from sm_80 on", say_types, "Leave it out."},
-    {"factor.alone", "has_factor", [](D d, G) { return !d.has_factor || (!adds(d) && !multiplies_f8(d)); },
-     "goes with operands of at least 16 bits, and nothing that is added", say_types, "The scale of an f8 operand is a factor."},
+    {"factor.f8", "has_factor", [](D d, G) { return !d.has_factor || !multiplies_f8(d); }, "goes with operands of at least 16 bits",
+     say_types, "The scale of an f8 operand is a factor."},
+    {"factor.addend", "has_addend_factor", [](D d, G) { return !d.has_addend_factor || adds(d); }, "goes with an addend",
+     [](Text &text, D, G) { text << "none"; }, "Leave it out."},
     {"layouts.contiguous_k", "a.k_contiguous",
      [](D d, G g) { return !multiplies_f8(d) || (d.a.k_contiguous && d.b.k_contiguous) || g.capability / 10 == 10; },
      "f8 operands must be contiguous along k, but on sm_100", say_layouts, "The kernel that writes the operand writes its transpose too."},

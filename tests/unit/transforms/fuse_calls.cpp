@@ -9,11 +9,14 @@ namespace scalide {
 
 namespace {
 
+constexpr auto f32 = Dtype::f32, f16 = Dtype::f16, bf16 = Dtype::bf16, e4m3 = Dtype::f8_e4m3fn;
+
 /// A target whose library multiplies f32, f16 into f32 or f16, and f8 where it lies along k.
-const TargetFacts facts = {"cuda",
-                           {{"lib", Dtype::f32, Dtype::f32, {Dtype::f32}},
-                            {"lib", Dtype::f16, Dtype::f16, {Dtype::f32, Dtype::f16}},
-                            {"lib", Dtype::f8_e4m3fn, Dtype::f8_e4m3fn, {Dtype::f32}, true}}};
+const TargetFacts facts = {
+    "cuda",
+    {{"lib", f32, f32, {{f32, Overflow::format, {f32}, {f32}}}},
+     {"lib", f16, f16, {{f32, Overflow::format, {f32}, {f32}}, {f16, Overflow::format, {f16}, {f16}}}},
+     {"lib", e4m3, e4m3, {{f32, Overflow::format, {bf16}, {f32}}, {e4m3, Overflow::saturate, {f16, bf16}, {f16, bf16}, true}}, true}}};
 
 Program fused(const std::string &text, const TargetFacts &target = facts) {
     const Program program = parse_program(text, "test");
@@ -67,18 +70,116 @@ TEST(fuse_calls, without_a_row_products_are_kernels_of_ours) {
 }
 
 TEST(fuse_calls, the_conversion_of_the_result_joins_where_the_library_stores_it) {
-    const auto text = [](const std::string &dtype) {
+    const auto text = [](const std::string &conversion) {
         return std::regex_replace(std::string(R"(program p(x: f16[b, 64], w: f16[64, 32]) -> (y: DTYPE[b, 32]) {
   x32 = convert_element_type(x) {dtype: f32} : f32[b, 64]
   w32 = convert_element_type(w) {dtype: f32} : f32[64, 32]
   z = dot_general(x32, w32) {batch: [[], []], contract: [[1], [0]], preferred: f32} : f32[b, 32]
-  y = convert_element_type(z) {dtype: DTYPE} : DTYPE[b, 32]
+  y = convert_element_type(z) {dtype: CONVERSION} : DTYPE[b, 32]
 }
 )"),
-                                  std::regex("DTYPE"), dtype);
+                                  std::regex("CONVERSION"), conversion);
     };
-    EXPECT_EQ(kinds(fused(text("f16"))), (std::vector<std::string>{"contract"}));
-    EXPECT_EQ(kinds(fused(text("bf16"))), (std::vector<std::string>{"contract", "map"}));
+    const auto kinds_of = [&](const std::string &dtype, const std::string &more) {
+        return kinds(fused(std::regex_replace(text(dtype + more), std::regex("DTYPE"), dtype)));
+    };
+    EXPECT_EQ(kinds_of("f16", ", overflow: format"), (std::vector<std::string>{"contract"}));
+    EXPECT_EQ(kinds_of("f16", ""), (std::vector<std::string>{"contract", "map"})) << "the library does not saturate";
+    EXPECT_EQ(kinds_of("bf16", ", overflow: format"), (std::vector<std::string>{"contract", "map"}));
+}
+
+/// What joins the product in a program of f8 operands: `more` arguments, lines from the sum `z` to the result `y` of dtype `to`.
+struct Epilogue {
+    std::string more, lines, to = "f32", results = "";
+
+    std::vector<std::string> joined() const {
+        const Program program =
+            fused("program p(x: f8_e4m3fn[b, 64], w: f8_e4m3fn[32, 64]" + more + ") -> (y: " + to + "[b, 32]" + results +
+                  ") {\n  x32 = convert_element_type(x) {dtype: f32} : f32[b, 64]\n"
+                  "  w32 = convert_element_type(w) {dtype: f32} : f32[32, 64]\n"
+                  "  z = dot_general(x32, w32) {batch: [[], []], contract: [[1], [1]], preferred: f32} : f32[b, 32]\n" +
+                  lines + "}\n");
+        std::vector<std::string> ops;
+        for (const Program &kernel : program.programs)
+            if (kernel.attributes.contains("library"))
+                for (const Node &node : kernel.nodes)
+                    if (node.op != "broadcast_in_dim" && (node.op != "convert_element_type" || kernel.type(node.results[0]).dtype != f32))
+                        ops.push_back(node.op);
+        return ops;
+    }
+};
+
+/// Lines of a program.
+std::string wide(const std::string &name, const std::string &of, const std::string &dims = "") {
+    return "  " + name + " = broadcast_in_dim(" + of + ") {dims: [" + dims + "], shape: [b, 32]} : f32[b, 32]\n";
+}
+std::string line(const std::string &name, const std::string &call, const std::string &type = "f32[b, 32]") {
+    return "  " + name + " = " + call + " : " + type + "\n";
+}
+std::string widened(const std::string &name, const std::string &of, const std::string &type) {
+    return line(name, "convert_element_type(" + of + ") {dtype: f32}", type);
+}
+const std::string to_f8 = line("y", "convert_element_type(t) {dtype: f8_e4m3fn}", "f8_e4m3fn[b, 32]");
+using Ops = std::vector<std::string>;
+
+TEST(fuse_calls, a_bias_joins_in_the_dtypes_that_the_library_adds) {
+    const std::string lines = widened("c32", "c", "f32[32]") + wide("cw", "c32", "1") + line("y", "add(z, cw)");
+    EXPECT_EQ((Epilogue{", c: bf16[32]", lines}.joined()), (Ops{"dot_general", "add"}));
+    EXPECT_EQ((Epilogue{", c: f16[32]", lines}.joined()), (Ops{"dot_general"})) << "beside f32 results it is bf16";
+    const std::string narrow = widened("c32", "c", "f32[32]") + wide("cw", "c32", "1") + line("t", "add(z, cw)") + to_f8;
+    EXPECT_EQ((Epilogue{", c: f16[32]", narrow, "f8_e4m3fn"}.joined()), (Ops{"dot_general", "add", "convert_element_type"}));
+    const std::string rows = widened("c32", "c", "f32[b]") + wide("cw", "c32", "0") + line("y", "add(z, cw)");
+    EXPECT_EQ((Epilogue{", c: bf16[b]", rows}.joined()), (Ops{"dot_general"})) << "a number for each row is no bias";
+    const std::string computed =
+        widened("c32", "c", "f32[32]") + line("e", "exp(c32)", "f32[32]") + wide("cw", "e", "1") + line("y", "add(z, cw)");
+    EXPECT_EQ((Epilogue{", c: bf16[32]", computed}.joined()), (Ops{"dot_general"})) << "it is stored as f32";
+}
+
+TEST(fuse_calls, an_array_joins_perhaps_times_a_number) {
+    EXPECT_EQ((Epilogue{", r: f32[b, 32]", line("y", "add(r, z)")}.joined()), (Ops{"dot_general", "add"}));
+    EXPECT_EQ((Epilogue{", r: f32[4, b, 8]", line("r2", "reshape(r) {shape: [b, 32]}") + line("y", "add(z, r2)")}.joined()),
+              (Ops{"dot_general", "reshape", "add"}));
+    const std::string scaled =
+        wide("fw", "f") + line("rf", "mul(r, fw)") + wide("sw", "s") + line("zs", "mul(z, sw)") + line("y", "add(zs, rf)");
+    EXPECT_EQ((Epilogue{", r: f32[b, 32], s: f32[], f: f32[]", scaled}.joined()), (Ops{"dot_general", "mul", "mul", "add"}));
+    EXPECT_EQ((Epilogue{", r: f16[b, 32]", widened("r32", "r", "f32[b, 32]") + line("y", "add(z, r32)")}.joined()), (Ops{"dot_general"}));
+    EXPECT_EQ((Epilogue{"", line("y", "add(z, z)")}.joined()), (Ops{"dot_general"}));
+    const std::string both = wide("cw", "c", "1") + line("t1", "add(z, r)") + line("y", "add(t1, r)");
+    EXPECT_EQ((Epilogue{", r: f32[b, 32], c: f32[32]", both}.joined()), (Ops{"dot_general", "add"})) << "one array joins";
+}
+
+TEST(fuse_calls, an_f8_result_joins_with_its_factor_and_largest_magnitude) {
+    const std::string scaled = wide("fw", "f") + line("t", "mul(z, fw)");
+    const std::string amax = line("m", "abs(z)") + line("a", "reduce_max(m) {axes: [0, 1]}", "f32[]");
+    EXPECT_EQ((Epilogue{", f: f32[]", scaled + to_f8, "f8_e4m3fn"}.joined()), (Ops{"dot_general", "mul", "convert_element_type"}));
+    EXPECT_EQ((Epilogue{", f: f32[]", amax + scaled + to_f8, "f8_e4m3fn", ", a: f32[]"}.joined()),
+              (Ops{"dot_general", "abs", "reduce_max", "mul", "convert_element_type"}));
+    const std::string two = wide("sw", "s") + line("u", "mul(z, sw)") + line("m", "abs(u)") +
+                            line("a", "reduce_max(m) {axes: [0, 1]}", "f32[]") + wide("fw", "f") + line("t", "mul(u, fw)") + to_f8;
+    EXPECT_EQ((Epilogue{", s: f32[], f: f32[]", two, "f8_e4m3fn", ", a: f32[]"}.joined()),
+              (Ops{"dot_general", "mul", "abs", "reduce_max", "mul", "convert_element_type"}));
+    EXPECT_EQ((Epilogue{", f: f32[]", scaled + line("y", "add(t, z)")}.joined()), (Ops{"dot_general"})) << "z is stored";
+    EXPECT_EQ(
+        (Epilogue{"", line("m", "abs(z)") + line("a", "reduce_max(m) {axes: [0, 1]}", "f32[]") + line("y", "exp(z)"), "f32", ", a: f32[]"}
+             .joined()),
+        (Ops{"dot_general"}))
+        << "of f8 results alone";
+}
+
+TEST(fuse_calls, a_factor_that_waits_for_the_largest_magnitude_stays_apart) {
+    const std::string lines =
+        line("m", "abs(z)") + line("a", "reduce_max(m) {axes: [0, 1]}", "f32[]") + wide("fw", "a") + line("t", "mul(z, fw)") + to_f8;
+    EXPECT_EQ((Epilogue{"", lines, "f8_e4m3fn"}.joined()), (Ops{"dot_general"}));
+}
+
+TEST(fuse_calls, one_product_is_added_to_another) {
+    const Program program = fused(R"(program p(x: f32[b, 64], w: f32[64, 32], u: f32[b, 64], v: f32[64, 32]) -> (y: f32[b, 32]) {
+  z = dot_general(x, w) {batch: [[], []], contract: [[1], [0]], preferred: f32} : f32[b, 32]
+  t = dot_general(u, v) {batch: [[], []], contract: [[1], [0]], preferred: f32} : f32[b, 32]
+  y = add(z, t) : f32[b, 32]
+}
+)");
+    EXPECT_EQ(kinds(program), (Ops{"contract", "contract"}));
 }
 
 TEST(fuse_calls, operands_that_are_computed_are_stored) {
