@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -57,7 +58,7 @@ int retained[device_count];
 thread_local std::vector<Object *> current;
 
 std::string format(const char *pattern, va_list values) {
-    char text[400];
+    char text[2000];
     std::vsnprintf(text, sizeof text, pattern, values);
     return text;
 }
@@ -95,7 +96,9 @@ bool is_capturing() {
 CUresult need_context() { return current.empty() ? invalid_context : success; }
 CUresult need_quiet() { return current.empty() ? invalid_context : is_capturing() ? capture_unsupported : success; }
 
-// Kernels are named after how many arguments they have: `rows.3`.
+std::deque<size_t> argument_counts; // of the launches to come: a driver finds them in the module
+
+// Other kernels are named after how many arguments they have: `rows.3`.
 size_t argument_count(const std::string &name) {
     const size_t dot = name.rfind('.');
     return dot == std::string::npos ? 0 : std::strtoul(name.c_str() + dot + 1, nullptr, 10);
@@ -114,6 +117,7 @@ void standin_reset(int64_t call, int32_t error) {
     failure = error;
 }
 void standin_note(const char *call) { calls.push_back(call); }
+void standin_arguments(size_t count) { argument_counts.push_back(count); }
 size_t standin_count() { return calls.size(); }
 const char *standin_call(size_t index) { return calls[index].c_str(); }
 size_t standin_live() { return objects.size() + memory.size(); }
@@ -283,7 +287,9 @@ CUresult cuFuncSetAttribute(CUfunction function, int what, int value) {
 CUresult cuLaunchKernel(CUfunction function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
                         unsigned threads_y, unsigned threads_z, unsigned shared_bytes, CUstream stream, void **arguments, void **) {
     std::string words;
-    for (size_t i = 0; i < argument_count(function->name); i++) words += " " + std::to_string(*static_cast<uint64_t *>(arguments[i]));
+    const size_t count = argument_counts.empty() ? argument_count(function->name) : argument_counts.front();
+    if (!argument_counts.empty()) argument_counts.pop_front();
+    for (size_t i = 0; i < count; i++) words += " " + std::to_string(*static_cast<uint64_t *>(arguments[i]));
     const std::string call = function->name + " blocks " + std::to_string(blocks_x) + " " + std::to_string(blocks_y) + " " +
                              std::to_string(blocks_z) + " threads " + std::to_string(threads_x) + " " + std::to_string(threads_y) + " " +
                              std::to_string(threads_z) + " shared " + std::to_string(shared_bytes) + " arguments" + words;

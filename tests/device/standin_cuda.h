@@ -9,6 +9,8 @@ extern "C" {
 void standin_reset(int64_t fail_at, int32_t error);
 /// Writes down a call of a library that runs on the driver's streams.
 void standin_note(const char *call);
+/// How many arguments the next launch has, of which this was not said yet: it is written down with their values.
+void standin_arguments(size_t count);
 /// All calls since the last reset but the questions about errors, such as "cuLaunchKernel first.2 blocks 3 1 1 ...".
 size_t standin_count();
 const char *standin_call(size_t index);

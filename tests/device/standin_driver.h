@@ -13,6 +13,7 @@ public:
     Standin() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
         if (!library_) throw std::runtime_error(dlerror());
         find(reset, "standin_reset");
+        find(arguments, "standin_arguments");
         find(count_, "standin_count");
         find(call_, "standin_call");
         find(live, "standin_live");
@@ -25,6 +26,7 @@ public:
         return all;
     }
     decltype(&standin_reset) reset;
+    decltype(&standin_arguments) arguments;
     decltype(&standin_live) live;
     decltype(&standin_lose) lose;
 
