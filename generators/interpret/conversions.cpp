@@ -9,11 +9,6 @@ double to_integer(Dtype dtype, Dtype from, double value) {
     return is_float(from) ? saturate_integer(dtype, value) : wrap_integer(dtype, value);
 }
 
-Overflow overflow_of(const Operation &operation) {
-    const auto found = operation.attributes.find("overflow");
-    return found != operation.attributes.end() && found->second.word == "format" ? Overflow::format : Overflow::saturate;
-}
-
 } // namespace
 
 void run_convert(Operation &operation) {
@@ -24,7 +19,7 @@ void run_convert(Operation &operation) {
     } else if (is_integer(result.dtype)) {
         for (double &value : result.data) value = to_integer(result.dtype, operation.operand(0).dtype, value);
     } else if (operation.mode == Mode::stored) {
-        const Overflow overflow = overflow_of(operation);
+        const Overflow overflow = overflow_of(operation.attributes);
         for (double &value : result.data) value = round_to(result.dtype, value, overflow);
     }
 }

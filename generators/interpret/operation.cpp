@@ -72,7 +72,7 @@ void store(Array &array, Mode mode) {
     } else if (array.dtype == Dtype::f32 && mode == Mode::stored) {
         for (double &value : array.data) value = static_cast<float>(value);
     } else if (is_float(array.dtype) && mode == Mode::stored) {
-        for (double &value : array.data) value = round_to(array.dtype, value);
+        for (double &value : array.data) value = round_to(array.dtype, value, Overflow::format);
     }
 }
 

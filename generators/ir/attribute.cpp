@@ -65,6 +65,12 @@ double to_number(const Attribute &attribute) {
     return static_cast<double>(to_integer(attribute));
 }
 
+Overflow overflow_of(const Attributes &attributes, Overflow fallback) {
+    const auto found = attributes.find("overflow");
+    if (found == attributes.end()) return fallback;
+    return found->second == Attribute("format") ? Overflow::format : Overflow::saturate;
+}
+
 std::string to_string(const Attribute &attribute, const std::set<std::string> &symbols) {
     switch (attribute.kind) {
     case Attribute::Kind::integer: return to_string(attribute.integer);

@@ -1,4 +1,5 @@
 #pragma once
+#include "ir/dtype.h"
 #include "ir/extent.h"
 #include <map>
 
@@ -36,6 +37,8 @@ Attribute to_attribute(const std::vector<Extent> &values);
 std::vector<Extent> to_extents(const Attribute &attribute);
 /// An integer or number attribute as f64. Throws InternalError on words, lists and symbolic extents.
 double to_number(const Attribute &attribute);
+/// What the attribute `overflow` of a conversion says, saturate or format; `fallback` where there is none.
+Overflow overflow_of(const Attributes &attributes, Overflow fallback = Overflow::saturate);
 
 /// Text of an attribute; numbers print with all their digits (inf, -inf, nan are words that parse back as numbers).
 std::string to_string(const Attribute &attribute);

@@ -116,11 +116,7 @@ Expr select_n(const Call &call) {
     return result;
 }
 
-Expr convert_element_type(const Call &call) {
-    auto overflow = call.attributes.find("overflow");
-    bool by_format = overflow != call.attributes.end() && overflow->second.word == "format";
-    return convert(call.operands[0], call.result, by_format ? Overflow::format : Overflow::saturate);
-}
+Expr convert_element_type(const Call &call) { return convert(call.operands[0], call.result, overflow_of(call.attributes)); }
 
 Expr bitcast_convert_type(const Call &call) {
     Expr x = call.value(0);

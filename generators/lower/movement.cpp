@@ -197,7 +197,7 @@ Expr make_constant(Dtype dtype, double value) {
         bool is_ordinary = std::abs(single) <= std::numeric_limits<float>::max() && !(single == 0 && std::signbit(single));
         return is_ordinary ? Expr(single) : Halide::reinterpret<float>(Expr(std::bit_cast<uint32_t>(single)));
     }
-    return Halide::Internal::make_const(storage_type(dtype), int64_t(encode(format_of(dtype), value)));
+    return Halide::Internal::make_const(storage_type(dtype), int64_t(encode(format_of(dtype), value, Overflow::format)));
 }
 
 Expr lower_movement(const Node &node, const Index &index, Values &values) {

@@ -12,13 +12,15 @@ AttributeSpec read_spec(const std::string &name, const YamlValue &value) {
     if (value.is_text()) {
         spec.type = value.word(attribute_type_names());
     } else {
-        const YamlFields fields = value.fields({{"type", Key::required}, {"of"}, {"default"}});
+        const YamlFields fields = value.fields({{"type", Key::required}, {"of"}, {"default"}, {"optional"}});
         spec.type = fields.find("type")->word(attribute_type_names());
         if (const YamlValue *of = fields.find("of")) spec.choices = of->texts();
         if (const YamlValue *fallback = fields.find("default")) spec.default_value = fallback->attribute();
+        if (const YamlValue *optional = fields.find("optional")) spec.optional = optional->flag();
     }
     if ((spec.type == "word") == spec.choices.empty())
         value.fail("must have `of: [...]`, the words to choose from, exactly when its type is word");
+    if (spec.optional && spec.default_value) value.fail("must have `default` or be `optional`, not both");
     const bool is_promoted = spec.type == "dtype" && spec.default_value && *spec.default_value == Attribute("promoted");
     if (!spec.default_value || is_promoted) return spec;
     const std::string problem = misfit(spec, *spec.default_value);

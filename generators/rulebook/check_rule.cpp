@@ -47,7 +47,8 @@ private:
     std::vector<std::string> known_names() const {
         std::vector<std::string> names;
         for (const OperandSpec &operand : rule_.operands) names.push_back(operand.name);
-        for (const AttributeSpec &attribute : rule_.attributes) names.push_back(attribute.name);
+        for (const AttributeSpec &attribute : rule_.attributes)
+            if (!attribute.optional) names.push_back(attribute.name);
         for (const auto &[name, let] : rule_.lets) names.push_back(name);
         if (context_.cotangents || context_.is_static)
             for (const ResultSpec &result : rule_.results) names.push_back(result.name);
@@ -322,7 +323,7 @@ ArgumentCount argument_count(const Rule &callee) {
     int required = 0;
     for (size_t i = 0; i < callee.attributes.size(); i++) {
         const AttributeSpec &attribute = callee.attributes[i];
-        if (!attribute.default_value && attribute.type != "axes") required = static_cast<int>(i) + 1;
+        if (attribute.is_required() && attribute.type != "axes") required = static_cast<int>(i) + 1;
     }
     return {operands + required, operands + static_cast<int>(callee.attributes.size())};
 }

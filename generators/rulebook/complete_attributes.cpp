@@ -97,6 +97,7 @@ void complete_attributes(const Rule &rule, const std::vector<Type> &operands, At
     }
     for (const AttributeSpec &spec : rule.attributes) {
         const auto given = attributes.find(spec.name);
+        if (spec.optional && given == attributes.end()) continue;
         attributes[spec.name] = Completion(rule, spec, operands, where).complete(given == attributes.end() ? nullptr : &given->second);
     }
 }

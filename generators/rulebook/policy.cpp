@@ -7,7 +7,7 @@ namespace {
 
 using Place = PolicyRule::Place;
 
-const std::vector<Key> policy_keys = {{"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"},
+const std::vector<Key> policy_keys = {{"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
                                       {"rules", Key::required}};
 const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"}, {"op"},
                                    {"size_below"}, {"insert"},  {"store"},  {"scaled"}};
@@ -99,6 +99,8 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
     if (const YamlValue *key = fields.find("key")) policy.scales.key = key->text();
     if (const YamlValue *round = fields.find("round"))
         policy.round_every_node = round->word({"materialized", "every_node"}) == "every_node";
+    if (const YamlValue *overflow = fields.find("overflow"))
+        policy.overflow = overflow->word({"saturate", "format"}) == "format" ? Overflow::format : Overflow::saturate;
     for (const YamlValue &row : fields.find("rules")->elements()) policy.rules.push_back(read_row(row));
     return policy;
 }

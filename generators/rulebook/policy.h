@@ -28,12 +28,14 @@ struct PolicyRule {
     Location location;
 };
 
-/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, rules`. It only inserts operators and retypes arguments.
+/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, rules`. It only inserts operators and retypes
+/// arguments.
 struct Policy {
     std::string name = "f32", doc;
     ScaleSettings scales;
     bool round_every_node =
         false; ///< `round: every_node`: a node typed f16 or bf16 is rounded where it stands (as JAX does); default `materialized`
+    Overflow overflow = Overflow::saturate; ///< of the roundings that the policy places; a conversion's own attribute goes first
     std::vector<PolicyRule> rules;
 };
 

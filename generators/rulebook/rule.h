@@ -26,10 +26,12 @@ struct OperandSpec {
 /// program. Axes are stored non-negative; rule text and programs may count from the end (-1 = last).
 struct AttributeSpec {
     std::string name, type;
-    std::vector<std::string> choices; ///< word
-    std::optional<Attribute>
-        default_value; ///< absent: the attribute is required. `promoted` (dtype): the promoted dtype of the float operands
+    std::vector<std::string> choices;       ///< word
+    std::optional<Attribute> default_value; ///< `promoted` (dtype): the promoted dtype of the float operands
+    bool optional = false;                  ///< left out it is not there, and a printed program does not name it
     Location location;
+
+    bool is_required() const { return !default_value && !optional; }
 };
 
 /// One result. Its type is that of operand `like`, unless `dtype` or `shape` say otherwise (static expressions, see static_value.h).

@@ -35,7 +35,7 @@ std::string cpp_name(const std::string &name) {
     return reserved.contains(name) ? name + "_" : name;
 }
 
-// Attributes with a default are left to it unless given: std::optional parameters, last.
+// Attributes that may be left out stay out unless given: std::optional parameters, last.
 std::string function_of(const Rule &rule) {
     std::string parameters, operands, required, optional, sets, optional_sets;
     const bool variadic = !rule.operands.empty() && rule.operands.back().variadic;
@@ -48,7 +48,7 @@ std::string function_of(const Rule &rule) {
         const ParameterType &type = parameter_types.at(attribute.type);
         std::string name = cpp_name(attribute.name);
         if (rule.operand_index(attribute.name) >= 0) name += "_";
-        if (attribute.default_value) {
+        if (!attribute.is_required()) {
             std::string plain = type.type;
             plain = plain.starts_with("const ") ? plain.substr(6, plain.size() - 8) : plain;
             optional += fmt::format("const std::optional<{}> &{} = {{}}, ", plain, name);

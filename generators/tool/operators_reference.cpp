@@ -76,7 +76,7 @@ std::string operands_table(const Rule &rule) {
         text += fmt::format("| `{}` | {} | | [{}, {}] |\n", spec.name, class_words(spec), low, high);
     }
     for (const AttributeSpec &spec : rule.attributes) {
-        const std::string value = spec.default_value ? "`" + to_string(*spec.default_value) + "`" : "";
+        const std::string value = spec.default_value ? "`" + to_string(*spec.default_value) + "`" : spec.optional ? "left out" : "";
         text += fmt::format("| `{}` | {} | {} | |\n", spec.name, spec.type, value);
     }
     return text;

@@ -56,7 +56,8 @@ private:
 
     ValueId insert(ValueId value, const PolicyRule &policy, ValueId previous = -1);
     ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
-    ValueId rounded(ValueId value, Dtype dtype);
+    ValueId rounded(ValueId value, Dtype dtype, const Attributes &asked = {});
+    Attributes narrowing(Dtype dtype, const Attributes &asked = {}) const;
     bool is_exact_in(ValueId value, Dtype dtype) const;
 
     Rewriter rewriter_;
@@ -115,7 +116,7 @@ void Numerics::place(const Node &node) {
 void Numerics::place_conversion(const Node &node) {
     const Dtype dtype = rewriter_.source().type(node.results[0]).dtype;
     const ValueId operand = operands_of(node)[0];
-    rewriter_.map(node.results[0], node_result(node, 0, is_narrow(dtype) ? rounded(operand, dtype) : operand));
+    rewriter_.map(node.results[0], node_result(node, 0, is_narrow(dtype) ? rounded(operand, dtype, node.attributes) : operand));
 }
 
 void Numerics::place_computation(const Node &node) {
@@ -125,6 +126,7 @@ void Numerics::place_computation(const Node &node) {
     const std::string &name = rewriter_.source().value_name(node.results[0]);
     const std::vector<ValueId> results = builder_.add(node.op, operands, in_f32(rule, node), name);
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
+    if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;
     for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));
 }
 
@@ -160,10 +162,10 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
         find_rule(policy_, {Place::node_result, {rule.result(index).name}, node.op, node.scope, builder_.type(value).shape});
     if (policy != nullptr) {
         const ValueId inserted = insert(value, *policy);
-        return policy->store ? rounded(inserted, *policy->store) : inserted;
+        return policy->store ? rounded(inserted, *policy->store, node.attributes) : inserted;
     }
     const auto dtype = default_rounding(node, old);
-    return dtype ? rounded(value, *dtype) : value;
+    return dtype ? rounded(value, *dtype, node.attributes) : value;
 }
 
 /// What a program types narrow is rounded where it would be stored: after sums, when it is read more than once, at results.
@@ -188,7 +190,7 @@ Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
         const double value = to_number(node.attributes.at("value"));
         // An infinity is meant: the end of a format would be a number with a scale.
         const bool exact = std::isinf(value) && format_of(dtype).has_infinity;
-        attributes["value"] = exact ? value : round_to(dtype, value);
+        attributes["value"] = exact ? value : round_to(dtype, value, policy_.overflow);
     }
     return attributes;
 }
@@ -214,7 +216,7 @@ void Numerics::place_result(const Result &result) {
         }
         if (rule != nullptr) fresh.scaled = rule->scaled.value_or(fresh.scaled);
         if (argument != nullptr) fresh.scaled = argument->scaled;
-        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, convert_attributes(dtype));
+        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, narrowing(dtype));
     }
     rewriter_.result().results.push_back(std::move(fresh));
 }
@@ -233,7 +235,7 @@ ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previo
             operands.push_back(previous);
         }
         const auto dtype = op == "convert_element_type" ? parse_dtype(attributes.at("dtype").word) : std::nullopt;
-        value = dtype ? rounded(value, *dtype) : insert_once(op, operands, attributes);
+        value = dtype ? rounded(value, *dtype, attributes) : insert_once(op, operands, attributes);
     }
     return value;
 }
@@ -250,10 +252,17 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     return entry->second = builder_.add_one(op, operands, std::move(complete), name.substr(0, name.find('.')) + "." + word);
 }
 
+/// Attributes of a conversion to `dtype`: overflow as `asked` says, else the policy. What saturates does not say so.
+Attributes Numerics::narrowing(Dtype dtype, const Attributes &asked) const {
+    Attributes attributes = convert_attributes(dtype);
+    if (is_narrow(dtype) && overflow_of(asked, policy_.overflow) == Overflow::format) attributes["overflow"] = "format";
+    return attributes;
+}
+
 /// `value` rounded to `dtype`, as f32.
-ValueId Numerics::rounded(ValueId value, Dtype dtype) {
+ValueId Numerics::rounded(ValueId value, Dtype dtype, const Attributes &asked) {
     if (!is_narrow(dtype) || is_exact_in(value, dtype)) return value;
-    const ValueId narrow = insert_once("convert_element_type", {value}, convert_attributes(dtype));
+    const ValueId narrow = insert_once("convert_element_type", {value}, narrowing(dtype, asked));
     const ValueId wide = insert_once("convert_element_type", {narrow}, convert_attributes(Dtype::f32));
     exact_[wide] = dtype;
     return wide;

@@ -9,7 +9,7 @@ namespace {
 
 using Number = std::optional<double>;
 
-/// `value` as an element of `dtype`; nothing where rounding would saturate or wrap around, which attributes decide.
+/// `value` as an element of `dtype`; nothing where it would overflow or wrap around, which attributes decide.
 Number stored(Dtype dtype, double value) {
     if (dtype == Dtype::boolean || dtype == Dtype::f64) return value;
     if (is_integer(dtype)) return saturate_integer(dtype, value) == value ? Number(value) : std::nullopt;

@@ -110,6 +110,30 @@ def test_narrow_floats_convert():
     check({str(i): (lambda x, f=f: x.astype(f).astype(jnp.float32), (x,)) for i, f in enumerate(formats)}, gradient=False, tolerance=1e-9)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_overflow(dtype):
+    """What no narrow float holds becomes infinity, or NaN where the format has none, as in JAX; both stay what they are when moved."""
+    x = jnp.asarray([1.0, 448, 460, 470, 5e4, 65519, 65520, 1e5, 3.39e38, 3.4e38, jnp.inf, jnp.nan, -1e5, -jnp.inf] + [0.5] * 18, jnp.float32)
+    narrow = x.astype(dtype)
+    cases = {
+        "convert": (lambda x: x.astype(dtype), (x,)),
+        "there_and_back": (lambda x: x.astype(dtype).astype(jnp.float32), (x,)),
+        "of_integers": (lambda n: n.astype(dtype), (jnp.asarray([1, 300, 500, 70000, -(10**6), 2**31 - 1]),)),
+        "moved": (lambda y: (y[::-1], y.reshape(4, 8).T, jnp.roll(y, 3), y[jnp.asarray([10, 11, 0])]), (narrow,)),
+        "chosen": (lambda y: jnp.where(y.astype(jnp.float32) > 2, y, jnp.zeros_like(y)), (narrow,)),
+        "finite": (lambda y: jnp.isfinite(y.astype(jnp.float32)), (narrow,)),
+    }
+    if not dtype.startswith("float8"):
+        cases |= {
+            "product": (lambda y: y * y, (narrow,)),
+            "sum": (lambda y: jnp.sum(y[:10]), (narrow,)),
+            "dot": (lambda y: y[:8].reshape(2, 4) @ y[:8].reshape(4, 2), (narrow,)),
+            "constant": (lambda y: y[-4:] * jnp.asarray(6e4, dtype) * 4, (narrow,)),
+            "filled": (lambda y: jnp.pad(y[-4:], 1, constant_values=jnp.inf), (narrow,)),
+        }
+    check(cases, gradient=False, tolerance=1e-9 if dtype.startswith("float8") else None)
+
+
 def test_bit_casts():
     x = jnp.asarray(np.random.default_rng(4).normal(size=(33,)), jnp.float32)
     check({"u32": (lambda x: lax.bitcast_convert_type(x, jnp.uint32), (x,)),

@@ -62,6 +62,12 @@ TEST(rulebook, completes_attributes) {
     attributes = {{"contract", list("[[-1], [0]]")}};
     infer_result_types(our_rules().rule("dot_general", {}), {parse_type("f16[2, 3]", {}), parse_type("f16[3]", {})}, attributes, {});
     EXPECT_EQ(to_string(attributes), "{batch: [[], []], contract: [[1], [0]], preferred: f16}");
+    const Rule &convert = our_rules().rule("convert_element_type", {});
+    for (const Attributes &optional : {Attributes{{"dtype", "f16"}}, Attributes{{"dtype", "f16"}, {"overflow", "format"}}}) {
+        attributes = optional;
+        infer_result_types(convert, {parse_type("f32[2]", {})}, attributes, {});
+        EXPECT_EQ(attributes, optional);
+    }
 }
 
 TEST(rulebook, operands_that_do_not_fit) {
@@ -91,6 +97,8 @@ TEST(rulebook, attributes_that_do_not_fit) {
               "p.scl:3: dynamic_rescale.norm: must be one of max, l1, l2, got l3");
     EXPECT_EQ(inferred("convert_element_type", {"f32[2]"}, {{"dtype", "f31"}}),
               "p.scl:3: convert_element_type.dtype: must be a dtype, got f31");
+    EXPECT_EQ(inferred("convert_element_type", {"f32[2]"}, {{"dtype", "f16"}, {"overflow", "wrap"}}),
+              "p.scl:3: convert_element_type.overflow: must be one of saturate, format, got wrap");
     EXPECT_EQ(inferred("transpose", {"f32[2, 3]"}, {{"permutation", list("[0]")}}),
               "p.scl:3: transpose.where.c1: the permutation must name each axis once, got 1 and 2");
 }

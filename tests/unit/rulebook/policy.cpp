@@ -10,6 +10,7 @@ doc: Every key.
 strategy: max
 rounding: nearest
 round: every_node
+overflow: format
 rules:
   - {argument: inout, store: f16, scaled: true}
   - {scope: "head/**", op: dot_general, operand: cotangent, size_below: 64, insert: [{dynamic_rescale: {norm: max, to: 224}}, {convert: f8_e5m2}]}
@@ -21,11 +22,12 @@ rules:
     EXPECT_EQ(policy.scales.strategy, "max");
     EXPECT_EQ(policy.scales.rounding, Rounding::nearest);
     EXPECT_TRUE(policy.round_every_node);
+    EXPECT_EQ(policy.overflow, Overflow::format);
     ASSERT_EQ(policy.rules.size(), 4);
     EXPECT_EQ(policy.rules[0].place, PolicyRule::Place::argument);
     EXPECT_EQ(policy.rules[0].store, Dtype::f16);
     EXPECT_EQ(policy.rules[0].scaled, true);
-    EXPECT_EQ(policy.rules[0].location.line, 8);
+    EXPECT_EQ(policy.rules[0].location.line, 9);
     EXPECT_EQ(policy.rules[1].place, PolicyRule::Place::operand);
     EXPECT_EQ(policy.rules[1].which, "cotangent");
     EXPECT_EQ(policy.rules[1].scope, "head/**");
@@ -44,6 +46,7 @@ TEST(rulebook, our_policies_load) {
         const Policy policy = load_policy(std::string(SCALIDE_RULES_DIR) + "/policies/" + name + ".yaml");
         EXPECT_EQ(policy.name, name);
         EXPECT_EQ(policy.rules.empty(), policy.name == "f32");
+        EXPECT_EQ(policy.overflow, policy.name.ends_with("_scaled") ? Overflow::saturate : Overflow::format) << name;
     }
     EXPECT_THROW(load_policy("nowhere.yaml"), UserError);
 }

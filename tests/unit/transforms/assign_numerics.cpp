@@ -132,6 +132,22 @@ TEST(transforms, assign_numerics_keeps_conversions_of_the_program) {
               "x.f16 = convert_element_type(x) {dtype: f16} : f16[4]\nx.f32 = convert_element_type(x.f16) {dtype: f32} : f32[4]\n");
 }
 
+TEST(transforms, assign_numerics_says_what_overflows) {
+    Policy policy = policy_of({{Place::operand, "any", "", {"mul"}, {}, {convert("f16")}, {}, {}, {}}});
+    policy.overflow = Overflow::format;
+    const std::string text = "(x: f32[4]) -> (r: f32[4] = b, f: bf16[4] = c) {\n"
+                             " h = convert_element_type(x) {dtype: f8_e4m3fn, overflow: saturate}\n"
+                             " b = mul(x, x)\n c = convert_element_type(h) {dtype: bf16}\n}";
+    const std::string assigned_text = body(assigned(text, policy));
+    EXPECT_NE(assigned_text.find("convert_element_type(x) {dtype: f8_e4m3fn} :"), std::string::npos) << assigned_text;
+    EXPECT_NE(assigned_text.find("convert_element_type(x) {dtype: f16, overflow: format} :"), std::string::npos) << assigned_text;
+    EXPECT_NE(assigned_text.find("convert_element_type(x.f16) {dtype: f32} :"), std::string::npos) << assigned_text;
+    EXPECT_NE(assigned_text.find("{dtype: bf16, overflow: format} :"), std::string::npos) << assigned_text;
+    const std::string constant = "() -> (r: f16[]) {\n r = constant() {value: 1e6, dtype: f16}\n}";
+    EXPECT_NE(body(assigned(constant)).find("value: 65504.0"), std::string::npos) << body(assigned(constant));
+    EXPECT_NE(body(assigned(constant, policy)).find("value: inf"), std::string::npos) << body(assigned(constant, policy));
+}
+
 TEST(transforms, assign_numerics_checks_results) {
     PolicyRule rule{Place::program_result, "inout", "", {}, {}, {}, Dtype::f16, {}, {}};
     rule.location = {"policy.yaml", 4};
