@@ -9,8 +9,9 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-// rule.<op>.<variant>.<cpu or opencl> and, labelled slow, slow_rule.<...>: kernels of one operator with symbolic extents, compiled once for
-// each check case, on drawn shapes, values and scales, against the interpreter in mode `stored`.
+// rule.<op>.<variant>.<cpu or opencl>, labelled slow slow_rule.<...>, and labelled card card_rule.<op>.<variant>.cuda: kernels of one
+// operator with symbolic extents, compiled once for each check case, on drawn shapes, values and scales, against the interpreter in mode
+// `stored`.
 
 namespace scalide {
 
@@ -26,7 +27,7 @@ struct Variant {
     const char *name;
     Scales scales;
     Dtype dtype;
-    enum class Runs { always, not_sanitized, on_request } runs = Runs::not_sanitized;
+    enum class Runs { always, not_sanitized, on_request, on_card } runs = Runs::not_sanitized;
     const char *target = "host";
 
     std::string full_name() const { return std::string(name) + "." + (target == std::string("host") ? "cpu" : target); }
@@ -47,16 +48,27 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs
                                 {"bool", Scales::plain, Dtype::boolean},
                                 {"f32", Scales::plain, Dtype::f32, Variant::Runs::not_sanitized, "opencl"},
                                 {"f16_scaled", Scales::powers, Dtype::f16, Variant::Runs::on_request, "opencl"},
-                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::on_request, "opencl"}};
+                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::on_request, "opencl"},
+                                {"f32", Scales::plain, Dtype::f32, Variant::Runs::on_card, "cuda"},
+                                {"f16_scaled", Scales::powers, Dtype::f16, Variant::Runs::on_card, "cuda"},
+                                {"bf16_scaled", Scales::powers, Dtype::bf16, Variant::Runs::on_card, "cuda"},
+                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::on_card, "cuda"},
+                                {"u8", Scales::plain, Dtype::u8, Variant::Runs::on_card, "cuda"},
+                                {"u32", Scales::plain, Dtype::u32, Variant::Runs::on_card, "cuda"}};
+
+const char *suite_of(Variant::Runs runs) {
+    return runs == Variant::Runs::on_card ? "card_rule" : runs == Variant::Runs::on_request ? "slow_rule" : "rule";
+}
 
 /// Why programs for this target cannot run here; empty when they can.
 const std::string &missing(const std::string &target) {
-    static const std::string no_opencl = [] {
-        const OpenedContext context = open_context(SCALIDE_OPENCL);
-        return context.status == SCALIDE_NO_DEVICE ? context.message : "";
-    }();
-    static const std::string nothing;
-    return target == "opencl" ? no_opencl : nothing;
+    static std::map<std::string, std::string> reasons;
+    const auto [reason, is_new] = reasons.try_emplace(target);
+    if (is_new && target != "host") {
+        const OpenedContext context = open_context(target == "cuda" ? SCALIDE_CUDA : SCALIDE_OPENCL);
+        if (context.status == SCALIDE_NO_DEVICE) reason->second = context.message;
+    }
+    return reason->second;
 }
 
 /// One unit in the last place: sums run in another order, and a value near a tie may round to the other side. f32 has the error of
@@ -154,8 +166,8 @@ int main(int argc, char **argv) {
         for (const scalide::Variant &variant : scalide::variants) {
             using Runs = scalide::Variant::Runs;
             if (!scalide::fits(*rule, variant) || (scalide::is_sanitized && variant.runs != Runs::always)) continue;
-            testing::RegisterTest(variant.runs == Runs::on_request ? "slow_rule" : "rule", (rule->op + "." + variant.full_name()).c_str(),
-                                  nullptr, nullptr, __FILE__, __LINE__,
+            testing::RegisterTest(scalide::suite_of(variant.runs), (rule->op + "." + variant.full_name()).c_str(), nullptr, nullptr,
+                                  __FILE__, __LINE__,
                                   [rule, &variant]() -> testing::Test * { return new scalide::Compiled(*rule, variant); });
         }
     }

@@ -15,6 +15,8 @@ public:
     const Program &fused() const { return report_.fused[0]; }
     /// Runs on arrays in the order of fused()'s arguments; returns them in the order of its results.
     std::vector<Array> run(const std::vector<Array> &inputs) const;
+    /// The library itself, which takes arrays as they are in memory.
+    const LoadedProgram &loaded() const { return *loaded_; }
 
 private:
     std::filesystem::path folder_;
