@@ -5,15 +5,6 @@
 
 namespace scalide {
 
-namespace {
-
-Overflow overflow_of(const Node &conversion) {
-    const auto found = conversion.attributes.find("overflow");
-    return found != conversion.attributes.end() && found->second.word == "format" ? Overflow::format : Overflow::saturate;
-}
-
-} // namespace
-
 MatmulCalls::MatmulCalls(const Program &program, std::function<bool(ValueId)> is_stored)
     : program_(program), is_stored_(std::move(is_stored)), makers_(producers(program)), readers_(program.values.size()),
       is_result_(program.values.size()) {
@@ -26,7 +17,8 @@ MatmulCalls::MatmulCalls(const Program &program, std::function<bool(ValueId)> is
 std::vector<MatmulCall> MatmulCalls::of(int dot) const {
     const auto form = matmul_form(program_, program_.nodes[dot]);
     if (!form) return {};
-    MatmulCall product{*form};
+    MatmulCall product;
+    product.form = *form;
     product.result = program_.nodes[dot].results[0];
     product.nodes = {dot};
     std::vector<MatmulCall> calls{product};
@@ -105,7 +97,7 @@ std::optional<MatmulCall> MatmulCalls::narrowed(const MatmulCall &call) const {
         node = readers_[product][0];
     }
     if (!is_rounding(program_, program_.nodes[node])) return {};
-    next.overflow = overflow_of(program_.nodes[node]);
+    next.overflow = overflow_of(program_.nodes[node].attributes);
     next.result = program_.nodes[node].results[0];
     next.nodes.push_back(node);
     return next;

@@ -71,7 +71,9 @@ std::string program_of(const Types &types, const Form &form, const Size &size) {
     text += " a = convert_element_type(x) {dtype: f32}\n b = convert_element_type(w) {dtype: f32}\n";
     text += " sums = dot_general(a, b) {" + batch + "contract: " + contract + "}\n scaled = mul(sums, s)\n";
     text += " row = broadcast_in_dim(bias) {shape: " + shape + ", dims: [" + std::to_string(first + 1) + "]}\n wide = add(scaled, row)\n";
-    return text + " y = convert_element_type(wide) {dtype: " + word(types.out) + "}\n}\n";
+    // What the library does: f8 saturates, the others do not.
+    const char *overflow = size_of(types.out) == 1 ? ", overflow: saturate" : ", overflow: format";
+    return text + " y = convert_element_type(wide) {dtype: " + word(types.out) + overflow + "}\n}\n";
 }
 
 /// Integers from -2 to 2: 256 products add up to less than 2^11, which f16 holds.
