@@ -27,8 +27,8 @@ std::vector<LibraryProduct> library_products(const std::string &target) {
     std::vector<LibraryProduct> products;
     for (const YAML::Node &row : rows) {
         if (row["target"].as<std::string>() != target) continue;
-        LibraryProduct product{
-            row["library"].as<std::string>(), dtype_of(row["lhs"]), dtype_of(row["rhs"]), {}, row["k_contiguous"].as<bool>(false)};
+        LibraryProduct product{row["library"].as<std::string>(),    dtype_of(row["lhs"]),          dtype_of(row["rhs"]), {},
+                               row["k_contiguous"].as<bool>(false), row["multiple"].as<int64_t>(1)};
         for (const YAML::Node &result : row["results"]) product.results.push_back(result_of(result));
         products.push_back(std::move(product));
     }

@@ -20,6 +20,7 @@ struct LibraryProduct {
     Dtype lhs, rhs;
     std::vector<LibraryResult> results;
     bool k_contiguous = false; ///< both operands must be contiguous along the contracting axis
+    int64_t multiple = 1;      ///< of which m, n and k must be multiples
 };
 
 } // namespace scalide

@@ -8,6 +8,7 @@
 #include "transforms/fuse_repeat.h"
 #include "transforms/fuse_report.h"
 #include "transforms/fuse_shown.h"
+#include "transforms/write_calls.h"
 
 namespace scalide {
 
@@ -33,7 +34,7 @@ std::set<int> find_repeated(const Program &program, const TargetFacts &facts) {
 
 Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
     const Program shown = add_shown_results(remove_dead_nodes(program));
-    const Program prepared = copy_shared_results(move_reduced_axes_last(store_call_operands(shown, facts)));
+    const Program prepared = copy_shared_results(move_reduced_axes_last(write_calls(shown, facts)));
     const FuseGraph graph(prepared, find_repeated(prepared, facts));
     Groups groups(graph);
     merge_all(groups, facts);

@@ -5,9 +5,9 @@
 
 namespace scalide {
 
-MatmulCalls::MatmulCalls(const Program &program, std::function<bool(ValueId)> is_stored)
-    : program_(program), is_stored_(std::move(is_stored)), makers_(producers(program)), readers_(program.values.size()),
-      is_result_(program.values.size()) {
+MatmulCalls::MatmulCalls(const Program &program, std::function<bool(ValueId)> is_stored, Reshapes reshapes)
+    : program_(program), is_stored_(std::move(is_stored)), reshapes_(reshapes), makers_(producers(program)),
+      readers_(program.values.size()), is_result_(program.values.size()) {
     for (int node = 0; node < static_cast<int>(program.nodes.size()); ++node)
         for (const ValueId operand : program.nodes[node].operands)
             if (readers_[operand].empty() || readers_[operand].back() != node) readers_[operand].push_back(node);
@@ -35,12 +35,16 @@ std::optional<MatmulCall> MatmulCalls::extended(const MatmulCall &call) const {
     const std::string &op = program_.nodes[reader].op;
     if (op == "mul") return multiplied(call, reader);
     if (op == "add") return added(call, reader);
-    return {};
+    if (op != "reshape" || reshapes_ == Reshapes::end || is_copy(program_, program_.nodes[reader])) return {};
+    MatmulCall next = call;
+    next.result = program_.nodes[reader].results[0];
+    next.nodes.push_back(reader);
+    return next;
 }
 
 /// The sum times a number, before anything is added.
 std::optional<MatmulCall> MatmulCalls::multiplied(const MatmulCall &call, int node) const {
-    if (call.nodes.size() > 1) return {};
+    if (call.factor >= 0 || call.bias >= 0 || call.addend >= 0) return {};
     MatmulCall next = call;
     next.factor = scalar_of(other_operand(node, call.result));
     next.result = program_.nodes[node].results[0];
@@ -128,14 +132,17 @@ ValueId MatmulCalls::scalar_of(ValueId value) const {
     return program_.type(scalar) == Type{Dtype::f32, {}} && is_stored_(scalar) ? scalar : -1;
 }
 
-/// The vector in memory that each row of a value is; -1: none.
+/// The vector in memory that each row of a value is, of the axes that make up a row; -1: none.
 ValueId MatmulCalls::vector_of(ValueId value, const Extent &elements) const {
-    const int64_t last = program_.type(value).rank() - 1;
+    const int64_t rank = program_.type(value).rank();
     while (makers_[value] >= 0 && is_decoding(program_, program_.nodes[makers_[value]])) value = program_.nodes[makers_[value]].operands[0];
-    if (makers_[value] < 0) return -1;
+    if (makers_[value] < 0 || program_.nodes[makers_[value]].op != "broadcast_in_dim") return -1;
     const Node &node = program_.nodes[makers_[value]];
-    if (node.op != "broadcast_in_dim" || broadcast_axes(node) != std::vector{last}) return -1;
-    return program_.type(node.operands[0]).shape == Extents{elements} ? stored(node.operands[0]) : -1;
+    const Extents &shape = program_.type(node.operands[0]).shape;
+    Extent count(1);
+    for (const Extent &extent : shape) count = count * extent;
+    const bool is_row = !shape.empty() && count == elements && broadcast_axes(node) == other_axes(rank, count_up(rank - std::ssize(shape)));
+    return is_row ? stored(node.operands[0]) : -1;
 }
 
 /// The node that makes the largest of these magnitudes, their only reader; -1: there is none.

@@ -21,10 +21,13 @@ struct MatmulCall {
     std::vector<int> nodes;                ///< of the program: the dot_general and what follows it, but nodes that only move or decode
 };
 
-/// Finds the calls of a program. `is_stored`: whether a value is in memory.
+/// Finds the calls of a program.
 class MatmulCalls {
 public:
-    MatmulCalls(const Program &program, std::function<bool(ValueId)> is_stored);
+    enum class Reshapes : uint8_t { end, pass };
+
+    /// `is_stored`: whether a value is in memory. `reshapes`: whether those of results end a call, or stand among its nodes.
+    MatmulCalls(const Program &program, std::function<bool(ValueId)> is_stored, Reshapes reshapes = Reshapes::end);
 
     /// What may be one call: the product alone, then with what follows it, one step after the other. Empty where a dot_general is no
     /// product of dense arrays.
@@ -45,6 +48,7 @@ private:
 
     const Program &program_;
     const std::function<bool(ValueId)> is_stored_;
+    const Reshapes reshapes_;
     const std::vector<int> makers_;
     std::vector<std::vector<int>> readers_; ///< nodes, by value
     std::vector<bool> is_result_;           ///< by value

@@ -86,8 +86,8 @@ TEST_F(cublaslt_test, each_call_may_fail_once) {
 
 TEST_F(cublaslt_test, a_broken_rule_asks_nothing) {
     Matmul matmul(*library_);
-    EXPECT_EQ(make_ready(matmul, f8_matmul(64, 96, 100)), "matmul.k: must be a multiple of 16 for f8 operands, got 100. The kernel that "
-                                                          "writes the operand pads it with zeros. [extents.k16]");
+    EXPECT_EQ(make_ready(matmul, f8_matmul(64, 96, 100)), "matmul.k: must be a multiple of 16 for f8 operands, got 100. Zeros are put "
+                                                          "behind extents that are numbers; give a symbol step 16. [extents.k16]");
     EXPECT_EQ(state().calls, 0);
 }
 

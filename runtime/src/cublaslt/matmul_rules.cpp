@@ -113,7 +113,7 @@ void say_k(Text &text, D desc, G) { text << desc.k; }
 void say_scale_alignment(Text &text, D desc, G) { text << "a " << desc.a.scale_alignment << ", b " << desc.b.scale_alignment; }
 
 constexpr const char *ours = "A kernel of ours multiplies these.";
-constexpr const char *pad = "The kernel that writes the operand pads it with zeros.";
+constexpr const char *pad = "Zeros are put behind extents that are numbers; give a symbol step 16.";
 constexpr const char *epilogue_kernel = "It belongs to a kernel after the product.";
 
 constexpr MatmulRule rules[] = {

@@ -1,8 +1,11 @@
+#include "interpret/interpret.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "support/programs/rules.h"
 #include "transforms/matmul_form.h"
 #include "transforms/passes.h"
 #include <gtest/gtest.h>
+#include <random>
 #include <regex>
 
 namespace scalide {
@@ -16,7 +19,7 @@ const TargetFacts facts = {
     "cuda",
     {{"lib", f32, f32, {{f32, Overflow::format, {f32}, {f32}}}},
      {"lib", f16, f16, {{f32, Overflow::format, {f32}, {f32}}, {f16, Overflow::format, {f16}, {f16}}}},
-     {"lib", e4m3, e4m3, {{f32, Overflow::format, {bf16}, {f32}}, {e4m3, Overflow::saturate, {f16, bf16}, {f16, bf16}, true}}, true}}};
+     {"lib", e4m3, e4m3, {{f32, Overflow::format, {bf16}, {f32}}, {e4m3, Overflow::saturate, {f16, bf16}, {f16, bf16}, true}}, true, 16}}};
 
 Program fused(const std::string &text, const TargetFacts &target = facts) {
     const Program program = parse_program(text, "test");
@@ -238,6 +241,117 @@ TEST(fuse_calls, a_batch_in_the_last_axis_is_no_row_of_matrices) {
 )",
                                           "test");
     EXPECT_FALSE(matmul_form(program, program.nodes[0]));
+}
+
+/// The steps of a fused program, one line each: kernel and type of its first result; and the interpreter's word that it means the same.
+std::vector<std::string> steps_of(const std::string &text) {
+    const Program program = parse_program(text, "test");
+    verify(program, "");
+    const Program result = fused(text);
+    std::mt19937 random(5);
+    const Extent::Bindings symbols{{"b", 4}};
+    std::vector<Array> arguments;
+    for (const Argument &argument : program.arguments) {
+        const Type &type = program.type(argument.value);
+        Array array{type.dtype, {}, {}};
+        size_t count = 1;
+        for (const Extent &extent : type.shape) {
+            array.shape.push_back(extent.evaluate(symbols));
+            count *= static_cast<size_t>(array.shape.back());
+        }
+        for (size_t i = 0; i < count; ++i) array.data.push_back(static_cast<double>(random() % 7) - 3);
+        arguments.push_back(array);
+    }
+    const std::vector<Array> expected = interpret(program, arguments, rules(), Mode::stored);
+    const std::vector<Array> got = interpret(result, arguments, rules(), Mode::stored);
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(expected[i].data, got[i].data);
+    std::vector<std::string> steps;
+    for (const Node &call : result.nodes) {
+        const Program &kernel = result.program(call.attributes.at("program").word);
+        const bool is_call = kernel.attributes.contains("library");
+        steps.push_back((is_call ? "library" : kernel.attributes.at("kind").word) + " " + to_string(result.type(call.results[0])));
+    }
+    return steps;
+}
+
+TEST(fuse_calls, reshapes_of_a_result_stand_behind_its_epilogue) {
+    const auto text = [](const std::string &bias, const std::string &rest) {
+        return "program p(x: f8_e4m3fn[b, 8, 64], w: f8_e4m3fn[32, 64], s: f32[], c: bf16" + bias +
+               ", r: f32[b, 8, 4, 8]) -> (y: f32[b, 8, 4, 8]) {\n"
+               "  x2 = reshape(x) {shape: [8*b, 64]} : f8_e4m3fn[8*b, 64]\n"
+               "  x32 = convert_element_type(x2) {dtype: f32} : f32[8*b, 64]\n"
+               "  w32 = convert_element_type(w) {dtype: f32} : f32[32, 64]\n"
+               "  z = dot_general(x32, w32) {batch: [[], []], contract: [[1], [1]], preferred: f32} : f32[8*b, 32]\n"
+               "  z4 = reshape(z) {shape: [b, 8, 4, 8]} : f32[b, 8, 4, 8]\n"
+               "  s4 = broadcast_in_dim(s) {dims: [], shape: [b, 8, 4, 8]} : f32[b, 8, 4, 8]\n"
+               "  v = mul(z4, s4) : f32[b, 8, 4, 8]\n"
+               "  c32 = convert_element_type(c) {dtype: f32} : f32" +
+               bias + "\n" + rest + "}\n";
+    };
+    EXPECT_EQ(
+        steps_of(text("[4, 8]", "  cw = broadcast_in_dim(c32) {dims: [2, 3], shape: [b, 8, 4, 8]} : f32[b, 8, 4, 8]\n"
+                                "  t = add(v, cw) : f32[b, 8, 4, 8]\n  u = add(t, r) : f32[b, 8, 4, 8]\n  y = exp(u) : f32[b, 8, 4, 8]\n")),
+        (Ops{"library f32[8*b, 32]", "map f32[b, 8, 4, 8]"}));
+    // A vector along other axes is added by the kernel that follows.
+    EXPECT_EQ(steps_of(text("[8, 8]", "  cw = broadcast_in_dim(c32) {dims: [1, 3], shape: [b, 8, 4, 8]} : f32[b, 8, 4, 8]\n"
+                                      "  t = add(v, cw) : f32[b, 8, 4, 8]\n  y = exp(t) : f32[b, 8, 4, 8]\n")),
+              (Ops{"library f32[8*b, 32]", "map f32[b, 8, 4, 8]"}));
+}
+
+TEST(fuse_calls, f8_operands_of_odd_extents_get_zeros_from_the_kernel_that_rounds_them) {
+    const std::string text = R"(program p(x: f32[48, 20], w: f8_e4m3fn[10, 20], s: f32[]) -> (y: f32[48, 10]) {
+  n = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[48, 20]
+  x32 = convert_element_type(n) {dtype: f32} : f32[48, 20]
+  w32 = convert_element_type(w) {dtype: f32} : f32[10, 20]
+  z = dot_general(x32, w32) {batch: [[], []], contract: [[1], [1]], preferred: f32} : f32[48, 10]
+  wide = broadcast_in_dim(s) {dims: [], shape: [48, 10]} : f32[48, 10]
+  v = mul(z, wide) : f32[48, 10]
+  y = exp(v) : f32[48, 10]
+}
+)";
+    EXPECT_EQ(steps_of(text), (Ops{"map f8_e4m3fn[48, 32]", "library f32[48, 16]", "map f32[48, 10]"}));
+    EXPECT_NE(library_kernels(fused(text)).find("mul"), std::string::npos);
+    // Extents that are symbols are looked at when the program is bound.
+    EXPECT_EQ(steps_of(std::regex_replace(text, std::regex("48"), "b")),
+              (Ops{"map f8_e4m3fn[b, 32]", "library f32[b, 16]", "map f32[b, 10]"}));
+}
+
+TEST(fuse_calls, zeros_do_not_touch_the_largest_magnitude_and_get_no_bias) {
+    const auto text = [](const std::string &epilogue) {
+        return R"(program p(x: f8_e4m3fn[16, 16], w: f8_e4m3fn[10, 16], f: f32[], c: bf16[10]) -> (y: f8_e4m3fn[16, 10], a: f32[]) {
+  x32 = convert_element_type(x) {dtype: f32} : f32[16, 16]
+  w32 = convert_element_type(w) {dtype: f32} : f32[10, 16]
+  z = dot_general(x32, w32) {batch: [[], []], contract: [[1], [1]], preferred: f32} : f32[16, 10]
+  wide = broadcast_in_dim(f) {dims: [], shape: [16, 10]} : f32[16, 10]
+)" + epilogue +
+               R"(  m = abs(t) : f32[16, 10]
+  a = reduce_max(m) {axes: [0, 1]} : f32[]
+  u = mul(t, wide) : f32[16, 10]
+  y = convert_element_type(u) {dtype: f8_e4m3fn} : f8_e4m3fn[16, 10]
+}
+)";
+    };
+    const std::string copied = "map f8_e4m3fn[16, 16]";
+    EXPECT_EQ(steps_of(text("  t = mul(z, wide) : f32[16, 10]\n")), (Ops{copied, "library f32[]", "map f8_e4m3fn[16, 10]"}));
+    const std::string bias = "  c32 = convert_element_type(c) {dtype: f32} : f32[10]\n"
+                             "  cw = broadcast_in_dim(c32) {dims: [1], shape: [16, 10]} : f32[16, 10]\n  t = add(z, cw) : f32[16, 10]\n";
+    EXPECT_EQ(steps_of(text(bias))[1], "library f32[16, 16]");
+}
+
+/// Kinds of the kernels of a product with several batch axes.
+std::vector<std::string> batched(const std::string &x, const std::string &w, const std::string &axes, const std::string &result) {
+    const std::string text = "program p(x: " + x + ", w: " + w + ") -> (y: " + result + ") {\n  y = dot_general(x, w) {" + axes +
+                             ", preferred: f32} : " + result + "\n}\n";
+    return kinds(fused(to_string(expand(parse_program(text, "test"), rules()))));
+}
+
+TEST(fuse_calls, batch_axes_side_by_side_are_one) {
+    EXPECT_EQ(batched("f32[b, 4, 8, 64]", "f32[b, 4, 16, 64]", "batch: [[0, 1], [0, 1]], contract: [[3], [3]]", "f32[b, 4, 8, 16]"),
+              (Ops{"contract", "map"}))
+        << "the result is copied to its own shape";
+    // Heads behind tokens have no single stride from matrix to matrix: both operands are copied.
+    EXPECT_EQ(batched("f32[b, 8, 4, 64]", "f32[b, 16, 4, 64]", "batch: [[0, 2], [0, 2]], contract: [[3], [3]]", "f32[b, 4, 8, 16]"),
+              (Ops{"map", "contract", "map"}));
 }
 
 } // namespace scalide

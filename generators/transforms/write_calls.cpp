@@ -1,0 +1,227 @@
+#include "transforms/write_calls.h"
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "ir/shape.h"
+#include "ir/text.h"
+#include "transforms/fuse_graph.h"
+#include "transforms/library_call.h"
+#include "transforms/operators.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+Extent round_up(const Extent &extent, int64_t multiple) {
+    return extent.is_static() ? Extent((extent.value() + multiple - 1) / multiple * multiple) : extent;
+}
+
+class CallWriter {
+public:
+    CallWriter(const Program &program, const TargetFacts &facts)
+        : facts_(facts), rewriter_(program), source_(rewriter_.source()), makers_(producers(source_)), graph_(source_) {}
+
+    Program run() {
+        find_calls();
+        rewriter_.copy_arguments();
+        for (int node = 0; node < static_cast<int>(source_.nodes.size()); ++node) {
+            const auto call = call_of_.find(node);
+            if (call == call_of_.end())
+                rewriter_.copy(source_.nodes[node]);
+            else if (source_.nodes[node].op == "dot_general")
+                write_product(source_.nodes[node], call->second);
+            else
+                write_after(source_.nodes[node], call->second);
+        }
+        rewriter_.copy_results();
+        return remove_dead_nodes(rewriter_.take());
+    }
+
+private:
+    /// A product, and in which shape the library computes it.
+    struct Call {
+        MatmulCall call;
+        const LibraryProduct *product;
+        Extents own, shape; ///< of the product, and as the library computes it
+    };
+
+    void find_calls() {
+        const auto is_stored = [&](ValueId value) { return graph_.producer(value) < 0 || !graph_.is_floating(graph_.producer(value)); };
+        const MatmulCalls calls(source_, is_stored, MatmulCalls::Reshapes::pass);
+        for (int node = 0; node < static_cast<int>(source_.nodes.size()); ++node) {
+            const LibraryProduct *product = find_product(source_, source_.nodes[node], facts_);
+            if (product) add_call(calls.of(node), *product);
+        }
+    }
+
+    void add_call(const std::vector<MatmulCall> &possible, const LibraryProduct &product) {
+        const Extents &own = source_.type(possible.front().result).shape;
+        Call call{possible.front(), &product, own, own};
+        for (auto extent = call.shape.end() - 2; extent != call.shape.end(); ++extent) *extent = round_up(*extent, product.multiple);
+        const bool is_padded = call.shape != call.own;
+        const auto moves = [&](int node) { return source_.nodes[node].op == "reshape"; };
+        for (const MatmulCall &longer : possible) {
+            const bool is_whole =
+                !moves(longer.nodes.back()) && std::ranges::none_of(longer.nodes, [&](int node) { return call_of_.contains(node); });
+            // What is added would need zeros of its own.
+            const bool fits = !is_padded || (longer.bias < 0 && longer.addend < 0);
+            if (is_whole && fits && stores(product, source_, longer)) call.call = longer;
+        }
+        // Where nothing moves, what follows stays as it is.
+        if (!is_padded && std::ranges::none_of(call.call.nodes, moves)) call.call = possible.front();
+        for (const int node : call.call.nodes) call_of_.emplace(node, call);
+    }
+
+    void write_product(const Node &dot, const Call &call) {
+        const MatmulForm &form = call.call.form;
+        DotAxes axes = dot_axes(dot);
+        Node written = dot;
+        written.operands = {operand(dot, 0, form.lhs, *call.product, axes.lhs_contract, axes.lhs_batch),
+                            operand(dot, 1, form.rhs, *call.product, axes.rhs_contract, axes.rhs_batch)};
+        const Type type{source_.type(dot.results[0]).dtype, call.shape};
+        written.attributes = dot_attributes(axes, type.dtype);
+        keep(dot.results[0], add_node(rewriter_.result(), written, {type}, source_.value_name(dot.results[0]))[0], call);
+    }
+
+    /// The same arithmetic on the library's shape.
+    void write_after(const Node &node, const Call &call) {
+        const ValueId result = node.results[0];
+        if (node.op == "reshape") return keep(result, in_shape(node, node.operands[0], call.shape), call);
+        Node written = node;
+        for (ValueId &value : written.operands) value = in_shape(node, value, call.shape);
+        const bool is_folded = source_.type(result).is_scalar();
+        if (is_folded) written.attributes = reduce_attributes(count_up(std::ssize(call.shape)));
+        const Type type{source_.type(result).dtype, is_folded ? Extents{} : call.shape};
+        keep(result, add_node(rewriter_.result(), written, {type}, source_.value_name(result))[0], call);
+    }
+
+    /// Others read a value in its own shape.
+    void keep(ValueId old, ValueId written, const Call &call) {
+        written_[old] = written;
+        const Type &type = source_.type(old);
+        const Node &maker = source_.nodes[makers_[old]];
+        if (!type.is_scalar() && call.shape != call.own) {
+            const SliceBounds bounds{Extents(call.own.size(), 0), call.own, std::vector<int64_t>(call.own.size(), 1)};
+            written = add(maker, "slice", written, slice_attributes(bounds), {type.dtype, call.own});
+        }
+        if (!type.is_scalar() && type.shape != call.own) written = add(maker, "reshape", written, reshape_attributes(type.shape), type);
+        rewriter_.map(old, written);
+    }
+
+    /// A value of the source in the shape of a call: a number or a vector broadcast, an array reshaped.
+    ValueId in_shape(const Node &like, ValueId old, const Extents &shape) {
+        if (const auto known = written_.find(old); known != written_.end()) return known->second;
+        const Node *maker = makers_[old] < 0 ? nullptr : &source_.nodes[makers_[old]];
+        const Type type{source_.type(old).dtype, shape};
+        if (maker && is_decoding(source_, *maker))
+            return add(*maker, maker->op, in_shape(like, maker->operands[0], shape), maker->attributes, type);
+        if (maker && maker->op == "broadcast_in_dim") {
+            ValueId value = rewriter_(maker->operands[0]);
+            const Type from = rewriter_.result().type(value);
+            if (from.is_scalar()) return add(*maker, maker->op, value, broadcast_attributes(shape, {}), type);
+            const Type row{from.dtype, {shape.back()}};
+            if (from != row) value = add(*maker, "reshape", value, reshape_attributes(row.shape), row);
+            return add(*maker, maker->op, value, broadcast_attributes(shape, {std::ssize(shape) - 1}), type);
+        }
+        const ValueId value = rewriter_(old);
+        return source_.type(old).shape == shape ? value : add(like, "reshape", value, reshape_attributes(shape), type);
+    }
+
+    /// The axes are those of the operand that is returned.
+    ValueId operand(const Node &dot, int index, const MatmulOperand &form, const LibraryProduct &product, std::vector<int64_t> &contract,
+                    std::vector<int64_t> &batch) {
+        const Type type = source_.type(dot.operands[index]);
+        Extents padded = type.shape;
+        for (int64_t axis = 0; axis < type.rank(); ++axis)
+            if (std::ranges::find(batch, axis) == batch.end()) padded[axis] = round_up(padded[axis], product.multiple);
+        const bool lies_well = (!product.k_contiguous || form.k_contiguous) && padded == type.shape;
+        if (lies_well && is_in_memory(form.value)) return rewriter_(dot.operands[index]);
+        std::vector<int64_t> order = count_up(type.rank());
+        if (product.k_contiguous && !form.k_contiguous) {
+            order = other_axes(type.rank(), contract);
+            order.push_back(contract[0]);
+        }
+        for (std::vector<int64_t> *axes : {&contract, &batch})
+            for (int64_t &axis : *axes) axis = std::ranges::find(order, axis) - order.begin();
+        std::string key = std::to_string(form.value) + " " + to_string(Type{type.dtype, padded});
+        for (const int64_t axis : order) key += " " + std::to_string(axis);
+        const auto [known, is_new] = copies_.emplace(key, -1);
+        if (is_new) known->second = copy(dot, form.value, type.shape, order, padded);
+        const Type copied = rewriter_.result().type(known->second);
+        return copied.dtype == type.dtype
+                   ? known->second
+                   : add(dot, "convert_element_type", known->second, convert_attributes(type.dtype), {type.dtype, copied.shape});
+    }
+
+    /// A value of the source, seen in `shape`, with its axes in another order and zeros behind its elements, in memory. Zeros are put
+    /// behind f32 values, constants having no narrow dtype: behind what is rounded, so that one kernel does both, or what the narrow values
+    /// mean.
+    ValueId copy(const Node &dot, ValueId stored, const Extents &shape, const std::vector<int64_t> &order, const Extents &padded) {
+        const bool is_padded = padded != shape;
+        const Dtype dtype = source_.type(stored).dtype;
+        const Node *maker = makers_[stored] < 0 ? nullptr : &source_.nodes[makers_[stored]];
+        const bool rounds = is_padded && maker && is_rounding(source_, *maker);
+        ValueId value = rewriter_(rounds ? maker->operands[0] : stored);
+        Type type = rewriter_.result().type(value);
+        if (type.shape != shape) value = add(dot, "reshape", value, reshape_attributes(shape), type = {type.dtype, shape});
+        Padding padding{Extents(shape.size(), 0), {}, std::vector<int64_t>(shape.size(), 0)};
+        Extents after;
+        for (size_t i = 0; i < order.size(); ++i) {
+            type.shape[i] = shape[order[i]];
+            after.push_back(padded[order[i]]);
+            padding.high.push_back(after[i] - type.shape[i]);
+        }
+        if (!std::ranges::is_sorted(order)) value = add(dot, "transpose", value, transpose_attributes(order), type);
+        if (is_padded) {
+            if (type.dtype != Dtype::f32)
+                value = add(dot, "convert_element_type", value, convert_attributes(Dtype::f32), {Dtype::f32, type.shape});
+            const ValueId zero = add_node_like(dot, "constant", {}, constant_attributes(0, Dtype::f32), {Dtype::f32, {}});
+            value = add_node_like(dot, "pad", {value, zero}, pad_attributes(padding), {Dtype::f32, after});
+        }
+        if (is_padded && dtype != Dtype::f32) {
+            Attributes exact = convert_attributes(dtype);
+            exact["overflow"] = "format"; // infinities stay
+            return add(dot, "convert_element_type", value, rounds ? maker->attributes : exact, {dtype, after});
+        }
+        return add(dot, "reshape", value, reshape_attributes(after), {dtype, after});
+    }
+
+    ValueId add(const Node &like, const std::string &op, ValueId operand, Attributes attributes, const Type &type) {
+        return add_node_like(like, op, {operand}, std::move(attributes), type);
+    }
+
+    ValueId add_node_like(const Node &like, const std::string &op, std::vector<ValueId> operands, Attributes attributes, const Type &type) {
+        Node node = like;
+        node.op = op;
+        node.operands = std::move(operands);
+        node.attributes = std::move(attributes);
+        return add_node(rewriter_.result(), node, {type}, "")[0];
+    }
+
+    /// Arguments, and what is stored in any case: reductions and the like, and what is rounded.
+    bool is_in_memory(ValueId value) const {
+        const int maker = makers_[value];
+        if (maker < 0) return true;
+        const Node &node = source_.nodes[maker];
+        const Shape shape = find_base_operator(node.op)->shape;
+        const bool is_made_late = shape == Shape::elementwise || shape == Shape::movement || shape == Shape::source;
+        return !is_made_late || is_rounding(source_, node) || is_copy(source_, node);
+    }
+
+    const TargetFacts &facts_;
+    Rewriter rewriter_;
+    const Program &source_;
+    const std::vector<int> makers_;
+    const FuseGraph graph_;
+    std::map<int, Call> call_of_;           ///< by node of the source
+    std::map<ValueId, ValueId> written_;    ///< in the shape of their call
+    std::map<std::string, ValueId> copies_; ///< by what is copied, the order of its axes and its zeros
+};
+
+} // namespace
+
+Program write_calls(const Program &program, const TargetFacts &facts) {
+    return facts.products.empty() ? program : CallWriter(program, facts).run();
+}
+
+} // namespace scalide
