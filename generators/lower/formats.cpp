@@ -34,7 +34,12 @@ Expr in_hardware(const Expr &hardware, const Expr &portable) {
     using Halide::Target;
     return select((has(Target::F16C) || has(Target::CUDA)) && !has(Target::OpenCL), hardware, portable);
 }
-Expr half_to_float(const Expr &bits) { return cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits))); }
+// Halide's cast says nnan, so LLVM makes `x != x` of its result false. The mask changes no bit (an f16 has ten of 23 mantissa bits), but
+// LLVM does not know that and forgets what it thinks of the number.
+Expr half_to_float(const Expr &bits) {
+    Expr wide = cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits)));
+    return from_bits(float_bits(wide) & bits32(0xffffe000u));
+}
 Expr float_to_half(const Expr &value) { return cast(UInt(32), Halide::reinterpret(UInt(16), cast(Halide::Float(16), value))); }
 // f32 without its last bits: bf16.
 bool is_cut_f32(const FormatSpec &format) { return has_wide_exponent(format) && format.has_sign && format.has_infinity; }

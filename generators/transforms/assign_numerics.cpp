@@ -45,6 +45,7 @@ private:
     void place_arguments();
     void place(const Node &node);
     void place_conversion(const Node &node);
+    void place_bits(const Node &node);
     void place_computation(const Node &node);
     void place_result(const Result &result);
 
@@ -107,6 +108,8 @@ void Numerics::place(const Node &node) {
         node.op == "convert_element_type" && has_format(from) && has_format(rewriter_.source().type(node.results[0]).dtype);
     if (converts_float) {
         place_conversion(node);
+    } else if (node.op == "bitcast_convert_type") {
+        place_bits(node);
     } else {
         place_computation(node);
     }
@@ -117,6 +120,19 @@ void Numerics::place_conversion(const Node &node) {
     const Dtype dtype = rewriter_.source().type(node.results[0]).dtype;
     const ValueId operand = operands_of(node)[0];
     rewriter_.map(node.results[0], node_result(node, 0, is_narrow(dtype) ? rounded(operand, dtype, node.attributes) : operand));
+}
+
+/// The bits of a narrow float are those of its format, and so is a float made of them.
+void Numerics::place_bits(const Node &node) {
+    const Program &source = rewriter_.source();
+    const Dtype from = source.type(node.operands[0]).dtype, to = source.type(node.results[0]).dtype;
+    const ValueId value = rewriter_(node.operands[0]);
+    const ValueId stored = is_narrow(from) ? insert_once("convert_element_type", {value}, narrowing(from)) : value;
+    const ValueId bits = builder_.add_one(node.op, {stored}, node.attributes, source.value_name(node.results[0]));
+    if (!is_narrow(to)) return rewriter_.map(node.results[0], bits);
+    const ValueId wide = insert_once("convert_element_type", {bits}, convert_attributes(Dtype::f32));
+    exact_[wide] = to;
+    rewriter_.map(node.results[0], wide);
 }
 
 void Numerics::place_computation(const Node &node) {

@@ -140,8 +140,28 @@ def test_bit_casts():
            "f32": (lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.int32) ^ 1, jnp.float32), (x,))})  # fmt: skip
 
 
-def test_edges():
-    x = jnp.asarray([jnp.nan, jnp.inf, -jnp.inf, 0.0, -0.0, 1.0], jnp.float32)
+@pytest.mark.parametrize("dtype, bits", [("float16", "uint16"), ("bfloat16", "int16"), ("float8_e4m3fn", "uint8"), ("float8_e5m2", "int8")])
+def test_bits_of_narrow_floats(dtype, bits):
+    x = jnp.asarray(np.random.default_rng(5).normal(size=(33,)), dtype)
+    codes = jnp.asarray(np.arange(-20, 60), bits)
+    cases = {"of": (lambda x: lax.bitcast_convert_type(x, bits), (x,)), "made": (lambda n: lax.bitcast_convert_type(n, dtype), (codes,)),
+             "negated": (lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits) ^ jnp.asarray(1, bits), dtype), (x,))}  # fmt: skip
+    if not dtype.startswith("float8"):
+        cases |= {"sign": (jnp.signbit, (x,)), "exponent": (jnp.frexp, (x,)), "sum": (lambda x: lax.bitcast_convert_type(x + x, bits), (x,)),
+                  "normal": (lambda: jax.random.normal(jax.random.key(1), (9, 5), dtype), ()), "uniform": (lambda: jax.random.uniform(jax.random.key(1), (7,), dtype), ())}  # fmt: skip
+        ends = jnp.asarray([0.0, -0.0, 1.0, 2.0, -2.0, 6e4, jnp.inf, jnp.nan, 1e-7], dtype)
+        pairs = tuple(grid.ravel() for grid in jnp.meshgrid(ends, ends))
+        cases["next"] = (lambda x, y: lax.bitcast_convert_type(jnp.where(x != x, 0, lax.nextafter(x, y)), bits), pairs)
+    check(cases, gradient=False, tolerance=1e-9 if dtype.startswith("float8") else None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_edges(dtype):
+    x = jnp.asarray([jnp.nan, jnp.inf, -jnp.inf, 0.0, -0.0, 1.0], dtype)
+    y = jnp.roll(x, 1)
     cases = {name: (fn, (x,)) for name, (fn, _) in UNARY.items() if name in "abs neg exp tanh floor is_finite sign relu nan_to_num sqrt log".split()}
     cases |= {name: (fn, (x, x[::-1])) for name, (fn, *_) in BINARY.items() if name in "add mul div max min eq lt where".split()}
+    predicates = {"isnan": jnp.isnan, "isinf": jnp.isinf, "signbit": jnp.signbit, "argmax": jnp.argmax, "argmin": jnp.argmin, "max": jnp.max, "sort": jnp.sort}
+    cases |= {name: (fn, (x,)) for name, fn in predicates.items()}
+    cases |= {op: (lambda x, y, op=op: getattr(lax, op)(x, y), (x, y)) for op in "eq ne lt le gt ge max min".split()}
     check(cases, gradient=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from . import compat
@@ -69,7 +71,7 @@ def _refuse_others(equation: Equation, known: set[str]) -> None:
 # Elementwise.
 
 ELEMENTWISE = """abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos cosh digamma div
-    eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter
+    eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac is_finite le lgamma log log1p logistic lt max min mul ne neg
     not or polygamma population_count rem regularized_incomplete_beta rsqrt select_n shift_left shift_right_arithmetic
     shift_right_logical sign sin sinh sqrt square sub tan tanh xor zeta""".split()
 
@@ -100,6 +102,25 @@ def total_order(walk, equation, operands):
             (operand,) = walk.emit("xor", [word, turned], {}, bits)
         words.append(walk.broadcast(operand, shape))
     return walk.emit(equation.name.removesuffix("_to"), words, {}, walk.types(equation))
+
+
+@add_rule("nextafter")
+def next_after(walk, equation, operands):
+    ((dtype, _),) = walk.types(equation)
+    if dtype == "f32":
+        return elementwise(walk, equation, operands)
+    avals = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in equation.inputs]
+    return walk.run_closed(jax.make_jaxpr(_narrow_next_after)(*avals), operands)
+
+
+def _narrow_next_after(x, y):
+    """By the bits: those of larger magnitudes are larger numbers, beside the sign."""
+    unsigned = np.dtype(f"uint{8 * x.dtype.itemsize}")
+    sign, one = (np.array(value, unsigned) for value in (1 << (8 * x.dtype.itemsize - 1), 1))
+    a, b = (jax.lax.bitcast_convert_type(value, unsigned) for value in (x, y))
+    step = jnp.where((x < y) == (x > 0), a + one, a - one)
+    moved = jnp.where(x == y, b, jnp.where(x == 0, (b & sign) | one, step))
+    return jnp.where(jnp.isnan(x) | jnp.isnan(y), x + y, jax.lax.bitcast_convert_type(moved, x.dtype))
 
 
 @add_rule("pow")
