@@ -1,13 +1,15 @@
 #include "schedules/cuda/kinds.h"
 #include "schedules/cuda/loops.h"
 
-// scalar: one thread makes all values. Tiles:
-//   threads  of a block, where stages are kept
+// scalar: one thread of one launch makes all values; those that the lowering shares are kept in its registers. No tiles.
 namespace scalide::cuda {
 
-void schedule_scalar(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
-    for (const Halide::Func &stage : kernel.stages["shared"]) keep(stage, tiles);
-    for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
+void schedule_scalar(LoweredKernel &kernel, const Tiles &, const Halide::Target &) {
+    const Halide::Func output = kernel.outputs.at(0).func; // all results: they have one shape
+    Halide::Stage nest = loop_nest(output);
+    nest.split(Halide::Var::outermost(), Halide::Var::outermost(), thread_loop(), 1).gpu_threads(thread_loop());
+    spread_blocks(nest, {});
+    for (Halide::Func stage : kernel.stages["shared"]) stage.compute_at(output, thread_loop());
 }
 
 } // namespace scalide::cuda

@@ -145,6 +145,8 @@ KernelText read_kernel_text(const fs::path &path) {
             }
         } else if (line.rfind("# inputs: ", 0) == 0) {
             result.inputs = line.substr(10);
+        } else if (line.rfind("# launches: ", 0) == 0) {
+            result.launches = std::stoi(line.substr(12));
         } else if (line.rfind("# tolerance: ", 0) == 0) {
             result.tolerance = std::stod(line.substr(13));
         }

@@ -10,12 +10,14 @@ namespace scalide {
 /// A kernel text under tests/kernels and what its comments ask for:
 ///   # sizes: b=0; b=1; b=1000        one run each; absent: one run
 ///   # inputs: positive               above 0.1; `special`: zeros, infinities and NaN among them; absent: within 3 of zero
+///   # launches: 1                    of a device; absent: any number
 ///   # tolerance: 1e-5                of max(|expected|, the largest of the result); absent: 2e-6
 struct KernelText {
     Program program;
     std::vector<Extent::Bindings> sizes;
     std::string inputs;
     double tolerance = 2e-6;
+    int launches = 0; ///< 0: any number
 };
 
 KernelText read_kernel_text(const std::filesystem::path &path);
