@@ -93,14 +93,15 @@ private:
         lowering_.kernel.extents[func.name() + ".rows"] = element_count(rows_);
         lowering_.kernel.extents[func.name() + ".columns"] = column_shape_.back();
         lowering_.kernel.extents[func.name() + ".others"] = element_count({column_shape_.begin(), column_shape_.end() - 1});
-        Expr row = first_row + r;
-        if (is_gpu_) {
-            r.where(row < all_);
-            row = Halide::clamp(row, 0, all_ - 1);
-        }
-        Index index = split_row(row, rows_, lowering_.values);
+        const Expr row = first_row + r, last = Halide::Internal::simplify(all_ - 1);
+        Index index = split_row(is_gpu_ ? Halide::clamp(row, 0, last) : row, rows_, lowering_.values);
         index.insert(index.end(), columns_.begin(), columns_.end());
-        assign(func(place), over(r, group_.combine(components(func(place), size_), group_.terms(lowering_.values, index, row))));
+        std::vector<Expr> terms = group_.terms(lowering_.values, index, row);
+        if (is_gpu_) {
+            terms = terms_where(row < all_, group_, terms);
+            r.where(all_ > 0); // nothing can be read of an empty array
+        }
+        assign(func(place), over(r, group_.combine(components(func(place), size_), terms)));
     }
 
     Lowering &lowering_;

@@ -209,7 +209,9 @@ private:
     Halide::RDom domain(const Expr &columns) const {
         std::vector<Halide::Range> ranges = {{0, columns}};
         ranges.insert(ranges.end(), space_.steps.begin(), space_.steps.end());
-        return Halide::RDom(ranges);
+        Halide::RDom r(ranges);
+        if (!Halide::Internal::is_const_one(space_.is_any)) r.where(space_.is_any);
+        return r;
     }
 
     void update(const Halide::Func &partial, Halide::RDom r, const Expr &lane, const Expr &column) {
@@ -217,11 +219,9 @@ private:
         for (int i = 1; i < r.dimensions(); i++) {
             steps.push_back(r[i]);
         }
-        if (space_.inside) {
-            r.where(space_.inside(steps, column));
-        }
         const Index index = space_.at(steps, column);
-        Partial terms = group_.terms(lowering_.values, index, index.back());
+        Partial terms = space_.terms ? space_.terms(index) : group_.terms(lowering_.values, index, index.back());
+        if (space_.inside) terms = terms_where(space_.inside(steps, column), group_, terms);
         assign(partial(with(lane)), over(r, group_.combine(components(partial(with(lane)), size_), terms)));
     }
 
@@ -271,6 +271,17 @@ private:
 
 } // namespace
 
+Partial terms_where(const Expr &condition, const ReductionGroup &group, const Partial &terms) {
+    const Partial identity = group.identity().as_vector();
+    Partial chosen = terms;
+    size_t first = 0;
+    for (const Reduction &reduction : group.reductions()) {
+        chosen[first] = Halide::select(condition, terms[first], identity[first]);
+        first += size_t(reduction.size());
+    }
+    return chosen;
+}
+
 Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space) {
     return LaneReduction(lowering, group, space).build();
 }
@@ -306,9 +317,8 @@ Index split_row(const Expr &row, const Extents &rows, const Values &values) {
 }
 
 int choose_lanes(const Extent &columns) {
-    constexpr int many = 64;
-    if (!columns.is_static() || columns.value() >= 2 * many) {
-        return many;
+    if (!columns.is_static() || columns.value() >= 2 * most_lanes) {
+        return most_lanes;
     }
     return int(std::clamp<int64_t>(columns.value(), 1, fold_lanes));
 }

@@ -53,6 +53,8 @@ struct ReductionSpace {
     std::vector<Halide::Range> steps;                                        ///< further loops around
     std::function<Index(const Index &steps, const Halide::Expr &column)> at; ///< index of an element in the iteration space
     std::function<Halide::Expr(const Index &steps, const Halide::Expr &column)> inside = {}; ///< absent: every element is one of the space
+    Halide::Expr is_any = Halide::Internal::const_true();                                    ///< false where nothing may be read
+    std::function<std::vector<Halide::Expr>(const Index &index)> terms = {};                 ///< absent: those of the reduced values
 };
 
 /// Reduces the space to one partial result for each place of `outer`, always in the same order: element i goes to lane i % lanes, and lanes
@@ -61,9 +63,9 @@ struct ReductionSpace {
 /// them; the same Func as `partial` when that has no more) and `fold` (over outer), and returns the last.
 Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
 
-/// Reduces whole arrays of one shape to rank 0, in blocks of fixed size, whose results are added one after the other. Binds the reductions.
-/// Adds to the stages partial, lane and fold (the fold of the blocks has an argument, that of the rest behind them none) and `total`. On a
-/// GPU the rest is a last block, so that the blocks are never none.
+/// Reduces whole arrays of one shape to rank 0, in two levels: blocks of fixed size, then their results in lanes, and what is left behind
+/// the blocks. Binds the reductions. Adds to the stages partial, lane and fold (the fold of the blocks has an argument, those of the rest
+/// and of the second level none) and `total`. On a GPU the rest is a last block, so that the blocks are never none.
 void reduce_all(Lowering &lowering, const std::vector<const Node *> &reductions);
 
 /// The reductions of a kernel whose operands have this shape and that fold exactly these axes, in order.
@@ -76,7 +78,12 @@ bool is_reduction(const Node &node);
 Index split_row(const Halide::Expr &row, const Extents &rows, const Values &values);
 
 /// Partial sums for rows of this many elements: several vectors when there is work for them.
+constexpr int most_lanes = 64;
 int choose_lanes(const Extent &columns);
+
+/// Each term where the condition holds, else what combines with anything to that: a GPU then reads ahead without branches. The places of
+/// argmax and argmin stay: no place behind an array comes before one in it.
+std::vector<Halide::Expr> terms_where(const Halide::Expr &condition, const ReductionGroup &group, const std::vector<Halide::Expr> &terms);
 
 /// The Tuple element(s) of a Func at an index.
 std::vector<Halide::Expr> components(const Halide::FuncRef &ref, int size);

@@ -62,6 +62,10 @@ void vectorize_partial(Halide::Func partial) {
     }
 }
 
+namespace {
+constexpr int blocks_of_task = 16; ///< of 4096 elements (lower/totals.cpp)
+}
+
 void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
     auto folds = kernel.stages.find(prefix + "fold");
     for (size_t i = 0; folds != kernel.stages.end() && i < folds->second.size(); i++) {
@@ -76,7 +80,8 @@ void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
             }
         }
         if (!fold.args().empty()) {
-            fold.parallel(fold.args()[0]);
+            Var task("task");
+            fold.split(fold.args()[0], task, fold.args()[0], blocks_of_task, TailStrategy::GuardWithIf).parallel(task);
         }
         vectorize_partial(kernel.stages.at(prefix + "partial")[i]);
     }

@@ -26,12 +26,19 @@ bool only_folds(const Halide::Func &func) {
     return func.has_update_definition();
 }
 
-/// Several elements of a sum are read before they are added.
+/// Several elements of a sum are read before they are added: along the innermost loop that is known to have so many.
 void read_ahead(Halide::Func func, int update) {
-    constexpr int reads = 4;
-    const Expr extent = Halide::Internal::simplify(func.function().update(update).schedule().rvars()[0].extent);
-    const auto known = Halide::Internal::as_const_int(extent);
-    if (known && *known > 0 && *known % reads == 0) func.update(update).unroll(func.rvars(update)[0], reads);
+    const Halide::Internal::StageSchedule &schedule = func.function().update(update).schedule();
+    for (size_t i = 0; i < schedule.rvars().size(); i++) {
+        const auto known = Halide::Internal::as_const_int(Halide::Internal::simplify(schedule.rvars()[i].extent));
+        if (known && *known <= 1) continue;
+        for (const int reads : {8, 4, 2}) {
+            if (!known || *known % reads != 0) continue;
+            func.update(update).unroll(func.rvars(update)[i], reads);
+            return;
+        }
+        return;
+    }
 }
 
 } // namespace

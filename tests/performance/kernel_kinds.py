@@ -49,7 +49,7 @@ def measure(build, scratch, case, seconds):
     kind, name, signature, body = case
     (scratch / "p.scl").write_text(f"program p{signature} {{\n  {body}\n}}\n")
     run([build / "generators/scalide", "build", scratch / "p.scl", "--output", scratch, "--shared"])
-    kinds = [kernel["kind"] for kernel in json.loads((scratch / "p.json").read_text())["kernels"]]
+    kinds = [kernel["kind"] for kernel in json.loads((scratch / "p.json").read_text())["programs"][0]["kernels"]]
     if kinds != [kind]:
         raise SystemExit(f"{name}: expected one kernel of kind {kind}, got {kinds}")
     line = json.loads(run([build / "tests/performance/run_program", scratch / "libp.so", "p", 1, seconds], COPY="1"))
