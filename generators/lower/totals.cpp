@@ -9,7 +9,7 @@ namespace {
 /// One partial result: the order of a sum depends on nothing but the shape. Small, as a GPU has one thread a lane of a block (a card wants
 /// 10^5 of them); on a CPU 65536 are no faster (sum of 8M f32, maximum of 16M f16, one thread of an EPYC Zen 5, 2026-11-22).
 constexpr int block_elements = 4096;
-constexpr int read_together = 8;     ///< rows of a block are a multiple of this, where there are as many
+constexpr int read_together = 8; ///< rows of a block are a multiple of this, where there are as many
 
 /// The blocks of one shape: `count` whole ones of `size` rows (or, of a line, elements), and what is left behind them.
 class Blocks {
