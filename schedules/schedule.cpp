@@ -53,14 +53,14 @@ const Schedules cpu_schedules = {
     {"scalar", schedule_scalar},     {"map", schedule_map},       {"row", schedule_row},
     {"column", schedule_column},     {"full", schedule_full},     {"transpose", schedule_transpose},
     {"contract", schedule_contract}, {"scan", schedule_scan},     {"scatter", schedule_scatter},
-    {"sort", schedule_sort},         {"window", schedule_window},
+    {"sort", schedule_sort},         {"window", schedule_window}, {"tiled", schedule_tiled},
 };
 
 const Schedules gpu_schedules = {
     {"scalar", cuda::schedule_scalar},     {"map", cuda::schedule_map},       {"row", cuda::schedule_row},
     {"column", cuda::schedule_column},     {"full", cuda::schedule_full},     {"transpose", cuda::schedule_transpose},
     {"contract", cuda::schedule_contract}, {"scan", cuda::schedule_scan},     {"scatter", cuda::schedule_scatter},
-    {"sort", cuda::schedule_sort},         {"window", cuda::schedule_window},
+    {"sort", cuda::schedule_sort},         {"window", cuda::schedule_window}, {"tiled", cuda::schedule_tiled},
 };
 
 Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::Target &target) {

@@ -12,7 +12,7 @@ namespace {
 const std::map<std::string, void (*)(Lowering &)> kinds = {
     {"scalar", lower_scalar},       {"map", lower_map},           {"row", lower_row},   {"column", lower_column},   {"full", lower_full},
     {"transpose", lower_transpose}, {"contract", lower_contract}, {"scan", lower_scan}, {"scatter", lower_scatter}, {"sort", lower_sort},
-    {"window", lower_window},
+    {"window", lower_window},       {"tiled", lower_tiled},
 };
 
 /// True when a result overwrites the inout argument: the kernel then sees one buffer, an output.

@@ -22,5 +22,6 @@ void lower_scan(Lowering &lowering);
 void lower_scatter(Lowering &lowering);
 void lower_sort(Lowering &lowering);
 void lower_window(Lowering &lowering);
+void lower_tiled(Lowering &lowering);
 
 } // namespace scalide

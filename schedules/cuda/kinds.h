@@ -13,6 +13,6 @@
 namespace scalide::cuda {
 
 Schedule schedule_scalar, schedule_map, schedule_row, schedule_column, schedule_full, schedule_transpose, schedule_scan, schedule_scatter,
-    schedule_sort, schedule_contract, schedule_window;
+    schedule_sort, schedule_contract, schedule_window, schedule_tiled;
 
 } // namespace scalide::cuda

@@ -1,0 +1,89 @@
+#include "schedules/cpu/kinds.h"
+#include "schedules/cpu/loops.h"
+#include <algorithm>
+
+// tiled: a task makes tiles, one after the other, writes each along the memory of each output and reduces it. No pass makes such kernels
+// for a CPU, where what a map wrote is in a cache when it is read again: this is for comparison. Tiles:
+//   lanes  elements computed together
+namespace scalide {
+namespace {
+using namespace Halide;
+
+class TiledSchedule {
+public:
+    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), lanes_(tiles.at("lanes")), side_x_(number("side_x")), side_y_(number("side_y")),
+          across_(size_t(number("across"))), tile_(kernel.stages.at("tile")[0]), axes_(tile_.args()) {}
+
+    void apply() {
+        for (const KernelOutput &output : kernel_.outputs) {
+            if (output.func.args().empty()) continue;
+            bound_loops(kernel_, output);
+            write(output.func);
+        }
+        tile_.compute_at(block_);
+        for (size_t d = 0; d < axes_.size(); d++) tile_.bound_extent(axes_[d], extent_of_tile(d));
+        tile_.vectorize(axes_[0], lanes_);
+        if (kernel_.stages.contains("tile_fold")) reduce_tiles();
+        schedule_totals(kernel_);
+    }
+
+private:
+    int number(const char *fact) const { return int(to_number(kernel_.facts.at(fact))); }
+    int extent_of_tile(size_t d) const {
+        if (across_ == 0) return side_x_ * side_y_;
+        return d == 0 ? side_x_ : d == across_ ? side_y_ : 1;
+    }
+
+    void write(Func output) {
+        Stage nest = output;
+        std::vector<Var> blocks = axes_;
+        std::vector<VarOrRVar> order;
+        for (const Var &axis : output.args()) {
+            const size_t d = size_t(std::ranges::find(axes_, axis.name(), &Var::name) - axes_.begin());
+            if (d != 0 && d != across_) continue;
+            blocks[d] = Var(d == 0 ? "tile_x" : "tile_y");
+            nest.split(axis, blocks[d], axis, extent_of_tile(d), TailStrategy::GuardWithIf);
+            order.emplace_back(axis);
+        }
+        if (across_ > 0)
+            std::rotate(blocks.begin() + 1, blocks.begin() + std::ptrdiff_t(across_), blocks.begin() + std::ptrdiff_t(across_) + 1);
+        order.insert(order.end(), blocks.begin(), blocks.end());
+        nest.reorder(order);
+        join(output, blocks);
+        nest.vectorize(output.args()[0], lanes_, TailStrategy::GuardWithIf);
+    }
+
+    /// Tiles of a task: those along the innermost axis.
+    void join(Func func, const std::vector<Var> &blocks) {
+        func.parallel(blocks.back());
+        if (leader_.defined()) {
+            func.compute_with(LoopLevel(leader_, blocks[0], 0), LoopAlignStrategy::AlignStart);
+        } else {
+            leader_ = func;
+            block_ = LoopLevel(func, blocks[0]);
+        }
+    }
+
+    void reduce_tiles() {
+        for (const char *stage : {"tile_lane", "tile_partial"}) kernel_.stages.at(stage)[0].compute_at(block_);
+        vectorize_partial(kernel_.stages.at("tile_partial")[0]);
+        vector_lanes(kernel_, "tile_");
+        Func fold = kernel_.stages.at("tile_fold")[0];
+        fold.compute_root();
+        join(fold, fold.args());
+    }
+
+    LoweredKernel &kernel_;
+    int lanes_, side_x_, side_y_;
+    size_t across_;
+    Func tile_, leader_;
+    LoopLevel block_;
+    std::vector<Var> axes_; ///< of the shape, innermost first
+};
+
+} // namespace
+
+void schedule_tiled(LoweredKernel &kernel, const Tiles &tiles, const Target &) { TiledSchedule(kernel, tiles).apply(); }
+
+} // namespace scalide

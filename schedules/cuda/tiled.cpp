@@ -1,0 +1,125 @@
+#include "schedules/cuda/kinds.h"
+#include "schedules/cuda/loops.h"
+#include <algorithm>
+
+// tiled: a block of threads makes a tile in shared memory, writes it along the memory of each output, and reduces it; then one block
+// reduces what the tiles gave. Tiles:
+//   threads  of a block
+namespace scalide::cuda {
+namespace {
+using namespace Halide;
+
+class TiledSchedule {
+public:
+    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), threads_(tiles.at("threads")), side_x_(number("side_x")), side_y_(number("side_y")),
+          across_(size_t(number("across"))), tile_(kernel.stages.at("tile")[0]), axes_(tile_.args()) {}
+
+    void apply() {
+        for (const KernelOutput &output : kernel_.outputs) {
+            if (output.func.args().empty()) continue;
+            bound_loops(kernel_, output);
+            write(output.func);
+        }
+        make_tile();
+        if (kernel_.stages.contains("tile_fold")) reduce_tiles();
+        schedule_totals(kernel_);
+    }
+
+private:
+    int number(const char *fact) const { return int(to_number(kernel_.facts.at(fact))); }
+
+    /// Threads of a tile, `line` along memory.
+    void spread_tile(Stage nest, const Var &line, const Var &across, int side) const {
+        Var step("step"), row("row");
+        nest.split(across, step, row, threads_ / side).reorder({step, line, row}).gpu_threads(line, row).unroll(step);
+    }
+    void spread_line(Stage nest, const Var &line) const {
+        Var step("step");
+        nest.split(line, step, line, threads_).reorder({step, line}).gpu_threads(line).unroll(step);
+    }
+
+    /// One loop over tiles, the same in each output.
+    void write(Func output) {
+        Stage nest = output;
+        std::vector<Var> blocks = axes_;
+        blocks[0] = Var("tile_x");
+        const Var x = axes_[0], y = axes_[across_];
+        if (across_ == 0) {
+            nest.split(x, blocks[0], x, side_x_ * side_y_, TailStrategy::GuardWithIf);
+        } else {
+            blocks[across_] = Var("tile_y");
+            nest.split(x, blocks[0], x, side_x_, TailStrategy::GuardWithIf);
+            nest.split(y, blocks[across_], y, side_y_, TailStrategy::GuardWithIf);
+            std::rotate(blocks.begin() + 1, blocks.begin() + std::ptrdiff_t(across_), blocks.begin() + std::ptrdiff_t(across_) + 1);
+            std::vector<VarOrRVar> order = {x, y};
+            order.insert(order.end(), blocks.begin(), blocks.end());
+            nest.reorder(order);
+        }
+        join(output, blocks);
+        if (across_ == 0) {
+            spread_line(nest, x);
+        } else if (output.args()[0].name() == x.name()) {
+            spread_tile(nest, x, y, side_x_);
+        } else {
+            spread_tile(nest, y, x, side_y_);
+        }
+    }
+
+    /// A loop of blocks for each axis: of a fused one, that several outputs share, Halide would not know where a tile begins.
+    void join(Func func, const std::vector<Var> &blocks) {
+        for (const Var &block : blocks) func.gpu_blocks(block);
+        if (leader_.defined()) {
+            func.compute_with(LoopLevel(leader_, blocks[0], 0), LoopAlignStrategy::AlignStart);
+        } else {
+            leader_ = func;
+            block_ = LoopLevel(func, blocks[0]);
+        }
+    }
+
+    /// Lines are one word longer than the side, so that neither direction meets a bank of shared memory twice.
+    void make_tile() {
+        tile_.compute_at(block_);
+        if (across_ == 0) {
+            tile_.bound_extent(axes_[0], side_x_ * side_y_);
+            return spread_line(tile_, axes_[0]);
+        }
+        for (size_t d = 0; d < axes_.size(); d++) tile_.bound_extent(axes_[d], d == 0 ? side_x_ : d == across_ ? side_y_ : 1);
+        int smallest = 4;
+        for (const Halide::Type &type : tile_.types()) smallest = std::min(smallest, type.bytes());
+        tile_.align_storage(axes_[0], side_x_ + 4 / smallest);
+        std::vector<VarOrRVar> order = {axes_[0], axes_[across_]};
+        for (size_t d = 1; d < axes_.size(); d++)
+            if (d != across_) order.emplace_back(axes_[d]);
+        tile_.reorder(order);
+        spread_tile(tile_, axes_[0], axes_[across_], side_x_);
+    }
+
+    void reduce_tiles() {
+        constexpr int lanes_of_fold = 16; // lower/reduction.cpp
+        Func partial = kernel_.stages.at("tile_partial")[0], lane = kernel_.stages.at("tile_lane")[0];
+        Func fold = kernel_.stages.at("tile_fold")[0];
+        // Halide cannot prove it where outputs share the loops. A thread has one lane.
+        for (const auto &[stage, lanes] : {std::pair(partial, 1), std::pair(partial.in(), side_x_), std::pair(lane, lanes_of_fold)}) {
+            Func bounded = stage;
+            bounded.bound_extent(bounded.args()[0], lanes);
+            for (size_t i = 1; i < bounded.args().size(); i++) bounded.bound_extent(bounded.args()[i], 1);
+        }
+        reduce_in_block(partial, lane, block_);
+        fold.compute_root();
+        join(fold, fold.args());
+    }
+
+    LoweredKernel &kernel_;
+    int threads_, side_x_, side_y_;
+    size_t across_;
+    Func tile_, leader_;
+    LoopLevel block_;
+    std::vector<Var> axes_; ///< of the shape, innermost first
+};
+
+} // namespace
+
+void schedule_tiled(LoweredKernel &kernel, const Tiles &tiles, const Target &) { TiledSchedule(kernel, tiles).apply(); }
+
+} // namespace scalide::cuda
