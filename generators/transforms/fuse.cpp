@@ -8,6 +8,7 @@
 #include "transforms/fuse_repeat.h"
 #include "transforms/fuse_report.h"
 #include "transforms/fuse_shown.h"
+#include "transforms/fuse_tiled.h"
 #include "transforms/write_calls.h"
 
 namespace scalide {
@@ -18,6 +19,7 @@ void merge_all(Groups &groups, const TargetFacts &facts) {
     order_overwrites(groups);
     merge_calls(groups, facts);
     merge_along_edges(groups);
+    merge_tiled(groups, facts);
     merge_side_by_side(groups);
     merge_scalars(groups);
 }

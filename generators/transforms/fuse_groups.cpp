@@ -7,7 +7,8 @@ namespace scalide {
 
 namespace {
 
-constexpr std::string_view kind_names[] = {"scalar", "map", "row", "column", "full", "contract", "scan", "scatter", "sort", "window"};
+constexpr std::string_view kind_names[] = {"scalar", "map",     "row",  "column", "full", "contract",
+                                           "scan",   "scatter", "sort", "window", "tiled"};
 
 /// Row, column or full, by which of the axes that are not 1 a reduction folds.
 Group reduction_group(const Program &program, const Node &node) {

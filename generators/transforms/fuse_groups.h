@@ -5,7 +5,7 @@
 
 namespace scalide {
 
-enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort, window };
+enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort, window, tiled };
 std::string_view to_string(KernelKind kind);
 
 /// Nodes that one kernel will run. Shapes are without axes of extent 1.
@@ -54,6 +54,8 @@ public:
 
     /// A library computes this group.
     void set_library(int group, const std::string &library) { groups_[group].library = library; }
+    /// Its kernel is of this kind.
+    void set_kind(int group, KernelKind kind) { groups_[group].kind = kind; }
     /// Makes one group of two; it keeps the number of the first. Throws InternalError where that would close a cycle.
     void merge(int first, int second, Group merged);
 

@@ -209,6 +209,7 @@ constexpr FusionRule rules[] = {
 };
 
 constexpr std::string_view library_computes = "a library multiplies: other arithmetic is done before and after";
+constexpr std::string_view tiles_alone = "what goes through tiles (transposed copies, reductions beside maps) shares no other loops";
 constexpr std::string_view walks_alone = "scans, scatters and sorts share no loops with other kernels than elementwise ones";
 constexpr std::string_view scalar_reads = "rank-0 arithmetic waits for kernels to end: it is one kernel a level";
 constexpr std::string_view scalar_is_read = "rank-0 arithmetic is done once, before the kernels that need it";
@@ -257,6 +258,8 @@ bool moves_within(const Edge &edge) {
 Verdict judge(const Groups &groups, int producer, int consumer) {
     const Edge edge{groups, producer, consumer, groups[producer], groups[consumer], groups.reads_between(producer, consumer)};
     if (!edge.producer.library.empty() || !edge.consumer.library.empty()) return refuse(library_computes);
+    const bool is_tiled = edge.producer.kind == tiled || edge.consumer.kind == tiled;
+    if (is_tiled && edge.producer.kind != scalar && edge.consumer.kind != scalar) return refuse(tiles_alone);
     const auto *rule = std::ranges::find_if(
         rules, [&](const FusionRule &row) { return row.producer == edge.producer.kind && row.consumer == edge.consumer.kind; });
     if (rule == std::end(rules)) {

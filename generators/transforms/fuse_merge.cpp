@@ -139,10 +139,13 @@ void sink_levels(const Groups &groups, std::vector<int> &level) {
     }
 }
 
-/// The full reduction that alone gives a scalar group its values; -1 when there is none, or an argument would be overwritten too soon.
+/// The kernel with reductions over all axes that alone gives a scalar group its values; -1 when there is none, or an argument would be
+/// overwritten too soon.
 int only_producer(const Groups &groups, int scalar) {
     const std::set<int> &before = groups.before(scalar);
-    if (before.size() != 1 || groups[*before.begin()].kind != KernelKind::full) return -1;
+    const bool follows_one = before.size() == 1;
+    const KernelKind kind = follows_one ? groups[*before.begin()].kind : KernelKind::map;
+    if (kind != KernelKind::full && kind != KernelKind::tiled) return -1;
     const int full = *before.begin();
     return groups.reads_between(full, scalar).empty() || !overwrites_safely(groups, nodes_of(groups, full, scalar)) ? -1 : full;
 }

@@ -64,7 +64,7 @@ TEST(fuse_calls, a_factor_joins_and_f8_operands_lie_along_k) {
                                         "  v2 = dot_general(v0, v1) {batch: [[], []], contract: [[1], [1]], preferred: f32} : f32[b, 32]\n"
                                         "  v3 = broadcast_in_dim(a2) {dims: [], shape: [b, 32]} : f32[b, 32]\n"
                                         "  v4 = mul(v2, v3) : f32[b, 32]\n}\n");
-    EXPECT_EQ(kinds(program), (std::vector<std::string>{"transpose", "contract", "map"}));
+    EXPECT_EQ(kinds(program), (std::vector<std::string>{"tiled", "contract", "map"}));
 }
 
 TEST(fuse_calls, without_a_row_products_are_kernels_of_ours) {
