@@ -1,6 +1,7 @@
 // run_program LIBRARY.so NAME THREADS SECONDS [symbol=value ...]: times a generated program on arrays of small random numbers and prints
 // one JSON line: milliseconds of a run (minimum, median), and of each kernel of the plan when PER_KERNEL is set. When COPY is set it also
 // times, between the runs, a copy that reads and writes as many bytes as the program's arguments have, in as many threads.
+#include "random_codes.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -66,13 +67,11 @@ private:
     int threads_;
 };
 
-// Values of 2^-4 or so in every format: 0x2c00 is 2^-4 in f16 and about 2^-39 in bf16, 0x18 is 2^-4 in e4m3.
 void fill(void *data, int32_t dtype, size_t count, std::mt19937 &random) {
+    const size_t width = scalide_dtype_size(dtype);
     for (size_t i = 0; i < count; i++) {
-        if (dtype == SCALIDE_F32) static_cast<float *>(data)[i] = static_cast<float>(random() % 2001) * 1e-4f - 0.1f;
-        if (dtype == SCALIDE_F16) static_cast<uint16_t *>(data)[i] = static_cast<uint16_t>(0x2800 + random() % 1024 + (random() % 2 << 15));
-        if (dtype == SCALIDE_BF16) static_cast<uint16_t *>(data)[i] = static_cast<uint16_t>(0x3d00 + random() % 128 + (random() % 2 << 15));
-        if (dtype == SCALIDE_I32) static_cast<int32_t *>(data)[i] = static_cast<int32_t>(random() % 10);
+        const uint32_t code = scalide::random_code(dtype, static_cast<uint32_t>(random()));
+        std::memcpy(static_cast<char *>(data) + i * width, &code, std::min(width, sizeof code));
     }
 }
 

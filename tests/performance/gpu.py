@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Programs on a device beside their limit: the driver's copy of as many bytes, in the same run, for what memory bounds; floating point
+operations a second for products; microseconds a step for a chain of small kernels.
+
+Usage: gpu.py [--build BUILD] [--target cuda|opencl] [--shrink N] [--seconds S] [--json FILE] [NAME ...]
+BUILD is the folder that ./check filled (build). --shrink divides rows, to try this where there is no card. NAME: only the cases whose name
+has it. On OpenCL there is no copy to compare with.
+"""
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+F8 = "f8_e4m3fn"
+
+
+def convert(value, dtype, name):
+    return f"{name} = convert_element_type({value}) {{dtype: {dtype}{', overflow: saturate' if dtype.startswith('f8') else ''}}}"
+
+
+def memory_cases(rows):
+    """(name, share of the copy's speed that is aimed at, program). Arrays of rows x 4096: a quarter of a gigabyte in bf16."""
+    x = f"[{rows}, 4096]"
+    yield "convert bf16 to e4m3", 0.85, f"(x: bf16{x}) -> (y: {F8}{x}) {{\n {convert('x', F8, 'y')}\n}}"
+    yield "convert f32 to bf16", 0.85, f"(x: f32{x}) -> (y: bf16{x}) {{\n {convert('x', 'bf16', 'y')}\n}}"
+    yield "gelu bf16", 0.85, f"(x: bf16{x}) -> (y: bf16{x}) {{\n y = gelu_tanh(x)\n}}"
+    yield "softmax bf16", 0.85, f"(x: bf16{x}) -> (y: bf16{x}) {{\n y = softmax(x) {{axes: [1]}}\n}}"
+    yield "layer_norm bf16", 0.85, f"(x: bf16{x}, g: bf16[4096], b: bf16[4096]) -> (y: bf16{x}) {{\n y = layer_norm(x, g, b)\n}}"
+    yield "adam f32", 0.85, (f"(w: f32{x} inout, m: f32{x} inout, v: f32{x} inout, g: f32{x}) -> (w = w2, m = m2, v = v2) {{\n a = mul(m, 0.9)\n b = mul(g, 0.1)\n"
+                             " m2 = add(a, b)\n s = mul(g, g)\n c = mul(v, 0.999)\n d = mul(s, 0.001)\n v2 = add(c, d)\n r = sqrt(v2)\n e = add(r, 1e-8)\n"
+                             " q = div(m2, e)\n u = mul(q, 0.001)\n w2 = sub(w, u)\n}")  # fmt: skip
+    yield "convert and transpose bf16 to e4m3", 0.70, (f"(x: bf16{x}) -> (y: {F8}{x}, t: {F8}[4096, {rows}]) {{\n {convert('x', F8, 'y')}\n"
+                                                       " t = transpose(y) {permutation: [1, 0]}\n}")  # fmt: skip
+    yield "sum of columns f32", 0.85, f"(x: f32{x}) -> (y: f32[4096]) {{\n y = reduce_sum(x) {{axes: [0]}}\n}}"
+    yield "largest magnitude bf16", 0.85, f"(x: bf16{x}) -> (y: bf16[]) {{\n a = abs(x)\n y = reduce_max(a) {{axes: [0, 1]}}\n}}"
+
+
+def product_cases(sizes):
+    for dtype, out in ((F8, "bf16"), (F8, F8), ("bf16", "bf16"), ("f16", "f16"), ("f32", "f32")):
+        for n in sizes:
+            a = f"[{n}, {n}]"
+            yield f"{dtype} to {out} {n}^3", 2 * n**3, (f"(x: {dtype}{a}, w: {dtype}{a}) -> (y: {out}{a}) {{\n {convert('x', 'f32', 'a')}\n {convert('w', 'f32', 'b')}\n"
+                                                        f" s = dot_general(a, b) {{contract: [[1], [1]]}}\n {convert('s', out, 'y')}\n}}")  # fmt: skip
+
+
+def chain(links):
+    """Small kernels, each of which waits for the one before."""
+    body = "".join(f" t{i} = reduce_sum(h{i}) {{axes: [0]}}\n r{i} = broadcast_in_dim(t{i}) {{shape: [256], dims: []}}\n h{i + 1} = mul(h{i}, r{i})\n" for i in range(links))
+    return f"(h0: f32[256]) -> (y: f32[256] = h{links}) {{\n{body}}}"
+
+
+def run(command):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if result.returncode:
+        raise SystemExit(f"{Path(command[0]).name}: {result.stderr.strip()}")
+    return result.stdout
+
+
+def measure(options, scratch, program):
+    (scratch / "p.scl").write_text(f"program p{program}\n")
+    run([options.build / "generators/scalide", "build", scratch / "p.scl", "--output", scratch, "--shared", "--target", options.target])
+    return json.loads(run([options.build / "tests/performance/run_on_device", scratch / "libp.so", "p", options.seconds]))
+
+
+def rows(options, scratch):
+    """Rows of the table, as they are measured."""
+    wanted = lambda name: not options.names or any(word in name for word in options.names)  # noqa: E731
+    for name, aim, program in memory_cases(max(1, 32768 // options.shrink)):
+        if wanted(name):
+            line = measure(options, scratch, program)
+            share = line["copy_ms"] / line["ms"] if "copy_ms" in line else None
+            yield {"case": name, "value": line["bytes"] / line["ms"] / 1e6, "unit": "GB/s", "share_of_copy": share, "aim": aim, **line}
+    for name, operations, program in product_cases(sorted({max(256, n // options.shrink) for n in (4096, 8192)})):
+        if wanted(name):
+            line = measure(options, scratch, program)
+            yield {"case": name, "value": operations / line["ms"] / 1e9, "unit": "TFLOP/s", **line}
+    if wanted("gap"):
+        few, many = (measure(options, scratch, chain(links)) for links in (4, 36))
+        steps = len(many["steps"]) - len(few["steps"])
+        yield {"case": "gap: one more small step", "value": 1e3 * (many["ms"] - few["ms"]) / steps, "unit": "us", "aim": 2, **many}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
+    parser.add_argument("--target", choices=["cuda", "opencl"], default="cuda")
+    parser.add_argument("--shrink", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    found = subprocess.run([options.build / "generators/scalide", "devices", options.target], capture_output=True, text=True)
+    if found.returncode:
+        sys.exit(f"no card: {found.stderr.strip()}")
+    print(f"{found.stdout.strip()}, {datetime.date.today()}\n{'case':<36} {'speed':>10} {'':<8} {'of copy':>8} {'aim':>5}  by")
+    table = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for row in rows(options, Path(scratch)):
+            table.append(row)
+            share = f"{row['share_of_copy']:.2f}" if row.get("share_of_copy") else ""
+            by = ", ".join(sorted({step["library"] or "kernel" for step in row["steps"]}))
+            print(f"{row['case']:<36} {row['value']:>10.2f} {row['unit']:<8} {share:>8} {row.get('aim', ''):>5}  {by}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps({"device": found.stdout.strip(), "date": str(datetime.date.today()), "rows": table}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
