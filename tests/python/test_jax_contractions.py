@@ -85,3 +85,9 @@ def test_second_derivative_of_a_window():
         return lax.reduce_window(jnp.sin(x), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
     check({"jvp": (lambda x: jax.jvp(pooled, (x,), (jnp.cos(x),))[1], (x,)), "hessian": (jax.grad(lambda x: jax.grad(lambda x: pooled(x).sum())(x).sum()), (x,))})
+
+
+def test_products_of_bools():
+    generator = np.random.default_rng(7)
+    x, y = (jnp.asarray(generator.random(shape) < 0.2) for shape in [(5, 300), (300, 4)])
+    check({"matmul": (lambda x, y: x @ y, (x, y)), "einsum": (lambda x, y: jnp.einsum("ij,jk->i", x, y), (x, y))}, gradient=False)

@@ -22,6 +22,10 @@ def dot_general(walk, equation, operands):
         attributes["batch"] = plain(batch, equation)
     if dtype != operands[0].dtype or dtype != operands[1].dtype:
         attributes["preferred"] = dtype
+    if dtype == "bool":  # true where any pair is: counted, and asked for more than none
+        counted = [walk.convert(operand, "i32") for operand in operands]
+        (count,) = walk.emit("dot_general", counted, attributes, [("i32", shape)])
+        return [walk.convert(count, "bool")]
     return walk.emit("dot_general", operands, attributes, [(dtype, shape)])
 
 
