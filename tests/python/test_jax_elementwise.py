@@ -141,7 +141,7 @@ def test_bit_casts():
 
 
 @pytest.mark.parametrize("dtype, bits", [("float16", "uint16"), ("bfloat16", "int16"), ("float8_e4m3fn", "uint8"), ("float8_e5m2", "int8")])
-def test_bits_of_narrow_floats(dtype, bits):
+def test_bits_of_narrow_floats(dtype, bits, partitionable):
     x = jnp.asarray(np.random.default_rng(5).normal(size=(33,)), dtype)
     codes = jnp.asarray(np.arange(-20, 60), bits)
     cases = {"of": (lambda x: lax.bitcast_convert_type(x, bits), (x,)), "made": (lambda n: lax.bitcast_convert_type(n, dtype), (codes,)),
