@@ -132,7 +132,7 @@ private:
         return {whole.form,           buffer(whole.form.lhs.value), buffer(whole.form.rhs.value),
                 buffer(whole.result), buffer(whole.factor),         buffer(whole.bias),
                 buffer(whole.addend), buffer(whole.addend_factor),  buffer(whole.result_factor),
-                buffer(whole.amax)};
+                buffer(whole.amax),   whole.fast_accumulation};
     }
 
     PlanOperand to_operand(const Node &node, const KernelOperand &operand) {

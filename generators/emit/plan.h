@@ -40,6 +40,7 @@ struct PlanMatmul {
     MatmulForm form;
     int lhs = -1, rhs = -1, result = -1;                                                        ///< buffers
     int factor = -1, bias = -1, addend = -1, addend_factor = -1, result_factor = -1, amax = -1; ///< likewise; -1: none
+    bool fast_accumulation = false;
 };
 
 struct PlanStep {

@@ -50,6 +50,7 @@ Json matmul_of(const Plan &plan, const PlanMatmul &matmul) {
                                                      {"amax", matmul.amax}};
     for (const auto &[word, buffer] : optional)
         if (buffer >= 0) row[word] = name(buffer);
+    if (matmul.fast_accumulation) row["accumulation"] = "fast";
     return row;
 }
 

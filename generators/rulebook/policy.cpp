@@ -7,8 +7,9 @@ namespace {
 
 using Place = PolicyRule::Place;
 
-const std::vector<Key> policy_keys = {{"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
-                                      {"rules", Key::required}};
+const std::vector<Key> policy_keys = {
+    {"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"}, {"accumulation"},
+    {"rules", Key::required}};
 const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"}, {"op"},
                                    {"size_below"}, {"insert"},  {"store"},  {"scaled"}};
 
@@ -101,6 +102,8 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
         policy.round_every_node = round->word({"materialized", "every_node"}) == "every_node";
     if (const YamlValue *overflow = fields.find("overflow"))
         policy.overflow = overflow->word({"saturate", "format"}) == "format" ? Overflow::format : Overflow::saturate;
+    if (const YamlValue *accumulation = fields.find("accumulation"))
+        policy.fast_accumulation = accumulation->word({"split", "fast"}) == "fast";
     for (const YamlValue &row : fields.find("rules")->elements()) policy.rules.push_back(read_row(row));
     return policy;
 }

@@ -28,14 +28,15 @@ struct PolicyRule {
     Location location;
 };
 
-/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, rules`. It only inserts operators and retypes
-/// arguments.
+/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, accumulation, rules`. It only inserts operators
+/// and retypes arguments.
 struct Policy {
     std::string name = "f32", doc;
     ScaleSettings scales;
     bool round_every_node =
         false; ///< `round: every_node`: a node typed f16 or bf16 is rounded where it stands (as JAX does); default `materialized`
     Overflow overflow = Overflow::saturate; ///< of the roundings that the policy places; a conversion's own attribute goes first
+    bool fast_accumulation = false;         ///< `accumulation: fast`: of products of primal values; those of gradients are always split
     std::vector<PolicyRule> rules;
 };
 

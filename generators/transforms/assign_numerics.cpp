@@ -140,7 +140,9 @@ void Numerics::place_computation(const Node &node) {
     const std::vector<ValueId> operands = operands_of(node);
     builder_.stamp_like(node);
     const std::string &name = rewriter_.source().value_name(node.results[0]);
-    const std::vector<ValueId> results = builder_.add(node.op, operands, in_f32(rule, node), name);
+    Attributes attributes = in_f32(rule, node);
+    if (node.op == "dot_general" && node.role == Role::primal && policy_.fast_accumulation) attributes.emplace("accumulation", "fast");
+    const std::vector<ValueId> results = builder_.add(node.op, operands, std::move(attributes), name);
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
     if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;
     for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));

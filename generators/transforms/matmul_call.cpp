@@ -21,6 +21,8 @@ std::vector<MatmulCall> MatmulCalls::of(int dot) const {
     product.form = *form;
     product.result = program_.nodes[dot].results[0];
     product.nodes = {dot};
+    const auto accumulation = program_.nodes[dot].attributes.find("accumulation");
+    product.fast_accumulation = accumulation != program_.nodes[dot].attributes.end() && accumulation->second.word == "fast";
     std::vector<MatmulCall> calls{product};
     while (auto next = extended(calls.back())) calls.push_back(std::move(*next));
     for (MatmulCall &call : calls) std::ranges::sort(call.nodes);

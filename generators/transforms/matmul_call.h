@@ -17,6 +17,7 @@ struct MatmulCall {
     ValueId result_factor = -1;
     ValueId amax = -1;
     ValueId result = -1;
+    bool fast_accumulation = false;        ///< sums of f8 products need not be f32
     std::optional<Overflow> overflow = {}; ///< of the conversion to the result's dtype; empty: it is not converted
     std::vector<int> nodes;                ///< of the program: the dot_general and what follows it, but nodes that only move or decode
 };

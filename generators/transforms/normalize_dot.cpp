@@ -113,7 +113,9 @@ std::vector<ValueId> normalize_dot(Builder &builder, const Node &dot) {
         axes.lhs_batch = {lhs.axis[batch]};
         axes.rhs_batch = {rhs.axis[batch]};
     }
-    const ValueId product = builder.add_one("dot_general", {lhs.value, rhs.value}, dot_attributes(axes, result.dtype));
+    Attributes attributes = dot.attributes;
+    for (const auto &[name, value] : dot_attributes(axes, result.dtype)) attributes[name] = value;
+    const ValueId product = builder.add_one("dot_general", {lhs.value, rhs.value}, attributes);
     if (builder.type(product) == result) return {product};
     return {builder.add_one("reshape", {product}, reshape_attributes(result.shape))};
 }

@@ -79,7 +79,7 @@ private:
         written.operands = {operand(dot, 0, form.lhs, *call.product, axes.lhs_contract, axes.lhs_batch),
                             operand(dot, 1, form.rhs, *call.product, axes.rhs_contract, axes.rhs_batch)};
         const Type type{source_.type(dot.results[0]).dtype, call.shape};
-        written.attributes = dot_attributes(axes, type.dtype);
+        for (const auto &[name, value] : dot_attributes(axes, type.dtype)) written.attributes[name] = value;
         keep(dot.results[0], add_node(rewriter_.result(), written, {type}, source_.value_name(dot.results[0]))[0], call);
     }
 

@@ -44,6 +44,7 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     if (matmul.bias >= 0) desc->epilogue = MatmulEpilogue::bias, desc->bias_dtype = binding.program->buffers[matmul.bias].dtype;
     if (matmul.result_factor >= 0) desc->d.scale = ScaleMode::tensor;
     desc->amax = matmul.amax >= 0;
+    desc->fast_accumulation = matmul.fast_accumulation != 0 && is_f8(desc->a.dtype);
     return true;
 }
 
