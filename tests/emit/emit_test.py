@@ -196,13 +196,14 @@ def dumps(printed):
 def dumps_can_be_built(scratch):
     """The pipeline run from any dump makes the same kernels. Numerics are decided by assign_numerics: later dumps are built as they are."""
     names = passes()
+    scratch.write("as_it_is.yaml", "policy: as_it_is\nrules: []\n")
     command = ("build", "scaled.scl", "--numerics", "scaled.yaml")
     after = dumps(scratch.succeed(*command, *(word for name in names for word in ("--dump-after", name))))
     assert list(after) == names, list(after)
     kernels = texts(manifest(scratch, ".", "step"))
     for i, name in enumerate(names):
         scratch.write("dump.scl", after[name])
-        numerics = "scaled.yaml" if i < names.index("assign_numerics") else "f32"
+        numerics = "scaled.yaml" if i < names.index("assign_numerics") else "as_it_is.yaml"
         again = scratch.succeed("build", "dump.scl", "--numerics", numerics, "-o", name, "--dump-after", "infer_types")
         assert dumps(again)["infer_types"] == after[name], name
         assert texts(manifest(scratch, name, "step")) == kernels, name
