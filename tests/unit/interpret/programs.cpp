@@ -74,4 +74,23 @@ TEST(interpret, unknown_operators_are_named) {
     EXPECT_THROW(run_one("program p(x: f32[2]) -> (y: f32[2]) {\n  y = frobnicate(x) : f32[2]\n}\n", {f32_array({2}, {1, 2})}), UserError);
 }
 
+/// Scales of rows, of blocks of two, and of elements along the summed axis.
+TEST(interpret, scaled_matmul_scales_blocks) {
+    const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    const auto product = [&](int64_t lhs_blocks, const Numbers &lhs_scales, int64_t rhs_blocks, const Numbers &rhs_scales) {
+        const std::string text = "program p(x: f32[2, 4], w: f32[2, 4], s: f32[2, " + std::to_string(lhs_blocks) + "], t: f32[2, " +
+                                 std::to_string(rhs_blocks) +
+                                 "]) -> (y: f32[2, 2]) {\n  y = scaled_matmul(x, w, s, t) {preferred: f32} : f32[2, 2]\n}\n";
+        return run(text,
+                   {f32_array({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), f32_array({2, 4}, {1, 1, 2, 2, 1, 0, 0, 1}),
+                    f32_array({2, lhs_blocks}, lhs_scales), f32_array({2, rhs_blocks}, rhs_scales)},
+                   Mode::stored, rulebook)[0]
+            .data;
+    };
+    EXPECT_EQ(product(1, {1, 1}, 1, {1, 1}), (Numbers{17, 5, 41, 13}));
+    EXPECT_EQ(product(1, {2, 0.5}, 1, {1, 4}), (Numbers{34, 40, 20.5, 26}));
+    EXPECT_EQ(product(2, {2, 0.5, 1, 4}, 1, {1, 1}), (Numbers{2 * 3 + 0.5 * 14, 2 * 1 + 0.5 * 4, 11 + 4 * 30, 5 + 4 * 8}));
+    EXPECT_EQ(product(1, {1, 1}, 4, {1, 2, 3, 4, 4, 3, 2, 1}), (Numbers{1 + 4 + 18 + 32, 4 + 4, 5 + 12 + 42 + 64, 20 + 8}));
+}
+
 } // namespace scalide
