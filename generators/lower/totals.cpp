@@ -104,7 +104,9 @@ void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes) {
     } else {
         const bool is_gpu = lowering.target.has_gpu_feature();
         const Halide::Func rest = is_gpu ? Halide::Func() : reduce_lanes(lowering, group, blocks.rest());
-        const Halide::Func whole = reduce_lanes(lowering, group, is_gpu ? blocks.guarded() : blocks.whole());
+        Halide::Func whole = reduce_lanes(lowering, group, is_gpu ? blocks.guarded() : blocks.whole());
+        // Else Halide makes as many blocks as vectors of the second level would read, and those are read from behind the ends of arrays.
+        if (!is_gpu) whole.bound(whole.args()[0], 0, blocks.count());
         const Halide::Func sum = reduce_lanes(lowering, group, second_level(whole, blocks.count(), size));
         assign(total(), group.combine(components(is_gpu ? whole(blocks.count()) : rest(), size), components(sum(), size)));
     }
