@@ -72,9 +72,7 @@ void store(Array &array, Mode mode) {
     } else if (array.dtype == Dtype::f32 && mode == Mode::stored) {
         for (double &value : array.data) value = static_cast<float>(value);
     } else if (is_float(array.dtype) && mode == Mode::stored) {
-        // Where a format has no infinity, one is its largest number: what begins a maximum must not become NaN.
-        const bool has_infinity = array.dtype == Dtype::f64 || format_of(array.dtype).has_infinity;
-        for (double &value : array.data) value = round_to(array.dtype, value, has_infinity ? Overflow::format : Overflow::saturate);
+        for (double &value : array.data) value = round_to(array.dtype, value, keeping_infinity(array.dtype));
     }
 }
 

@@ -83,6 +83,10 @@ double saturate_integer(Dtype dtype, double value);
 /// The format of a float dtype of at most 32 bits. Throws InternalError for integers, bool and f64.
 const FormatSpec &format_of(Dtype dtype);
 
+/// What keeps an infinity that is meant (a maximum begins with one, a place is filled with one): itself, or where the format has none its
+/// largest number.
+Overflow keeping_infinity(Dtype dtype);
+
 /// The f64 value of a storage code.
 double decode(const FormatSpec &format, uint32_t code);
 /// The nearest code, rounded once from f64; `format.ties` decides half-way cases. e8m0 has no zero: positive values round as if code 0 were

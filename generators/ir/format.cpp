@@ -62,6 +62,10 @@ const FormatSpec &format_of(Dtype dtype) {
     return formats[row];
 }
 
+Overflow keeping_infinity(Dtype dtype) {
+    return dtype == Dtype::f64 || format_of(dtype).has_infinity ? Overflow::format : Overflow::saturate;
+}
+
 double decode(const FormatSpec &format, uint32_t code) {
     uint32_t magnitude = code & magnitude_mask(format);
     bool negative = code & sign_bit(format);

@@ -197,9 +197,7 @@ Expr make_constant(Dtype dtype, double value) {
         bool is_ordinary = std::abs(single) <= std::numeric_limits<float>::max() && !(single == 0 && std::signbit(single));
         return is_ordinary ? Expr(single) : Halide::reinterpret<float>(Expr(std::bit_cast<uint32_t>(single)));
     }
-    const FormatSpec &format = format_of(dtype);
-    const uint32_t code = encode(format, value, format.has_infinity ? Overflow::format : Overflow::saturate);
-    return Halide::Internal::make_const(storage_type(dtype), int64_t(code));
+    return Halide::Internal::make_const(storage_type(dtype), int64_t(encode(format_of(dtype), value, keeping_infinity(dtype))));
 }
 
 Expr lower_movement(const Node &node, const Index &index, Values &values) {

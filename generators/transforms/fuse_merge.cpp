@@ -143,11 +143,11 @@ void sink_levels(const Groups &groups, std::vector<int> &level) {
 /// overwritten too soon.
 int only_producer(const Groups &groups, int scalar) {
     const std::set<int> &before = groups.before(scalar);
-    const bool follows_one = before.size() == 1;
-    const KernelKind kind = follows_one ? groups[*before.begin()].kind : KernelKind::map;
-    if (kind != KernelKind::full && kind != KernelKind::tiled) return -1;
-    const int full = *before.begin();
-    return groups.reads_between(full, scalar).empty() || !overwrites_safely(groups, nodes_of(groups, full, scalar)) ? -1 : full;
+    if (before.size() != 1) return -1;
+    const int producer = *before.begin();
+    const bool reduces_all = groups[producer].kind == KernelKind::full || groups[producer].kind == KernelKind::tiled;
+    if (!reduces_all || groups.reads_between(producer, scalar).empty()) return -1;
+    return overwrites_safely(groups, nodes_of(groups, producer, scalar)) ? producer : -1;
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "expr/base_operators.h"
 #include "transforms/fuse_overwrites.h"
 #include <algorithm>
+#include <set>
 
 namespace scalide {
 
@@ -14,7 +15,9 @@ constexpr size_t most_axes = 3;
 
 class TiledMerger {
 public:
-    explicit TiledMerger(Groups &groups) : groups_(groups) {}
+    explicit TiledMerger(Groups &groups) : groups_(groups) {
+        for (const Overwrite &overwrite : overwrites(graph())) overwriting_.insert(graph().producer(overwrite.value));
+    }
 
     void merge() {
         for (int group = 0; group < groups_.size(); ++group)
@@ -32,7 +35,7 @@ private:
     bool is_map_or_tiled(int group) const { return is_map(group) || (groups_.is_alive(group) && groups_[group].kind == KernelKind::tiled); }
 
     /// The value that a node has with another axis innermost: a transposition that is stored, or the copy that asks for that
-    /// (fuse_calls.h). -1: it is another node.
+    /// (write_calls.h). -1: it is another node.
     ValueId turned_by(int index) const {
         const Node &node = program().nodes[index];
         if (is_copy(program(), node)) {
@@ -44,9 +47,7 @@ private:
         return permutation.back() + 1 == std::ssize(permutation) ? -1 : node.operands[0];
     }
 
-    bool is_overwriting(int node) const {
-        return std::ranges::any_of(overwrites(graph()), [&](const Overwrite &o) { return graph().producer(o.value) == node; });
-    }
+    bool is_overwriting(int node) const { return overwriting_.contains(node); }
 
     /// Elementwise on `shape`, made of values of these nodes at the same index.
     bool walks(int index, const std::vector<int> &nodes, const Extents &shape) const {
@@ -87,7 +88,6 @@ private:
         if (!may_merge(group, other)) return;
         Group merged = groups_[group];
         merged.kind = KernelKind::tiled;
-        merged.iteration = groups_[group].iteration;
         groups_.merge(group, other, merged);
     }
 
@@ -131,6 +131,7 @@ private:
     }
 
     Groups &groups_;
+    std::set<int> overwriting_; ///< nodes whose value overwrites an argument
 };
 
 } // namespace

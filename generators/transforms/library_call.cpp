@@ -12,6 +12,14 @@ const LibraryProduct *find_product(const Program &program, const Node &node, con
     return row == facts.products.end() ? nullptr : &*row;
 }
 
+std::string why_no_library(const Program &kernel, const Node &dot, const TargetFacts &facts) {
+    const auto form = matmul_form(kernel, dot);
+    if (!form) return "the last axis of an operand is that of the batch";
+    const auto name = [&](const MatmulOperand &operand) { return std::string(to_string(kernel.type(operand.value).dtype)); };
+    const std::string product = name(form->lhs) + " x " + name(form->rhs);
+    return find_product(kernel, dot, facts) ? "fuse left " + product + " to the kernel" : "dispatch.yaml has no row for " + product;
+}
+
 bool stores(const LibraryProduct &product, const Program &program, const MatmulCall &call) {
     const auto is_among = [&](const std::vector<Dtype> &dtypes, ValueId value) {
         return value < 0 || std::ranges::find(dtypes, program.type(value).dtype) != dtypes.end();

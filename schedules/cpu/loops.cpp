@@ -62,6 +62,10 @@ void vectorize_partial(Halide::Func partial) {
     }
 }
 
+namespace {
+constexpr int blocks_of_task = 16; ///< of 4096 elements (lower/totals.cpp)
+}
+
 void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
     auto folds = kernel.stages.find(prefix + "fold");
     for (size_t i = 0; folds != kernel.stages.end() && i < folds->second.size(); i++) {
@@ -75,8 +79,10 @@ void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
                 inner.compute_at(fold, fold.args()[0]);
             }
         }
-        // A task a block: of several, the guard of the last task would not keep Halide from reading the blocks that are not there.
-        if (!fold.args().empty()) fold.parallel(fold.args()[0]);
+        if (!fold.args().empty()) {
+            Var task("task");
+            fold.split(fold.args()[0], task, fold.args()[0], blocks_of_task, TailStrategy::GuardWithIf).parallel(task);
+        }
         vectorize_partial(kernel.stages.at(prefix + "partial")[i]);
     }
     vector_lanes(kernel, prefix);

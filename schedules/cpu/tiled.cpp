@@ -1,5 +1,6 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
+#include "schedules/tile_loops.h"
 #include <algorithm>
 
 // tiled: a task makes tiles, one after the other, writes each along the memory of each output and reduces it. No pass makes such kernels
@@ -9,11 +10,9 @@ namespace scalide {
 namespace {
 using namespace Halide;
 
-class TiledSchedule {
+class TiledSchedule : TileLoops {
 public:
-    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), lanes_(tiles.at("lanes")), side_x_(number("side_x")), side_y_(number("side_y")),
-          across_(size_t(number("across"))), tile_(kernel.stages.at("tile")[0]), axes_(tile_.args()) {}
+    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles) : TileLoops(kernel), lanes_(tiles.at("lanes")) {}
 
     void apply() {
         for (const KernelOutput &output : kernel_.outputs) {
@@ -29,12 +28,6 @@ public:
     }
 
 private:
-    int number(const char *fact) const { return int(to_number(kernel_.facts.at(fact))); }
-    int extent_of_tile(size_t d) const {
-        if (across_ == 0) return side_x_ * side_y_;
-        return d == 0 ? side_x_ : d == across_ ? side_y_ : 1;
-    }
-
     void write(Func output) {
         Stage nest = output;
         std::vector<Var> blocks = axes_;
@@ -46,8 +39,7 @@ private:
             nest.split(axis, blocks[d], axis, extent_of_tile(d), TailStrategy::GuardWithIf);
             order.emplace_back(axis);
         }
-        if (across_ > 0)
-            std::rotate(blocks.begin() + 1, blocks.begin() + std::ptrdiff_t(across_), blocks.begin() + std::ptrdiff_t(across_) + 1);
+        blocks = in_order(blocks);
         order.insert(order.end(), blocks.begin(), blocks.end());
         nest.reorder(order);
         join(output, blocks);
@@ -57,12 +49,7 @@ private:
     /// Tiles of a task: those along the innermost axis.
     void join(Func func, const std::vector<Var> &blocks) {
         func.parallel(blocks.back());
-        if (leader_.defined()) {
-            func.compute_with(LoopLevel(leader_, blocks[0], 0), LoopAlignStrategy::AlignStart);
-        } else {
-            leader_ = func;
-            block_ = LoopLevel(func, blocks[0]);
-        }
+        run_together(func, blocks[0]);
     }
 
     void reduce_tiles() {
@@ -74,12 +61,7 @@ private:
         join(fold, fold.args());
     }
 
-    LoweredKernel &kernel_;
-    int lanes_, side_x_, side_y_;
-    size_t across_;
-    Func tile_, leader_;
-    LoopLevel block_;
-    std::vector<Var> axes_; ///< of the shape, innermost first
+    int lanes_;
 };
 
 } // namespace

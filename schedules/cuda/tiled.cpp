@@ -1,5 +1,6 @@
 #include "schedules/cuda/kinds.h"
 #include "schedules/cuda/loops.h"
+#include "schedules/tile_loops.h"
 #include <algorithm>
 
 // tiled: a block of threads makes a tile in shared memory, writes it along the memory of each output, and reduces it; then one block
@@ -9,11 +10,9 @@ namespace scalide::cuda {
 namespace {
 using namespace Halide;
 
-class TiledSchedule {
+class TiledSchedule : TileLoops {
 public:
-    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), threads_(tiles.at("threads")), side_x_(number("side_x")), side_y_(number("side_y")),
-          across_(size_t(number("across"))), tile_(kernel.stages.at("tile")[0]), axes_(tile_.args()) {}
+    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles) : TileLoops(kernel), threads_(tiles.at("threads")) {}
 
     void apply() {
         for (const KernelOutput &output : kernel_.outputs) {
@@ -27,8 +26,6 @@ public:
     }
 
 private:
-    int number(const char *fact) const { return int(to_number(kernel_.facts.at(fact))); }
-
     /// Threads of a tile, `line` along memory.
     void spread_tile(Stage nest, const Var &line, const Var &across, int side) const {
         Var step("step"), row("row");
@@ -51,7 +48,7 @@ private:
             blocks[across_] = Var("tile_y");
             nest.split(x, blocks[0], x, side_x_, TailStrategy::GuardWithIf);
             nest.split(y, blocks[across_], y, side_y_, TailStrategy::GuardWithIf);
-            std::rotate(blocks.begin() + 1, blocks.begin() + std::ptrdiff_t(across_), blocks.begin() + std::ptrdiff_t(across_) + 1);
+            blocks = in_order(blocks);
             std::vector<VarOrRVar> order = {x, y};
             order.insert(order.end(), blocks.begin(), blocks.end());
             nest.reorder(order);
@@ -69,22 +66,14 @@ private:
     /// A loop of blocks for each axis: of a fused one, that several outputs share, Halide would not know where a tile begins.
     void join(Func func, const std::vector<Var> &blocks) {
         for (const Var &block : blocks) func.gpu_blocks(block);
-        if (leader_.defined()) {
-            func.compute_with(LoopLevel(leader_, blocks[0], 0), LoopAlignStrategy::AlignStart);
-        } else {
-            leader_ = func;
-            block_ = LoopLevel(func, blocks[0]);
-        }
+        run_together(func, blocks[0]);
     }
 
     /// Lines are one word longer than the side, so that neither direction meets a bank of shared memory twice.
     void make_tile() {
         tile_.compute_at(block_);
-        if (across_ == 0) {
-            tile_.bound_extent(axes_[0], side_x_ * side_y_);
-            return spread_line(tile_, axes_[0]);
-        }
-        for (size_t d = 0; d < axes_.size(); d++) tile_.bound_extent(axes_[d], d == 0 ? side_x_ : d == across_ ? side_y_ : 1);
+        for (size_t d = 0; d < axes_.size(); d++) tile_.bound_extent(axes_[d], extent_of_tile(d));
+        if (across_ == 0) return spread_line(tile_, axes_[0]);
         int smallest = 4;
         for (const Halide::Type &type : tile_.types()) smallest = std::min(smallest, type.bytes());
         tile_.align_storage(axes_[0], side_x_ + 4 / smallest);
@@ -110,12 +99,7 @@ private:
         join(fold, fold.args());
     }
 
-    LoweredKernel &kernel_;
-    int threads_, side_x_, side_y_;
-    size_t across_;
-    Func tile_, leader_;
-    LoopLevel block_;
-    std::vector<Var> axes_; ///< of the shape, innermost first
+    int threads_;
 };
 
 } // namespace

@@ -33,10 +33,9 @@ struct MatmulMatrix {
     uint64_t scale_alignment = 256; ///< bytes, of the pointer to the scales
 };
 
-/// One call of cuBLASLt in the words of our programs: D[m, n] = epilogue(scale_a scale_b factor sum_k A[m, k] B[n, k] + addend_factor C[m,
-/// n]
-/// + bias[n]), times 1 / scale_d where D is f8, for each of `batch` matrices. All matrices are row-major. amax is that of the epilogue's
-/// value, before D is scaled.
+/// One call of cuBLASLt in the words of our programs, for each of `batch` matrices:
+///   D[m, n] = epilogue(scale_a scale_b factor sum_k A[m, k] B[n, k] + addend_factor C[m, n] + bias[n]), times 1 / scale_d where D is f8.
+/// All matrices are row-major. amax is that of the epilogue's value, before D is scaled.
 struct MatmulDesc {
     int64_t batch = 1, m = 0, n = 0, k = 0;
     MatmulMatrix a, b, d;
