@@ -2,6 +2,9 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cuda/kinds.h"
 #include "schedules/tiles_text.h"
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <yaml-cpp/yaml.h>
 
 namespace scalide {
@@ -75,8 +78,19 @@ Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::
 
 } // namespace
 
+const std::string &tile_table() {
+    static const std::string table = [] {
+        const char *file = std::getenv("SCALIDE_TILES");
+        if (!file) return std::string(tiles_text);
+        std::ifstream in(file);
+        if (!in) throw UserError({Location(), "SCALIDE_TILES", "must be a file like tiles.yaml", file, ""});
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    }();
+    return table;
+}
+
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) {
-    static const YAML::Node rows = YAML::Load(tiles_text);
+    static const YAML::Node rows = YAML::Load(tile_table());
     return choose(rows, kernel, target);
 }
 

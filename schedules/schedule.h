@@ -6,7 +6,10 @@ namespace scalide {
 /// Tile numbers of one kind of kernel: a row of tiles.yaml, chosen by target features and extents. They are part of a kernel's cache key.
 using Tiles = std::map<std::string, int>;
 
-/// The tile numbers for this kernel on this target: the first row of tiles.yaml that matches.
+/// tiles.yaml as it was when this library was built, or the file that SCALIDE_TILES in the environment names: other numbers to try. Throws
+/// UserError when there is no such file.
+const std::string &tile_table();
+/// The tile numbers for this kernel on this target: the first row of that table that matches.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);
 /// The same of another table, in the words of tiles.yaml.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table);

@@ -3,7 +3,7 @@
 #include "emit/host_code.h"
 #include "emit/kernel_facts.h"
 #include "ir/text.h"
-#include "schedules/tiles_text.h"
+#include "schedules/schedule.h"
 
 namespace scalide {
 
@@ -25,7 +25,7 @@ LoweredKernel lower_checked(const Program &program, const Halide::Target &target
 }
 
 // The file of facts is named by all that lowering and the choice of tiles depend on.
-std::string facts_file(const std::string &lowering) { return hash_text(lowering + hash_text(tiles_text)) + ".json"; }
+std::string facts_file(const std::string &lowering) { return hash_text(lowering + hash_text(tile_table())) + ".json"; }
 
 KernelFacts facts_of(const Program &program, const Halide::Target &target, const std::string &lowering, const ObjectCache &cache) {
     const auto file = cache.find(facts_file(lowering));

@@ -101,6 +101,7 @@ std::optional<MatmulCall> MatmulCalls::narrowed(const MatmulCall &call) const {
         next.nodes.push_back(node);
         if (next.result_factor < 0 || next.result_factor == next.amax || !is_only_read_by(product, 1)) return {};
         node = readers_[product][0];
+        if (size_of(program_.type(program_.nodes[node].results[0]).dtype) != 1) return {}; // that is a factor of the sum
     }
     if (!is_rounding(program_, program_.nodes[node])) return {};
     next.overflow = overflow_of(program_.nodes[node].attributes);

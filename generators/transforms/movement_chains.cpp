@@ -128,12 +128,27 @@ constexpr Row rows[] = {
     {"convert_element_type", merge_convert},
 };
 
-/// Movements and conversions of a rank-0 value broadcast: the same of the value, broadcast.
+/// Movements that read each element at most once.
+bool is_move(const Node &node) {
+    constexpr std::string_view moves[] = {"reshape", "transpose", "rev", "slice"};
+    return std::ranges::find(moves, node.op) != std::end(moves);
+}
+
+/// Movements of a rank-0 value broadcast: the value, broadcast.
 Merged move_scalar(const Candidate &at) {
     const ValueId scalar = at.facts.scalar_source(at.operand());
-    constexpr std::string_view spread[] = {"reshape", "transpose", "rev", "slice"};
-    if (scalar < 0 || at.operand_type().is_scalar() || std::ranges::find(spread, at.node.op) == std::end(spread)) return {};
+    if (scalar < 0 || at.operand_type().is_scalar()) return {};
     return at.emit("broadcast_in_dim", {scalar}, broadcast_attributes(at.type.shape, {}));
+}
+
+/// Movements of a widened value: the narrow one moved, then widened. What is stored on the way, an operand of a product say, stays narrow.
+Merged move_narrow(const Candidate &at) {
+    const Node *inner = at.facts.producer(at.operand(), "convert_element_type");
+    if (inner == nullptr) return {};
+    const ValueId source = inner->operands[0];
+    if (!widens(at.facts.program().type(source).dtype, at.type.dtype)) return {};
+    const ValueId moved = at.emit(at.node.op, {source}, at.node.attributes);
+    return at.emit("convert_element_type", {moved}, convert_attributes(at.type.dtype));
 }
 
 } // namespace
@@ -142,8 +157,10 @@ std::optional<ValueId> merge_movement(const Candidate &candidate) {
     if (candidate.node.operands.empty()) return {};
     const auto *row = std::ranges::find(rows, candidate.node.op, &Row::op);
     if (row == std::end(rows)) return {};
-    const Merged merged = row->merge(candidate);
-    return merged ? merged : move_scalar(candidate);
+    Merged merged = row->merge(candidate);
+    if (!merged && is_move(candidate.node)) merged = move_scalar(candidate);
+    if (!merged && is_move(candidate.node)) merged = move_narrow(candidate);
+    return merged;
 }
 
 } // namespace scalide

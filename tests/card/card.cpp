@@ -55,12 +55,15 @@ const std::string &why_no_card() {
     return why;
 }
 
-OnBoth::OnBoth(const std::string &text)
-    : card_(parse_program(text, "card.scl"), rulebook(), {}, card_target()), cpu_(parse_program(text, "card.scl"), rulebook(), {}) {}
+std::unique_ptr<CompiledProgram> compile_for_card(const std::string &text) {
+    return std::make_unique<CompiledProgram>(parse_program(text, "card.scl"), rulebook(), Policy{}, card_target());
+}
+
+OnBoth::OnBoth(const std::string &text) : card_(compile_for_card(text)), cpu_(parse_program(text, "card.scl"), rulebook(), {}) {}
 
 std::string OnBoth::first_difference(const std::vector<HostArray> &inputs) const {
     const auto find = [&](const std::string &name) { return *std::ranges::find(inputs, name, &HostArray::name); };
-    const std::vector<HostArray> card = card_.loaded().run(find), cpu = cpu_.loaded().run(find);
+    const std::vector<HostArray> card = card_->loaded().run(find), cpu = cpu_.loaded().run(find);
     for (size_t i = 0; i < cpu.size(); i++)
         if (std::string words = difference(card[i], cpu[i]); !words.empty()) return words;
     return "";

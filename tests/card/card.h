@@ -6,6 +6,9 @@ namespace scalide {
 /// Why no program can run on a card here; empty when one can.
 const std::string &why_no_card();
 
+/// A program for the card. `text` is that of a program. Throws as CompiledProgram.
+std::unique_ptr<CompiledProgram> compile_for_card(const std::string &text);
+
 /// One program for the card and for the CPU.
 class OnBoth {
 public:
@@ -17,7 +20,8 @@ public:
     std::string first_difference(const std::vector<HostArray> &inputs) const;
 
 private:
-    CompiledProgram card_, cpu_;
+    std::unique_ptr<CompiledProgram> card_;
+    CompiledProgram cpu_;
 };
 
 } // namespace scalide

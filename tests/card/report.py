@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""report.py JUNIT.xml OUT.json DEVICE: what ctest found on a card, as a table, a row a group of tests, and as JSON with every test."""
+"""report.py JUNIT.xml OUT.json DEVICE: what ctest found on a card, as a table, a row a group of tests, the lines `finding: ...` of tests that
+passed or failed, and as JSON with every test."""
 import datetime
 import json
 import sys
 import xml.etree.ElementTree as xml
 
-GROUPS = ["card.casts", "card.products", "card.memcheck", "card.racecheck", "card_rule"]
+GROUPS = ["card.casts", "card.products", "card.accuracy", "card.probes", "card.memcheck", "card.racecheck", "card_rule"]
+FINDING = "finding: "
 
 
 def read(path):
@@ -13,7 +15,9 @@ def read(path):
         skipped = case.find("skipped") is not None
         failed = case.get("status") == "fail" or case.find("failure") is not None
         result = "failed" if failed else "skipped" if skipped else "passed"
-        yield {"test": case.get("name"), "result": result, "seconds": float(case.get("time", 0)), "output": (case.findtext("system-out") or "") if failed else ""}
+        output = case.findtext("system-out") or ""
+        findings = [line.removeprefix(FINDING) for line in output.splitlines() if line.startswith(FINDING)]
+        yield {"test": case.get("name"), "result": result, "seconds": float(case.get("time", 0)), "findings": findings, "output": output if failed else ""}
 
 
 def main(junit, out, device):
@@ -23,6 +27,9 @@ def main(junit, out, device):
         rows = [test for test in tests if test["test"].startswith(group)]
         counts = [sum(row["result"] == result for row in rows) for result in ("passed", "failed", "skipped")]
         print(f"{group:<16} {counts[0]:>7} {counts[1]:>7} {counts[2]:>8} {sum(row['seconds'] for row in rows):>9.1f}")
+    for test in tests:
+        for line in test["findings"]:
+            print(line)
     with open(out, "w") as file:
         json.dump({"device": device, "date": datetime.date.today().isoformat(), "tests": tests}, file, indent=1)
     print(f"{device}; every test in {out}")

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the stand-in for cuBLASLt exports beside cuBLASLt's functions. It computes nothing: it writes down each call that makes, sets or
-/// runs something, and each descriptor in the words of cublasLt.h's attribute numbers.
+/// What the stand-in for cuBLASLt exports beside cuBLASLt's functions. It writes down each call that makes, sets or runs
+/// something, and each descriptor in the words of cublasLt.h's attribute numbers.
 struct StandinState {
     const char *log; ///< all calls since the last reset, a line each
     int live;        ///< objects that were created and not destroyed

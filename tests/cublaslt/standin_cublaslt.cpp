@@ -1,8 +1,9 @@
-// libcublasLt.so without a GPU: records, and fails when it is told to.
+// libcublasLt.so without a GPU: records, and fails when it is told to. With SCALIDE_STANDIN_COMPUTES in the environment it also multiplies.
 #include "cublaslt/cublaslt_abi.h"
 #include "standin.h"
+#include "standin_product.h"
+#include <cstdlib>
 #include <dlfcn.h>
-#include <map>
 #include <string>
 
 #define STANDIN extern "C" __attribute__((visibility("default")))
@@ -11,16 +12,12 @@ namespace {
 
 using namespace scalide::cublaslt;
 
-/// Attributes by number, as bytes.
-struct Object {
-    std::string head;
-    std::map<int, std::string> attributes;
-};
+using Object = scalide::test::StandinObject;
 
 std::string log_text;
 int live = 0, calls = 0, searches = 0, failing = -1, candidates = 2, broken = 0;
 
-constexpr Status internal_error = 14, execution_failed = 13;
+constexpr Status internal_error = 14, execution_failed = 13, not_supported = 15;
 
 bool fails() { return calls++ == failing; }
 
@@ -41,9 +38,9 @@ std::string words(const void *object) {
     return text;
 }
 
-Status create(void **made, const std::string &head) {
+Status create(void **made, Object object) {
     if (fails()) return internal_error;
-    *made = new Object{head, {}};
+    *made = new Object(std::move(object));
     live++;
     return 0;
 }
@@ -79,26 +76,27 @@ STANDIN size_t cublasLtGetVersion() { return 130100; }
 STANDIN const char *cublasLtGetStatusName(Status status) {
     return status == internal_error ? "CUBLAS_STATUS_INTERNAL_ERROR" : "CUBLAS_STATUS_EXECUTION_FAILED";
 }
-STANDIN Status cublasLtCreate(Handle *handle) { return create(reinterpret_cast<void **>(handle), "handle"); }
+STANDIN Status cublasLtCreate(Handle *handle) { return create(reinterpret_cast<void **>(handle), {"handle"}); }
 STANDIN Status cublasLtDestroy(Handle handle) { return destroy(handle); }
 STANDIN Status cublasLtMatmulDescCreate(Operation *operation, int32_t compute, int32_t scale_type) {
     return create(reinterpret_cast<void **>(operation),
-                  "operation compute=" + std::to_string(compute) + " scale=" + std::to_string(scale_type));
+                  {"operation compute=" + std::to_string(compute) + " scale=" + std::to_string(scale_type)});
 }
 STANDIN Status cublasLtMatmulDescDestroy(Operation operation) { return destroy(operation); }
 STANDIN Status cublasLtMatmulDescSetAttribute(Operation operation, int32_t number, const void *value, size_t bytes) {
     return set(operation, number, value, bytes);
 }
 STANDIN Status cublasLtMatrixLayoutCreate(Layout *layout, int32_t type, uint64_t rows, uint64_t columns, int64_t leading) {
-    return create(reinterpret_cast<void **>(layout), "layout type=" + std::to_string(type) + " " + std::to_string(rows) + "x" +
-                                                         std::to_string(columns) + " ld=" + std::to_string(leading));
+    const std::string head = "layout type=" + std::to_string(type) + " " + std::to_string(rows) + "x" + std::to_string(columns) +
+                             " ld=" + std::to_string(leading);
+    return create(reinterpret_cast<void **>(layout), {head, type, rows, columns, leading});
 }
 STANDIN Status cublasLtMatrixLayoutDestroy(Layout layout) { return destroy(layout); }
 STANDIN Status cublasLtMatrixLayoutSetAttribute(Layout layout, int32_t number, const void *value, size_t bytes) {
     return set(layout, number, value, bytes);
 }
 STANDIN Status cublasLtMatmulPreferenceCreate(Preference *preference) {
-    return create(reinterpret_cast<void **>(preference), "preference");
+    return create(reinterpret_cast<void **>(preference), {"preference"});
 }
 STANDIN Status cublasLtMatmulPreferenceDestroy(Preference preference) { return destroy(preference); }
 STANDIN Status cublasLtMatmulPreferenceSetAttribute(Preference preference, int32_t number, const void *value, size_t bytes) {
@@ -130,5 +128,13 @@ STANDIN Status cublasLtMatmul(Handle, Operation operation, const void *alpha, co
     log_text += "    alpha " + std::to_string(*static_cast<const float *>(alpha)) + " beta " +
                 std::to_string(*static_cast<const float *>(beta)) + " algorithm " + std::to_string(algorithm->data[0]) + " workspace " +
                 address(workspace) + " of " + std::to_string(bytes) + " stream " + address(stream) + "\n";
-    return static_cast<int>(algorithm->data[0]) <= broken ? execution_failed : 0;
+    if (static_cast<int>(algorithm->data[0]) <= broken) return execution_failed;
+    if (!std::getenv("SCALIDE_STANDIN_COMPUTES")) return 0;
+    const auto matrix = [](const void *memory, Layout layout) {
+        return scalide::test::StandinMatrix{*reinterpret_cast<const Object *>(layout), const_cast<void *>(memory)};
+    };
+    const bool done =
+        multiply_as_cublaslt(*reinterpret_cast<const Object *>(operation), *static_cast<const float *>(alpha), matrix(a, a_layout),
+                             matrix(b, b_layout), *static_cast<const float *>(beta), matrix(c, c_layout), matrix(d, d_layout));
+    return done ? 0 : not_supported;
 }

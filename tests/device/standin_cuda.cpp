@@ -253,6 +253,12 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
     return success;
 }
 
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    RETURN_IF(enter("cuMemcpyDtoD %zu", bytes));
+    RETURN_IF(is_alive(stream, Object::stream) ? need_quiet() : invalid_handle);
+    std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
+    return success;
+}
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, int *options, void **values) {
     const CUresult error = enter("cuModuleLoadDataEx");
     for (unsigned i = 0; error && i < count; i++) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Programs on a device beside their limit: the driver's copy of as many bytes, in the same run, for what memory bounds; floating point
-operations a second for products; microseconds a step for a chain of small kernels.
+"""Programs on a device beside their limit: the driver's copy of as many bytes, in the same run, for what memory bounds; the bare call of
+cuBLASLt, in the same run, for products; microseconds a step for a chain of small kernels; a transformer layer beside TransformerEngine's.
 
-Usage: gpu.py [--build BUILD] [--target cuda|opencl] [--shrink N] [--seconds S] [--json FILE] [NAME ...]
-BUILD is the folder that ./check filled (build). --shrink divides rows, to try this where there is no card. NAME: only the cases whose name
-has it. On OpenCL there is no copy to compare with.
+Usage: gpu.py [--build BUILD] [--target cuda|opencl] [--shrink N] [--seconds S] [--rival PYTHON] [--json FILE] [NAME ...]
+BUILD is the folder that ./check filled (build). --shrink divides sizes, to try this where there is no card. PYTHON is one that has PyTorch
+and TransformerEngine (default: python3). NAME: only the cases whose name has it. On OpenCL there is nothing to compare with.
 """
 import argparse
 import datetime
@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import transformer_layer
 
 HERE = Path(__file__).resolve().parent
 F8 = "f8_e4m3fn"
@@ -30,6 +32,9 @@ def memory_cases(rows):
     yield "gelu bf16", 0.85, f"(x: bf16{x}) -> (y: bf16{x}) {{\n y = gelu_tanh(x)\n}}"
     yield "softmax bf16", 0.85, f"(x: bf16{x}) -> (y: bf16{x}) {{\n y = softmax(x) {{axes: [1]}}\n}}"
     yield "layer_norm bf16", 0.85, f"(x: bf16{x}, g: bf16[4096], b: bf16[4096]) -> (y: bf16{x}) {{\n y = layer_norm(x, g, b)\n}}"
+    yield "layer_norm gradient bf16", 0.85, (f"layer(x: bf16{x}, g: bf16[4096], b: bf16[4096], ct: bf16{x}) -> (loss: f32[]) {{\n y = layer_norm(x, g, b)\n t = mul(y, ct)\n"
+                                             f" w = convert_element_type(t) {{dtype: f32}}\n loss = reduce_sum(w) {{axes: [0, 1]}}\n}}\nprogram p(x: bf16{x}, g: bf16[4096], b: bf16[4096],"
+                                             f" ct: bf16{x}) -> (dx: bf16{x}, dg: bf16[4096], db: bf16[4096]) {{\n dx, dg, db = grad(x, g, b, ct) {{program: layer, wrt: [x, g, b]}}\n}}")  # fmt: skip
     yield "adam f32", 0.85, (f"(w: f32{x} inout, m: f32{x} inout, v: f32{x} inout, g: f32{x}) -> (w = w2, m = m2, v = v2) {{\n a = mul(m, 0.9)\n b = mul(g, 0.1)\n"
                              " m2 = add(a, b)\n s = mul(g, g)\n c = mul(v, 0.999)\n d = mul(s, 0.001)\n v2 = add(c, d)\n r = sqrt(v2)\n e = add(r, 1e-8)\n"
                              " q = div(m2, e)\n u = mul(q, 0.001)\n w2 = sub(w, u)\n}")  # fmt: skip
@@ -40,11 +45,12 @@ def memory_cases(rows):
 
 
 def product_cases(sizes):
+    """(name, operations, program, operands and result of the bare call)."""
     for dtype, out in ((F8, "bf16"), (F8, F8), ("bf16", "bf16"), ("f16", "f16"), ("f32", "f32")):
         for n in sizes:
             a = f"[{n}, {n}]"
             yield f"{dtype} to {out} {n}^3", 2 * n**3, (f"(x: {dtype}{a}, w: {dtype}{a}) -> (y: {out}{a}) {{\n {convert('x', 'f32', 'a')}\n {convert('w', 'f32', 'b')}\n"
-                                                        f" s = dot_general(a, b) {{contract: [[1], [1]]}}\n {convert('s', out, 'y')}\n}}")  # fmt: skip
+                                                        f" s = dot_general(a, b) {{contract: [[1], [1]]}}\n {convert('s', out, 'y')}\n}}"), [dtype, dtype, out, n, n, n]  # fmt: skip
 
 
 def chain(links):
@@ -60,10 +66,19 @@ def run(command):
     return result.stdout
 
 
-def measure(options, scratch, program):
-    (scratch / "p.scl").write_text(f"program p{program}\n")
-    run([options.build / "generators/scalide", "build", scratch / "p.scl", "--output", scratch, "--shared", "--target", options.target])
-    return json.loads(run([options.build / "tests/performance/run_on_device", scratch / "libp.so", "p", options.seconds]))
+def measure(options, scratch, program, bare=(), numerics="f32", name="p"):
+    (scratch / "p.scl").write_text(program)
+    run([options.build / "generators/scalide", "build", scratch / "p.scl", "--name", name, "--numerics", numerics, "--output", scratch, "--shared", "--target", options.target])
+    return json.loads(run([options.build / "tests/performance/run_on_device", scratch / f"lib{name}.so", name, options.seconds, *bare]))
+
+
+def time_rival(options):
+    """Milliseconds of TransformerEngine's layer; None, and why in words, where it does not run."""
+    found = subprocess.run([options.rival, HERE / "transformer_layer.py", "--rival"], capture_output=True, text=True)
+    if found.returncode:
+        print(f"TransformerEngine's layer: {(found.stderr.strip().splitlines() or ['no words'])[-1]}")
+        return None
+    return json.loads(found.stdout.splitlines()[-1])["ms"]
 
 
 def rows(options, scratch):
@@ -71,17 +86,22 @@ def rows(options, scratch):
     wanted = lambda name: not options.names or any(word in name for word in options.names)  # noqa: E731
     for name, aim, program in memory_cases(max(1, 32768 // options.shrink)):
         if wanted(name):
-            line = measure(options, scratch, program)
+            line = measure(options, scratch, f"program {program if program.startswith('layer') else 'p' + program}\n")
             share = line["copy_ms"] / line["ms"] if "copy_ms" in line else None
-            yield {"case": name, "value": line["bytes"] / line["ms"] / 1e6, "unit": "GB/s", "share_of_copy": share, "aim": aim, **line}
-    for name, operations, program in product_cases(sorted({max(256, n // options.shrink) for n in (4096, 8192)})):
+            yield {"case": name, "value": line["bytes"] / line["ms"] / 1e6, "unit": "GB/s", "share": share, "aim": aim, **line}
+    for name, operations, program, bare in product_cases(sorted({max(256, n // options.shrink) for n in (4096, 8192)})):
         if wanted(name):
-            line = measure(options, scratch, program)
-            yield {"case": name, "value": operations / line["ms"] / 1e9, "unit": "TFLOP/s", **line}
-    if wanted("gap"):
-        few, many = (measure(options, scratch, chain(links)) for links in (4, 36))
+            line = measure(options, scratch, f"program p{program}\n", bare if options.target == "cuda" else ())
+            share = line["bare_ms"] / line["ms"] if "bare_ms" in line else None
+            yield {"case": name, "value": operations / line["ms"] / 1e9, "unit": "TFLOP/s", "share": share, "aim": 0.99, **line}
+    if wanted("gap: one more small step"):
+        few, many = (measure(options, scratch, f"program p{chain(links)}\n") for links in (4, 36))
         steps = len(many["steps"]) - len(few["steps"])
         yield {"case": "gap: one more small step", "value": 1e3 * (many["ms"] - few["ms"]) / steps, "unit": "us", "aim": 2, **many}
+    if wanted("transformer layer"):
+        line = measure(options, scratch, transformer_layer.program(options.shrink), numerics=HERE / "transformer_layer.yaml", name="step")
+        rival = time_rival(options) if options.target == "cuda" else None
+        yield {"case": "transformer layer, f8", "value": line["ms"], "unit": "ms", "share": rival and rival / line["ms"], "rival_ms": rival, "aim": 28, **line}
 
 
 def main():
@@ -90,18 +110,19 @@ def main():
     parser.add_argument("--target", choices=["cuda", "opencl"], default="cuda")
     parser.add_argument("--shrink", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--rival", default="python3")
     parser.add_argument("--json", type=Path)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     found = subprocess.run([options.build / "generators/scalide", "devices", options.target], capture_output=True, text=True)
     if found.returncode:
         sys.exit(f"no card: {found.stderr.strip()}")
-    print(f"{found.stdout.strip()}, {datetime.date.today()}\n{'case':<36} {'speed':>10} {'':<8} {'of copy':>8} {'aim':>5}  by")
+    print(f"{found.stdout.strip()}, {datetime.date.today()}\n{'case':<36} {'speed':>10} {'':<8} {'of rival':>8} {'aim':>5}  by")
     table = []
     with tempfile.TemporaryDirectory() as scratch:
         for row in rows(options, Path(scratch)):
             table.append(row)
-            share = f"{row['share_of_copy']:.2f}" if row.get("share_of_copy") else ""
+            share = f"{row['share']:.3f}" if row.get("share") else ""
             by = ", ".join(sorted({step["library"] or "kernel" for step in row["steps"]}))
             print(f"{row['case']:<36} {row['value']:>10.2f} {row['unit']:<8} {share:>8} {row.get('aim', ''):>5}  {by}", flush=True)
     if options.json:

@@ -1,8 +1,19 @@
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstring>
+#include <random>
 #include <scalide/scalide.h>
 
-namespace scalide {
+// What the programs that time generated libraries share.
+namespace scalide::measuring {
+
+using Clock = std::chrono::steady_clock;
+
+inline double milliseconds_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 /// The storage code of a random number of about 2^-4 with either sign (f32: 2^-5), i32: 0 to 9; other dtypes: 0.
 inline uint32_t random_code(int32_t dtype, uint32_t draw) {
@@ -17,4 +28,13 @@ inline uint32_t random_code(int32_t dtype, uint32_t draw) {
     }
 }
 
-} // namespace scalide
+/// Writes `count` random elements.
+inline void fill(void *data, int32_t dtype, size_t count, std::mt19937 &random) {
+    const size_t width = scalide_dtype_size(dtype);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t code = random_code(dtype, static_cast<uint32_t>(random()));
+        std::memcpy(static_cast<char *>(data) + i * width, &code, std::min(width, sizeof code));
+    }
+}
+
+} // namespace scalide::measuring

@@ -1,24 +1,26 @@
-// run_on_device LIBRARY.so NAME SECONDS: times a generated program of a device, with static extents, on arrays of small random numbers, as
-// one graph where the device has graphs. Prints one JSON line: milliseconds of a run (the least mean of the groups of runs that fill
-// SECONDS; each group is waited for once), bytes of its arguments, who computes each step and why. On CUDA it also times, between the
-// groups, the driver's copy of as many bytes (read and written together).
-#include "random_codes.h"
-#include <algorithm>
-#include <chrono>
+// run_on_device LIBRARY.so NAME SECONDS [LHS RHS OUT M N K]: times a generated program of a device, with static extents, on arrays of small
+// random numbers, as one graph where the device has graphs. Prints one JSON line: milliseconds of a run (the least mean of the groups of
+// runs that fill SECONDS; each group is waited for once) and of binding (code is loaded, algorithms are found), bytes of its arguments, who
+// computes each step and why. On CUDA it also times, between the groups, the driver's copy of as many bytes (read and written together)
+// and, where asked, a bare call of cuBLASLt for a product of two matrices [M, K] and [N, K].
+#include "cublaslt/cublaslt.h"
+#include "measuring.h"
+#include "support/cuda/bare_matmul.h"
+#include "support/cuda/driver.h"
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
-#include <random>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <scalide/plan.h>
 #include <string>
 #include <vector>
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+using namespace scalide::measuring;
+using scalide::Driver;
 
 [[noreturn]] void fail(const char *message) {
     std::fprintf(stderr, "run_on_device: %s\n", message);
@@ -29,20 +31,12 @@ scalide_context *context_of(int32_t device) {
     scalide_options options{};
     options.struct_size = sizeof options;
     options.device = device;
+    char message[1024] = "";
+    options.message = message;
+    options.message_size = sizeof message;
     scalide_context *context = nullptr;
-    if (scalide_context_create(&options, &context) != SCALIDE_OK) fail(scalide_message(nullptr));
+    if (scalide_context_create(&options, &context) != SCALIDE_OK) fail(message);
     return context;
-}
-
-std::vector<unsigned char> random_array(int32_t dtype, size_t count) {
-    std::mt19937 random(1);
-    const size_t width = scalide_dtype_size(dtype);
-    std::vector<unsigned char> bytes(count * width);
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t code = scalide::random_code(dtype, static_cast<uint32_t>(random()));
-        std::memcpy(bytes.data() + i * width, &code, std::min(width, sizeof code));
-    }
-    return bytes;
 }
 
 /// Of a buffer without symbols.
@@ -59,12 +53,14 @@ std::vector<int64_t> shape_of(const scalide_buffer &buffer) {
 class Arguments {
 public:
     Arguments(scalide_context *context, const scalide_program *program) : context_(context) {
+        std::mt19937 random(1);
         for (int32_t i = 0; i < program->argument_count; i++) {
             const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
             const std::vector<int64_t> shape = shape_of(buffer);
             size_t count = 1;
             for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
-            const std::vector<unsigned char> values = random_array(buffer.dtype, count);
+            std::vector<unsigned char> values(count * scalide_dtype_size(buffer.dtype));
+            fill(values.data(), buffer.dtype, count, random);
             bytes_ += values.size() * (program->arguments[i].role == SCALIDE_INOUT ? 2 : 1);
             const float one = 1;
             float *scale = program->arguments[i].scale_buffer >= 0 ? static_cast<float *>(copy(&one, sizeof one)) : nullptr;
@@ -91,41 +87,82 @@ private:
     size_t bytes_ = 0;
 };
 
-/// The driver's copy inside of the memory of a CUDA device.
-class DriverCopy {
+/// What the program is compared with: work of the driver or of cuBLASLt on one stream, without anything of ours around it.
+class Rival {
 public:
-    DriverCopy(scalide_context *context, size_t bytes) : context_(context), bytes_(bytes / 2) {
-        if (scalide_context_device(context) != SCALIDE_CUDA) return;
-        void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-        copy_ = reinterpret_cast<Copy>(dlsym(driver, "cuMemcpyDtoDAsync_v2"));
-        wait_ = reinterpret_cast<Wait>(dlsym(driver, "cuCtxSynchronize"));
-        const auto retain = reinterpret_cast<int (*)(void **, int)>(dlsym(driver, "cuDevicePrimaryCtxRetain"));
-        const auto enter = reinterpret_cast<int (*)(void *)>(dlsym(driver, "cuCtxSetCurrent"));
-        void *primary = nullptr;
-        if (!copy_ || !wait_ || !retain || !enter || retain(&primary, 0) != 0 || enter(primary) != 0) fail("no copy by the driver");
-        if (scalide_allocate(context, bytes_, &from_) != SCALIDE_OK || scalide_allocate(context, bytes_, &to_) != SCALIDE_OK)
-            fail(scalide_message(context));
-    }
+    Rival(const Driver &driver, std::string name, std::function<void()> start)
+        : driver_(driver), name_(std::move(name)), start_(std::move(start)) {}
 
-    bool is_there() const { return copy_ != nullptr; }
-    double milliseconds(int count) const {
+    const std::string &name() const { return name_; }
+    double least() const { return least_; }
+    void time(int count) {
         const Clock::time_point start = Clock::now();
-        for (int i = 0; i < count; i++)
-            if (copy_(reinterpret_cast<unsigned long long>(to_), reinterpret_cast<unsigned long long>(from_), bytes_, nullptr) != 0)
-                fail("a copy failed");
-        wait_();
-        return milliseconds_since(start) / count;
+        for (int i = 0; i < count; i++) start_();
+        driver_.wait();
+        least_ = std::min(least_, milliseconds_since(start) / count);
     }
 
 private:
-    using Copy = int (*)(unsigned long long, unsigned long long, size_t, void *);
-    using Wait = int (*)();
-    scalide_context *context_;
-    size_t bytes_;
-    void *from_ = nullptr, *to_ = nullptr;
-    Copy copy_ = nullptr;
-    Wait wait_ = nullptr;
+    const Driver &driver_;
+    std::string name_;
+    std::function<void()> start_;
+    double least_ = 1e30;
 };
+
+void *allocate(scalide_context *context, size_t bytes) {
+    void *memory = nullptr;
+    if (scalide_allocate(context, bytes, &memory) != SCALIDE_OK) fail(scalide_message(context));
+    return memory;
+}
+
+/// The driver's copy of as many bytes, read and written together.
+Rival copy_of(const Driver &driver, scalide_context *context, size_t bytes) {
+    void *from = allocate(context, bytes / 2 + 1), *to = allocate(context, bytes / 2 + 1);
+    return {driver, "copy", [&driver, from, to, bytes] { driver.copy(to, from, bytes / 2); }};
+}
+
+int32_t cublaslt_type(const std::string &dtype) {
+    using namespace scalide::cublaslt;
+    const std::map<std::string, int32_t> types{
+        {"f32", r_32f}, {"f16", r_16f}, {"bf16", r_16bf}, {"f8_e4m3fn", r_8f_e4m3}, {"f8_e5m2", r_8f_e5m2}};
+    return types.at(dtype);
+}
+
+int32_t dtype_of(const std::string &name) {
+    int32_t dtype = 0;
+    while (dtype < 32 && scalide_dtype_name(dtype) != name) dtype++;
+    return dtype;
+}
+
+/// `LHS RHS OUT M N K`: lhs [M, K] times rhs [N, K], by the first algorithm of the heuristic.
+Rival bare_product(const Driver &driver, scalide_context *context, char **words) {
+    char why_words[512] = "";
+    scalide::Text why(why_words, sizeof why_words);
+    const scalide::CublasLt *library = scalide::load_cublaslt(why);
+    if (!library) fail(why_words);
+    const int64_t m = std::atoll(words[3]), n = std::atoll(words[4]), k = std::atoll(words[5]);
+    std::mt19937 random(1);
+    const auto operand = [&](const char *name, int64_t count) {
+        std::vector<unsigned char> codes(static_cast<size_t>(count) * scalide_dtype_size(dtype_of(name)));
+        fill(codes.data(), dtype_of(name), static_cast<size_t>(count), random);
+        void *memory = allocate(context, codes.size());
+        if (scalide_copy_in(context, memory, codes.data(), codes.size()) != SCALIDE_OK) fail(scalide_message(context));
+        return memory;
+    };
+    // cuBLASLt's matrices are column-major: its A is our rhs.
+    const scalide::BareDesc desc{
+        .a = cublaslt_type(words[1]), .b = cublaslt_type(words[0]), .d = cublaslt_type(words[2]), .m = n, .n = m, .k = k};
+    const scalide::BarePointers pointers{.a = operand(words[1], n * k),
+                                         .b = operand(words[0], m * k),
+                                         .d = operand(words[2], m * n),
+                                         .workspace = allocate(context, scalide::bare_workspace)};
+    const auto product = std::make_shared<scalide::BareMatmul>(*library, desc, pointers);
+    const auto found = product->candidates(1);
+    if (found.empty()) fail("cuBLASLt has no algorithm");
+    return {driver, "bare", [&driver, product, algorithm = found[0].algorithm] {
+                if (product->run(algorithm, driver.stream()) != 0) fail("a bare product failed");
+            }};
+}
 
 void print_steps(const scalide_binding *binding, size_t count) {
     for (size_t step = 0; step < count; step++) {
@@ -139,7 +176,7 @@ void print_steps(const scalide_binding *binding, size_t count) {
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 4) fail("usage: run_on_device LIBRARY.so NAME SECONDS");
+    if (argc != 4 && argc != 10) fail("usage: run_on_device LIBRARY.so NAME SECONDS [LHS RHS OUT M N K]");
     scalide_context *loader = context_of(SCALIDE_CPU);
     scalide_library *library = nullptr;
     if (scalide_load(loader, argv[1], &library) != SCALIDE_OK) fail(scalide_message(loader));
@@ -148,7 +185,9 @@ int main(int argc, char **argv) {
     scalide_context *context = context_of(scalide_program_device(program));
     const Arguments arguments(context, program);
     scalide_binding *binding = nullptr;
+    const Clock::time_point before_bind = Clock::now();
     arguments.check(scalide_bind(context, program, arguments.arrays().data(), arguments.arrays().size(), &binding));
+    const double bind_ms = milliseconds_since(before_bind);
     const scalide_status captured = scalide_capture(binding);
     if (captured != SCALIDE_UNSUPPORTED) arguments.check(captured);
     const auto time = [&](int count) {
@@ -159,15 +198,22 @@ int main(int argc, char **argv) {
     };
     time(1);
     const int group = std::max(1, static_cast<int>(20 / std::max(time(3), 1e-3))); // about 20 ms
-    const DriverCopy copy(context, arguments.bytes());
-    double least = 1e30, least_copy = 1e30;
+    std::optional<Driver> driver;
+    std::vector<Rival> rivals;
+    if (scalide_context_device(context) == SCALIDE_CUDA) {
+        driver.emplace();
+        rivals.push_back(copy_of(*driver, context, arguments.bytes()));
+        if (argc == 10) rivals.push_back(bare_product(*driver, context, argv + 4));
+    }
+    double least = 1e30;
     const Clock::time_point start = Clock::now();
     do {
         least = std::min(least, time(group));
-        if (copy.is_there()) least_copy = std::min(least_copy, copy.milliseconds(group));
+        for (Rival &rival : rivals) rival.time(group);
     } while (milliseconds_since(start) < 1e3 * std::atof(argv[3]));
-    std::printf("{\"device\": \"%s\", \"ms\": %.5f, \"bytes\": %zu, ", scalide_context_device_name(context), least, arguments.bytes());
-    if (copy.is_there()) std::printf("\"copy_ms\": %.5f, ", least_copy);
+    std::printf("{\"device\": \"%s\", \"ms\": %.5f, \"bytes\": %zu, \"bind_ms\": %.2f, ", scalide_context_device_name(context), least,
+                arguments.bytes(), bind_ms);
+    for (const Rival &rival : rivals) std::printf("\"%s_ms\": %.5f, ", rival.name().c_str(), rival.least());
     std::printf("\"captured\": %s, \"steps\": [", captured == SCALIDE_OK ? "true" : "false");
     print_steps(binding, scalide_step_count(program));
     std::printf("]}\n");

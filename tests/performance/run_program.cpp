@@ -1,15 +1,11 @@
 // run_program LIBRARY.so NAME THREADS SECONDS [symbol=value ...]: times a generated program on arrays of small random numbers and prints
 // one JSON line: milliseconds of a run (minimum, median), and of each kernel of the plan when PER_KERNEL is set. When COPY is set it also
 // times, between the runs, a copy that reads and writes as many bytes as the program's arguments have, in as many threads.
-#include "random_codes.h"
-#include <algorithm>
-#include <chrono>
+#include "measuring.h"
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
-#include <random>
 #include <scalide/plan.h>
 #include <string>
 #include <thread>
@@ -17,9 +13,7 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+using namespace scalide::measuring;
 
 [[noreturn]] void fail(const char *message) {
     std::fprintf(stderr, "run_program: %s\n", message);
@@ -66,14 +60,6 @@ private:
     std::vector<char> from_, to_;
     int threads_;
 };
-
-void fill(void *data, int32_t dtype, size_t count, std::mt19937 &random) {
-    const size_t width = scalide_dtype_size(dtype);
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t code = scalide::random_code(dtype, static_cast<uint32_t>(random()));
-        std::memcpy(static_cast<char *>(data) + i * width, &code, std::min(width, sizeof code));
-    }
-}
 
 Arguments make_arguments(const scalide_program *program, const std::map<std::string, int64_t> &symbols) {
     std::mt19937 random(1);

@@ -4,6 +4,7 @@
 #include "support/programs/rules.h"
 #include "transforms/matmul_form.h"
 #include "transforms/passes.h"
+#include "transforms/pipeline.h"
 #include <gtest/gtest.h>
 #include <random>
 #include <regex>
@@ -89,6 +90,44 @@ TEST(fuse_calls, the_conversion_of_the_result_joins_where_the_library_stores_it)
     EXPECT_EQ(kinds_of("f16", ", overflow: format"), (std::vector<std::string>{"contract"}));
     EXPECT_EQ(kinds_of("f16", ""), (std::vector<std::string>{"contract", "map"})) << "the library does not saturate";
     EXPECT_EQ(kinds_of("bf16", ", overflow: format"), (std::vector<std::string>{"contract", "map"}));
+    const Program factor = fused(R"(program p(x: f16[b, 64], w: f16[64, 32], s: f32[]) -> (y: f16[b, 32]) {
+  x32 = convert_element_type(x) {dtype: f32} : f32[b, 64]
+  w32 = convert_element_type(w) {dtype: f32} : f32[64, 32]
+  z = dot_general(x32, w32) {batch: [[], []], contract: [[1], [0]], preferred: f32} : f32[b, 32]
+  wide = broadcast_in_dim(s) {dims: [], shape: [b, 32]} : f32[b, 32]
+  scaled = mul(z, wide) : f32[b, 32]
+  y = convert_element_type(scaled) {dtype: f16, overflow: format} : f16[b, 32]
+}
+)");
+    EXPECT_EQ(kinds(factor), (std::vector<std::string>{"contract"})) << "of a 16-bit result a number is a factor of the sum";
+}
+
+/// Heads lie beside each other in memory: their products get operands that one kernel copies, in the dtype in which they are stored.
+TEST(fuse_calls, products_of_attention_have_narrow_operands) {
+    const std::string text =
+        R"(program loss(q: f16[2, 16, 4, 8], k: f16[2, 16, 4, 8], v: f16[2, 16, 4, 8], c: f16[2, 16, 4, 8]) -> (l: f32[]) {
+  y = attention(q, k, v)
+  t = mul(y, c)
+  w = convert_element_type(t) {dtype: f32}
+  l = reduce_sum(w) {axes: [0, 1, 2, 3]}
+}
+program p(q: f16[2, 16, 4, 8], k: f16[2, 16, 4, 8], v: f16[2, 16, 4, 8], c: f16[2, 16, 4, 8]) -> (l: f32[], dq: f16[2, 16, 4, 8], dk: f16[2, 16, 4, 8], dv: f16[2, 16, 4, 8]) {
+  l, dq, dk, dv = value_and_grad(q, k, v, c) {program: loss, wrt: [q, k, v]}
+}
+)";
+    CompileOptions options;
+    options.facts = facts;
+    const Policy policy =
+        parse_policy("policy: format\noverflow: format\nrules: [{op: dot_general, operand: any, insert: [{convert: f16}]}]\n", "test");
+    options.policy = policy;
+    const Program program = compile(parse_program(text, "test"), rules(), options);
+    int products = 0;
+    for (const Program &kernel : program.programs) {
+        if (kernel.attributes.at("kind").word != "contract") continue;
+        products++;
+        EXPECT_TRUE(kernel.attributes.contains("library")) << to_string(kernel);
+    }
+    EXPECT_EQ(products, 4) << "six products, of four kernels";
 }
 
 /// What joins the product in a program of f8 operands: `more` arguments, lines from the sum `z` to the result `y` of dtype `to`.

@@ -107,6 +107,19 @@ TEST(transforms, simplify_merges_movements) {
               "broadcast_in_dim = broadcast_in_dim(x) {dims: [0], shape: [4, 5]} : f32[4, 5]\n");
 }
 
+TEST(transforms, simplify_widens_after_moves) {
+    EXPECT_EQ(simplified("(x: f16[4, 6]) -> (r: f32[3, 4] = z) {\n w = convert_element_type(x) {dtype: f32}\n"
+                         " y = transpose(w) {permutation: [1, 0]}\n z = slice(y) {start: [0, 0], limit: [3, 4]}\n}"),
+              "transpose = transpose(x) {permutation: [1, 0]} : f16[6, 4]\n"
+              "slice = slice(transpose) {limit: [3, 4], start: [0, 0], strides: []} : f16[3, 4]\n"
+              "convert_element_type1 = convert_element_type(slice) {dtype: f32} : f32[3, 4]\n");
+    const std::string integers =
+        "y = convert_element_type(x) {dtype: f32} : f32[4, 6]\nz = transpose(y) {permutation: [1, 0]} : f32[6, 4]\n";
+    EXPECT_EQ(simplified("(x: i8[4, 6]) -> (r: f32[6, 4] = z) {\n y = convert_element_type(x) {dtype: f32}\n"
+                         " z = transpose(y) {permutation: [1, 0]}\n}"),
+              integers);
+}
+
 TEST(transforms, simplify_keeps_rounding) {
     const std::string there = "(x: f32[4]) -> (r: f32[4] = w) {\n h = convert_element_type(x) {dtype: f16}\n"
                               " w = convert_element_type(h) {dtype: f32}\n}";

@@ -1,0 +1,36 @@
+#include "support/cuda/driver.h"
+#include <dlfcn.h>
+#include <stdexcept>
+
+namespace scalide {
+
+template<typename... Arguments>
+void Driver::call(const char *name, Arguments... arguments) const {
+    const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library_, name));
+    if (!function) throw std::runtime_error(std::string(name) + ": the driver has none");
+    if (const int status = function(arguments...)) throw std::runtime_error(std::string(name) + " gave " + std::to_string(status));
+}
+
+Driver::Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
+    if (!library_) throw std::runtime_error(dlerror());
+    void *context = nullptr;
+    call("cuInit", 0u);
+    call("cuDevicePrimaryCtxRetain", &context, 0);
+    call("cuCtxPushCurrent_v2", context);
+    call("cuStreamCreate", &stream_, 1u); // waits for no other stream
+}
+
+Driver::~Driver() {
+    void *context = nullptr;
+    call("cuStreamDestroy_v2", stream_);
+    call("cuCtxPopCurrent_v2", &context);
+    call("cuDevicePrimaryCtxRelease_v2", 0);
+}
+
+void Driver::copy(void *to, const void *from, size_t bytes) const {
+    call("cuMemcpyDtoDAsync_v2", reinterpret_cast<unsigned long long>(to), reinterpret_cast<unsigned long long>(from), bytes, stream_);
+}
+
+void Driver::wait() const { call("cuStreamSynchronize", stream_); }
+
+} // namespace scalide
