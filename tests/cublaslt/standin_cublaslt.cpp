@@ -2,8 +2,10 @@
 #include "cublaslt/cublaslt_abi.h"
 #include "standin.h"
 #include "standin_product.h"
+#include <array>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <functional>
 #include <string>
 
 #define STANDIN extern "C" __attribute__((visibility("default")))
@@ -17,7 +19,7 @@ using Object = scalide::test::StandinObject;
 std::string log_text;
 int live = 0, calls = 0, searches = 0, failing = -1, candidates = 2, broken = 0;
 
-constexpr Status internal_error = 14, execution_failed = 13, not_supported = 15;
+constexpr Status internal_error = 14, execution_failed = 13;
 
 bool fails() { return calls++ == failing; }
 
@@ -54,12 +56,18 @@ Status set(void *object, int number, const void *value, size_t bytes) {
     static_cast<Object *>(object)->attributes[number] = std::string(static_cast<const char *>(value), bytes);
     return 0;
 }
-/// To the stand-in for CUDA's driver, where there is one: what runs stands in one order there.
-void note(const char *call) {
+/// A function of the stand-in for CUDA's driver, where there is one.
+template<typename Function>
+Function of_driver(const char *name) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (!driver) return;
-    if (void *write = dlsym(driver, "standin_note")) reinterpret_cast<void (*)(const char *)>(write)(call);
+    if (!driver) return nullptr;
+    void *found = dlsym(driver, name);
     dlclose(driver);
+    return reinterpret_cast<Function>(found);
+}
+/// What runs stands in one order there.
+void note(const char *call) {
+    if (auto *write = of_driver<void (*)(const char *)>("standin_note")) write(call);
 }
 std::string address(const void *pointer) { return hex(std::string(reinterpret_cast<const char *>(&pointer), sizeof(pointer))); }
 
@@ -130,11 +138,25 @@ STANDIN Status cublasLtMatmul(Handle, Operation operation, const void *alpha, co
                 address(workspace) + " of " + std::to_string(bytes) + " stream " + address(stream) + "\n";
     if (static_cast<int>(algorithm->data[0]) <= broken) return execution_failed;
     if (!std::getenv("SCALIDE_STANDIN_COMPUTES")) return 0;
-    const auto matrix = [](const void *memory, Layout layout) {
-        return scalide::test::StandinMatrix{*reinterpret_cast<const Object *>(layout), const_cast<void *>(memory)};
+    const auto object = [](auto *opaque) { return *reinterpret_cast<const Object *>(opaque); };
+    // A graph outlives what describes its calls; numbers in device memory are read when it is launched.
+    const std::function<void()> multiply = [=, operation = object(operation),
+                                            layouts = std::array{object(a_layout), object(b_layout), object(c_layout), object(d_layout)},
+                                            by_value = std::array{*static_cast<const float *>(alpha), *static_cast<const float *>(beta)}] {
+        const bool is_on_device = operation.template get<int32_t>(pointer_mode, 0) == pointer_mode_device;
+        const auto number = [&](const void *pointer, size_t index) {
+            return is_on_device ? *static_cast<const float *>(pointer) : by_value[index];
+        };
+        const auto matrix = [&](const void *memory, size_t index) {
+            return scalide::test::StandinMatrix{layouts[index], const_cast<void *>(memory)};
+        };
+        const bool known =
+            multiply_as_cublaslt(operation, number(alpha, 0), matrix(a, 0), matrix(b, 1), number(beta, 1), matrix(c, 2), matrix(d, 3));
+        if (!known) std::abort();
     };
-    const bool done =
-        multiply_as_cublaslt(*reinterpret_cast<const Object *>(operation), *static_cast<const float *>(alpha), matrix(a, a_layout),
-                             matrix(b, b_layout), *static_cast<const float *>(beta), matrix(c, c_layout), matrix(d, d_layout));
-    return done ? 0 : not_supported;
+    if (auto *compute = of_driver<void (*)(const std::function<void()> *)>("standin_compute"))
+        compute(&multiply);
+    else
+        multiply();
+    return 0;
 }

@@ -1,4 +1,5 @@
 #include "standin_cuda.h"
+#include "support/ptx/machine.h"
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -6,7 +7,9 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,8 @@ enum : CUresult {
     invalid_context = 201,
     invalid_handle = 400,
     not_found = 500,
+    illegal_address = 700,
+    invalid_ptx = 218,
     capture_unsupported = 900
 };
 constexpr int device_count = 2;
@@ -47,6 +52,8 @@ struct Object {
     Object *owner;                     // module of a function
     std::vector<std::string> launches; // of a stream that is captured, of a graph
     bool is_captured;
+    std::shared_ptr<const scalide::ptx::Module> code; // of a module, where kernels are computed
+    std::vector<std::function<void()>> work = {};     // of a stream that is captured, of a graph: what is computed
 };
 
 namespace {
@@ -75,7 +82,7 @@ CUresult enter(const char *pattern, ...) {
 bool is_alive(Object *object, Object::Kind kind) { return objects.count(object) && object->kind == kind; }
 
 Object *make(Object::Kind kind, const std::string &name = "") {
-    auto *object = new Object{kind, current.empty() ? 0 : current.back()->device, name, nullptr, {}, false};
+    auto *object = new Object{kind, current.empty() ? 0 : current.back()->device, name, nullptr, {}, false, nullptr};
     objects.insert(object);
     return object;
 }
@@ -104,6 +111,47 @@ size_t argument_count(const std::string &name) {
     return dot == std::string::npos ? 0 : std::strtoul(name.c_str() + dot + 1, nullptr, 10);
 }
 
+bool computes() { return std::getenv("SCALIDE_STANDIN_COMPUTES") != nullptr; }
+
+/// As memcheck does.
+void check_access(uint64_t address, size_t bytes) {
+    const auto after = memory.upper_bound(address);
+    const bool is_inside = after != memory.begin() && address + bytes <= std::prev(after)->first + std::prev(after)->second;
+    if (!is_inside) throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes outside of all arrays");
+}
+
+/// Now, or when the graph that is captured is launched.
+void compute(const std::function<void()> &work) {
+    for (Object *object : objects)
+        if (object->is_captured) return object->work.push_back(work);
+    work();
+}
+
+/// Words for whoever reads the output of a test.
+CUresult fail(CUresult error, const std::exception &reason) {
+    std::fprintf(stderr, "%s\n", reason.what());
+    return error;
+}
+
+/// Runs a kernel, or refuses it as a card that met an illegal address.
+CUresult run(const Object &function, const scalide::ptx::Launch &launch, void **arguments) try {
+    const scalide::ptx::Entry &entry = *function.owner->code->find(function.name);
+    // The caller's values need not live until a graph is launched.
+    std::vector<std::vector<unsigned char>> values;
+    for (size_t i = 0; i < entry.bytes_of.size(); i++) {
+        const auto *value = static_cast<const unsigned char *>(arguments[i]);
+        values.emplace_back(value, value + entry.bytes_of[i]);
+    }
+    compute([&entry, launch, values, code = function.owner->code] {
+        std::vector<void *> places;
+        for (const auto &value : values) places.push_back(const_cast<unsigned char *>(value.data()));
+        scalide::ptx::Module::run(entry, launch, places.data(), check_access);
+    });
+    return success;
+} catch (const std::exception &error) {
+    return fail(illegal_address, error);
+}
+
 } // namespace
 
 #define RETURN_IF(error)                                                                                                                   \
@@ -117,6 +165,7 @@ void standin_reset(int64_t call, int32_t error) {
     failure = error;
 }
 void standin_note(const char *call) { calls.push_back(call); }
+void standin_compute(const std::function<void()> *work) { compute(*work); }
 void standin_arguments(size_t count) { argument_counts.push_back(count); }
 size_t standin_count() { return calls.size(); }
 const char *standin_call(size_t index) { return calls[index].c_str(); }
@@ -267,7 +316,13 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     RETURN_IF(error);
     RETURN_IF(image ? need_quiet() : invalid_value);
     *module = make(Object::module);
-    return success;
+    if (!computes()) return success;
+    try {
+        (*module)->code = std::make_shared<scalide::ptx::Module>(scalide::ptx::text_of_fat_binary(image));
+        return success;
+    } catch (const std::exception &error) {
+        return fail(invalid_ptx, error);
+    }
 }
 CUresult cuModuleUnload(CUmodule module) {
     const CUresult error = enter("cuModuleUnload");
@@ -282,6 +337,7 @@ CUresult cuModuleUnload(CUmodule module) {
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
     RETURN_IF(enter("cuModuleGetFunction %s", name));
     RETURN_IF(is_alive(module, Object::module) ? need_context() : invalid_handle);
+    if (module->code && !module->code->find(name)) return not_found;
     *function = make(Object::function, name);
     (*function)->owner = module;
     return success;
@@ -302,7 +358,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks_x, unsigned blocks_
     RETURN_IF(enter("cuLaunchKernel %s", call.c_str()));
     RETURN_IF(is_alive(stream, Object::stream) ? need_context() : invalid_handle);
     if (stream->is_captured) stream->launches.push_back(call);
-    return success;
+    if (!function->owner || !function->owner->code) return success;
+    return run(*function, {{blocks_x, blocks_y, blocks_z}, {threads_x, threads_y, threads_z}, shared_bytes}, arguments);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, int mode) {
@@ -318,8 +375,10 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
     if (!error) {
         *graph = make(Object::graph);
         (*graph)->launches.swap(stream->launches);
+        (*graph)->work.swap(stream->work);
     }
     stream->launches.clear();
+    stream->work.clear();
     return error;
 }
 CUresult cuGraphDestroy(CUgraph graph) {
@@ -337,7 +396,13 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
     RETURN_IF(enter("cuGraphLaunch %zu", is_alive(executable, Object::executable) ? executable->launches.size() : 0));
     RETURN_IF(is_alive(stream, Object::stream) ? need_context() : invalid_handle);
-    return is_alive(executable, Object::executable) ? success : invalid_handle;
+    RETURN_IF(is_alive(executable, Object::executable) ? success : invalid_handle);
+    try {
+        for (const std::function<void()> &work : executable->work) work();
+        return success;
+    } catch (const std::exception &error) {
+        return fail(illegal_address, error);
+    }
 }
 #ifndef SCALIDE_OLD_DRIVER
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, unsigned long long flags) {
@@ -345,6 +410,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, uns
     RETURN_IF(is_alive(graph, Object::graph) ? need_quiet() : invalid_handle);
     *executable = make(Object::executable);
     (*executable)->launches = graph->launches;
+    (*executable)->work = graph->work;
     return success;
 }
 #endif

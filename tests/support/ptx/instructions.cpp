@@ -1,0 +1,646 @@
+// What each instruction does, by the PTX ISA manual. A mnemonic is opcode.modifiers.type. Compiled without contraction of products and
+// sums.
+#include "ir/dtype.h"
+#include "support/ptx/machine.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+
+namespace scalide::ptx {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+[[noreturn]] void refuse(const std::string &what) { throw std::runtime_error("this machine has no " + what); }
+
+/// An instruction while it is read.
+struct Text {
+    const Words &words, &operands;
+    const Naming &naming;
+
+    bool has(const std::string &modifier) const { return std::ranges::find(words, modifier) != words.end(); }
+    const std::string &type() const { return words.back(); }
+    int target(size_t index = 0) const { return naming.number(operands.at(index)); }
+
+    static Operand operand_of(const std::string &text, const Naming &naming) {
+        static const std::map<std::string, int> special = {
+            {"%tid.x", 0},   {"%tid.y", 1},   {"%tid.z", 2},    {"%ntid.x", 3},    {"%ntid.y", 4},    {"%ntid.z", 5}, {"%ctaid.x", 6},
+            {"%ctaid.y", 7}, {"%ctaid.z", 8}, {"%nctaid.x", 9}, {"%nctaid.y", 10}, {"%nctaid.z", 11}, {"%laneid", 12}};
+        Operand operand;
+        if (const auto found = special.find(text); found != special.end())
+            operand.special = found->second;
+        else if (text[0] == '%')
+            operand.number = naming.number(text);
+        else if (text.starts_with("0f") || text.starts_with("0d"))
+            operand.bits = std::stoull(text.substr(2), nullptr, 16);
+        else if (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'))
+            operand.bits = text[0] == '-' ? static_cast<uint64_t>(std::stoll(text, nullptr, 0)) : std::stoull(text, nullptr, 0);
+        else if (!text.starts_with("__local_depot")) // which begins at 0
+            refuse("operand " + text);
+        return operand;
+    }
+    Operand operator[](size_t index) const { return operand_of(operands.at(index), naming); }
+};
+
+/// Calls function(T()) with the C++ type of a PTX type. `b` types are unsigned numbers.
+template<typename Function>
+Action with_type(const std::string &type, Function function) {
+    if (type == "f32") return function(float());
+    if (type == "f64") return function(double());
+    if (type == "s64") return function(int64_t());
+    if (type == "u64" || type == "b64") return function(uint64_t());
+    if (type == "s32") return function(int32_t());
+    if (type == "u32" || type == "b32") return function(uint32_t());
+    if (type == "s16") return function(int16_t());
+    if (type == "u16" || type == "b16") return function(uint16_t());
+    if (type == "s8") return function(int8_t());
+    if (type == "u8" || type == "b8") return function(uint8_t());
+    if (type == "pred") return function(bool());
+    refuse("type " + type);
+}
+
+/// The NaN that arithmetic gives.
+template<typename T>
+T canonical(T value) {
+    if constexpr (std::is_same_v<T, float>) return std::isnan(value) ? std::bit_cast<float>(0x7fffffffu) : value;
+    if constexpr (std::is_same_v<T, double>) return std::isnan(value) ? std::bit_cast<double>(0x7fffffffffffffffu) : value;
+    return value;
+}
+
+/// Arithmetic of integers wraps around.
+template<typename T>
+using Wrapping =
+    typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
+template<typename Function>
+Action binary(const Text &text, Function function) {
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        return [d = text.target(), a = text[1], b = text[2], function](Thread &thread) {
+            thread.set(d, canonical(static_cast<T>(function(a.get<T>(thread), b.get<T>(thread)))));
+        };
+    });
+}
+
+template<typename Function>
+Action unary(const Text &text, Function function) {
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        return [d = text.target(), a = text[1], function](Thread &thread) { thread.set(d, static_cast<T>(function(a.get<T>(thread)))); };
+    });
+}
+
+template<typename T>
+T wrap(auto value) {
+    return static_cast<T>(value);
+}
+
+Action add(const Text &text) {
+    return binary(text, []<typename T>(T a, T b) { return wrap<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b)); });
+}
+Action subtract(const Text &text) {
+    return binary(text, []<typename T>(T a, T b) { return wrap<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b)); });
+}
+
+template<typename Wide, typename T>
+Action multiply_wide(const Text &text) {
+    return [d = text.target(), a = text[1], b = text[2]](Thread &thread) {
+        thread.set(d, static_cast<Wide>(static_cast<Wide>(a.get<T>(thread)) * static_cast<Wide>(b.get<T>(thread))));
+    };
+}
+
+Action multiply(const Text &text) {
+    if (text.has("wide")) {
+        const std::string &type = text.type();
+        if (type == "u32") return multiply_wide<uint64_t, uint32_t>(text);
+        if (type == "s32") return multiply_wide<int64_t, int32_t>(text);
+        if (type == "u16") return multiply_wide<uint32_t, uint16_t>(text);
+        if (type == "s16") return multiply_wide<int32_t, int16_t>(text);
+        refuse("wide product");
+    }
+    if (text.has("hi")) {
+        return with_type(text.type(), [&](auto zero) -> Action {
+            using T = decltype(zero);
+            if constexpr (std::is_integral_v<T> && sizeof(T) >= 2) {
+                using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+                return [d = text.target(), a = text[1], b = text[2]](Thread &thread) {
+                    thread.set(
+                        d, static_cast<T>(static_cast<Wide>(a.get<T>(thread)) * static_cast<Wide>(b.get<T>(thread)) >> (8 * sizeof(T))));
+                };
+            }
+            refuse("high product");
+        });
+    }
+    return binary(text, []<typename T>(T a, T b) {
+        if constexpr (std::is_integral_v<T>) return wrap<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+        return static_cast<T>(a * b);
+    });
+}
+
+Action multiply_add(const Text &text) {
+    if (text.has("wide") || text.has("hi")) refuse("wide mad");
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        return [d = text.target(), a = text[1], b = text[2], c = text[3]](Thread &thread) {
+            const T x = a.get<T>(thread), y = b.get<T>(thread), z = c.get<T>(thread);
+            if constexpr (std::is_floating_point_v<T>)
+                thread.set(d, canonical(std::fma(x, y, z)));
+            else
+                thread.set(d, wrap<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y) + static_cast<uint64_t>(z)));
+        };
+    });
+}
+
+Action divide(const Text &text) {
+    return binary(text, []<typename T>(T a, T b) {
+        if constexpr (std::is_floating_point_v<T>) return static_cast<T>(a / b);
+        if (b == 0) throw std::runtime_error("ptx: an integer is divided by 0");
+        if (static_cast<T>(b + T(1)) == 0) return wrap<T>(T(0) - static_cast<Wrapping<T>>(a));
+        return wrap<T>(a / b);
+    });
+}
+Action remainder(const Text &text) {
+    return binary(text, []<typename T>(T a, T b) {
+        if constexpr (std::is_integral_v<T>) {
+            if (b == 0) throw std::runtime_error("ptx: an integer is divided by 0");
+            return static_cast<T>(b + T(1)) == 0 && std::is_signed_v<T> ? T(0) : static_cast<T>(a % b);
+        } else {
+            return std::numeric_limits<T>::quiet_NaN();
+        }
+    });
+}
+
+/// The one that is a number; -0 is below +0.
+template<bool largest>
+Action extreme(const Text &text) {
+    const bool passes_nan = text.has("NaN");
+    return binary(text, [passes_nan]<typename T>(T a, T b) {
+        if constexpr (std::is_floating_point_v<T>) {
+            if (std::isnan(a) || std::isnan(b)) return passes_nan ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
+            if (a == b) return std::signbit(a) == largest ? b : a;
+        }
+        return (a < b) == largest ? b : a;
+    });
+}
+
+template<typename Function>
+Action bitwise(const Text &text, Function function) {
+    return binary(text, [function]<typename T>(T a, T b) {
+        if constexpr (std::is_integral_v<T>) return static_cast<T>(function(a, b));
+        return a;
+    });
+}
+
+Action shift(const Text &text, bool left) {
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+            return [d = text.target(), a = text[1], b = text[2], left](Thread &thread) {
+                constexpr uint32_t width = 8 * sizeof(T);
+                const T x = a.get<T>(thread);
+                const uint32_t count = b.get<uint32_t>(thread);
+                const T beyond = !left && x < T(0) ? static_cast<T>(-1) : T(0);
+                thread.set(d, count >= width ? beyond
+                              : left         ? static_cast<T>(static_cast<Wrapping<T>>(x) << count)
+                                             : static_cast<T>(x >> count));
+            };
+        }
+        refuse("shift");
+    });
+}
+
+Action select(const Text &text) {
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        return [d = text.target(), a = text[1], b = text[2], p = text[3]](Thread &thread) {
+            thread.set(d, p.get<bool>(thread) ? a.get<T>(thread) : b.get<T>(thread));
+        };
+    });
+}
+
+/// `ltu` and the like hold for NaN too.
+template<typename T>
+bool compares(const std::string &relation, T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+        const bool unordered = std::isnan(a) || std::isnan(b);
+        if (relation == "num") return !unordered;
+        if (relation == "nan") return unordered;
+        if (relation == "ne") return !unordered && a != b;
+        if (relation.size() == 3 && relation[2] == 'u') return unordered || compares(relation.substr(0, 2), a, b);
+    }
+    if (relation == "eq") return a == b;
+    if (relation == "ne") return a != b;
+    if (relation == "lt" || relation == "lo") return a < b;
+    if (relation == "le" || relation == "ls") return a <= b;
+    if (relation == "gt" || relation == "hi") return a > b;
+    if (relation == "ge" || relation == "hs") return a >= b;
+    refuse("comparison " + relation);
+}
+
+Action compare(const Text &text) {
+    if (text.words.size() != 3) refuse("comparison with more modifiers");
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        compares(text.words[1], T(), T());
+        return [d = text.target(), a = text[1], b = text[2], relation = text.words[1]](Thread &thread) {
+            thread.set(d, compares(relation, a.get<T>(thread), b.get<T>(thread)));
+        };
+    });
+}
+
+/// `{%a, %b}`.
+Words parts_of(const std::string &text) {
+    Words parts(1);
+    for (const char c : text.substr(1, text.size() - 2)) {
+        if (c == ',')
+            parts.emplace_back();
+        else if (c != ' ')
+            parts.back() += c;
+    }
+    return parts;
+}
+
+int bits_of(const std::string &type) { return type == "pred" ? 8 : std::stoi(type.substr(1)); }
+
+Action move(const Text &text) {
+    const std::string &to = text.operands.at(0), &from = text.operands.at(1);
+    if (to[0] == '{') {
+        std::vector<int> targets;
+        for (const std::string &part : parts_of(to)) targets.push_back(text.naming.number(part));
+        const int width = bits_of(text.type()) / static_cast<int>(targets.size());
+        return [targets, width, a = text[1]](Thread &thread) {
+            const uint64_t value = a.raw(thread), mask = (uint64_t{1} << width) - 1;
+            for (size_t i = 0; i < targets.size(); i++) thread.set(targets[i], value >> (static_cast<int>(i) * width) & mask);
+        };
+    }
+    if (from[0] == '{') {
+        std::vector<Operand> parts;
+        for (const std::string &part : parts_of(from)) parts.push_back(Text::operand_of(part, text.naming));
+        const int width = bits_of(text.type()) / static_cast<int>(parts.size());
+        return [d = text.target(), parts, width](Thread &thread) {
+            uint64_t value = 0;
+            for (size_t i = 0; i < parts.size(); i++)
+                value |= (parts[i].raw(thread) & ((uint64_t{1} << width) - 1)) << (static_cast<int>(i) * width);
+            thread.set(d, value);
+        };
+    }
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        return [d = text.target(), a = text[1]](Thread &thread) { thread.set(d, a.get<T>(thread)); };
+    });
+}
+
+using Round = double (*)(double);
+
+Round rounding_of(const Text &text) {
+    if (text.has("rzi")) return [](double value) { return std::trunc(value); };
+    if (text.has("rmi")) return [](double value) { return std::floor(value); };
+    if (text.has("rpi")) return [](double value) { return std::ceil(value); };
+    if (text.has("rni")) return [](double value) { return std::nearbyint(value); };
+    return [](double value) { return value; };
+}
+
+template<typename To>
+To whole(double value) {
+    if (std::isnan(value)) return 0;
+    if (value <= static_cast<double>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    if (value >= static_cast<double>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    return static_cast<To>(value);
+}
+
+uint32_t narrow(Dtype dtype, float value, Overflow overflow) { return encode(format_of(dtype), value, overflow); }
+
+/// Conversions of two narrow numbers in one register, and of f16.
+std::optional<Action> convert_narrow(const Text &text) {
+    const std::string &from = text.type(), &to = text.words.at(text.words.size() - 2);
+    const int d = text.target();
+    const Operand a = text[1];
+    const std::map<std::string, Dtype> pairs = {{"e4m3x2", Dtype::f8_e4m3fn}, {"e5m2x2", Dtype::f8_e5m2}};
+    if (pairs.contains(to) && from == "f32") {
+        if (!text.has("satfinite")) refuse("conversion to f8 without satfinite");
+        return [d, a, b = text[2], dtype = pairs.at(to)](Thread &thread) {
+            // The NaN of both formats is 0x7f.
+            const auto code = [&](float x) { return std::isnan(x) ? 0x7fu : narrow(dtype, x, Overflow::saturate); };
+            thread.set(d, static_cast<uint16_t>(code(a.get<float>(thread)) << 8 | code(b.get<float>(thread))));
+        };
+    }
+    if (to == "f16x2" && pairs.contains(from)) {
+        return [d, a, dtype = pairs.at(from)](Thread &thread) {
+            const auto code = a.get<uint16_t>(thread);
+            const auto half = [&](uint32_t byte) {
+                return narrow(Dtype::f16, static_cast<float>(value_of(dtype, byte)), Overflow::format);
+            };
+            thread.set(d, half(code & 0xff) | half(code >> 8) << 16);
+        };
+    }
+    if (to == "f16x2" && from == "f32") {
+        return [d, a, b = text[2]](Thread &thread) {
+            thread.set(d, narrow(Dtype::f16, b.get<float>(thread), Overflow::format) |
+                              narrow(Dtype::f16, a.get<float>(thread), Overflow::format) << 16);
+        };
+    }
+    if (to == "f16" && (from == "f32" || from == "f64")) {
+        return [d, a, is_wide = from == "f64"](Thread &thread) {
+            const double value = is_wide ? a.get<double>(thread) : a.get<float>(thread);
+            thread.set(d, static_cast<uint16_t>(encode(format_of(Dtype::f16), value, Overflow::format)));
+        };
+    }
+    if (from == "f16" && to == "f32")
+        return [d, a](Thread &thread) { thread.set(d, static_cast<float>(value_of(Dtype::f16, a.get<uint16_t>(thread)))); };
+    return std::nullopt;
+}
+
+Action convert(const Text &text) {
+    if (auto narrow = convert_narrow(text)) return *narrow;
+    const std::string &to = text.words.at(text.words.size() - 2);
+    const bool saturates = text.has("sat");
+    return with_type(text.type(), [&](auto from) {
+        return with_type(to, [&](auto target) -> Action {
+            using From = decltype(from);
+            using To = decltype(target);
+            return [d = text.target(), a = text[1], round = rounding_of(text), saturates](Thread &thread) {
+                const From value = a.get<From>(thread);
+                if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+                    thread.set(d, whole<To>(round(static_cast<double>(value))));
+                } else if constexpr (std::is_floating_point_v<From>) {
+                    const double exact = round(static_cast<double>(value));
+                    thread.set(d, canonical(static_cast<To>(saturates ? std::clamp(std::isnan(exact) ? 0.0 : exact, 0.0, 1.0) : exact)));
+                } else {
+                    thread.set(d, static_cast<To>(value));
+                }
+            };
+        });
+    });
+}
+
+/// `[%rd1+16]`, `[name]`.
+struct Address {
+    Operand base;
+    int64_t offset = 0;
+};
+
+Address address_of(const std::string &text, const Text &instruction, bool is_parameter) {
+    std::string base = text.substr(1, text.size() - 2);
+    Address address;
+    if (const size_t plus = base.find('+'); plus != std::string::npos) {
+        address.offset = std::stoll(base.substr(plus + 1));
+        base = base.substr(0, plus);
+    }
+    if (is_parameter)
+        address.base.bits = instruction.naming.parameter(base);
+    else
+        address.base = Text::operand_of(base, instruction.naming);
+    return address;
+}
+
+enum class Space : uint8_t { parameter, shared, local, global };
+
+/// Host memory behind an address.
+unsigned char *memory(Thread &thread, Space space, const Address &address, size_t bytes) {
+    const uint64_t at = address.base.raw(thread) + static_cast<uint64_t>(address.offset);
+    if (at % bytes != 0) throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at a place that is no multiple of them");
+    if (space == Space::global) {
+        thread.block->check(at, bytes);
+        return reinterpret_cast<unsigned char *>(at);
+    }
+    std::vector<unsigned char> &own = space == Space::shared  ? thread.block->shared
+                                      : space == Space::local ? thread.local
+                                                              : thread.block->parameters;
+    if (at + bytes > own.size())
+        throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at " + std::to_string(at) + " of " + std::to_string(own.size()) +
+                                 " shared ones");
+    return own.data() + at;
+}
+
+Space space_of(const Text &text) {
+    for (const auto &[word, space] :
+         {std::pair{"param", Space::parameter}, {"shared", Space::shared}, {"local", Space::local}, {"global", Space::global}})
+        if (text.has(word)) return space;
+    refuse("space of memory");
+}
+
+Words registers_of(const std::string &text) { return text[0] == '{' ? parts_of(text) : Words{text}; }
+
+Action load(const Text &text) {
+    const Space space = space_of(text);
+    std::vector<int> targets;
+    for (const std::string &name : registers_of(text.operands.at(0))) targets.push_back(text.naming.number(name));
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        return [targets, space, address = address_of(text.operands.at(1), text, space == Space::parameter)](Thread &thread) {
+            const unsigned char *from = memory(thread, space, address, sizeof(T) * targets.size());
+            for (size_t i = 0; i < targets.size(); i++) {
+                T value;
+                std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+                // Signed numbers fill their register.
+                std::is_signed_v<T> &&std::is_integral_v<T> ? thread.set(targets[i], static_cast<int64_t>(value))
+                                                            : thread.set(targets[i], value);
+            }
+        };
+    });
+}
+
+Action store(const Text &text) {
+    const Space space = space_of(text);
+    std::vector<Operand> values;
+    for (const std::string &name : registers_of(text.operands.at(1))) values.push_back(Text::operand_of(name, text.naming));
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        return [values, space, address = address_of(text.operands.at(0), text, false)](Thread &thread) {
+            unsigned char *to = memory(thread, space, address, sizeof(T) * values.size());
+            for (size_t i = 0; i < values.size(); i++) {
+                const T value = values[i].get<T>(thread);
+                std::memcpy(to + i * sizeof(T), &value, sizeof(T));
+            }
+        };
+    });
+}
+
+Action branch(const Text &text) {
+    return [place = text.naming.place_of_label(text.operands.at(0))](Thread &thread) { thread.next = *place; };
+}
+
+Action wait(const Text &) {
+    return [](Thread &thread) { thread.state = State::at_barrier; };
+}
+
+Action leave(const Text &) {
+    return [](Thread &thread) { thread.state = State::ended; };
+}
+
+/// From the lane that the third operand says, in the whole warp.
+Action shuffle(const Text &text) {
+    if (!text.has("idx") && !text.has("bfly") && !text.has("down")) refuse("shuffle");
+    const std::string target = text.operands.at(0).substr(0, text.operands.at(0).find('|'));
+    return [d = text.naming.number(target), a = text[1], b = text[2], c = text[3], is_xor = text.has("bfly"),
+            is_down = text.has("down")](Thread &thread) {
+        if ((c.get<uint32_t>(thread) & 0x1f) != 31) throw std::runtime_error("ptx: a shuffle within a part of a warp");
+        const uint32_t lane = b.get<uint32_t>(thread) & 31;
+        thread.given = a.get<uint32_t>(thread);
+        thread.taker = d;
+        thread.source = is_xor ? thread.lane ^ lane : !is_down ? lane : thread.lane + lane < 32 ? thread.lane + lane : thread.lane;
+        thread.state = State::at_shuffle;
+    };
+}
+
+/// Bytes of b:a, picked by four numbers of four bits; bit 3 copies the sign.
+Action permute(const Text &text) {
+    if (text.words.size() != 2) refuse("mode of prmt");
+    return [d = text.target(), a = text[1], b = text[2], c = text[3]](Thread &thread) {
+        const uint64_t bytes = uint64_t{b.get<uint32_t>(thread)} << 32 | a.get<uint32_t>(thread);
+        const auto picks = c.get<uint32_t>(thread);
+        uint32_t value = 0;
+        for (int i = 0; i < 4; i++) {
+            const uint32_t pick = picks >> (4 * i) & 15, byte = bytes >> (8 * (pick & 7)) & 0xff;
+            value |= (pick & 8 ? (byte & 0x80 ? 0xffu : 0u) : byte) << (8 * i);
+        }
+        thread.set(d, value);
+    };
+}
+
+Action extract_bits(const Text &text) {
+    return [d = text.target(), a = text[1], b = text[2], c = text[3], is_signed = text.type() == "s32"](Thread &thread) {
+        const uint32_t value = a.get<uint32_t>(thread), first = b.get<uint32_t>(thread) & 0xff, count = c.get<uint32_t>(thread) & 0xff;
+        const uint64_t wide = is_signed ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(value))) : value;
+        const uint64_t field = first > 63 ? (is_signed && (value >> 31) ? ~uint64_t{0} : 0) : wide >> first;
+        if (count == 0) return thread.set(d, 0u);
+        const uint32_t bits = count > 31 ? static_cast<uint32_t>(field) : static_cast<uint32_t>(field & ((uint64_t{1} << count) - 1));
+        const bool extends = is_signed && count < 32 && (bits >> (count - 1) & 1);
+        thread.set(d, extends ? bits | ~((1u << count) - 1) : bits);
+    };
+}
+
+Action insert_bits(const Text &text) {
+    return [d = text.target(), a = text[1], b = text[2], c = text[3], e = text[4]](Thread &thread) {
+        const uint32_t first = c.get<uint32_t>(thread) & 0xff, count = std::min(32u, e.get<uint32_t>(thread) & 0xff);
+        const uint32_t mask = first > 31 ? 0 : static_cast<uint32_t>(((uint64_t{1} << count) - 1) << first);
+        const uint32_t value = first > 31 ? 0 : a.get<uint32_t>(thread) << first;
+        thread.set(d, (value & mask) | (b.get<uint32_t>(thread) & ~mask));
+    };
+}
+
+/// The count is a 32-bit number.
+template<typename Function>
+Action count_bits(const Text &text, Function function) {
+    return with_type(text.type(), [&](auto zero) -> Action {
+        using T = decltype(zero);
+        if constexpr (std::is_unsigned_v<T> && sizeof(T) >= 4)
+            return [d = text.target(), a = text[1], function](Thread &thread) {
+                thread.set(d, static_cast<uint32_t>(function(a.get<T>(thread))));
+            };
+        refuse("count of bits");
+    });
+}
+
+/// sqrt.rn and the like; approximations are not equal from card to card.
+template<typename Function>
+Action exact(const Text &text, Function function) {
+    if (!text.has("rn")) refuse("approximation");
+    return unary(text, [function]<typename T>(T a) {
+        if constexpr (std::is_floating_point_v<T>) return canonical(function(a));
+        return a;
+    });
+}
+
+/// Changes the sign of floats without looking at the number.
+template<typename Function>
+Action sign(const Text &text, Function function) {
+    return unary(text, function);
+}
+
+using Maker = Action (*)(const Text &);
+
+const std::map<std::string, Maker> &makers() {
+    static const std::map<std::string, Maker> all = {
+        {"add", add},
+        {"sub", subtract},
+        {"mul", multiply},
+        {"mad", multiply_add},
+        {"fma", multiply_add},
+        {"div", divide},
+        {"rem", remainder},
+        {"min", extreme<false>},
+        {"max", extreme<true>},
+        {"and", [](const Text &text) { return bitwise(text, [](auto a, auto b) { return a & b; }); }},
+        {"or", [](const Text &text) { return bitwise(text, [](auto a, auto b) { return a | b; }); }},
+        {"xor", [](const Text &text) { return bitwise(text, [](auto a, auto b) { return a ^ b; }); }},
+        {"not",
+         [](const Text &text) {
+             return unary(text, []<typename T>(T a) {
+                 if constexpr (std::is_same_v<T, bool>)
+                     return !a;
+                 else if constexpr (std::is_integral_v<T>)
+                     return static_cast<T>(~static_cast<uint64_t>(a));
+                 else
+                     return a;
+             });
+         }},
+        {"shl", [](const Text &text) { return shift(text, true); }},
+        {"shr", [](const Text &text) { return shift(text, false); }},
+        {"abs",
+         [](const Text &text) {
+             return sign(text, []<typename T>(T a) {
+                 if constexpr (std::is_floating_point_v<T>) return std::fabs(a);
+                 return a < T(0) ? wrap<T>(0 - static_cast<uint64_t>(a)) : a;
+             });
+         }},
+        {"neg",
+         [](const Text &text) {
+             return sign(text, []<typename T>(T a) {
+                 if constexpr (std::is_floating_point_v<T>) return -a;
+                 return wrap<T>(0 - static_cast<uint64_t>(a));
+             });
+         }},
+        {"copysign", // the sign of the first
+         [](const Text &text) {
+             return binary(text, []<typename T>(T a, T b) {
+                 if constexpr (std::is_floating_point_v<T>) return std::copysign(b, a);
+                 return a;
+             });
+         }},
+        {"sqrt", [](const Text &text) { return exact(text, [](auto a) { return std::sqrt(a); }); }},
+        {"rcp", [](const Text &text) { return exact(text, [](auto a) { return 1 / a; }); }},
+        {"setp", compare},
+        {"selp", select},
+        {"mov", move},
+        {"cvt", convert},
+        {"cvta", move},
+        {"ld", load},
+        {"st", store},
+        {"bra", branch},
+        {"bar", wait},
+        {"barrier", wait},
+        {"ret", leave},
+        {"exit", leave},
+        {"shfl", shuffle},
+        {"prmt", permute},
+        {"bfe", extract_bits},
+        {"bfi", insert_bits},
+        {"popc", [](const Text &text) { return count_bits(text, [](auto a) { return std::popcount(a); }); }},
+        {"clz", [](const Text &text) { return count_bits(text, [](auto a) { return std::countl_zero(a); }); }},
+        {"brev",
+         [](const Text &text) {
+             return unary(text, []<typename T>(T a) {
+                 if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) return a;
+                 uint64_t value = 0;
+                 for (size_t i = 0; i < 8 * sizeof(T); i++) value = value << 1 | (static_cast<uint64_t>(a) >> i & 1);
+                 return wrap<T>(value);
+             });
+         }},
+    };
+    return all;
+}
+
+} // namespace
+
+Action action_of(const Words &words, const Words &operands, const Naming &naming) {
+    const auto found = makers().find(words.at(0));
+    if (found == makers().end()) refuse("instruction " + words[0]);
+    if (std::ranges::find(words, "ftz") != words.end()) refuse("flush to zero");
+    return found->second({words, operands, naming});
+}
+
+} // namespace scalide::ptx

@@ -1,0 +1,114 @@
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+// PTX on the host: what a card would compute, for tests where there is none. One block after the other; the threads of a block take turns,
+// each up to its next barrier or shuffle. Source: NVIDIA's PTX ISA manual, 8.1.
+namespace scalide::ptx {
+
+/// Where threads of a block meet.
+enum class State : uint8_t { runs, at_barrier, at_shuffle, ended };
+
+struct Block;
+
+/// A thread of a block. Registers hold bits, zero-extended; predicates 0 or 1.
+struct Thread {
+    std::vector<uint64_t> registers;
+    std::vector<unsigned char> local; ///< memory of its own
+    size_t next = 0;                  ///< instruction
+    State state = State::runs;
+    uint32_t place[3] = {}, lane = 0;
+    Block *block = nullptr;
+    uint64_t given = 0; ///< to a shuffle
+    int taker = -1;     ///< the register that takes a shuffled value
+    uint32_t source = 0;
+
+    template<typename T>
+    void set(int number, T value) {
+        uint64_t bits = 0;
+        std::memcpy(&bits, &value, sizeof value);
+        registers[static_cast<size_t>(number)] = bits;
+    }
+};
+
+/// What an instruction reads: a register, or bits that it has itself.
+struct Operand {
+    int number = -1;
+    uint64_t bits = 0;
+    int special = -1; ///< a register that each thread has, such as %tid.x
+
+    uint64_t raw(const Thread &thread) const;
+    template<typename T>
+    T get(const Thread &thread) const {
+        const uint64_t value = raw(thread);
+        T result;
+        std::memcpy(&result, &value, sizeof result);
+        return result;
+    }
+};
+
+using Action = std::function<void(Thread &)>;
+
+struct Instruction {
+    Action action;
+    int predicate = -1; ///< register; -1: always
+    bool if_false = false;
+};
+
+/// A kernel: its parameters and its code.
+struct Entry {
+    std::map<std::string, size_t> offsets; ///< of parameters, by name
+    std::vector<size_t> offset_of, bytes_of;
+    std::vector<Instruction> code;
+    size_t registers = 0, local_bytes = 0, most_threads = 0; ///< most_threads 0: not said
+};
+
+struct Launch {
+    uint32_t blocks[3], threads[3], shared_bytes;
+};
+
+/// Called for each access to global memory; throws where a program has no business.
+using CheckAccess = std::function<void(uint64_t address, size_t bytes)>;
+
+/// What the threads of a block share.
+struct Block {
+    const Launch &launch;
+    uint32_t place[3];
+    std::vector<unsigned char> parameters, shared;
+    const CheckAccess &check;
+};
+
+/// The kernels of a PTX text.
+class Module {
+public:
+    /// Throws std::runtime_error, with the line, at an instruction that this does not know.
+    explicit Module(const std::string &text);
+
+    /// nullptr where there is none of this name.
+    const Entry *find(const std::string &name) const;
+    /// Runs a kernel to its end. Throws std::runtime_error where a card would fault: more threads than .maxntid, addresses that are not
+    /// aligned or not allowed, a barrier that not all threads reach.
+    static void run(const Entry &entry, const Launch &launch, void *const *arguments, const CheckAccess &check);
+
+private:
+    std::map<std::string, Entry> entries_;
+};
+
+/// The PTX text in a fat binary (of CUDA 13: compressed by zstd). Throws std::runtime_error when there is none.
+std::string text_of_fat_binary(const void *image);
+
+/// The action of an instruction: `words` are its mnemonic's parts, `operands` as they are written. Used by Module.
+struct Naming {
+    std::function<int(const std::string &)> number;                                   ///< of a register
+    std::function<size_t(const std::string &)> parameter;                             ///< its offset
+    std::function<std::shared_ptr<const size_t>(const std::string &)> place_of_label; ///< known when the text is read
+};
+Action action_of(const std::vector<std::string> &words, const std::vector<std::string> &operands, const Naming &naming);
+
+} // namespace scalide::ptx
