@@ -1,6 +1,7 @@
 #include "support/compiled/compiled_program.h"
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <unistd.h>
 
 namespace scalide {
@@ -52,6 +53,7 @@ CompiledProgram::CompiledProgram(const Program &program, const Rulebook &ruleboo
     options.runtime_library = SCALIDE_RUNTIME_LIBRARY;
     options.shared_library = true;
     options.jobs = 1;
+    if (const char *card = std::getenv("SCALIDE_CARD_ARCH"); card && target == "cuda") options.cuda_cards = {card};
     report_ = build_library({{program, ""}}, rulebook, options);
     loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.plans[0].name);
 }

@@ -4,7 +4,8 @@
 
 namespace scalide {
 
-/// A program compiled into a shared library of its own and loaded. Throws UserError or InternalError when it does not compile.
+/// A program compiled into a shared library of its own and loaded. Throws UserError or InternalError when it does not compile. For CUDA
+/// it is compiled for all cards, or for the one that SCALIDE_CARD_ARCH in the environment names ("90").
 class CompiledProgram {
 public:
     CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target = "host");

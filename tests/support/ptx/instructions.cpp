@@ -522,6 +522,16 @@ Action insert_bits(const Text &text) {
     };
 }
 
+/// b:a, moved by the third number modulo 32; its upper or its lower half.
+Action shift_pair(const Text &text) {
+    if (!text.has("wrap")) refuse("shf that clamps");
+    return [d = text.target(), a = text[1], b = text[2], c = text[3], left = text.has("l")](Thread &thread) {
+        const uint64_t pair = uint64_t{b.get<uint32_t>(thread)} << 32 | a.get<uint32_t>(thread);
+        const uint32_t count = c.get<uint32_t>(thread) & 31;
+        thread.set(d, static_cast<uint32_t>(left ? pair << count >> 32 : pair >> count));
+    };
+}
+
 /// The count is a 32-bit number.
 template<typename Function>
 Action count_bits(const Text &text, Function function) {
@@ -617,6 +627,7 @@ const std::map<std::string, Maker> &makers() {
         {"exit", leave},
         {"shfl", shuffle},
         {"prmt", permute},
+        {"shf", shift_pair},
         {"bfe", extract_bits},
         {"bfi", insert_bits},
         {"popc", [](const Text &text) { return count_bits(text, [](auto a) { return std::popcount(a); }); }},
