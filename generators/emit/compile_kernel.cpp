@@ -2,6 +2,7 @@
 #include "emit/files.h"
 #include "emit/host_code.h"
 #include "emit/kernel_facts.h"
+#include "emit/wide_accesses.h"
 #include "ir/text.h"
 #include "schedules/schedule.h"
 
@@ -63,6 +64,7 @@ std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTa
         schedule(lowered, kernel.tiles, target.halide);
         Halide::Pipeline pipeline = to_pipeline(lowered);
         if (is_on_device) adapt_host_code(pipeline);
+        if (target.cuda) widen_accesses(pipeline);
         Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target.halide);
         if (is_on_device) check_host_code(module);
         if (target.cuda) {

@@ -26,7 +26,19 @@ bool only_folds(const Halide::Func &func) {
     return func.has_update_definition();
 }
 
-/// Several elements of a sum are read before they are added: along the innermost loop that is known to have so many.
+} // namespace
+
+void align_arrays(LoweredKernel &kernel) {
+    for (Halide::ImageParam &input : kernel.inputs) {
+        if (input.defined() && input.dimensions() > 0) input.set_host_alignment(array_alignment);
+    }
+    for (const KernelOutput &output : kernel.outputs) {
+        for (Halide::OutputImageParam buffer : output.func.output_buffers()) {
+            if (buffer.dimensions() > 0) buffer.set_host_alignment(array_alignment);
+        }
+    }
+}
+
 void read_ahead(Halide::Func func, int update) {
     const Halide::Internal::StageSchedule &schedule = func.function().update(update).schedule();
     for (size_t i = 0; i < schedule.rvars().size(); i++) {
@@ -40,8 +52,6 @@ void read_ahead(Halide::Func func, int update) {
         return;
     }
 }
-
-} // namespace
 
 void spread(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
     if (loops.empty()) {

@@ -7,6 +7,10 @@ namespace scalide::cuda {
 inline Halide::Var block_loop() { return Halide::Var("gpu_block"); }
 inline Halide::Var thread_loop() { return Halide::Var("gpu_thread"); }
 
+/// Arrays start at multiples of 16 bytes, which binding checks: what one instruction reads or writes.
+constexpr int array_alignment = 16;
+void align_arrays(LoweredKernel &kernel);
+
 /// One thread an element: `loops` (innermost first) are one line of threads, reductions run inside of a thread. No loops: one thread.
 void spread(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);
 /// The same for loops in whose threads stages are computed (at thread_loop(), with compute_one): tiles of threads over the first two loops.
@@ -18,6 +22,9 @@ void spread_tiles(Halide::Stage nest, const std::vector<Halide::Var> &loops, int
 void compute_one(Halide::Func stage, const Halide::Func &reader);
 /// Spreads every definition of a Func; an update over the arguments that it does not reduce.
 void spread_all(Halide::Func func, int threads);
+
+/// Several elements of a sum are read before they are added: along the innermost loop of an update that is known to have so many.
+void read_ahead(Halide::Func func, int update);
 
 /// Keeps a stage in device memory. Where updates only fold and arguments are few, a thread folds its element in registers and there is one
 /// launch; else there is one for each definition. Tiles: threads.

@@ -2,6 +2,7 @@
 #include "emit/device_code.h"
 #include "emit/files.h"
 #include "emit/host_code.h"
+#include "emit/wide_accesses.h"
 #include "kernels/kernel_text.h"
 #include "schedules/schedule.h"
 #include <gtest/gtest.h>
@@ -25,16 +26,24 @@ std::optional<std::string> why_no_ptxas() {
     }
 }
 
-std::vector<CardUse> assemble_for_cards(const Program &program) try {
+int lines_with(const std::string &word, const std::string &text) {
+    int count = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) count += line.find(word) != std::string::npos;
+    return count;
+}
+
+std::vector<CardUse> assemble_for_cards(const Program &program, std::string &ptx) try {
     const Halide::Target target = parse_target("cuda");
     LoweredKernel kernel = lower(program, target);
     schedule(kernel, choose_tiles(kernel, target), target);
     Halide::Pipeline pipeline = to_pipeline(kernel);
     adapt_host_code(pipeline);
+    widen_accesses(pipeline);
     const Halide::Module module = pipeline.compile_to_module(halide_arguments(kernel), "kernel", target);
     check_host_code(module);
     const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
-    if (const char *kept = std::getenv("SCALIDE_KEEP_KERNELS")) write_file(fs::path(kept) / (program.name + ".ptx"), ptx_of(module));
+    ptx = ptx_of(module);
     std::vector<CardUse> uses;
     const std::string payload = assemble(module, cuda_assembly({}), folder.path(), uses);
     EXPECT_EQ(ptx_of(with_device_code(module, payload)).substr(0, 4), payload.substr(0, 4));
@@ -53,7 +62,11 @@ public:
         const auto known = known_spills.find(name);
         const KernelText text = read_kernel_text(path_);
         std::map<int, int> launches; // by card
-        for (const CardUse &use : assemble_for_cards(text.program)) {
+        std::string ptx;
+        const std::vector<CardUse> uses = assemble_for_cards(text.program, ptx);
+        if (const char *kept = std::getenv("SCALIDE_KEEP_KERNELS")) write_file(fs::path(kept) / (path_.stem().string() + ".ptx"), ptx);
+        for (const auto &[word, count] : text.ptx) EXPECT_EQ(lines_with(word, ptx), count) << word;
+        for (const CardUse &use : uses) {
             launches[use.card]++;
             RecordProperty(use.entry + ".sm_" + std::to_string(use.card), use.registers);
             EXPECT_LE(use.spilled_bytes, known == known_spills.end() ? 0 : known->second) << use.entry << " on sm_" << use.card;

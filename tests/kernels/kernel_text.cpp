@@ -129,6 +129,15 @@ void expect_close(const std::vector<double> &got, const Array &expected, double 
     }
 }
 
+std::map<std::string, int> parse_counts(const std::string &text) {
+    std::map<std::string, int> counts;
+    std::istringstream parts(text);
+    for (std::string name, count; parts >> std::ws && std::getline(parts, name, '=') && std::getline(parts, count, ';');) {
+        counts[name] = std::stoi(count);
+    }
+    return counts;
+}
+
 } // namespace
 
 KernelText read_kernel_text(const fs::path &path) {
@@ -147,6 +156,8 @@ KernelText read_kernel_text(const fs::path &path) {
             result.inputs = line.substr(10);
         } else if (line.rfind("# launches: ", 0) == 0) {
             result.launches = std::stoi(line.substr(12));
+        } else if (line.rfind("# ptx: ", 0) == 0) {
+            result.ptx = parse_counts(line.substr(7));
         } else if (line.rfind("# tolerance: ", 0) == 0) {
             result.tolerance = std::stod(line.substr(13));
         }

@@ -11,6 +11,7 @@ namespace scalide {
 ///   # sizes: b=0; b=1; b=1000        one run each; absent: one run
 ///   # inputs: positive               above 0.1; `special`: zeros, infinities and NaN among them; absent: within 3 of zero
 ///   # launches: 1                    of a device; absent: any number
+///   # ptx: ld.global.nc.v4=2; ...    how many lines of the CUDA code have this word, all kernels of the text together
 ///   # tolerance: 1e-5                of max(|expected|, the largest of the result); absent: 2e-6
 struct KernelText {
     Program program;
@@ -18,6 +19,7 @@ struct KernelText {
     std::string inputs;
     double tolerance = 2e-6;
     int launches = 0; ///< 0: any number
+    std::map<std::string, int> ptx;
 };
 
 KernelText read_kernel_text(const std::filesystem::path &path);
