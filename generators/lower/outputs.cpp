@@ -32,6 +32,14 @@ Halide::Expr refuse_read(const Index &) {
     throw InternalError("internal error: an inout argument is read outside of the loop of its result");
 }
 
+/// True whatever `word` is, which Halide does not know and LLVM does.
+Halide::Expr always_holds(const Halide::Expr &word) {
+    const int bits = word.type().bits();
+    if (bits < 32) return Halide::cast<float>(word) >= -1024.0f;
+    const Halide::Type integer = Halide::Int(bits);
+    return Halide::reinterpret(integer, word) >= integer.min();
+}
+
 class Output {
 public:
     Output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars)
@@ -41,7 +49,9 @@ public:
         if (is_in_place()) {
             assign(place(), undefined_words(program(), results_));
         }
+        bind_overwritten(true);
         assign(place(), words());
+        bind_overwritten(false);
         make_dense(func_, type(0).shape, lowering_.kernel);
         lowering_.kernel.outputs.push_back({func_, results_});
     }
@@ -57,25 +67,29 @@ private:
 
     Halide::FuncRef place() const { return func_(buffer_order(vars_)); }
 
+    /// Halide makes all values of a Tuple before it stores one that another reads, but Halide 21 (SplitTuples.cpp) does not look for reads
+    /// in the arguments of calls, such as strict operations: all of them stand in a condition, too.
     Halide::Tuple words() {
+        Halide::Expr reads = Halide::Internal::const_true();
+        for (size_t i = 0; i < results_.size() && results_.size() > 1; i++) {
+            if (result(i).argument >= 0) reads = reads && always_holds(place()[int(i)]);
+        }
         std::vector<Halide::Expr> words;
         for (size_t i = 0; i < results_.size(); i++) {
-            words.push_back(to_word(type(i).dtype, word(i)));
+            const Halide::Expr word = to_word(type(i).dtype, lowering_.values.at(result(i).value, to_index(vars_)));
+            words.push_back(Halide::Internal::is_const_one(reads) ? word
+                                                                  : Halide::select(reads, word, Halide::Internal::make_zero(word.type())));
         }
         return Halide::Tuple(words);
     }
 
-    /// One result. The inout argument that it overwrites can be read here alone: Halide may store a component before it makes the next.
-    Halide::Expr word(size_t i) {
-        const Index here = to_index(vars_);
-        if (result(i).argument < 0) {
-            return lowering_.values.at(result(i).value, here);
+    /// The inout arguments that results overwrite can be read in their loop alone.
+    void bind_overwritten(bool is_here) {
+        for (size_t i = 0; i < results_.size(); i++) {
+            if (result(i).argument < 0) continue;
+            const ValueId argument = program().arguments[result(i).argument].value;
+            lowering_.values.bind(argument, is_here ? in_place_reader(func_, int(i), to_index(vars_), type(i).dtype) : refuse_read);
         }
-        const ValueId argument = program().arguments[result(i).argument].value;
-        lowering_.values.bind(argument, in_place_reader(func_, int(i), here, type(i).dtype));
-        Halide::Expr value = lowering_.values.at(result(i).value, here);
-        lowering_.values.bind(argument, refuse_read);
-        return value;
     }
 
     Lowering &lowering_;

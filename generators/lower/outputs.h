@@ -4,8 +4,8 @@
 namespace scalide {
 
 /// Adds an output: these results of the kernel program, which have one shape, as one Func over `vars` (first axis first). A result that
-/// overwrites an inout argument makes the Func an update of its own buffer, where the argument is read; nothing else can read that
-/// argument.
+/// overwrites an inout argument makes the Func an update of its own buffer, where these results read the argument; nothing else can read
+/// it.
 void add_output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars);
 
 /// The results of the program by shape, shapes in order of first appearance.

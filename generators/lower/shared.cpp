@@ -23,16 +23,28 @@ void share(Lowering &lowering, ValueId value) {
     lowering.kernel.stages["shared"].push_back(stage);
 }
 
+/// By value: it follows from an argument that is overwritten, which can be read where results are made alone.
+std::vector<bool> follow_overwritten(const Program &program) {
+    std::vector<bool> found(program.values.size());
+    for (const Result &result : program.results)
+        if (result.argument >= 0) found[program.arguments[result.argument].value] = true;
+    for (const Node &node : program.nodes)
+        for (const ValueId operand : node.operands)
+            if (found[operand]) found[node.results[0]] = true;
+    return found;
+}
+
 } // namespace
 
 void share_single_elements(Lowering &lowering) {
     const Program &program = lowering.kernel.program;
+    const std::vector<bool> stays = follow_overwritten(program);
     std::vector<double> sizes(program.values.size(), 1);
     for (const Node &node : program.nodes) {
         const ValueId value = node.results[0];
         if (!is_single(program.type(value))) continue;
         for (const ValueId operand : node.operands) sizes[value] += copies(program.type(value)) * sizes[operand];
-        if (sizes[value] <= most_copies) continue;
+        if (sizes[value] <= most_copies || stays[value]) continue;
         share(lowering, value);
         sizes[value] = 1;
     }

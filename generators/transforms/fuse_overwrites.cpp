@@ -62,15 +62,9 @@ bool overwrites_safely(const FuseGraph &graph, const std::vector<int> &nodes, co
         readers.push_back(read.reader);
     }
     return std::ranges::all_of(downstream(graph, nodes, readers), [&](int node) {
-        const ValueId value = program.nodes[node].results[0];
-        if (value == overwrite.value)
-            return graph.readers(value).empty() || std::ranges::none_of(graph.readers(value), [&](const Read &read) {
-                       return std::ranges::binary_search(nodes, read.reader);
-                   });
-        const auto stays_in_place = [&](const Read &read) {
-            return std::ranges::binary_search(nodes, read.reader) && is_read_in_place(program, read, overwrite);
-        };
-        return !graph.is_result(value) && std::ranges::all_of(graph.readers(value), stays_in_place);
+        return std::ranges::all_of(graph.readers(program.nodes[node].results[0]), [&](const Read &read) {
+            return !std::ranges::binary_search(nodes, read.reader) || is_read_in_place(program, read, overwrite);
+        });
     });
 }
 
