@@ -146,12 +146,14 @@ Halide::Tuple ReductionGroup::tree(std::vector<Partial> partials) const {
     return Halide::Tuple(partials[0]);
 }
 
-void ReductionGroup::bind(Values &values, const Halide::Func &fold) const {
+void ReductionGroup::bind(Values &values, const Halide::Func &fold, const Expr &thread) const {
     const int all = int(identity().size());
     int first = 0;
     for (const Reduction &reduction : reductions_) {
         values.bind(reduction.node().results[0], [=](const Index &index) {
-            const Partial partials = components(fold(buffer_order(index)), all);
+            Partial place = buffer_order(index);
+            if (thread.defined()) place.insert(place.begin(), thread);
+            const Partial partials = components(fold(place), all);
             return reduction.result(Partial(partials.begin() + first, partials.begin() + first + reduction.size()));
         });
         first += reduction.size();
@@ -178,6 +180,13 @@ public:
         : lowering_(lowering), group_(group), space_(space), size_(int(group.identity().size())) {}
 
     Halide::Func build() {
+        const Halide::Func partial = add_partial();
+        Halide::Func lane = space_.lanes > fold_lanes ? fold_vectors(partial) : partial;
+        lowering_.kernel.stages["lane"].push_back(lane);
+        return fold(lane, std::min(space_.lanes, fold_lanes));
+    }
+
+    Halide::Func add_partial() {
         Halide::Func partial = make("partial");
         assign(partial(with(lane_)), group_.identity());
         if (!lowering_.target.has_gpu_feature()) partial.bound(lane_, 0, space_.lanes); // there a thread has one lane
@@ -187,9 +196,7 @@ public:
             Expr done = space_.columns - rest;
             accumulate_rest(partial, rest, done);
         }
-        Halide::Func lane = space_.lanes > fold_lanes ? fold_vectors(partial) : partial;
-        lowering_.kernel.stages["lane"].push_back(lane);
-        return fold(lane, std::min(space_.lanes, fold_lanes));
+        return partial;
     }
 
 private:
@@ -284,6 +291,10 @@ Partial terms_where(const Expr &condition, const ReductionGroup &group, const Pa
 
 Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space) {
     return LaneReduction(lowering, group, space).build();
+}
+
+Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space) {
+    return LaneReduction(lowering, group, space).add_partial();
 }
 
 bool is_reduction(const Node &node) {

@@ -38,8 +38,9 @@ public:
     std::vector<Halide::Expr> terms(Values &values, const Index &index, const Halide::Expr &position) const;
     /// Combines in the order of a balanced tree: (0 1) (2 3) ...
     Halide::Tuple tree(std::vector<std::vector<Halide::Expr>> partials) const;
-    /// Binds the result of each reduction to its component of `fold`, whose arguments are the first axes of the node's result.
-    void bind(Values &values, const Halide::Func &fold) const;
+    /// Binds the result of each reduction to its component of `fold`, whose arguments are the first axes of the node's result; before them
+    /// stands `thread`, if it is given.
+    void bind(Values &values, const Halide::Func &fold, const Halide::Expr &thread = {}) const;
 
 private:
     std::vector<Reduction> reductions_;
@@ -62,6 +63,8 @@ struct ReductionSpace {
 /// `partial` (over (lane, outer); updates: whole vectors, then the rest, each over (columns, steps)), `lane` (over (lane, outer), 16 of
 /// them; the same Func as `partial` when that has no more) and `fold` (over outer), and returns the last.
 Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
+/// Its stage `partial` alone.
+Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
 
 /// Reduces whole arrays of one shape to rank 0, in two levels: blocks of fixed size, then their results in lanes, and what is left behind
 /// the blocks. Binds the reductions. Adds to the stages partial, lane and fold (the fold of the blocks has an argument, those of the rest

@@ -1,16 +1,20 @@
 #include "expr/base_operators.h"
 #include "lower/outputs.h"
-#include "lower/reduction.h"
+#include "lower/row_warp.h"
 #include "lower/whole.h"
 #include <algorithm>
 #include <set>
 
 // Row kernels: reductions over the last axis of arrays of shape rows x columns (any number of row axes). Reductions of one depth, that is,
 // with as many reductions below them, run in one loop. An expensive value of shape rows x columns that several loops need is computed once
-// a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage `scalar`.
+// a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage `scalar`. On a GPU an
+// argument of the shape is read once, into a stage `argument`, if there is room.
 //
-// stages: partial, lane, fold (lower/reduction.h; outer arguments: the rows), element (x, rows), scalar (rows), those of lower/whole.h
+// stages: partial, lane, fold (lower/reduction.h; outer arguments: the rows), argument, element (x, rows), scalar (rows), those of
+//         lower/whole.h
 // extents: columns
+// facts:  warp: 1 where a warp of a GPU makes a row (lower/row_warp.h): slot and turn in place of lane and fold; scalar (thread, rows);
+//         argument and element have columns up to a multiple of most_lanes
 // Outputs have the row axes y, d2 ... and, if they have columns, x.
 namespace scalide {
 namespace {
@@ -19,6 +23,9 @@ namespace {
 constexpr int expensive = 4;
 /// Elements of a row that a block of a GPU keeps in its shared memory (48 KB), beside partial results; the others are computed again.
 constexpr int64_t most_shared = 10240;
+/// Columns that a warp of a GPU makes, and elements of a thread that it keeps in registers: with as many again that it works on, and 128
+/// threads a block, nothing spills.
+constexpr int64_t least_warp = 2 * most_lanes, most_warp = 1024, most_registers = 96;
 
 /// The values of a row kernel in the order in which they are made: by depth.
 class RowPlan {
@@ -27,10 +34,21 @@ public:
         find_depths();
         place_scalars();
         const Extent &columns = space().back();
-        const int64_t all = std::numeric_limits<int64_t>::max();
-        int64_t free = !is_gpu ? all : columns.is_static() ? most_shared / std::max<int64_t>(columns.value(), 1) : 0;
+        is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp && columns.value() <= most_warp &&
+                   (columns.value() % most_lanes == 0 || !moves());
+        int64_t free = !is_gpu ? std::numeric_limits<int64_t>::max() : !columns.is_static() ? 0 : room(columns.value());
         while (free > 0 && place_element()) free--;
+        for (size_t i = 0; is_gpu && i < program.arguments.size(); i++) {
+            if (free > 0 && is_walked(program.arguments[i].value)) {
+                kept_.insert(program.arguments[i].value);
+                free--;
+            }
+        }
     }
+
+    bool is_warp() const { return is_warp_; }
+    /// Arguments that get a stage.
+    const std::set<ValueId> &kept() const { return kept_; }
 
     /// Rows and columns: the shape that reductions over the last axis read.
     const Extents &space() const {
@@ -66,6 +84,30 @@ public:
     }
 
 private:
+    /// Rows that a block, or a warp, of a GPU can keep.
+    int64_t room(int64_t columns) const {
+        return is_warp_ ? most_registers / ((columns + warp_threads - 1) / warp_threads) : most_shared / std::max<int64_t>(columns, 1);
+    }
+
+    bool moves() const {
+        return std::ranges::any_of(program_.nodes, [](const Node &node) {
+            return find_base_operator(node.op)->shape == Shape::movement && node.op != "broadcast_in_dim";
+        });
+    }
+
+    /// An argument of the shape of the space that is read element by element, and not overwritten.
+    bool is_walked(ValueId argument) const {
+        const auto walks = [&](const Node &node) {
+            return find_base_operator(node.op)->shape == Shape::elementwise || is_reduction(node) ||
+                   std::ranges::find(node.operands, argument) == node.operands.end();
+        };
+        const auto overwrites = [&](const Result &result) {
+            return result.argument >= 0 && program_.arguments[result.argument].value == argument;
+        };
+        return program_.type(argument).shape == space() && std::ranges::all_of(program_.nodes, walks) &&
+               std::ranges::none_of(program_.results, overwrites);
+    }
+
     bool is_row_reduction(const Node &node) const { return is_reduction(node) && !is_whole_reduction(program_, node); }
 
     const Node *producer(ValueId value) const { return producers_[value] < 0 ? nullptr : &program_.nodes[producers_[value]]; }
@@ -144,7 +186,8 @@ private:
     std::vector<int> producers_;
     std::vector<int> depth_; ///< by value
     int last_depth_ = 0;
-    std::set<ValueId> placed_;
+    bool is_warp_ = false;
+    std::set<ValueId> placed_, kept_;
 };
 
 class RowLowering {
@@ -156,12 +199,15 @@ public:
     void lower() {
         lowering_.kernel.extents["columns"] = plan_.space().back();
         lowering_.kernel.extents["rows"] = element_count({plan_.space().begin(), plan_.space().end() - 1});
+        lowering_.kernel.facts["warp"] = int64_t(plan_.is_warp());
+        for (size_t i = 0; i < program_.arguments.size(); i++) read_argument(i);
         for (int depth = 0; depth <= plan_.last_depth(); depth++) {
             for (ValueId value : plan_.placed(depth)) {
                 place(value);
             }
             reduce(plan_.reductions(depth));
         }
+        in_thread(0);
         store_reduced(lowering_, first_vars(int(vars_.size()) - 1));
         add_outputs([](const Type &type) { return !type.is_scalar(); });
         reduce_stored(lowering_);
@@ -172,24 +218,69 @@ private:
     void add_outputs(const std::function<bool(const Type &)> &chosen) {
         for (const std::vector<int> &results : results_by_shape(program_)) {
             const Type &type = program_.type(program_.results[results[0]].value);
-            if (chosen(type)) {
-                add_output(lowering_, results, first_vars(type.rank()));
-            }
+            if (!chosen(type)) continue;
+            in_thread(type.shape == plan_.space() ? thread_of(vars_.back()) : Halide::Expr(0));
+            add_output(lowering_, results, first_vars(type.rank()));
         }
+    }
+
+    /// From now on values of shape rows are read in this thread of a warp, which has its own.
+    void in_thread(const Halide::Expr &thread) {
+        for (const auto &bind : in_warp_) bind(thread);
     }
 
     /// The row axes, or those and the columns.
     std::vector<Halide::Var> first_vars(int rank) const { return {vars_.begin(), vars_.begin() + rank}; }
 
+    bool has_padding() const { return plan_.is_warp() && plan_.space().back().value() % most_lanes != 0; }
+
+    /// Behind the end of a row stand its last elements again, in pairs where there are any: a thread reads two as one word.
+    Halide::Expr inside(const Halide::Expr &column) const {
+        const int columns = int(plan_.space().back().value());
+        return columns % 2 == 0 ? Halide::clamp(column / 2, 0, columns / 2 - 1) * 2 + column % 2 : Halide::clamp(column, 0, columns - 1);
+    }
+
+    void read_argument(size_t argument) {
+        const ValueId value = program_.arguments[argument].value;
+        const Extents &shape = program_.type(value).shape;
+        const Halide::ImageParam &input = lowering_.kernel.inputs[argument];
+        if (!input.defined() || shape.empty()) return;
+        const bool is_padded = has_padding() && shape.back() == plan_.space().back();
+        const auto read = [this, input, is_padded](Index index) -> Halide::Expr {
+            if (is_padded) index.back() = inside(index.back());
+            return input(buffer_order(index));
+        };
+        if (plan_.kept().count(value)) {
+            std::vector<Halide::Func> &stages = lowering_.kernel.stages["argument"];
+            Halide::Func stage("kept_" + std::to_string(stages.size()));
+            stage(buffer_order(vars_)) = read(Index(vars_.begin(), vars_.end()));
+            lowering_.values.bind(value, stage);
+            stages.push_back(stage);
+        } else if (is_padded) {
+            const Dtype dtype = program_.type(value).dtype;
+            lowering_.values.bind(value, [=](const Index &index) { return from_word(dtype, read(index)); });
+        }
+    }
+
     void place(ValueId value) {
         const Type &type = program_.type(value);
-        std::vector<Halide::Var> vars = first_vars(type.rank());
-        bool is_element = type.shape == plan_.space();
+        const std::vector<Halide::Var> vars = first_vars(type.rank());
+        const bool is_element = type.shape == plan_.space(), has_thread = plan_.is_warp() && !is_element;
         std::vector<Halide::Func> &stages = lowering_.kernel.stages[is_element ? "element" : "scalar"];
         Halide::Func stage((is_element ? "element_" : "scalar_") + std::to_string(stages.size()));
-        stage(buffer_order(vars)) = to_word(type.dtype, lowering_.values.at(value, Index(vars.begin(), vars.end())));
-        lowering_.values.bind(value, stage);
+        std::vector<Halide::Var> args = buffer_order(vars);
+        if (has_thread) args.insert(args.begin(), thread_);
+        in_thread(is_element ? thread_of(vars_.back()) : thread_);
+        stage(args) = to_word(type.dtype, lowering_.values.at(value, Index(vars.begin(), vars.end())));
         stages.push_back(stage);
+        if (!has_thread) return lowering_.values.bind(value, stage);
+        in_warp_.push_back([this, value, stage, dtype = type.dtype](const Halide::Expr &thread) {
+            lowering_.values.bind(value, [=](const Index &index) {
+                Index place = buffer_order(index);
+                place.insert(place.begin(), thread);
+                return from_word(dtype, stage(place));
+            });
+        });
     }
 
     void reduce(const std::vector<const Node *> &nodes) {
@@ -210,13 +301,23 @@ private:
         const Extent &columns = plan_.space().back();
         ReductionGroup group(reductions);
         ReductionSpace space{buffer_order(rows), lowering_.values.extent(columns), choose_lanes(columns), {}, at};
-        group.bind(lowering_.values, reduce_lanes(lowering_, group, space));
+        if (!plan_.is_warp()) return group.bind(lowering_.values, reduce_lanes(lowering_, group, space));
+        if (has_padding()) {
+            const int count = int(columns.value());
+            space.columns = (count + most_lanes - 1) / most_lanes * most_lanes;
+            space.inside = [count](const Index &, const Halide::Expr &column) { return column < count; };
+        }
+        in_thread(Halide::Var("lane") / warp_neighbours);
+        const Halide::Func total = reduce_in_warp(lowering_, group, space);
+        in_warp_.push_back([this, group, total](const Halide::Expr &thread) { group.bind(lowering_.values, total, thread); });
     }
 
     Lowering &lowering_;
     const Program &program_;
     RowPlan plan_;
     std::vector<Halide::Var> vars_;
+    Halide::Var thread_{"thread"};
+    std::vector<std::function<void(const Halide::Expr &thread)>> in_warp_; ///< bind a value of shape rows to what a thread has of it
 };
 
 } // namespace

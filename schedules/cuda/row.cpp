@@ -1,21 +1,28 @@
 #include "schedules/cuda/kinds.h"
 #include "schedules/cuda/loops.h"
+#include "schedules/cuda/row_warp.h"
 #include <algorithm>
 #include <optional>
 
-// row: a block of threads a row, which keeps what it makes of its row in shared memory; short rows: a thread a row. Tiles:
-//   threads      of a block
-//   thread_row   columns up to which one thread makes a row
+// row: a warp a row (row_warp.h), of long rows and of those whose length is symbolic a block of threads, which keeps what it makes of its
+// row in shared memory; short rows: a thread a row. Tiles:
+//   threads         of a block
+//   columns         from here on a row is long: `threads_columns` threads make its elements, several neighbours each where they are known
+//                   to be a multiple; sums have the lanes of the lowering
+//   threads_columns
+//   thread_row      columns up to which one thread makes a row
+//   warps           rows of a block whose warps make one each
 namespace scalide::cuda {
 namespace {
 using namespace Halide;
 
 class RowSchedule {
 public:
-    RowSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), tiles_(tiles), is_short_(is_known_short(kernel, tiles.at("thread_row"))) {}
+    RowSchedule(LoweredKernel &kernel, const Tiles &tiles, bool is_cuda)
+        : kernel_(kernel), tiles_(tiles), is_cuda_(is_cuda), is_short_(is_known_short(kernel, tiles.at("thread_row"))) {}
 
     void apply() {
+        align_arrays(kernel_);
         for (const KernelOutput &output : kernel_.outputs) {
             bound_loops(kernel_, output);
             if (!output.func.args().empty()) join(output.func);
@@ -25,8 +32,9 @@ public:
             join(stored);
         }
         schedule_totals(kernel_, "whole_");
-        for (const char *name : {"element", "scalar", "fold"}) {
-            for (const Func &stage : kernel_.stages[name]) place(stage);
+        for (const char *name : {"argument", "element", "scalar", "fold"}) {
+            for (const Func &stage : kernel_.stages[name])
+                place(stage, name == std::string("argument") ? array_alignment / stage.type().bytes() : four);
         }
         for (size_t i = 0; i < kernel_.stages["partial"].size(); i++) {
             reduce(kernel_.stages["partial"][i], kernel_.stages["lane"][i], kernel_.stages["fold"][i]);
@@ -34,6 +42,9 @@ public:
     }
 
 private:
+    /// Elements of an access of shared memory: threads then meet no bank twice. One of f32 has 16 bytes.
+    static constexpr int four = 4;
+
     static bool is_known_short(const LoweredKernel &kernel, int most) {
         const Extent &columns = kernel.extents.at("columns");
         const bool few_axes = std::ranges::all_of(kernel.outputs, [](const KernelOutput &output) {
@@ -54,9 +65,10 @@ private:
         }
         const Var loop = is_short_ && !rows.empty() ? thread_loop() : block_loop();
         if (is_short_ && !rows.empty()) {
+            if (columns) nest.unroll(*columns);
             spread_tiles(nest, rows, tiles_.at("threads"));
         } else {
-            if (columns) spread_columns(nest, *columns);
+            if (columns) spread_columns(nest, *columns, four);
             spread_blocks(nest, rows);
         }
         if (leader_) {
@@ -67,22 +79,45 @@ private:
         }
     }
 
-    void spread_columns(Stage nest, const Var &columns) {
-        Var step("step");
-        nest.split(columns, step, columns, tiles_.at("threads"), TailStrategy::GuardWithIf);
-        nest.reorder({step, columns}).gpu_threads(columns);
+    bool is_long() const {
+        const Extent &columns = kernel_.extents.at("columns");
+        return columns.is_static() && columns.value() >= tiles_.at("columns");
+    }
+
+    /// A thread makes up to `together` neighbours.
+    void spread_columns(Stage nest, const Var &columns, int together) const {
+        Var step("step"), neighbour("neighbour");
+        const int64_t count = is_long() ? kernel_.extents.at("columns").value() : 1;
+        while (count % together != 0) together /= 2;
+        const int threads = tiles_.at(is_long() ? "threads_columns" : "threads");
+        if (together > 1) {
+            nest.split(columns, columns, neighbour, together);
+            is_cuda_ ? nest.vectorize(neighbour) : nest.unroll(neighbour);
+        }
+        nest.split(columns, step, columns, threads, TailStrategy::GuardWithIf);
+        if (together > 1)
+            nest.reorder(neighbour, step, columns);
+        else
+            nest.reorder(step, columns);
+        nest.gpu_threads(columns);
+        if (is_long() && count <= int64_t(8) * threads * together) nest.unroll(step); // all are read before the first is used
     }
 
     /// The loop over rows; of a single row there is none.
     LoopLevel row() const { return {*leader_, is_short_ ? thread_loop() : block_loop()}; }
 
-    void place(Func stage) {
+    void place(Func stage, int together) {
         if (rows_.empty()) return place_single(stage);
         stage.compute_at(row());
         bound_rows(stage);
-        const bool has_columns = !stage.args().empty() && stage.args()[0].name() == Var("x").name();
-        if (is_short_) return;
-        if (has_columns) spread_columns(stage, stage.args()[0]);
+        // Halide puts the arrays of shared memory one behind the other, and takes vectors in them to be aligned.
+        if (!is_short_) stage.align_storage(stage.args()[0], array_alignment);
+        if (stage.args().empty() || stage.args()[0].name() != Var("x").name()) return;
+        if (is_short_) {
+            stage.unroll(stage.args()[0]); // what has no address is in registers
+        } else {
+            spread_columns(stage, stage.args()[0], together);
+        }
     }
 
     /// Stages have the element, or the columns, of one row, which Halide cannot prove where several outputs share the loop.
@@ -98,7 +133,10 @@ private:
     void reduce_in_thread(Func stage) const {
         const Var lane = stage.args()[0];
         stage.compute_at(row()).unroll(lane);
-        for (int i = 0; i < stage.num_update_definitions(); i++) stage.update(i).unroll(lane);
+        for (int i = 0; i < stage.num_update_definitions(); i++) {
+            stage.update(i).unroll(lane);
+            for (const RVar &step : stage.rvars(i)) stage.update(i).unroll(step);
+        }
     }
 
     /// Each stage is a launch.
@@ -125,13 +163,16 @@ private:
 
     LoweredKernel &kernel_;
     const Tiles &tiles_;
-    bool is_short_;
+    bool is_cuda_, is_short_;
     std::optional<Func> leader_;
     std::vector<Var> rows_;
 };
 
 } // namespace
 
-void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Target &) { RowSchedule(kernel, tiles).apply(); }
+void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
+    if (kernel.facts.at("warp") == Attribute(1)) return schedule_row_in_warp(kernel, tiles, target);
+    RowSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
+}
 
 } // namespace scalide::cuda

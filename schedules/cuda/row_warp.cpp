@@ -1,0 +1,117 @@
+#include "schedules/cuda/row_warp.h"
+#include "lower/row_warp.h"
+#include "schedules/cuda/loops.h"
+#include <optional>
+
+namespace scalide::cuda {
+namespace {
+using namespace Halide;
+
+const Var row_loop("gpu_row"), slot_loop("slot"), step_loop("step");
+
+class WarpSchedule {
+public:
+    WarpSchedule(LoweredKernel &kernel, const Tiles &tiles, bool is_cuda)
+        : kernel_(kernel), columns_(int(kernel.extents.at("columns").value())), rows_(is_cuda ? tiles.at("warps") : 1), is_cuda_(is_cuda) {}
+
+    void apply() {
+        align_arrays(kernel_);
+        for (const KernelOutput &output : kernel_.outputs) {
+            bound_loops(kernel_, output);
+            if (!output.func.args().empty()) join(output.func);
+        }
+        for (Func stored : kernel_.stages["stored"]) {
+            stored.compute_root();
+            join(stored);
+        }
+        schedule_totals(kernel_, "whole_");
+        for (const char *name : {"argument", "element"}) {
+            for (const Func &stage : kernel_.stages[name]) keep_columns(stage);
+        }
+        for (const Func &partial : kernel_.stages["partial"]) reduce(partial);
+        for (const char *name : {"slot", "turn", "scalar"}) {
+            for (const Func &stage : kernel_.stages[name]) keep_exchanged(stage);
+        }
+    }
+
+private:
+    void spread_threads(Stage nest, const Var &thread) const { is_cuda_ ? nest.gpu_lanes(thread) : nest.gpu_threads(thread); }
+
+    /// Neighbours of a thread in one access, steps one after the other.
+    void spread_columns(Stage nest, const Var &x) const {
+        nest.split(x, x, slot_loop, warp_neighbours, TailStrategy::GuardWithIf);
+        nest.split(x, step_loop, x, warp_threads, TailStrategy::GuardWithIf);
+        nest.reorder(slot_loop, step_loop, x).unroll(step_loop);
+        is_cuda_ &&columns_ % warp_neighbours == 0 ? nest.vectorize(slot_loop) : nest.unroll(slot_loop);
+        spread_threads(nest, x);
+    }
+
+    /// The first Func leads, the others run in its loop over rows.
+    void join(Func func) {
+        Stage nest = loop_nest(func);
+        const std::vector<Var> args = func.args();
+        const Var y = args.back();
+        // What has no columns is made by one thread: else Halide lets all of them store, and what is overwritten would be more than once.
+        // Loops that run together have the same names: the others have such a loop, too.
+        nest.split(y, y, thread_loop(), 1);
+        nest.split(y, block_loop(), row_loop, rows_, TailStrategy::GuardWithIf);
+        if (args.size() > 1) {
+            spread_columns(nest, args[0]);
+            nest.reorder(slot_loop, step_loop, thread_loop(), args[0], row_loop, block_loop()).unroll(thread_loop());
+        } else {
+            spread_threads(nest, thread_loop());
+        }
+        nest.gpu_threads(row_loop).gpu_blocks(block_loop());
+        if (leader_) {
+            nest.compute_with(LoopLevel(*leader_, row_loop, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
+        } else {
+            leader_ = func;
+        }
+    }
+
+    /// In registers of the threads of a warp; OpenCL has no exchanges between threads, there a stage is in shared memory.
+    Stage keep_in_warp(Func stage) const {
+        stage.compute_at(*leader_, is_cuda_ ? row_loop : block_loop()).store_in(is_cuda_ ? MemoryType::Register : MemoryType::GPUShared);
+        stage.bound_extent(stage.args().back(), 1); // the row, which Halide cannot prove where several outputs share the loop
+        return stage;
+    }
+
+    void keep_columns(Func stage) const {
+        const int padded = (columns_ + most_lanes - 1) / most_lanes * most_lanes;
+        keep_in_warp(stage);
+        stage.bound_extent(stage.args()[0], padded);
+        spread_columns(stage, stage.args()[0]);
+    }
+
+    void reduce(Func partial) const {
+        Func lanes = partial.in();
+        const Var lane = lanes.args()[0];
+        keep_in_warp(lanes);
+        lanes.bound_extent(lane, most_lanes).split(lane, lane, slot_loop, warp_neighbours).reorder(slot_loop, lane).unroll(slot_loop);
+        spread_threads(lanes, lane);
+        const Var own = partial.args()[0];
+        partial.compute_at(lanes, lane).bound_extent(own, warp_neighbours).bound_extent(partial.args().back(), 1).unroll(own);
+        partial.update().unroll(own).unroll(partial.rvars()[0]);
+    }
+
+    void keep_exchanged(Func stage) const {
+        const std::vector<Var> args = stage.args();
+        keep_in_warp(stage);
+        stage.bound_extent(args[args.size() - 2], warp_threads);
+        if (args.size() == 3) stage.bound_extent(args[0], warp_neighbours).unroll(args[0]);
+        spread_threads(stage, args[args.size() - 2]);
+    }
+
+    LoweredKernel &kernel_;
+    int columns_, rows_;
+    bool is_cuda_;
+    std::optional<Func> leader_;
+};
+
+} // namespace
+
+void schedule_row_in_warp(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
+    WarpSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
+}
+
+} // namespace scalide::cuda
