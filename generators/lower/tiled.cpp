@@ -11,7 +11,8 @@
 //         tile_partial, tile_lane, tile_fold: of each tile, as partial, lane and fold in lower/reduction.h; outer arguments: tile_x,
 //         tile_y, then the axes that tiles do not run over. partial, lane, fold: of all tiles.
 // facts:  side_x, side_y: of a tile; across: the buffer dimension of the shape that it runs over beside the innermost, 0: there is none, a
-//         tile is side_x * side_y neighbours
+//         tile is side_x * side_y neighbours; together_x, together_y: how many neighbours along each of these a thread of a GPU may take
+//         together, 1 where the extent is not known to be a multiple
 // Outputs have the axes of the shape, in an order of their own; one of rank 0 comes last.
 namespace scalide {
 namespace {
@@ -19,6 +20,9 @@ using Halide::Expr;
 
 /// Shared memory of a block of a GPU for a tile: four blocks fit on a card's multiprocessor.
 constexpr int most_tile_bytes = 40 << 10;
+
+/// One word of narrow elements, 16 bytes of f32.
+constexpr int most_together = 4;
 
 /// A result as a value of the shape: axis i of the result is axis `order[i]` of the value.
 struct Form {
@@ -98,13 +102,23 @@ private:
         side_ = bytes * most_lanes * (most_lanes + 4) <= most_tile_bytes ? most_lanes : most_lanes / 2;
         lowering_.kernel.facts["across"] = across_;
         lowering_.kernel.facts["side_x"] = lowering_.kernel.facts["side_y"] = side_;
+        lowering_.kernel.facts["together_x"] = together(shape_.size() - 1);
+        lowering_.kernel.facts["together_y"] = together(across_axis());
     }
 
-    /// The place of the tile's element; one that overhangs is the last again.
+    int64_t together(size_t axis) const {
+        const Expr rest = Halide::Internal::simplify(lowering_.values.extent(shape_[axis]) % most_together);
+        return lowering_.target.has_gpu_feature() && Halide::Internal::is_const_zero(rest) ? most_together : 1;
+    }
+
+    /// The place of the tile's element; those that overhang are the last ones again.
     Index clamped() const {
         Index index(vars_.begin(), vars_.end());
-        for (const size_t axis : {shape_.size() - 1, across_axis()})
-            index[axis] = Halide::clamp(vars_[axis], 0, lowering_.values.extent(shape_[axis]) - 1);
+        for (const size_t axis : {shape_.size() - 1, across_axis()}) {
+            const int count = int(together(axis));
+            const Expr last = Halide::Internal::simplify(lowering_.values.extent(shape_[axis]) / count - 1), place = vars_[axis];
+            index[axis] = count == 1 ? Halide::clamp(place, 0, last) : Halide::clamp(place / count, 0, last) * count + place % count;
+        }
         return index;
     }
 

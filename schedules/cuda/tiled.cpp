@@ -4,7 +4,8 @@
 #include <algorithm>
 
 // tiled: a block of threads makes a tile in shared memory, writes it along the memory of each output, and reduces it; then one block
-// reduces what the tiles gave. Tiles:
+// reduces what the tiles gave. Neighbours are read, and written along each output's memory, in one access where extents are known to be
+// multiples: of tiles in shared memory a thread reads single elements of a column. Tiles:
 //   threads  of a block
 namespace scalide::cuda {
 namespace {
@@ -12,9 +13,11 @@ using namespace Halide;
 
 class TiledSchedule : TileLoops {
 public:
-    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles) : TileLoops(kernel), threads_(tiles.at("threads")) {}
+    TiledSchedule(LoweredKernel &kernel, const Tiles &tiles, bool is_cuda)
+        : TileLoops(kernel), threads_(tiles.at("threads")), is_cuda_(is_cuda) {}
 
     void apply() {
+        align_arrays(kernel_);
         for (const KernelOutput &output : kernel_.outputs) {
             if (output.func.args().empty()) continue;
             bound_loops(kernel_, output);
@@ -36,18 +39,29 @@ private:
         nest.split(line, step, line, threads_).reorder({step, line}).gpu_threads(line).unroll(step);
     }
 
+    /// Makes each element of the loop along memory several neighbours, which a thread reads or writes in one access; how many these are.
+    int take_together(Stage nest, const Var &line) const {
+        const int count = int(to_number(kernel_.facts.at(line.name() == axes_[0].name() ? "together_x" : "together_y")));
+        if (count == 1) return 1;
+        Var neighbour("neighbour");
+        nest.split(line, line, neighbour, count);
+        is_cuda_ ? nest.vectorize(neighbour) : nest.unroll(neighbour);
+        return count;
+    }
+
     /// One loop over tiles, the same in each output.
     void write(Func output) {
         Stage nest = output;
         std::vector<Var> blocks = axes_;
         blocks[0] = Var("tile_x");
-        const Var x = axes_[0], y = axes_[across_];
+        const Var x = axes_[0], y = axes_[across_], line = output.args()[0];
+        const int together = take_together(nest, line), together_x = line.name() == x.name() ? together : 1;
         if (across_ == 0) {
-            nest.split(x, blocks[0], x, side_x_ * side_y_, TailStrategy::GuardWithIf);
+            nest.split(x, blocks[0], x, side_x_ * side_y_ / together, TailStrategy::GuardWithIf);
         } else {
             blocks[across_] = Var("tile_y");
-            nest.split(x, blocks[0], x, side_x_, TailStrategy::GuardWithIf);
-            nest.split(y, blocks[across_], y, side_y_, TailStrategy::GuardWithIf);
+            nest.split(x, blocks[0], x, side_x_ / together_x, TailStrategy::GuardWithIf);
+            nest.split(y, blocks[across_], y, side_y_ * together_x / together, TailStrategy::GuardWithIf);
             blocks = in_order(blocks);
             std::vector<VarOrRVar> order = {x, y};
             order.insert(order.end(), blocks.begin(), blocks.end());
@@ -56,10 +70,10 @@ private:
         join(output, blocks);
         if (across_ == 0) {
             spread_line(nest, x);
-        } else if (output.args()[0].name() == x.name()) {
-            spread_tile(nest, x, y, side_x_);
+        } else if (line.name() == x.name()) {
+            spread_tile(nest, x, y, side_x_ / together);
         } else {
-            spread_tile(nest, y, x, side_y_);
+            spread_tile(nest, y, x, side_y_ / together);
         }
     }
 
@@ -73,6 +87,7 @@ private:
     void make_tile() {
         tile_.compute_at(block_);
         for (size_t d = 0; d < axes_.size(); d++) tile_.bound_extent(axes_[d], extent_of_tile(d));
+        const int together = take_together(tile_, axes_[0]);
         if (across_ == 0) return spread_line(tile_, axes_[0]);
         int smallest = 4;
         for (const Halide::Type &type : tile_.types()) smallest = std::min(smallest, type.bytes());
@@ -81,7 +96,7 @@ private:
         for (size_t d = 1; d < axes_.size(); d++)
             if (d != across_) order.emplace_back(axes_[d]);
         tile_.reorder(order);
-        spread_tile(tile_, axes_[0], axes_[across_], side_x_);
+        spread_tile(tile_, axes_[0], axes_[across_], side_x_ / together);
     }
 
     void reduce_tiles() {
@@ -100,10 +115,13 @@ private:
     }
 
     int threads_;
+    bool is_cuda_;
 };
 
 } // namespace
 
-void schedule_tiled(LoweredKernel &kernel, const Tiles &tiles, const Target &) { TiledSchedule(kernel, tiles).apply(); }
+void schedule_tiled(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
+    TiledSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
+}
 
 } // namespace scalide::cuda
