@@ -1,19 +1,59 @@
 #include "schedules/cuda/kinds.h"
 #include "schedules/cuda/loops.h"
+#include <algorithm>
 #include <set>
 
-// column: a thread a column of a block of rows, whose sums are kept; the thread of an output adds them up. Tiles:
+// column: a thread a column of a block of rows, or of narrow elements as many neighbours as a word has, where lines are known to be a
+// multiple; its sums are kept, and the thread of an output adds them up. Tiles:
 //   threads  of a block of threads
 namespace scalide::cuda {
-void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
-    for (const Halide::Func &sums : kernel.stages["block"]) keep(sums, tiles);
+namespace {
+using namespace Halide;
+
+/// Columns of which a thread reads a word.
+int columns_of_thread(const LoweredKernel &kernel, const Func &sums) {
+    int count = 4;
+    for (const Argument &argument : kernel.program.arguments) {
+        const Type &type = kernel.program.type(argument.value);
+        if (!type.is_scalar()) count = std::min(count, std::max(1, 4 / size_of(type.dtype)));
+    }
+    const Expr columns = to_expr(kernel.extents.at(sums.name() + ".columns"), kernel);
+    const auto divides = [&] { return Internal::is_const_zero(Internal::simplify(columns % count)); };
+    while (!divides()) count /= 2;
+    return moves_elements(kernel.program) || sums.args().size() > most_tile_loops ? 1 : count;
+}
+
+void keep_blocks(Func sums, int columns, bool is_cuda, const Tiles &tiles) {
+    if (columns == 1) return keep(sums, tiles);
+    const Var x = sums.args()[0], neighbour("neighbour");
+    Func kept = sums.in();
+    const std::vector<Var> loops = kept.args();
+    kept.compute_root().split(loops[0], loops[0], neighbour, columns);
+    spread_tiles(kept, loops, tiles.at("threads"));
+    is_cuda ? kept.vectorize(neighbour) : kept.unroll(neighbour);
+    sums.compute_at(kept, thread_loop());
+    for (const Var &arg : sums.args()) sums.bound_extent(arg, arg.name() == x.name() ? columns : 1);
+    sums.update().reorder({VarOrRVar(x), VarOrRVar(sums.rvars(0)[0])});
+    read_ahead(sums, 0);
+    is_cuda ? sums.vectorize(x).update().vectorize(x) : sums.unroll(x).update().unroll(x);
+}
+
+} // namespace
+
+void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
+    align_arrays(kernel);
+    for (const Func &sums : kernel.stages["block"])
+        keep_blocks(sums, columns_of_thread(kernel, sums), target.has_feature(Target::CUDA), tiles);
     std::set<const KernelOutput *> done;
-    for (const Halide::Func &total : kernel.stages["total"]) {
+    for (const Func &total : kernel.stages["total"]) {
         if (total.args().empty()) continue;
         const KernelOutput *reader = only_reader(kernel, total);
         if (!reader || total.args().size() > most_tile_loops) {
             keep(total, tiles);
-        } else if (done.insert(reader).second) {
+            continue;
+        }
+        if (total.num_update_definitions() > 0) read_ahead(total, 0);
+        if (done.insert(reader).second) {
             schedule_elements_with(kernel, *reader, total, tiles);
         } else {
             compute_one(total, reader->func);
