@@ -1,0 +1,74 @@
+#include "card/card.h"
+#include "kernels/kernel_text.h"
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <regex>
+
+// card.kernels.<kind>.<case>: every kernel text under tests/kernels as a program of its own, on the card and on the CPU: the same bits.
+
+namespace scalide {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// NaN has other bits on a card, which its bits as an integer show.
+bool shows_nan(const KernelText &text) {
+    return text.inputs == "special" &&
+           std::ranges::any_of(text.program.nodes, [](const Node &node) { return node.op == "bitcast_convert_type"; });
+}
+
+/// A stand-in takes a second for this many elements. It takes no arrays without elements either: totals beside rows (row/totals) read the
+/// word before such an array, and forget it; the stand-in knows no memory there.
+constexpr size_t most_on_standins = 40000;
+
+std::string without_kind(const fs::path &path) {
+    std::ifstream file(path);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return std::regex_replace(text, std::regex(R"(\{kind: \w+\})"), "");
+}
+
+class KernelCase : public testing::Test {
+public:
+    explicit KernelCase(fs::path path) : path_(std::move(path)) {}
+
+    void TestBody() override {
+        if (const std::string &why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
+        const KernelText text = read_kernel_text(path_);
+        const OnBoth both(without_kind(path_));
+        int runs = 0;
+        for (const Extent::Bindings &sizes : text.sizes) {
+            const KernelArguments arguments = draw_arguments(text, sizes);
+            std::vector<HostArray> inputs;
+            size_t elements = 0;
+            for (size_t i = 0; i < arguments.arrays.size(); i++) {
+                elements += arguments.arrays[i].data.size();
+                inputs.push_back(to_array(text.program.value_name(text.program.arguments[i].value), arguments.arrays[i]));
+            }
+            if (std::getenv("SCALIDE_STANDIN_COMPUTES") && (elements > most_on_standins || elements == 0)) continue;
+            runs++;
+            EXPECT_EQ(both.first_difference(inputs), "") << describe_run(text, sizes);
+        }
+        EXPECT_GT(runs, 0);
+    }
+
+private:
+    fs::path path_;
+};
+
+void register_cases() {
+    for (const fs::path &path : kernel_texts()) {
+        if (shows_nan(read_kernel_text(path))) continue;
+        const std::string kind = "kernels." + path.parent_path().filename().string();
+        testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [path]() -> KernelCase * { return new KernelCase(path); });
+    }
+}
+
+[[maybe_unused]] const bool registered = (register_cases(), true);
+
+} // namespace
+
+} // namespace scalide
