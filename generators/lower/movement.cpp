@@ -106,9 +106,12 @@ void reshape_segment(const Access &a, const Segment &s, Index &index) {
     for (size_t i = s.from; i < s.from_end; i++) {
         linear = linear * a.values.extent(a.result_type().shape[i]) + a.index[i];
     }
-    for (size_t i = s.to_end; i-- > s.to;) {
+    // Behind leading axes of extent 1 nothing is left to divide by: of a remainder Halide does not know that it grows with the index.
+    size_t first = s.to;
+    for (; first + 1 < s.to_end && a.operand_type().shape[first] == Extent(1); first++) index[first] = 0;
+    for (size_t i = s.to_end; i-- > first;) {
         Expr extent = a.values.extent(a.operand_type().shape[i]);
-        index[i] = i == s.to ? linear : linear % extent;
+        index[i] = i == first ? linear : linear % extent;
         linear = linear / extent;
     }
 }
