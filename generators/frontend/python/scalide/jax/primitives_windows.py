@@ -29,6 +29,13 @@ def dot_general(walk, equation, operands):
     return walk.emit("dot_general", operands, attributes, [(dtype, shape)])
 
 
+@add_rule("scaled_matmul_wrapper", "scaled_matmul")
+def scaled_matmul(walk, equation, operands):
+    """What jax.nn.scaled_matmul is, and jax.nn.scaled_dot_general behind the quantization of its operands, which JAX traces."""
+    ((dtype, shape),) = walk.types(equation)
+    return walk.emit("scaled_matmul", operands, {"preferred": dtype}, [(dtype, shape)])
+
+
 def _padding(pairs, equation) -> dict:
     return {"low": [plain(low, equation) for low, _ in pairs], "high": [plain(high, equation) for _, high in pairs]}
 

@@ -1,0 +1,76 @@
+"""jax.nn.scaled_matmul and jax.nn.scaled_dot_general. JAX has these products for GPUs alone: the oracle is its quantization and gradient around
+the product that its documentation gives."""
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from oracle import differs
+
+import scalide
+import scalide.jax
+
+try:
+    from jax._src.cudnn import scaled_matmul_stablehlo as module
+except ImportError:
+    module = None
+pytestmark = pytest.mark.skipif(module is None or not hasattr(jax.nn, "scaled_dot_general"), reason="this JAX has no jax.nn.scaled_dot_general")
+
+
+def documented(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=np.float32):
+    def wide(codes, scales):
+        return codes.astype(jnp.float32) * jnp.repeat(scales.astype(jnp.float32), codes.shape[-1] // scales.shape[-1], axis=-1)
+
+    product = jnp.einsum("BMK,BNK->BMN", wide(lhs, lhs_scales), wide(rhs, rhs_scales), precision="highest")
+    return product.astype(preferred_element_type)
+
+
+def check(monkeypatch, fn, *args):
+    """Sums in another order: the tolerance is that of f32 products, or half a bf16's last place."""
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_scaled_matmul", documented)
+        jax.clear_caches()
+        want = jax.tree.leaves(jax.jit(lambda *args: fn(*args))(*args))
+    jax.clear_caches()
+    got = jax.tree.leaves(scalide.build(scalide.jax.trace(fn, *args))(*args))
+    problems = [differs(a, b) for a, b in zip(got, want, strict=True)]
+    assert not any(problems), problems
+
+
+def uneven(seed, shape):
+    """Rows of very different magnitudes, one of zeros."""
+    random = np.random.default_rng(seed)
+    rows = np.exp2(random.integers(-12, 12, (*shape[:-1], 1)))
+    rows[..., -1, :] = 0
+    return (random.standard_normal(shape) * rows).astype(np.float32)
+
+
+@pytest.mark.parametrize("scale_type, dtype", [(ml_dtypes.float8_e8m0fnu, "float32"), (np.float32, "float32"), (np.float32, "bfloat16")])
+@pytest.mark.parametrize("b, blocks", [(1, 2), (3, 2), (1, 1)])
+def test_scaled_matmul(monkeypatch, scale_type, dtype, b, blocks):
+    random = np.random.default_rng(b)
+    codes = [random.standard_normal((b, rows, 64)).astype(ml_dtypes.float8_e4m3fn) for rows in (32, 48)]
+    scales = [np.exp2(random.integers(-5, 5, (b, rows, blocks))).astype(scale_type) for rows in (32, 48)]
+    check(monkeypatch, lambda *args: jax.nn.scaled_matmul(*args, preferred_element_type=jnp.dtype(dtype)), *codes, *scales)
+
+
+def mxfp8(lhs, rhs, numbers=(((1,), (0,)), ((), ())), dtype=jnp.float32):
+    return jax.nn.scaled_dot_general(lhs, rhs, numbers, dtype, configs=[jax.nn.get_scaled_dot_general_config("mxfp8")] * 3)
+
+
+def test_mxfp8(monkeypatch):
+    check(monkeypatch, mxfp8, uneven(0, (32, 64)), uneven(1, (64, 96)))
+    batched = (((2,), (2,)), ((0,), (0,)))
+    check(monkeypatch, lambda x, w: mxfp8(x, w, batched), uneven(2, (3, 32, 64)), uneven(3, (3, 96, 64)))
+
+
+def test_gradient_of_mxfp8(monkeypatch):
+    """JAX quantizes the cotangent and the other operand anew."""
+    gradients = jax.grad(lambda x, w, ct: (mxfp8(x, w) * ct).sum(), (0, 1))
+    check(monkeypatch, gradients, uneven(0, (32, 64)), uneven(1, (64, 96)), uneven(2, (32, 96)))
+
+
+def test_nvfp4_is_one_clear_error():
+    configs = [jax.nn.get_scaled_dot_general_config("nvfp4")] * 3
+    with pytest.raises(NotImplementedError, match="dtypes must be among .*, got float4_e2m1fn"):
+        scalide.jax.trace(lambda x, w: jax.nn.scaled_dot_general(x, w, (((1,), (0,)), ((), ())), configs=configs), jnp.ones((16, 64)), jnp.ones((64, 32)))
