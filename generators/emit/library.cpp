@@ -1,12 +1,18 @@
 #include "emit/library.h"
+#include "emit/device_code.h"
 #include "emit/library_files.h"
 #include "ir/text.h"
 #include "schedules/dispatch.h"
+#include "transforms/library_call.h"
 #include <chrono>
 
 namespace scalide {
 
-TargetFacts target_facts(const std::string &text) { return {text, library_products(device_name(device_of(parse_target(text))))}; }
+TargetFacts target_facts(const std::string &text, const std::vector<int> &cards) {
+    TargetFacts facts{text, library_products(device_name(device_of(parse_target(text)))), cards};
+    if (cards.empty()) facts.cards.assign(cuda_cards.begin(), cuda_cards.end());
+    return facts;
+}
 
 namespace {
 
@@ -36,13 +42,19 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
     std::vector<Program> fused;
-    const CompileOptions compilation{options.policy, target_facts(options.target), options.after_pass};
+    BuildReport report;
+    CompileOptions compilation{options.policy, target_facts(options.target, target.cuda ? target.cuda->cards : std::vector<int>()), {}};
+    compilation.after_pass = [&](const std::string &pass, const Program &program) {
+        if (options.after_pass) options.after_pass(pass, program);
+        if (pass != "simplify_3") return;
+        for (const std::string &left : scales_left_to_kernels(program, compilation.facts))
+            report.left_to_kernels.push_back(program.name + "." + left);
+    };
     for (const LibraryProgram &source : programs) {
         fused.push_back(compile(source.program, rulebook, compilation));
         if (programs.size() == 1 && !options.name.empty()) fused[0].name = options.name;
     }
     std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), target, options, cache);
-    BuildReport report;
     for (size_t i = 0; i < prepared.size(); i++) {
         report.plans.push_back(plan_of(prepared[i], programs[i], options));
         report.symbols.push_back(prepared[i].symbols());

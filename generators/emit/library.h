@@ -28,6 +28,7 @@ struct BuildReport {
     double seconds = 0;
     std::vector<Plan> plans; ///< by program
     std::vector<Program> fused;
+    std::vector<std::string> left_to_kernels;                ///< products whose operands' scales no library takes, each a sentence
     std::vector<std::map<std::string, std::string>> symbols; ///< by program: the C name of each kernel
     std::map<std::string, std::vector<CardUse>> uses;        ///< by C name, for CUDA: registers and memory of each launch and card
 };
@@ -45,6 +46,7 @@ struct LibraryProgram {
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options);
 
 /// Facts about a target that passes need.
-TargetFacts target_facts(const std::string &target);
+/// `cards`: of CUDA that kernels are made for; empty: all of device_code.h.
+TargetFacts target_facts(const std::string &target, const std::vector<int> &cards = {});
 
 } // namespace scalide

@@ -1,4 +1,5 @@
 #include "emit/plan.h"
+#include "transforms/operand_scales.h"
 #include <algorithm>
 
 namespace scalide {
@@ -119,7 +120,9 @@ private:
         const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
         const std::vector<int> makers = producers(kernel);
         const MatmulCalls calls(kernel, [&](ValueId value) { return makers[value] < 0; });
-        const MatmulCall whole = calls.of(static_cast<int>(dot - kernel.nodes.begin())).back();
+        const auto found = calls.with_packed_scales(calls.of(static_cast<int>(dot - kernel.nodes.begin())).back());
+        internal_check(found.has_value(), "plan: " + kernel.name + " has its scales in memory");
+        const MatmulCall &whole = *found;
         const auto buffer = [&](ValueId value) {
             if (value < 0) return -1;
             const auto argument = std::ranges::find(kernel.arguments, value, &Argument::value);
@@ -129,10 +132,20 @@ private:
             return buffer_of_[call.results[result - kernel.results.begin()]];
         };
         internal_check(kernel.results.size() == (whole.amax < 0 ? 1u : 2u), "plan: " + kernel.name + " makes what its product does");
-        return {whole.form,           buffer(whole.form.lhs.value), buffer(whole.form.rhs.value),
-                buffer(whole.result), buffer(whole.factor),         buffer(whole.bias),
-                buffer(whole.addend), buffer(whole.addend_factor),  buffer(whole.result_factor),
-                buffer(whole.amax),   whole.fast_accumulation};
+        return {.form = whole.form,
+                .lhs = buffer(whole.form.lhs.value),
+                .rhs = buffer(whole.form.rhs.value),
+                .result = buffer(whole.result),
+                .lhs_scales = buffer(whole.form.lhs.scales.value),
+                .rhs_scales = buffer(whole.form.rhs.scales.value),
+                .scales = scale_layouts(kernel, whole.form).value(),
+                .factor = buffer(whole.factor),
+                .bias = buffer(whole.bias),
+                .addend = buffer(whole.addend),
+                .addend_factor = buffer(whole.addend_factor),
+                .result_factor = buffer(whole.result_factor),
+                .amax = buffer(whole.amax),
+                .fast_accumulation = whole.fast_accumulation};
     }
 
     PlanOperand to_operand(const Node &node, const KernelOperand &operand) {

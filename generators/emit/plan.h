@@ -1,4 +1,5 @@
 #pragma once
+#include "ir/library_product.h"
 #include "lower/kernel.h"
 #include "transforms/matmul_call.h"
 #include <functional>
@@ -38,7 +39,9 @@ struct PlanOperand {
 /// A product of matrices that a library may compute in place of a step's kernel (scalide_matmul in runtime/include/scalide/plan.h).
 struct PlanMatmul {
     MatmulForm form;
-    int lhs = -1, rhs = -1, result = -1;                                                        ///< buffers
+    int lhs = -1, rhs = -1, result = -1;  ///< buffers
+    int lhs_scales = -1, rhs_scales = -1; ///< likewise; -1: none
+    ScaleLayouts scales = {};
     int factor = -1, bias = -1, addend = -1, addend_factor = -1, result_factor = -1, amax = -1; ///< likewise; -1: none
     bool fast_accumulation = false;
 };

@@ -42,7 +42,9 @@ Json matmul_of(const Plan &plan, const PlanMatmul &matmul) {
     const auto name = [&](int buffer) { return plan.buffers[buffer].name; };
     Json row{{"lhs", name(matmul.lhs)}, {"rhs", name(matmul.rhs)}, {"result", name(matmul.result)}, {"batch", to_string(form.batch)},
              {"m", to_string(form.m)},  {"n", to_string(form.n)},  {"k", to_string(form.k)}};
-    const std::pair<const char *, int> optional[] = {{"factor", matmul.factor},
+    const std::pair<const char *, int> optional[] = {{"lhs_scales", matmul.lhs_scales},
+                                                     {"rhs_scales", matmul.rhs_scales},
+                                                     {"factor", matmul.factor},
                                                      {"bias", matmul.bias},
                                                      {"addend", matmul.addend},
                                                      {"addend_factor", matmul.addend_factor},
@@ -50,6 +52,7 @@ Json matmul_of(const Plan &plan, const PlanMatmul &matmul) {
                                                      {"amax", matmul.amax}};
     for (const auto &[word, buffer] : optional)
         if (buffer >= 0) row[word] = name(buffer);
+    if (matmul.scales != ScaleLayouts()) row["scales"] = {to_string(matmul.scales.lhs), to_string(matmul.scales.rhs)};
     if (matmul.fast_accumulation) row["accumulation"] = "fast";
     return row;
 }

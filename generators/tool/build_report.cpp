@@ -86,6 +86,7 @@ void print_exceptions(const BuildReport &report, const TargetFacts &facts) {
             if (use.spilled_bytes > 0) fmt::print("{} spills {} bytes on sm_{}\n", kernel.name, use.spilled_bytes, use.card);
     for (const Product &product : products_of(report, facts))
         if (!product.reason.empty()) print(product);
+    for (const std::string &left : report.left_to_kernels) fmt::print("{}\n", left);
 }
 
 void print_build_report(const BuildReport &report, const TargetFacts &facts) {
@@ -102,6 +103,7 @@ void print_build_report(const BuildReport &report, const TargetFacts &facts) {
                        use.shared_bytes);
     }
     for (const Product &product : products_of(report, facts)) print(product);
+    for (const std::string &left : report.left_to_kernels) fmt::print("{}\n", left);
 }
 
 } // namespace scalide

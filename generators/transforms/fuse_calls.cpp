@@ -20,6 +20,14 @@ bool are_one_call(const Groups &groups, int call, const std::vector<int> &nodes)
     return std::ranges::all_of(members, is_free) && std::ranges::none_of(members, is_left) && overwrites_safely(groups, nodes);
 }
 
+/// What multiplies operands by their scales does so for this call alone.
+bool has_own_operands(const FuseGraph &graph, const MatmulCall &call) {
+    return std::ranges::all_of(call.operand_nodes, [&](int mul) {
+        const ValueId product = graph.program().nodes[mul].results[0];
+        return !graph.is_result(product) && (graph.is_floating(mul) || graph.readers(product).size() == 1);
+    });
+}
+
 } // namespace
 
 void merge_calls(Groups &groups, const TargetFacts &facts) {
@@ -28,20 +36,20 @@ void merge_calls(Groups &groups, const TargetFacts &facts) {
     const MatmulCalls calls(program, [&](ValueId value) { return graph.producer(value) < 0 || !graph.is_floating(graph.producer(value)); });
     for (int group = 0; group < groups.size(); ++group) {
         if (!groups.is_alive(group) || groups[group].kind != KernelKind::contract) continue;
-        const int dot = groups[group].nodes[0];
-        const LibraryProduct *product = find_product(program, program.nodes[dot], facts);
-        if (!product) continue;
-        groups.set_library(group, product->library);
-        const std::vector<MatmulCall> possible = calls.of(dot);
+        const std::vector<MatmulCall> possible = calls.of(groups[group].nodes[0]);
         const auto anchored = [&](const MatmulCall &call) {
             std::vector<int> nodes = call.nodes;
+            nodes.insert(nodes.begin(), call.operand_nodes.begin(), call.operand_nodes.end());
             std::erase_if(nodes, [&](int node) { return graph.is_floating(node); });
+            std::ranges::sort(nodes);
             return nodes;
         };
         const auto longest = std::find_if(possible.rbegin(), possible.rend(), [&](const MatmulCall &call) {
-            return stores(*product, program, call) && are_one_call(groups, group, anchored(call));
+            return find_product(program, call, facts) && has_own_operands(graph, call) && calls.with_packed_scales(call) &&
+                   are_one_call(groups, group, anchored(call));
         });
         if (longest == possible.rend()) continue;
+        groups.set_library(group, find_product(program, *longest, facts)->library);
         for (int node : anchored(*longest))
             if (groups.group_of(node) != group) groups.merge(group, groups.group_of(node), Group(groups[group]));
     }

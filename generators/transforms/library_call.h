@@ -4,13 +4,14 @@
 
 namespace scalide {
 
-/// The row of the target's table for a dot_general; null when no library computes it.
-const LibraryProduct *find_product(const Program &program, const Node &node, const TargetFacts &facts);
+/// The row of the target's table for a call: what the library does of it and stores, on all cards that kernels are made for. Null when no
+/// library computes it. Extents of scaled operands must be multiples of what it needs; others get zeros.
+const LibraryProduct *find_product(const Program &program, const MatmulCall &call, const TargetFacts &facts);
 
 /// Why no library computes a dot_general in place of the kernel that it is in: in words for the build report.
 std::string why_no_library(const Program &kernel, const Node &dot, const TargetFacts &facts);
 
-/// True when the library does all that the call asks for and stores its result.
-bool stores(const LibraryProduct &product, const Program &program, const MatmulCall &call);
+/// A sentence for each product of a program before fusion whose operands are scaled by rows or blocks, but by kernels of ours.
+std::vector<std::string> scales_left_to_kernels(const Program &program, const TargetFacts &facts);
 
 } // namespace scalide

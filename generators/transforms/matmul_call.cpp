@@ -1,5 +1,6 @@
 #include "transforms/matmul_call.h"
 #include "transforms/fuse_costs.h"
+#include "transforms/operand_scales.h"
 #include "transforms/operators.h"
 #include <algorithm>
 
@@ -23,10 +24,33 @@ std::vector<MatmulCall> MatmulCalls::of(int dot) const {
     product.nodes = {dot};
     const auto accumulation = program_.nodes[dot].attributes.find("accumulation");
     product.fast_accumulation = accumulation != program_.nodes[dot].attributes.end() && accumulation->second.word == "fast";
-    std::vector<MatmulCall> calls{product};
-    while (auto next = extended(calls.back())) calls.push_back(std::move(*next));
-    for (MatmulCall &call : calls) std::ranges::sort(call.nodes);
+    std::vector<MatmulCall> calls;
+    add_calls(calls, product);
+    if (const auto scaled = scaled_form(program_, program_.nodes[dot])) {
+        product.form = scaled->form;
+        product.operand_nodes = scaled->muls;
+        add_calls(calls, product);
+    }
     return calls;
+}
+
+void MatmulCalls::add_calls(std::vector<MatmulCall> &calls, MatmulCall product) const {
+    for (std::optional<MatmulCall> next = std::move(product); next; next = extended(calls.back())) {
+        std::ranges::sort(next->nodes);
+        calls.push_back(std::move(*next));
+    }
+}
+
+std::optional<MatmulCall> MatmulCalls::with_packed_scales(const MatmulCall &call) const {
+    MatmulCall packed = call;
+    const auto layouts = scale_layouts(program_, call.form);
+    const auto pack = [&](MatmulOperand &operand, const Extent &rows, ScaleLayout layout) {
+        if (layout == ScaleLayout::none) return true;
+        operand.scales.value = packed_scales(program_, makers_, operand.scales, rows, call.form.k, layout);
+        return operand.scales.value >= 0 && is_stored_(operand.scales.value) && is_stored_(operand.value);
+    };
+    const bool is_good = layouts && pack(packed.form.lhs, call.form.m, layouts->lhs) && pack(packed.form.rhs, call.form.n, layouts->rhs);
+    return is_good ? std::optional(packed) : std::nullopt;
 }
 
 std::optional<MatmulCall> MatmulCalls::extended(const MatmulCall &call) const {
@@ -44,14 +68,38 @@ std::optional<MatmulCall> MatmulCalls::extended(const MatmulCall &call) const {
     return next;
 }
 
-/// The sum times a number, before anything is added.
+/// The sum times a number, or times a number a row and one a column, before anything is added.
 std::optional<MatmulCall> MatmulCalls::multiplied(const MatmulCall &call, int node) const {
-    if (call.factor >= 0 || call.bias >= 0 || call.addend >= 0) return {};
+    if (call.factor >= 0 || call.bias >= 0 || call.addend >= 0 || !call.operand_nodes.empty()) return {};
+    const ValueId other = other_operand(node, call.result);
     MatmulCall next = call;
-    next.factor = scalar_of(other_operand(node, call.result));
     next.result = program_.nodes[node].results[0];
     next.nodes.push_back(node);
-    return next.factor < 0 ? std::nullopt : std::optional(next);
+    if (scale_rows(next, other)) return next;
+    next.factor = scalar_of(other);
+    const bool has_scales = call.form.lhs.scales.value >= 0 || call.form.rhs.scales.value >= 0;
+    if (next.factor >= 0) return has_scales ? std::nullopt : std::optional(next);
+    const int maker = makers_[other];
+    if (maker < 0 || program_.nodes[maker].op != "mul" || !is_only_read_by(other, 1)) return {};
+    next.nodes.push_back(maker);
+    const std::vector<ValueId> &vectors = program_.nodes[maker].operands;
+    return scale_rows(next, vectors[0]) && scale_rows(next, vectors[1]) ? std::optional(next) : std::nullopt;
+}
+
+/// Takes a value that is a number a row, or one a column, of the result for the scales of an operand's rows.
+bool MatmulCalls::scale_rows(MatmulCall &call, ValueId value) const {
+    MatmulForm &form = call.form;
+    if (form.batch != Extent(1)) return false;
+    const struct {
+        BlockScales &scales;
+        ValueId vector;
+    } sides[] = {{form.lhs.scales, vector_of(value, form.m, Side::rows)}, {form.rhs.scales, vector_of(value, form.n, Side::columns)}};
+    for (const auto &[scales, vector] : sides) {
+        if (vector < 0 || scales.value >= 0) continue;
+        scales = {vector, 1, form.k};
+        return true;
+    }
+    return false;
 }
 
 /// Plus a vector for each row, an array, or an array times a number; one of each.
@@ -61,7 +109,7 @@ std::optional<MatmulCall> MatmulCalls::added(const MatmulCall &call, int node) c
     next.result = program_.nodes[node].results[0];
     next.nodes.push_back(node);
     if (other == call.result) return {};
-    if (const ValueId vector = vector_of(other, call.form.n); vector >= 0) {
+    if (const ValueId vector = vector_of(other, call.form.n, Side::columns); vector >= 0) {
         next.bias = vector;
         return call.bias < 0 ? std::optional(next) : std::nullopt;
     }
@@ -135,8 +183,8 @@ ValueId MatmulCalls::scalar_of(ValueId value) const {
     return program_.type(scalar) == Type{Dtype::f32, {}} && is_stored_(scalar) ? scalar : -1;
 }
 
-/// The vector in memory that each row of a value is, of the axes that make up a row; -1: none.
-ValueId MatmulCalls::vector_of(ValueId value, const Extent &elements) const {
+/// The vector in memory that each column (Side::rows) or row of a value is, of the leading or the trailing axes; -1: none.
+ValueId MatmulCalls::vector_of(ValueId value, const Extent &elements, Side side) const {
     const int64_t rank = program_.type(value).rank();
     while (makers_[value] >= 0 && is_decoding(program_, program_.nodes[makers_[value]])) value = program_.nodes[makers_[value]].operands[0];
     if (makers_[value] < 0 || program_.nodes[makers_[value]].op != "broadcast_in_dim") return -1;
@@ -144,8 +192,9 @@ ValueId MatmulCalls::vector_of(ValueId value, const Extent &elements) const {
     const Extents &shape = program_.type(node.operands[0]).shape;
     Extent count(1);
     for (const Extent &extent : shape) count = count * extent;
-    const bool is_row = !shape.empty() && count == elements && broadcast_axes(node) == other_axes(rank, count_up(rank - std::ssize(shape)));
-    return is_row ? stored(node.operands[0]) : -1;
+    std::vector<int64_t> axes = count_up(std::ssize(shape));
+    if (side == Side::columns) axes = other_axes(rank, count_up(rank - std::ssize(shape)));
+    return !shape.empty() && count == elements && broadcast_axes(node) == axes ? stored(node.operands[0]) : -1;
 }
 
 /// The node that makes the largest of these magnitudes, their only reader; -1: there is none.

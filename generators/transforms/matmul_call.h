@@ -7,7 +7,7 @@ namespace scalide {
 
 /// A product and what a library does besides: result = result_factor * t, rounded to its dtype, where
 /// t = factor * sum + addend_factor * addend + bias and amax = max |t|. All values are in memory; -1: there is none. Factors are rank-0
-/// f32.
+/// f32. Operands may have scales (MatmulForm); those of rows may stand behind the sum.
 struct MatmulCall {
     MatmulForm form;
     ValueId factor = -1;
@@ -19,6 +19,7 @@ struct MatmulCall {
     ValueId result = -1;
     bool fast_accumulation = false;        ///< sums of f8 products need not be f32
     std::optional<Overflow> overflow = {}; ///< of the conversion to the result's dtype; empty: it is not converted
+    std::vector<int> operand_nodes = {};   ///< that multiply operands by their scales
     std::vector<int> nodes;                ///< of the program: the dot_general and what follows it, but nodes that only move or decode
 };
 
@@ -30,12 +31,16 @@ public:
     /// `is_stored`: whether a value is in memory. `reshapes`: whether those of results end a call, or stand among its nodes.
     MatmulCalls(const Program &program, std::function<bool(ValueId)> is_stored, Reshapes reshapes = Reshapes::end);
 
-    /// What may be one call: the product alone, then with what follows it, one step after the other. Empty where a dot_general is no
-    /// product of dense arrays.
+    /// What may be one call: the product alone, then with what follows it, one step after the other; then the same of scaled operands,
+    /// where they are. Empty where a dot_general is no product of dense arrays.
     std::vector<MatmulCall> of(int dot) const;
+
+    /// The same call with the arrays in memory that hold the scales of its operands as a library reads them; nothing where there are none.
+    std::optional<MatmulCall> with_packed_scales(const MatmulCall &call) const;
 
 private:
     std::optional<MatmulCall> extended(const MatmulCall &call) const;
+    void add_calls(std::vector<MatmulCall> &calls, MatmulCall product) const;
     std::optional<MatmulCall> multiplied(const MatmulCall &call, int node) const;
     std::optional<MatmulCall> added(const MatmulCall &call, int node) const;
     std::optional<MatmulCall> narrowed(const MatmulCall &call) const;
@@ -44,7 +49,9 @@ private:
     ValueId other_operand(int node, ValueId value) const;
     ValueId stored(ValueId value) const;
     ValueId scalar_of(ValueId value) const;
-    ValueId vector_of(ValueId value, const Extent &elements) const;
+    enum class Side : uint8_t { rows, columns };
+    ValueId vector_of(ValueId value, const Extent &elements, Side side) const;
+    bool scale_rows(MatmulCall &call, ValueId value) const;
     int amax_of(int magnitude) const;
 
     const Program &program_;

@@ -7,6 +7,7 @@ namespace scalide {
 struct TargetFacts {
     std::string name = "host"; ///< `host`, or Halide's target text
     std::vector<LibraryProduct> products = {};
+    std::vector<int> cards = {}; ///< of CUDA that kernels are compiled for, by compute capability
 };
 
 } // namespace scalide

@@ -5,6 +5,7 @@
 #include "ir/text.h"
 #include "transforms/fuse_graph.h"
 #include "transforms/library_call.h"
+#include "transforms/operand_scales.h"
 #include "transforms/operators.h"
 #include <algorithm>
 
@@ -49,35 +50,45 @@ private:
         const auto is_stored = [&](ValueId value) { return graph_.producer(value) < 0 || !graph_.is_floating(graph_.producer(value)); };
         const MatmulCalls calls(source_, is_stored, MatmulCalls::Reshapes::pass);
         for (int node = 0; node < static_cast<int>(source_.nodes.size()); ++node) {
-            const LibraryProduct *product = find_product(source_, source_.nodes[node], facts_);
-            if (product) add_call(calls.of(node), *product);
+            if (source_.nodes[node].op == "dot_general") add_call(calls.of(node));
         }
     }
 
-    void add_call(const std::vector<MatmulCall> &possible, const LibraryProduct &product) {
-        const Extents &own = source_.type(possible.front().result).shape;
-        Call call{possible.front(), &product, own, own};
-        for (auto extent = call.shape.end() - 2; extent != call.shape.end(); ++extent) *extent = round_up(*extent, product.multiple);
-        const bool is_padded = call.shape != call.own;
+    /// The longest call that a library computes; scaled operands are the last choices.
+    void add_call(const std::vector<MatmulCall> &possible) {
+        std::optional<Call> call;
         const auto moves = [&](int node) { return source_.nodes[node].op == "reshape"; };
         for (const MatmulCall &longer : possible) {
+            const LibraryProduct *product = find_product(source_, longer, facts_);
             const bool is_whole =
                 !moves(longer.nodes.back()) && std::ranges::none_of(longer.nodes, [&](int node) { return call_of_.contains(node); });
+            if (!product || !is_whole) continue;
+            const Extents &own = source_.type(possible.front().result).shape;
+            Call next{longer, product, own, own};
+            for (auto extent = next.shape.end() - 2; extent != next.shape.end(); ++extent) *extent = round_up(*extent, product->multiple);
             // What is added would need zeros of its own.
-            const bool fits = !is_padded || (longer.bias < 0 && longer.addend < 0);
-            if (is_whole && fits && stores(product, source_, longer)) call.call = longer;
+            if (next.shape == own || (longer.bias < 0 && longer.addend < 0)) call = next;
         }
+        if (!call) return;
         // Where nothing moves, what follows stays as it is.
-        if (!is_padded && std::ranges::none_of(call.call.nodes, moves)) call.call = possible.front();
-        for (const int node : call.call.nodes) call_of_.emplace(node, call);
+        if (call->shape == call->own && std::ranges::none_of(call->call.nodes, moves)) {
+            std::erase_if(call->call.nodes, [&](int node) { return source_.nodes[node].op != "dot_general"; });
+        }
+        for (const int node : call->call.nodes) call_of_.emplace(node, *call);
     }
 
     void write_product(const Node &dot, const Call &call) {
         const MatmulForm &form = call.call.form;
         DotAxes axes = dot_axes(dot);
         Node written = dot;
-        written.operands = {operand(dot, 0, form.lhs, *call.product, axes.lhs_contract, axes.lhs_batch),
-                            operand(dot, 1, form.rhs, *call.product, axes.rhs_contract, axes.rhs_batch)};
+        if (call.call.operand_nodes.empty()) {
+            written.operands = {operand(dot, 0, form.lhs, *call.product, axes.lhs_contract, axes.lhs_batch),
+                                operand(dot, 1, form.rhs, *call.product, axes.rhs_contract, axes.rhs_batch)};
+        } else {
+            const ScaleLayouts layouts = scale_layouts(source_, form).value();
+            written.operands = {scaled_operand(dot, 0, form.lhs, {form.m, form.k}, layouts.lhs),
+                                scaled_operand(dot, 1, form.rhs, {form.n, form.k}, layouts.rhs)};
+        }
         const Type type{source_.type(dot.results[0]).dtype, call.shape};
         for (const auto &[name, value] : dot_attributes(axes, type.dtype)) written.attributes[name] = value;
         keep(dot.results[0], add_node(rewriter_.result(), written, {type}, source_.value_name(dot.results[0]))[0], call);
@@ -115,13 +126,19 @@ private:
         const Type type{source_.type(old).dtype, shape};
         if (maker && is_decoding(source_, *maker))
             return add(*maker, maker->op, in_shape(like, maker->operands[0], shape), maker->attributes, type);
+        if (maker && maker->op == "mul") { // scales of rows times scales of columns
+            const std::vector<ValueId> factors{in_shape(like, maker->operands[0], shape), in_shape(like, maker->operands[1], shape)};
+            return add_node_like(*maker, maker->op, factors, {}, type);
+        }
         if (maker && maker->op == "broadcast_in_dim") {
             ValueId value = rewriter_(maker->operands[0]);
             const Type from = rewriter_.result().type(value);
             if (from.is_scalar()) return add(*maker, maker->op, value, broadcast_attributes(shape, {}), type);
-            const Type row{from.dtype, {shape.back()}};
-            if (from != row) value = add(*maker, "reshape", value, reshape_attributes(row.shape), row);
-            return add(*maker, maker->op, value, broadcast_attributes(shape, {std::ssize(shape) - 1}), type);
+            const bool is_column = broadcast_axes(*maker).back() + 1 < source_.type(old).rank(); // scales of rows
+            const int64_t axis = std::ssize(shape) - (is_column ? 2 : 1);
+            const Type vector{from.dtype, {shape[axis]}};
+            if (from != vector) value = add(*maker, "reshape", value, reshape_attributes(vector.shape), vector);
+            return add(*maker, maker->op, value, broadcast_attributes(shape, {axis}), type);
         }
         const ValueId value = rewriter_(old);
         return source_.type(old).shape == shape ? value : add(like, "reshape", value, reshape_attributes(shape), type);
@@ -151,6 +168,49 @@ private:
         return copied.dtype == type.dtype
                    ? known->second
                    : add(dot, "convert_element_type", known->second, convert_attributes(type.dtype), {type.dtype, copied.shape});
+    }
+
+    /// Codes in memory times scales as the library reads them. No other node reads the product, so it is computed in the call's kernel.
+    ValueId scaled_operand(const Node &dot, int index, const MatmulOperand &form, const Extents &shape, ScaleLayout layout) {
+        const AppendNode append = [&](const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes,
+                                      const Type &type) { return add_node_like(dot, op, operands, attributes, type); };
+        const BlockScales &scales = form.scales;
+        const Extents blocks = blocks_of(scales, shape[0], shape[1]);
+        const Extents split{blocks[0], scales.rows, blocks[1], scales.k};
+        const Type codes = source_.type(form.value);
+        const auto wide = [&](ValueId value, Dtype dtype, const Extents &as) {
+            if (dtype == Dtype::f32) return value;
+            return append("convert_element_type", {value}, convert_attributes(Dtype::f32), {Dtype::f32, as});
+        };
+        const auto [known, is_new] = copies_.emplace(std::to_string(form.value) + " times scales", -1);
+        if (is_new) known->second = in_memory(dot, form.value);
+        ValueId factors = written_scales(dot, scales.value, blocks, layout, append);
+        factors = wide(factors, source_.type(scales.value).dtype, blocks);
+        factors = append("broadcast_in_dim", {factors}, broadcast_attributes(split, {0, 2}), {Dtype::f32, split});
+        ValueId product = wide(known->second, codes.dtype, codes.shape);
+        product = append("reshape", {product}, reshape_attributes(split), {Dtype::f32, split});
+        product = append("mul", {product, factors}, {}, {Dtype::f32, split});
+        const Type &type = source_.type(dot.operands[index]);
+        return append("reshape", {product}, reshape_attributes(type.shape), type);
+    }
+
+    /// Scales in the order of their blocks, read from where the library reads them.
+    ValueId written_scales(const Node &dot, ValueId scales, const Extents &blocks, ScaleLayout layout, const AppendNode &append) {
+        const auto [known, is_new] = copies_.emplace(std::to_string(scales) + " " + std::string(to_string(layout)), -1);
+        if (is_new && is_packed(blocks, layout)) {
+            known->second = in_memory(dot, scales);
+            const Type type = source_.type(scales);
+            if (type.shape != blocks) known->second = append("reshape", {known->second}, reshape_attributes(blocks), {type.dtype, blocks});
+        } else if (is_new) {
+            known->second = pack_and_read(rewriter_(scales), source_.type(scales), blocks, layout, append);
+        }
+        return known->second;
+    }
+
+    /// A value of the source, copied where it would be made late.
+    ValueId in_memory(const Node &dot, ValueId value) {
+        const Type &type = source_.type(value);
+        return is_in_memory(value) ? rewriter_(value) : add(dot, "reshape", rewriter_(value), reshape_attributes(type.shape), type);
     }
 
     /// A value of the source, seen in `shape`, with its axes in another order and zeros behind its elements, in memory. Zeros are put

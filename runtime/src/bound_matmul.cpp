@@ -25,6 +25,22 @@ MatmulMatrix matrix_of(const scalide_binding &binding, int32_t buffer, int64_t l
     return matrix;
 }
 
+ScaleMode mode_of(int32_t layout) {
+    switch (layout) {
+    case SCALIDE_SCALES_OUTER_VEC: return ScaleMode::outer_vec;
+    case SCALIDE_SCALES_VEC128: return ScaleMode::vec128;
+    case SCALIDE_SCALES_BLK128X128: return ScaleMode::blk128x128;
+    case SCALIDE_SCALES_VEC32_UE8M0: return ScaleMode::vec32_ue8m0;
+    default: return ScaleMode::none;
+    }
+}
+
+void scale(const scalide_binding &binding, int32_t buffer, int32_t layout, MatmulMatrix &matrix) {
+    if (buffer < 0) return;
+    matrix.scale = mode_of(layout);
+    matrix.scale_alignment = alignment_of(binding, buffer);
+}
+
 /// The product with the extents of the binding. False where one is out of range.
 bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmul, MatmulDesc *desc) {
     int64_t extents[SCALIDE_MATMUL_EXTENTS];
@@ -38,13 +54,17 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     desc->a.k_contiguous = matmul.lhs_k_contiguous != 0;
     desc->b.k_contiguous = matmul.rhs_k_contiguous != 0;
     if (matmul.factor >= 0 && is_f8(desc->a.dtype)) desc->a.scale = ScaleMode::tensor;
+    scale(binding, matmul.lhs_scales, matmul.lhs_scale_layout, desc->a);
+    scale(binding, matmul.rhs_scales, matmul.rhs_scale_layout, desc->b);
     desc->has_factor = matmul.factor >= 0 && !is_f8(desc->a.dtype);
     if (matmul.addend >= 0) desc->c = matrix_of(binding, matmul.addend, desc->n, desc->m * desc->n);
     desc->has_addend_factor = matmul.addend_factor >= 0;
     if (matmul.bias >= 0) desc->epilogue = MatmulEpilogue::bias, desc->bias_dtype = binding.program->buffers[matmul.bias].dtype;
     if (matmul.result_factor >= 0) desc->d.scale = ScaleMode::tensor;
     desc->amax = matmul.amax >= 0;
-    desc->fast_accumulation = matmul.fast_accumulation != 0 && is_f8(desc->a.dtype);
+    // May be, where the library can.
+    desc->fast_accumulation =
+        matmul.fast_accumulation != 0 && is_f8(desc->a.dtype) && !is_blocks(desc->a.scale) && !is_blocks(desc->b.scale);
     return true;
 }
 
@@ -54,6 +74,7 @@ MatmulPointers find_pointers(const scalide_binding &binding, const scalide_matmu
     MatmulPointers pointers = {};
     pointers.a = memory(matmul.lhs), pointers.b = memory(matmul.rhs), pointers.d = memory(matmul.result);
     (desc.has_factor ? pointers.factor : pointers.scale_a) = memory(matmul.factor);
+    if (matmul.lhs_scales >= 0) pointers.scale_a = memory(matmul.lhs_scales), pointers.scale_b = memory(matmul.rhs_scales);
     pointers.c = memory(matmul.addend), pointers.addend_factor = memory(matmul.addend_factor), pointers.bias = memory(matmul.bias);
     pointers.scale_d = memory(matmul.result_factor), pointers.amax = memory(matmul.amax);
     pointers.workspace = binding.launches.scratch;

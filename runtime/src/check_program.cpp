@@ -77,9 +77,15 @@ bool good_operand(const scalide_program &program, const scalide_operand &operand
 bool good_matmul(const scalide_program &program, const scalide_matmul &matmul) {
     bool good = matmul.extents != nullptr;
     const int32_t buffers[] = {matmul.lhs, matmul.rhs, matmul.result};
-    const int32_t optional[] = {matmul.factor, matmul.bias, matmul.addend, matmul.addend_factor, matmul.result_factor, matmul.amax};
+    const int32_t optional[] = {matmul.factor,        matmul.bias, matmul.addend,     matmul.addend_factor,
+                                matmul.result_factor, matmul.amax, matmul.lhs_scales, matmul.rhs_scales};
+    const struct {
+        int32_t buffer, layout;
+    } scales[] = {{matmul.lhs_scales, matmul.lhs_scale_layout}, {matmul.rhs_scales, matmul.rhs_scale_layout}};
     for (int32_t buffer : buffers) good = good && in_range(buffer, program.buffer_count);
     for (int32_t buffer : optional) good = good && buffer < program.buffer_count;
+    for (const auto &[buffer, layout] : scales)
+        good = good && in_range(layout, SCALIDE_SCALES_VEC32_UE8M0 + 1) && (buffer < 0) == (layout == SCALIDE_SCALES_NONE);
     for (int32_t i = 0; good && i < SCALIDE_MATMUL_EXTENTS; ++i) good = good_extent(program, matmul.extents[i]);
     return good;
 }

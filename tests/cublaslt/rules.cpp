@@ -53,6 +53,8 @@ const std::vector<Broken> cases = {
      "with cuBLAS 120800."},
     {"scales.pair", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = ScaleMode::outer_vec; }, "got outer_vec x tensor."},
     {"scales.pair", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::blk128x128; }, "got blk128x128 x blk128x128."},
+    {"scales.k", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::vec128, d.k = d.a.leading = d.b.leading = 144; },
+     "must be a multiple of a block of scales, got 144."},
     {"scales.result", [](MatmulDesc &d, MatmulDevice &) { d.d.scale = ScaleMode::tensor; },
      "only an f8 result is scaled, by one number, got tensor of bf16."},
     {"scales.result_f8", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::outer_vec, d.d.dtype = SCALIDE_F8_E4M3FN; },

@@ -1,8 +1,12 @@
 // device.matmul.*: products of a plan as calls of cuBLASLt, on stand-ins for it and for CUDA's driver.
 #include "../cublaslt/standin.h"
+#include "binding.h"
+#include "blocks_cuda.h"
 #include "elementwise.h"
 #include "epilogues_cuda.h"
+#include "mxfp8_cuda.h"
 #include "products_cuda.h"
+#include "scalide/plan.h"
 #include "standin_driver.h"
 #include <algorithm>
 #include <cstdlib>
@@ -96,6 +100,33 @@ struct Epilogues : Bound {
                  {SCALIDE_F32, {b, 32}}}) {}
 };
 
+/// blocks.scl with a batch of `b`.
+struct Blocks : Bound {
+    enum Place { x, w, rows, columns, c, xs, ws, y, z };
+    Blocks(scalide_context *owner, int64_t b)
+        : Bound(owner, blocks_cuda_program(),
+                {{SCALIDE_F8_E4M3FN, {b, 256}},
+                 {SCALIDE_F8_E4M3FN, {32, 256}},
+                 {SCALIDE_F32, {b, 1}},
+                 {SCALIDE_F32, {32, 1}},
+                 {SCALIDE_BF16, {32}},
+                 {SCALIDE_F32, {b, 2}},
+                 {SCALIDE_F32, {32, 2}},
+                 {SCALIDE_BF16, {b, 32}},
+                 {SCALIDE_F32, {b, 32}}}) {}
+};
+
+/// mxfp8.scl.
+struct Mxfp8 : Bound {
+    explicit Mxfp8(scalide_context *owner)
+        : Bound(owner, mxfp8_cuda_program(),
+                {{SCALIDE_F8_E4M3FN, {128, 128}},
+                 {SCALIDE_F8_E4M3FN, {32, 128}},
+                 {SCALIDE_F8_E8M0FNU, {128, 4}},
+                 {SCALIDE_F8_E8M0FNU, {32, 4}},
+                 {SCALIDE_F32, {128, 32}}}) {}
+};
+
 class matmul : public testing::Test {
 protected:
     matmul() {
@@ -108,6 +139,7 @@ protected:
         driver.reset(-1, 0);
         reset_library(failing, 2, 0);
     }
+    ~matmul() override { driver.capability(9); }
     std::vector<std::string> calls() const {
         std::vector<std::string> all;
         for (const std::string &call : driver.calls()) all.push_back(call.substr(0, call.find(' ')));
@@ -183,6 +215,78 @@ TEST_F(matmul, epilogues_are_those_of_the_program) {
                        "\n    alpha 5.000000 beta 7.000000"),
               std::string::npos)
         << log;
+}
+
+TEST_F(matmul, scales_of_rows_and_blocks_are_arrays_of_the_program_or_of_its_kernels) {
+    const Context context(SCALIDE_CUDA);
+    Blocks bound(context.handle, 48);
+    ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    reset();
+    ASSERT_EQ(scalide_run(bound.binding), SCALIDE_OK);
+    const std::string log = read().log;
+    const auto at = [&](Blocks::Place place) { return hex(bound.arrays[place].data); };
+    using enum Blocks::Place;
+    // cuBLASLt's A is our rhs: pointers (17, 18) and modes (31, 32) of its A and B; 3: a scale a row, 4: 128 elements.
+    EXPECT_NE(log.find("matmul operation compute=68 scale=0 3=1 4=0 7=4 8=" + at(c) + " 17=" + at(columns) + " 18=" + at(rows) +
+                       " 26=e 31=3 32=3\n    a layout type=28 256x32 ld=256 at " + at(w) + "\n    b layout type=28 256x48 ld=256 at " +
+                       at(x) + "\n"),
+              std::string::npos)
+        << log;
+    const size_t last = scalide_step_count(bound.program) - 1;
+    const scalide_matmul &plan = *bound.program->steps[last].matmul;
+    const auto of_kernel = [&](int32_t buffer) { return hex(bound.binding->buffers[buffer].memory); };
+    EXPECT_NE(log.find("matmul operation compute=68 scale=0 3=1 4=0 7=1 17=" + of_kernel(plan.rhs_scales) +
+                       " 18=" + of_kernel(plan.lhs_scales) + " 31=4 32=4\n"),
+              std::string::npos)
+        << log;
+    EXPECT_NE(of_kernel(plan.lhs_scales), at(xs)) << "stored anew, row beside row";
+    EXPECT_EQ(calls().back(), "cuCtxPopCurrent");
+    EXPECT_EQ(calls()[calls().size() - 2], "cublasLtMatmul") << "after the kernels that store its scales";
+}
+
+TEST_F(matmul, tiles_of_scales_are_those_of_a_kernel) {
+    driver.capability(10);
+    const Context context(SCALIDE_CUDA);
+    Mxfp8 bound(context.handle);
+    ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    ASSERT_EQ(scalide_step_count(bound.program), 2u);
+    EXPECT_STREQ(bound.step(1).library, "cublaslt") << bound.step(1).reason;
+    reset();
+    ASSERT_EQ(scalide_run(bound.binding), SCALIDE_OK);
+    const scalide_matmul &plan = *bound.program->steps[1].matmul;
+    const auto of_kernel = [&](int32_t buffer) { return hex(bound.binding->buffers[buffer].memory); };
+    EXPECT_NE(std::string(read().log)
+                  .find("matmul operation compute=68 scale=0 3=1 4=0 7=1 17=" + of_kernel(plan.rhs_scales) +
+                        " 18=" + of_kernel(plan.lhs_scales) + " 31=2 32=2\n"),
+              std::string::npos)
+        << read().log;
+    // One tile of 128 rows x 4 scales holds the 32 rows of the right operand, too.
+    const scalide_buffer &tiles = bound.program->buffers[plan.rhs_scales];
+    EXPECT_EQ(tiles.dtype, SCALIDE_F8_E8M0FNU);
+    int64_t elements = 1;
+    for (int32_t axis = 0; axis < tiles.rank; ++axis) elements *= tiles.shape[axis].terms[0].coefficient;
+    EXPECT_EQ(elements, 128 * 4);
+}
+
+TEST_F(matmul, scales_that_a_card_does_not_know_are_the_kernels) {
+    const Context older(SCALIDE_CUDA);
+    driver.capability(10);
+    const Context newer(SCALIDE_CUDA);
+    Blocks blocks(newer.handle, 48);
+    Mxfp8 mx(older.handle);
+    ASSERT_EQ(blocks.bind(), SCALIDE_OK) << scalide_message(newer.handle);
+    ASSERT_EQ(mx.bind(), SCALIDE_OK) << scalide_message(older.handle);
+    const std::string need = "matmul.a.scale: scales of rows and blocks of 128 need sm_90 and cuBLAS 12.9, vec32_ue8m0 needs sm_100 and "
+                             "cuBLAS 12.8, got ";
+    const size_t last = scalide_step_count(blocks.program) - 1;
+    EXPECT_EQ(std::string(blocks.step(last).reason).find(need + "vec128 x vec128 on sm_100 with cuBLAS 130100."), 0u)
+        << blocks.step(last).reason;
+    EXPECT_EQ(std::string(mx.step(1).reason).find(need + "vec32_ue8m0 x vec32_ue8m0 on sm_90 with cuBLAS 130100."), 0u)
+        << mx.step(1).reason;
+    reset();
+    ASSERT_EQ(scalide_run(blocks.binding), SCALIDE_OK);
+    ASSERT_EQ(scalide_run(mx.binding), SCALIDE_OK);
+    EXPECT_EQ(read().calls, 0) << "kernels alone";
 }
 
 TEST_F(matmul, an_epilogue_that_the_library_cannot_do_is_the_kernels_too) {

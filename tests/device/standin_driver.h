@@ -18,6 +18,7 @@ public:
         find(call_, "standin_call");
         find(live, "standin_live");
         find(lose, "standin_lose");
+        find(capability, "standin_capability");
     }
 
     std::vector<std::string> calls() const {
@@ -29,6 +30,7 @@ public:
     decltype(&standin_arguments) arguments;
     decltype(&standin_live) live;
     decltype(&standin_lose) lose;
+    decltype(&standin_capability) capability;
 
 private:
     template<typename F>

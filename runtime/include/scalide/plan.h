@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 5u
+#define SCALIDE_PLAN_VERSION 6u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -81,11 +81,24 @@ typedef struct {
  * called at bind, when the runtime writes down what it launches. */
 typedef int (*scalide_kernel)(void **args);
 
-/* A product of matrices of dense arrays, in f32: t[batch, m, n] = factor * sum over k of lhs[batch, m, k] * rhs[batch, n, k]
- * + addend_factor * addend[batch, m, n] + bias[n]; result = result_factor * t, amax = the largest |t|. Buffers; -1: a factor of 1, nothing
- * that is added, no amax. Factors and amax are f32 of rank 0; only an f8 result has result_factor and amax. */
+/* How the scales of a product's operand lie in memory, of `rows` rows and k elements a row. A scale's block is of one row, or of 128. */
+typedef enum {
+    SCALIDE_SCALES_NONE = 0,
+    SCALIDE_SCALES_OUTER_VEC = 1,  /* f32 [rows] */
+    SCALIDE_SCALES_VEC128 = 2,     /* f32 [k / 128, rows] */
+    SCALIDE_SCALES_BLK128X128 = 3, /* f32 [rows / 128, k / 128], the last extent filled up to a multiple of 4 */
+    SCALIDE_SCALES_VEC32_UE8M0 = 4 /* e8m0 of rows and k / 32, both filled up to tiles of 128 x 4, tile after tile along k, in a tile scale
+                                      (row, k) at row % 32 * 16 + row / 32 * 4 + k */
+} scalide_scales;
+
+/* A product of matrices of dense arrays, in f32: t[batch, m, n] = factor * sum over k of lhs[batch, m, k] * rhs[batch, n, k], each times
+ * its scale where there are scales, + addend_factor * addend[batch, m, n] + bias[n]; result = result_factor * t, amax = the largest |t|.
+ * Buffers; -1: a factor of 1, nothing that is added, no amax. Factors and amax are f32 of rank 0; only an f8 result has result_factor and
+ * amax. */
 typedef struct {
     int32_t lhs, rhs, result;
+    int32_t lhs_scales, rhs_scales;
+    int32_t lhs_scale_layout, rhs_scale_layout; /* scalide_scales */
     int32_t factor, bias, addend, addend_factor, result_factor, amax;
     int32_t fast_accumulation;                  /* 1: sums of f8 products may have 14 bits */
     int32_t lhs_k_contiguous, rhs_k_contiguous; /* 1: rows along k; 0: k rows of m (or n) elements */

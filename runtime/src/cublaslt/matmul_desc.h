@@ -20,6 +20,8 @@ const char *to_string(ScaleMode mode);
 enum class MatmulEpilogue : uint8_t { none, bias, relu, relu_bias };
 
 constexpr int32_t no_dtype = -1;
+/// One scale for 128 elements along k.
+inline bool is_blocks(ScaleMode mode) { return mode == ScaleMode::vec128 || mode == ScaleMode::blk128x128; }
 inline bool is_f8(int32_t dtype) { return dtype == SCALIDE_F8_E4M3FN || dtype == SCALIDE_F8_E5M2; }
 
 /// A matrix in device memory.

@@ -10,7 +10,6 @@ using G = const MatmulDevice &; ///< the GPU and its library
 
 bool multiplies_f8(D desc) { return is_f8(desc.a.dtype); }
 bool is_f16(int32_t dtype) { return dtype == SCALIDE_F16 || dtype == SCALIDE_BF16; }
-bool is_blocks(ScaleMode mode) { return mode == ScaleMode::vec128 || mode == ScaleMode::blk128x128; }
 bool is_one_scale(ScaleMode mode) { return mode == ScaleMode::none || mode == ScaleMode::tensor; }
 bool adds(D desc) { return desc.c.dtype != no_dtype; }
 bool has_bias(D desc) { return desc.epilogue == MatmulEpilogue::bias || desc.epilogue == MatmulEpilogue::relu_bias; }
@@ -57,6 +56,9 @@ bool takes_bias(D desc) {
     if (!is_f8(desc.d.dtype)) return desc.bias_dtype == (desc.d.dtype == SCALIDE_F16 ? SCALIDE_F16 : SCALIDE_BF16);
     return is_f16(desc.bias_dtype) && (!adds(desc) || desc.bias_dtype == desc.c.dtype);
 }
+
+/// Elements along k that share a scale; 1: no matter how many.
+int64_t block_of(ScaleMode mode) { return is_blocks(mode) ? 128 : mode == ScaleMode::vec32_ue8m0 ? 32 : 1; }
 
 /// Where a mode of scaling exists.
 bool has_mode(ScaleMode mode, G device) {
@@ -170,6 +172,8 @@ constexpr MatmulRule rules[] = {
      "One scale a tensor works from sm_89 on."},
     {"scales.pair", "b.scale", [](D d, G) { return may_meet(d.a.scale, d.b.scale); },
      "both operands must be scaled alike; of blocks, one must be vec128", say_modes, "Quantize both operands with one recipe."},
+    {"scales.k", "k", [](D d, G) { return d.k % block_of(d.a.scale) == 0 && d.k % block_of(d.b.scale) == 0; },
+     "must be a multiple of a block of scales", say_k, "The program's scales are of whole blocks."},
     {"scales.result", "d.scale",
      [](D d, G) { return d.d.scale == ScaleMode::none || (d.d.scale == ScaleMode::tensor && is_f8(d.d.dtype)); },
      "only an f8 result is scaled, by one number", say_d_scale, "Put the scale into that of an operand."},
