@@ -289,6 +289,37 @@ TEST_F(matmul, scales_that_a_card_does_not_know_are_the_kernels) {
     EXPECT_EQ(read().calls, 0) << "kernels alone";
 }
 
+/// Codes of -1, 0, 1 and 2, scales that are powers of two: sums are exact in any order.
+TEST_F(matmul, scaled_products_are_equal_by_the_library_and_by_the_kernels) {
+    setenv("SCALIDE_STANDIN_COMPUTES", "1", 1);
+    constexpr int64_t b = 48, n = 32, k = 256;
+    const auto results = [&](int32_t capability) {
+        driver.capability(capability);
+        const Context context(SCALIDE_CUDA);
+        Blocks bound(context.handle, b);
+        const auto bytes = [&](Blocks::Place place) { return static_cast<uint8_t *>(bound.arrays[place].data); };
+        constexpr uint8_t codes[] = {0xb8, 0, 0x38, 0x40};
+        for (int64_t i = 0; i < b * k; ++i) bytes(Blocks::x)[i] = codes[(i * 7 + i / 5) % 4];
+        for (int64_t i = 0; i < n * k; ++i) bytes(Blocks::w)[i] = codes[(i * 3 + i / 11) % 4];
+        for (int64_t i = 0; i < n; ++i) reinterpret_cast<uint16_t *>(bytes(Blocks::c))[i] = 0x3f80;
+        const std::pair<Blocks::Place, int64_t> scales[] = {
+            {Blocks::rows, b}, {Blocks::columns, n}, {Blocks::xs, 2 * b}, {Blocks::ws, 2 * n}};
+        for (const auto &[place, count] : scales)
+            for (int64_t i = 0; i < count; ++i) reinterpret_cast<float *>(bytes(place))[i] = static_cast<float>(1 << (i * 5 % 3));
+        EXPECT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+        EXPECT_EQ(bound.step(scalide_step_count(bound.program) - 1).library != nullptr, capability == 9);
+        EXPECT_EQ(scalide_run(bound.binding), SCALIDE_OK) << scalide_message(context.handle);
+        EXPECT_EQ(scalide_synchronise(context.handle), SCALIDE_OK);
+        std::vector<uint8_t> all(bytes(Blocks::y), bytes(Blocks::y) + 2 * b * n);
+        all.insert(all.end(), bytes(Blocks::z), bytes(Blocks::z) + 4 * b * n);
+        return all;
+    };
+    const std::vector<uint8_t> of_library = results(9);
+    EXPECT_EQ(of_library, results(10));
+    EXPECT_GT(std::ranges::count_if(of_library, [](uint8_t byte) { return byte != 0; }), b * n);
+    unsetenv("SCALIDE_STANDIN_COMPUTES");
+}
+
 TEST_F(matmul, an_epilogue_that_the_library_cannot_do_is_the_kernels_too) {
     const Context context(SCALIDE_CUDA);
     Epilogues bound(context.handle, 7);
