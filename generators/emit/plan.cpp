@@ -145,7 +145,8 @@ private:
                 .addend_factor = buffer(whole.addend_factor),
                 .result_factor = buffer(whole.result_factor),
                 .amax = buffer(whole.amax),
-                .fast_accumulation = whole.fast_accumulation};
+                .fast_accumulation = whole.fast_accumulation,
+                .tf32 = whole.tf32};
     }
 
     PlanOperand to_operand(const Node &node, const KernelOperand &operand) {

@@ -43,7 +43,7 @@ struct PlanMatmul {
     int lhs_scales = -1, rhs_scales = -1; ///< likewise; -1: none
     ScaleLayouts scales = {};
     int factor = -1, bias = -1, addend = -1, addend_factor = -1, result_factor = -1, amax = -1; ///< likewise; -1: none
-    bool fast_accumulation = false;
+    bool fast_accumulation = false, tf32 = false;
 };
 
 struct PlanStep {

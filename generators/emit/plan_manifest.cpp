@@ -54,6 +54,7 @@ Json matmul_of(const Plan &plan, const PlanMatmul &matmul) {
         if (buffer >= 0) row[word] = name(buffer);
     if (matmul.scales != ScaleLayouts()) row["scales"] = {to_string(matmul.scales.lhs), to_string(matmul.scales.rhs)};
     if (matmul.fast_accumulation) row["accumulation"] = "fast";
+    if (matmul.tf32) row["precision"] = "tf32";
     return row;
 }
 

@@ -8,7 +8,7 @@ namespace {
 using Place = PolicyRule::Place;
 
 const std::vector<Key> policy_keys = {
-    {"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"}, {"accumulation"},
+    {"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"}, {"accumulation"}, {"precision"},
     {"rules", Key::required}};
 const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"}, {"op"},
                                    {"size_below"}, {"insert"},  {"store"},  {"scaled"}};
@@ -104,6 +104,7 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
         policy.overflow = overflow->word({"saturate", "format"}) == "format" ? Overflow::format : Overflow::saturate;
     if (const YamlValue *accumulation = fields.find("accumulation"))
         policy.fast_accumulation = accumulation->word({"split", "fast"}) == "fast";
+    if (const YamlValue *precision = fields.find("precision")) policy.tf32 = precision->word({"f32", "tf32"}) == "tf32";
     for (const YamlValue &row : fields.find("rules")->elements()) policy.rules.push_back(read_row(row));
     return policy;
 }

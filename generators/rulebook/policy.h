@@ -28,7 +28,7 @@ struct PolicyRule {
     Location location;
 };
 
-/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, accumulation, rules`. It only inserts operators
+/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, accumulation, precision, rules`. It only inserts operators
 /// and retypes arguments.
 struct Policy {
     std::string name = "f32", doc;
@@ -37,6 +37,7 @@ struct Policy {
         false; ///< `round: every_node`: a node typed f16 or bf16 is rounded where it stands (as JAX does); default `materialized`
     Overflow overflow = Overflow::saturate; ///< of the roundings that the policy places; a conversion's own attribute goes first
     bool fast_accumulation = false;         ///< `accumulation: fast`: of products of primal values; those of gradients are always split
+    bool tf32 = false;                      ///< `precision: tf32`: a GPU may round f32 operands of products to 11 bits
     std::vector<PolicyRule> rules;
 };
 

@@ -142,6 +142,7 @@ void Numerics::place_computation(const Node &node) {
     const std::string &name = rewriter_.source().value_name(node.results[0]);
     Attributes attributes = in_f32(rule, node);
     if (node.op == "dot_general" && node.role == Role::primal && policy_.fast_accumulation) attributes.emplace("accumulation", "fast");
+    if (node.op == "dot_general" && policy_.tf32) attributes.emplace("precision", "tf32");
     const std::vector<ValueId> results = builder_.add(node.op, operands, std::move(attributes), name);
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
     if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;

@@ -22,8 +22,13 @@ std::vector<MatmulCall> MatmulCalls::of(int dot) const {
     product.form = *form;
     product.result = program_.nodes[dot].results[0];
     product.nodes = {dot};
-    const auto accumulation = program_.nodes[dot].attributes.find("accumulation");
-    product.fast_accumulation = accumulation != program_.nodes[dot].attributes.end() && accumulation->second.word == "fast";
+    const Attributes &attributes = program_.nodes[dot].attributes;
+    const auto says = [&](const char *name, const char *word) {
+        const auto found = attributes.find(name);
+        return found != attributes.end() && found->second.word == word;
+    };
+    product.fast_accumulation = says("accumulation", "fast");
+    product.tf32 = says("precision", "tf32");
     std::vector<MatmulCall> calls;
     add_calls(calls, product);
     if (const auto scaled = scaled_form(program_, program_.nodes[dot])) {

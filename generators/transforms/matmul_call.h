@@ -18,6 +18,7 @@ struct MatmulCall {
     ValueId amax = -1;
     ValueId result = -1;
     bool fast_accumulation = false;        ///< sums of f8 products need not be f32
+    bool tf32 = false;                     ///< f32 operands need not have more than 11 bits
     std::optional<Overflow> overflow = {}; ///< of the conversion to the result's dtype; empty: it is not converted
     std::vector<int> operand_nodes = {};   ///< that multiply operands by their scales
     std::vector<int> nodes;                ///< of the program: the dot_general and what follows it, but nodes that only move or decode

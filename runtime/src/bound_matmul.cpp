@@ -65,6 +65,7 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     // May be, where the library can.
     desc->fast_accumulation =
         matmul.fast_accumulation != 0 && is_f8(desc->a.dtype) && !is_blocks(desc->a.scale) && !is_blocks(desc->b.scale);
+    desc->tf32 = matmul.tf32 != 0 && desc->a.dtype == SCALIDE_F32 && desc->b.dtype == SCALIDE_F32;
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "epilogues_cuda.h"
 #include "mxfp8_cuda.h"
 #include "products_cuda.h"
+#include "tf32_cuda.h"
 #include "scalide/plan.h"
 #include "standin_driver.h"
 #include <algorithm>
@@ -318,6 +319,15 @@ TEST_F(matmul, scaled_products_are_equal_by_the_library_and_by_the_kernels) {
     EXPECT_EQ(of_library, results(10));
     EXPECT_GT(std::ranges::count_if(of_library, [](uint8_t byte) { return byte != 0; }), b * n);
     unsetenv("SCALIDE_STANDIN_COMPUTES");
+}
+
+TEST_F(matmul, operands_are_rounded_where_the_policy_says_so) {
+    const Context context(SCALIDE_CUDA);
+    Bound bound(context.handle, tf32_cuda_program(), {{SCALIDE_F32, {48, 64}}, {SCALIDE_F32, {64, 32}}, {SCALIDE_F32, {48, 32}}});
+    ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    reset();
+    ASSERT_EQ(scalide_run(bound.binding), SCALIDE_OK);
+    EXPECT_NE(std::string(read().log).find("matmul operation compute=77 "), std::string::npos) << read().log;
 }
 
 TEST_F(matmul, an_epilogue_that_the_library_cannot_do_is_the_kernels_too) {

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 6u
+#define SCALIDE_PLAN_VERSION 7u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -101,6 +101,7 @@ typedef struct {
     int32_t lhs_scale_layout, rhs_scale_layout; /* scalide_scales */
     int32_t factor, bias, addend, addend_factor, result_factor, amax;
     int32_t fast_accumulation;                  /* 1: sums of f8 products may have 14 bits */
+    int32_t tf32;                               /* 1: f32 operands may be rounded to 11 bits */
     int32_t lhs_k_contiguous, rhs_k_contiguous; /* 1: rows along k; 0: k rows of m (or n) elements */
     const scalide_extent *extents;              /* batch, m, n, k; elements from row to row and from matrix to matrix of lhs, then of rhs */
 } scalide_matmul;
