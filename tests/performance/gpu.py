@@ -104,20 +104,30 @@ def rows(options, scratch):
         yield {"case": "transformer layer, f8", "value": line["ms"], "unit": "ms", "share": rival and rival / line["ms"], "rival_ms": rival, "aim": 28, **line}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser):
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--target", choices=["cuda", "opencl"], default="cuda")
     parser.add_argument("--shrink", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--rival", default="python3")
     parser.add_argument("--json", type=Path)
     parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
+
+
+def device_of(options):
+    """The device at hand and the date; the program ends in words where there is none."""
     found = subprocess.run([options.build / "generators/scalide", "devices", options.target], capture_output=True, text=True)
     if found.returncode:
         sys.exit(f"no card: {found.stderr.strip()}")
-    print(f"{found.stdout.strip()}, {datetime.date.today()}\n{'case':<36} {'speed':>10} {'':<8} {'of rival':>8} {'aim':>5}  by")
+    return f"{found.stdout.strip()}, {datetime.date.today()}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser)
+    parser.add_argument("--rival", default="python3")
+    options = parser.parse_args()
+    device = device_of(options)
+    print(f"{device}\n{'case':<36} {'speed':>10} {'':<8} {'of rival':>8} {'aim':>5}  by")
     table = []
     with tempfile.TemporaryDirectory() as scratch:
         for row in rows(options, Path(scratch)):
@@ -126,7 +136,7 @@ def main():
             by = ", ".join(sorted({step["library"] or "kernel" for step in row["steps"]}))
             print(f"{row['case']:<36} {row['value']:>10.2f} {row['unit']:<8} {share:>8} {row.get('aim', ''):>5}  {by}", flush=True)
     if options.json:
-        options.json.write_text(json.dumps({"device": found.stdout.strip(), "date": str(datetime.date.today()), "rows": table}, indent=1) + "\n")
+        options.json.write_text(json.dumps({"device": device, "rows": table}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
