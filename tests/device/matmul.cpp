@@ -6,9 +6,9 @@
 #include "epilogues_cuda.h"
 #include "mxfp8_cuda.h"
 #include "products_cuda.h"
-#include "tf32_cuda.h"
 #include "scalide/plan.h"
 #include "standin_driver.h"
+#include "tf32_cuda.h"
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
