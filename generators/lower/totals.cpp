@@ -63,8 +63,12 @@ private:
         return {outer, values.extent(shape_.back()), choose_lanes(shape_.back()), {{0, size}}, at};
     }
 
-    /// A place that may lie behind the last element, where a GPU reads nothing but Halide must know that it does not.
-    Expr inside(const Expr &place) const { return lowering_.target.has_gpu_feature() ? Halide::clamp(place, 0, all_ - 1) : place; }
+    /// A place that may lie behind the last element, where a GPU reads nothing but Halide must know that it does not. A clamp would say
+    /// that there is an element: Halide then drops the condition that keeps threads from an empty array.
+    Expr inside(const Expr &place) const {
+        if (!lowering_.target.has_gpu_feature()) return place;
+        return Halide::unsafe_promise_clamped(Halide::min(place, all_ - 1), 0, all_ - 1);
+    }
 
     Lowering &lowering_;
     const Extents &shape_;

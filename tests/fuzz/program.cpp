@@ -3,13 +3,13 @@
 #include "ir/verify.h"
 #include <cstdlib>
 
-// A text that parses prints, and what is printed parses to an equal program; the verifier takes any program or says why not.
+// The verifier takes any program that parses, or says why not; what it takes prints, and what is printed parses to an equal program.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     using namespace scalide;
     try {
         const Program program = parse_program(to_text(data, size), "fuzz.scl");
-        if (!equal(program, parse_program(to_string(program), "printed.scl"))) std::abort();
         verify(program, "");
+        if (!equal(program, parse_program(to_string(program), "printed.scl"))) std::abort();
     } catch (const UserError &) {
     }
     return 0;
