@@ -2,9 +2,10 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cuda/kinds.h"
 #include "schedules/tiles_text.h"
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <yaml-cpp/yaml.h>
 
 namespace scalide {
@@ -78,13 +79,29 @@ Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::
 
 } // namespace
 
+namespace {
+
+/// False for what would be no table of tiles: rows of a kind with its numbers.
+bool is_table(const std::string &text) try {
+    const YAML::Node rows = YAML::Load(text);
+    return rows.IsSequence() && rows.size() > 0 && std::all_of(rows.begin(), rows.end(), [](const YAML::Node &row) {
+               return row.IsMap() && row["kind"] && row["tiles"] && row["tiles"].IsMap();
+           });
+} catch (const YAML::Exception &) {
+    return false;
+}
+
+} // namespace
+
 const std::string &tile_table() {
     static const std::string table = [] {
         const char *file = std::getenv("SCALIDE_TILES");
         if (!file) return std::string(tiles_text);
         std::ifstream in(file);
-        if (!in) throw UserError({Location(), "SCALIDE_TILES", "must be a file like tiles.yaml", file, ""});
-        return std::string(std::istreambuf_iterator<char>(in), {});
+        std::stringstream text;
+        if (in) text << in.rdbuf();
+        if (!is_table(text.str())) throw UserError({Location(), "SCALIDE_TILES", "must be a file like tiles.yaml", file, ""});
+        return text.str();
     }();
     return table;
 }
