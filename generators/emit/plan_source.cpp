@@ -80,11 +80,11 @@ std::string matmul_row(const PlanMatmul &matmul, ExtentTables &extents) {
     const MatmulForm &form = matmul.form;
     const Extents sizes{form.batch,           form.m, form.n, form.k, form.lhs.leading, form.lhs.batch_stride, form.rhs.leading,
                         form.rhs.batch_stride};
-    return fmt::format("    {{{}, {}, {}, {}, {}, {:d}, {:d}, {}, {}, {}, {}, {}, {}, {:d}, {:d}, {:d}, {:d}, {}}},\n", matmul.lhs, matmul.rhs,
-                       matmul.result, matmul.lhs_scales, matmul.rhs_scales, static_cast<int>(matmul.scales.lhs),
+    return fmt::format("    {{{}, {}, {}, {}, {}, {:d}, {:d}, {}, {}, {}, {}, {}, {}, {:d}, {:d}, {:d}, {:d}, {}}},\n", matmul.lhs,
+                       matmul.rhs, matmul.result, matmul.lhs_scales, matmul.rhs_scales, static_cast<int>(matmul.scales.lhs),
                        static_cast<int>(matmul.scales.rhs), matmul.factor, matmul.bias, matmul.addend, matmul.addend_factor,
-                       matmul.result_factor, matmul.amax, matmul.fast_accumulation, matmul.tf32, form.lhs.k_contiguous, form.rhs.k_contiguous,
-                       extents.shape(sizes));
+                       matmul.result_factor, matmul.amax, matmul.fast_accumulation, matmul.tf32, form.lhs.k_contiguous,
+                       form.rhs.k_contiguous, extents.shape(sizes));
 }
 
 std::string steps_text(const PlannedProgram &program, const std::string &prefix, ExtentTables &extents) {

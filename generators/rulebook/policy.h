@@ -28,8 +28,8 @@ struct PolicyRule {
     Location location;
 };
 
-/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, accumulation, precision, rules`. It only inserts operators
-/// and retypes arguments.
+/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, accumulation, precision, rules`. It only inserts
+/// operators and retypes arguments.
 struct Policy {
     std::string name = "f32", doc;
     ScaleSettings scales;
