@@ -1,7 +1,7 @@
 // What each instruction does, by the PTX ISA manual. A mnemonic is opcode.modifiers.type. Compiled without contraction of products and
 // sums.
 #include "ir/dtype.h"
-#include "support/ptx/machine.h"
+#include "support/ptx/reading.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,56 +11,6 @@
 namespace scalide::ptx {
 
 namespace {
-
-using Words = std::vector<std::string>;
-
-[[noreturn]] void refuse(const std::string &what) { throw std::runtime_error("this machine has no " + what); }
-
-/// An instruction while it is read.
-struct Text {
-    const Words &words, &operands;
-    const Naming &naming;
-
-    bool has(const std::string &modifier) const { return std::ranges::find(words, modifier) != words.end(); }
-    const std::string &type() const { return words.back(); }
-    int target(size_t index = 0) const { return naming.number(operands.at(index)); }
-
-    static Operand operand_of(const std::string &text, const Naming &naming) {
-        static const std::map<std::string, int> special = {
-            {"%tid.x", 0},   {"%tid.y", 1},   {"%tid.z", 2},    {"%ntid.x", 3},    {"%ntid.y", 4},    {"%ntid.z", 5}, {"%ctaid.x", 6},
-            {"%ctaid.y", 7}, {"%ctaid.z", 8}, {"%nctaid.x", 9}, {"%nctaid.y", 10}, {"%nctaid.z", 11}, {"%laneid", 12}};
-        Operand operand;
-        if (const auto found = special.find(text); found != special.end())
-            operand.special = found->second;
-        else if (text[0] == '%')
-            operand.number = naming.number(text);
-        else if (text.starts_with("0f") || text.starts_with("0d"))
-            operand.bits = std::stoull(text.substr(2), nullptr, 16);
-        else if (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'))
-            operand.bits = text[0] == '-' ? static_cast<uint64_t>(std::stoll(text, nullptr, 0)) : std::stoull(text, nullptr, 0);
-        else if (!text.starts_with("__local_depot")) // which begins at 0
-            refuse("operand " + text);
-        return operand;
-    }
-    Operand operator[](size_t index) const { return operand_of(operands.at(index), naming); }
-};
-
-/// Calls function(T()) with the C++ type of a PTX type. `b` types are unsigned numbers.
-template<typename Function>
-Action with_type(const std::string &type, Function function) {
-    if (type == "f32") return function(float());
-    if (type == "f64") return function(double());
-    if (type == "s64") return function(int64_t());
-    if (type == "u64" || type == "b64") return function(uint64_t());
-    if (type == "s32") return function(int32_t());
-    if (type == "u32" || type == "b32") return function(uint32_t());
-    if (type == "s16") return function(int16_t());
-    if (type == "u16" || type == "b16") return function(uint16_t());
-    if (type == "s8") return function(int8_t());
-    if (type == "u8" || type == "b8") return function(uint8_t());
-    if (type == "pred") return function(bool());
-    refuse("type " + type);
-}
 
 /// The NaN that arithmetic gives.
 template<typename T>
@@ -251,20 +201,6 @@ Action compare(const Text &text) {
     });
 }
 
-/// `{%a, %b}`.
-Words parts_of(const std::string &text) {
-    Words parts(1);
-    for (const char c : text.substr(1, text.size() - 2)) {
-        if (c == ',')
-            parts.emplace_back();
-        else if (c != ' ')
-            parts.back() += c;
-    }
-    return parts;
-}
-
-int bits_of(const std::string &type) { return type == "pred" ? 8 : std::stoi(type.substr(1)); }
-
 Action move(const Text &text) {
     const std::string &to = text.operands.at(0), &from = text.operands.at(1);
     if (to[0] == '{') {
@@ -374,116 +310,6 @@ Action convert(const Text &text) {
             };
         });
     });
-}
-
-/// `[%rd1+16]`, `[name]`.
-struct Address {
-    Operand base;
-    int64_t offset = 0;
-};
-
-Address address_of(const std::string &text, const Text &instruction, bool is_parameter) {
-    std::string base = text.substr(1, text.size() - 2);
-    Address address;
-    if (const size_t plus = base.find('+'); plus != std::string::npos) {
-        address.offset = std::stoll(base.substr(plus + 1));
-        base = base.substr(0, plus);
-    }
-    if (is_parameter)
-        address.base.bits = instruction.naming.parameter(base);
-    else
-        address.base = Text::operand_of(base, instruction.naming);
-    return address;
-}
-
-enum class Space : uint8_t { parameter, shared, local, global };
-
-/// Host memory behind an address.
-unsigned char *memory(Thread &thread, Space space, const Address &address, size_t bytes) {
-    const uint64_t at = address.base.raw(thread) + static_cast<uint64_t>(address.offset);
-    if (at % bytes != 0) throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at a place that is no multiple of them");
-    if (space == Space::global) {
-        thread.block->check(at, bytes);
-        return reinterpret_cast<unsigned char *>(at);
-    }
-    std::vector<unsigned char> &own = space == Space::shared  ? thread.block->shared
-                                      : space == Space::local ? thread.local
-                                                              : thread.block->parameters;
-    if (at + bytes > own.size())
-        throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at " + std::to_string(at) + " of " + std::to_string(own.size()) +
-                                 " shared ones");
-    return own.data() + at;
-}
-
-Space space_of(const Text &text) {
-    for (const auto &[word, space] :
-         {std::pair{"param", Space::parameter}, {"shared", Space::shared}, {"local", Space::local}, {"global", Space::global}})
-        if (text.has(word)) return space;
-    refuse("space of memory");
-}
-
-Words registers_of(const std::string &text) { return text[0] == '{' ? parts_of(text) : Words{text}; }
-
-Action load(const Text &text) {
-    const Space space = space_of(text);
-    std::vector<int> targets;
-    for (const std::string &name : registers_of(text.operands.at(0))) targets.push_back(text.naming.number(name));
-    return with_type(text.type(), [&](auto zero) -> Action {
-        using T = decltype(zero);
-        return [targets, space, address = address_of(text.operands.at(1), text, space == Space::parameter)](Thread &thread) {
-            const unsigned char *from = memory(thread, space, address, sizeof(T) * targets.size());
-            for (size_t i = 0; i < targets.size(); i++) {
-                T value;
-                std::memcpy(&value, from + i * sizeof(T), sizeof(T));
-                // Signed numbers fill their register.
-                std::is_signed_v<T> &&std::is_integral_v<T> ? thread.set(targets[i], static_cast<int64_t>(value))
-                                                            : thread.set(targets[i], value);
-            }
-        };
-    });
-}
-
-Action store(const Text &text) {
-    const Space space = space_of(text);
-    std::vector<Operand> values;
-    for (const std::string &name : registers_of(text.operands.at(1))) values.push_back(Text::operand_of(name, text.naming));
-    return with_type(text.type(), [&](auto zero) -> Action {
-        using T = decltype(zero);
-        return [values, space, address = address_of(text.operands.at(0), text, false)](Thread &thread) {
-            unsigned char *to = memory(thread, space, address, sizeof(T) * values.size());
-            for (size_t i = 0; i < values.size(); i++) {
-                const T value = values[i].get<T>(thread);
-                std::memcpy(to + i * sizeof(T), &value, sizeof(T));
-            }
-        };
-    });
-}
-
-Action branch(const Text &text) {
-    return [place = text.naming.place_of_label(text.operands.at(0))](Thread &thread) { thread.next = *place; };
-}
-
-Action wait(const Text &) {
-    return [](Thread &thread) { thread.state = State::at_barrier; };
-}
-
-Action leave(const Text &) {
-    return [](Thread &thread) { thread.state = State::ended; };
-}
-
-/// From the lane that the third operand says, in the whole warp.
-Action shuffle(const Text &text) {
-    if (!text.has("idx") && !text.has("bfly") && !text.has("down")) refuse("shuffle");
-    const std::string target = text.operands.at(0).substr(0, text.operands.at(0).find('|'));
-    return [d = text.naming.number(target), a = text[1], b = text[2], c = text[3], is_xor = text.has("bfly"),
-            is_down = text.has("down")](Thread &thread) {
-        if ((c.get<uint32_t>(thread) & 0x1f) != 31) throw std::runtime_error("ptx: a shuffle within a part of a warp");
-        const uint32_t lane = b.get<uint32_t>(thread) & 31;
-        thread.given = a.get<uint32_t>(thread);
-        thread.taker = d;
-        thread.source = is_xor ? thread.lane ^ lane : !is_down ? lane : thread.lane + lane < 32 ? thread.lane + lane : thread.lane;
-        thread.state = State::at_shuffle;
-    };
 }
 
 /// Bytes of b:a, picked by four numbers of four bits; bit 3 copies the sign.
