@@ -77,10 +77,6 @@ Tiles choose(const YAML::Node &rows, const LoweredKernel &kernel, const Halide::
     throw InternalError("internal error: tiles.yaml has no row for a kernel of kind " + kernel.kind);
 }
 
-} // namespace
-
-namespace {
-
 /// False for what would be no table of tiles: rows of a kind with its numbers.
 bool is_table(const std::string &text) try {
     const YAML::Node rows = YAML::Load(text);

@@ -30,11 +30,6 @@ struct Packing {
     std::vector<int64_t> order = {}; ///< of split's axes; empty: as they are
 };
 
-std::optional<Extent> fill(const Extent &extent, int64_t multiple) {
-    if (extent.is_static()) return Extent((extent.value() + multiple - 1) / multiple * multiple);
-    return extent.divide(multiple) ? std::optional(extent) : std::nullopt;
-}
-
 /// Of scales [rows, k]; nothing where an extent that is no number would be filled. The tile of vec32_ue8m0 is in NVIDIA's cuBLAS manual,
 /// "1D block scaling factors layout": scale (row, k) of 128 x 4 lies at (row % 32) * 16 + row / 32 * 4 + k.
 std::optional<Packing> packing(const Extents &blocks, ScaleLayout layout) {
@@ -77,6 +72,11 @@ ScaleLayout layout_of(const Program &program, const BlockScales &scales) {
 }
 
 } // namespace
+
+std::optional<Extent> fill(const Extent &extent, int64_t multiple) {
+    if (extent.is_static()) return Extent((extent.value() + multiple - 1) / multiple * multiple);
+    return extent.divide(multiple) ? std::optional(extent) : std::nullopt;
+}
 
 Extents blocks_of(const BlockScales &scales, const Extent &rows, const Extent &k) {
     return {rows.divide(scales.rows).value(), k.divide(scales.k).value()};

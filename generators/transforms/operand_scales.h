@@ -29,6 +29,9 @@ bool is_packed(const Extents &blocks, ScaleLayout layout);
 /// Appends a node of one result to a program.
 using AppendNode = std::function<ValueId(const std::string &op, const std::vector<ValueId> &operands, const Attributes &, const Type &)>;
 
+/// An extent filled up to a multiple; nothing where it is no number and not known to be one.
+std::optional<Extent> fill(const Extent &extent, int64_t multiple);
+
 /// The scales of an operand's rows and along k.
 Extents blocks_of(const BlockScales &scales, const Extent &rows, const Extent &k);
 

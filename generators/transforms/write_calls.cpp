@@ -13,10 +13,6 @@ namespace scalide {
 
 namespace {
 
-Extent round_up(const Extent &extent, int64_t multiple) {
-    return extent.is_static() ? Extent((extent.value() + multiple - 1) / multiple * multiple) : extent;
-}
-
 class CallWriter {
 public:
     CallWriter(const Program &program, const TargetFacts &facts)
@@ -65,7 +61,8 @@ private:
             if (!product || !is_whole) continue;
             const Extents &own = source_.type(possible.front().result).shape;
             Call next{longer, product, own, own};
-            for (auto extent = next.shape.end() - 2; extent != next.shape.end(); ++extent) *extent = round_up(*extent, product->multiple);
+            for (auto extent = next.shape.end() - 2; extent != next.shape.end(); ++extent)
+                *extent = fill(*extent, product->multiple).value_or(*extent);
             // What is added would need zeros of its own.
             if (next.shape == own || (longer.bias < 0 && longer.addend < 0)) call = next;
         }
@@ -150,7 +147,7 @@ private:
         const Type type = source_.type(dot.operands[index]);
         Extents padded = type.shape;
         for (int64_t axis = 0; axis < type.rank(); ++axis)
-            if (std::ranges::find(batch, axis) == batch.end()) padded[axis] = round_up(padded[axis], product.multiple);
+            if (std::ranges::find(batch, axis) == batch.end()) padded[axis] = fill(padded[axis], product.multiple).value_or(padded[axis]);
         const bool lies_well = (!product.k_contiguous || form.k_contiguous) && padded == type.shape;
         if (lies_well && is_in_memory(form.value)) return rewriter_(dot.operands[index]);
         std::vector<int64_t> order = count_up(type.rank());

@@ -172,4 +172,17 @@ void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
     }
 }
 
+void join_rows(LoweredKernel &kernel, const std::function<void(Halide::Func)> &join) {
+    align_arrays(kernel);
+    for (const KernelOutput &output : kernel.outputs) {
+        bound_loops(kernel, output);
+        if (!output.func.args().empty()) join(output.func);
+    }
+    for (Halide::Func stored : kernel.stages["stored"]) {
+        stored.compute_root();
+        join(stored);
+    }
+    schedule_totals(kernel, "whole_");
+}
+
 } // namespace scalide::cuda

@@ -1,5 +1,6 @@
 #pragma once
 #include "schedules/nests.h"
+#include <functional>
 
 namespace scalide::cuda {
 
@@ -42,6 +43,10 @@ const KernelOutput *only_reader(const LoweredKernel &kernel, const Halide::Func 
 void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::LoopLevel &block);
 /// Makes `loops` the loop over blocks; one block when there are none.
 void spread_blocks(Halide::Stage nest, const std::vector<Halide::Var> &loops);
+
+/// Gives `join` every Func that has the loop over the rows of a row kernel: its outputs, then what reductions of whole arrays read, which
+/// are scheduled after that.
+void join_rows(LoweredKernel &kernel, const std::function<void(Halide::Func)> &join);
 
 /// Schedules reductions of whole arrays and the output of rank 0 that they end in, in two levels: a launch that folds blocks of fixed
 /// size, then one block that does the rest. Does nothing without such an output. `prefix` stands before the names of the stages.

@@ -22,16 +22,7 @@ public:
         : kernel_(kernel), tiles_(tiles), is_cuda_(is_cuda), is_short_(is_known_short(kernel, tiles.at("thread_row"))) {}
 
     void apply() {
-        align_arrays(kernel_);
-        for (const KernelOutput &output : kernel_.outputs) {
-            bound_loops(kernel_, output);
-            if (!output.func.args().empty()) join(output.func);
-        }
-        for (Func stored : kernel_.stages["stored"]) {
-            stored.compute_root();
-            join(stored);
-        }
-        schedule_totals(kernel_, "whole_");
+        join_rows(kernel_, [this](const Func &func) { join(func); });
         for (const char *name : {"argument", "element", "scalar", "fold"}) {
             for (const Func &stage : kernel_.stages[name])
                 place(stage, name == std::string("argument") ? array_alignment / stage.type().bytes() : four);

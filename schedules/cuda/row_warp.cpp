@@ -15,16 +15,7 @@ public:
         : kernel_(kernel), columns_(int(kernel.extents.at("columns").value())), rows_(is_cuda ? tiles.at("warps") : 1), is_cuda_(is_cuda) {}
 
     void apply() {
-        align_arrays(kernel_);
-        for (const KernelOutput &output : kernel_.outputs) {
-            bound_loops(kernel_, output);
-            if (!output.func.args().empty()) join(output.func);
-        }
-        for (Func stored : kernel_.stages["stored"]) {
-            stored.compute_root();
-            join(stored);
-        }
-        schedule_totals(kernel_, "whole_");
+        join_rows(kernel_, [this](const Func &func) { join(func); });
         for (const char *name : {"argument", "element"}) {
             for (const Func &stage : kernel_.stages[name]) keep_columns(stage);
         }

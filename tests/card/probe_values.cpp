@@ -14,15 +14,7 @@ using namespace cublaslt;
 
 constexpr uint32_t epilogue_gelu = 32; // CUBLASLT_EPILOGUE_GELU
 
-int32_t type_of(Dtype dtype) {
-    switch (dtype) {
-    case Dtype::f16: return r_16f;
-    case Dtype::bf16: return r_16bf;
-    case Dtype::f8_e4m3fn: return r_8f_e4m3;
-    case Dtype::f8_e5m2: return r_8f_e5m2;
-    default: return r_32f;
-    }
-}
+int32_t type_of(Dtype dtype) { return cublaslt_type(static_cast<int32_t>(dtype)); }
 
 /// A product with all that an f8 one can have.
 struct Product {

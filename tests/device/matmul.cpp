@@ -292,7 +292,7 @@ TEST_F(matmul, scales_that_a_card_does_not_know_are_the_kernels) {
 
 /// Codes of -1, 0, 1 and 2, scales that are powers of two: sums are exact in any order.
 TEST_F(matmul, scaled_products_are_equal_by_the_library_and_by_the_kernels) {
-    setenv("SCALIDE_STANDIN_COMPUTES", "1", 1);
+    const Computing computing;
     constexpr int64_t b = 48, n = 32, k = 256;
     const auto results = [&](int32_t capability) {
         driver.capability(capability);
@@ -318,7 +318,6 @@ TEST_F(matmul, scaled_products_are_equal_by_the_library_and_by_the_kernels) {
     const std::vector<uint8_t> of_library = results(9);
     EXPECT_EQ(of_library, results(10));
     EXPECT_GT(std::ranges::count_if(of_library, [](uint8_t byte) { return byte != 0; }), b * n);
-    unsetenv("SCALIDE_STANDIN_COMPUTES");
 }
 
 TEST_F(matmul, operands_are_rounded_where_the_policy_says_so) {

@@ -1,11 +1,21 @@
 #pragma once
 #include "standin_cuda.h"
+#include <cstdlib>
 #include <dlfcn.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace scalide::test {
+
+/// While it lives, the stand-ins compute.
+class Computing {
+public:
+    Computing() { setenv("SCALIDE_STANDIN_COMPUTES", "1", 1); }
+    ~Computing() { unsetenv("SCALIDE_STANDIN_COMPUTES"); }
+    Computing(const Computing &) = delete;
+    Computing &operator=(const Computing &) = delete;
+};
 
 /// The stand-in, as the runtime finds it.
 class Standin {

@@ -1,4 +1,5 @@
 #include "kernels/kernel_text.h"
+#include "support/programs/zeros.h"
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -71,11 +72,7 @@ public:
     Inputs(const std::string &kind, unsigned seed) : kind_(kind), random_(seed) {}
 
     Array draw(const Type &type, const Extent::Bindings &sizes) {
-        Array array{type.dtype, {}, {}};
-        for (const Extent &extent : type.shape) {
-            array.shape.push_back(extent.evaluate(sizes));
-        }
-        array.data.resize(size_t(element_count(type.shape).evaluate(sizes)));
+        Array array = zeros(type, sizes);
         for (double &x : array.data) {
             // Through the storage word, so that both sides see the same number.
             uint8_t word[8] = {};

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <scalide/plan.h>
@@ -121,13 +120,6 @@ Rival copy_of(const Driver &driver, scalide_context *context, size_t bytes) {
     return {driver, "copy", [&driver, from, to, bytes] { driver.copy(to, from, bytes / 2); }};
 }
 
-int32_t cublaslt_type(const std::string &dtype) {
-    using namespace scalide::cublaslt;
-    const std::map<std::string, int32_t> types{
-        {"f32", r_32f}, {"f16", r_16f}, {"bf16", r_16bf}, {"f8_e4m3fn", r_8f_e4m3}, {"f8_e5m2", r_8f_e5m2}};
-    return types.at(dtype);
-}
-
 int32_t dtype_of(const std::string &name) {
     int32_t dtype = 0;
     while (dtype < 32 && scalide_dtype_name(dtype) != name) dtype++;
@@ -150,8 +142,12 @@ Rival bare_product(const Driver &driver, scalide_context *context, char **words)
         return memory;
     };
     // cuBLASLt's matrices are column-major: its A is our rhs.
-    const scalide::BareDesc desc{
-        .a = cublaslt_type(words[1]), .b = cublaslt_type(words[0]), .d = cublaslt_type(words[2]), .m = n, .n = m, .k = k};
+    const scalide::BareDesc desc{.a = scalide::cublaslt_type(dtype_of(words[1])),
+                                 .b = scalide::cublaslt_type(dtype_of(words[0])),
+                                 .d = scalide::cublaslt_type(dtype_of(words[2])),
+                                 .m = n,
+                                 .n = m,
+                                 .k = k};
     const scalide::BarePointers pointers{.a = operand(words[1], n * k),
                                          .b = operand(words[0], m * k),
                                          .d = operand(words[2], m * n),

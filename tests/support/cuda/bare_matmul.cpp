@@ -1,10 +1,21 @@
 #include "support/cuda/bare_matmul.h"
+#include <scalide/scalide.h>
 #include <stdexcept>
 #include <string>
 
 namespace scalide {
 
 using namespace cublaslt;
+
+int32_t cublaslt_type(int32_t dtype) {
+    switch (dtype) {
+    case SCALIDE_F16: return r_16f;
+    case SCALIDE_BF16: return r_16bf;
+    case SCALIDE_F8_E4M3FN: return r_8f_e4m3;
+    case SCALIDE_F8_E5M2: return r_8f_e5m2;
+    default: return r_32f;
+    }
+}
 
 void BareMatmul::check(Status status, const char *call) const {
     if (status != 0) throw std::runtime_error(std::string(call) + " gave " + library_.status_name(status));

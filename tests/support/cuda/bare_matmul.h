@@ -4,6 +4,9 @@
 
 namespace scalide {
 
+/// cublaslt::DataType of a scalide_dtype; f32 for those that it does not multiply.
+int32_t cublaslt_type(int32_t dtype);
+
 /// A product in cuBLASLt's own words, column-major: D[m, n] = epilogue(op(A) op(B)). It keeps no rules: what those of a plan's matmul
 /// forbid can be asked of the library too.
 struct BareDesc {

@@ -171,32 +171,49 @@ Action select(const Text &text) {
     });
 }
 
-/// `ltu` and the like hold for NaN too.
 template<typename T>
-bool compares(const std::string &relation, T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-        const bool unordered = std::isnan(a) || std::isnan(b);
-        if (relation == "num") return !unordered;
-        if (relation == "nan") return unordered;
-        if (relation == "ne") return !unordered && a != b;
-        if (relation.size() == 3 && relation[2] == 'u') return unordered || compares(relation.substr(0, 2), a, b);
-    }
-    if (relation == "eq") return a == b;
-    if (relation == "ne") return a != b;
-    if (relation == "lt" || relation == "lo") return a < b;
-    if (relation == "le" || relation == "ls") return a <= b;
-    if (relation == "gt" || relation == "hi") return a > b;
-    if (relation == "ge" || relation == "hs") return a >= b;
-    refuse("comparison " + relation);
+using Relation = bool (*)(T, T);
+
+template<typename T>
+bool is_unordered(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return std::isnan(a) || std::isnan(b);
+    return false;
+}
+
+/// Of floats `ne` is ordered; `ltu` and the like hold for NaN, too.
+template<typename T>
+Relation<T> relation_of(const std::string &name) {
+    static const std::map<std::string, Relation<T>> all = {
+        {"eq", [](T a, T b) { return a == b; }},
+        {"ne", [](T a, T b) { return !is_unordered(a, b) && a != b; }},
+        {"lt", [](T a, T b) { return a < b; }},
+        {"le", [](T a, T b) { return a <= b; }},
+        {"gt", [](T a, T b) { return a > b; }},
+        {"ge", [](T a, T b) { return a >= b; }},
+        {"lo", [](T a, T b) { return a < b; }},
+        {"ls", [](T a, T b) { return a <= b; }},
+        {"hi", [](T a, T b) { return a > b; }},
+        {"hs", [](T a, T b) { return a >= b; }},
+        {"equ", [](T a, T b) { return is_unordered(a, b) || a == b; }},
+        {"neu", [](T a, T b) { return is_unordered(a, b) || a != b; }},
+        {"ltu", [](T a, T b) { return is_unordered(a, b) || a < b; }},
+        {"leu", [](T a, T b) { return is_unordered(a, b) || a <= b; }},
+        {"gtu", [](T a, T b) { return is_unordered(a, b) || a > b; }},
+        {"geu", [](T a, T b) { return is_unordered(a, b) || a >= b; }},
+        {"num", [](T a, T b) { return !is_unordered(a, b); }},
+        {"nan", [](T a, T b) { return is_unordered(a, b); }},
+    };
+    const auto found = all.find(name);
+    if (found == all.end()) refuse("comparison " + name);
+    return found->second;
 }
 
 Action compare(const Text &text) {
     if (text.words.size() != 3) refuse("comparison with more modifiers");
     return with_type(text.type(), [&](auto zero) -> Action {
         using T = decltype(zero);
-        compares(text.words[1], T(), T());
-        return [d = text.target(), a = text[1], b = text[2], relation = text.words[1]](Thread &thread) {
-            thread.set(d, compares(relation, a.get<T>(thread), b.get<T>(thread)));
+        return [d = text.target(), a = text[1], b = text[2], holds = relation_of<T>(text.words[1])](Thread &thread) {
+            thread.set(d, holds(a.get<T>(thread), b.get<T>(thread)));
         };
     });
 }
@@ -381,12 +398,6 @@ Action exact(const Text &text, Function function) {
     });
 }
 
-/// Changes the sign of floats without looking at the number.
-template<typename Function>
-Action sign(const Text &text, Function function) {
-    return unary(text, function);
-}
-
 using Maker = Action (*)(const Text &);
 
 const std::map<std::string, Maker> &makers() {
@@ -418,14 +429,14 @@ const std::map<std::string, Maker> &makers() {
         {"shr", [](const Text &text) { return shift(text, false); }},
         {"abs",
          [](const Text &text) {
-             return sign(text, []<typename T>(T a) {
+             return unary(text, []<typename T>(T a) {
                  if constexpr (std::is_floating_point_v<T>) return std::fabs(a);
                  return a < T(0) ? wrap<T>(0 - static_cast<uint64_t>(a)) : a;
              });
          }},
         {"neg",
          [](const Text &text) {
-             return sign(text, []<typename T>(T a) {
+             return unary(text, []<typename T>(T a) {
                  if constexpr (std::is_floating_point_v<T>) return -a;
                  return wrap<T>(0 - static_cast<uint64_t>(a));
              });

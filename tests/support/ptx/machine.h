@@ -93,7 +93,7 @@ public:
     /// nullptr where there is none of this name.
     const Entry *find(const std::string &name) const;
     /// Runs a kernel to its end. Throws std::runtime_error where a card would fault: more threads than .maxntid, addresses that are not
-    /// aligned or not allowed, a barrier that not all threads reach.
+    /// aligned or not allowed; and at a shuffle that not all lanes of a warp reach.
     static void run(const Entry &entry, const Launch &launch, void *const *arguments, const CheckAccess &check);
 
 private:

@@ -2,6 +2,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support/programs/rules.h"
+#include "support/programs/zeros.h"
 #include "transforms/matmul_form.h"
 #include "transforms/passes.h"
 #include "transforms/pipeline.h"
@@ -288,17 +289,10 @@ std::vector<std::string> steps_of(const std::string &text) {
     verify(program, "");
     const Program result = fused(text);
     std::mt19937 random(5);
-    const Extent::Bindings symbols{{"b", 4}};
     std::vector<Array> arguments;
     for (const Argument &argument : program.arguments) {
-        const Type &type = program.type(argument.value);
-        Array array{type.dtype, {}, {}};
-        size_t count = 1;
-        for (const Extent &extent : type.shape) {
-            array.shape.push_back(extent.evaluate(symbols));
-            count *= static_cast<size_t>(array.shape.back());
-        }
-        for (size_t i = 0; i < count; ++i) array.data.push_back(static_cast<double>(random() % 7) - 3);
+        Array array = zeros(program.type(argument.value), {{"b", 4}});
+        for (double &value : array.data) value = static_cast<double>(random() % 7) - 3;
         arguments.push_back(array);
     }
     const std::vector<Array> expected = interpret(program, arguments, rules(), Mode::stored);

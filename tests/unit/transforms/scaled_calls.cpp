@@ -3,6 +3,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support/programs/rules.h"
+#include "support/programs/zeros.h"
 #include "transforms/library_call.h"
 #include "transforms/operand_scales.h"
 #include "transforms/operators.h"
@@ -69,16 +70,10 @@ std::vector<Array> random_arguments(const Program &program) {
     std::vector<Array> arguments;
     for (const Argument &argument : program.arguments) {
         const Type &type = program.type(argument.value);
-        Array array{type.dtype, {}, {}};
-        size_t count = 1;
-        for (const Extent &extent : type.shape) {
-            array.shape.push_back(extent.evaluate({{"b", 48}}));
-            count *= static_cast<size_t>(array.shape.back());
-        }
+        Array array = zeros(type, {{"b", 48}});
         // Small whole numbers, and powers of two for scales: sums are exact.
-        for (size_t i = 0; i < count; ++i)
-            array.data.push_back(type.dtype == e4m3 ? static_cast<double>(random() % 7) - 3
-                                                    : std::ldexp(1, static_cast<int>(random() % 4)));
+        for (double &value : array.data)
+            value = type.dtype == e4m3 ? static_cast<double>(random() % 7) - 3 : std::ldexp(1, static_cast<int>(random() % 4));
         arguments.push_back(array);
     }
     return arguments;
