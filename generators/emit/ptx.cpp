@@ -75,6 +75,17 @@ std::string body_of(unsigned long mark, InstructionSet set, const std::string &l
     throw InternalError("internal error: ptx: no instruction is meant by " + line);
 }
 
+/// An access of the block's memory, which Halide takes to begin at address 0: from sm_90 on what begins there is the system's.
+std::string from_block_memory(const std::string &line) {
+    static const std::regex place(R"(\[(%rd\d+|\d+)(\+-?\d+)?\])");
+    std::smatch match;
+    internal_check(std::regex_search(line, match, place), "ptx: not understood: " + line);
+    const std::string base = match[1], offset = match[2];
+    if (base[0] != '%') return match.prefix().str() + "[block_memory+" + base + offset + "]" + match.suffix().str();
+    return "\t{ .reg .b64 %at; mov.b64 %at, block_memory; add.s64 %at, %at, " + base + ";" + match.prefix().str() + "[%at" + offset + "]" +
+           match.suffix().str() + " }";
+}
+
 } // namespace
 
 InstructionSet instruction_set(int card) { return card >= 89 ? InstructionSet::sm_89 : InstructionSet::sm_80; }
@@ -92,6 +103,10 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
             line = set == InstructionSet::sm_80 ? ".version 7.1" : ".version 8.1";
         } else if (line.starts_with(".target")) {
             line = set == InstructionSet::sm_80 ? ".target sm_80" : ".target sm_89";
+        } else if (line.starts_with(".address_size")) {
+            line += "\n.extern .shared .align 16 .b8 block_memory[];";
+        } else if (line.find(".shared") != std::string::npos) {
+            line = from_block_memory(line);
         } else if (std::regex_match(line, match, entry)) {
             name = match[1];
             marks.clear();

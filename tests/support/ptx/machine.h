@@ -76,6 +76,9 @@ struct Launch {
 /// Called for each access to global memory; throws where a program has no business.
 using CheckAccess = std::function<void(uint64_t address, size_t bytes)>;
 
+/// Where a block's own memory begins: what is before is the system's, as on cards of 9.0 and later.
+constexpr uint64_t shared_base = 1024;
+
 /// What the threads of a block share.
 struct Block {
     const Launch &launch;
@@ -108,6 +111,7 @@ struct Naming {
     std::function<int(const std::string &)> number;                                   ///< of a register
     std::function<size_t(const std::string &)> parameter;                             ///< its offset
     std::function<std::shared_ptr<const size_t>(const std::string &)> place_of_label; ///< known when the text is read
+    std::string shared;                                                               ///< the variable at shared_base
 };
 Action action_of(const std::vector<std::string> &words, const std::vector<std::string> &operands, const Naming &naming);
 

@@ -29,7 +29,7 @@ enum class Space : uint8_t { parameter, shared, local, global };
 
 /// Host memory behind an address.
 unsigned char *memory(Thread &thread, Space space, const Address &address, size_t bytes) {
-    const uint64_t at = address.base.raw(thread) + static_cast<uint64_t>(address.offset);
+    uint64_t at = address.base.raw(thread) + static_cast<uint64_t>(address.offset);
     if (at % bytes != 0) throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at a place that is no multiple of them");
     if (space == Space::global) {
         thread.block->check(at, bytes);
@@ -38,6 +38,10 @@ unsigned char *memory(Thread &thread, Space space, const Address &address, size_
     std::vector<unsigned char> &own = space == Space::shared  ? thread.block->shared
                                       : space == Space::local ? thread.local
                                                               : thread.block->parameters;
+    if (space == Space::shared) {
+        if (at < shared_base) throw std::runtime_error("ptx: shared memory at " + std::to_string(at) + " is the system's");
+        at -= shared_base;
+    }
     if (at + bytes > own.size())
         throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at " + std::to_string(at) + " of " + std::to_string(own.size()) +
                                  " shared ones");

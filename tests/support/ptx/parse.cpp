@@ -35,6 +35,8 @@ std::vector<std::string> split(const std::string &text, char separator) {
 
 class EntryParser {
 public:
+    explicit EntryParser(std::string shared) : shared_(std::move(shared)) {}
+
     Entry parse(const std::string &parameters, const std::string &header, const std::string &body) {
         read_parameters(parameters);
         std::smatch threads;
@@ -103,7 +105,7 @@ private:
         if (!std::regex_match(statement, found, form)) throw std::runtime_error("ptx: not understood: " + statement);
         const Naming naming{[this](const std::string &name) { return number(name); },
                             [this](const std::string &name) { return entry_.offsets.at(name); },
-                            [this](const std::string &name) { return label(name); }};
+                            [this](const std::string &name) { return label(name); }, shared_};
         Instruction instruction;
         try {
             const std::string operands = found[4];
@@ -116,6 +118,7 @@ private:
         entry_.code.push_back(std::move(instruction));
     }
 
+    std::string shared_;
     Entry entry_;
     std::map<std::string, int> numbers_;
     std::map<std::string, std::shared_ptr<size_t>> labels_;
@@ -136,12 +139,14 @@ size_t closing(const std::string &text, size_t at) {
 
 Module::Module(const std::string &source) {
     const std::string text = without_comments(source);
+    std::smatch shared;
+    std::regex_search(text, shared, std::regex(R"(\.extern\s+\.shared\s+\.align\s+\d+\s+\.b8\s+(\w+)\[\])"));
     size_t at = 0;
     while ((at = text.find(".entry", at)) != std::string::npos) {
         const size_t open = text.find('(', at), close = text.find(')', open), brace = text.find('{', close), end = closing(text, brace);
         const std::string name = trimmed(text.substr(at + 6, open - at - 6));
-        entries_[name] = EntryParser().parse(text.substr(open + 1, close - open - 1), text.substr(close + 1, brace - close - 1),
-                                             text.substr(brace + 1, end - brace - 1));
+        entries_[name] = EntryParser(shared[1]).parse(text.substr(open + 1, close - open - 1), text.substr(close + 1, brace - close - 1),
+                                                      text.substr(brace + 1, end - brace - 1));
         at = end;
     }
 }

@@ -26,6 +26,8 @@ struct Text {
         Operand operand;
         if (const auto found = special.find(text); found != special.end())
             operand.special = found->second;
+        else if (text == naming.shared)
+            operand.bits = shared_base;
         else if (text[0] == '%')
             operand.number = naming.number(text);
         else if (text.starts_with("0f") || text.starts_with("0d"))

@@ -7,6 +7,7 @@ namespace {
 
 const std::string kernel = R"(.version 7.0
 .target sm_80
+.address_size 64
 .visible .entry k(
 	.param .u64 k_param_0
 )
@@ -28,6 +29,21 @@ TEST(ptx, marks_become_instructions_of_the_set) {
 TEST(ptx, entries_know_their_threads) {
     EXPECT_NE(rewrite_ptx(kernel, InstructionSet::sm_80, {{"k", 96}}).find(")\n.maxntid 96\n{"), std::string::npos);
     EXPECT_EQ(rewrite_ptx(kernel, InstructionSet::sm_80, {{"other", 96}}).find(".maxntid"), std::string::npos);
+}
+
+/// From sm_90 on the first kilobyte is the system's: only a variable's address is ours.
+TEST(ptx, shared_memory_is_where_the_card_has_it) {
+    const auto rewritten = [](const std::string &access) {
+        std::string text = kernel;
+        text.replace(text.find("\tmov"), 0, access + "\n");
+        return rewrite_ptx(text, InstructionSet::sm_89, {});
+    };
+    EXPECT_NE(rewritten("").find(".address_size 64\n.extern .shared .align 16 .b8 block_memory[];\n"), std::string::npos);
+    EXPECT_NE(rewritten("\tst.shared.b32 \t[%rd1], %r1;").find("add.s64 %at, %at, %rd1;\tst.shared.b32 \t[%at], %r1; }"),
+              std::string::npos);
+    EXPECT_NE(rewritten("\tld.shared.v2.b32 \t{%r1, %r2}, [%rd3+-8];").find(", %rd3;\tld.shared.v2.b32 \t{%r1, %r2}, [%at+-8]; }"),
+              std::string::npos);
+    EXPECT_NE(rewritten("\tst.shared.b32 \t[128], %r1;").find("\n\tst.shared.b32 \t[block_memory+128], %r1;"), std::string::npos);
 }
 
 TEST(ptx, unknown_marks_are_errors) {
