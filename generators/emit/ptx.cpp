@@ -99,6 +99,7 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
     std::map<std::string, unsigned long> marks; // by the register that holds one
     std::smatch match;
     for (std::string line; std::getline(lines, line);) {
+        if (const size_t flush = line.find(".ftz"); flush != std::string::npos) line.erase(flush, 4);
         if (line.starts_with(".version")) {
             line = set == InstructionSet::sm_80 ? ".version 7.1" : ".version 8.1";
         } else if (line.starts_with(".target")) {

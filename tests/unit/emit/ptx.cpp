@@ -46,6 +46,13 @@ TEST(ptx, shared_memory_is_where_the_card_has_it) {
     EXPECT_NE(rewritten("\tst.shared.b32 \t[128], %r1;").find("\n\tst.shared.b32 \t[block_memory+128], %r1;"), std::string::npos);
 }
 
+/// floor(-1e-40) is -1 on all targets.
+TEST(ptx, subnormal_numbers_stay) {
+    std::string text = kernel;
+    text.replace(text.find("\tmov"), 0, "\tcvt.rmi.ftz.f32.f32 \t%r5, %r4;\n");
+    EXPECT_NE(rewrite_ptx(text, InstructionSet::sm_89, {}).find("\n\tcvt.rmi.f32.f32 \t%r5, %r4;\n"), std::string::npos);
+}
+
 TEST(ptx, unknown_marks_are_errors) {
     std::string text = kernel;
     text.replace(text.find("1554062608"), 10, "1554062592");
