@@ -44,9 +44,7 @@ public:
     std::string pointer(const std::string &name) { return make_wide("ld.param.u64", {"[" + name + "]"}); }
     std::string size(const std::string &name) { return make("ld.param.u32", {"[" + name + "]"}); }
     /// The address `bytes` (a word) behind a pointer.
-    std::string behind(const std::string &pointer, const std::string &bytes) {
-        return make_wide("mad.wide.u32", {bytes, "1", pointer});
-    }
+    std::string behind(const std::string &pointer, const std::string &bytes) { return make_wide("mad.wide.u32", {bytes, "1", pointer}); }
 
     /// `count` words of global memory, 1, 2 or 4.
     Words load(const std::string &address, int count, int64_t offset = 0) {
@@ -86,16 +84,19 @@ public:
     std::string place(int threads) { return make("mad.lo.u32", {block(), number(threads), thread()}); }
 
     ProbeKernel kernel(const std::string &name, int threads, int shared_bytes = 0) const {
-        std::string text = ".version 7.1\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 block_memory[];\n.visible .entry " +
-                           name + "(.param .u64 in, .param .u64 out, .param .u64 side, .param .u32 columns, .param .u32 rows)\n.maxntid " +
-                           number(threads) + "\n{\n\t.reg .b16 %h<2>;\n\t.reg .b32 %r<" + number(words_ + 1) + ">;\n\t.reg .b64 %rd<" +
-                           number(wides_ + 1) + ">;\n\t.reg .pred %p<" + number(conditions_ + 1) + ">;\n" + text_ + "\tret;\n}\n";
+        std::string text =
+            ".version 7.1\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 block_memory[];\n.visible .entry " + name +
+            "(.param .u64 in, .param .u64 out, .param .u64 side, .param .u32 columns, .param .u32 rows)\n.maxntid " + number(threads) +
+            "\n{\n\t.reg .b16 %h<2>;\n\t.reg .b32 %r<" + number(words_ + 1) + ">;\n\t.reg .b64 %rd<" + number(wides_ + 1) +
+            ">;\n\t.reg .pred %p<" + number(conditions_ + 1) + ">;\n" + text_ + "\tret;\n}\n";
         return {name, text, threads, shared_bytes};
     }
 
 private:
     static std::string vector(int count) { return count == 1 ? "" : ".v" + number(count); }
-    static std::string group(const Words &words) { return words.size() == 1 ? words[0] : "{" + joined(words) + "}"; }
+    static std::string group(const Words &words) {
+        return words.size() == 1 ? words[0] : std::string("{").append(joined(words)).append("}");
+    }
 
     std::string write(const std::string &instruction, const std::string &result, Words operands) {
         operands.insert(operands.begin(), result);
@@ -108,9 +109,7 @@ private:
 };
 
 /// The two f32 of a word of bf16.
-Words widened(Writer &w, const std::string &word) {
-    return {w.make("shl.b32", {word, "16"}), w.make("and.b32", {word, "0xffff0000"})};
-}
+Words widened(Writer &w, const std::string &word) { return {w.make("shl.b32", {word, "16"}), w.make("and.b32", {word, "0xffff0000"})}; }
 
 /// The four f32 of a word of e5m2: the upper byte of f16.
 Words decoded(Writer &w, const std::string &word) {
@@ -246,7 +245,8 @@ ProbeKernel amax_of_blocks() {
 ProbeKernel largest_words() {
     constexpr int threads = 256, words = 16;
     Writer w;
-    const std::string from = w.behind(w.pointer("in"), w.make("mad.lo.u32", {w.block(), number(4 * words * threads), w.make("shl.b32", {w.thread(), "4"})}));
+    const std::string from =
+        w.behind(w.pointer("in"), w.make("mad.lo.u32", {w.block(), number(4 * words * threads), w.make("shl.b32", {w.thread(), "4"})}));
     std::string largest;
     for (int i = 0; i < words; i += 4)
         for (const std::string &word : w.load(from, 4, int64_t(4) * i * threads))
@@ -278,7 +278,8 @@ ProbeKernel transpose(int bytes) {
     for (int square = 0; square < squares / 8; square++) {
         Words pairs; // bytes 0 and 1, 2 and 3 of two lines
         for (const char *picks : {"0x5140", "0x7362"})
-            for (const size_t i : {0, 2}) pairs.push_back(w.make("prmt.b32", {lines[i][size_t(square)], lines[i + 1][size_t(square)], picks}));
+            for (const size_t i : {0, 2})
+                pairs.push_back(w.make("prmt.b32", {lines[i][size_t(square)], lines[i + 1][size_t(square)], picks}));
         for (int i = 0; i < 4; i++) {
             const size_t pair = i < 2 ? 0 : 2;
             const std::string turned = w.make("prmt.b32", {pairs[pair], pairs[pair + 1], i % 2 == 0 ? "0x5410" : "0x7632"});
@@ -290,7 +291,8 @@ ProbeKernel transpose(int bytes) {
     const std::string line_of = w.make("shr.u32", {thread, number(std::countr_zero(unsigned(threads_of_line)))}),
                       word_of = w.make("mul.lo.u32", {w.make("and.b32", {thread, number(threads_of_line - 1)}), number(words)}),
                       from_tile = w.make("mad.lo.u32", {w.make("mad.lo.u32", {line_of, number(line), word_of}), "4", w.shared()}),
-                      place = w.make("mad.lo.u32", {w.make("add.u32", {first_column, line_of}), rows, w.make("mad.lo.u32", {word_of, "4", first_row})}),
+                      place = w.make("mad.lo.u32",
+                                     {w.make("add.u32", {first_column, line_of}), rows, w.make("mad.lo.u32", {word_of, "4", first_row})}),
                       step = w.make("mul.lo.u32", {rows, number(lines_at_once)});
     std::string to = w.behind(w.pointer("out"), place);
     for (int i = 0; i < side; i += lines_at_once) {
@@ -306,8 +308,8 @@ ProbeKernel transpose(int bytes) {
 ProbeKernel column_sums() {
     constexpr int threads = 128, ahead = 8;
     Writer w;
-    const std::string columns = w.size("columns"), rows = w.size("rows"), column = w.place(threads), block = w.make("mov.u32", {"%ctaid.y"}),
-                      line = w.make("shl.b32", {columns, "2"}),
+    const std::string columns = w.size("columns"), rows = w.size("rows"), column = w.place(threads),
+                      block = w.make("mov.u32", {"%ctaid.y"}), line = w.make("shl.b32", {columns, "2"}),
                       first = w.make("mad.lo.u32", {w.make("mul.lo.u32", {block, rows}), columns, column});
     const std::string from = w.make_wide("mad.wide.u32", {first, "4", w.pointer("in")}), at = w.make_wide("mov.u64", {from}),
                       sum = w.make("mov.b32", {real(0)}), left = w.make("mov.b32", {rows});
@@ -360,7 +362,8 @@ ProbeKernel doubles(int vectors, int threads) {
 std::vector<ProbeKernel> probe_kernels() {
     std::vector<ProbeKernel> all = {gelu_by_exponential(), gelu_by_tangent(), amax_of_threads(), amax_of_blocks(),
                                     largest_words(),       transpose(4),      transpose(16),     column_sums()};
-    for (int columns = 128; columns <= 4096; columns *= 2) all.push_back(softmax_in_block(columns)), all.push_back(softmax_in_warp(columns));
+    for (int columns = 128; columns <= 4096; columns *= 2)
+        all.push_back(softmax_in_block(columns)), all.push_back(softmax_in_warp(columns));
     for (const int threads : {64, 128, 256, 512, 1024})
         for (const int vectors : {1, 2, 4}) all.push_back(doubles(vectors, threads));
     return all;

@@ -82,10 +82,15 @@ DeviceBytes probes::random(Dtype dtype, int64_t count) const {
 }
 
 double probes::milliseconds(const BareMatmul &matmul, const cublaslt::Algorithm &algorithm) const {
+    return milliseconds([&] {
+        if (matmul.run(algorithm, driver_->stream()) != 0) throw std::runtime_error("a product failed");
+    });
+}
+
+double probes::milliseconds(const std::function<void()> &call) const {
     const auto time = [&](int count) {
         const auto start = measuring::Clock::now();
-        for (int i = 0; i < count; i++)
-            if (matmul.run(algorithm, driver_->stream()) != 0) throw std::runtime_error("a product failed");
+        for (int i = 0; i < count; i++) call();
         driver_->wait();
         return measuring::milliseconds_since(start) / count;
     };

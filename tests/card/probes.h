@@ -2,6 +2,7 @@
 #include "ir/dtype.h"
 #include "support/cuda/bare_matmul.h"
 #include "support/cuda/driver.h"
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 #include <scalide/scalide.h>
@@ -44,7 +45,8 @@ protected:
     DeviceBytes on_device(Dtype dtype, const std::vector<double> &values) const { return {context_, codes_of(dtype, values)}; }
     /// Codes of random numbers of about 2^-4: a card's clock depends on the data.
     DeviceBytes random(Dtype dtype, int64_t count) const;
-    /// Milliseconds of one of many calls, the least of five groups.
+    /// Milliseconds of one of many calls that append work to the stream, the least of five groups.
+    double milliseconds(const std::function<void()> &call) const;
     double milliseconds(const BareMatmul &matmul, const cublaslt::Algorithm &algorithm) const;
     /// SCALIDE_CARD_SHRINK divides the sizes of what is timed, to try it without a card.
     static int64_t shrunk(int64_t extent);

@@ -320,7 +320,9 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     *module = make(Object::module);
     if (!computes()) return success;
     try {
-        (*module)->code = std::make_shared<scalide::ptx::Module>(scalide::ptx::text_of_fat_binary(image));
+        const char *text = static_cast<const char *>(image);
+        const bool is_text = std::strncmp(text, ".version", 8) == 0;
+        (*module)->code = std::make_shared<scalide::ptx::Module>(is_text ? text : scalide::ptx::text_of_fat_binary(image));
         return success;
     } catch (const std::exception &error) {
         return fail(invalid_ptx, error);

@@ -1,14 +1,17 @@
+#include "card/probe_kernels.h"
 #include "emit/compile_kernel.h"
 #include "emit/device_code.h"
 #include "emit/files.h"
 #include "emit/host_code.h"
+#include "emit/process.h"
 #include "emit/wide_accesses.h"
 #include "kernels/kernel_text.h"
 #include "schedules/schedule.h"
 #include <gtest/gtest.h>
 
 // Every kernel text under tests/kernels is compiled for CUDA and assembled for every card; none may spill registers to memory but those
-// that are listed here with their reason. Needs ptxas, no card.
+// that are listed here with their reason. The same for the kernels with which tests/card probes a card, whose PTX is text of ours. Needs
+// ptxas, no card.
 namespace scalide {
 namespace {
 
@@ -80,7 +83,33 @@ private:
     fs::path path_;
 };
 
+class ProbeCase : public testing::Test {
+public:
+    explicit ProbeCase(ProbeKernel kernel) : kernel_(std::move(kernel)) {}
+
+    void TestBody() override {
+        if (const auto reason = why_no_ptxas()) GTEST_SKIP() << *reason;
+        const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
+        const fs::path text = folder.path() / "probe.ptx";
+        write_file(text, kernel_.ptx);
+        for (const int card : cuda_cards) {
+            const ChildResult result = run_command({find_cuda_tools().ptxas.string(), "-v", "-arch=sm_" + std::to_string(card),
+                                                    text.string(), "-o", (folder.path() / "probe.cubin").string()},
+                                                   size_t(1) << 16);
+            ASSERT_TRUE(result.ok) << "sm_" << card << ": " << result.output;
+            EXPECT_NE(result.output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << "sm_" << card;
+        }
+    }
+
+private:
+    ProbeKernel kernel_;
+};
+
 void register_cases() {
+    for (const ProbeKernel &kernel : probe_kernels()) {
+        testing::RegisterTest("probes", kernel.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [kernel]() -> ProbeCase * { return new ProbeCase(kernel); });
+    }
     for (const fs::path &path : kernel_texts()) {
         const std::string kind = path.parent_path().filename().string();
         testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,

@@ -30,6 +30,7 @@ def memory_cases(rows):
     yield "convert bf16 to e4m3", 0.85, f"(x: bf16{x}) -> (y: {F8}{x}) {{\n {convert('x', F8, 'y')}\n}}"
     yield "convert f32 to bf16", 0.85, f"(x: f32{x}) -> (y: bf16{x}) {{\n {convert('x', 'bf16', 'y')}\n}}"
     yield "gelu bf16", 0.85, f"(x: bf16{x}) -> (y: bf16{x}) {{\n y = gelu_tanh(x)\n}}"
+    yield "gelu e4m3", 0.85, f"(x: {F8}{x}) -> (y: {F8}{x}) {{\n {convert('x', 'f32', 'w')}\n g = gelu_tanh(w)\n {convert('g', F8, 'y')}\n}}"
     yield "softmax bf16", 0.85, f"(x: bf16{x}) -> (y: bf16{x}) {{\n y = softmax(x) {{axes: [1]}}\n}}"
     yield "layer_norm bf16", 0.85, f"(x: bf16{x}, g: bf16[4096], b: bf16[4096]) -> (y: bf16{x}) {{\n y = layer_norm(x, g, b)\n}}"
     yield "layer_norm gradient bf16", 0.85, (f"layer(x: bf16{x}, g: bf16[4096], b: bf16[4096], ct: bf16{x}) -> (loss: f32[]) {{\n y = layer_norm(x, g, b)\n t = mul(y, ct)\n"

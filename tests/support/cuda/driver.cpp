@@ -22,6 +22,7 @@ Driver::Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
 
 Driver::~Driver() {
     void *context = nullptr;
+    for (void *module : modules_) call("cuModuleUnload", module);
     call("cuStreamDestroy_v2", stream_);
     call("cuCtxPopCurrent_v2", &context);
     call("cuDevicePrimaryCtxRelease_v2", 0);
@@ -32,5 +33,18 @@ void Driver::copy(void *to, const void *from, size_t bytes) const {
 }
 
 void Driver::wait() const { call("cuStreamSynchronize", stream_); }
+
+void *Driver::load(const std::string &ptx, const std::string &name) {
+    void *module = nullptr, *kernel = nullptr;
+    call("cuModuleLoadDataEx", &module, ptx.c_str(), 0u, static_cast<int *>(nullptr), static_cast<void **>(nullptr));
+    modules_.push_back(module);
+    call("cuModuleGetFunction", &kernel, module, name.c_str());
+    return kernel;
+}
+
+void Driver::launch(void *kernel, Blocks blocks, unsigned threads, unsigned shared_bytes, void **arguments) const {
+    call("cuLaunchKernel", kernel, blocks.x, blocks.y, 1u, threads, 1u, 1u, shared_bytes, stream_, arguments,
+         static_cast<void **>(nullptr));
+}
 
 } // namespace scalide

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace scalide {
 
@@ -20,12 +21,21 @@ public:
     /// For all that the stream has.
     void wait() const;
 
+    /// A kernel of a PTX text, for as long as this lives. Throws where the driver cannot compile it.
+    void *load(const std::string &ptx, const std::string &name);
+    struct Blocks {
+        unsigned x = 1, y = 1;
+    };
+    /// Appends a launch to the stream. `arguments` point to the values of the kernel's parameters.
+    void launch(void *kernel, Blocks blocks, unsigned threads, unsigned shared_bytes, void **arguments) const;
+
 private:
     template<typename... Arguments>
     void call(const char *name, Arguments... arguments) const;
 
     void *library_;
     void *stream_ = nullptr;
+    std::vector<void *> modules_;
 };
 
 } // namespace scalide

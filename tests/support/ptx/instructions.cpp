@@ -91,6 +91,10 @@ Action multiply(const Text &text) {
 }
 
 Action multiply_add(const Text &text) {
+    if (text.has("wide") && text.type() == "u32")
+        return [d = text.target(), a = text[1], b = text[2], c = text[3]](Thread &thread) {
+            thread.set(d, uint64_t{a.get<uint32_t>(thread)} * b.get<uint32_t>(thread) + c.get<uint64_t>(thread));
+        };
     if (text.has("wide") || text.has("hi")) refuse("wide mad");
     return with_type(text.type(), [&](auto zero) -> Action {
         using T = decltype(zero);
@@ -329,52 +333,6 @@ Action convert(const Text &text) {
     });
 }
 
-/// Bytes of b:a, picked by four numbers of four bits; bit 3 copies the sign.
-Action permute(const Text &text) {
-    if (text.words.size() != 2) refuse("mode of prmt");
-    return [d = text.target(), a = text[1], b = text[2], c = text[3]](Thread &thread) {
-        const uint64_t bytes = uint64_t{b.get<uint32_t>(thread)} << 32 | a.get<uint32_t>(thread);
-        const auto picks = c.get<uint32_t>(thread);
-        uint32_t value = 0;
-        for (int i = 0; i < 4; i++) {
-            const uint32_t pick = picks >> (4 * i) & 15, byte = bytes >> (8 * (pick & 7)) & 0xff;
-            value |= (pick & 8 ? (byte & 0x80 ? 0xffu : 0u) : byte) << (8 * i);
-        }
-        thread.set(d, value);
-    };
-}
-
-Action extract_bits(const Text &text) {
-    return [d = text.target(), a = text[1], b = text[2], c = text[3], is_signed = text.type() == "s32"](Thread &thread) {
-        const uint32_t value = a.get<uint32_t>(thread), first = b.get<uint32_t>(thread) & 0xff, count = c.get<uint32_t>(thread) & 0xff;
-        const uint64_t wide = is_signed ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(value))) : value;
-        const uint64_t field = first > 63 ? (is_signed && (value >> 31) ? ~uint64_t{0} : 0) : wide >> first;
-        if (count == 0) return thread.set(d, 0u);
-        const uint32_t bits = count > 31 ? static_cast<uint32_t>(field) : static_cast<uint32_t>(field & ((uint64_t{1} << count) - 1));
-        const bool extends = is_signed && count < 32 && (bits >> (count - 1) & 1);
-        thread.set(d, extends ? bits | ~((1u << count) - 1) : bits);
-    };
-}
-
-Action insert_bits(const Text &text) {
-    return [d = text.target(), a = text[1], b = text[2], c = text[3], e = text[4]](Thread &thread) {
-        const uint32_t first = c.get<uint32_t>(thread) & 0xff, count = std::min(32u, e.get<uint32_t>(thread) & 0xff);
-        const uint32_t mask = first > 31 ? 0 : static_cast<uint32_t>(((uint64_t{1} << count) - 1) << first);
-        const uint32_t value = first > 31 ? 0 : a.get<uint32_t>(thread) << first;
-        thread.set(d, (value & mask) | (b.get<uint32_t>(thread) & ~mask));
-    };
-}
-
-/// b:a, moved by the third number modulo 32; its upper or its lower half.
-Action shift_pair(const Text &text) {
-    if (!text.has("wrap")) refuse("shf that clamps");
-    return [d = text.target(), a = text[1], b = text[2], c = text[3], left = text.has("l")](Thread &thread) {
-        const uint64_t pair = uint64_t{b.get<uint32_t>(thread)} << 32 | a.get<uint32_t>(thread);
-        const uint32_t count = c.get<uint32_t>(thread) & 31;
-        thread.set(d, static_cast<uint32_t>(left ? pair << count >> 32 : pair >> count));
-    };
-}
-
 /// The count is a 32-bit number.
 template<typename Function>
 Action count_bits(const Text &text, Function function) {
@@ -388,13 +346,39 @@ Action count_bits(const Text &text, Function function) {
     });
 }
 
-/// sqrt.rn and the like; approximations are not equal from card to card.
+/// sqrt.rn and the like.
 template<typename Function>
 Action exact(const Text &text, Function function) {
     if (!text.has("rn")) refuse("approximation");
     return unary(text, [function]<typename T>(T a) {
         if constexpr (std::is_floating_point_v<T>) return canonical(function(a));
         return a;
+    });
+}
+
+/// Of f32, as far from the exact value as the manual lets it be: cards differ, and nobody may take it for exact.
+template<typename Function>
+Action approximate(const Text &text, double error, Function function) {
+    if (!text.has("approx") || text.type() != "f32") refuse("exact or wide one");
+    const auto flush = [is_flushed = text.has("ftz")](float x) {
+        return is_flushed && std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+    };
+    return [d = text.target(), a = text[1], error, function, flush](Thread &thread) {
+        thread.set(d, flush(canonical(static_cast<float>(function(static_cast<double>(flush(a.get<float>(thread)))) * (1 - error)))));
+    };
+}
+
+Action reciprocal(const Text &text) {
+    if (text.has("approx")) return approximate(text, 0x1p-23, [](double a) { return 1 / a; });
+    return exact(text, [](auto a) { return 1 / a; });
+}
+
+Action reverse_bits(const Text &text) {
+    return unary(text, []<typename T>(T a) {
+        if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) return a;
+        uint64_t value = 0;
+        for (size_t i = 0; i < 8 * sizeof(T); i++) value = value << 1 | (static_cast<uint64_t>(a) >> i & 1);
+        return wrap<T>(value);
     });
 }
 
@@ -449,7 +433,9 @@ const std::map<std::string, Maker> &makers() {
              });
          }},
         {"sqrt", [](const Text &text) { return exact(text, [](auto a) { return std::sqrt(a); }); }},
-        {"rcp", [](const Text &text) { return exact(text, [](auto a) { return 1 / a; }); }},
+        {"rcp", reciprocal},
+        {"ex2", [](const Text &text) { return approximate(text, 0x1p-22, [](double a) { return std::exp2(a); }); }},
+        {"tanh", [](const Text &text) { return approximate(text, 0x1p-11, [](double a) { return std::tanh(a); }); }},
         {"setp", compare},
         {"selp", select},
         {"mov", move},
@@ -469,15 +455,7 @@ const std::map<std::string, Maker> &makers() {
         {"bfi", insert_bits},
         {"popc", [](const Text &text) { return count_bits(text, [](auto a) { return std::popcount(a); }); }},
         {"clz", [](const Text &text) { return count_bits(text, [](auto a) { return std::countl_zero(a); }); }},
-        {"brev",
-         [](const Text &text) {
-             return unary(text, []<typename T>(T a) {
-                 if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) return a;
-                 uint64_t value = 0;
-                 for (size_t i = 0; i < 8 * sizeof(T); i++) value = value << 1 | (static_cast<uint64_t>(a) >> i & 1);
-                 return wrap<T>(value);
-             });
-         }},
+        {"brev", reverse_bits},
     };
     return all;
 }
@@ -487,7 +465,8 @@ const std::map<std::string, Maker> &makers() {
 Action action_of(const Words &words, const Words &operands, const Naming &naming) {
     const auto found = makers().find(words.at(0));
     if (found == makers().end()) refuse("instruction " + words[0]);
-    if (std::ranges::find(words, "ftz") != words.end()) refuse("flush to zero");
+    const auto has = [&](const char *word) { return std::ranges::find(words, word) != words.end(); };
+    if (has("ftz") && !has("approx")) refuse("flush to zero");
     return found->second({words, operands, naming});
 }
 

@@ -80,4 +80,10 @@ Action wait(const Text &text);
 Action leave(const Text &text);
 Action shuffle(const Text &text);
 
+/// Of bits.cpp.
+Action permute(const Text &text);
+Action extract_bits(const Text &text);
+Action insert_bits(const Text &text);
+Action shift_pair(const Text &text);
+
 } // namespace scalide::ptx
