@@ -66,6 +66,7 @@ void run_block(const Entry &entry, Block &block) {
     while (std::ranges::any_of(threads, is_live)) {
         for (size_t first = 0; first < threads.size(); first += warp_size)
             run_warp(&threads[first], std::min(warp_size, threads.size() - first), entry.code);
+        block.meetings++;
         for (Thread &thread : threads)
             if (is_live(thread)) thread.state = State::runs; // all of them were at the barrier
     }
@@ -82,10 +83,11 @@ void Module::run(const Entry &entry, const Launch &launch, void *const *argument
         parameters.resize(entry.offset_of[i] + entry.bytes_of[i]);
         std::memcpy(parameters.data() + entry.offset_of[i], arguments[i], entry.bytes_of[i]);
     }
+    Races races;
     for (uint32_t z = 0; z < launch.blocks[2]; z++)
         for (uint32_t y = 0; y < launch.blocks[1]; y++)
             for (uint32_t x = 0; x < launch.blocks[0]; x++) {
-                Block block{launch, {x, y, z}, parameters, std::vector<unsigned char>(launch.shared_bytes, 0xff), check};
+                Block block{launch, {x, y, z}, parameters, std::vector<unsigned char>(launch.shared_bytes, 0xff), check, races};
                 run_block(entry, block);
             }
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "support/ptx/races.h"
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -85,6 +86,9 @@ struct Block {
     uint32_t place[3];
     std::vector<unsigned char> parameters, shared;
     const CheckAccess &check;
+    Races &races;            ///< in global memory, of all blocks
+    Races shared_races = {}; ///< in this block's own
+    uint32_t meetings = 0;   ///< barriers so far
 };
 
 /// The kernels of a PTX text.
@@ -96,7 +100,7 @@ public:
     /// nullptr where there is none of this name.
     const Entry *find(const std::string &name) const;
     /// Runs a kernel to its end. Throws std::runtime_error where a card would fault: more threads than .maxntid, addresses that are not
-    /// aligned or not allowed; and at a shuffle that not all lanes of a warp reach.
+    /// aligned or not allowed; at a shuffle that not all lanes of a warp reach; and at a race.
     static void run(const Entry &entry, const Launch &launch, void *const *arguments, const CheckAccess &check);
 
 private:

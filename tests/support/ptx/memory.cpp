@@ -27,17 +27,22 @@ Address address_of(const std::string &text, const Text &instruction, bool is_par
 
 enum class Space : uint8_t { parameter, shared, local, global };
 
-/// Host memory behind an address.
-unsigned char *memory(Thread &thread, Space space, const Address &address, size_t bytes) {
+/// What an address means to a thread.
+struct Place {
+    uint64_t at;           ///< in its space
+    unsigned char *memory; ///< on the host
+    Races *races;          ///< nullptr: nobody else sees it
+};
+
+Place place_of(Thread &thread, Space space, const Address &address, size_t bytes) {
+    Block &block = *thread.block;
     uint64_t at = address.base.raw(thread) + static_cast<uint64_t>(address.offset);
     if (at % bytes != 0) throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at a place that is no multiple of them");
     if (space == Space::global) {
-        thread.block->check(at, bytes);
-        return reinterpret_cast<unsigned char *>(at);
+        block.check(at, bytes);
+        return {at, reinterpret_cast<unsigned char *>(at), &block.races};
     }
-    std::vector<unsigned char> &own = space == Space::shared  ? thread.block->shared
-                                      : space == Space::local ? thread.local
-                                                              : thread.block->parameters;
+    std::vector<unsigned char> &own = space == Space::shared ? block.shared : space == Space::local ? thread.local : block.parameters;
     if (space == Space::shared) {
         if (at < shared_base) throw std::runtime_error("ptx: shared memory at " + std::to_string(at) + " is the system's");
         at -= shared_base;
@@ -45,7 +50,15 @@ unsigned char *memory(Thread &thread, Space space, const Address &address, size_
     if (at + bytes > own.size())
         throw std::runtime_error("ptx: " + std::to_string(bytes) + " bytes at " + std::to_string(at) + " of " + std::to_string(own.size()) +
                                  " shared ones");
-    return own.data() + at;
+    return {at, own.data() + at, space == Space::shared ? &block.shared_races : nullptr};
+}
+
+/// This thread, now.
+Touch touch_of(const Thread &thread) {
+    const Block &block = *thread.block;
+    const uint32_t *blocks = block.launch.blocks, *threads = block.launch.threads;
+    return {block.place[0] + blocks[0] * (block.place[1] + blocks[1] * block.place[2]),
+            thread.place[0] + threads[0] * (thread.place[1] + threads[1] * thread.place[2]), block.meetings};
 }
 
 Space space_of(const Text &text) {
@@ -65,8 +78,11 @@ Action load(const Text &text) {
     for (const std::string &name : registers_of(text.operands.at(0))) targets.push_back(text.naming.number(name));
     return with_type(text.type(), [&](auto zero) -> Action {
         using T = decltype(zero);
-        return [targets, space, address = address_of(text.operands.at(1), text, space == Space::parameter)](Thread &thread) {
-            const unsigned char *from = memory(thread, space, address, sizeof(T) * targets.size());
+        return [targets, space, is_constant = text.has("nc"),
+                address = address_of(text.operands.at(1), text, space == Space::parameter)](Thread &thread) {
+            const size_t bytes = sizeof(T) * targets.size();
+            const auto [at, from, races] = place_of(thread, space, address, bytes);
+            if (races) is_constant ? races->read_constant(at, bytes, touch_of(thread)) : races->read(at, bytes, touch_of(thread));
             for (size_t i = 0; i < targets.size(); i++) {
                 T value;
                 std::memcpy(&value, from + i * sizeof(T), sizeof(T));
@@ -85,11 +101,12 @@ Action store(const Text &text) {
     return with_type(text.type(), [&](auto zero) -> Action {
         using T = decltype(zero);
         return [values, space, address = address_of(text.operands.at(0), text, false)](Thread &thread) {
-            unsigned char *to = memory(thread, space, address, sizeof(T) * values.size());
-            for (size_t i = 0; i < values.size(); i++) {
-                const T value = values[i].get<T>(thread);
-                std::memcpy(to + i * sizeof(T), &value, sizeof(T));
-            }
+            const size_t bytes = sizeof(T) * values.size();
+            const auto [at, to, races] = place_of(thread, space, address, bytes);
+            T written[16 / sizeof(T)];
+            for (size_t i = 0; i < values.size(); i++) written[i] = values[i].get<T>(thread);
+            if (races && std::memcmp(to, written, bytes) != 0) races->write(at, bytes, touch_of(thread));
+            std::memcpy(to, written, bytes);
         };
     });
 }
