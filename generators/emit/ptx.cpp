@@ -94,12 +94,14 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
     static const std::regex constant(R"(\s*mov\.b32\s+(%r\d+), (\d+);)");
     static const std::regex entry(R"(.*\.entry (\w+)\(.*)");
     static const std::regex marked(R"(\s*dp4a\.s32\.u32\s+(%r\d+), (%r\d+|-?\d+), (%r\d+|-?\d+), (%r\d+|\d+);)");
+    static const std::regex rounded(R"(\b(add|sub|mul)\.(f32|f64)\b)"); // without .rn ptxas may make one operation of two
     std::istringstream lines(ptx);
     std::string out, name;
     std::map<std::string, unsigned long> marks; // by the register that holds one
     std::smatch match;
     for (std::string line; std::getline(lines, line);) {
         if (const size_t flush = line.find(".ftz"); flush != std::string::npos) line.erase(flush, 4);
+        line = std::regex_replace(line, rounded, "$1.rn.$2");
         if (line.starts_with(".version")) {
             line = set == InstructionSet::sm_80 ? ".version 7.1" : ".version 8.1";
         } else if (line.starts_with(".target")) {

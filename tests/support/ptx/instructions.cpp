@@ -48,11 +48,17 @@ T wrap(auto value) {
     return static_cast<T>(value);
 }
 
+/// A sum or product of floats says that it is rounded: ptxas may contract others.
+const Text &rounded(const Text &text) {
+    if (text.type()[0] == 'f' && !text.has("rn")) refuse("sum or product that may be contracted");
+    return text;
+}
+
 Action add(const Text &text) {
-    return binary(text, []<typename T>(T a, T b) { return wrap<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b)); });
+    return binary(rounded(text), []<typename T>(T a, T b) { return wrap<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b)); });
 }
 Action subtract(const Text &text) {
-    return binary(text, []<typename T>(T a, T b) { return wrap<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b)); });
+    return binary(rounded(text), []<typename T>(T a, T b) { return wrap<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b)); });
 }
 
 template<typename Wide, typename T>
@@ -84,7 +90,7 @@ Action multiply(const Text &text) {
             refuse("high product");
         });
     }
-    return binary(text, []<typename T>(T a, T b) {
+    return binary(rounded(text), []<typename T>(T a, T b) {
         if constexpr (std::is_integral_v<T>) return wrap<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
         return static_cast<T>(a * b);
     });

@@ -53,6 +53,16 @@ TEST(ptx, subnormal_numbers_stay) {
     EXPECT_NE(rewrite_ptx(text, InstructionSet::sm_89, {}).find("\n\tcvt.rmi.f32.f32 \t%r5, %r4;\n"), std::string::npos);
 }
 
+TEST(ptx, sums_and_products_are_rounded) {
+    std::string text = kernel;
+    text.replace(text.find("\tmov"), 0,
+                 "\tmul.f32 \t%r5, %r4, %r4;\n\tsub.f64 \t%rd5, %rd4, %rd3;\n\tadd.rn.f32 \t%r6, %r5, %r5;\n\tadd.s32 \t%r7, %r6, 1;\n");
+    EXPECT_NE(rewrite_ptx(text, InstructionSet::sm_89, {})
+                  .find("\n\tmul.rn.f32 \t%r5, %r4, %r4;\n\tsub.rn.f64 \t%rd5, %rd4, %rd3;\n\tadd.rn.f32 \t%r6, %r5, %r5;\n\tadd.s32 "
+                        "\t%r7, %r6, 1;\n"),
+              std::string::npos);
+}
+
 TEST(ptx, unknown_marks_are_errors) {
     std::string text = kernel;
     text.replace(text.find("1554062608"), 10, "1554062592");
