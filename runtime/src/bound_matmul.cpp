@@ -69,6 +69,14 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     return true;
 }
 
+/// A call runs once before it is trusted. True where something stands in what it writes that a run would read.
+bool is_overwritten(const scalide_binding &binding, int32_t buffer) {
+    if (buffer < 0) return false;
+    const scalide_buffer &row = binding.program->buffers[buffer];
+    const bool is_argument = row.storage == SCALIDE_STORAGE_DATA || row.storage == SCALIDE_STORAGE_SCALE;
+    return is_argument && binding.program->arguments[row.index].role != SCALIDE_OUTPUT;
+}
+
 /// Where its arrays lie. The workspace is the binding's scratch memory.
 MatmulPointers find_pointers(const scalide_binding &binding, const scalide_matmul &matmul, const MatmulDesc &desc) {
     const auto memory = [&](int32_t buffer) { return buffer >= 0 ? binding.buffers[buffer].memory : nullptr; };
@@ -79,15 +87,8 @@ MatmulPointers find_pointers(const scalide_binding &binding, const scalide_matmu
     pointers.c = memory(matmul.addend), pointers.addend_factor = memory(matmul.addend_factor), pointers.bias = memory(matmul.bias);
     pointers.scale_d = memory(matmul.result_factor), pointers.amax = memory(matmul.amax);
     pointers.workspace = binding.launches.scratch;
+    pointers.overwrites = is_overwritten(binding, matmul.result) || is_overwritten(binding, matmul.amax);
     return pointers;
-}
-
-/// A call runs once before it is trusted: nothing must stand in what it writes that a run would read.
-bool is_written_only(const scalide_binding &binding, int32_t buffer) {
-    if (buffer < 0) return true;
-    const scalide_buffer &row = binding.program->buffers[buffer];
-    const bool is_argument = row.storage == SCALIDE_STORAGE_DATA || row.storage == SCALIDE_STORAGE_SCALE;
-    return !is_argument || binding.program->arguments[row.index].role == SCALIDE_OUTPUT;
 }
 
 uint64_t least_alignment(const MatmulDesc &desc) {
@@ -102,10 +103,6 @@ bool describe(scalide_binding &binding, const scalide_matmul &plan, MatmulDesc *
         return false;
     }
     desc->workspace_bytes = device.matmul_workspace;
-    if (!is_written_only(binding, plan.result) || !is_written_only(binding, plan.amax)) {
-        reason << "its result overwrites an argument";
-        return false;
-    }
     if (device.driver->accepts_matmul(device, *desc)) return true;
     reason << device.failure;
     return false;

@@ -168,6 +168,23 @@ scalide_status make_units(Cuda &cuda) {
     return status == SCALIDE_OK ? copy_in(cuda, memory, units, sizeof(units)) : status;
 }
 
+/// The call of a product that overwrites what it must not while an algorithm is looked for: amax, then D, in memory that is given back.
+Matmul *make_elsewhere(Cuda &cuda, const MatmulDesc &desc, const MatmulPointers &pointers, const MatmulStream &where) {
+    constexpr uint64_t before = 256; // an alignment that no algorithm exceeds
+    const int64_t elements = (desc.batch - 1) * desc.d.batch_stride + desc.m * desc.d.leading;
+    void *memory = nullptr;
+    if (allocate(cuda, before + static_cast<uint64_t>(elements) * scalide_dtype_size(desc.d.dtype), &memory) != SCALIDE_OK) return nullptr;
+    MatmulPointers elsewhere = pointers;
+    elsewhere.d = static_cast<char *>(memory) + before;
+    if (pointers.amax) elsewhere.amax = memory;
+    Text failure = start_failure(cuda);
+    Matmul *matmul = cuda.matmuls.make(desc, elsewhere, where, failure);
+    release(cuda, memory);
+    if (matmul && matmul->set_pointers(pointers, failure)) return matmul;
+    if (matmul) CudaMatmuls::destroy(matmul);
+    return nullptr;
+}
+
 scalide_status prepare_matmul(Device &device, const MatmulDesc &desc, const MatmulPointers &given, void **result) {
     Cuda &cuda = self(device);
     const scalide_status made = make_units(cuda);
@@ -179,7 +196,8 @@ scalide_status prepare_matmul(Device &device, const MatmulDesc &desc, const Matm
     pointers.one = reinterpret_cast<const float *>(cuda.units) + 1;
     Text failure = start_failure(device);
     if (*result) return static_cast<Matmul *>(*result)->set_pointers(pointers, failure) ? SCALIDE_OK : SCALIDE_DEVICE_FAILED;
-    *result = cuda.matmuls.make(desc, pointers, {nullptr, cuda.stream, &cuda, synchronise_for_matmul}, failure);
+    const MatmulStream where = {nullptr, cuda.stream, &cuda, synchronise_for_matmul};
+    *result = pointers.overwrites ? make_elsewhere(cuda, desc, pointers, where) : cuda.matmuls.make(desc, pointers, where, failure);
     return *result ? SCALIDE_OK : SCALIDE_UNSUPPORTED;
 }
 

@@ -1,5 +1,6 @@
 // device.matmul.*: products of a plan as calls of cuBLASLt, on stand-ins for it and for CUDA's driver.
 #include "../cublaslt/standin.h"
+#include "accumulation_cuda.h"
 #include "binding.h"
 #include "blocks_cuda.h"
 #include "elementwise.h"
@@ -115,6 +116,22 @@ struct Blocks : Bound {
                  {SCALIDE_F32, {32, 2}},
                  {SCALIDE_BF16, {b, 32}},
                  {SCALIDE_F32, {b, 32}}}) {}
+};
+
+/// accumulation.scl with a batch of `b`.
+struct Accumulation : Bound {
+    enum Place { u, v, w, x, s, f, top, y };
+    Accumulation(scalide_context *owner, int64_t b)
+        : Bound(owner, accumulation_cuda_program(),
+                {{SCALIDE_F16, {b, 64}},
+                 {SCALIDE_F16, {64, 32}},
+                 {SCALIDE_F32, {b, 32}},
+                 {SCALIDE_F8_E4M3FN, {b, 64}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F32, {}},
+                 {SCALIDE_F8_E4M3FN, {b, b}}}) {}
+    float *floats(Place place) const { return static_cast<float *>(arrays[place].data); }
 };
 
 /// mxfp8.scl.
@@ -312,12 +329,70 @@ TEST_F(matmul, scaled_products_are_equal_by_the_library_and_by_the_kernels) {
         EXPECT_EQ(scalide_run(bound.binding), SCALIDE_OK) << scalide_message(context.handle);
         EXPECT_EQ(scalide_synchronise(context.handle), SCALIDE_OK);
         std::vector<uint8_t> all(bytes(Blocks::y), bytes(Blocks::y) + 2 * b * n);
-        all.insert(all.end(), bytes(Blocks::z), bytes(Blocks::z) + 4 * b * n);
+        std::copy_n(bytes(Blocks::z), 4 * b * n, std::back_inserter(all)); // insert is a false warning of g++ 12
         return all;
     };
     const std::vector<uint8_t> of_library = results(9);
     EXPECT_EQ(of_library, results(10));
     EXPECT_GT(std::ranges::count_if(of_library, [](uint8_t byte) { return byte != 0; }), b * n);
+}
+
+/// The trials of a bind write elsewhere: an argument is read and written by runs alone.
+TEST_F(matmul, a_product_is_added_to_an_argument_in_its_place) {
+    const Computing computing;
+    const Context context(SCALIDE_CUDA);
+    constexpr int64_t b = 48;
+    Accumulation bound(context.handle, b);
+    using enum Accumulation::Place;
+    std::fill_n(static_cast<uint16_t *>(bound.arrays[u].data), b * 64, uint16_t(0x3c00));  // 1
+    std::fill_n(static_cast<uint16_t *>(bound.arrays[v].data), 64 * 32, uint16_t(0x4000)); // 2
+    std::fill_n(bound.floats(w), b * 32, 1000.0f);
+    std::fill_n(static_cast<uint8_t *>(bound.arrays[x].data), b * 64, uint8_t(0x38)); // 1
+    *bound.floats(s) = 3, *bound.floats(f) = 0.25f, *bound.floats(top) = 7;
+    ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_EQ(*std::ranges::min_element(bound.floats(w), bound.floats(w) + b * 32), 1000.0f) << "bound";
+    EXPECT_EQ(*bound.floats(top), 7.0f) << "bound";
+    for (size_t step = 0; step < scalide_step_count(bound.program); ++step)
+        EXPECT_STREQ(bound.step(step).library, "cublaslt") << bound.step(step).reason;
+    for (int run = 1; run <= 2; ++run) {
+        ASSERT_EQ(scalide_run(bound.binding), SCALIDE_OK) << scalide_message(context.handle);
+        ASSERT_EQ(scalide_synchronise(context.handle), SCALIDE_OK);
+        const auto [least, most] = std::ranges::minmax_element(bound.floats(w), bound.floats(w) + b * 32);
+        EXPECT_EQ(*least, 1000.0f + static_cast<float>(run) * 128);
+        EXPECT_EQ(*most, *least);
+        EXPECT_EQ(*bound.floats(top), 192.0f);
+    }
+    EXPECT_EQ(static_cast<uint8_t *>(bound.arrays[y].data)[b * b - 1], 0x64) << "48 in e4m3";
+    reset();
+    const float before = bound.floats(w)[16];
+    EXPECT_EQ(bound.move(w, 64), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_EQ(read().searches, 1) << "an algorithm for pointers of 64 bytes";
+    EXPECT_EQ(*bound.floats(w), before);
+}
+
+TEST_F(matmul, where_memory_for_trials_is_not_to_be_had_what_overwrites_is_a_kernel) {
+    const Context context(SCALIDE_CUDA);
+    constexpr int32_t out_of_memory = 2;
+    size_t kernels = 0;
+    for (int64_t failing = 0; failing < 100; ++failing) {
+        Accumulation bound(context.handle, 48);
+        *bound.floats(Accumulation::w) = 1000;
+        driver.reset(failing, out_of_memory);
+        const scalide_status status = bound.bind();
+        const std::vector<std::string> all = calls();
+        driver.reset(-1, 0);
+        EXPECT_EQ(*bound.floats(Accumulation::w), 1000.0f) << "call " << failing;
+        if (static_cast<int64_t>(all.size()) <= failing) break;
+        if (status != SCALIDE_OK || all[static_cast<size_t>(failing)] != "cuMemAlloc") continue;
+        for (size_t step = 0; step < scalide_step_count(bound.program); ++step) {
+            const char *reason = bound.step(step).reason;
+            kernels += reason != nullptr;
+            if (reason) {
+                EXPECT_EQ(std::string(reason).find("cuMemAlloc must succeed, got "), 0u) << reason;
+            }
+        }
+    }
+    EXPECT_EQ(kernels, 2u) << "each product, where its own memory is refused";
 }
 
 TEST_F(matmul, operands_are_rounded_where_the_policy_says_so) {

@@ -22,6 +22,7 @@ struct MatmulPointers {
     const void *factor, *addend_factor; ///< f32, where MatmulDesc has them
     const void *zero, *one;             ///< f32 0 and 1 in device memory: for what has no factor beside what has one
     void *workspace;                    ///< MatmulDesc::workspace_bytes of them, 256-byte aligned
+    bool overwrites;                    ///< D or amax hold what a run reads: to find an algorithm they are elsewhere
 };
 
 /// Where a call runs.
