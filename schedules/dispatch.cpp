@@ -38,6 +38,7 @@ std::vector<LibraryProduct> library_products(const std::string &target) {
         LibraryProduct product{row["library"].as<std::string>(),    dtype_of(row["lhs"]),          dtype_of(row["rhs"]), {},
                                row["k_contiguous"].as<bool>(false), row["multiple"].as<int64_t>(1)};
         if (row["scales"]) product.scales = scales_of(row["scales"]);
+        if (row["through"]) product.through = dtype_of(row["through"]);
         product.cards = row["cards"].as<std::vector<int>>(std::vector<int>());
         for (const YAML::Node &result : row["results"]) product.results.push_back(result_of(result));
         products.push_back(std::move(product));

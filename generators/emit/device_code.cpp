@@ -80,7 +80,7 @@ CudaTools find_cuda_tools() {
     throw UserError(message);
 }
 
-CudaAssembly cuda_assembly(const std::vector<std::string> &cards) {
+std::vector<int> chosen_cards(const std::vector<std::string> &cards) {
     std::vector<int> chosen;
     std::string known;
     for (const int card : cuda_cards) {
@@ -98,7 +98,7 @@ CudaAssembly cuda_assembly(const std::vector<std::string> &cards) {
              "A card runs the code of a smaller number with the same first digits (86 that of 80, 103 that of 100), and compiles "
              "the PTX that every library has besides when it is of 8.9 or later"});
     }
-    return {find_cuda_tools(), chosen};
+    return chosen;
 }
 
 std::string ptx_of(const Halide::Module &module) {

@@ -23,8 +23,8 @@ struct CudaAssembly {
     std::vector<int> cards;
 };
 
-/// For the cards that a user named ("90", "100"), for all of cuda_cards when there are none. Throws UserError for a card that is not there.
-CudaAssembly cuda_assembly(const std::vector<std::string> &cards);
+/// The cards that a user named ("90", "100"), all of cuda_cards when there are none. Throws UserError for a card that is not there.
+std::vector<int> chosen_cards(const std::vector<std::string> &cards);
 
 /// The PTX that Halide put into a module for CUDA. Throws InternalError when there is none.
 std::string ptx_of(const Halide::Module &module);

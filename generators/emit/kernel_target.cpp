@@ -49,11 +49,16 @@ Device device_of(const Halide::Target &target) {
     return Device::cpu;
 }
 
+std::vector<int> cards_of(const std::string &text, const std::vector<std::string> &cards) {
+    const bool is_cuda = device_of(parse_target(text)) == Device::cuda;
+    if (!is_cuda && !cards.empty()) throw UserError({{}, "cuda-arch", "must come with target cuda", "target '" + text + "'", ""});
+    return is_cuda ? chosen_cards(cards) : std::vector<int>();
+}
+
 KernelTarget kernel_target(const std::string &text, const std::vector<std::string> &cards) {
     KernelTarget target{parse_target(text), {}};
-    const bool is_cuda = device_of(target.halide) == Device::cuda;
-    if (!is_cuda && !cards.empty()) throw UserError({{}, "cuda-arch", "must come with target cuda", "target '" + text + "'", ""});
-    if (is_cuda) target.cuda = cuda_assembly(cards);
+    const std::vector<int> chosen = cards_of(text, cards);
+    if (!chosen.empty()) target.cuda = {find_cuda_tools(), chosen};
     return target;
 }
 

@@ -1,22 +1,48 @@
 #include "emit/library.h"
-#include "emit/device_code.h"
 #include "emit/library_files.h"
 #include "ir/text.h"
 #include "schedules/dispatch.h"
+#include "transforms/fuse_cards.h"
 #include "transforms/library_call.h"
+#include <algorithm>
 #include <chrono>
 
 namespace scalide {
 
-TargetFacts target_facts(const std::string &text, const std::vector<int> &cards) {
-    TargetFacts facts{text, library_products(device_name(device_of(parse_target(text)))), cards};
-    if (cards.empty()) facts.cards.assign(cuda_cards.begin(), cuda_cards.end());
-    return facts;
+TargetFacts target_facts(const std::string &text, const std::vector<std::string> &cards) {
+    return {text, library_products(device_name(device_of(parse_target(text)))), cards_of(text, cards)};
 }
 
 namespace {
 
-Plan plan_of(const PreparedProgram &program, const LibraryProgram &source, const BuildOptions &options) {
+/// A program of the library after fusion, for all cards or a variant for some.
+struct FusedProgram {
+    const LibraryProgram *source;
+    Program fused;
+    std::vector<int> cards; ///< see Plan
+    bool is_variant;
+};
+
+/// The program, then its variants.
+std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
+                                       const TargetFacts &facts, std::vector<std::string> &left_to_kernels) {
+    Program expanded;
+    const auto after_pass = [&](const std::string &pass, const Program &program) {
+        if (options.after_pass) options.after_pass(pass, program);
+        if (pass == "simplify_3") expanded = program;
+    };
+    Program fused = compile(source.program, rulebook, {options.policy, facts, after_pass});
+    for (const std::string &left : scales_left_to_kernels(expanded, facts)) left_to_kernels.push_back(expanded.name + "." + left);
+    std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
+    std::vector<FusedProgram> programs{{&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false}};
+    for (CardProgram &variant : variants) {
+        for (const int card : variant.cards) std::erase(programs[0].cards, card);
+        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true});
+    }
+    return programs;
+}
+
+Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const BuildOptions &options) {
     CallOrders call_orders;
     std::string identity = to_string(program.fused);
     for (const auto &[name, kernel] : program.kernels) {
@@ -24,7 +50,9 @@ Plan plan_of(const PreparedProgram &program, const LibraryProgram &source, const
         identity += kernel.key;
     }
     Plan plan = make_plan(program.fused, call_orders);
-    plan.doc = source.doc;
+    plan.doc = source.source->doc;
+    plan.is_variant = source.is_variant;
+    plan.cards = source.cards;
     const Halide::Target target = parse_target(options.target);
     plan.target = target.to_string();
     plan.device = device_of(target);
@@ -41,24 +69,29 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     check_toolchain(target.halide, options.shared_library);
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
-    std::vector<Program> fused;
+    const TargetFacts facts = target_facts(options.target, options.cuda_cards);
     BuildReport report;
-    CompileOptions compilation{options.policy, target_facts(options.target, target.cuda ? target.cuda->cards : std::vector<int>()), {}};
-    compilation.after_pass = [&](const std::string &pass, const Program &program) {
-        if (options.after_pass) options.after_pass(pass, program);
-        if (pass != "simplify_3") return;
-        for (const std::string &left : scales_left_to_kernels(program, compilation.facts))
-            report.left_to_kernels.push_back(program.name + "." + left);
-    };
+    std::vector<FusedProgram> made;
     for (const LibraryProgram &source : programs) {
-        fused.push_back(compile(source.program, rulebook, compilation));
-        if (programs.size() == 1 && !options.name.empty()) fused[0].name = options.name;
+        std::ranges::move(fuse_program(source, rulebook, options, facts, report.left_to_kernels), std::back_inserter(made));
+    }
+    std::vector<Program> fused;
+    for (FusedProgram &program : made) {
+        if (programs.size() == 1 && !options.name.empty()) program.fused.name = options.name;
+        fused.push_back(std::move(program.fused));
     }
     std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), target, options, cache);
+    std::string *hash = nullptr; // of the program
+    report.plans.reserve(prepared.size());
     for (size_t i = 0; i < prepared.size(); i++) {
-        report.plans.push_back(plan_of(prepared[i], programs[i], options));
+        Plan &plan = report.plans.emplace_back(plan_of(prepared[i], made[i], options));
         report.symbols.push_back(prepared[i].symbols());
-        report.steps += report.plans.back().steps.size();
+        if (plan.is_variant) {
+            *hash = hash_text(*hash + plan.hash);
+        } else {
+            hash = &plan.hash;
+            report.steps += plan.steps.size();
+        }
     }
     KernelObjects objects = build_objects(prepared, target, options, cache);
     report.files = write_library(report.plans, prepared, options, objects, cache);

@@ -24,12 +24,12 @@ struct BuildOptions {
 
 struct BuildReport {
     std::vector<std::filesystem::path> files;
-    size_t kernels = 0, steps = 0, compiled = 0; ///< distinct kernels, calls of them, those not found in the cache
+    size_t kernels = 0, steps = 0, compiled = 0; ///< distinct kernels, calls of them in programs, those not found in the cache
     double seconds = 0;
-    std::vector<Plan> plans; ///< by program
-    std::vector<Program> fused;
+    std::vector<Plan> plans;                                 ///< each program's, then its variants for some cards
+    std::vector<Program> fused;                              ///< by plan
     std::vector<std::string> left_to_kernels;                ///< products whose operands' scales no library takes, each a sentence
-    std::vector<std::map<std::string, std::string>> symbols; ///< by program: the C name of each kernel
+    std::vector<std::map<std::string, std::string>> symbols; ///< by plan: the C name of each kernel
     std::map<std::string, std::vector<CardUse>> uses;        ///< by C name, for CUDA: registers and memory of each launch and card
 };
 
@@ -45,8 +45,7 @@ struct LibraryProgram {
 /// not compile, with the compiler's words and the kernel's text).
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options);
 
-/// Facts about a target that passes need.
-/// `cards`: of CUDA that kernels are made for; empty: all of device_code.h.
-TargetFacts target_facts(const std::string &target, const std::vector<int> &cards = {});
+/// Facts about a target that passes need. `cards`: see cards_of.
+TargetFacts target_facts(const std::string &target, const std::vector<std::string> &cards = {});
 
 } // namespace scalide

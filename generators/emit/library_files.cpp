@@ -2,6 +2,7 @@
 #include "emit/files.h"
 #include "emit/plan_text.h"
 #include "emit/process.h"
+#include <algorithm>
 
 namespace scalide {
 
@@ -115,7 +116,8 @@ std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::v
                                     const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache) {
     std::vector<PlannedProgram> planned;
     for (size_t i = 0; i < plans.size(); i++) planned.push_back({plans[i], programs[i].fused, programs[i].symbols()});
-    const std::string name = to_identifier(plans.size() == 1 ? plans[0].name : options.name), source = plan_source(planned);
+    const bool is_one = std::ranges::count(plans, false, &Plan::is_variant) == 1;
+    const std::string name = to_identifier(is_one ? plans[0].name : options.name), source = plan_source(planned);
     WorkFolder work(options.output_folder);
     std::vector<std::string> outputs{name + ".h", name + ".plan.c", name + ".json", "lib" + name + ".a"};
     write_file(work / outputs[0], plan_header(name, plans));

@@ -61,6 +61,8 @@ struct Plan {
     std::vector<PlanBuffer> buffers;
     std::vector<PlanStep> steps;
     int scalar_count = 0;
+    bool is_variant = false; ///< of the last plan before it that is none
+    std::vector<int> cards;  ///< that run it, by compute capability; empty: all
 };
 
 /// Call order of a kernel, by the name of its sub-program.

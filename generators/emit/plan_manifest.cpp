@@ -112,7 +112,12 @@ Json program_of(const PlannedProgram &program, const std::map<std::string, std::
 std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
                           const std::map<std::string, std::vector<CardUse>> &uses) {
     Json manifest{{"format", 1}, {"name", library}, {"programs", Json::array()}};
-    for (const PlannedProgram &program : programs) manifest["programs"].push_back(program_of(program, uses));
+    for (const PlannedProgram &program : programs) {
+        Json row = program_of(program, uses);
+        if (!program.plan.cards.empty()) row["cards"] = program.plan.cards;
+        Json &rows = program.plan.is_variant ? manifest["programs"].back()["variants"] : manifest["programs"];
+        rows.push_back(std::move(row));
+    }
     return manifest.dump(1) + "\n";
 }
 

@@ -42,6 +42,7 @@ struct LibraryProduct {
     int64_t multiple = 1;                    ///< of which m, n and k must be multiples
     std::vector<ScaleLayouts> scales = {{}}; ///< of the operands
     std::vector<int> cards = {};             ///< that compute it, by compute capability; empty: all
+    std::optional<Dtype> through = {};       ///< what operands of another dtype become first, exactly; the library multiplies these
 };
 
 } // namespace scalide

@@ -25,18 +25,33 @@ std::vector<Use> by_card(const std::vector<CardUse> &launches) {
     return rows;
 }
 
+/// What stands before the kernels of a plan: the program where there are several, the cards of a variant.
+std::string name_of(const BuildReport &report, size_t plan) {
+    const bool is_one = std::ranges::count(report.plans, false, &Plan::is_variant) == 1;
+    std::string name = is_one ? "" : report.fused[plan].name + ".";
+    if (report.plans[plan].is_variant) name += fmt::format("sm_{}.", fmt::join(report.plans[plan].cards, ",sm_"));
+    return name;
+}
+
 /// A kernel of a library; equal ones of several programs are one, named after the first.
 struct Kernel {
     std::string name, kind;
     size_t steps = 0;
     std::vector<Use> uses;
+    bool runs_everywhere = false;
+    std::set<int> cards = {}; ///< where else
 };
+
+/// A variant's kernels run on its cards, those of a program that has variants on the others.
+void drop_unused(Kernel &kernel) {
+    if (!kernel.runs_everywhere) std::erase_if(kernel.uses, [&](const Use &use) { return !kernel.cards.contains(use.card); });
+}
 
 std::vector<Kernel> kernels_of(const BuildReport &report) {
     std::vector<Kernel> kernels;
     std::map<std::string, size_t> known;
     for (size_t p = 0; p < report.plans.size(); p++) {
-        const std::string program = report.plans.size() > 1 ? report.fused[p].name + "." : "";
+        const std::string program = name_of(report, p);
         for (const PlanStep &step : report.plans[p].steps) {
             const std::string &symbol = report.symbols[p].at(step.kernel);
             const auto [place, is_new] = known.emplace(symbol, kernels.size());
@@ -45,9 +60,13 @@ std::vector<Kernel> kernels_of(const BuildReport &report) {
                 kernels.push_back({program + step.kernel, report.fused[p].program(step.kernel).attributes.at("kind").word, 0,
                                    by_card(uses == report.uses.end() ? std::vector<CardUse>() : uses->second)});
             }
-            kernels[place->second].steps++;
+            Kernel &kernel = kernels[place->second];
+            kernel.steps++;
+            kernel.runs_everywhere |= report.plans[p].cards.empty();
+            kernel.cards.insert(report.plans[p].cards.begin(), report.plans[p].cards.end());
         }
     }
+    std::ranges::for_each(kernels, drop_unused);
     return kernels;
 }
 
@@ -60,7 +79,7 @@ std::vector<Product> products_of(const BuildReport &report, const TargetFacts &f
     std::vector<Product> products;
     if (facts.products.empty()) return products;
     for (size_t p = 0; p < report.plans.size(); p++) {
-        const std::string program = report.plans.size() > 1 ? report.fused[p].name + "." : "";
+        const std::string program = name_of(report, p);
         for (size_t s = 0; s < report.plans[p].steps.size(); s++) {
             const Program &kernel = report.fused[p].program(report.plans[p].steps[s].kernel);
             const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);

@@ -10,11 +10,11 @@ namespace {
 
 struct InspectCommand {
     ProgramOptions program;
-    std::string target = "host";
+    BuildOptions build; ///< its target and cards
 
     void run() const {
         const Rulebook rulebook = program.load_rulebook();
-        const TargetFacts facts = target_facts(target);
+        const TargetFacts facts = target_facts(build.target, build.cuda_cards);
         Program before_fusion, latest;
         compile(program.load_program(rulebook), rulebook,
                 {program.load_numerics(), facts, [&](const std::string &pass, const Program &after) {
@@ -47,7 +47,7 @@ void add_inspect(CLI::App &app) {
     CLI::App *inspect =
         app.add_subcommand("inspect", "show the kernels of a program: what each fused, bytes, FLOPs, and why other edges are not fused");
     command->program.add_to(*inspect)->required();
-    inspect->add_option("-t,--target", command->target, "host, opencl, cuda, or a target of Halide")->capture_default_str();
+    add_target(*inspect, command->build);
     inspect->callback([command] { command->run(); });
 }
 

@@ -49,7 +49,7 @@ struct RunCommand {
         Program program_to_run;
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
         const std::string last = how == Mode::real ? "inline_calls" : "fuse";
-        compile(loaded, rulebook, {policy, target_facts(build.target), [&](const std::string &pass, const Program &after) {
+        compile(loaded, rulebook, {policy, target_facts(build.target, build.cuda_cards), [&](const std::string &pass, const Program &after) {
                                        if (pass == last) program_to_run = after;
                                    }});
         std::vector<Array> inputs_in_order;

@@ -45,7 +45,8 @@ void merge_calls(Groups &groups, const TargetFacts &facts) {
             return nodes;
         };
         const auto longest = std::find_if(possible.rbegin(), possible.rend(), [&](const MatmulCall &call) {
-            return find_product(program, call, facts) && has_own_operands(graph, call) && calls.with_packed_scales(call) &&
+            const LibraryProduct *product = find_product(program, call, facts);
+            return product && !product->through && has_own_operands(graph, call) && calls.with_packed_scales(call) &&
                    are_one_call(groups, group, anchored(call));
         });
         if (longest == possible.rend()) continue;

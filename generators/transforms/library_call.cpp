@@ -1,6 +1,7 @@
 #include "transforms/library_call.h"
 #include "transforms/operand_scales.h"
 #include <algorithm>
+#include <map>
 
 namespace scalide {
 
@@ -15,11 +16,6 @@ bool stores(const LibraryProduct &product, const Program &program, const MatmulC
                is_among(row.bias, call.bias) && is_among(row.addend, call.addend) &&
                (row.is_scaled || (call.result_factor < 0 && call.amax < 0));
     });
-}
-
-bool has_cards(const LibraryProduct &product, const TargetFacts &facts) {
-    const auto is_known = [&](int card) { return std::ranges::find(product.cards, card) != product.cards.end(); };
-    return product.cards.empty() || std::ranges::all_of(facts.cards, is_known);
 }
 
 bool is_of(const LibraryProduct &product, const Program &program, const MatmulCall &call, const ScaleLayouts &scales) {
@@ -63,7 +59,7 @@ std::string why_not_scaled(const Program &program, const MatmulCall &call, const
     if (row == facts.products.end())
         return "dispatch.yaml has no row for " +
                by(to_string(program.type(form.lhs.value).dtype), to_string(program.type(form.rhs.value).dtype)) + " with " + layouts;
-    if (!has_cards(*row, facts)) return layouts + " needs " + cards_of(row->cards) + ", and --cuda-arch names " + cards_of(facts.cards);
+    if (!has_cards(*row, facts.cards)) return layouts + " needs " + cards_of(row->cards);
     if (!stores(*row, program, call)) return "no " + std::string(to_string(program.type(call.result).dtype)) + " is stored with " + layouts;
     if (const std::string why = why_not_aligned(call, row->multiple); !why.empty()) return why;
     const bool is_packable =
@@ -71,13 +67,29 @@ std::string why_not_scaled(const Program &program, const MatmulCall &call, const
     return is_packable ? "" : "tiles of " + layouts + " must be filled, which needs extents that are numbers";
 }
 
+/// The sentence of a dot_general; empty where a library takes its scales, or there are none.
+std::string why_left(const Program &program, const std::vector<MatmulCall> &calls, const TargetFacts &facts) {
+    std::string why;
+    for (const MatmulCall &call : calls) {
+        if (call.form.lhs.scales.value < 0 || call.form.rhs.scales.value < 0) continue;
+        why = why_not_scaled(program, call, facts);
+        if (why.empty()) break;
+    }
+    return why;
+}
+
 } // namespace
+
+bool has_cards(const LibraryProduct &product, const std::vector<int> &cards) {
+    const auto is_known = [&](int card) { return std::ranges::find(product.cards, card) != product.cards.end(); };
+    return product.cards.empty() || std::ranges::all_of(cards, is_known);
+}
 
 const LibraryProduct *find_product(const Program &program, const MatmulCall &call, const TargetFacts &facts) {
     const auto scales = scale_layouts(program, call.form);
     if (!scales || (has_scales(call) && !why_not_scaled(program, call, facts).empty())) return nullptr;
     const auto row = std::ranges::find_if(facts.products, [&](const LibraryProduct &p) {
-        return is_of(p, program, call, *scales) && has_cards(p, facts) && stores(p, program, call);
+        return is_of(p, program, call, *scales) && has_cards(p, facts.cards) && stores(p, program, call);
     });
     return row == facts.products.end() ? nullptr : &*row;
 }
@@ -100,13 +112,17 @@ std::vector<std::string> scales_left_to_kernels(const Program &program, const Ta
     const MatmulCalls calls(program, [](ValueId) { return true; });
     for (int node = 0; node < static_cast<int>(program.nodes.size()); ++node) {
         if (program.nodes[node].op != "dot_general") continue;
-        std::string why;
-        for (const MatmulCall &call : calls.of(node)) {
-            if (call.form.lhs.scales.value < 0 || call.form.rhs.scales.value < 0) continue;
-            why = why_not_scaled(program, call, facts);
-            if (why.empty()) break;
+        const std::vector<MatmulCall> possible = calls.of(node);
+        std::map<std::string, std::vector<int>> reasons;
+        TargetFacts of_card = facts;
+        for (const int card : facts.cards) {
+            of_card.cards = {card};
+            reasons[why_left(program, possible, of_card)].push_back(card);
         }
-        if (!why.empty()) sentences.push_back(program.value_name(program.nodes[node].results[0]) + ": scales by a kernel, as " + why);
+        const std::string name = program.value_name(program.nodes[node].results[0]);
+        for (const auto &[why, cards] : reasons)
+            if (!why.empty())
+                sentences.push_back(name + ": scales by a kernel" + (cards == facts.cards ? "" : " on " + cards_of(cards)) + ", as " + why);
     }
     return sentences;
 }

@@ -148,7 +148,8 @@ private:
         Extents padded = type.shape;
         for (int64_t axis = 0; axis < type.rank(); ++axis)
             if (std::ranges::find(batch, axis) == batch.end()) padded[axis] = fill(padded[axis], product.multiple).value_or(padded[axis]);
-        const bool lies_well = (!product.k_contiguous || form.k_contiguous) && padded == type.shape;
+        const Dtype stored = source_.type(form.value).dtype, read = product.through.value_or(stored);
+        const bool lies_well = (!product.k_contiguous || form.k_contiguous) && padded == type.shape && read == stored;
         if (lies_well && is_in_memory(form.value)) return rewriter_(dot.operands[index]);
         std::vector<int64_t> order = count_up(type.rank());
         if (product.k_contiguous && !form.k_contiguous) {
@@ -157,10 +158,10 @@ private:
         }
         for (std::vector<int64_t> *axes : {&contract, &batch})
             for (int64_t &axis : *axes) axis = std::ranges::find(order, axis) - order.begin();
-        std::string key = std::to_string(form.value) + " " + to_string(Type{type.dtype, padded});
+        std::string key = std::to_string(form.value) + " " + to_string(Type{read, padded});
         for (const int64_t axis : order) key += " " + std::to_string(axis);
         const auto [known, is_new] = copies_.emplace(key, -1);
-        if (is_new) known->second = copy(dot, form.value, type.shape, order, padded);
+        if (is_new) known->second = copy(dot, form.value, type.shape, order, padded, read);
         const Type copied = rewriter_.result().type(known->second);
         return copied.dtype == type.dtype
                    ? known->second
@@ -210,10 +211,11 @@ private:
         return is_in_memory(value) ? rewriter_(value) : add(dot, "reshape", rewriter_(value), reshape_attributes(type.shape), type);
     }
 
-    /// A value of the source, seen in `shape`, with its axes in another order and zeros behind its elements, in memory. Zeros are put
-    /// behind f32 values, constants having no narrow dtype: behind what is rounded, so that one kernel does both, or what the narrow values
-    /// mean.
-    ValueId copy(const Node &dot, ValueId stored, const Extents &shape, const std::vector<int64_t> &order, const Extents &padded) {
+    /// A value of the source, seen in `shape`, with its axes in another order, zeros behind its elements, as `read`, in memory. Zeros are
+    /// put behind f32 values, constants having no narrow dtype: behind what is rounded, so that one kernel does both, or what the narrow
+    /// values mean.
+    ValueId copy(const Node &dot, ValueId stored, const Extents &shape, const std::vector<int64_t> &order, const Extents &padded,
+                 Dtype read) {
         const bool is_padded = padded != shape;
         const Dtype dtype = source_.type(stored).dtype;
         const Node *maker = makers_[stored] < 0 ? nullptr : &source_.nodes[makers_[stored]];
@@ -240,7 +242,8 @@ private:
             exact["overflow"] = "format"; // infinities stay
             return add(dot, "convert_element_type", value, rounds ? maker->attributes : exact, {dtype, after});
         }
-        return add(dot, "reshape", value, reshape_attributes(after), {dtype, after});
+        if (read != dtype) value = add(dot, "convert_element_type", value, convert_attributes(read), {read, after});
+        return add(dot, "reshape", value, reshape_attributes(after), {read, after});
     }
 
     ValueId add(const Node &like, const std::string &op, ValueId operand, Attributes attributes, const Type &type) {

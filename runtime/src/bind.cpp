@@ -21,6 +21,18 @@ scalide_status check_arrays(const Call &call, int32_t *symbols) {
     return check_overlap(call) ? SCALIDE_OK : SCALIDE_INVALID_ARGUMENT;
 }
 
+/// The program as it is for the context's card; `program` where it is for all.
+const scalide_program *for_card(const scalide_context &context, const scalide_program &program) {
+    const int32_t card = context.device ? context.device->capability : 0;
+    const scalide_variant *best = nullptr;
+    for (int32_t i = 0; i < program.variant_count; ++i) {
+        const scalide_variant &variant = program.variants[i];
+        const bool runs = variant.capability / 10 == card / 10 && variant.capability <= card;
+        if (runs && (!best || variant.capability > best->capability)) best = &variant;
+    }
+    return best && best->program ? best->program : &program;
+}
+
 // Only a device can fail here: what it runs is then in doubt.
 scalide_status replace_addresses(scalide_binding &binding) {
     scalide_status status = point(binding);
@@ -36,6 +48,8 @@ scalide_status scalide_bind(scalide_context *context, const scalide_program *pro
     if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
     *result = nullptr;
     scalide_status status = check_program(context, *program);
+    if (status == SCALIDE_OK) program = for_card(*context, *program);
+    if (status == SCALIDE_OK) status = check_program(context, *program);
     if (status != SCALIDE_OK) return status;
     const Call call = {context, *program, arrays};
     if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;

@@ -39,10 +39,10 @@ scalide_status scalide_describe_argument(const scalide_program *program, size_t 
     return SCALIDE_OK;
 }
 
-size_t scalide_step_count(const scalide_program *program) { return static_cast<size_t>(program->step_count); }
+size_t scalide_step_count(const scalide_binding *binding) { return binding ? static_cast<size_t>(binding->program->step_count) : 0; }
 
 scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info) {
-    if (!binding || !info || index >= scalide_step_count(binding->program)) return SCALIDE_INVALID_ARGUMENT;
+    if (!info || index >= scalide_step_count(binding)) return SCALIDE_INVALID_ARGUMENT;
     const auto step = static_cast<int32_t>(index);
     const BoundMatmul *matmul = find_matmul(*binding, step);
     const bool is_call = matmul && !matmul->reason[0];

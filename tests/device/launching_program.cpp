@@ -82,7 +82,9 @@ const scalide_program program = {SCALIDE_PLAN_VERSION,
                                  arguments,
                                  buffers,
                                  steps,
-                                 {nullptr, 0}};
+                                 {nullptr, 0},
+                                 0,
+                                 nullptr};
 
 } // namespace
 

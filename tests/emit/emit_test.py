@@ -174,12 +174,36 @@ def another_assembler_compiles_anew(scratch):
 
 def products_without_a_library_are_named(scratch):
     find_ptxas()
-    scratch.write("mixed.scl", """program mixed(x: f8_e5m2[b, 64], w: f8_e5m2[64, 8]) -> (y: f32[b, 8]) {
-  y = dot_general(x, w) {contract: [[1], [0]], preferred: f32}
+    scratch.write("mixed.scl", """program mixed(x: f16[b, 64], w: bf16[64, 8]) -> (y: f32[b, 8]) {
+  a = convert_element_type(x) {dtype: f32}
+  b = convert_element_type(w) {dtype: f32}
+  y = dot_general(a, b) {contract: [[1], [0]]}
 }
 """)
     _, *rows = scratch.succeed("build", "mixed.scl", "--target", "cuda", "--cuda-arch", "90").splitlines()
-    assert rows == ["step 0, contract_1: by its kernel, as dispatch.yaml has no row for f8_e5m2 x f8_e5m2"], rows
+    assert rows == ["step 0, contract_1: by its kernel, as dispatch.yaml has no row for f16 x bf16"], rows
+
+
+def cards_that_multiply_otherwise_have_variants(scratch):
+    """f8 products of a program for sm_80 are of bf16; one that is for some cards alone is the same everywhere."""
+    find_ptxas()
+    scratch.write("f8.scl", """program f8(x: f8_e4m3fn[b, 64], w: f8_e4m3fn[32, 64]) -> (y: f32[b, 32]) {
+  y = dot_general(x, w) {contract: [[1], [1]], preferred: f32}
+}
+""")
+    line, _, *rows = scratch.succeed("build", "f8.scl", "--target", "cuda", "--report").splitlines()
+    assert counts(line)[:2] == (3, 1), line
+    cards = {name: [row.split()[3] for row in rows if row.startswith(name + " ")] for name in ("contract_1", "sm_80.map_1", "sm_80.contract_1")}
+    assert cards == {"contract_1": ["sm_89", "sm_90", "sm_100", "sm_120"], "sm_80.map_1": ["sm_80"], "sm_80.contract_1": ["sm_80"]}, rows
+    assert rows[-2:] == ["step 0, contract_1: by cublaslt", "step 1, sm_80.contract_1: by cublaslt"], rows
+    made = manifest(scratch, ".", "f8")
+    assert made["cards"] == [89, 90, 100, 120] and len(made["steps"]) == 1
+    variant, = made["variants"]
+    assert variant["cards"] == [80] and [step["kernel"] for step in variant["steps"]] == ["map_1", "contract_1"]
+    assert variant["arguments"] == made["arguments"]
+    for chosen, steps in (("80", 2), ("90", 1)):
+        assert counts(scratch.succeed("build", "f8.scl", "--target", "cuda", "--cuda-arch", chosen).splitlines()[0])[1] == steps
+        assert "variants" not in manifest(scratch, ".", "f8")
 
 
 def passes():
@@ -212,6 +236,7 @@ def dumps_can_be_built(scratch):
 TESTS = [warm_build_compiles_nothing, changed_rule_compiles_changed_kernels, changed_policy_compiles_changed_kernels,
          equal_kernels_are_one_object, killed_build_leaves_nothing_broken, two_builds_share_a_cache, cache_is_shown_and_cleared,
          f8_operands_are_one_byte, cards_are_chosen_and_reported, another_assembler_compiles_anew, products_without_a_library_are_named,
+         cards_that_multiply_otherwise_have_variants,
          dumps_can_be_built]
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ std::vector<CardUse> assemble_for_cards(const Program &program, std::string &ptx
     const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
     ptx = ptx_of(module);
     std::vector<CardUse> uses;
-    const std::string payload = assemble(module, cuda_assembly({}), folder.path(), uses);
+    const std::string payload = assemble(module, {find_cuda_tools(), chosen_cards({})}, folder.path(), uses);
     EXPECT_EQ(ptx_of(with_device_code(module, payload)).substr(0, 4), payload.substr(0, 4));
     return uses;
 } catch (const Halide::Error &error) {

@@ -211,6 +211,6 @@ int main(int argc, char **argv) {
                 arguments.bytes(), bind_ms);
     for (const Rival &rival : rivals) std::printf("\"%s_ms\": %.5f, ", rival.name().c_str(), rival.least());
     std::printf("\"captured\": %s, \"steps\": [", captured == SCALIDE_OK ? "true" : "false");
-    print_steps(binding, scalide_step_count(program));
+    print_steps(binding, scalide_step_count(binding));
     std::printf("]}\n");
 }

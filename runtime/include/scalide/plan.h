@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 7u
+#define SCALIDE_PLAN_VERSION 8u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -115,6 +115,12 @@ typedef struct {
     const scalide_matmul *matmul; /* the same as a call of cuBLASLt, which takes the kernel's place where it can; NULL: a kernel only */
 } scalide_step;
 
+/* A program as it was compiled for one card: cuBLASLt multiplies otherwise there. Its arguments and symbols are those of the program. */
+typedef struct {
+    int32_t capability;                   /* of CUDA: 90 for sm_90 */
+    const struct scalide_program *program; /* NULL: the program itself */
+} scalide_variant;
+
 struct scalide_program {
     uint32_t plan_version; /* SCALIDE_PLAN_VERSION of the generator */
     const char *name;
@@ -128,6 +134,9 @@ struct scalide_program {
     const scalide_buffer *buffers;
     const scalide_step *steps;
     scalide_extent scratch; /* bytes per thread that the kernels allocate at most; no terms = not known, the first run finds out */
+    int32_t variant_count;
+    const scalide_variant *variants; /* bind takes that of the largest capability of the card's generation (its tens) that is not above the
+                                        card's; the program itself where there is none */
 };
 
 #ifdef __cplusplus

@@ -173,7 +173,8 @@ typedef struct {
     const char *library; /* that computes the step ("cublaslt"); NULL = the kernel */
     const char *reason;  /* why the kernel, where a library could be asked; else NULL */
 } scalide_step_info;
-size_t scalide_step_count(const scalide_program *program);
+/* Steps of a run. Bindings of one program on several cards may have different ones. 0 of NULL. */
+size_t scalide_step_count(const scalide_binding *binding);
 /* What computes a step of this binding. The texts live as long as the binding. SCALIDE_INVALID_ARGUMENT when there is no step `index`. */
 scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info);
 /* Bytes of intermediate values that the binding holds. */
