@@ -17,8 +17,8 @@ Halide::Target parse_target(const std::string &text);
 /// Where programs for the target run.
 Device device_of(const Halide::Target &target);
 
-/// The cards of target `text` that a user named, all when there are none; empty where it is not CUDA. Throws UserError for cards that are not
-/// known, and for cards of another target.
+/// The cards of target `text` that a user named, all when there are none; empty where it is not CUDA. Throws UserError for cards that are
+/// not known, and for cards of another target.
 std::vector<int> cards_of(const std::string &text, const std::vector<std::string> &cards);
 
 /// The target with what CUDA needs besides. Throws UserError where that is not there, for cards that are not known, and for cards of

@@ -1,4 +1,5 @@
 #include "ir/rewrite.h"
+#include "transforms/factor_scales.h"
 #include "transforms/fuse_calls.h"
 #include "transforms/fuse_extract.h"
 #include "transforms/fuse_merge.h"
@@ -36,7 +37,8 @@ std::set<int> find_repeated(const Program &program, const TargetFacts &facts) {
 
 Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
     const Program shown = add_shown_results(remove_dead_nodes(program));
-    const Program prepared = copy_shared_results(move_reduced_axes_last(write_calls(shown, facts)));
+    const Program called = write_calls(factor_scales(shown, facts), facts);
+    const Program prepared = copy_shared_results(move_reduced_axes_last(called));
     const FuseGraph graph(prepared, find_repeated(prepared, facts));
     Groups groups(graph);
     merge_all(groups, facts);

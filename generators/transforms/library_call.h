@@ -14,8 +14,8 @@ const LibraryProduct *find_product(const Program &program, const MatmulCall &cal
 /// Why no library computes a dot_general in place of the kernel that it is in: in words for the build report.
 std::string why_no_library(const Program &kernel, const Node &dot, const TargetFacts &facts);
 
-/// A sentence for each product of a program before fusion whose operands are scaled by rows or blocks, but by kernels of ours: with the cards
-/// where this is so, if not on all.
+/// A sentence for each product of a program before fusion whose operands are scaled by rows or blocks, but by kernels of ours: with the
+/// cards where this is so, if not on all.
 std::vector<std::string> scales_left_to_kernels(const Program &program, const TargetFacts &facts);
 
 } // namespace scalide

@@ -117,7 +117,7 @@ typedef struct {
 
 /* A program as it was compiled for one card: cuBLASLt multiplies otherwise there. Its arguments and symbols are those of the program. */
 typedef struct {
-    int32_t capability;                   /* of CUDA: 90 for sm_90 */
+    int32_t capability;                    /* of CUDA: 90 for sm_90 */
     const struct scalide_program *program; /* NULL: the program itself */
 } scalide_variant;
 

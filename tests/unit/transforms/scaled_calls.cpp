@@ -216,8 +216,7 @@ TEST(scaled_calls, an_operand_of_two_products_is_scaled_in_each) {
 
 TEST(scaled_calls, what_no_library_does_has_a_reason) {
     const std::string rows = scaled_matmul("32", "48", "64", "f32[32, 1]", "f32[48, 1]");
-    EXPECT_EQ(why_left(rows, {80, 90, 100}),
-              "y: scales by a kernel on sm_80, sm_100, as outer_vec x outer_vec needs sm_90");
+    EXPECT_EQ(why_left(rows, {80, 90, 100}), "y: scales by a kernel on sm_80, sm_100, as outer_vec x outer_vec needs sm_90");
     EXPECT_EQ(why_left(rows_multiplied("u = mul(z, rows)\n  t = mul(u, columns)"), {100}),
               "z: scales by a kernel, as outer_vec x outer_vec needs sm_90");
     EXPECT_EQ(why_left(scaled_matmul("32", "48", "128", "f8_e8m0fnu[32, 4]", "f8_e8m0fnu[48, 4]"), {90}),
