@@ -70,8 +70,10 @@ std::string rows(const std::string &m, const std::string &k) {
 std::string weights(const std::string &x, const std::string &w, const std::string &s, const std::string &dims, int contract) {
     const std::string shape = w.substr(w.find('['));
     return "program p(x: " + x + ", w: " + w + ", s: " + s + ") -> (y: f32[b, 48]) {\n  x32 = convert_element_type(x) {dtype: f32}\n" +
-           "  w32 = convert_element_type(w) {dtype: f32}\n  wide = broadcast_in_dim(s) {dims: " + dims + ", shape: " + shape + "}\n" +
-           "  t = mul(w32, wide)\n  y = dot_general(x32, t) {contract: [[1], [" + std::to_string(contract) + "]]}\n}\n";
+           "  w32 = convert_element_type(w) {dtype: f32}\n  s32 = convert_element_type(s) {dtype: f32}\n  wide = broadcast_in_dim(s32) "
+           "{dims: " +
+           dims + ", shape: " + shape + "}\n" + "  t = mul(w32, wide)\n  y = dot_general(x32, t) {contract: [[1], [" +
+           std::to_string(contract) + "]]}\n}\n";
 }
 
 const std::string codes = "convert_element_type convert_element_type ";
