@@ -55,6 +55,17 @@ TEST(ptx_machine, constants_stay) {
     EXPECT_TRUE(is_race(run("st.global.u32 [%as], %r0; ld.global.nc.u32 %r2, [%as];")));
 }
 
+TEST(ptx_machine, a_warp_meets_at_one_instruction) {
+    const std::string odd = "and.b32 %r3, %r0, 1; setp.eq.s32 %p, %r3, 1; ", upper = "setp.ge.s32 %p, %r0, 32; ";
+    EXPECT_EQ(run(odd + "@%p ret; bar.sync 0;"), "");
+    EXPECT_EQ(run(upper + "@%p bra $a; bar.sync 0; bra $b; $a: bar.sync 0; $b: ret;"), "");
+    EXPECT_EQ(run(odd + "@%p bra $a; bar.sync 0; bra $b; $a: bar.sync 0; $b: ret;"), "ptx: not all lanes of a warp reach the same barrier");
+    EXPECT_EQ(run("shfl.sync.bfly.b32 %r2, %r0, 1, 31, -1;"), "");
+    EXPECT_EQ(run(odd + "@%p bra $a; shfl.sync.bfly.b32 %r2, %r0, 1, 31, -1; $a: ret;"), "");
+    EXPECT_EQ(run(odd + "@%p bra $a; shfl.sync.bfly.b32 %r2, %r0, 1, 31, -1; $a: bar.sync 0;"),
+              "ptx: not all lanes of a warp reach the same shuffle");
+}
+
 TEST(ptx_machine, the_systems_memory_is_nobodys) {
     EXPECT_EQ(run("mov.u64 %b, 0; st.shared.u32 [%b], %r0;"), "ptx: shared memory at 0 is the system's");
 }

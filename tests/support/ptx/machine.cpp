@@ -26,6 +26,15 @@ void run_until_it_stops(Thread &thread, const std::vector<Instruction> &code) {
     }
 }
 
+/// Lanes of a warp meet at one and the same instruction, be it a barrier (bar.sync is barrier.sync.aligned).
+void check_that_they_meet(const Thread *warp, size_t lanes, const char *what) {
+    const Thread *first = std::find_if(warp, warp + lanes, is_live);
+    const bool meet = std::all_of(warp, warp + lanes, [&](const Thread &thread) {
+        return !is_live(thread) || (thread.state == first->state && thread.next == first->next);
+    });
+    if (!meet) throw std::runtime_error(std::string("ptx: not all lanes of a warp reach the same ") + what);
+}
+
 /// All lanes of a warp that are left have given a value: each takes its own.
 void shuffle(Thread *warp, size_t lanes) {
     std::vector<uint64_t> given;
@@ -39,14 +48,11 @@ void shuffle(Thread *warp, size_t lanes) {
 }
 
 void run_warp(Thread *warp, size_t lanes, const std::vector<Instruction> &code) {
-    const auto at = [&](State state) {
-        return std::count_if(warp, warp + lanes, [&](const Thread &thread) { return thread.state == state; });
-    };
-    const auto live = [&] { return std::count_if(warp, warp + lanes, is_live); };
     do {
         for (size_t lane = 0; lane < lanes; lane++) run_until_it_stops(warp[lane], code);
-        if (at(State::at_shuffle) == 0) return;
-        if (at(State::at_shuffle) != live()) throw std::runtime_error("ptx: not all lanes of a warp reach a shuffle");
+        const bool is_shuffle = std::any_of(warp, warp + lanes, [](const Thread &thread) { return thread.state == State::at_shuffle; });
+        check_that_they_meet(warp, lanes, is_shuffle ? "shuffle" : "barrier");
+        if (!is_shuffle) return;
         shuffle(warp, lanes);
     } while (true);
 }

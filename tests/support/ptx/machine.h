@@ -100,7 +100,7 @@ public:
     /// nullptr where there is none of this name.
     const Entry *find(const std::string &name) const;
     /// Runs a kernel to its end. Throws std::runtime_error where a card would fault: more threads than .maxntid, addresses that are not
-    /// aligned or not allowed; at a shuffle that not all lanes of a warp reach; and at a race.
+    /// aligned or not allowed; at a shuffle or barrier that not all lanes of a warp reach; and at a race.
     static void run(const Entry &entry, const Launch &launch, void *const *arguments, const CheckAccess &check);
 
 private:
