@@ -38,6 +38,9 @@ constexpr Types types[] = {
     {Dtype::f8_e5m2, Dtype::f8_e4m3fn, Dtype::f32},
     {Dtype::f8_e5m2, Dtype::f8_e4m3fn, Dtype::f16},
     {Dtype::f8_e5m2, Dtype::f8_e4m3fn, Dtype::f8_e5m2},
+    {Dtype::f8_e5m2, Dtype::f8_e5m2, Dtype::f32}, // as bf16, as are f8 operands beside it
+    {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::bf16},
+    {Dtype::f8_e5m2, Dtype::f16, Dtype::f16},
 };
 constexpr Form forms[] = {{"nn", 1, 0}, {"nt", 1, 1}, {"tn", 0, 0}, {"tt", 0, 1}};
 /// The last ones are not multiples of 16, which FP8 asks for.
@@ -105,6 +108,21 @@ TEST_P(products, of_small_integers) {
     EXPECT_EQ(program.first_difference({integers("x", types.lhs, shape_of(size, size.m, form.lhs_axis), 1),
                                         integers("w", types.rhs, shape_of(size, size.n, form.rhs_axis), 2),
                                         to_array("s", {Dtype::f32, {}, {0.5}}), integers("bias", Dtype::f32, {size.n}, 3)}),
+              "");
+}
+
+/// D is C: an argument in whose place the sum is stored, added to what stood there.
+TEST(products_in_place, of_small_integers) {
+    if (!why_no_card().empty()) GTEST_SKIP() << why_no_card();
+    const OnBoth program(R"(program accumulation(x: bf16[32, 64], w: bf16[64, 48], y: f32[32, 48] inout, r: f32[]) -> (y = sum) {
+ a = convert_element_type(x) {dtype: f32}
+ b = convert_element_type(w) {dtype: f32}
+ product = dot_general(a, b) {contract: [[1], [0]]}
+ kept = mul(y, r)
+ sum = add(kept, product)
+})");
+    EXPECT_EQ(program.first_difference({integers("x", Dtype::bf16, {32, 64}, 1), integers("w", Dtype::bf16, {64, 48}, 2),
+                                        integers("y", Dtype::f32, {32, 48}, 3), to_array("r", {Dtype::f32, {}, {2}})}),
               "");
 }
 
