@@ -1,11 +1,9 @@
 // factor_scales: scales that do not vary along the sum stand behind it, where a library multiplies codes alone.
 #include "transforms/factor_scales.h"
 #include "interpret/interpret.h"
-#include "ir/text.h"
 #include "ir/verify.h"
-#include "support/programs/rules.h"
+#include "support/programs/before_fusion.h"
 #include "support/programs/zeros.h"
-#include "transforms/passes.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -26,10 +24,6 @@ TargetFacts facts(std::vector<int> cards) {
             std::move(cards)};
 }
 
-Program program_of(const std::string &text) {
-    return simplify(expand(simplify(infer_types(parse_program(text, "test"), rules()), rules()), rules()), rules());
-}
-
 /// The operands of the product and what follows it, as operators.
 std::string shape_of(const Program &program) {
     std::string text;
@@ -46,7 +40,7 @@ std::string shape_of(const Program &program) {
 /// The program factored for these cards, which must give the same up to roundings of f32.
 Program factored(const std::string &text, std::vector<int> cards) {
     SCOPED_TRACE(text);
-    const Program program = program_of(text), made = factor_scales(program, facts(std::move(cards)));
+    const Program program = before_fusion(text), made = factor_scales(program, facts(std::move(cards)));
     verify(made, "simplify_3");
     std::vector<Array> arguments;
     for (const Argument &argument : program.arguments) {

@@ -1,10 +1,8 @@
 // fuse_for_cards: a program for each group of cards whose library multiplies otherwise.
 #include "transforms/fuse_cards.h"
 #include "interpret/interpret.h"
-#include "ir/text.h"
-#include "support/programs/rules.h"
+#include "support/programs/before_fusion.h"
 #include "support/programs/zeros.h"
-#include "transforms/passes.h"
 #include <gtest/gtest.h>
 
 namespace scalide {
@@ -21,10 +19,6 @@ TargetFacts facts(std::vector<int> cards) {
     widened.cards = {80};
     widened.through = bf16;
     return {"cuda", {{"lib", bf16, bf16, results}, widened, {"lib", e4m3, e4m3, results, true, 16}, rows}, std::move(cards)};
-}
-
-Program program_of(const std::string &text) {
-    return simplify(expand(simplify(infer_types(parse_program(text, "test"), rules()), rules()), rules()), rules());
 }
 
 std::vector<std::vector<int>> cards_of(const std::vector<CardProgram> &programs) {
@@ -66,7 +60,7 @@ const std::string scaled = R"(program p(x: f8_e4m3fn[32, 64], w: f8_e4m3fn[48, 6
 
 TEST(fuse_cards, cards_that_multiply_alike_have_one_program) {
     const auto variants = [](const std::string &text, const std::vector<int> &cards) {
-        const Program program = program_of(text);
+        const Program program = before_fusion(text);
         return cards_of(fuse_for_cards(program, fuse(program, facts(cards)), facts(cards)));
     };
     using Cards = std::vector<std::vector<int>>;
@@ -78,7 +72,7 @@ TEST(fuse_cards, cards_that_multiply_alike_have_one_program) {
 }
 
 TEST(fuse_cards, operands_are_widened_exactly) {
-    const Program program = program_of(plain), fused = fuse(program, facts({80, 90}));
+    const Program program = before_fusion(plain), fused = fuse(program, facts({80, 90}));
     const std::vector<CardProgram> variants = fuse_for_cards(program, fused, facts({80, 90}));
     ASSERT_EQ(variants.size(), 1u);
     EXPECT_EQ(operands_of_products(fused), "f8_e4m3fn[b, 64] f8_e4m3fn[32, 64] ");
@@ -91,7 +85,7 @@ TEST(fuse_cards, operands_are_widened_exactly) {
 /// An operand that is rounded to f8 is rounded before it is widened; what two products read is widened once.
 TEST(fuse_cards, what_is_rounded_stays_rounded) {
     const Program program =
-        program_of(R"(program p(x: f32[48, 64], w: f8_e4m3fn[32, 64], v: f8_e4m3fn[16, 64]) -> (y: f32[48, 32], z: f32[48, 16]) {
+        before_fusion(R"(program p(x: f32[48, 64], w: f8_e4m3fn[32, 64], v: f8_e4m3fn[16, 64]) -> (y: f32[48, 32], z: f32[48, 16]) {
   q = convert_element_type(x) {dtype: f8_e4m3fn}
   q32 = convert_element_type(q) {dtype: f32}
   w32 = convert_element_type(w) {dtype: f32}

@@ -1,13 +1,11 @@
 // fuse: products of operands that are scaled by rows or blocks as calls of a library, and where their scales lie for it.
 #include "interpret/interpret.h"
-#include "ir/text.h"
 #include "ir/verify.h"
-#include "support/programs/rules.h"
+#include "support/programs/before_fusion.h"
 #include "support/programs/zeros.h"
 #include "transforms/library_call.h"
 #include "transforms/operand_scales.h"
 #include "transforms/operators.h"
-#include "transforms/passes.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -36,11 +34,6 @@ TargetFacts facts(std::vector<int> cards) {
               {90}},
              {"lib", e4m3, e4m3, results, true, 16, {{vec32_ue8m0, vec32_ue8m0}}, {100, 120}}},
             std::move(cards)};
-}
-
-/// As before `fuse`.
-Program program_of(const std::string &text) {
-    return simplify(expand(simplify(infer_types(parse_program(text, "test"), rules()), rules()), rules()), rules());
 }
 
 /// y = scaled_matmul of x[m, k] and w[n, k] in f8 with scales of these types.
@@ -137,7 +130,7 @@ size_t count_library_steps(const Program &fused) {
 /// The program as its kernels compute it, and as a library that reads what they store, gives what it means.
 void expect_call(const std::string &text, std::vector<int> cards, const ScaleLayouts &layouts, size_t steps) {
     SCOPED_TRACE(text);
-    const Program program = program_of(text);
+    const Program program = before_fusion(text);
     EXPECT_EQ(scales_left_to_kernels(program, facts(cards)), std::vector<std::string>());
     const Program fused = fuse(program, facts(cards));
     verify(fused, "fuse");
@@ -154,7 +147,7 @@ void expect_call(const std::string &text, std::vector<int> cards, const ScaleLay
 
 /// Why scales are a kernel's; the product is there all the same.
 std::string why_left(const std::string &text, std::vector<int> cards) {
-    const Program program = program_of(text);
+    const Program program = before_fusion(text);
     const std::vector<std::string> left = scales_left_to_kernels(program, facts(cards));
     const Program fused = fuse(program, facts(cards));
     const std::vector<Array> arguments = random_arguments(program);
@@ -207,7 +200,7 @@ TEST(scaled_calls, an_operand_of_two_products_is_scaled_in_each) {
   z = scaled_matmul(x, v, s, u)
 }
 )";
-    const Program program = program_of(text), fused = fuse(program, facts({90}));
+    const Program program = before_fusion(text), fused = fuse(program, facts({90}));
     EXPECT_EQ(fused.nodes.size(), 2u) << to_string(fused);
     EXPECT_EQ(count_library_steps(fused), 2u);
     const std::vector<Array> arguments = random_arguments(program);
