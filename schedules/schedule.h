@@ -17,6 +17,12 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, co
 /// What schedules the kernels of one kind: schedules/cpu/<kind>.cpp, for GPUs schedules/cuda/<kind>.cpp.
 using Schedule = void(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 
+/// Threads that all blocks of a kernel on a multiprocessor have to be, at least; 0: any number. Tile `resident`.
+inline int resident_threads(const Tiles &tiles) {
+    const auto found = tiles.find("resident");
+    return found == tiles.end() ? 0 : found->second;
+}
+
 /// Schedules every Func of the kernel for the target, by its kind.
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 

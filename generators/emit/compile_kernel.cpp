@@ -69,7 +69,7 @@ std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTa
         if (is_on_device) check_host_code(module);
         if (target.cuda) {
             const WorkFolder folder(std::filesystem::temp_directory_path() / "scalide");
-            module = with_device_code(module, assemble(module, *target.cuda, folder.path(), uses));
+            module = with_device_code(module, assemble(module, *target.cuda, folder.path(), uses, resident_threads(kernel.tiles)));
         }
         module.compile({{Halide::OutputFileType::object, object_file}});
     } catch (const Halide::Error &error) { // no std::exception

@@ -108,13 +108,14 @@ std::string ptx_of(const Halide::Module &module) {
     throw InternalError("internal error: a kernel for CUDA has no device code");
 }
 
-std::string assemble(const Halide::Module &module, const CudaAssembly &assembly, const fs::path &folder, std::vector<CardUse> &uses) {
+std::string assemble(const Halide::Module &module, const CudaAssembly &assembly, const fs::path &folder, std::vector<CardUse> &uses,
+                     int resident) {
     const CudaTools &tools = assembly.tools;
     const std::string ptx = ptx_of(module);
     const Launches launches(module);
     const auto text_for = [&](InstructionSet set) {
         const fs::path file = folder / (set == InstructionSet::sm_80 ? "sm_80.ptx" : "sm_89.ptx");
-        write_file(file, rewrite_ptx(ptx, set, launches.threads));
+        write_file(file, rewrite_ptx(ptx, set, launches.threads, resident));
         return file.string();
     };
     const std::string oldest = text_for(InstructionSet::sm_80), newest = text_for(InstructionSet::sm_89);

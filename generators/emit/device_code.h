@@ -30,9 +30,9 @@ std::vector<int> chosen_cards(const std::vector<std::string> &cards);
 std::string ptx_of(const Halide::Module &module);
 
 /// Assembles the PTX of a module for each card, in `folder`, and joins the results and the PTX of the newest instruction set to a fat
-/// binary. Adds a row for each card and launch to `uses`. Throws InternalError with the assembler's words.
+/// binary; `resident` as for rewrite_ptx. Adds a row for each card and launch to `uses`. Throws InternalError with the assembler's words.
 std::string assemble(const Halide::Module &module, const CudaAssembly &assembly, const std::filesystem::path &folder,
-                     std::vector<CardUse> &uses);
+                     std::vector<CardUse> &uses, int resident = 0);
 
 /// The module with `payload` in place of its PTX: what the driver is given at run time.
 Halide::Module with_device_code(const Halide::Module &module, const std::string &payload);

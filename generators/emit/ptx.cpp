@@ -90,7 +90,7 @@ std::string from_block_memory(const std::string &line) {
 
 InstructionSet instruction_set(int card) { return card >= 89 ? InstructionSet::sm_89 : InstructionSet::sm_80; }
 
-std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::map<std::string, int> &threads) {
+std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::map<std::string, int> &threads, int resident) {
     static const std::regex constant(R"(\s*mov\.b32\s+(%r\d+), (\d+);)");
     static const std::regex entry(R"(.*\.entry (\w+)\(.*)");
     static const std::regex marked(R"(\s*dp4a\.s32\.u32\s+(%r\d+), (%r\d+|-?\d+), (%r\d+|-?\d+), (%r\d+|\d+);)");
@@ -115,6 +115,7 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
             marks.clear();
         } else if (line == ")" && threads.contains(name)) {
             line = ")\n.maxntid " + std::to_string(threads.at(name));
+            if (resident > threads.at(name)) line += "\n.minnctapersm " + std::to_string(resident / threads.at(name));
         } else if (std::regex_match(line, match, constant)) {
             marks[match[1]] = std::stoul(match[2]);
         } else if (std::regex_match(line, match, marked)) {

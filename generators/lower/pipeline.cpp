@@ -1,4 +1,5 @@
 #include "lower/kernel.h"
+#include "lower/running_sums.h"
 
 namespace scalide {
 
@@ -31,6 +32,10 @@ Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
     for (const KernelOutput &output : kernel.outputs) funcs.push_back(output.func);
     Halide::Pipeline pipeline(funcs);
     pipeline.add_custom_lowering_pass(new NamedPlaces); // the pipeline owns it
+    const auto running = kernel.stages.find("running");
+    if (running != kernel.stages.end()) {
+        for (const Halide::Func &sums : running->second) keep_running_sums(pipeline, sums);
+    }
     return pipeline;
 }
 

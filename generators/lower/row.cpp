@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include "lower/outputs.h"
+#include "lower/row_sums.h"
 #include "lower/row_warp.h"
 #include "lower/whole.h"
 #include <algorithm>
@@ -11,10 +12,11 @@
 // argument of the shape is read once, into a stage `argument`, if there is room.
 //
 // stages: partial, lane, fold (lower/reduction.h; outer arguments: the rows), argument, element (x, rows), scalar (rows), those of
-//         lower/whole.h
-// extents: columns
+//         lower/whole.h, of lower/row_sums.h
+// extents: columns, rows
 // facts:  warp: 1 where a warp of a GPU makes a row (lower/row_warp.h): slot and turn in place of lane and fold; scalar (thread, rows);
 //         argument and element have columns up to a multiple of most_lanes
+//         sums: 1 where sums over the rows stand beside; block_rows (lower/row_sums.h)
 // Outputs have the row axes y, d2 ... and, if they have columns, x.
 namespace scalide {
 namespace {
@@ -35,7 +37,7 @@ public:
         place_scalars();
         const Extent &columns = space().back();
         is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp && columns.value() <= most_warp &&
-                   (columns.value() % most_lanes == 0 || !moves());
+                   !has_column_reductions(program) && (columns.value() % most_lanes == 0 || !moves());
         int64_t free = !is_gpu ? std::numeric_limits<int64_t>::max() : !columns.is_static() ? 0 : room(columns.value());
         while (free > 0 && place_element()) free--;
         for (size_t i = 0; is_gpu && i < program.arguments.size(); i++) {
@@ -108,7 +110,9 @@ private:
                std::ranges::none_of(program_.results, overwrites);
     }
 
-    bool is_row_reduction(const Node &node) const { return is_reduction(node) && !is_whole_reduction(program_, node); }
+    bool is_row_reduction(const Node &node) const {
+        return is_reduction(node) && !is_whole_reduction(program_, node) && !is_column_reduction(program_, node);
+    }
 
     const Node *producer(ValueId value) const { return producers_[value] < 0 ? nullptr : &program_.nodes[producers_[value]]; }
 
@@ -149,11 +153,13 @@ private:
         }
     }
 
+    static constexpr int sums_loop = -1; ///< the loop of running sums
+
     std::vector<std::set<int>> find_users() const {
         std::vector<std::set<int>> users(program_.values.size());
         for (const Node &node : program_.nodes) {
             if (is_reduction(node) && !placed_.count(node.operands[0])) {
-                use(node.operands[0], depth_[node.operands[0]], users);
+                use(node.operands[0], is_column_reduction(program_, node) ? sums_loop : depth_[node.operands[0]], users);
             }
         }
         for (const Result &result : program_.results) {
@@ -200,6 +206,7 @@ public:
         lowering_.kernel.extents["columns"] = plan_.space().back();
         lowering_.kernel.extents["rows"] = element_count({plan_.space().begin(), plan_.space().end() - 1});
         lowering_.kernel.facts["warp"] = int64_t(plan_.is_warp());
+        lowering_.kernel.facts["sums"] = int64_t(has_column_reductions(program_));
         for (size_t i = 0; i < program_.arguments.size(); i++) read_argument(i);
         for (int depth = 0; depth <= plan_.last_depth(); depth++) {
             for (ValueId value : plan_.placed(depth)) {
@@ -208,6 +215,7 @@ public:
             reduce(plan_.reductions(depth));
         }
         in_thread(0);
+        sum_columns(lowering_, vars_);
         store_reduced(lowering_, first_vars(int(vars_.size()) - 1));
         add_outputs([](const Type &type) { return !type.is_scalar(); });
         reduce_stored(lowering_);
@@ -220,9 +228,12 @@ private:
             const Type &type = program_.type(program_.results[results[0]].value);
             if (!chosen(type)) continue;
             in_thread(type.shape == plan_.space() ? thread_of(vars_.back()) : Halide::Expr(0));
-            add_output(lowering_, results, first_vars(type.rank()));
+            add_output(lowering_, results, is_of_columns(type) ? std::vector{vars_.back()} : first_vars(type.rank()));
         }
     }
+
+    /// What is left of sums over rows; `fuse` joins none whose columns are as many as the rows.
+    bool is_of_columns(const Type &type) const { return has_column_reductions(program_) && type.shape == Extents{plan_.space().back()}; }
 
     /// From now on values of shape rows are read in this thread of a warp, which has its own.
     void in_thread(const Halide::Expr &thread) {

@@ -143,25 +143,26 @@ private:
         const ValueId old = node.results[0];
         Type type = program_.type(old);
         const bool merges = is_merged(node);
+        const bool is_over_rows = is_reduction(node) && leaves_columns(program_.type(node.operands[0]).shape, folded_axes(node));
         for (ValueId &operand : node.operands) {
             const Extents &shape = program_.type(operand).shape;
             operand = get(operand, merges ? merged_shape(shape) : shape);
         }
         if (merges) {
-            merge_attributes(node, type);
+            merge_attributes(node, type, is_over_rows);
         }
         node.results.clear();
         fresh_[old] = add_node(merged_, node, {type}, program_.value_name(old))[0];
     }
 
-    /// `type` becomes the merged type of the result.
-    void merge_attributes(Node &node, Type &type) {
+    /// `type` becomes the merged type of the result; of a reduction over the rows, or not.
+    void merge_attributes(Node &node, Type &type, bool is_over_rows) {
         type.shape = merged_shape(type.shape);
         const Extents &shape = merged_.type(node.operands[0]).shape;
         if (is_reduction(node) && node.attributes.count("axis")) {
-            node.attributes["axis"] = int64_t(type.rank());
+            node.attributes["axis"] = int64_t(is_over_rows ? 0 : type.rank());
         } else if (is_reduction(node)) {
-            node.attributes["axes"] = to_attribute(count_from(type.rank(), int(shape.size())));
+            node.attributes["axes"] = to_attribute(is_over_rows ? count_from(0, 1) : count_from(type.rank(), int(shape.size())));
         } else if (find_base_operator(node.op)->shape == Shape::movement) {
             node.op = shape == type.shape ? "reshape" : "broadcast_in_dim";
             node.attributes = {{"shape", to_attribute(type.shape)}};

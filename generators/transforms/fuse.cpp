@@ -9,6 +9,7 @@
 #include "transforms/fuse_repeat.h"
 #include "transforms/fuse_report.h"
 #include "transforms/fuse_shown.h"
+#include "transforms/fuse_sums.h"
 #include "transforms/fuse_tiled.h"
 #include "transforms/write_calls.h"
 
@@ -21,6 +22,7 @@ void merge_all(Groups &groups, const TargetFacts &facts) {
     merge_calls(groups, facts);
     merge_along_edges(groups);
     merge_tiled(groups, facts);
+    merge_sums(groups);
     merge_side_by_side(groups);
     merge_scalars(groups);
 }

@@ -1,6 +1,7 @@
 #include "transforms/fuse_extract.h"
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
+#include "ir/shape.h"
 #include "ir/text.h"
 #include "transforms/fuse_overwrites.h"
 #include <algorithm>
@@ -74,10 +75,18 @@ bool is_transposition(const Program &kernel) {
     return transposes == 1 && kernel.results.size() == 1;
 }
 
+/// A reduction of rows, neither over them nor of whole arrays.
+bool folds_columns(const Program &kernel, const Node &node) {
+    if (find_base_operator(node.op)->shape != Shape::reduce || kernel.type(node.results[0]).is_scalar()) return false;
+    const auto axis = node.attributes.find("axis");
+    const bool is_one = axis != node.attributes.end();
+    return !leaves_columns(kernel.type(node.operands[0]).shape,
+                           is_one ? std::vector{axis->second.integer.value()} : to_integers(node.attributes.at("axes")));
+}
+
 int folded_axes(const Program &kernel) {
     for (const Node &node : kernel.nodes)
-        if (find_base_operator(node.op)->shape == Shape::reduce && !kernel.type(node.results[0]).is_scalar())
-            return kernel.type(node.operands[0]).rank() - kernel.type(node.results[0]).rank();
+        if (folds_columns(kernel, node)) return kernel.type(node.operands[0]).rank() - kernel.type(node.results[0]).rank();
     throw InternalError("internal error: fuse: a row kernel without a reduction");
 }
 

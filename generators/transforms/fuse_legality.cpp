@@ -239,13 +239,16 @@ int stages(const Groups &groups, int group) {
     return count;
 }
 
-/// What forbids any two groups; empty when nothing does.
-std::string common_reason(const Groups &groups, int first, int second) {
+} // namespace
+
+std::string why_apart(const Groups &groups, int first, int second) {
     const std::vector<int> nodes = nodes_of(groups, first, second);
     if (nodes.size() > most_nodes || stages(groups, first) + stages(groups, second) > most_stages)
         return "the kernel would have too many stages";
     return overwrites_safely(groups, nodes) ? "" : "an argument would be overwritten while other parts of the kernel still read it";
 }
+
+namespace {
 
 Verdict refuse(std::string_view reason) { return {false, {}, std::string(reason)}; }
 
@@ -270,7 +273,7 @@ Verdict judge(const Groups &groups, int producer, int consumer) {
     if (const std::string reason = cycle_reason(groups, producer, consumer); !reason.empty()) return refuse(reason);
     if (edge.reads.empty()) return refuse("one only has to run before the other");
     if (!rule->allows(edge)) return refuse(rule->reason);
-    if (const std::string reason = common_reason(groups, producer, consumer); !reason.empty()) return refuse(reason);
+    if (const std::string reason = why_apart(groups, producer, consumer); !reason.empty()) return refuse(reason);
     Verdict verdict{true, rule->shapes == Shapes::of_producer ? edge.producer : edge.consumer, ""};
     verdict.merged.moves = moves_within(edge);
     if (verdict.merged.moves && count_places(groups, nodes_of(groups, producer, consumer), most_nodes + 1) > most_nodes)
@@ -295,6 +298,8 @@ bool is_sum_of_operand(const Groups &groups, const Group &contract, const Group 
     return false;
 }
 
+} // namespace
+
 bool share_an_array(const Groups &groups, int first, int second) {
     const std::vector<ValueId> inputs = groups.inputs(first);
     return std::ranges::any_of(groups.inputs(second), [&](ValueId value) {
@@ -302,6 +307,8 @@ bool share_an_array(const Groups &groups, int first, int second) {
                std::ranges::find(inputs, value) != inputs.end();
     });
 }
+
+namespace {
 
 bool rows_beside(const Groups &groups, int first, int second) {
     return groups[first].iteration == groups[second].iteration && groups[first].kept == groups[second].kept &&
@@ -330,7 +337,7 @@ Verdict judge_beside(const Groups &groups, int first, int second) {
     if (rule == std::end(beside_rules)) return refuse("kernels of different kinds");
     if (groups.has_path(first, second) || groups.has_path(second, first)) return refuse("one needs the other");
     if (!rule->allows(groups, first, second)) return refuse("they share no array");
-    if (const std::string reason = common_reason(groups, first, second); !reason.empty()) return refuse(reason);
+    if (const std::string reason = why_apart(groups, first, second); !reason.empty()) return refuse(reason);
     Verdict verdict{true, groups[first], ""};
     verdict.merged.moves = groups[first].moves || groups[second].moves;
     return verdict;

@@ -10,6 +10,12 @@ struct Verdict {
     std::string reason; ///< in words, for a person who asks why there are two kernels
 };
 
+/// What forbids any two groups to be one kernel, in words; empty when nothing does.
+std::string why_apart(const Groups &groups, int first, int second);
+
+/// Both read an array over which the first iterates.
+bool share_an_array(const Groups &groups, int first, int second);
+
 /// `consumer` reads values of `producer`.
 Verdict judge(const Groups &groups, int producer, int consumer);
 

@@ -1,9 +1,12 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// row: a loop over rows in parallel tasks; everything of a row is made inside, from the first-level cache. Tiles:
+// row: a loop over rows in parallel tasks; everything of a row is made inside, from the first-level cache. Where sums over the
+// rows stand beside (lower/row_sums.h), a task is a block of rows, whose running sums stay in a cache: layer_norm's gradient of [8192,
+// 4096] in f32 takes 22 ms where two kernels take 33, in bf16 the same (EPYC Zen 5, two threads, others busy, 2026-11-22). Tiles:
 //   task   elements of a parallel task
 //   lanes  elements computed together
+//   line   the same of results of one axis
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -15,12 +18,13 @@ public:
 
     void apply() {
         for (const KernelOutput &output : kernel_.outputs) {
-            schedule_output(output);
+            if (!is_sum_of_rows(kernel_, output)) schedule_output(output);
         }
         for (Func stored : kernel_.stages["stored"]) {
             stored.compute_root();
             join(stored, stored.args(), {to_expr(kernel_.extents.at("rows"), kernel_)});
         }
+        if (sums_rows(kernel_)) schedule_sums();
         schedule_totals(kernel_, "whole_");
         for (const char *stage : {"partial", "fold", "element", "scalar"}) {
             for (Func func : kernel_.stages[stage]) {
@@ -61,18 +65,45 @@ private:
         if (!row) {
             return;
         }
-        parallelize(nest, *row, product(counts), columns_, tiles_.at("task"));
+        Var loop = *row;
+        if (sums_rows(kernel_)) {
+            const Var block("task");
+            split_rows(kernel_, func, *row, block);
+            nest.parallel(block).never_partition(block);
+            loop = block_row_loop();
+        } else {
+            parallelize(nest, *row, product(counts), columns_, tiles_.at("task"));
+        }
         if (!leader_) {
             leader_ = func;
             row_ = *row;
+            row_loop_ = loop;
         } else {
-            nest.compute_with(LoopLevel(*leader_, *row_, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
+            nest.compute_with(LoopLevel(*leader_, loop, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
+        }
+    }
+
+    /// Running sums beside the rows, in tasks of a block; then the blocks are added.
+    void schedule_sums() {
+        Func running = kernel_.stages.at("running")[0], all = kernel_.stages.at("block_lanes")[0];
+        running.compute_root();
+        join(running, {running.args()[1]}, {});
+        vectorize_masked(running.update(), running.args()[0], columns_, lanes());
+        const Var x = all.args()[0], lane = all.args()[1], vector("vector");
+        all.compute_root().vectorize(x, lanes(), TailStrategy::Predicate);
+        all.update()
+            .split(x, vector, x, lanes(), TailStrategy::Predicate)
+            .vectorize(x)
+            .reorder({x, all.rvars(0)[0], vector, lane})
+            .parallel(lane);
+        for (const KernelOutput &output : kernel_.outputs) {
+            if (is_sum_of_rows(kernel_, output)) schedule_elements(kernel_, output, tiles_);
         }
     }
 
     void place(Func func) {
         if (leader_) {
-            func.compute_at(*leader_, *row_);
+            func.compute_at(*leader_, *row_loop_);
             func.bound_extent(*row_, 1); // which Halide cannot prove where several outputs share the loop
         } else {
             func.compute_root();
@@ -83,7 +114,7 @@ private:
     const Tiles &tiles_;
     Expr columns_;
     std::optional<Func> leader_;
-    std::optional<Var> row_;
+    std::optional<Var> row_, row_loop_; ///< the argument, and the loop in which everything of a row is made
 };
 
 } // namespace

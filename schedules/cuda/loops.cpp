@@ -138,13 +138,19 @@ void spread_blocks(Halide::Stage nest, const std::vector<Var> &loops) {
     nest.gpu_blocks(block_loop());
 }
 
-void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::LoopLevel &block) {
+void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::LoopLevel &block, const std::optional<Var> &rows) {
     Halide::Func in_lanes = partial.in();
     const Var thread = in_lanes.args()[0];
-    in_lanes.compute_at(block).gpu_threads(thread);
+    in_lanes.compute_at(block);
+    if (rows) in_lanes.fuse(thread, *rows, thread);
+    in_lanes.gpu_threads(thread);
     partial.compute_at(in_lanes, thread);
     for (int i = 0; i < partial.num_update_definitions(); i++) read_ahead(partial, i);
-    if (lane.name() != partial.name()) lane.compute_at(block).gpu_threads(lane.args()[0]);
+    if (lane.name() == partial.name()) return;
+    const Var own = lane.args()[0];
+    lane.compute_at(block);
+    if (rows) lane.fuse(own, *rows, own);
+    lane.gpu_threads(own);
 }
 
 void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
@@ -176,11 +182,15 @@ void join_rows(LoweredKernel &kernel, const std::function<void(Halide::Func)> &j
     align_arrays(kernel);
     for (const KernelOutput &output : kernel.outputs) {
         bound_loops(kernel, output);
-        if (!output.func.args().empty()) join(output.func);
+        if (!output.func.args().empty() && !is_sum_of_rows(kernel, output)) join(output.func);
     }
     for (Halide::Func stored : kernel.stages["stored"]) {
         stored.compute_root();
         join(stored);
+    }
+    for (Halide::Func running : kernel.stages["running"]) {
+        running.compute_root();
+        join(running);
     }
     schedule_totals(kernel, "whole_");
 }

@@ -12,6 +12,9 @@
 //   threads_columns
 //   thread_row      columns up to which one thread makes a row
 //   warps           rows of a block whose warps make one each
+//   rows            of kernels with sums over rows (lower/row_sums.h), which are rows of a block one after the other: so many at a time
+// Such kernels have sums of a thread's columns in its registers while the rows pass by (lower/running_sums.h), and a small launch that adds
+// what blocks have left.
 namespace scalide::cuda {
 namespace {
 using namespace Halide;
@@ -19,14 +22,17 @@ using namespace Halide;
 class RowSchedule {
 public:
     RowSchedule(LoweredKernel &kernel, const Tiles &tiles, bool is_cuda)
-        : kernel_(kernel), tiles_(tiles), is_cuda_(is_cuda), is_short_(is_known_short(kernel, tiles.at("thread_row"))) {}
+        : kernel_(kernel), tiles_(tiles), is_cuda_(is_cuda), sums_rows_(sums_rows(kernel)),
+          is_short_(is_known_short(kernel, tiles.at("thread_row"))) {}
 
     void apply() {
+        together_ = rows_together();
         join_rows(kernel_, [this](const Func &func) { join(func); });
         for (const char *name : {"argument", "element", "scalar", "fold"}) {
             for (const Func &stage : kernel_.stages[name])
                 place(stage, name == std::string("argument") ? array_alignment / stage.type().bytes() : four);
         }
+        for (const Func &lanes : kernel_.stages["block_lanes"]) add_blocks(lanes);
         for (size_t i = 0; i < kernel_.stages["partial"].size(); i++) {
             reduce(kernel_.stages["partial"][i], kernel_.stages["lane"][i], kernel_.stages["fold"][i]);
         }
@@ -35,6 +41,7 @@ public:
 private:
     /// Elements of an access of shared memory: threads then meet no bank twice. One of f32 has 16 bytes.
     static constexpr int four = 4;
+    static constexpr int64_t most_bytes = 40 << 10;
 
     static bool is_known_short(const LoweredKernel &kernel, int most) {
         const Extent &columns = kernel.extents.at("columns");
@@ -43,6 +50,20 @@ private:
             return args.empty() || args.size() <= most_tile_loops + size_t(args[0].name() == Var("x").name());
         });
         return columns.is_static() && columns.value() <= most && few_axes;
+    }
+
+    /// Several rows where they fit shared memory: as many barriers as one has.
+    int rows_together() const {
+        const Extent &rows = kernel_.extents.at("rows"), &columns = kernel_.extents.at("columns");
+        if (!sums_rows_ || !rows.is_static() || !columns.is_static() || rows.value() == 0 ||
+            rows.value() % int64_t(to_number(kernel_.facts.at("block_rows"))) != 0)
+            return 1;
+        int64_t bytes = 0;
+        for (const char *name : {"argument", "element"}) {
+            for (const Func &stage : kernel_.stages[name]) bytes += columns.value() * stage.type().bytes();
+        }
+        const int together = tiles_.at("rows");
+        return together * bytes <= most_bytes ? together : 1;
     }
 
     /// The first Func leads, the others run in its loop over rows.
@@ -54,16 +75,16 @@ private:
             columns = rows[0];
             rows.erase(rows.begin());
         }
-        const Var loop = is_short_ && !rows.empty() ? thread_loop() : block_loop();
         if (is_short_ && !rows.empty()) {
             if (columns) nest.unroll(*columns);
             spread_tiles(nest, rows, tiles_.at("threads"));
         } else {
+            if (sums_rows_) split_rows(kernel_, func, *fuse_loops(nest, rows), block_loop(), together_);
             if (columns) spread_columns(nest, *columns, four);
-            spread_blocks(nest, rows);
+            sums_rows_ ? void(nest.gpu_blocks(block_loop())) : spread_blocks(nest, rows);
         }
         if (leader_) {
-            nest.compute_with(LoopLevel(*leader_, loop, leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
+            nest.compute_with(LoopLevel(*leader_, row_loop(), leader_->num_update_definitions()), LoopAlignStrategy::AlignStart);
         } else {
             leader_ = func;
             rows_ = rows;
@@ -95,27 +116,32 @@ private:
     }
 
     /// The loop over rows; of a single row there is none.
-    LoopLevel row() const { return {*leader_, is_short_ ? thread_loop() : block_loop()}; }
+    LoopLevel row() const { return {*leader_, row_loop()}; }
+    Var row_loop() const { return is_short_ && !rows_.empty() ? thread_loop() : sums_rows_ ? block_row_loop() : block_loop(); }
 
     void place(Func stage, int together) {
         if (rows_.empty()) return place_single(stage);
         stage.compute_at(row());
-        bound_rows(stage);
+        bound_rows(stage, together_);
         // Halide puts the arrays of shared memory one behind the other, and takes vectors in them to be aligned.
         if (!is_short_) stage.align_storage(stage.args()[0], array_alignment);
-        if (stage.args().empty() || stage.args()[0].name() != Var("x").name()) return;
+        if (stage.args().empty() || stage.args()[0].name() != Var("x").name()) {
+            if (together_ > 1) stage.gpu_threads(rows_[0]);
+            return;
+        }
         if (is_short_) {
             stage.unroll(stage.args()[0]); // what has no address is in registers
         } else {
             spread_columns(stage, stage.args()[0], together);
+            if (together_ > 1) stage.reorder(rows_[0], stage.args()[0]).unroll(rows_[0]); // all are read before the first is used
         }
     }
 
     /// Stages have the element, or the columns, of one row, which Halide cannot prove where several outputs share the loop.
-    void bound_rows(Func stage) const {
+    void bound_rows(Func stage, int count) const {
         for (const Var &arg : stage.args()) {
             const bool is_row = std::ranges::any_of(rows_, [&](const Var &row) { return row.name() == arg.name(); });
-            if (is_row) stage.bound_extent(arg, 1);
+            if (is_row) stage.bound_extent(arg, count);
             if (arg.name() == Var("x").name()) stage.bound(arg, 0, to_expr(kernel_.extents.at("columns"), kernel_));
         }
     }
@@ -142,19 +168,40 @@ private:
 
     void reduce(Func partial, const Func &lane, const Func &fold) {
         if (rows_.empty()) return reduce_in_block(partial, lane, LoopLevel(fold, block_loop()));
-        bound_rows(partial);
-        if (lane.name() != partial.name()) bound_rows(lane);
+        bound_rows(partial, 1);
+        if (lane.name() != partial.name()) bound_rows(lane, together_);
         if (is_short_) {
             reduce_in_thread(partial);
             if (lane.name() != partial.name()) reduce_in_thread(lane);
+        } else if (together_ > 1) {
+            bound_rows(partial.in(), together_);
+            reduce_in_block(partial, lane, row(), rows_[0]);
         } else {
             reduce_in_block(partial, lane, row());
         }
     }
 
+    /// A warp of threads a lane, each with a column of the output; lanes meet in shared memory.
+    void add_blocks(Func lanes) const {
+        constexpr int warp = 32;
+        const auto output = std::ranges::find_if(kernel_.outputs, [&](const KernelOutput &o) { return is_sum_of_rows(kernel_, o); });
+        internal_check(output != kernel_.outputs.end(), "a row kernel sums over its rows for no output");
+        bound_loops(kernel_, *output);
+        const Var x = lanes.args()[0], lane = lanes.args()[1], in_warp("in_warp");
+        Stage nest = loop_nest(output->func);
+        nest.split(output->func.args()[0], block_loop(), in_warp, warp, TailStrategy::GuardWithIf)
+            .gpu_blocks(block_loop())
+            .gpu_threads(in_warp);
+        Func all = lanes.in();
+        all.compute_at(output->func, block_loop()).bound_extent(x, warp).gpu_threads(x, lane);
+        lanes.compute_at(all, x).bound_extent(x, 1).bound_extent(lane, 1);
+        read_ahead(lanes, 0);
+    }
+
     LoweredKernel &kernel_;
     const Tiles &tiles_;
-    bool is_cuda_, is_short_;
+    bool is_cuda_, sums_rows_, is_short_;
+    int together_ = 1; ///< rows that are made in an iteration of the loop over those of a block
     std::optional<Func> leader_;
     std::vector<Var> rows_;
 };

@@ -39,7 +39,8 @@ int lines_with(const std::string &word, const std::string &text) {
 std::vector<CardUse> assemble_for_cards(const Program &program, std::string &ptx) try {
     const Halide::Target target = parse_target("cuda");
     LoweredKernel kernel = lower(program, target);
-    schedule(kernel, choose_tiles(kernel, target), target);
+    const Tiles tiles = choose_tiles(kernel, target);
+    schedule(kernel, tiles, target);
     Halide::Pipeline pipeline = to_pipeline(kernel);
     adapt_host_code(pipeline);
     widen_accesses(pipeline);
@@ -48,7 +49,7 @@ std::vector<CardUse> assemble_for_cards(const Program &program, std::string &ptx
     const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
     ptx = ptx_of(module);
     std::vector<CardUse> uses;
-    const std::string payload = assemble(module, {find_cuda_tools(), chosen_cards({})}, folder.path(), uses);
+    const std::string payload = assemble(module, {find_cuda_tools(), chosen_cards({})}, folder.path(), uses, resident_threads(tiles));
     EXPECT_EQ(ptx_of(with_device_code(module, payload)).substr(0, 4), payload.substr(0, 4));
     return uses;
 } catch (const Halide::Error &error) {

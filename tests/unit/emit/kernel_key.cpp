@@ -70,7 +70,8 @@ TEST(emit, kind_without_sources_of_its_own_depends_on_all) {
 }
 
 TEST(emit, changed_tile_numbers_recompile_the_kernels_that_use_them) {
-    const std::string table = replaced(tiles_text, "{task: 16384, lanes: 16}", "{task: 8192, lanes: 16}"); // the row of kind row
+    const std::string table =
+        replaced(tiles_text, "{task: 16384, lanes: 16, line: 32}", "{task: 8192, lanes: 16, line: 32}"); // the row of kind row
     size_t changed = 0, rows = 0;
     for (const Program &kernel : kernels_of_a_model()) {
         const LoweredKernel lowered = lower(canonical(kernel), target);

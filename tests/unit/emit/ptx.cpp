@@ -28,6 +28,8 @@ TEST(ptx, marks_become_instructions_of_the_set) {
 
 TEST(ptx, entries_know_their_threads) {
     EXPECT_NE(rewrite_ptx(kernel, InstructionSet::sm_80, {{"k", 96}}).find(")\n.maxntid 96\n{"), std::string::npos);
+    EXPECT_NE(rewrite_ptx(kernel, InstructionSet::sm_80, {{"k", 96}}, 300).find(")\n.maxntid 96\n.minnctapersm 3\n{"), std::string::npos);
+    EXPECT_EQ(rewrite_ptx(kernel, InstructionSet::sm_80, {{"k", 96}}, 96).find(".minnctapersm"), std::string::npos);
     EXPECT_EQ(rewrite_ptx(kernel, InstructionSet::sm_80, {{"other", 96}}).find(".maxntid"), std::string::npos);
 }
 
