@@ -127,6 +127,27 @@ Expr encode_signed(const FormatSpec &format, const Expr &bits, Overflow overflow
     return nan_has_sign ? select(is_nan, bits32(format.nan_code), code) | sign : select(is_nan, bits32(format.nan_code), code | sign);
 }
 
+/// What is read, or depends on a loop.
+class Reads : public Halide::Internal::IRGraphVisitor {
+public:
+    bool found = false;
+
+protected:
+    using IRGraphVisitor::visit;
+    void visit(const Halide::Internal::Variable *) override { found = true; }
+    void visit(const Halide::Internal::Call *op) override {
+        found |= op->call_type == Halide::Internal::Call::Halide || op->call_type == Halide::Internal::Call::Image;
+        IRGraphVisitor::visit(op);
+    }
+};
+
+/// Halide 21's LLVM cannot select a marker (lower/device_ops.h) of constants; of these it folds the arithmetic.
+bool is_marked(const Expr &word) {
+    Reads reads;
+    word.accept(&reads);
+    return reads.found;
+}
+
 } // namespace
 
 Halide::Type storage_type(Dtype dtype) {
@@ -141,7 +162,7 @@ Expr decode(const FormatSpec &format, const Expr &code) {
     Expr word = cast(UInt(32), code);
     if (!format.has_subnormals) return decode_e8m0(format, word);
     if (is_cut_f32(format)) return from_bits(word << shift_of(format));
-    if (format.dtype == Dtype::f8_e4m3fn) {
+    if (format.dtype == Dtype::f8_e4m3fn && is_marked(word)) {
         return from_bits(
             select(has(Halide::Target::CUDA), device_op(DeviceOp::e4m3_to_f32, word), float_bits(decode_portable(format, word))));
     }
@@ -156,10 +177,11 @@ Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
     internal_check(format.ties == Ties::even || has_wide_exponent(format), "encode: ties up need the exponents of f32");
     Expr bits = float_bits(value);
     Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
-    if (overflow == Overflow::saturate && format.dtype == Dtype::f8_e4m3fn) {
+    if (overflow != Overflow::saturate || !is_marked(bits)) return cast(UInt(format.bits() > 8 ? 16 : 8), code);
+    if (format.dtype == Dtype::f8_e4m3fn) {
         code = select(has(Halide::Target::CUDA), device_op(DeviceOp::f32_to_e4m3, bits), code);
     }
-    if (overflow == Overflow::saturate && format.dtype == Dtype::f8_e5m2) { // whose NaN is another code of the instruction
+    if (format.dtype == Dtype::f8_e5m2) { // whose NaN is another code of the instruction
         Expr marked = select(scalide::is_nan(value), bits32(format.nan_code), device_op(DeviceOp::f32_to_e5m2, bits));
         code = select(has(Halide::Target::CUDA), marked, code);
     }
