@@ -7,9 +7,17 @@ namespace {
 
 using Place = PolicyRule::Place;
 
-const std::vector<Key> policy_keys = {
-    {"policy", Key::required}, {"doc"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"}, {"accumulation"}, {"precision"},
-    {"rules", Key::required}};
+const std::vector<Key> policy_keys = {{"policy", Key::required},
+                                      {"doc"},
+                                      {"scales"},
+                                      {"strategy"},
+                                      {"rounding"},
+                                      {"key"},
+                                      {"round"},
+                                      {"overflow"},
+                                      {"accumulation"},
+                                      {"precision"},
+                                      {"rules", Key::required}};
 const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"}, {"op"},
                                    {"size_below"}, {"insert"},  {"store"},  {"scaled"}};
 
@@ -93,6 +101,7 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
     Policy policy;
     policy.name = fields.find("policy")->text();
     if (const YamlValue *doc = fields.find("doc")) policy.doc = doc->text();
+    if (const YamlValue *scales = fields.find("scales")) policy.propagates = scales->word({"stored", "propagated"}) == "propagated";
     if (const YamlValue *strategy = fields.find("strategy"))
         policy.scales.strategy = strategy->word({std::begin(strategies), std::end(strategies)});
     if (const YamlValue *rounding = fields.find("rounding"))

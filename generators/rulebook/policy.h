@@ -28,11 +28,15 @@ struct PolicyRule {
     Location location;
 };
 
-/// A numerics policy, from YAML: `policy, doc, strategy, rounding, key, round, overflow, accumulation, precision, rules`. It only inserts
-/// operators and retypes arguments.
+/// A numerics policy, from YAML: `policy, doc, scales, strategy, rounding, key, round, overflow, accumulation, precision, rules`. It only
+/// inserts operators and retypes arguments.
 struct Policy {
     std::string name = "f32", doc;
     ScaleSettings scales;
+    /// `scales: stored` (default): a scale belongs to the stored array; where it is read, data * scale is an ordinary f32 number again.
+    /// `scales: propagated`: operators compute on data and combine scales by their rules, as Scalify does. A program that itself has
+    /// scaled arguments or results, or a strategy, is always propagated.
+    bool propagates = false;
     bool round_every_node =
         false; ///< `round: every_node`: a node typed f16 or bf16 is rounded where it stands (as JAX does); default `materialized`
     Overflow overflow = Overflow::saturate; ///< of the roundings that the policy places; a conversion's own attribute goes first

@@ -13,6 +13,12 @@ int index_of(const std::vector<Spec> &specs, const std::string &name) {
     return found == specs.end() ? -1 : static_cast<int>(found - specs.begin());
 }
 
+/// `x.word`
+bool is_part(const Expression &expression, const std::string &operand, std::string_view word) {
+    return expression != nullptr && expression->kind == ExpressionNode::Kind::member && expression->text == word &&
+           expression->operands[0]->text == operand;
+}
+
 } // namespace
 
 bool Rule::is_plain() const { return std::ranges::all_of(results, &ResultSpec::plain); }
@@ -58,6 +64,21 @@ bool Rule::forms_full_values() const {
     const std::vector<Expression> &said = is_plain() ? on_plain : data;
     return said.size() != results.size() ||
            std::ranges::any_of(said, [this](const Expression &each) { return each == nullptr || names_operand(each); });
+}
+
+bool Rule::chooses_scale() const {
+    const bool keeps_value =
+        !operands.empty() && value.size() == 1 && value[0]->kind == ExpressionNode::Kind::name && value[0]->text == operands[0].name;
+    return keeps_value && std::ranges::any_of(scale, [this](const auto &by_strategy) {
+               return !is_part(by_strategy.second[0], operands[0].name, "scale");
+           });
+}
+
+bool Rule::carries_scale() const {
+    if (operands.size() != 1 || results.size() != 1 || scale.size() != 1 || data.size() != 1 || data[0] == nullptr) return false;
+    const bool is_own = data[0]->kind == ExpressionNode::Kind::call && data[0]->text == "self";
+    return is_own && is_part(data[0]->operands[0], operands[0].name, "data") &&
+           is_part(scale.begin()->second[0], operands[0].name, "scale");
 }
 
 int Rule::operand_index(const std::string &name) const { return index_of(operands, name); }

@@ -113,6 +113,11 @@ struct Rule {
     bool has_scale(const std::string &strategy) const { return find_scale(strategy) != nullptr; }
     /// The scale expressions of a strategy: its own, else "l2", else those for every strategy. InternalError without any.
     const std::vector<Expression> &scale_of(const std::string &strategy) const;
+    /// The value is the first operand, the scale is not that operand's: the operator says how its operand is stored. It makes a plain
+    /// operand scaled (set_scaling, dynamic_rescale).
+    bool chooses_scale() const;
+    /// The scale is that of the only operand, and data is what the operator makes of its data: `scale: x.scale`, `data: self(x.data)`.
+    bool carries_scale() const;
     /// Index of an operand or result by name; -1 when there is none.
     int operand_index(const std::string &name) const;
     int result_index(const std::string &name) const;

@@ -3,6 +3,7 @@
 #include "rulebook/nearest.h"
 #include "rulebook/rule_reader.h"
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace scalide {
@@ -92,6 +93,15 @@ void Rulebook::add(const std::string &yaml, const std::string &file) {
 const Rule *Rulebook::find(const std::string &op) const {
     const auto found = rules_.find(op);
     return found == rules_.end() ? nullptr : &found->second;
+}
+
+bool Rulebook::makes_scaled(const Rule &rule) const {
+    if (rule.chooses_scale()) return true;
+    const std::function<bool(const Expression &)> calls_one = [&](const Expression &expression) {
+        const Rule *callee = expression->kind == ExpressionNode::Kind::call ? find(expression->text) : nullptr;
+        return (callee != nullptr && makes_scaled(*callee)) || std::ranges::any_of(expression->operands, calls_one);
+    };
+    return !rule.is_base && !rule.has_scale() && std::ranges::any_of(rule.value, calls_one);
 }
 
 const Rule &Rulebook::rule(const std::string &op, const Location &where) const {

@@ -6,6 +6,7 @@
 #include "transforms/policy_match.h"
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <set>
 
 namespace scalide {
@@ -29,13 +30,27 @@ bool only_moves(const Node &node) {
 bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
 bool is_narrow(Dtype dtype) { return has_format(dtype) && dtype != Dtype::f32; }
 
+/// The dtype in which a row leaves a value: that of its last conversion.
+std::optional<Dtype> stored_dtype(const PolicyRule &policy) {
+    if (policy.store) return policy.store;
+    for (const auto &[op, attributes] : std::views::reverse(policy.insert))
+        if (const auto dtype = attributes.find("dtype"); dtype != attributes.end()) return parse_dtype(dtype->second.word);
+    return {};
+}
+
+/// Scales that the program itself asks for, not its policy.
+bool is_scaled(const Program &program) {
+    return program.attributes.contains("strategy") || program.attributes.contains("rounding") ||
+           std::ranges::any_of(program.arguments, &Argument::scaled) || std::ranges::any_of(program.results, &Result::scaled);
+}
+
 /// Rebuilds a program in f32. A value of the source is mapped to an f32 value; where it is rounded to a narrow dtype, to a widening of the
 /// conversion.
 class Numerics {
 public:
     Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy)
         : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
-          producers_(producers(source)) {
+          producers_(producers(source)), propagates_(policy.propagates || is_scaled(source)) {
         for (const Result &result : source.results) is_result_.insert(result.value);
     }
 
@@ -56,6 +71,9 @@ private:
     Attributes in_f32(const Rule &rule, const Node &node) const;
 
     ValueId insert(ValueId value, const PolicyRule &policy, ValueId previous = -1);
+    ValueId stored(ValueId value, const PolicyRule &policy, const Attributes &asked = {});
+    bool makes_scaled(const PolicyRule &policy) const;
+    ValueId unscaled(ValueId value, Dtype stored);
     ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
     ValueId rounded(ValueId value, Dtype dtype, const Attributes &asked = {});
     Attributes narrowing(Dtype dtype, const Attributes &asked = {}) const;
@@ -67,8 +85,11 @@ private:
     const std::vector<int> uses_, producers_;
     std::set<ValueId> is_result_;
     std::map<std::string, ValueId> inserted_; ///< the same insertion on the same value is made once
+    std::map<ValueId, std::string> labels_;   ///< the value that an inserted one is a form of
     int64_t streams_ = 0;                     ///< of the insertions that round at random, from 1 on
     std::map<ValueId, Dtype> exact_;          ///< f32 values all of whose elements are of that dtype
+    std::map<ValueId, Dtype> has_scale_;      ///< f32 values that are elements of that dtype times one scale of their own
+    const bool propagates_;                   ///< see Policy::propagates
 };
 
 Program Numerics::run() {
@@ -80,7 +101,7 @@ Program Numerics::run() {
 
 void Numerics::place_arguments() {
     const Program &source = rewriter_.source();
-    std::vector<std::pair<ValueId, ValueId>> narrow;
+    std::vector<std::pair<ValueId, const Argument *>> read; // after all arguments
     for (const Argument &argument : source.arguments) {
         const Value &value = source.values[argument.value];
         Type type = value.type;
@@ -92,13 +113,23 @@ void Numerics::place_arguments() {
         const ValueId fresh = add_value(rewriter_.result(), value.name, type);
         rewriter_.result().arguments.push_back({fresh, scaled, argument.inout});
         rewriter_.map(argument.value, fresh);
-        if (is_narrow(type.dtype)) narrow.push_back({argument.value, fresh});
+        if (is_narrow(type.dtype) || scaled) read.push_back({argument.value, &argument});
     }
-    for (const auto &[old, fresh] : narrow) {
-        const ValueId wide = insert_once("convert_element_type", {fresh}, convert_attributes(Dtype::f32));
-        exact_[wide] = builder_.type(fresh).dtype;
-        rewriter_.map(old, wide);
+    for (const auto &[old, argument] : read) {
+        const ValueId fresh = rewriter_(old);
+        const Dtype dtype = builder_.type(fresh).dtype;
+        const bool scaled = rewriter_.result().arguments[argument - source.arguments.data()].scaled;
+        const ValueId wide = is_narrow(dtype) ? insert_once("convert_element_type", {fresh}, convert_attributes(Dtype::f32)) : fresh;
+        exact_[wide] = dtype;
+        rewriter_.map(old, scaled && !propagates_ ? unscaled(wide, dtype) : wide);
     }
+}
+
+/// data * scale of a value that is stored in `dtype`: from here on an ordinary number.
+ValueId Numerics::unscaled(ValueId value, Dtype dtype) {
+    const ValueId plain = insert_once("stop_scaling", {value}, {});
+    has_scale_[plain] = dtype;
+    return plain;
 }
 
 void Numerics::place(const Node &node) {
@@ -145,6 +176,7 @@ void Numerics::place_computation(const Node &node) {
     if (node.op == "dot_general" && policy_.tf32) attributes.emplace("precision", "tf32");
     const std::vector<ValueId> results = builder_.add(node.op, operands, std::move(attributes), name);
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
+    if (only_moves(node) && has_scale_.contains(operands[0])) has_scale_[results[0]] = has_scale_[operands[0]];
     if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;
     for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));
 }
@@ -168,8 +200,24 @@ ValueId Numerics::operand_edge(const Node &node, const Rule &rule, size_t index)
     if (policy == nullptr) return value;
     builder_.stamp_like(producer != nullptr ? *producer : node);
     if (producer == nullptr) builder_.set_role(Role::primal);
-    const ValueId inserted = insert(value, *policy);
-    return policy->store ? rounded(inserted, *policy->store) : inserted;
+    return stored(value, *policy);
+}
+
+/// `value` as a row stores it, widened again.
+ValueId Numerics::stored(ValueId value, const PolicyRule &policy, const Attributes &asked) {
+    const bool scaled = makes_scaled(policy) && !propagates_;
+    const auto has_scale = has_scale_.find(value);
+    const std::optional<Dtype> dtype = stored_dtype(policy);
+    if (scaled && has_scale != has_scale_.end() && has_scale->second == dtype) return value; // stored so already
+    ValueId result = insert(value, policy);
+    if (policy.store) result = rounded(result, *policy.store, asked);
+    return scaled ? unscaled(result, dtype.value_or(Dtype::f32)) : result;
+}
+
+bool Numerics::makes_scaled(const PolicyRule &policy) const {
+    return std::ranges::any_of(policy.insert, [&](const Insertion &insertion) {
+        return builder_.rulebook().makes_scaled(builder_.rulebook().rule(insertion.op, policy.location));
+    });
 }
 
 ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
@@ -179,10 +227,7 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     const PolicyRule *policy =
         find_rule(policy_, {Place::node_result, {rule.result(index).name}, node.op, node.scope, builder_.type(value).shape});
-    if (policy != nullptr) {
-        const ValueId inserted = insert(value, *policy);
-        return policy->store ? rounded(inserted, *policy->store, node.attributes) : inserted;
-    }
+    if (policy != nullptr) return stored(value, *policy, node.attributes);
     const auto dtype = default_rounding(node, old);
     return dtype ? rounded(value, *dtype, node.attributes) : value;
 }
@@ -235,6 +280,9 @@ void Numerics::place_result(const Result &result) {
         }
         if (rule != nullptr) fresh.scaled = rule->scaled.value_or(fresh.scaled);
         if (argument != nullptr) fresh.scaled = argument->scaled;
+        if (fresh.scaled && !propagates_ && (rule == nullptr || !makes_scaled(*rule))) {
+            fresh.value = insert_once("dynamic_rescale", {fresh.value}, {{"norm", std::string("max")}, {"to", 1.0}});
+        }
         if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, narrowing(dtype));
     }
     rewriter_.result().results.push_back(std::move(fresh));
@@ -264,11 +312,14 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     for (ValueId operand : operands) key += " " + std::to_string(operand);
     const auto [entry, is_new] = inserted_.try_emplace(key, -1);
     if (!is_new) return entry->second;
-    const std::string &name = rewriter_.result().value_name(operands[0]);
+    const auto label = labels_.find(operands[0]);
+    const std::string name = label == labels_.end() ? rewriter_.result().value_name(operands[0]) : label->second;
     const std::string word = op == "convert_element_type" ? attributes.at("dtype").word : op;
     Attributes complete = attributes;
     if (takes_key(builder_.rulebook().rule(op, {}))) complete["stream"] = ++streams_;
-    return entry->second = builder_.add_one(op, operands, std::move(complete), name.substr(0, name.find('.')) + "." + word);
+    entry->second = builder_.add_one(op, operands, std::move(complete), name + "." + word);
+    labels_[entry->second] = name;
+    return entry->second;
 }
 
 /// Attributes of a conversion to `dtype`: overflow as `asked` says, else the policy. What saturates does not say so.

@@ -9,9 +9,8 @@ namespace scalide {
 
 namespace {
 
-/// Operators that make a plain operand scaled; the others leave a node without scaled operands alone. A rescale that a policy puts before
-/// a conversion to 8 bits has to work for what happens to be plain too, or its range would be lost without a word.
-constexpr std::string_view makes_scaled[] = {"set_scaling", "dynamic_rescale", "delayed_rescale"};
+/// Sums of products: a scale of an operand is a factor of the result.
+constexpr std::string_view bilinear[] = {"dot_general", "conv_general_dilated"};
 
 /// Values of the program at hand, by id.
 using ScaledValues = std::vector<ScaledValue>;
@@ -28,7 +27,9 @@ private:
     void place_arguments(ScaledValues &values);
     void place_nodes(const Program &program, ScaledValues &values);
     void copy(const Program &program, const Node &node, ScaledValues &values);
+    void copy_product(const Program &program, const Node &node, ScaledValues &values);
     void place_scaled(const Program &program, const Node &node, ScaledValues &values);
+    void stop_scaling(const Node &node, ScaledValues &values);
     void place_parts(const Program &program, const Node &node, ScaledValues &values);
     void place_result(const Result &result, ScaledValues &values);
     bool is_scaled_node(const Node &node, const ScaledValues &values) const;
@@ -41,16 +42,15 @@ private:
     Program result_;
     Builder builder_;
     ScaleSplit split_;
-    bool is_scaled_program_ = false;
     std::vector<int> argument_; ///< where argument i of the source went
+    /// Parts of values that are plain again behind stop_scaling, and of what is made of their elements alone. Products read the parts.
+    std::map<ValueId, ScaledValue> parts_;
 };
 
 Program Propagation::run() {
     result_.name = source_.name;
     result_.attributes = source_.attributes;
     result_.symbols = source_.symbols;
-    is_scaled_program_ = source_.attributes.contains("strategy") || source_.attributes.contains("rounding") ||
-                         std::ranges::any_of(source_.arguments, &Argument::scaled) || std::ranges::any_of(source_.results, &Result::scaled);
     ScaledValues values(source_.values.size());
     place_arguments(values);
     place_nodes(source_, values);
@@ -89,12 +89,16 @@ void Propagation::place_nodes(const Program &program, ScaledValues &values) {
     }
 }
 
+/// Operators that choose a scale make a plain operand scaled; the others leave a node without scaled operands alone.
 bool Propagation::is_scaled_node(const Node &node, const ScaledValues &values) const {
-    const bool makes = is_scaled_program_ && std::ranges::find(makes_scaled, node.op) != std::end(makes_scaled);
-    return makes || std::ranges::any_of(node.operands, [&](ValueId operand) { return values[operand].is_scaled(); });
+    const Rulebook &rulebook = builder_.rulebook();
+    return std::ranges::any_of(node.operands, [&](ValueId operand) { return values[operand].is_scaled(); }) ||
+           rulebook.makes_scaled(rulebook.rule(node.op, node.location));
 }
 
 void Propagation::copy(const Program &program, const Node &node, ScaledValues &values) {
+    const bool has_parts = std::ranges::any_of(node.operands, [&](ValueId operand) { return parts_.contains(values[operand].value); });
+    if (has_parts && std::ranges::find(bilinear, node.op) != std::end(bilinear)) return copy_product(program, node, values);
     Node fresh = node;
     for (ValueId &operand : fresh.operands) operand = values[operand].value;
     for (ValueId &result : fresh.results) {
@@ -102,7 +106,27 @@ void Propagation::copy(const Program &program, const Node &node, ScaledValues &v
         values[result].value = value;
         result = value;
     }
-    result_.nodes.push_back(std::move(fresh));
+    const ValueId made = fresh.results[0];
+    result_.nodes.push_back(fresh);
+    if (!has_parts || !builder_.rulebook().rule(node.op, node.location).carries_scale()) return;
+    const ScaledValue from = parts_.at(fresh.operands[0]);
+    const ValueId data = builder_.add_one(node.op, {from.data}, node.attributes, program.value_name(node.results[0]) + ".data");
+    parts_[made] = {made, data, from.scale};
+}
+
+/// What a product of data makes, times the scales: operands stay as they are stored.
+void Propagation::copy_product(const Program &program, const Node &node, ScaledValues &values) {
+    std::vector<ValueId> operands, scales;
+    for (const ValueId old : node.operands) {
+        const auto parts = parts_.find(values[old].value);
+        operands.push_back(parts == parts_.end() ? values[old].value : builder_.convert(parts->second.data, Dtype::f32));
+        if (parts != parts_.end()) scales.push_back(parts->second.scale);
+    }
+    const std::string &name = program.value_name(node.results[0]);
+    const ValueId sum = builder_.add_one(node.op, operands, node.attributes, name + ".data");
+    const ValueId scale = scales.size() == 2 ? builder_.add_one("mul", scales) : scales[0];
+    const ValueId factor = builder_.broadcast(scale, builder_.type(sum).shape);
+    values[node.results[0]].value = builder_.add_one("mul", {sum, factor}, {}, name);
 }
 
 void Propagation::place_scaled(const Program &program, const Node &node, ScaledValues &values) {
@@ -110,6 +134,7 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
     const auto is_plain = [&](size_t i) { return rule.result(i).plain || !is_float(program.type(node.results[i]).dtype); };
     bool all_plain = true;
     for (size_t i = 0; i < node.results.size(); i++) all_plain = all_plain && is_plain(i);
+    if (node.op == "stop_scaling" && values[node.operands[0]].is_scaled()) return stop_scaling(node, values);
     const bool has_scale = rule.has_scale(settings_.strategy);
     if (!has_scale && !rule.is_base && (!all_plain || rule.on_plain.empty())) return place_parts(program, node, values);
     if (!has_scale && !all_plain) {
@@ -136,6 +161,14 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
         name_value(value.scale, first, name + ".scale");
         name_value(value.data, first, name + ".data");
     }
+}
+
+/// The operand as an ordinary number, whose parts are remembered.
+void Propagation::stop_scaling(const Node &node, ScaledValues &values) {
+    ScaledValue &operand = values[node.operands[0]];
+    const ValueId value = full(operand);
+    values[node.results[0]].value = value;
+    parts_[value] = operand;
 }
 
 /// A composite without a scale of its own: the rules of its parts apply.
