@@ -15,6 +15,7 @@ const std::vector<Key> policy_keys = {{"policy", Key::required},
                                       {"key"},
                                       {"round"},
                                       {"overflow"},
+                                      {"intermediates"},
                                       {"accumulation"},
                                       {"precision"},
                                       {"rules", Key::required}};
@@ -111,6 +112,8 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
         policy.round_every_node = round->word({"materialized", "every_node"}) == "every_node";
     if (const YamlValue *overflow = fields.find("overflow"))
         policy.overflow = overflow->word({"saturate", "format"}) == "format" ? Overflow::format : Overflow::saturate;
+    if (const YamlValue *intermediates = fields.find("intermediates"))
+        policy.intermediates = parse_dtype(intermediates->word({"f32", "bf16"}));
     if (const YamlValue *accumulation = fields.find("accumulation"))
         policy.fast_accumulation = accumulation->word({"split", "fast"}) == "fast";
     if (const YamlValue *precision = fields.find("precision")) policy.tf32 = precision->word({"f32", "tf32"}) == "tf32";

@@ -28,7 +28,8 @@ struct PolicyRule {
     Location location;
 };
 
-/// A numerics policy, from YAML: `policy, doc, scales, strategy, rounding, key, round, overflow, accumulation, precision, rules`. It only
+/// A numerics policy, from YAML: `policy, doc, scales, strategy, rounding, key, round, overflow, intermediates, accumulation, precision,
+/// rules`. It only
 /// inserts operators and retypes arguments.
 struct Policy {
     std::string name = "f32", doc;
@@ -40,8 +41,11 @@ struct Policy {
     bool round_every_node =
         false; ///< `round: every_node`: a node typed f16 or bf16 is rounded where it stands (as JAX does); default `materialized`
     Overflow overflow = Overflow::saturate; ///< of the roundings that the policy places; a conversion's own attribute goes first
-    bool fast_accumulation = false;         ///< `accumulation: fast`: of products of primal values; those of gradients are always split
-    bool tf32 = false;                      ///< `precision: tf32`: a GPU may round f32 operands of products to 11 bits
+    /// `intermediates: bf16`: f32 arrays that one kernel writes and another reads are stored so. Only a format with the range of f32 is
+    /// safe without a scale.
+    std::optional<Dtype> intermediates;
+    bool fast_accumulation = false; ///< `accumulation: fast`: of products of primal values; those of gradients are always split
+    bool tf32 = false;              ///< `precision: tf32`: a GPU may round f32 operands of products to 11 bits
     std::vector<PolicyRule> rules;
 };
 

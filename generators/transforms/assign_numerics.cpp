@@ -96,6 +96,8 @@ Program Numerics::run() {
     place_arguments();
     for (const Node &node : rewriter_.source().nodes) place(node);
     for (const Result &result : rewriter_.source().results) place_result(result);
+    if (policy_.intermediates && *policy_.intermediates != Dtype::f32)
+        rewriter_.result().attributes["intermediates"] = std::string(to_string(*policy_.intermediates));
     return rewriter_.take();
 }
 

@@ -9,9 +9,11 @@
 #include "transforms/fuse_repeat.h"
 #include "transforms/fuse_report.h"
 #include "transforms/fuse_shown.h"
+#include "transforms/fuse_stores.h"
 #include "transforms/fuse_sums.h"
 #include "transforms/fuse_tiled.h"
 #include "transforms/write_calls.h"
+#include <functional>
 
 namespace scalide {
 
@@ -35,12 +37,26 @@ std::set<int> find_repeated(const Program &program, const TargetFacts &facts) {
     return cheaper_to_repeat(groups);
 }
 
+/// What kernels store shows when they are known; then they are formed anew.
+Program shape_stores(Program program, const TargetFacts &facts) {
+    const auto rewritten = [&](const std::function<Program(const Groups &)> &rewrite) {
+        const FuseGraph graph(program, find_repeated(program, facts));
+        Groups groups(graph);
+        merge_all(groups, facts);
+        return rewrite(groups);
+    };
+    if (facts.products.empty()) program = rewritten(reduce_rows_first);
+    const auto dtype = program.attributes.find("intermediates");
+    if (dtype == program.attributes.end()) return program;
+    return rewritten([&](const Groups &groups) { return narrow_intermediates(groups, *parse_dtype(dtype->second.word)); });
+}
+
 } // namespace
 
 Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
     const Program shown = add_shown_results(remove_dead_nodes(program));
     const Program called = write_calls(factor_scales(shown, facts), facts);
-    const Program prepared = copy_shared_results(move_reduced_axes_last(called));
+    const Program prepared = shape_stores(copy_shared_results(move_reduced_axes_last(called)), facts);
     const FuseGraph graph(prepared, find_repeated(prepared, facts));
     Groups groups(graph);
     merge_all(groups, facts);

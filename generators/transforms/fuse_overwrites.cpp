@@ -83,6 +83,14 @@ bool follows_from_itself(const FuseGraph &graph, const Overwrite &overwrite) {
     return false;
 }
 
+/// The scale of a state: its new value follows from arrays that the old one is a factor of. Written last, it stays at hand for kernels
+/// that compute such arrays again (fuse_repeat.h).
+bool is_scale_of_state(const FuseGraph &graph, const Overwrite &overwrite) {
+    const Program &program = graph.program();
+    const auto is_array = [&](const Read &read) { return !program.type(program.nodes[read.reader].results[0]).is_scalar(); };
+    return program.type(overwrite.value).is_scalar() && std::ranges::any_of(graph.readers(overwrite.argument), is_array);
+}
+
 /// Orders the readers of the argument before the overwriting node; false when one of them can only run after it.
 bool order_readers(Groups &groups, const Overwrite &overwrite) {
     const FuseGraph &graph = groups.graph();
@@ -108,6 +116,15 @@ void order_overwrites(Groups &groups) {
         internal_check(order_readers(groups, overwrite), "fuse: an inout argument is overwritten before it is read");
 }
 
+bool makes_state(const Groups &groups, int node) {
+    const Group &group = groups[groups.group_of(node)];
+    if (group.kind == KernelKind::scalar) return false;
+    const std::vector<int> following = downstream(groups.graph(), group.nodes, {node});
+    return std::ranges::any_of(overwrites(groups.graph()), [&](const Overwrite &overwrite) {
+        return std::ranges::find(following, groups.graph().producer(overwrite.value)) != following.end();
+    });
+}
+
 bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {
     return std::ranges::all_of(overwrites(groups.graph()),
                                [&](const Overwrite &overwrite) { return overwrites_safely(groups.graph(), nodes, overwrite); });
@@ -121,7 +138,8 @@ Program copy_shared_results(const Program &program) {
     std::vector<ValueId> conflicts;
     for (const Overwrite &overwrite : overwrites(graph)) {
         const std::vector<int> writer = {graph.producer(overwrite.value)};
-        if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || !order_readers(groups, overwrite))
+        if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || is_scale_of_state(graph, overwrite) ||
+            !order_readers(groups, overwrite))
             conflicts.push_back(overwrite.value);
     }
     Program result = copied;

@@ -1,5 +1,6 @@
 #include "transforms/fuse_repeat.h"
 #include "expr/base_operators.h"
+#include "transforms/fuse_overwrites.h"
 #include <algorithm>
 
 namespace scalide {
@@ -7,6 +8,8 @@ namespace scalide {
 namespace {
 
 constexpr int most_repeated_cost = 3;
+/// Of a new state, which is read twice, for its largest element and where it is written: an Adam step is memory-bound.
+constexpr int most_state_cost = 60;
 constexpr double traffic_for_one_result_less = 2;
 
 std::set<int> reading_groups(const Groups &groups, ValueId value) {
@@ -15,17 +18,29 @@ std::set<int> reading_groups(const Groups &groups, ValueId value) {
     return found;
 }
 
-bool is_overwritten(const Program &program, ValueId argument) {
-    return std::ranges::any_of(program.arguments, [&](const Argument &a) { return a.value == argument && a.inout; });
+/// True when an argument still holds what it held while `reader` runs: nobody overwrites it, or `reader` itself, or a copy, which can wait.
+bool is_kept_for(const Groups &groups, ValueId argument, int reader) {
+    for (const Overwrite &overwrite : overwrites(groups.graph())) {
+        const int writer = groups.graph().producer(overwrite.value);
+        if (overwrite.argument == argument)
+            return groups.group_of(writer) == reader || is_copy(groups.program(), groups.program().nodes[writer]);
+    }
+    return true;
 }
 
 /// True when `value` is in memory while `reader` runs, whether `reader` needs it or not. Rank-0 values always are once they are stored.
 bool is_at_hand(const Groups &groups, ValueId value, int reader) {
     const int producer = groups.producer_group(value);
-    if (producer < 0) return !is_overwritten(groups.program(), value);
+    if (producer < 0) return is_kept_for(groups, value, reader);
     return std::ranges::any_of(reading_groups(groups, value), [&](int group) {
         return group != producer && (group == reader || groups.program().type(value).is_scalar() || !groups.has_path(group, reader));
     });
+}
+
+/// The same, or `value` stays in memory for it: another group than that of `node` makes it.
+bool can_be_read(const Groups &groups, ValueId value, int node, int reader) {
+    const int producer = groups.producer_group(value);
+    return is_at_hand(groups, value, reader) || (producer >= 0 && producer != groups.group_of(node));
 }
 
 /// The nodes that `reader` would have to run to have a value without reading it, and the values that it would read instead.
@@ -40,22 +55,22 @@ bool is_repeatable(const Program &program, int node) {
     return find_base_operator(n.op)->shape == Shape::elementwise && !is_rounding(program, n) && !program.type(n.results[0]).is_scalar();
 }
 
-bool repeat(const Groups &groups, int node, int reader, Repetition &repetition) {
+bool repeat(const Groups &groups, int node, int reader, Repetition &repetition, bool is_state) {
     const Program &program = groups.program();
     if (!is_repeatable(program, node)) return false;
     if (!repetition.nodes.insert(node).second) return true;
     repetition.cost += cost_of(program.nodes[node]);
     return std::ranges::all_of(groups.graph().reads(node),
                                [&](const Read &read) {
-                                   if (is_at_hand(groups, read.value, reader)) {
+                                   if (is_state ? can_be_read(groups, read.value, node, reader) : is_at_hand(groups, read.value, reader)) {
                                        repetition.reads.insert(read.value);
                                        return true;
                                    }
                                    const int behind = groups.graph().producer(read.value);
                                    return behind >= 0 && groups.group_of(behind) == groups.group_of(node) &&
-                                          repeat(groups, behind, reader, repetition);
+                                          repeat(groups, behind, reader, repetition, is_state);
                                }) &&
-           repetition.cost <= most_repeated_cost;
+           repetition.cost <= (is_state ? most_state_cost : most_repeated_cost);
 }
 
 /// The nodes to repeat so that nobody needs to store what `node` makes; empty when that does not pay.
@@ -63,12 +78,15 @@ std::set<int> nodes_to_repeat(const Groups &groups, int node) {
     const NominalSizes &sizes = groups.graph().sizes();
     const Program &program = groups.program();
     const ValueId value = program.nodes[node].results[0];
+    const bool is_state = std::ranges::any_of(groups.graph().readers(value), [&](const Read &read) {
+        return groups.group_of(read.reader) != groups.group_of(node) && makes_state(groups, read.reader);
+    });
     double saved = sizes.bytes(program.type(value)), added = 0;
     std::set<int> nodes;
     for (int reader : reading_groups(groups, value)) {
         if (reader == groups.group_of(node)) continue;
         Repetition repetition;
-        if (!repeat(groups, node, reader, repetition)) return {};
+        if (!repeat(groups, node, reader, repetition, is_state)) return {};
         nodes.merge(repetition.nodes);
         saved += sizes.bytes(program.type(value));
         const std::vector<ValueId> inputs = groups.inputs(reader);

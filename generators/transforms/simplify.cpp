@@ -2,6 +2,7 @@
 #include "ir/rewrite.h"
 #include "rulebook/builder.h"
 #include "transforms/constant_folding.h"
+#include "transforms/moved_arithmetic.h"
 #include "transforms/movement_chains.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
@@ -91,6 +92,7 @@ std::optional<ValueId> Simplifier::simpler(const Node &node, const Type &type) {
     if (const auto value = fold(node, type)) return value;
     if (const auto value = hoist(node, type)) return value;
     if (const auto value = merge_movement({node, type, facts_, emit_})) return value;
+    if (const auto value = move_later({node, type, facts_, emit_})) return value;
     return rewrite(node, type);
 }
 

@@ -1,0 +1,97 @@
+#include "transforms/fuse_stores.h"
+#include "ir/rewrite.h"
+#include "ir/shape.h"
+#include "transforms/fuse_overwrites.h"
+#include "transforms/operators.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+bool is_largest(const Node &node) { return node.op == "reduce_max" || node.op == "reduce_min"; }
+
+/// A reduction over all axes of what a map stores for others too.
+bool reduces_a_map(const Groups &groups, int node) {
+    const Node &reduction = groups.program().nodes[node];
+    const Extents &shape = groups.program().type(reduction.operands.empty() ? reduction.results[0] : reduction.operands[0]).shape;
+    if (groups.graph().is_floating(node) || !is_largest(reduction) || without_ones(shape).size() < 2) return false;
+    const int group = groups.group_of(node);
+    return groups[group].kind == KernelKind::full && std::ranges::any_of(groups.before(group), [&](int producer) {
+               return groups[producer].kind == KernelKind::map && !groups.reads_between(producer, group).empty();
+           });
+}
+
+bool is_narrowed(const Groups &groups, ValueId value) {
+    const Program &program = groups.program();
+    const int node = groups.graph().producer(value);
+    if (node < 0 || groups.graph().is_floating(node) || groups.graph().is_result(value)) return false;
+    const int made_by = groups.group_of(node);
+    const Group &group = groups[made_by];
+    constexpr KernelKind kinds[] = {KernelKind::map, KernelKind::row, KernelKind::contract, KernelKind::window};
+    const bool is_array = program.type(value).dtype == Dtype::f32 && without_ones(program.type(value).shape) == group.iteration;
+    if (!is_array || group.iteration.empty() || std::ranges::find(kinds, group.kind) == std::end(kinds)) return false;
+    const auto in_library = [&](const Read &read) { return !groups[groups.group_of(read.reader)].library.empty(); };
+    const auto in_update = [&](const Read &read) { return makes_state(groups, read.reader); };
+    const auto is_outside = [&](const Read &read) { return groups.group_of(read.reader) != made_by; };
+    const std::vector<Read> &readers = groups.graph().readers(value);
+    return group.library.empty() && std::ranges::none_of(readers, in_library) && std::ranges::none_of(readers, in_update) &&
+           std::ranges::any_of(readers, is_outside);
+}
+
+} // namespace
+
+Program reduce_rows_first(const Groups &groups) {
+    Rewriter rewriter(groups.program());
+    rewriter.copy_arguments();
+    for (size_t i = 0; i < groups.program().nodes.size(); i++) {
+        const Node &node = groups.program().nodes[i];
+        if (!reduces_a_map(groups, static_cast<int>(i))) {
+            rewriter.copy(node);
+            continue;
+        }
+        const Type type = groups.program().type(node.operands[0]);
+        Node rows = node;
+        rows.operands = rewriter(node.operands);
+        rows.attributes = reduce_attributes({type.rank() - 1});
+        Node all = rows;
+        all.operands = add_node(rewriter.result(), rows, {{type.dtype, Extents(type.shape.begin(), type.shape.end() - 1)}}, "");
+        all.attributes = reduce_attributes(count_up(type.rank() - 1));
+        rewriter.map(node.results[0],
+                     add_node(rewriter.result(), all, {{type.dtype, {}}}, groups.program().value_name(node.results[0]))[0]);
+    }
+    rewriter.copy_results();
+    return rewriter.take();
+}
+
+Program narrow_intermediates(const Groups &groups, Dtype dtype) {
+    const Program &program = groups.program();
+    Rewriter rewriter(program);
+    rewriter.copy_arguments();
+    std::map<ValueId, std::pair<ValueId, int>> widened; // by value: as other groups than its own read it
+    const auto convert = [&](const Node &like, ValueId value, Dtype to) {
+        Node node{"convert_element_type", {value}, convert_attributes(to), {}, like.scope, like.role, like.location};
+        const std::string name = rewriter.result().value_name(value);
+        return add_node(rewriter.result(), node, {{to, rewriter.result().type(value).shape}}, name + "." + std::string(to_string(to)))[0];
+    };
+    const auto group_of = [&](int node) { return groups.graph().is_floating(node) ? -1 : groups.group_of(node); };
+    for (size_t i = 0; i < program.nodes.size(); i++) {
+        Node node = program.nodes[i];
+        std::vector<std::pair<ValueId, ValueId>> own;
+        for (const ValueId operand : node.operands) {
+            const auto found = widened.find(operand);
+            if (found == widened.end() || found->second.second == group_of(static_cast<int>(i))) continue;
+            own.push_back({operand, rewriter(operand)});
+            rewriter.map(operand, found->second.first);
+        }
+        rewriter.copy(node);
+        for (const auto &[old, exact] : own) rewriter.map(old, exact);
+        for (const ValueId result : node.results)
+            if (is_narrowed(groups, result))
+                widened[result] = {convert(node, convert(node, rewriter(result), dtype), Dtype::f32), group_of(static_cast<int>(i))};
+    }
+    rewriter.copy_results();
+    return rewriter.take();
+}
+
+} // namespace scalide
