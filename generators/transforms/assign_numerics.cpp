@@ -168,9 +168,11 @@ void Numerics::place_bits(const Node &node) {
     rewriter_.map(node.results[0], wide);
 }
 
+/// Where nothing is scaled, what a program says of scales (set_scaling, dynamic_rescale) leaves values alone.
 void Numerics::place_computation(const Node &node) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     const std::vector<ValueId> operands = operands_of(node);
+    if (!propagates_ && builder_.rulebook().makes_scaled(rule)) return rewriter_.map(node.results[0], operands[0]);
     builder_.stamp_like(node);
     const std::string &name = rewriter_.source().value_name(node.results[0]);
     Attributes attributes = in_f32(rule, node);
@@ -348,7 +350,10 @@ bool Numerics::is_exact_in(ValueId value, Dtype dtype) const {
 } // namespace
 
 Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy) {
-    return Numerics(program, rulebook, policy).run();
+    std::set<std::string> named;
+    for (const PolicyRule &rule : policy.rules) named.insert(rule.ops.begin(), rule.ops.end());
+    const Program parts = expand_to(program, rulebook, named);
+    return Numerics(parts, rulebook, policy).run();
 }
 
 } // namespace scalide

@@ -2,6 +2,8 @@
 #include "transforms/normalize_dot.h"
 #include "transforms/passes.h"
 #include "transforms/splice.h"
+#include <algorithm>
+#include <functional>
 
 namespace scalide {
 
@@ -18,6 +20,36 @@ Remake remake_of(const Program &program, const Node &node, const Rulebook &ruleb
 }
 
 } // namespace
+
+namespace {
+
+/// True when the value of a composite is made by one of these operators, directly or within others.
+bool is_made_by(const Rule &rule, const Rulebook &rulebook, const std::set<std::string> &ops) {
+    const std::function<bool(const Expression &)> calls_one = [&](const Expression &expression) {
+        const Rule *callee = expression->kind == ExpressionNode::Kind::call ? rulebook.find(expression->text) : nullptr;
+        const bool is_one = callee != nullptr && (ops.contains(callee->op) || is_made_by(*callee, rulebook, ops));
+        return is_one || std::ranges::any_of(expression->operands, calls_one);
+    };
+    return !rule.is_base && (std::ranges::any_of(rule.value, calls_one) ||
+                             std::ranges::any_of(rule.lets, [&](const auto &let) { return calls_one(let.second); }));
+}
+
+} // namespace
+
+Program expand_to(const Program &program, const Rulebook &rulebook, const std::set<std::string> &ops) {
+    Program expanded = program;
+    for (size_t i = 0; i < expanded.nodes.size();) {
+        const Node &node = expanded.nodes[i];
+        const bool is_whole =
+            ops.contains(node.op) || node.op == "call" || !is_made_by(rulebook.rule(node.op, node.location), rulebook, ops);
+        if (is_whole) {
+            i++;
+        } else {
+            replace_node(expanded, rulebook, i, expand_value);
+        }
+    }
+    return remove_dead_nodes(expanded);
+}
 
 Program expand(const Program &program, const Rulebook &rulebook) {
     Program expanded = program;

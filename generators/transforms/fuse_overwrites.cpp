@@ -116,13 +116,13 @@ void order_overwrites(Groups &groups) {
         internal_check(order_readers(groups, overwrite), "fuse: an inout argument is overwritten before it is read");
 }
 
-bool makes_state(const Groups &groups, int node) {
+ValueId state_made_by(const Groups &groups, int node) {
     const Group &group = groups[groups.group_of(node)];
-    if (group.kind == KernelKind::scalar) return false;
+    if (group.kind == KernelKind::scalar) return -1;
     const std::vector<int> following = downstream(groups.graph(), group.nodes, {node});
-    return std::ranges::any_of(overwrites(groups.graph()), [&](const Overwrite &overwrite) {
-        return std::ranges::find(following, groups.graph().producer(overwrite.value)) != following.end();
-    });
+    for (const Overwrite &overwrite : overwrites(groups.graph()))
+        if (std::ranges::find(following, groups.graph().producer(overwrite.value)) != following.end()) return overwrite.argument;
+    return -1;
 }
 
 bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {

@@ -12,8 +12,8 @@ std::vector<Overwrite> overwrites(const FuseGraph &graph);
 /// Every reader of an inout argument runs before the node that makes its new value.
 void order_overwrites(Groups &groups);
 
-/// True when the group of `node` overwrites arguments, arrays, with what follows from that node: the state of the next step.
-bool makes_state(const Groups &groups, int node);
+/// The argument, an array, that the group of `node` overwrites with what follows from that node: a state of the next step; -1 when none.
+ValueId state_made_by(const Groups &groups, int node);
 
 /// True when a kernel of these nodes may overwrite in place: where it reads the argument itself, only elementwise nodes lead from there to
 /// its results, which then have the argument's shape (transforms/kernel_kinds.md).

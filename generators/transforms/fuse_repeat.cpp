@@ -8,7 +8,7 @@ namespace scalide {
 namespace {
 
 constexpr int most_repeated_cost = 3;
-/// Of a new state, which is read twice, for its largest element and where it is written: an Adam step is memory-bound.
+/// Of a new narrow state, which is needed twice, for its largest element and where it is written: an Adam step is memory-bound.
 constexpr int most_state_cost = 60;
 constexpr double traffic_for_one_result_less = 2;
 
@@ -18,29 +18,37 @@ std::set<int> reading_groups(const Groups &groups, ValueId value) {
     return found;
 }
 
-/// True when an argument still holds what it held while `reader` runs: nobody overwrites it, or `reader` itself, or a copy, which can wait.
-bool is_kept_for(const Groups &groups, ValueId argument, int reader) {
-    for (const Overwrite &overwrite : overwrites(groups.graph())) {
-        const int writer = groups.graph().producer(overwrite.value);
-        if (overwrite.argument == argument)
-            return groups.group_of(writer) == reader || is_copy(groups.program(), groups.program().nodes[writer]);
-    }
-    return true;
+bool is_overwritten(const Program &program, ValueId argument) {
+    return std::ranges::any_of(program.arguments, [&](const Argument &a) { return a.value == argument && a.inout; });
 }
 
 /// True when `value` is in memory while `reader` runs, whether `reader` needs it or not. Rank-0 values always are once they are stored.
 bool is_at_hand(const Groups &groups, ValueId value, int reader) {
     const int producer = groups.producer_group(value);
-    if (producer < 0) return is_kept_for(groups, value, reader);
+    if (producer < 0) return !is_overwritten(groups.program(), value);
     return std::ranges::any_of(reading_groups(groups, value), [&](int group) {
         return group != producer && (group == reader || groups.program().type(value).is_scalar() || !groups.has_path(group, reader));
     });
 }
 
-/// The same, or `value` stays in memory for it: another group than that of `node` makes it.
+/// True when an inout argument still holds what it held while `reader` runs: `reader` itself overwrites it, or it is a scale, whose copy
+/// can wait.
+bool is_kept_for(const Groups &groups, ValueId argument, int reader) {
+    for (const Overwrite &overwrite : overwrites(groups.graph())) {
+        if (overwrite.argument != argument) continue;
+        const int writer = groups.graph().producer(overwrite.value);
+        const Node &node = groups.program().nodes[writer];
+        const bool can_wait = groups.program().type(argument).is_scalar() && is_copy(groups.program(), node);
+        return groups.group_of(writer) == reader || can_wait;
+    }
+    return true;
+}
+
+/// What `reader`, which writes a new state, can read in place of what `node` makes: the old state, and what other groups store, which
+/// stays in memory for it.
 bool can_be_read(const Groups &groups, ValueId value, int node, int reader) {
     const int producer = groups.producer_group(value);
-    return is_at_hand(groups, value, reader) || (producer >= 0 && producer != groups.group_of(node));
+    return producer < 0 ? is_kept_for(groups, value, reader) : producer != groups.group_of(node) || is_at_hand(groups, value, reader);
 }
 
 /// The nodes that `reader` would have to run to have a value without reading it, and the values that it would read instead.
@@ -79,7 +87,8 @@ std::set<int> nodes_to_repeat(const Groups &groups, int node) {
     const Program &program = groups.program();
     const ValueId value = program.nodes[node].results[0];
     const bool is_state = std::ranges::any_of(groups.graph().readers(value), [&](const Read &read) {
-        return groups.group_of(read.reader) != groups.group_of(node) && makes_state(groups, read.reader);
+        const ValueId state = groups.group_of(read.reader) == groups.group_of(node) ? -1 : state_made_by(groups, read.reader);
+        return state >= 0 && size_of(program.type(state).dtype) < size_of(Dtype::f32);
     });
     double saved = sizes.bytes(program.type(value)), added = 0;
     std::set<int> nodes;

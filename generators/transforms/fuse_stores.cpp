@@ -32,7 +32,7 @@ bool is_narrowed(const Groups &groups, ValueId value) {
     const bool is_array = program.type(value).dtype == Dtype::f32 && without_ones(program.type(value).shape) == group.iteration;
     if (!is_array || group.iteration.empty() || std::ranges::find(kinds, group.kind) == std::end(kinds)) return false;
     const auto in_library = [&](const Read &read) { return !groups[groups.group_of(read.reader)].library.empty(); };
-    const auto in_update = [&](const Read &read) { return makes_state(groups, read.reader); };
+    const auto in_update = [&](const Read &read) { return state_made_by(groups, read.reader) >= 0; };
     const auto is_outside = [&](const Read &read) { return groups.group_of(read.reader) != made_by; };
     const std::vector<Read> &readers = groups.graph().readers(value);
     return group.library.empty() && std::ranges::none_of(readers, in_library) && std::ranges::none_of(readers, in_update) &&

@@ -2,6 +2,7 @@
 #include "ir/program.h"
 #include "rulebook/policy.h"
 #include "transforms/target_facts.h"
+#include <set>
 
 /// The passes, one per file of the same name. Each takes a verified program and returns one.
 namespace scalide {
@@ -25,13 +26,18 @@ Program simplify(const Program &program, const Rulebook &rulebook);
 Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy);
 
 /// Replaces every scaled value x by x.data and x.scale, and each operator on scaled operands by what its rule names. Arguments and
-/// results that are scaled become pairs `x.data`, `x.scale`. In a program with scaled arguments or results (or a setting strategy or
-/// rounding) set_scaling and dynamic_rescale make plain values scaled. Throws UserError when an operator has no rule for a scaled operand.
+/// results that are scaled become pairs `x.data`, `x.scale`. An operator that chooses a scale (set_scaling, dynamic_rescale) makes its
+/// operand scaled, stop_scaling makes it an ordinary number again; products read the data behind that number and multiply the sums by
+/// its scale. Throws UserError when an operator has no rule for a scaled operand.
 Program propagate_scales(const Program &program, const Rulebook &rulebook, const ScaleSettings &settings);
 
 /// Replaces composites by the base operators of their `value`. dot_general gets at most one axis per group (batch, free lhs, free rhs,
 /// contracting), by reshapes and transposes, in any order of axes.
 Program expand(const Program &program, const Rulebook &rulebook);
+
+/// Replaces the composites that are made by one of these operators, until each of these is a node of its own (`dot` becomes dot_general):
+/// what is said of an operator holds within composites too.
+Program expand_to(const Program &program, const Rulebook &rulebook, const std::set<std::string> &ops);
 
 /// Groups base operators into kernels: the result's nodes are all `call`s to sub-programs with attribute `kind`, in a run order
 /// that reads every inout argument before it is overwritten. See transforms/kernel_kinds.md for what each kind may contain.

@@ -37,10 +37,48 @@ TEST(transforms, assign_numerics_retypes_arguments) {
     const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}}});
     EXPECT_EQ(to_string(assigned(square, policy)), "program p(x: f32[2], w: f16[2] scaled inout) -> (y: f32[2], w = v.f16) {\n"
                                                    "  w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
-                                                   "  y = mul(x, w.f32) : f32[2]\n"
-                                                   "  v = add(w.f32, y) : f32[2]\n"
-                                                   "  v.f16 = convert_element_type(v) {dtype: f16} : f16[2]\n"
-                                                   "}\n");
+                                                   "  w.stop_scaling = stop_scaling(w.f32) : f32[2]\n"
+                                                   "  y = mul(x, w.stop_scaling) : f32[2]\n"
+                                                   "  v = add(w.stop_scaling, y) : f32[2]\n"
+                                                   "  v.dynamic_rescale = dynamic_rescale(v) {norm: max, to: 1.0} : f32[2]\n"
+                                                   "  v.f16 = convert_element_type(v.dynamic_rescale) {dtype: f16} : f16[2]\n"
+                                                   "}\n")
+        << "a scaled result without a rescale gets one of its own";
+}
+
+TEST(transforms, assign_numerics_propagates_scales_of_scaled_programs) {
+    const std::string scaled =
+        "(x: f32[2] scaled, w: f32[2] inout) -> (y: f32[2], w = v) {\n y = mul(x, w)\n v = dynamic_rescale(y) {norm: max}\n}";
+    const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}}});
+    const std::string kept = "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
+                             "y = mul(x, w.f32) : f32[2]\n"
+                             "v = dynamic_rescale(y) {norm: max, to: 1} : f32[2]\n"
+                             "v.f16 = convert_element_type(v) {dtype: f16} : f16[2]\n";
+    EXPECT_EQ(body(assigned(scaled, policy)), kept);
+    Policy propagated = policy;
+    propagated.propagates = true;
+    EXPECT_EQ(body(assigned(square, propagated)), "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
+                                                  "y = mul(x, w.f32) : f32[2]\n"
+                                                  "v = add(w.f32, y) : f32[2]\n"
+                                                  "v.f16 = convert_element_type(v) {dtype: f16} : f16[2]\n");
+}
+
+TEST(transforms, assign_numerics_ignores_scales_in_plain_programs) {
+    const std::string text =
+        "(x: f32[4], y: f32[4]) -> (z: f32[4]) {\n a = set_scaling(x, 2)\n b = dynamic_rescale_max(a)\n z = add(b, y)\n}";
+    EXPECT_TRUE(body(assigned(text)).ends_with("\nz = add(x, y) : f32[4]\n"));
+}
+
+TEST(transforms, assign_numerics_keeps_one_narrow_form) {
+    const Insertion rescale{"dynamic_rescale", {{"norm", "max"}}};
+    const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}},
+                                     {Place::operand, "any", "", {"dot"}, {}, {rescale, convert("f16")}, {}, {}, {}}});
+    const std::string made = body(assigned("(x: f32[2, 2], net.w: f32[2, 2] inout) -> (y: f32[2, 2], net.w = net.w) {\n"
+                                           " t = transpose(net.w) {permutation: [1, 0]}\n y = dot(x, t)\n}",
+                                           policy));
+    EXPECT_NE(made.find("x.dynamic_rescale"), std::string::npos);
+    EXPECT_EQ(made.find("t.dynamic_rescale"), std::string::npos) << "elements of net.w are f16 with a scale already";
+    EXPECT_NE(made.find("net.w.stop_scaling"), std::string::npos) << "names of parameters stay whole";
 }
 
 TEST(transforms, assign_numerics_inserts_once_on_edges) {
@@ -50,11 +88,13 @@ TEST(transforms, assign_numerics_inserts_once_on_edges) {
               "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 224} : f32[2]\n"
               "x.f8_e4m3fn = convert_element_type(x.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
               "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2]\n"
-              "a = mul(x.f32, x.f32) : f32[2]\n"
+              "x.stop_scaling = stop_scaling(x.f32) : f32[2]\n"
+              "a = mul(x.stop_scaling, x.stop_scaling) : f32[2]\n"
               "y.dynamic_rescale = dynamic_rescale(y) {norm: max, to: 224} : f32[2]\n"
               "y.f8_e4m3fn = convert_element_type(y.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
               "y.f32 = convert_element_type(y.f8_e4m3fn) {dtype: f32} : f32[2]\n"
-              "b = mul(x.f32, y.f32) : f32[2]\n"
+              "y.stop_scaling = stop_scaling(y.f32) : f32[2]\n"
+              "b = mul(x.stop_scaling, y.stop_scaling) : f32[2]\n"
               "r = add(a, b) : f32[2]\n");
 }
 
@@ -62,11 +102,13 @@ TEST(transforms, assign_numerics_hands_over_what_a_result_replaces) {
     const Insertion rescale{"delayed_rescale", {{"norm", "max"}}};
     const std::vector<PolicyRule> rows = {{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}},
                                           {Place::program_result, "inout", "", {}, {}, {rescale}, Dtype::f16, {}, {}}};
-    EXPECT_EQ(body(assigned(square, policy_of(rows))), "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
-                                                       "y = mul(x, w.f32) : f32[2]\n"
-                                                       "v = add(w.f32, y) : f32[2]\n"
-                                                       "v.delayed_rescale = delayed_rescale(v, w.f32) {norm: max, to: 1} : f32[2]\n"
-                                                       "v.f16 = convert_element_type(v.delayed_rescale) {dtype: f16} : f16[2]\n");
+    EXPECT_EQ(body(assigned(square, policy_of(rows))),
+              "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
+              "w.stop_scaling = stop_scaling(w.f32) : f32[2]\n"
+              "y = mul(x, w.stop_scaling) : f32[2]\n"
+              "v = add(w.stop_scaling, y) : f32[2]\n"
+              "v.delayed_rescale = delayed_rescale(v, w.stop_scaling) {norm: max, to: 1} : f32[2]\n"
+              "v.f16 = convert_element_type(v.delayed_rescale) {dtype: f16} : f16[2]\n");
     Policy elsewhere = policy_of({{Place::node_result, "any", "", {"mul"}, {}, {rescale}, {}, {}, {"p.yaml", 3}}});
     try {
         assigned(square, elsewhere);

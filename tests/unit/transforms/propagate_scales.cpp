@@ -93,9 +93,36 @@ TEST(transforms, propagate_scales_agrees) {
 }
 
 TEST(transforms, propagate_scales_leaves_plain_programs_alone) {
-    const Program program =
-        typed("(x: f32[4], y: f32[4]) -> (z: f32[4]) {\n a = set_scaling(x, 2)\n b = dynamic_rescale(a) {norm: max}\n z = add(b, y)\n}");
+    const Program program = typed("(x: f32[4], y: f32[4]) -> (z: f32[4]) {\n a = neg(x)\n z = add(a, y)\n}");
     EXPECT_EQ(to_string(propagated(program)), to_string(program));
+}
+
+TEST(transforms, propagate_scales_believes_every_rescale) {
+    Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    rulebook.add(
+        "{op: my_rescale, family: scaling, doc: own, operands: {x: float}, let: {n: norm_max(x.data), r: 'pow2_down(n)'}, value: x, "
+        "scale: x.scale * r, data: 'x.data * ratio(x.scale, scale)', grad: {x: ct}, check: {cases: [{x: [m]}]}}",
+        "my.yaml");
+    const std::vector<Array> inputs = {vector({1e-7, 3e-8, -2e-8, 0})};
+    for (const char *op : {"my_rescale(x)", "dynamic_rescale(x) {norm: max}", "dynamic_rescale_max(x)"}) {
+        const Program program = infer_types(parse_program(std::string("program p(x: f32[4]) -> (y: f32[4] = s) {\n a = ") + op +
+                                                              "\n b = convert_element_type(a) {dtype: f16}\n c = convert_element_type(b) "
+                                                              "{dtype: f32}\n s = stop_scaling(c)\n}\n",
+                                                          "p.scl"),
+                                            rulebook);
+        const Program made = expand(propagate_scales(program, rulebook, {}), rulebook);
+        const std::vector<double> got = interpret(made, inputs, rulebook, Mode::stored).at(0).data;
+        for (size_t i = 0; i < got.size(); i++) EXPECT_NEAR(got[i], inputs[0].data[i], 1e-10) << op << ": f16 alone keeps no bit of 3e-8";
+    }
+}
+
+TEST(transforms, propagate_scales_multiplies_codes) {
+    const Program made = propagated(typed("(x: f16[2, 3] scaled, y: f16[3, 2] scaled) -> (z: f32[2, 2] = z) {\n"
+                                          " a = convert_element_type(x) {dtype: f32}\n b = stop_scaling(a)\n"
+                                          " c = convert_element_type(y) {dtype: f32}\n d = stop_scaling(c)\n e = transpose(d) {permutation: [0, 1]}\n"
+                                          " z = dot_general(b, e) {contract: [[1], [0]]}\n}"));
+    const std::string text = to_string(made);
+    EXPECT_NE(text.find("mul(x.scale, y.scale)"), std::string::npos) << "the sums are multiplied, not the operands\n" << text;
 }
 
 TEST(transforms, propagate_scales_makes_pairs) {
