@@ -2,10 +2,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 from oracle import check, few
+
+from scalide.jax import TraceError, trace
 
 extents = st.sampled_from([1, 3, 4, 9])
 floats = st.sampled_from(["float32", "float16", "bfloat16"])
@@ -32,6 +35,35 @@ def test_dot_general(b, m, k, n, dtype, seed):
         "wide": (lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))), preferred_element_type=jnp.float32), (x, y)),
         "integers": (lambda i: lax.dot_general(i, i, (((1,), (1,)), ((), ())), preferred_element_type=jnp.int32), (i,)),
     })  # fmt: skip
+
+
+def product(preferred):
+    return lambda x, y: lax.dot_general(x, y, (((1,), (1,)), ((), ())), preferred_element_type=preferred)
+
+
+def test_products_of_two_kinds_of_dtypes():
+    """Integers and bools beside floats, as JAX has them: converted to the dtype of the result, then multiplied."""
+    draw = np.random.default_rng(0)
+    f32, i32 = normal(0, (4, 5)), jnp.asarray(draw.integers(-(2**31), 2**31 - 1, (3, 5)), jnp.int32)
+    i8, bits = jnp.asarray(draw.integers(-128, 128, (3, 5)), jnp.int8), jnp.asarray(draw.random((3, 5)) > 0.5)
+    check({
+        "f32_i8": (product(jnp.float32), (f32, i8)),
+        "i32_f32": (product(None), (i32, f32)),  # most of these integers are no f32
+        "f32_bool": (product(None), (f32, bits)),
+        "bf16_i32": (product(None), (f32.astype(jnp.bfloat16), i32)),
+        "bf16_bool_f32": (product(jnp.float32), (f32.astype(jnp.bfloat16), bits)),
+        "i8_i8_f32": (product(jnp.float32), (i8, i8)),
+        "i32_i32_f32": (product(jnp.float32), (i32, i32)),
+        "bool_bool_f32": (product(jnp.float32), (bits, bits)),
+        "bool_i8": (product(None), (bits, i8)),
+        "bool_bool_i32": (product(jnp.int32), (bits, bits)),
+        "convolution": (lambda x, w: lax.conv_general_dilated(x[None], w[:, :, None], (1,), "SAME", preferred_element_type=jnp.float32), (i8.T, i8)),
+    }, gradient=False)  # fmt: skip
+
+
+def test_float_products_of_an_integer_dtype_are_refused():
+    with pytest.raises(TraceError, match="dot_general: a product of floats must be of a float dtype, got i32. Leave preferred_element_type out"):
+        trace(product(jnp.int32), normal(0, (4, 5)), normal(1, (3, 5)))
 
 
 @few

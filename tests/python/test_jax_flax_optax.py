@@ -46,6 +46,16 @@ def test_optimizers():
     check(cases, gradient=False)
 
 
+def test_one_cycle_schedules():
+    """Their intervals are chosen by a product of bools and floats."""
+    schedules = {name: getattr(optax, f"{name}_onecycle_schedule")(100, 1e-2) for name in ("linear", "cosine")}
+    steps = np.int32([0, 3, 30, 31, 60, 84, 85, 99, 100, 150])
+    check({name: (jax.vmap(schedule), (steps,)) for name, schedule in schedules.items()}, gradient=False)
+    optimizer = optax.adamw(schedules["cosine"])
+    weights = {"w": jnp.linspace(-1, 1, 6)}
+    check({"adamw": (lambda g, s, p: optimizer.update(g, s, p), (weights, optimizer.init(weights), weights))}, gradient=False)
+
+
 def modules():
     return {
         "dense": (nn.Dense(5), (4, 7)),

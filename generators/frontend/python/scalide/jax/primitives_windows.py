@@ -8,8 +8,20 @@ from jax import lax
 
 from . import compat
 from .primitives import add_operator, add_rule, plain, take_one, _refuse_others
-from .text import Number
+from .text import Number, is_float
 from .walk import dtype_of
+
+
+def _as_factors(walk, equation, operands, dtype: str) -> list:
+    """The operands of a product of this dtype. As in JAX, integers and bools beside floats, and bools beside integers, become that dtype before
+    they are multiplied."""
+
+    def kind(dtype):
+        return "float" if is_float(dtype) else "bool" if dtype == "bool" else "integer"
+
+    if not is_float(dtype) and any(is_float(operand.dtype) for operand in operands):
+        raise equation.fail("a product of floats must be of a float dtype", dtype, "Leave preferred_element_type out, and convert the result")
+    return [walk.convert(operand, dtype) if kind(operand.dtype) != kind(dtype) else operand for operand in operands]
 
 
 @add_rule("dot_general")
@@ -20,6 +32,7 @@ def dot_general(walk, equation, operands):
     attributes = {"contract": plain(contract, equation)}
     if batch[0]:
         attributes["batch"] = plain(batch, equation)
+    operands = _as_factors(walk, equation, operands, dtype)
     if dtype != operands[0].dtype or dtype != operands[1].dtype:
         attributes["preferred"] = dtype
     if dtype == "bool":  # true where any pair is: counted, and asked for more than none
@@ -54,6 +67,7 @@ def convolution(walk, equation, operands):
         attributes[name] = plain(getattr(numbers, name), equation)
     for name in ("feature_group_count", "batch_group_count"):
         attributes[name] = int(params[name])
+    operands = _as_factors(walk, equation, operands, dtype)
     if dtype != operands[0].dtype or dtype != operands[1].dtype:
         attributes["preferred"] = dtype
     return walk.emit("conv_general_dilated", operands, attributes, [(dtype, shape)])
