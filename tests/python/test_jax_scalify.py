@@ -1,5 +1,6 @@
 """The interface of jax_scalify: scalide.jax as jsa. Meanings as in Scalify, where README.md does not say otherwise."""
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,14 @@ def value(array):
 
 
 # --- ScaledArrays and arrays
+
+
+def test_scales_are_not_negative():
+    for scale in (np.float32(-1), -0.5, jnp.float32(-2)):
+        with pytest.raises(ValueError, match=r"ScaledArray.scale: must not be negative, got -[\d.]+. The sign belongs to the data."):
+            jsa.ScaledArray(np.ones(2, np.float16), scale)
+    assert jax.jit(lambda scale: jsa.ScaledArray(jnp.ones(2), scale).to_array())(-1.0)[0] == -1  # not known yet
+    jsa.ScaledArray(np.ones(2, np.float16), np.float32(0)), jsa.ScaledArray(np.ones(2, np.float16), np.float32(np.inf))
 
 
 def test_scaled_array_has_the_properties_of_its_data():
@@ -251,6 +260,9 @@ def test_casts_in_one_direction():
     np.testing.assert_array_equal(value(jsa.scalify(lambda v: ops.reduce_precision_on_forward(v, f8))(x)), [16, 20])
     np.testing.assert_array_equal(ops.reduce_precision_on_forward(jnp.float32([17, 19]), f8), [16, 20])
     assert ops.cast_on_forward(x, f8).dtype == f8
+    first_name = jsa.scalify(lambda v: ops.cast_ml_dtype(v, f8))(x)  # as in the first versions of Scalify
+    np.testing.assert_array_equal(first_name.data, np.float32([8, 10]))
+    assert first_name.scale == 2 and first_name.dtype == np.float32
     # Forward casts act under grad too, unlike Scalify's; the cotangent is that of the identity.
     square = jax.grad(lambda v: jnp.sum(ops.reduce_precision_on_forward(v, f8) ** 2))
     np.testing.assert_array_equal(square(jnp.float32([17, 19])), [32, 40])
@@ -258,6 +270,8 @@ def test_casts_in_one_direction():
     back = jax.grad(lambda v: jnp.sum(ops.reduce_precision_on_backward(v, f8) * jnp.float32([17, 19])))
     np.testing.assert_array_equal(back(jnp.ones(2)), [16, 20])
     np.testing.assert_array_equal(value(jsa.scalify(back)(x)), [16, 20])
+    back = jax.grad(lambda v: jnp.sum(ops.cast_ml_dtype_grad(v, f8) * jnp.float32([17, 19])))
+    np.testing.assert_array_equal(back(jnp.ones(2)), [16, 20])
     back = jax.grad(lambda v: jnp.sum(ops.cast_on_backward(v, f8) * jnp.float32([17, 19])))
     np.testing.assert_array_equal(back(jnp.ones(2)), [16, 20])
 
@@ -289,3 +303,17 @@ def test_debug_callback_in_scalified_functions():
         for kind, array in seen:
             assert isinstance(array, jsa.ScaledArray)
             np.testing.assert_array_equal(array.to_array(np.float32), [2, 4])
+
+
+def test_debug_print_in_scalified_functions(capsys):
+    def double(x):
+        jax.debug.print("x is {} {y} here", x, y=2 * x)
+        jax.debug.print("words alone")
+        return 2 * x
+
+    for call in (jsa.scalify(double), jax.jit(jsa.scalify(double))):
+        np.testing.assert_array_equal(value(call(scaled([1, 2], 4))), [2, 4])
+        jax.effects_barrier()
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 2 and lines[1] == "words alone"
+        assert re.fullmatch(r"x is ScaledArray\(.*\) ScaledArray\(.*scale=.*8.*\) here", lines[0]), lines[0]

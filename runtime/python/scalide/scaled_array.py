@@ -1,6 +1,7 @@
 """ScaledArray: an array stored as data and one scale."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,12 @@ def _as_array(value, name):
     if isinstance(value, (bool, int, float)):
         return np.asarray(value, np.float32)
     raise TypeError(f"ScaledArray.{name}: must be an array, got {type(value).__name__}. Use numpy.asarray or jax.numpy.asarray.")
+
+
+def _is_known(array):
+    """Whether it has a value: not a tracer of JAX."""
+    jax = sys.modules.get("jax")
+    return isinstance(array, np.ndarray) or jax is not None and isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
 
 
 class ScaledArray:
@@ -31,6 +38,8 @@ class ScaledArray:
         self.data, self.scale = _as_array(data, "data"), _as_array(scale, "scale")
         if self.scale.shape != ():
             raise ValueError(f"ScaledArray.scale: must have rank 0, got the shape {tuple(self.scale.shape)}. One scale belongs to a whole array.")
+        if _is_known(self.scale) and np.asarray(self.scale) < 0:
+            raise ValueError(f"ScaledArray.scale: must not be negative, got {self.scale}. The sign belongs to the data.")
 
     @classmethod
     def _of(cls, data, scale):

@@ -1,6 +1,8 @@
 """Debug callbacks in functions that become libraries: what they would get becomes results of the library, and the host calls them then."""
 import jax
 
+from . import compat
+
 _DEBUG = ("debug_callback", "debug_print")
 
 
@@ -50,7 +52,7 @@ def _evaluate(jaxpr, constants, arguments, meet):
     for equation in jaxpr.eqns:
         operands, inner = [read(atom) for atom in equation.invars], _inner(equation)
         if equation.primitive.name in _DEBUG:
-            meet(equation.params["callback"], operands)
+            meet(compat.debug_callback_of(equation), operands)
             continue
         if inner is not None and _mentions(_open(inner)[0]):
             results = _evaluate(*_open(inner), operands, meet)

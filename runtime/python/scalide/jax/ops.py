@@ -86,6 +86,8 @@ cast_on_backward = _casts("cast_on_backward", "x; its cotangent is rounded throu
 reduce_precision_on_forward = _casts("reduce_precision_on_forward", "x with the exponent and mantissa bits of this dtype, as `jax.lax.reduce_precision`.")
 reduce_precision_on_backward = _casts("reduce_precision_on_backward", "x; its cotangent gets the exponent and mantissa bits of this dtype.")
 
+cast_ml_dtype, cast_ml_dtype_grad = reduce_precision_on_forward, reduce_precision_on_backward  # their names in Scalify's first versions
+
 
 def debug_callback(callback, *args):
     """jax.debug.callback: calls it on the host with the arrays (ScaledArrays outside of scalified functions), in order."""

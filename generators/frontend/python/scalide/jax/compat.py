@@ -1,11 +1,14 @@
 """The one place that knows in what versions of JAX differ: names of primitives and of their parameters, and what is private to JAX."""
 from __future__ import annotations
 
+import functools
 import pathlib
 import re
+from typing import Callable
 
 import jax
 import numpy as np
+from jax._src import debugging  # what a print of jax.debug is made of has no public name
 from jax._src import source_info_util  # the line of the user's file has no public name
 
 try:
@@ -88,6 +91,16 @@ def constraints_of(dimension) -> list[str]:
     """What the user said of the symbols of a dimension, 'b >= 8', 'mod(b, 16) == 0'."""
     scope = getattr(dimension, "scope", None)
     return [constraint.debug_str for constraint in getattr(scope, "_explicit_constraints", ())]
+
+
+def debug_callback_of(equation) -> Callable:
+    """What an equation of jax.debug calls on the host, with its operands. jax.debug.print has a primitive of its own in later versions."""
+    params = equation.params
+    if "callback" in params:
+        return params["callback"]
+    shown = functools.partial(debugging._format_print_callback, params["fmt"], dict(params["np_printoptions"]), params["has_placeholders"],
+                              params["logging_record"])  # fmt: skip
+    return debugging._make_flat_callback(params["in_tree"], shown, params["static_args"])
 
 
 def static_arguments(jitted) -> tuple:
