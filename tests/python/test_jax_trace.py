@@ -271,6 +271,30 @@ def test_scaled_programs():
     assert [spec.scaled for spec in both.inputs] == [True, True] and [spec.scaled for spec in both.outputs] == [False, True]
 
 
+SYMBOLS = {
+    ("b >= 8", "64 >= b", "mod(b, 4) == 0", "mod(b, 6) == 0"): "b in 8..64 step 12, c in 1..2147483647",
+    ("8 <= b", "b <= 64", "c >= -3"): "b in 8..64, c in 1..2147483647",
+    ("b == 2*c", "c <= 9"): "c in 1..9",
+    ("z >= 8",): "b in 1..2147483647, c in 1..2147483647",
+}
+
+
+@pytest.mark.parametrize("constraints", SYMBOLS, ids=" ".join)
+def test_symbolic_constraints_are_bounds(constraints):
+    b, c = export.symbolic_shape("b, c", constraints=constraints)
+    program = trace(lambda x, y: x.sum() + y.sum(), jax.ShapeDtypeStruct((b,), jnp.float32), jax.ShapeDtypeStruct((c,), jnp.float32))
+    assert program.text.splitlines()[0].startswith(f"program lambda [{SYMBOLS[constraints]}](")
+
+
+@pytest.mark.parametrize("constraints", ["b >= c", "2*b <= 64", "b*c <= 4096", "mod(b, 4) == 1", "mod(b, c) == 0", "floordiv(b, 2) == c", ("b == 2*c", "b >= 8")])
+def test_other_symbolic_constraints_are_refused(constraints):
+    constraints = [constraints] if isinstance(constraints, str) else list(constraints)
+    b, c = export.symbolic_shape("b, c", constraints=constraints)
+    words = f"symbolic shape: a constraint must bound one symbol, or say what divides or replaces it, got '{constraints[-1]}'. Write it as "
+    with pytest.raises(scalide.jax.TraceError, match=re.escape(words)):
+        trace(lambda x, y: x.sum() + y.sum(), jax.ShapeDtypeStruct((b,), jnp.float32), jax.ShapeDtypeStruct((c,), jnp.float32))
+
+
 def test_numerics():
     program = trace(lambda x, w: x @ w, X, X.T)
     with pytest.raises(scalide.BuildError, match="must be a policy file or one of: bf16, f16_scaled, f32"):

@@ -295,24 +295,23 @@ def reduce(walk, equation, operands):
 
 @add_rule(*compat.CALLS)
 def call(walk, equation, operands):
-    """The body in the place of the call. jax.nn.relu and silu keep their names, which policies know."""
+    """The body in the place of the call. jax.nn.relu keeps its name, which policies know, and its gradient at 0."""
     inner = equation.params[compat.CALLS[equation.name]]
-    named = _known_call(inner) if equation.name == "custom_jvp_call" else None
-    if named is not None:
-        return walk.emit(named, operands, {}, walk.types(equation))
+    if equation.name == "custom_jvp_call" and _is_relu(inner):
+        return walk.emit("relu", operands, {}, walk.types(equation))
     return walk.run_closed(inner, operands)
 
 
-#: (name of the jitted function, its primitives) under a custom_jvp that is one of our operators.
-KNOWN_CALLS = {("relu", ("max",)): "relu", ("silu", ("logistic", "mul")): "silu"}
-
-
-def _known_call(closed):
+def _is_relu(closed) -> bool:
+    """A jitted function of that name that is max(x, 0)."""
     jaxpr, _ = compat.open_jaxpr(closed)
-    if len(jaxpr.eqns) != 1 or jaxpr.eqns[0].primitive.name not in ("jit", "pjit"):
-        return None
-    params = jaxpr.eqns[0].params
-    return KNOWN_CALLS.get((params["name"], tuple(eqn.primitive.name for eqn in params["jaxpr"].jaxpr.eqns)))
+    if len(jaxpr.eqns) != 1 or jaxpr.eqns[0].params.get("name") != "relu":
+        return False
+    body, _ = compat.open_jaxpr(jaxpr.eqns[0].params["jaxpr"])
+    if [eqn.primitive.name for eqn in body.eqns] != ["max"] or len(body.invars) != 1:
+        return False
+    x, zero = body.eqns[0].invars
+    return x is body.invars[0] and isinstance(zero, compat.Literal) and zero.val == 0
 
 
 @add_rule("scan")

@@ -62,6 +62,8 @@ class Line:
     text: str
     scope: str
     place: Any  #: where it came from, for messages
+    makes: Sequence[Value] = ()
+    reads: Sequence[Value] = ()
 
 
 class Writer:
@@ -71,6 +73,7 @@ class Writer:
         self.lines: list[Line] = []
         self.scope, self.is_cotangent, self.place = "", False, None
         self._taken, self._count, self._constants = set(taken), 0, {}
+        self.nodes: dict[str, tuple] = {}  #: (op, operands, attributes) by the name of a result
 
     def _fresh(self) -> str:
         while True:
@@ -81,15 +84,34 @@ class Writer:
 
     def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple]) -> list[Value]:
         """Appends a node and returns its results; `types` are (dtype, shape)."""
-        texts = [self._operand(op, operand, operands) for operand in operands]
+        operands = [self._operand(op, operand, operands) for operand in operands]
         scaled = any(operand.scaled for operand in operands)
         results = [Value(self._fresh(), dtype, tuple(shape), scaled and is_float(dtype)) for dtype, shape in types]
-        text = f"{', '.join(v.name for v in results)} = {op}({', '.join(texts)})"
+        self.lines.append(Line("", self.scope, self.place, results))
+        self._write(self.lines[-1], op, operands, attributes, " cotangent" * self.is_cotangent)
+        return results
+
+    def _write(self, line: Line, op: str, operands: Sequence, attributes: dict, role: str) -> None:
+        texts = [operand.name if isinstance(operand, Value) else number_text(operand.value) for operand in operands]
+        text = f"{', '.join(v.name for v in line.makes)} = {op}({', '.join(texts)})"
         if attributes:
             text += " {" + ", ".join(f"{name}: {attribute_text(value)}" for name, value in attributes.items()) + "}"
-        text += " : " + ", ".join(type_text(v.dtype, v.shape) for v in results)
-        self.lines.append(Line(text + " cotangent" * self.is_cotangent, self.scope, self.place))
-        return results
+        line.text = text + " : " + ", ".join(type_text(v.dtype, v.shape) for v in line.makes) + role
+        line.reads = [operand for operand in operands if isinstance(operand, Value)]
+        self.nodes.update((v.name, (op, operands, attributes)) for v in line.makes)
+
+    def rewrite(self, line: Line, op: str, operands: Sequence) -> None:
+        """The node of a line becomes another with the same result."""
+        self._write(line, op, operands, {}, " cotangent" * line.text.endswith(" cotangent"))
+
+    def drop_unused(self, results: Sequence[Value]) -> None:
+        """Leaves out the nodes that these results do not need."""
+        used, kept = {value.name for value in results}, []
+        for line in reversed(self.lines):
+            if not line.makes or any(value.name in used for value in line.makes):
+                used.update(value.name for value in line.reads)
+                kept.append(line)
+        self.lines = kept[::-1]
 
     def value(self, operand) -> Value:
         """The operand itself, or a node that makes the number."""
@@ -102,12 +124,13 @@ class Writer:
             (self._constants[key],) = self.emit("constant", (), attributes, [(operand.dtype, ())])
         return self._constants[key]
 
-    def _operand(self, op, operand, operands) -> str:
+    def _operand(self, op, operand, operands):
+        """As it is written: a number where the operator takes one, else a value."""
         if isinstance(operand, Number) and op in TAKE_NUMBERS:
             beside = [o.dtype for o in operands if isinstance(o, Value)]
             if beside and beside[0] == operand.dtype and operand.dtype != "bool":
-                return number_text(operand.value)
-        return self.value(operand).name
+                return operand
+        return self.value(operand)
 
     def body(self, indent: str = "  ") -> tuple[list[str], list]:
         """The lines of the body, and for each the place it came from."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import inspect
+import math
 import re
 from typing import Any, Callable, Sequence
 
@@ -15,6 +16,7 @@ from .. import tree
 from ..program import Program
 from ..scaled_array import ScaledArray
 from . import compat, primitives_windows  # noqa: F401, fills the table
+from .activations import fold_activations
 from .primitives import RULES
 from .text import Number, Value, Writer, is_float, type_text
 from .walk import DTYPES, TraceError, Walk, dtype_of, shape_of
@@ -128,10 +130,10 @@ class _JaxTree:
         self.structure = structure
 
     def flatten(self, value) -> list:
-        leaves, structure = tree_util.tree_flatten(value, is_leaf=_is_leaf)
-        if structure != self.structure:
-            raise TypeError(f"arguments must nest as those that were traced: {self.structure}, got {structure}")
-        return leaves
+        try:
+            return self.structure.flatten_up_to(value)  # what stands for an array may be a ScaledArray or a list
+        except ValueError as error:
+            raise TypeError(f"arguments must nest as those that were traced: {self.structure}. {error}") from None
 
     def unflatten(self, leaves) -> Any:
         return tree_util.tree_unflatten(self.structure, leaves)
@@ -158,6 +160,8 @@ class _Signature:
         walk = Walk(Writer(self.taken), RULES)
         results = walk.run_closed(self.traced.jaxpr, arguments)
         results = [walk.writer.value(result) for result in results]
+        fold_activations(walk.writer)
+        walk.writer.drop_unused(results)
         hidden = [Value(constant, DTYPES[str(array.dtype)], array.shape) for constant, array in walk.constants.items()]
         overwritten = self._donated(arguments, results)
         lines, places = self._text(name, [*arguments, *hidden], results, overwritten, walk)
@@ -207,25 +211,49 @@ class _Signature:
 
     def _symbols(self) -> list[str]:
         """`b in 8..4096 step 16`, as the constraints of jax.export.symbolic_shape say."""
-        declared = {}
         dimensions = [d for v in self.traced.jaxpr.jaxpr.invars for d in v.aval.shape if not isinstance(d, (int, np.integer))]
-        for dimension in dimensions:
-            for symbol in sorted(compat.symbols_of(dimension)):
-                declared.setdefault(symbol, _bounds(symbol, compat.constraints_of(dimension)))
-        return list(declared.values())
+        bounds = {symbol: _Bounds() for dimension in dimensions for symbol in sorted(compat.symbols_of(dimension))}
+        constraints = list(dict.fromkeys(sum(map(compat.constraints_of, dimensions), [])))
+        replaced = {constraint.split("==")[0].strip() for constraint in constraints}
+        for constraint in constraints:
+            if not _is_taken(constraint, bounds, replaced):
+                raise TraceError(f"symbolic shape: a constraint must bound one symbol, or say what divides or replaces it, got '{constraint}'. "
+                                 "Write it as 'b >= 8', 'b <= 64', 'mod(b, 16) == 0' or 'b == 2*c', or leave it out where the function does not need it")  # fmt: skip
+        return [f"{symbol} in {of.low}..{of.high}" + f" step {of.step}" * (of.step > 1) for symbol, of in bounds.items()]
 
 
-def _bounds(symbol: str, constraints: Sequence[str]) -> str:
-    low, high, step = 1, 2**31 - 1, 1
-    for text in constraints:
-        text = text.replace(" ", "")
-        if found := re.fullmatch(rf"{symbol}>=(\d+)", text):
-            low = max(low, int(found[1]))
-        elif found := re.fullmatch(rf"{symbol}<=(\d+)", text):
-            high = min(high, int(found[1]))
-        elif found := re.fullmatch(rf"mod\({symbol},(\d+)\)==0", text):
-            step = int(found[1])
-    return f"{symbol} in {low}..{high}" + (f" step {step}" if step > 1 else "")
+@dataclasses.dataclass
+class _Bounds:
+    """What the program declares of a symbol."""
+
+    low: int = 1
+    high: int = 2**31 - 1
+    step: int = 1
+
+
+#: The constraints that have a meaning here. The last but one is what JAX adds to mod; JAX puts the right side of the last in place of its symbol.
+_CONSTRAINTS = (r"(?P<symbol>\w+)(?P<relation>>=|<=)(?P<number>-?\d+)", r"(?P<number>-?\d+)(?P<relation>>=|<=)(?P<symbol>\w+)",
+                r"mod\((?P<symbol>\w+),(?P<step>\d+)\)==0", r"(?P<step>\d+)\*floordiv\((?P<symbol>\w+),(?P=step)\)==(?P=symbol)",
+                r"(?P<replaced>\w+)==.+")  # fmt: skip
+
+
+def _is_taken(constraint: str, bounds: dict[str, _Bounds], replaced: set[str]) -> bool:
+    """Narrows the bounds by a constraint. False when it says what bounds cannot."""
+    text = constraint.replace(" ", "")
+    matches = filter(None, (re.fullmatch(pattern, text) for pattern in _CONSTRAINTS))
+    found = (match := next(matches, None)) and match.groupdict()
+    if not found or "replaced" in found:
+        return bool(found) and found["replaced"] not in bounds
+    of = bounds.get(found["symbol"])
+    if of is None:  # a symbol of other programs, or one that is replaced, of which nothing can be said
+        return found["symbol"] not in replaced
+    if "step" in found:
+        of.step = math.lcm(of.step, int(found["step"]))
+    elif (found["relation"] == ">=") == text.startswith(found["symbol"]):
+        of.low = max(of.low, int(found["number"]))
+    else:
+        of.high = min(of.high, int(found["number"]))
+    return True
 
 
 def type_of(value: Value, name: str | None = None) -> str:
