@@ -122,12 +122,13 @@ def test_says_what_is_wrong_with_arrays(step, libraries):
     x, w, rate = step_arrays()
     cases = [
         ((x.astype(np.float16), w, rate), "ValueError: step.x: dtype must be f32, got f16. Convert the array, or build the program with other numerics."),
-        ((x.astype(np.float64), w, rate), "TypeError: step.x: dtype must be f32, got float64. Convert the array."),
+        ((x.astype(np.int64), w, rate), "TypeError: step.x: dtype must be f32, got int64. Convert the array."),
         ((x[0], w, rate), "ValueError: step.x: rank must be 2, got 1. Pass an array of shape [b, 4]."),
         ((x[:, :3], w, rate), "ValueError: step.x: extent 1 must be 4, got 3. Pass an array of shape [b, 4] with b = 3."),
         ((x, w[:3], rate), "ValueError: step.w: extent 0 must be 4, got 3. Pass an array of shape [4] with b = 3."),
         ((x, w), "TypeError: step: the number of arrays must be 3, got 2. Pass x: f32[*, *], w: f32[*] inout, rate: f32[]."),
-        ((x, w, [0.5]), "TypeError: step.rate: must be an array of f32, got list."),
+        ((x, w, [0.5]), "ValueError: step.rate: rank must be 0, got 1. Pass an array of shape []."),
+        ((x, w, ["fast"]), "TypeError: step.rate: must be an array of f32, got list."),
         ((x, ScaledArray(w, 1), rate), "TypeError: step.w: must be a plain array, got a ScaledArray. Use its to_array()."),
         ((np.zeros((1,) * 12, np.float32), w, rate), "ValueError: step.x: rank must be 2, got 12. Pass an array of shape [b, 4]."),
     ]
@@ -140,6 +141,50 @@ def test_says_what_is_wrong_with_arrays(step, libraries):
     scaled = Library(libraries(SCALED))
     half = ScaledArray(np.ones(2, np.float16), 1)
     assert error_of(scaled, half.data, half) == "TypeError: scaled.x: must be a ScaledArray, got ndarray. Use scalide.ScaledArray(data, scale)."
+
+
+def test_takes_arrays_of_64_bits_and_lists_as_jax_does(step, libraries):
+    """Those of 64 bits for the dtype of 32 that JAX takes them for, where they are only read."""
+    x, w, rate = step_arrays()
+    expected = step(x, w, rate)
+    wide = np.asfortranarray(x.astype(np.float64)) + 1e-12  # rounds to x
+    for args in ((wide, w.astype(np.float64), np.float64(rate)), (x.tolist(), w.tolist(), float(rate)), (list(x), tuple(w), np.array(rate, np.float64))):
+        result = step(*args)
+        assert result.y.dtype == result.w.dtype == np.float32
+        np.testing.assert_array_equal(result.y, expected.y)
+        np.testing.assert_array_equal(result.w, expected.w)
+    y, inout = np.zeros(3, np.float32), scalide.empty(4)
+    inout[:] = w
+    step.out(wide, inout, rate, y)
+    np.testing.assert_array_equal(y, expected.y)
+    assert error_of(step.out, x, inout, rate, y.astype(np.float64)) == "TypeError: step.y: dtype must be f32, got float64. Convert the array."
+    assert error_of(step.out, x, inout.astype(np.float64), rate, y) == "TypeError: step.w: dtype must be f32, got float64. Convert the array."
+    half = scalide.Library(libraries(SCALED))
+    data = np.array([1, 2], np.float64)
+    assert error_of(half, ScaledArray(data, 4), ScaledArray(data, 1)) == "TypeError: scaled.x: dtype must be f16, got float64. Convert the array."
+
+
+def test_takes_integers_of_64_bits(libraries):
+    library = Library(libraries(DTYPES))
+    arrays = [np.array([1, -2, 0], d) for d in (np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.int64, np.bool_)]
+    arrays[3][0] = 2**32 + 5  # what JAX makes of it too
+    np.testing.assert_array_equal(library(*arrays)[3], [-5, 2, 0])
+    np.testing.assert_array_equal(library([1.0, -2, 0], [1, -2, 0], arrays[2], [1, -2, 0], [True, False, True])[3], [-1, 2, 0])
+    assert "dtypes.d: must be an array of i32, got list." in error_of(library, *arrays[:3], [0.5, 1, 2], arrays[4])
+    assert "dtypes.d: must be an array of i32, got a list that is none: " in error_of(library, *arrays[:3], [2**31, 1, 2], arrays[4])
+
+
+def test_builds_with_operators_of_the_user(tmp_path):
+    rule = tmp_path / "own" / "mish_beta.yaml"
+    rule.parent.mkdir()
+    rule.write_text("op: mish_beta\nfamily: elementwise\ndoc: x * tanh(softplus(beta * x)).\noperands: {x: float}\nattrs: {beta: number}\n"
+                    "value: x * tanh(log1p(exp(beta * x)))\ncheck: {cases: [{x: [m], beta: 2}]}\n")  # fmt: skip
+    program = scalide.Program("program own(x: f32[n]) -> (y: f32[n]) {\n  y = mish_beta(x) {beta: 2.0}\n}\n")
+    x = np.linspace(-2, 2, 5, dtype=np.float32)
+    for rules in ([rule], str(rule.parent)):
+        np.testing.assert_allclose(scalide.build(program, rules=rules)(x), x * np.tanh(np.log1p(np.exp(2 * x))), rtol=1e-5, atol=1e-7)
+    assert "no rule for operator 'mish_beta'" in error_of(scalide.build, program)
+    assert "must be a rule file or a folder of rule files" in error_of(scalide.build, program, rules=[tmp_path / "none.yaml"])
 
 
 def test_says_what_cannot_be_written(step):
@@ -297,6 +342,8 @@ def test_jax_arrays_come_back_as_such(step):
     np.testing.assert_array_equal(jax.jit(lambda x: step(x, w, rate).y)(x), x @ w)
     mixed = step(np.asarray(x), w, 0.5)
     assert isinstance(mixed.y, jax.Array)
+    for args in ((x, np.asarray(w, np.float64), 0.5), (x, np.asarray(w).tolist(), np.float64(0.5)), (x, w, 0.5)):
+        np.testing.assert_array_equal(step(*args).w, mixed.w)
     assert error_of(step, x.astype(np.float16), w, rate).startswith("TypeError: step.x: dtype must be f32, got float16.")
 
 

@@ -29,9 +29,18 @@ int32_t dtype_of(PyArrayObject *array, const Wanted &wanted) {
                              .c_str());
 }
 
-scalide_array describe(PyArrayObject *array, const Wanted &wanted) {
+/// The dtype as which an array is read: NumPy's defaults of 64 bits stand for those of 32, as for JAX.
+int32_t read_dtype_of(PyArrayObject *array, const Wanted &wanted) {
+    const bool is_wide = PyArray_ITEMSIZE(array) == 8;
+    const char kind = PyArray_DESCR(array)->kind;
+    const int32_t narrow = kind == 'f' ? SCALIDE_F32 : kind == 'i' ? SCALIDE_I32 : SCALIDE_U32;
+    const bool stands_for_it = is_wide && (kind == 'f' || kind == 'i' || kind == 'u') && wanted.dtype == narrow;
+    return stands_for_it ? narrow : dtype_of(array, wanted);
+}
+
+scalide_array describe(PyArrayObject *array, int32_t dtype) {
     scalide_array view = {};
-    view.dtype = dtype_of(array, wanted);
+    view.dtype = dtype;
     view.rank = PyArray_NDIM(array);
     view.data = PyArray_DATA(array);
     const npy_intp size = PyArray_ITEMSIZE(array);
@@ -75,18 +84,19 @@ nb::object scalar_to_numpy(float value) {
 
 scalide_array view_input(const nb::handle &object, const Wanted &wanted, std::vector<nb::object> &keep) {
     PyArrayObject *array = as_array(object, wanted);
-    if (PyArray_ISCARRAY_RO(array)) return describe(array, wanted);
-    PyArray_Descr *native = descriptions[dtype_of(array, wanted)];
+    const int32_t dtype = read_dtype_of(array, wanted);
+    PyArray_Descr *native = descriptions[dtype];
+    if (PyArray_ISCARRAY_RO(array) && native->type_num == PyArray_TYPE(array)) return describe(array, dtype);
     Py_INCREF(native);
-    PyObject *copy = PyArray_FromArray(array, native, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+    PyObject *copy = PyArray_FromArray(array, native, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_FORCECAST);
     if (!copy) throw nb::python_error();
     keep.push_back(nb::steal(copy));
-    return describe(reinterpret_cast<PyArrayObject *>(copy), wanted);
+    return describe(reinterpret_cast<PyArrayObject *>(copy), dtype);
 }
 
 scalide_array view_output(const nb::handle &object, const Wanted &wanted) {
     PyArrayObject *array = as_array(object, wanted);
-    const scalide_array view = describe(array, wanted);
+    const scalide_array view = describe(array, dtype_of(array, wanted));
     if (!PyArray_ISCARRAY(array)) {
         throw nb::value_error((wanted.name + ": must be dense, aligned and writable (a run writes it), got an array that is not. "
                                              "Make one with scalide.empty.")

@@ -17,7 +17,8 @@ struct Wanted {
     std::string name; ///< "step.x"
     int32_t dtype;
 };
-/// Describes a NumPy array: itself, or a copy when it is not dense, aligned and in native byte order. `keep` holds what must live on.
+/// Describes a NumPy array: itself, or a copy when it is not dense, aligned and in native byte order, or has 64 bits where 32 are wanted,
+/// which are then what JAX takes them for. `keep` holds what must live on.
 scalide_array view_input(const nanobind::handle &array, const Wanted &wanted, std::vector<nanobind::object> &keep);
 /// As it is: what a run writes into. Throws when it is read-only or not dense.
 scalide_array view_output(const nanobind::handle &array, const Wanted &wanted);

@@ -17,7 +17,7 @@ from .scaled_array import ScaledArray
 
 DTYPES = {name: numpy for name, (numpy, _) in arrays.DTYPES.items()}
 _runtime.set_dtypes(DTYPES)
-_PYTHON_NUMBERS = {bool: "b", int: "biuf", float: "f"}  # type -> kinds of dtypes that it may become; "f" are all floats
+_PYTHON_NUMBERS = {"b": "b", "i": "bif", "f": "f"}  # kind of numbers -> kinds of dtypes that they may become; "f" are all floats
 
 
 class Argument(NamedTuple):
@@ -89,7 +89,7 @@ class Library:
         TypeError, ValueError (dtype, shape) or what the run reports."""
         leaves = self._leaves(args, kwargs)
         if _any_of_jax(leaves, self.name):
-            return self._nest(self._jitted(leaves))
+            return self._nest(self._jitted([_unlisted(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
         results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
         return self._nest([ScaledArray(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
@@ -188,11 +188,21 @@ def _given(leaf, argument, name):
 
 
 def _array(leaf, argument, name):
+    """NumPy's array, which an array of NumPy's already is, and numbers of Python or lists of them become."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return np.asarray(leaf)
-    if type(leaf) in _PYTHON_NUMBERS and _kind(argument.dtype) in _PYTHON_NUMBERS[type(leaf)]:
-        return np.asarray(leaf, DTYPES[argument.dtype])
+    if isinstance(leaf, (bool, int, float, list, tuple)):
+        try:
+            if _kind(argument.dtype) in _PYTHON_NUMBERS.get(np.asarray(leaf).dtype.kind, ""):
+                return np.asarray(leaf, DTYPES[argument.dtype])
+        except (OverflowError, TypeError, ValueError) as error:
+            raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got a {type(leaf).__name__} that is none: {error}.") from None
     raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got {type(leaf).__name__}.")
+
+
+def _unlisted(leaf, argument, name):
+    """A list as an array: for JAX it would be many."""
+    return _array(leaf, argument, name) if isinstance(leaf, (list, tuple)) else leaf
 
 
 def _kind(dtype):

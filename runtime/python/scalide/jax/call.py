@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import _runtime
-from ..library import DTYPES, Library, check_scaled
+from ..library import DTYPES, Library, _array, check_scaled
 from ..scaled_array import ScaledArray
 
 try:
@@ -137,7 +137,9 @@ class Operation:
         name, dtype = f"{self.library.name}.{argument.name}", DTYPES[argument.dtype]
         check_scaled(leaf, argument, self.library.name)
         data = leaf.data if argument.scaled else leaf
-        data = jnp.asarray(data, dtype if isinstance(leaf, (bool, int, float)) else None)
+        if isinstance(data, (bool, int, float, list, tuple)):
+            data = _array(data, argument, self.library.name)
+        data = jnp.asarray(data)
         if data.dtype != dtype:
             raise TypeError(f"{name}: dtype must be {argument.dtype}, got {data.dtype}. Convert the array, or build the program with other numerics.")
         return [data, jnp.asarray(leaf.scale, np.float32)] if argument.scaled else [data]
