@@ -38,7 +38,7 @@ void find_layout(Values &values, ContractOperand &operand) {
 /// True when nothing but movement stands between the value and a widening convert from a format whose values are bf16 numbers.
 bool is_exact_bf16(const Values &values, ValueId value) {
     static const std::array<Dtype, 3> exact = {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2};
-    static const std::array<std::string_view, 6> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice", "squeeze"};
+    static const std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
     const Node *node = values.producer(value);
     while (node && std::find(moves.begin(), moves.end(), node->op) != moves.end()) {
         node = values.producer(node->operands[0]);

@@ -10,9 +10,11 @@ namespace scalide {
 namespace {
 
 // Storage words: what the kernels were compiled for. In the order of scalide_dtype.
-constexpr HalideType halide_types[SCALIDE_DTYPE_COUNT] = {
-    {2, 32, 1}, {1, 16, 1}, {1, 16, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1}, {0, 32, 1}, {1, 8, 1}, {2, 64, 1},
+constexpr HalideType halide_types[] = {
+    {2, 32, 1}, {1, 16, 1}, {1, 16, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1},  {1, 8, 1},  {1, 8, 1},
+    {0, 32, 1}, {1, 8, 1},  {2, 64, 1}, {0, 8, 1}, {1, 8, 1}, {0, 16, 1}, {1, 16, 1}, {1, 32, 1},
 };
+static_assert(sizeof(halide_types) / sizeof(halide_types[0]) == SCALIDE_DTYPE_COUNT, "one type per dtype");
 
 /// Calls visit(operand) for the operands of all steps, in order.
 template<typename Visit>
@@ -187,7 +189,7 @@ bool describe_view(const scalide_binding &binding, const scalide_operand &operan
         stride *= extent;
         if (stride > INT32_MAX) return false;
     }
-    view->type = halide_types[binding.program->buffers[operand.index].dtype];
+    view->type = halide_type_of(binding.program->buffers[operand.index].dtype);
     view->dimensions = operand.rank;
     view->dim = dimensions;
     return stride <= binding.buffers[operand.index].elements;
@@ -240,6 +242,8 @@ scalide_status measure_launches(scalide_binding &binding) {
 }
 
 } // namespace
+
+HalideType halide_type_of(int32_t dtype) { return halide_types[dtype]; }
 
 scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program) {
     scalide_binding measured = {};

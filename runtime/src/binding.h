@@ -59,6 +59,8 @@ struct scalide_binding {
 
 namespace scalide {
 
+/// The type that a kernel's view of this dtype has: that of the storage words.
+HalideType halide_type_of(int32_t dtype);
 /// A binding without arrays and addresses; nullptr: out of memory.
 scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program);
 /// Sizes, arena, scratch memory and the kernels' arguments of a binding whose arrays and symbols are known.
