@@ -1,6 +1,7 @@
 #include "frontend/generator.h"
 #include "frontend/tracer.h"
 #include <charconv>
+#include <limits>
 #include <set>
 
 namespace scalide {
@@ -16,15 +17,15 @@ std::multimap<std::string, GeneratorFactory> &registry() {
     return generators;
 }
 
+[[noreturn]] void refuse_parameter(const std::string &name, const std::string &requirement, const std::string &text) {
+    throw UserError({{}, "parameter." + name, "must be " + requirement, "'" + text + "'", ""});
+}
+
+/// What a text of this type must be.
 template<typename T>
-T parse_number(const std::string &name, const std::string &text, const char *what) {
-    T value{};
-    const char *end = text.data() + text.size();
-    const auto result = std::from_chars(text.data(), end, value);
-    if (result.ec != std::errc() || result.ptr != end) {
-        throw UserError({{}, "parameter." + name, std::string("must be ") + what, "'" + text + "'", ""});
-    }
-    return value;
+std::string number_words() {
+    if (std::is_floating_point_v<T>) return "a number";
+    return "an integer in [" + std::to_string(std::numeric_limits<T>::min()) + ", " + std::to_string(std::numeric_limits<T>::max()) + "]";
 }
 
 Type make_type(Dtype dtype, std::initializer_list<Dimension> shape) {
@@ -65,18 +66,59 @@ std::unique_ptr<GeneratorBase> construct(const GeneratorFactory &factory, const 
 
 } // namespace
 
-std::string take_parameter(const std::string &name, const std::string &fallback) {
+std::optional<std::string> take_parameter(const std::string &name) {
     if (known_parameters) known_parameters->insert(name);
-    if (!given_parameters) return fallback;
-    const auto found = given_parameters->find(name);
-    return found == given_parameters->end() ? fallback : found->second;
+    if (!given_parameters || !given_parameters->contains(name)) return {};
+    return given_parameters->at(name);
 }
 
-int64_t parse_integer_parameter(const std::string &name, const std::string &text) {
-    return parse_number<int64_t>(name, text, "an integer");
+template<typename T>
+T parse_parameter(const std::string &name, const std::string &text) {
+    T value{};
+    const char *end = text.data() + text.size();
+    const auto result = std::from_chars(text.data(), end, value);
+    if (result.ec != std::errc() || result.ptr != end) refuse_parameter(name, number_words<T>(), text);
+    return value;
 }
 
-double parse_number_parameter(const std::string &name, const std::string &text) { return parse_number<double>(name, text, "a number"); }
+template signed char parse_parameter(const std::string &, const std::string &);
+template unsigned char parse_parameter(const std::string &, const std::string &);
+template short parse_parameter(const std::string &, const std::string &);
+template unsigned short parse_parameter(const std::string &, const std::string &);
+template int parse_parameter(const std::string &, const std::string &);
+template long parse_parameter(const std::string &, const std::string &);
+template long long parse_parameter(const std::string &, const std::string &);
+template unsigned parse_parameter(const std::string &, const std::string &);
+template unsigned long parse_parameter(const std::string &, const std::string &);
+template unsigned long long parse_parameter(const std::string &, const std::string &);
+template float parse_parameter(const std::string &, const std::string &);
+template double parse_parameter(const std::string &, const std::string &);
+
+template<>
+bool parse_parameter(const std::string &name, const std::string &text) {
+    return parse_word_parameter(name, text, {"false", "true"}) == 1;
+}
+
+template<>
+std::string parse_parameter(const std::string &, const std::string &text) {
+    return text;
+}
+
+template<>
+Dtype parse_parameter(const std::string &name, const std::string &text) {
+    const std::optional<Dtype> dtype = parse_dtype(text);
+    if (!dtype) refuse_parameter(name, "a dtype such as f32, bf16, f8_e4m3fn", text);
+    return *dtype;
+}
+
+size_t parse_word_parameter(const std::string &name, const std::string &text, const std::vector<std::string> &words) {
+    std::string known;
+    for (size_t i = 0; i < words.size(); i++) {
+        if (words[i] == text) return i;
+        known += (known.empty() ? "" : ", ") + words[i];
+    }
+    refuse_parameter(name, "one of " + known, text);
+}
 
 Input<Tensor>::Input(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape)
     : Tensor(Tracer::current().add_argument(name, make_type(dtype, shape), {})) {}
@@ -158,8 +200,15 @@ Program run_generator(const std::string &name, const Parameters &parameters, con
                          "Registered here: " + (known.empty() ? "none" : known)});
     }
     Tracer tracer(rulebook, name);
-    const std::unique_ptr<GeneratorBase> generator = construct(first->second, name, parameters);
-    generator->finish();
+    try {
+        construct(first->second, name, parameters)->finish();
+    } catch (const UserError &) {
+        throw;
+    } catch (const InternalError &) {
+        throw;
+    } catch (const std::exception &error) { // the user's own
+        throw UserError({{}, "generator." + name, "must not throw", std::string("'") + error.what() + "'", ""});
+    }
     return std::move(tracer.program());
 }
 

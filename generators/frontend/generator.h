@@ -1,6 +1,8 @@
 #pragma once
 #include "frontend/tensor.h"
 #include <functional>
+#include <map>
+#include <optional>
 
 /// The Halide-style way to write a program:
 ///
@@ -22,24 +24,36 @@ inline constexpr Dtype f32 = Dtype::f32, f16 = Dtype::f16, bf16 = Dtype::bf16, i
 class GeneratorBase;
 using Parameters = std::map<std::string, std::string>; ///< name -> text, from the command line
 
-/// The text of a generator parameter given from outside, or `fallback`; marks it as used.
-std::string take_parameter(const std::string &name, const std::string &fallback);
-int64_t parse_integer_parameter(const std::string &name, const std::string &text);
-double parse_number_parameter(const std::string &name, const std::string &text);
+/// The text of a generator parameter given from outside, nothing where none was; marks the parameter as known.
+std::optional<std::string> take_parameter(const std::string &name);
+/// The value of such a text, exactly. Throws UserError. For integers and floats of C++, bool (true, false), std::string and Dtype (f16).
+template<typename T>
+T parse_parameter(const std::string &name, const std::string &text);
+template<>
+bool parse_parameter(const std::string &name, const std::string &text);
+template<>
+std::string parse_parameter(const std::string &name, const std::string &text);
+template<>
+Dtype parse_parameter(const std::string &name, const std::string &text);
+/// The place in `words` of the one that is given. Throws UserError.
+size_t parse_word_parameter(const std::string &name, const std::string &text, const std::vector<std::string> &words);
 
-/// A value that is chosen when the program is generated: `-p hidden=256`.
+/// A value that is chosen when the program is generated: `-p hidden=256`, `-p bias=false`, `-p dtype=bf16`.
 template<typename T>
 class GeneratorParam {
 public:
-    GeneratorParam(const std::string &name, T default_value) {
-        const std::string text = take_parameter(name, std::to_string(default_value));
-        if constexpr (std::is_integral_v<T>) {
-            value_ = static_cast<T>(parse_integer_parameter(name, text));
-        } else {
-            value_ = static_cast<T>(parse_number_parameter(name, text));
-        }
+    GeneratorParam(const std::string &name, T default_value) requires(!std::is_enum_v<T> || std::is_same_v<T, Dtype>)
+        : value_(std::move(default_value)) {
+        if (const auto text = take_parameter(name)) value_ = parse_parameter<T>(name, *text);
     }
-    operator T() const { return value_; }
+    /// One of a few: `GeneratorParam<Mode> mode{"mode", Mode::fast, {{"fast", Mode::fast}, {"exact", Mode::exact}}}`.
+    GeneratorParam(const std::string &name, T default_value, const std::map<std::string, T> &values) : value_(std::move(default_value)) {
+        std::vector<std::string> words;
+        for (const auto &[word, value] : values) words.push_back(word);
+        if (const auto text = take_parameter(name)) value_ = values.at(words[parse_word_parameter(name, *text, words)]);
+    }
+    operator const T &() const { return value_; }
+    const T &value() const { return value_; }
 
 private:
     T value_;

@@ -1,6 +1,7 @@
 #include "frontend/tracer.h"
 #include "transforms/passes.h"
 #include <algorithm>
+#include <numeric>
 
 namespace scalide {
 
@@ -86,13 +87,27 @@ std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &ope
     return values;
 }
 
+// Axes that must be given in a program may be left out here, as in rules: all.
+void add_left_out_axes(const Rule &rule, const std::vector<ValueId> &operands, Attributes &attributes) {
+    for (const AttributeSpec &spec : rule.attributes) {
+        if (spec.type != "axes" || !spec.is_required() || operands.empty()) continue;
+        std::vector<int64_t> all(Tracer::current().builder().type(operands[0]).shape.size());
+        std::iota(all.begin(), all.end(), 0);
+        attributes.try_emplace(spec.name, to_attribute(all));
+    }
+}
+
 } // namespace
+
+Attribute to_attribute(const AxisPairs &pairs) { return std::vector<Attribute>{to_attribute(pairs.first), to_attribute(pairs.second)}; }
 
 std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes) {
     Builder &builder = Tracer::current().builder();
     const Rule &rule = builder.rulebook().rule(op, {});
+    const std::vector<ValueId> values = to_values(rule, operands);
+    add_left_out_axes(rule, values, attributes);
     std::vector<Tensor> results;
-    for (ValueId value : builder.add(op, to_values(rule, operands), std::move(attributes))) results.emplace_back(value);
+    for (ValueId value : builder.add(op, values, std::move(attributes))) results.emplace_back(value);
     return results;
 }
 
@@ -110,10 +125,8 @@ Tensor dot(const Tensor &a, const Tensor &b) {
     const int batch = std::max(0, std::min(a.rank(), b.rank()) - 2);
     std::vector<int64_t> axes;
     for (int i = 0; i < batch; i++) axes.push_back(i);
-    const Attribute contract(std::vector<Attribute>{to_attribute(std::vector<int64_t>{a.rank() - 1}),
-                                                    to_attribute(std::vector<int64_t>{std::max(0, b.rank() - 2)})});
-    return apply("dot_general", {a, b},
-                 {{"contract", contract}, {"batch", std::vector<Attribute>{to_attribute(axes), to_attribute(axes)}}});
+    const AxisPairs contract({a.rank() - 1}, {std::max(0, b.rank() - 2)});
+    return apply("dot_general", {a, b}, {{"contract", to_attribute(contract)}, {"batch", to_attribute(AxisPairs(axes, axes))}});
 }
 
 Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x) {

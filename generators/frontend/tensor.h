@@ -56,8 +56,20 @@ struct Operand {
     bool is_number = false;
 };
 
-/// Any operator of the rulebook by name. Operands of elementwise rules broadcast against each other. `apply` is for one result.
-/// The functions in `scalide/operators.h`, one for each rule, call these.
+/// Axes of the first operand and of the second, paired: `dot_general(x, y, {{2}, {0}})`.
+struct AxisPairs {
+    AxisPairs() = default;
+    AxisPairs(std::vector<int64_t> first, std::vector<int64_t> second) : first(std::move(first)), second(std::move(second)) {}
+    std::vector<int64_t> first, second;
+    bool operator==(const AxisPairs &) const = default;
+};
+inline const AxisPairs no_axis_pairs;
+/// Stands for axes that are left out: all of the first operand.
+inline const std::vector<int64_t> all_axes{INT64_MIN};
+Attribute to_attribute(const AxisPairs &pairs);
+
+/// Any operator of the rulebook by name; axes may be left out, too. Operands of elementwise rules broadcast
+/// against each other. `apply` is for one result. The functions in `scalide/operators.h`, one for each rule, call these.
 Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
 std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
 

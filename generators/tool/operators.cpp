@@ -7,9 +7,10 @@ namespace scalide {
 
 namespace {
 
-// C++ type of an attribute's parameter, and how its value becomes an Attribute.
+// C++ type of an attribute's parameter, how its value becomes an Attribute, and the value that stands for one that is left out; without it
+// a std::optional does, which takes one more pair of braces.
 struct ParameterType {
-    const char *type, *conversion;
+    const char *type, *conversion, *left_out = nullptr;
 };
 
 const std::map<std::string, ParameterType> parameter_types{
@@ -23,10 +24,10 @@ const std::map<std::string, ParameterType> parameter_types{
     {"program", {"const std::string &", "{}"}},
     {"dtype", {"Dtype", "std::string(to_string({}))"}},
     {"shape", {"const Extents &", "to_attribute({})"}},
-    {"axes", {"const std::vector<int64_t> &", "to_attribute({})"}},
+    {"axes", {"const std::vector<int64_t> &", "to_attribute({})", "all_axes"}},
     {"integers", {"const std::vector<int64_t> &", "to_attribute({})"}},
     {"permutation", {"const std::vector<int64_t> &", "to_attribute({})"}},
-    {"axis_pairs", {"const std::array<std::vector<int64_t>, 2> &", "std::vector<Attribute>{{to_attribute({0}[0]), to_attribute({0}[1])}}"}},
+    {"axis_pairs", {"const AxisPairs &", "to_attribute({})", "no_axis_pairs"}},
 };
 
 // Names that C++ keeps for itself get an underscore.
@@ -35,9 +36,30 @@ std::string cpp_name(const std::string &name) {
     return reserved.contains(name) ? name + "_" : name;
 }
 
-// Attributes that may be left out stay out unless given: std::optional parameters, last.
+// Axes that a rule wants may be left out here: all.
+bool may_be_left_out(const AttributeSpec &attribute) { return !attribute.is_required() || attribute.type == "axes"; }
+
+std::string parameter_of(const AttributeSpec &attribute, const std::string &name) {
+    const ParameterType &type = parameter_types.at(attribute.type);
+    std::string plain = type.type;
+    if (!may_be_left_out(attribute)) return plain + (plain.ends_with("&") ? "" : " ") + name;
+    if (type.left_out) return fmt::format("{}{} = {}", plain, name, type.left_out);
+    plain = plain.starts_with("const ") ? plain.substr(6, plain.size() - 8) : plain;
+    return fmt::format("const std::optional<{}> &{} = {{}}", plain, name);
+}
+
+std::string statement_of(const AttributeSpec &attribute, const std::string &name) {
+    const ParameterType &type = parameter_types.at(attribute.type);
+    const bool is_optional = may_be_left_out(attribute) && !type.left_out;
+    const std::string value = fmt::format(fmt::runtime(type.conversion), is_optional ? "(*" + name + ")" : name),
+                      set = fmt::format("attributes[\"{}\"] = {};\n", attribute.name, value);
+    if (!may_be_left_out(attribute)) return "    " + set;
+    return fmt::format("    if ({}{}) {}", name, is_optional ? "" : fmt::format(" != {}", type.left_out), set);
+}
+
+// Attributes that may be left out stay out unless given, and come last.
 std::string function_of(const Rule &rule) {
-    std::string parameters, operands, required, optional, sets, optional_sets;
+    std::string parameters, operands, required, optional, sets;
     const bool variadic = !rule.operands.empty() && rule.operands.back().variadic;
     for (const OperandSpec &operand : rule.operands) {
         parameters += operand.variadic ? fmt::format("const std::vector<Operand> &{}, ", cpp_name(operand.name))
@@ -45,19 +67,9 @@ std::string function_of(const Rule &rule) {
         if (!operand.variadic) operands += cpp_name(operand.name) + ", ";
     }
     for (const AttributeSpec &attribute : rule.attributes) {
-        const ParameterType &type = parameter_types.at(attribute.type);
-        std::string name = cpp_name(attribute.name);
-        if (rule.operand_index(attribute.name) >= 0) name += "_";
-        if (!attribute.is_required()) {
-            std::string plain = type.type;
-            plain = plain.starts_with("const ") ? plain.substr(6, plain.size() - 8) : plain;
-            optional += fmt::format("const std::optional<{}> &{} = {{}}, ", plain, name);
-            optional_sets += fmt::format("    if ({0}) attributes[\"{1}\"] = {2};\n", name, attribute.name,
-                                         fmt::format(fmt::runtime(type.conversion), "(*" + name + ")"));
-        } else {
-            required += fmt::format("{}{}{}, ", type.type, std::string(type.type).ends_with("&") ? "" : " ", name);
-            sets += fmt::format("    attributes[\"{}\"] = {};\n", attribute.name, fmt::format(fmt::runtime(type.conversion), name));
-        }
+        const std::string name = cpp_name(attribute.name) + (rule.operand_index(attribute.name) >= 0 ? "_" : "");
+        (may_be_left_out(attribute) ? optional : required) += parameter_of(attribute, name) + ", ";
+        sets += statement_of(attribute, name);
     }
     std::string all = parameters + required + optional;
     if (!all.empty()) all.resize(all.size() - 2);
@@ -66,17 +78,16 @@ std::string function_of(const Rule &rule) {
                                          operands, cpp_name(rule.operands.back().name))
                            : fmt::format("    const std::vector<Operand> list{{{}}};\n", operands);
     const bool several = rule.results.size() > 1;
-    return fmt::format("/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}{}    return {}(\"{}\", list, attributes);\n}}\n\n",
-                       rule.doc, several ? "std::vector<Tensor>" : "Tensor", cpp_name(rule.op), all, sets, optional_sets, list,
+    return fmt::format("/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}    return {}(\"{}\", list, attributes);\n}}\n\n",
+                       rule.doc, several ? "std::vector<Tensor>" : "Tensor", cpp_name(rule.op), all, sets, list,
                        several ? "apply_all" : "apply", rule.op);
 }
 
 } // namespace
 
 std::string operators_header(const Rulebook &rulebook) {
-    std::string text =
-        "// Generated by scalide rules --header.\n#pragma once\n#include \"frontend/tensor.h\"\n#include <array>\n#include <optional>\n\n"
-        "namespace scalide {\n\n";
+    std::string text = "// Generated by scalide rules --header.\n#pragma once\n#include \"frontend/tensor.h\"\n#include <optional>\n\n"
+                       "namespace scalide {\n\n";
     for (const Rule *rule : rulebook.rules()) {
         if (rule->op != "constant" && rule->op != "size") text += function_of(*rule);
     }

@@ -3,8 +3,8 @@
 
 namespace scalide {
 
-/// C++ functions of the DSL, one for each rule: `inline Tensor softmax(const Operand &x, const std::vector<int64_t> &axes)`.
-/// Attributes follow the operands in the rule's order, those with a default last.
+/// C++ functions of the DSL, one for each rule: `inline Tensor softmax(const Operand &x, const std::vector<int64_t> &axes = all_axes)`.
+/// Attributes follow the operands in the rule's order, those that may be left out last.
 std::string operators_header(const Rulebook &rulebook);
 
 /// Markdown files by name: for each operator its operands and attributes, formula, scale, data, gradient, constraints, tolerance and an

@@ -1,6 +1,7 @@
 #include "tool/operator_programs.h"
 #include "ir/verify.h"
 #include "support/programs/rules.h"
+#include "tool/operators.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,16 @@ TEST(tool, every_operator_becomes_functions_of_a_library) {
     for (const char *name :
          {"add_f32", "add_f32_scaled", "add_f8_e4m3fn", "add_f8_e4m3fn_scaled", "population_count", "softmax_f8_e4m3fn_scaled"})
         EXPECT_EQ(std::ranges::count(programs, name, [](const LibraryProgram &each) { return each.program.name; }), 1) << name;
+}
+
+TEST(tool, functions_of_operators_let_axes_and_pairs_be_left_out) {
+    const std::string header = operators_header(rules());
+    for (const char *part :
+         {"inline Tensor mean(const Operand &x, const std::vector<int64_t> &axes = all_axes) {\n",
+          "    if (axes != all_axes) attributes[\"axes\"] = to_attribute(axes);\n",
+          "dot_general(const Operand &lhs, const Operand &rhs, const AxisPairs &contract, const AxisPairs &batch = no_axis_pairs, ",
+          "    attributes[\"contract\"] = to_attribute(contract);\n    if (batch != no_axis_pairs) "})
+        EXPECT_NE(header.find(part), std::string::npos) << part;
 }
 
 } // namespace

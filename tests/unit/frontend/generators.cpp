@@ -113,6 +113,61 @@ public:
 };
 SCALIDE_REGISTER_GENERATOR(Throws, throws)
 
+class ThrowsLater : public Generator<ThrowsLater> {
+public:
+    void generate() override { throw std::out_of_range("layer 7"); }
+};
+SCALIDE_REGISTER_GENERATOR(ThrowsLater, throws_later)
+
+enum class Mode { fast, exact };
+
+class Parameters_ : public Generator<Parameters_> {
+public:
+    GeneratorParam<float> eps{"eps", 1e-8f};
+    GeneratorParam<bool> bias{"bias", true};
+    GeneratorParam<Mode> mode{"mode", Mode::fast, {{"fast", Mode::fast}, {"exact", Mode::exact}}};
+    GeneratorParam<std::string> activation{"activation", "tanh"};
+    GeneratorParam<Dtype> dtype{"dtype", bf16};
+    GeneratorParam<uint8_t> layers{"layers", 1};
+    Input<Tensor> x{"x", dtype, {"n"}};
+    Output<Tensor> y{"y", dtype, {"n"}};
+    void generate() override {
+        Tensor h = x;
+        for (int i = 0; i < layers; i++) h = apply(activation, {h});
+        if (bias) h = h + 1;
+        if (mode == Mode::exact) h = h * 3;
+        y = h + eps;
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Parameters_, parameters)
+
+class Axes : public Generator<Axes> {
+public:
+    Input<Tensor> x{"x", f32, {2, "n", 4}};
+    Output<Tensor> all{"all", f32, {}}, last{"last", f32, {2, "n"}};
+    void generate() override {
+        all = apply("mean", {x});
+        last = apply("mean", {x}, {{"axes", to_attribute(std::vector<int64_t>{2})}});
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Axes, axes)
+
+/// As the generated functions of operators take axes and their pairs.
+Tensor product(const Operand &lhs, const Operand &rhs, const AxisPairs &contract, const AxisPairs &batch = no_axis_pairs) {
+    return apply("dot_general", {lhs, rhs}, {{"contract", to_attribute(contract)}, {"batch", to_attribute(batch)}});
+}
+
+class Pairs : public Generator<Pairs> {
+public:
+    Input<Tensor> h{"h", f32, {2, 3, 4}}, u{"u", f32, {4, 5}}, k{"k", f32, {2, 6, 4}};
+    Output<Tensor> plain{"plain", f32, {2, 3, 5}}, batched{"batched", f32, {2, 3, 6}};
+    void generate() override {
+        plain = product(h, u, {{2}, {0}});
+        batched = product(h, k, {{2}, {2}}, {{0}, {0}});
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Pairs, pairs)
+
 class Numbers : public Generator<Numbers> {
 public:
     Input<Tensor> x{"x", f32, {"n"}};
@@ -171,9 +226,43 @@ TEST(frontend, parameters_come_from_outside) {
     const std::string text = text_of("affine", {{"size", "7"}, {"factor", "0.25"}});
     EXPECT_TRUE(text.starts_with("program affine(x: f32[n, 7], w: f32[7] inout) -> (y: f32[n, 7]")) << text;
     EXPECT_NE(text.find("{dtype: f32, value: 0.25}"), std::string::npos) << text;
-    EXPECT_EQ(error_of("affine", {{"size", "7x"}}), "parameter.size: must be an integer, got '7x'");
+    EXPECT_EQ(error_of("affine", {{"size", "7x"}}), "parameter.size: must be an integer in [-2147483648, 2147483647], got '7x'");
+    EXPECT_EQ(error_of("affine", {{"size", "4294967299"}}),
+              "parameter.size: must be an integer in [-2147483648, 2147483647], got '4294967299'");
     EXPECT_EQ(error_of("affine", {{"factor", ""}}), "parameter.factor: must be a number, got ''");
     EXPECT_EQ(error_of("affine", {{"width", "7"}}), "affine.width: must be a GeneratorParam of this generator, got an unknown name");
+}
+
+// The text of a float is that of its own bits, 1e-8 as f32; what is not given never is a text.
+TEST(frontend, parameters_have_all_kinds_of_types) {
+    const std::string text = text_of("parameters");
+    EXPECT_TRUE(text.starts_with("program parameters(x: bf16[n]) -> (y: bf16[n]")) << text;
+    EXPECT_NE(text.find("tanh(x)"), std::string::npos) << text;
+    EXPECT_NE(text.find("value: 9.99999993922529e-09}"), std::string::npos) << text;
+    EXPECT_NE(text.find("value: 1.0}"), std::string::npos) << text;
+    EXPECT_EQ(text_of("parameters", {{"eps", "1e-8"}}), text);
+    const std::string other = text_of(
+        "parameters", {{"eps", "0.1"}, {"bias", "false"}, {"mode", "exact"}, {"activation", "sin"}, {"dtype", "f16"}, {"layers", "2"}});
+    EXPECT_TRUE(other.starts_with("program parameters(x: f16[n]) -> (y: f16[n]")) << other;
+    for (const char *part : {"sin1 = sin(sin)", "value: 3.0}", "value: 0.10000000149011612}"})
+        EXPECT_NE(other.find(part), std::string::npos) << part << " in " << other;
+    EXPECT_EQ(other.find("value: 1.0}"), std::string::npos) << other;
+    EXPECT_EQ(error_of("parameters", {{"bias", "yes"}}), "parameter.bias: must be one of false, true, got 'yes'");
+    EXPECT_EQ(error_of("parameters", {{"mode", "slow"}}), "parameter.mode: must be one of exact, fast, got 'slow'");
+    EXPECT_EQ(error_of("parameters", {{"dtype", "f17"}}), "parameter.dtype: must be a dtype such as f32, bf16, f8_e4m3fn, got 'f17'");
+    EXPECT_EQ(error_of("parameters", {{"layers", "256"}}), "parameter.layers: must be an integer in [0, 255], got '256'");
+}
+
+TEST(frontend, axes_that_are_left_out_are_all) {
+    const std::string text = text_of("axes");
+    EXPECT_NE(text.find("mean = mean(x) {axes: [0, 1, 2]} : f32[]"), std::string::npos) << text;
+    EXPECT_NE(text.find("mean1 = mean(x) {axes: [2]} : f32[2, n]"), std::string::npos) << text;
+}
+
+TEST(frontend, axis_pairs_take_two_pairs_of_braces) {
+    const std::string text = text_of("pairs");
+    EXPECT_NE(text.find("dot_general(h, u) {batch: [[], []], contract: [[2], [0]], preferred: f32}"), std::string::npos) << text;
+    EXPECT_NE(text.find("dot_general(h, k) {batch: [[0], [0]], contract: [[2], [2]], preferred: f32}"), std::string::npos) << text;
 }
 
 TEST(frontend, numbers_beside_a_key_are_floats) {
@@ -223,12 +312,14 @@ TEST(frontend, mistakes_in_words) {
         {"unassigned", "unassigned.y: must be assigned in generate(), got nothing"},
         {"empty", "tensor: must be assigned before it is used, got an empty tensor. Assign it, or pass an Input"},
         {"same_name", "same_name.x: each argument must have a name of its own, got it twice. Rename one of them"},
+        {"throws_later", "generator.throws_later: must not throw, got 'layer 7'"},
         {"unknown_operator", "qwertz: no rule for operator 'qwertz'. Add a rule file, see rules/README.md"},
     };
     for (const auto &[generator, words] : cases) EXPECT_EQ(error_of(generator), words);
     EXPECT_EQ(error_of("nobody"),
-              "generator.nobody: must be registered exactly once, got 0 of that name. Registered here: affine, coins, empty, "
-              "numbers, other_state, other_type, same_name, scopes, shapes, square, throws, unassigned, unknown_operator");
+              "generator.nobody: must be registered exactly once, got 0 of that name. Registered here: affine, axes, coins, empty, "
+              "numbers, other_state, other_type, pairs, parameters, same_name, scopes, shapes, square, throws, throws_later, unassigned, "
+              "unknown_operator");
 }
 
 TEST(frontend, tensors_live_inside_a_generator) {
@@ -245,9 +336,9 @@ TEST(frontend, tensors_live_inside_a_generator) {
 TEST(frontend, a_throwing_constructor_leaves_nothing_behind) {
     {
         const Parameters parameters{{"size", "5"}};
-        EXPECT_THROW(run_generator("throws", parameters, rules()), std::runtime_error);
+        EXPECT_EQ(error_of("throws", parameters), "generator.throws: must not throw, got 'no such file'");
     }
-    EXPECT_EQ(take_parameter("size", "fallback"), "fallback");
+    EXPECT_EQ(take_parameter("size"), std::nullopt);
     EXPECT_THROW(Tracer::current(), UserError);
     EXPECT_EQ(text_of("affine"), text_of("affine", {{"size", "3"}}));
 }
