@@ -28,6 +28,11 @@ struct BuildCommand {
         }
     }
 
+    void check_jobs() const {
+        if (build.jobs >= 0) return;
+        throw UserError({{}, "build.jobs", "must not be negative", std::to_string(build.jobs), "Leave it out for one a core"});
+    }
+
     void dump(const std::string &pass, const Program &after) const {
         if (std::find(dumps.begin(), dumps.end(), pass) != dumps.end()) fmt::print("# after {}\n{}", pass, to_string(after));
     }
@@ -60,6 +65,7 @@ struct BuildCommand {
 
     void run() {
         check_dumps();
+        check_jobs();
         const Rulebook rulebook = program.load_rulebook();
         build.policy = program.load_numerics();
         build.output_folder = output;

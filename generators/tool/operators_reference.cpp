@@ -123,9 +123,9 @@ std::map<std::string, std::string> operator_pages(const Rulebook &rulebook) {
 
 std::string coverage_table(const Rulebook &rulebook) {
     std::string text =
-        "| operator | family | dtypes | scaled | forms full values | gradient | targets | tested by |\n|---|---|---|---|---|---|---|---|\n";
+        "| operator | family | dtypes | scaled | forms full values | gradient | tested by |\n|---|---|---|---|---|---|---|\n";
     for (const Rule *rule : rulebook.rules())
-        text += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} | {4} | {5} | CPU | {6} |\n", rule->op, rule->family, dtype_words(*rule),
+        text += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} | {4} | {5} | {6} |\n", rule->op, rule->family, dtype_words(*rule),
                             scaled_words(*rule), full_value_words(*rule), gradient_words(*rule), test_words(*rule));
     return text;
 }

@@ -1,6 +1,8 @@
 #include "tool/tool.h"
 #include "frontend/generator.h"
+#include "rulebook/nearest.h"
 #include "tool/common.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -11,6 +13,14 @@ namespace scalide {
 namespace {
 
 constexpr int user_mistake = 1, bad_command_line = 2, our_mistake = 70;
+
+/// A first word that is no command is what is wrong, not the lack of one.
+void check_command(const CLI::App &app, const std::string &word) {
+    std::vector<std::string> names;
+    for (const CLI::App *command : app.get_subcommands({})) names.push_back(command->get_name());
+    if (word.starts_with("-") || std::ranges::find(names, word) != names.end()) return;
+    throw UserError({{}, "scalide", "must get a command", "'" + word + "'", suggestion(word, names)});
+}
 
 int report(const char *kind, const std::exception &error, int status) {
     std::fprintf(stderr, "%s: %s\n", kind, error.what());
@@ -27,6 +37,11 @@ int tool_main(int argc, char **argv) {
     for (const std::string &name : generator_names()) footer += "\ngenerator in this executable: " + name;
     app.footer(footer);
     for (const auto add : {add_build, add_run, add_check, add_rules, add_inspect, add_cache, add_devices}) add(app);
+    try {
+        if (argc > 1) check_command(app, argv[1]);
+    } catch (const UserError &error) {
+        return report("error", error, bad_command_line);
+    }
     try {
         app.parse(argc, argv);
         if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to file");
