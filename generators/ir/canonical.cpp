@@ -26,6 +26,7 @@ std::set<std::string> used_symbols(const Program &program) {
 }
 
 void rename_values(Program &program) {
+    program.names = {};
     std::vector<bool> is_argument(program.values.size(), false);
     for (size_t i = 0; i < program.arguments.size(); i++) {
         program.values[program.arguments[i].value].name = "a" + std::to_string(i);

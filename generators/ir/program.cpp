@@ -4,38 +4,8 @@
 #include "ir/text.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace scalide {
-
-namespace {
-
-// The number that `taken` has after `name`: 0 for `name` itself, -1 when it is another name.
-int64_t suffix_of(std::string_view taken, std::string_view name) {
-    if (!taken.starts_with(name)) return -1;
-    const std::string_view digits = taken.substr(name.size());
-    if (digits.empty()) return 0;
-    int64_t number = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    const bool plain = error == std::errc() && end == digits.data() + digits.size() && digits[0] != '0' && digits[0] != '-';
-    return plain ? number : -1;
-}
-
-std::string fresh_name(const Program &program, const std::string &name) {
-    // Most names are free: a look at sizes and last characters passes over nearly all values.
-    std::vector<int64_t> suffixes;
-    for (const Value &value : program.values) {
-        if (value.name.size() < name.size() || (!name.empty() && value.name[name.size() - 1] != name.back())) continue;
-        const int64_t suffix = suffix_of(value.name, name);
-        if (suffix >= 0) suffixes.push_back(suffix);
-    }
-    std::ranges::sort(suffixes);
-    int64_t number = 0; // the first that is missing
-    for (int64_t suffix : suffixes) number += suffix == number;
-    return number == 0 ? name : name + std::to_string(number);
-}
-
-} // namespace
 
 const Program &Program::program(const std::string &name) const {
     const auto found = std::ranges::find(programs, name, &Program::name);
@@ -44,8 +14,13 @@ const Program &Program::program(const std::string &name) const {
 }
 
 ValueId add_value(Program &program, const std::string &name, Type type) {
-    program.values.push_back({fresh_name(program, name), std::move(type)});
+    program.values.push_back({program.names.fresh(program.values, name), std::move(type)});
     return static_cast<ValueId>(program.values.size()) - 1;
+}
+
+void rename_value(Program &program, ValueId value, const std::string &name) {
+    program.names.rename(program.values, program.values[value].name, name);
+    program.values[value].name = name;
 }
 
 std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Type> &types, const std::string &name) {

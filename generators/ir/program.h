@@ -1,6 +1,7 @@
 #pragma once
 #include "expr/error.h"
 #include "ir/attribute.h"
+#include "ir/names.h"
 #include "ir/type.h"
 #include <memory>
 
@@ -62,6 +63,7 @@ struct Program {
     std::vector<Node> nodes;
     std::vector<Result> results;
     std::vector<Program> programs; ///< sub-programs, each before its first use; they have none of their own
+    Names names;                   ///< of `values`: use rename_value, or make it anew where names change otherwise
 
     const Type &type(ValueId value) const { return values[value].type; }
     const std::string &value_name(ValueId value) const { return values[value].name; }
@@ -71,6 +73,8 @@ struct Program {
 
 /// Adds a value with a fresh name: `name` itself, or `name` followed by the first free number.
 ValueId add_value(Program &program, const std::string &name, Type type);
+/// Gives a value another name, which no other value has.
+void rename_value(Program &program, ValueId value, const std::string &name);
 /// Appends a node and its result values (named after `name`, or after the operator when it is empty). Returns the results.
 std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Type> &types, const std::string &name = "");
 

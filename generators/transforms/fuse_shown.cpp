@@ -40,7 +40,7 @@ Program add_shown_results(const Program &program) {
 void drop_shown_results(Program &program, size_t count) {
     for (size_t i = count; i < program.results.size(); i++) {
         const auto &[name, value, scaled, argument] = program.results[i];
-        if (std::ranges::find(program.values, name, &Value::name) == program.values.end()) program.values[value].name = name;
+        if (!program.names.contains(program.values, name)) rename_value(program, value, name);
     }
     program.results.resize(count);
 }

@@ -217,9 +217,9 @@ void Propagation::place_result(const Result &result, ScaledValues &values) {
 
 /// Names a value after the one that it is a part of, when it was made for it.
 void Propagation::name_value(ValueId value, size_t first, const std::string &name) {
-    const bool is_taken = std::ranges::any_of(result_.values, [&](const Value &other) { return other.name == name; });
     const bool is_part = result_.values[value].name.ends_with(".data") || result_.values[value].name.ends_with(".scale");
-    if (static_cast<size_t>(value) >= first && !is_taken && !is_part) result_.values[value].name = name;
+    if (static_cast<size_t>(value) < first || is_part || result_.names.contains(result_.values, name)) return;
+    rename_value(result_, value, name);
 }
 
 } // namespace
