@@ -53,14 +53,7 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
 
 Program expand(const Program &program, const Rulebook &rulebook) {
     Program expanded = program;
-    for (size_t i = 0; i < expanded.nodes.size();) {
-        const Remake remake = remake_of(expanded, expanded.nodes[i], rulebook);
-        if (remake) {
-            replace_node(expanded, rulebook, i, remake); // what it made is looked at next
-        } else {
-            i++;
-        }
-    }
+    replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook); });
     return remove_dead_nodes(expanded);
 }
 

@@ -45,8 +45,10 @@ std::vector<ValueId> append_body(Program &program, const Program &body, const No
     return results;
 }
 
-std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake) {
-    const Node node = program.nodes[index];
+namespace {
+
+/// Appends what `remake` makes of a node, as the same values. Returns what is read instead of what.
+Renamed remake_node(Program &program, const Rulebook &rulebook, const Node &node, const Remake &remake) {
     const size_t first = program.nodes.size();
     Builder builder(rulebook, program);
     builder.stamp_like(node);
@@ -67,14 +69,48 @@ std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebo
         rename(fresh.operands, taken_over);
         rename(fresh.results, taken_over);
     }
+    return aliases;
+}
+
+void rename_results(Program &program, const Renamed &aliases) {
+    for (Result &result : program.results) {
+        const auto found = aliases.find(result.value);
+        if (found != aliases.end()) result.value = found->second;
+    }
+}
+
+} // namespace
+
+std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake) {
+    const Node node = program.nodes[index];
+    const size_t first = program.nodes.size();
+    const Renamed aliases = remake_node(program, rulebook, node, remake);
     const auto at = [&](size_t i) { return program.nodes.begin() + static_cast<ptrdiff_t>(i); };
     std::rotate(at(index), at(first), program.nodes.end());
     program.nodes.erase(at(index + program.nodes.size() - first));
     for (size_t i = index; i < program.nodes.size(); i++) rename(program.nodes[i].operands, aliases);
-    for (Result &result : program.results) {
-        if (aliases.contains(result.value)) result.value = aliases.at(result.value);
-    }
+    rename_results(program, aliases);
     return aliases;
+}
+
+void replace_nodes(Program &program, const Rulebook &rulebook, const ChooseRemake &choose) {
+    std::vector<Node> waiting(std::move_iterator(program.nodes.rbegin()), std::move_iterator(program.nodes.rend()));
+    program.nodes.clear();
+    Renamed aliases;
+    while (!waiting.empty()) {
+        Node node = std::move(waiting.back());
+        waiting.pop_back();
+        rename(node.operands, aliases);
+        const Remake remake = choose(program, node);
+        if (!remake) {
+            program.nodes.push_back(std::move(node));
+            continue;
+        }
+        const size_t first = program.nodes.size();
+        aliases.merge(remake_node(program, rulebook, node, remake));
+        for (; program.nodes.size() > first; program.nodes.pop_back()) waiting.push_back(std::move(program.nodes.back()));
+    }
+    rename_results(program, aliases);
 }
 
 std::vector<ValueId> expand_value(Builder &builder, const Node &node) {

@@ -12,6 +12,12 @@ using Remake = std::function<std::vector<ValueId>(Builder &builder, const Node &
 /// `remake` returned a value that was there before: then this one is read instead. Returns what is read instead of what.
 std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake);
 
+/// How a node is made anew; empty when it stays.
+using ChooseRemake = std::function<Remake(const Program &, const Node &)>;
+
+/// The same for all nodes for which `choose` gives a Remake, from the first on; what one made is looked at next.
+void replace_nodes(Program &program, const Rulebook &rulebook, const ChooseRemake &choose);
+
 /// Appends the nodes of `body`, a program whose arguments are the operands of `call` in `program`, in the scope and role of `call`.
 /// Returns what became of its results.
 std::vector<ValueId> append_body(Program &program, const Program &body, const Node &call);
