@@ -38,7 +38,7 @@ private:
 
     std::optional<Operands> factored(int node) const {
         const Program &program = rewriter_.source();
-        const auto form = matmul_form(program, program.nodes[node]);
+        const auto form = matmul_form(program, makers_, program.nodes[node]);
         const bool is_f32 = program.type(program.nodes[node].results[0]).dtype == Dtype::f32;
         if (!form || !is_f32 || !dot_axes(program.nodes[node]).lhs_batch.empty() || takes_scales(node)) return {};
         Operands operands{factored(program.nodes[node].operands[0], form->lhs, form->m, form->k),

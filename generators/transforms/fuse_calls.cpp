@@ -31,6 +31,7 @@ bool has_own_operands(const FuseGraph &graph, const MatmulCall &call) {
 } // namespace
 
 void merge_calls(Groups &groups, const TargetFacts &facts) {
+    if (facts.products.empty()) return;
     const Program &program = groups.program();
     const FuseGraph &graph = groups.graph();
     const MatmulCalls calls(program, [&](ValueId value) { return graph.producer(value) < 0 || !graph.is_floating(graph.producer(value)); });

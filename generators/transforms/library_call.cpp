@@ -95,7 +95,7 @@ const LibraryProduct *find_product(const Program &program, const MatmulCall &cal
 }
 
 std::string why_no_library(const Program &kernel, const Node &dot, const TargetFacts &facts) {
-    const auto form = matmul_form(kernel, dot);
+    const auto form = matmul_form(kernel, producers(kernel), dot);
     if (!form) return "the last axis of an operand is that of the batch";
     const auto name = [&](const MatmulOperand &operand) { return std::string(to_string(kernel.type(operand.value).dtype)); };
     const std::string product = name(form->lhs) + " x " + name(form->rhs);

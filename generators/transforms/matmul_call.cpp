@@ -16,7 +16,7 @@ MatmulCalls::MatmulCalls(const Program &program, std::function<bool(ValueId)> is
 }
 
 std::vector<MatmulCall> MatmulCalls::of(int dot) const {
-    const auto form = matmul_form(program_, program_.nodes[dot]);
+    const auto form = matmul_form(program_, makers_, program_.nodes[dot]);
     if (!form) return {};
     MatmulCall product;
     product.form = *form;
@@ -31,7 +31,7 @@ std::vector<MatmulCall> MatmulCalls::of(int dot) const {
     product.tf32 = says("precision", "tf32");
     std::vector<MatmulCall> calls;
     add_calls(calls, product);
-    if (const auto scaled = scaled_form(program_, program_.nodes[dot])) {
+    if (const auto scaled = scaled_form(program_, makers_, program_.nodes[dot])) {
         product.form = scaled->form;
         product.operand_nodes = scaled->muls;
         add_calls(calls, product);

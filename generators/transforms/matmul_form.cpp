@@ -31,13 +31,12 @@ std::optional<MatmulOperand> operand_form(const Program &program, const std::vec
 
 } // namespace
 
-std::optional<MatmulForm> matmul_form(const Program &program, const Node &dot) {
+std::optional<MatmulForm> matmul_form(const Program &program, const std::vector<int> &makers, const Node &dot) {
     if (!is_normal_dot(program, dot)) return {};
     const DotAxes axes = dot_axes(dot);
     const Extents &lhs = program.type(dot.operands[0]).shape, &rhs = program.type(dot.operands[1]).shape;
     const OperandAxes of_lhs = axes_of(std::ssize(lhs), axes.lhs_batch, axes.lhs_contract);
     const OperandAxes of_rhs = axes_of(std::ssize(rhs), axes.rhs_batch, axes.rhs_contract);
-    const std::vector<int> makers = producers(program);
     const auto lhs_form = operand_form(program, makers, dot.operands[0], of_lhs);
     const auto rhs_form = operand_form(program, makers, dot.operands[1], of_rhs);
     if (!lhs_form || !rhs_form) return {};
@@ -45,10 +44,9 @@ std::optional<MatmulForm> matmul_form(const Program &program, const Node &dot) {
     return MatmulForm{batch, lhs[of_lhs.other], rhs[of_rhs.other], lhs[of_lhs.k], *lhs_form, *rhs_form};
 }
 
-std::optional<ScaledForm> scaled_form(const Program &program, const Node &dot) {
-    const auto form = matmul_form(program, dot);
+std::optional<ScaledForm> scaled_form(const Program &program, const std::vector<int> &makers, const Node &dot) {
+    const auto form = matmul_form(program, makers, dot);
     if (!form || form->batch != Extent(1) || !form->lhs.k_contiguous || !form->rhs.k_contiguous) return {};
-    const std::vector<int> makers = producers(program);
     const auto lhs = scaled_operand(program, makers, dot.operands[0], form->m, form->k);
     const auto rhs = scaled_operand(program, makers, dot.operands[1], form->n, form->k);
     if (!lhs || !rhs) return {};

@@ -26,14 +26,15 @@ struct MatmulForm {
 };
 
 /// The form of a dot_general with one axis a group (normalize_dot.h). Nothing where the last axis of an operand is that of the batch.
-std::optional<MatmulForm> matmul_form(const Program &program, const Node &dot);
+/// `makers`: producers(program).
+std::optional<MatmulForm> matmul_form(const Program &program, const std::vector<int> &makers, const Node &dot);
 
 /// The same of the codes of two operands that are codes times scales; `muls`: the nodes that multiply these.
 struct ScaledForm {
     MatmulForm form;
     std::vector<int> muls;
 };
-std::optional<ScaledForm> scaled_form(const Program &program, const Node &dot);
+std::optional<ScaledForm> scaled_form(const Program &program, const std::vector<int> &makers, const Node &dot);
 
 /// The array in memory behind a value: conversions to f32 and reshapes looked through. `makers`: producers(program).
 ValueId array_behind(const Program &program, const std::vector<int> &makers, ValueId value);

@@ -265,7 +265,7 @@ TEST(fuse_calls, arrays_in_other_orders_keep_their_strides) {
 }
 )",
                                           "test");
-    const auto form = matmul_form(program, program.nodes[0]);
+    const auto form = matmul_form(program, producers(program), program.nodes[0]);
     ASSERT_TRUE(form);
     EXPECT_EQ(to_string(form->lhs.leading), to_string(Extent(64) * program.type(program.arguments[0].value).shape[1]));
     EXPECT_EQ(to_string(form->lhs.batch_stride), "64");
@@ -280,7 +280,7 @@ TEST(fuse_calls, a_batch_in_the_last_axis_is_no_row_of_matrices) {
 }
 )",
                                           "test");
-    EXPECT_FALSE(matmul_form(program, program.nodes[0]));
+    EXPECT_FALSE(matmul_form(program, producers(program), program.nodes[0]));
 }
 
 /// The steps of a fused program, one line each: kernel and type of its first result; and the interpreter's word that it means the same.
