@@ -13,7 +13,7 @@
 #include "transforms/fuse_sums.h"
 #include "transforms/fuse_tiled.h"
 #include "transforms/write_calls.h"
-#include <functional>
+#include <memory>
 
 namespace scalide {
 
@@ -29,45 +29,58 @@ void merge_all(Groups &groups, const TargetFacts &facts) {
     merge_scalars(groups);
 }
 
-/// What is cheaper to repeat shows when the kernels are known; then they are formed anew.
-std::set<int> find_repeated(const Program &program, const TargetFacts &facts) {
-    const FuseGraph graph(program);
-    Groups groups(graph);
-    merge_all(groups, facts);
-    return cheaper_to_repeat(groups);
-}
+/// The kernels of a program. What is cheaper to repeat shows when they are known; then they are formed anew.
+class Kernels {
+public:
+    Kernels(const Program &program, const TargetFacts &facts) {
+        form(program, facts, {});
+        if (const std::set<int> repeated = cheaper_to_repeat(*groups_); !repeated.empty()) form(program, facts, repeated);
+    }
+    const Groups &groups() const { return *groups_; }
+
+private:
+    void form(const Program &program, const TargetFacts &facts, const std::set<int> &repeated) {
+        graph_ = std::make_unique<FuseGraph>(program, repeated);
+        groups_ = std::make_unique<Groups>(*graph_);
+        merge_all(*groups_, facts);
+    }
+
+    std::unique_ptr<FuseGraph> graph_;
+    std::unique_ptr<Groups> groups_;
+};
 
 /// What kernels store shows when they are known; then they are formed anew.
 Program shape_stores(Program program, const TargetFacts &facts) {
-    const auto rewritten = [&](const std::function<Program(const Groups &)> &rewrite) {
-        const FuseGraph graph(program, find_repeated(program, facts));
-        Groups groups(graph);
-        merge_all(groups, facts);
-        return rewrite(groups);
-    };
-    if (facts.products.empty()) program = rewritten(reduce_rows_first);
+    if (facts.products.empty()) program = reduce_rows_first(Kernels(program, facts).groups());
     const auto dtype = program.attributes.find("intermediates");
     if (dtype == program.attributes.end()) return program;
-    return rewritten([&](const Groups &groups) { return narrow_intermediates(groups, *parse_dtype(dtype->second.word)); });
+    return narrow_intermediates(Kernels(program, facts).groups(), *parse_dtype(dtype->second.word));
+}
+
+Program prepare(const Program &program, const TargetFacts &facts) {
+    const Program called = write_calls(factor_scales(add_shown_results(remove_dead_nodes(program)), facts), facts);
+    return shape_stores(copy_shared_results(move_reduced_axes_last(called)), facts);
 }
 
 } // namespace
 
 Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
-    const Program shown = add_shown_results(remove_dead_nodes(program));
-    const Program called = write_calls(factor_scales(shown, facts), facts);
-    const Program prepared = shape_stores(copy_shared_results(move_reduced_axes_last(called)), facts);
-    const FuseGraph graph(prepared, find_repeated(prepared, facts));
-    Groups groups(graph);
-    merge_all(groups, facts);
-    const std::vector<int> order = run_order(groups);
-    Fusion fusion{extract_kernels(groups, order), explain_fusion(groups, order)};
+    const Program prepared = prepare(program, facts);
+    const Kernels kernels(prepared, facts);
+    const std::vector<int> order = run_order(kernels.groups());
+    Fusion fusion{extract_kernels(kernels.groups(), order), explain_fusion(kernels.groups(), order)};
     for (size_t call = 0; call < order.size(); ++call)
         fusion.report.kernels[call].kernel = fusion.program.nodes[call].attributes.at("program").word;
     drop_shown_results(fusion.program, program.results.size());
     return fusion;
 }
 
-Program fuse(const Program &program, const TargetFacts &facts) { return fuse_and_explain(program, facts).program; }
+Program fuse(const Program &program, const TargetFacts &facts) {
+    const Program prepared = prepare(program, facts);
+    const Kernels kernels(prepared, facts);
+    Program fused = extract_kernels(kernels.groups(), run_order(kernels.groups()));
+    drop_shown_results(fused, program.results.size());
+    return fused;
+}
 
 } // namespace scalide

@@ -45,9 +45,8 @@ private:
 
     void add_result(ValueId value) {
         Result result{program().value_name(value), rewriter_(value), false, -1};
-        for (const Overwrite &overwrite : overwrites(groups_.graph()))
-            if (overwrite.value == value && rewriter_.is_mapped(overwrite.argument))
-                overwrite_argument(result, rewriter_(overwrite.argument));
+        for (const Overwrite &overwrite : groups_.graph().overwrites_by(groups_.graph().producer(value)))
+            if (rewriter_.is_mapped(overwrite.argument)) overwrite_argument(result, rewriter_(overwrite.argument));
         kernel().results.push_back(result);
     }
 

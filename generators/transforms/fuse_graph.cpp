@@ -78,15 +78,23 @@ Access compose(Access inner, Access outer) {
 }
 
 FuseGraph::FuseGraph(const Program &program, std::set<int> repeated)
-    : program_(program), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)), floating_(program.nodes.size()),
-      is_result_(program.values.size()), is_copied_(program.values.size()), from_arguments_(program.values.size()),
-      repeated_cost_(program.values.size()), sources_(program.values.size()), reads_(program.nodes.size()),
-      readers_(program.values.size()) {
+    : program_(program), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)),
+      overwriters_(program.values.size(), -1), floating_(program.nodes.size()), is_result_(program.values.size()),
+      is_copied_(program.values.size()), from_arguments_(program.values.size()), repeated_cost_(program.values.size()),
+      sources_(program.values.size()), reads_(program.nodes.size()), readers_(program.values.size()) {
     for (const Argument &argument : program.arguments) {
         sources_[argument.value] = {{argument.value, -1, Access::same}};
         from_arguments_[argument.value] = true;
     }
-    for (const Result &result : program.results) is_result_[result.value] = true;
+    for (const Result &result : program.results) {
+        is_result_[result.value] = true;
+        if (result.argument >= 0 && producers_[result.value] >= 0)
+            overwrites_.push_back({program.arguments[result.argument].value, result.value});
+    }
+    for (const Overwrite &overwrite : overwrites_)
+        if (overwriters_[overwrite.argument] < 0) overwriters_[overwrite.argument] = producers_[overwrite.value];
+    overwrites_by_node_ = overwrites_;
+    std::ranges::stable_sort(overwrites_by_node_, {}, [this](const Overwrite &overwrite) { return producers_[overwrite.value]; });
     for (const Node &node : program.nodes)
         if (is_copy(program, node)) is_copied_[node.operands[0]] = true;
     for (int node = 0; node < static_cast<int>(program.nodes.size()); ++node) {
@@ -94,6 +102,12 @@ FuseGraph::FuseGraph(const Program &program, std::set<int> repeated)
         find_sources(node);
         if (!is_floating(node)) add_reads(node);
     }
+}
+
+std::span<const Overwrite> FuseGraph::overwrites_by(int node) const {
+    const auto found =
+        std::ranges::equal_range(overwrites_by_node_, node, {}, [this](const Overwrite &each) { return producers_[each.value]; });
+    return {found.begin(), found.end()};
 }
 
 void FuseGraph::decide_floating(int index) {

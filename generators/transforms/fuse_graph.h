@@ -1,6 +1,7 @@
 #pragma once
 #include "transforms/fuse_costs.h"
 #include <set>
+#include <span>
 
 namespace scalide {
 
@@ -18,6 +19,11 @@ struct Read {
     ValueId value = -1; ///< an argument, or the result of an anchored node
     int reader = -1;    ///< an anchored node
     Access access = Access::same;
+};
+
+/// An inout argument and the value that it holds afterwards, where a node makes that value.
+struct Overwrite {
+    ValueId argument = -1, value = -1;
 };
 
 /// The nodes of a program as fusion sees them. *Floating* nodes belong to no kernel: each kernel that needs one computes it again. They
@@ -38,6 +44,11 @@ public:
     const std::vector<Read> &readers(ValueId value) const { return readers_[value]; }
     /// True when the value is a result of the program.
     bool is_result(ValueId value) const { return is_result_[value]; }
+    /// The node that makes what an argument holds afterwards, of the program's first result that does; -1: nobody overwrites it.
+    int overwriter(ValueId argument) const { return overwriters_[argument]; }
+    const std::vector<Overwrite> &overwrites() const { return overwrites_; }
+    /// By the node that makes the value.
+    std::span<const Overwrite> overwrites_by(int node) const;
     /// What a value stands for when floating nodes are looked through.
     const std::vector<Read> &sources(ValueId value) const { return sources_[value]; }
 
@@ -50,7 +61,9 @@ private:
     const Program &program_;
     const std::set<int> repeated_;
     NominalSizes sizes_;
-    std::vector<int> producers_;
+    std::vector<int> producers_, overwriters_;
+    std::vector<Overwrite> overwrites_;         ///< in the order of the program's results
+    std::vector<Overwrite> overwrites_by_node_; ///< in the order of the nodes that make their values
     std::vector<bool> floating_, is_result_;
     std::vector<bool> is_copied_;      ///< by value: a copy stands in for it because it cannot be computed that late
     std::vector<bool> from_arguments_; ///< by value: made of arguments and sources alone, by floating nodes

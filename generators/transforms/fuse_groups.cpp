@@ -2,6 +2,7 @@
 #include "expr/base_operators.h"
 #include "ir/shape.h"
 #include <algorithm>
+#include <numeric>
 
 namespace scalide {
 
@@ -66,15 +67,28 @@ Groups::Groups(const FuseGraph &graph) : graph_(graph), group_of_(program().node
         group_of_[node] = size();
         groups_.push_back(group_of_node(program(), node));
     }
-    before_.resize(groups_.size());
-    after_.resize(groups_.size());
-    for (int group = 0; group < size(); ++group)
+    inputs_.resize(groups_.size());
+    outputs_.resize(groups_.size());
+    std::vector<std::set<int>> after(groups_.size());
+    for (int group = 0; group < size(); ++group) {
+        find_values(group);
         for (const Read &read : graph.reads(groups_[group].nodes[0]))
-            if (const int producer = producer_group(read.value); producer >= 0) {
-                before_[group].insert(producer);
-                after_[producer].insert(group);
-            }
-    paths_ = Reachability(after_);
+            if (const int producer = producer_group(read.value); producer >= 0) after[producer].insert(group);
+    }
+    paths_ = Reachability(std::move(after));
+}
+
+void Groups::find_values(int group) {
+    inputs_[group].clear();
+    outputs_[group].clear();
+    std::set<ValueId> known;
+    const auto is_elsewhere = [&](const Read &read) { return group_of_[read.reader] != group; };
+    for (int node : groups_[group].nodes) {
+        for (const Read &read : graph_.reads(node))
+            if (producer_group(read.value) != group && known.insert(read.value).second) inputs_[group].push_back(read.value);
+        const ValueId value = program().nodes[node].results[0];
+        if (graph_.is_result(value) || std::ranges::any_of(graph_.readers(value), is_elsewhere)) outputs_[group].push_back(value);
+    }
 }
 
 int Groups::producer_group(ValueId value) const {
@@ -82,18 +96,28 @@ int Groups::producer_group(ValueId value) const {
     return node < 0 ? -1 : group_of_[node];
 }
 
-void Groups::add_edge(int before, int after) {
-    before_[after].insert(before);
-    after_[before].insert(after);
-    paths_.connect(before, after);
+std::vector<int> Groups::in_order() const {
+    std::vector<int> order;
+    for (int group = 0; group < size(); ++group)
+        if (is_alive(group)) order.push_back(group);
+    std::ranges::sort(order, {}, [this](int group) { return paths_.place(group); });
+    return order;
+}
+
+std::set<int> Groups::neighbours(int group) const {
+    std::set<int> found;
+    for (ValueId value : inputs_[group]) {
+        if (program().type(value).is_scalar()) continue;
+        if (const int producer = producer_group(value); producer >= 0) found.insert(producer);
+        for (const Read &read : graph_.readers(value)) found.insert(group_of_[read.reader]);
+    }
+    found.erase(group);
+    return found;
 }
 
 void Groups::add_order(int first_node, int second_node) {
-    if (group_of_[first_node] != group_of_[second_node]) add_edge(group_of_[first_node], group_of_[second_node]);
-}
-
-bool Groups::has_path_around(int from, int to) const {
-    return std::ranges::any_of(after_[from], [&](int next) { return next != to && has_path(next, to); });
+    const int first = group_of_[first_node], second = group_of_[second_node];
+    internal_check(first == second || paths_.connect(first, second), "fuse: an order would close a cycle");
 }
 
 std::vector<Read> Groups::reads_between(int producer, int consumer) const {
@@ -102,24 +126,6 @@ std::vector<Read> Groups::reads_between(int producer, int consumer) const {
         for (const Read &read : graph_.reads(node))
             if (producer_group(read.value) == producer) between.push_back(read);
     return between;
-}
-
-std::vector<ValueId> Groups::outputs(int group) const {
-    std::vector<ValueId> values;
-    for (int node : groups_[group].nodes) {
-        const ValueId value = program().nodes[node].results[0];
-        const auto is_elsewhere = [&](const Read &read) { return group_of_[read.reader] != group; };
-        if (graph_.is_result(value) || std::ranges::any_of(graph_.readers(value), is_elsewhere)) values.push_back(value);
-    }
-    return values;
-}
-
-std::vector<ValueId> Groups::inputs(int group) const {
-    std::vector<ValueId> values;
-    for (int node : groups_[group].nodes)
-        for (const Read &read : graph_.reads(node))
-            if (producer_group(read.value) != group && std::ranges::find(values, read.value) == values.end()) values.push_back(read.value);
-    return values;
 }
 
 bool Groups::is_read_only_by(int group, int readers_group) const {
@@ -131,23 +137,31 @@ bool Groups::is_read_only_by(int group, int readers_group) const {
 }
 
 void Groups::merge(int first, int second, Group merged) {
-    internal_check(!has_path_around(first, second) && !has_path_around(second, first), "fuse: a merge would close a cycle");
+    internal_check(paths_.merge(first, second), "fuse: a merge would close a cycle");
     merged.nodes = nodes_of(*this, first, second);
     for (int node : groups_[second].nodes) group_of_[node] = first;
     groups_[first] = std::move(merged);
     groups_[second] = {};
-    for (int group : before_[second]) {
-        after_[group].erase(second);
-        if (group != first) add_edge(group, first);
+    find_values(first);
+    find_values(second);
+}
+
+void Groups::merge_all(const std::vector<std::vector<int>> &parts) {
+    std::vector<int> target(groups_.size());
+    std::iota(target.begin(), target.end(), 0);
+    for (const std::vector<int> &part : parts) {
+        std::vector<int> nodes;
+        for (int group : part) {
+            target[group] = part[0];
+            nodes.insert(nodes.end(), groups_[group].nodes.begin(), groups_[group].nodes.end());
+            if (group != part[0]) groups_[group] = {};
+        }
+        std::ranges::sort(nodes);
+        for (int node : nodes) group_of_[node] = part[0];
+        groups_[part[0]].nodes = std::move(nodes);
     }
-    for (int group : after_[second]) {
-        before_[group].erase(second);
-        if (group != first) add_edge(first, group);
-    }
-    before_[second].clear();
-    after_[second].clear();
-    paths_.connect(first, second); // in both directions: one vertex from now on
-    paths_.connect(second, first);
+    paths_.merge_all(target);
+    for (const std::vector<int> &part : parts) std::ranges::for_each(part, [this](int group) { find_values(group); });
 }
 
 std::vector<int> nodes_of(const Groups &groups, int first, int second) {

@@ -34,21 +34,25 @@ public:
     int producer_group(ValueId value) const;
 
     /// Groups that must run before / after this one.
-    const std::set<int> &before(int group) const { return before_[group]; }
-    const std::set<int> &after(int group) const { return after_[group]; }
+    const std::set<int> &before(int group) const { return paths_.before(group); }
+    const std::set<int> &after(int group) const { return paths_.after(group); }
+    /// The groups that are left, each after those that must run before it.
+    std::vector<int> in_order() const;
     /// Adds an order between the groups of two nodes.
     void add_order(int first_node, int second_node);
     /// True when `to` must run after `from` (or is it).
     bool has_path(int from, int to) const { return paths_.has_path(from, to); }
     /// The same by way of a third group.
-    bool has_path_around(int from, int to) const;
+    bool has_path_around(int from, int to) const { return paths_.has_path_around(from, to); }
 
     /// Reads of `consumer` of values that `producer` makes.
     std::vector<Read> reads_between(int producer, int consumer) const;
     /// Values that leave a group: read by other groups or results of the program; in the order of their nodes.
-    std::vector<ValueId> outputs(int group) const;
+    const std::vector<ValueId> &outputs(int group) const { return outputs_[group]; }
     /// Values that enter a group: arguments and results of other groups; in the order of their first use.
-    std::vector<ValueId> inputs(int group) const;
+    const std::vector<ValueId> &inputs(int group) const { return inputs_[group]; }
+    /// The groups that make arrays which `group` reads, or read them too; in order of their numbers.
+    std::set<int> neighbours(int group) const;
     /// True when nothing outside `readers_group` reads what `group` makes.
     bool is_read_only_by(int group, int readers_group) const;
 
@@ -58,14 +62,16 @@ public:
     void set_kind(int group, KernelKind kind) { groups_[group].kind = kind; }
     /// Makes one group of two; it keeps the number of the first. Throws InternalError where that would close a cycle.
     void merge(int first, int second, Group merged);
+    /// Merges the groups of each part, of which none needs the others by way of a group outside; they keep what their first one is.
+    void merge_all(const std::vector<std::vector<int>> &parts);
 
 private:
-    void add_edge(int before, int after);
+    void find_values(int group);
 
     const FuseGraph &graph_;
     std::vector<Group> groups_;
     std::vector<int> group_of_;
-    std::vector<std::set<int>> before_, after_;
+    std::vector<std::vector<ValueId>> inputs_, outputs_;
     Reachability paths_;
 };
 

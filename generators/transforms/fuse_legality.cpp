@@ -241,11 +241,16 @@ int stages(const Groups &groups, int group) {
 
 } // namespace
 
+bool is_full(const Groups &groups, int group) {
+    return !groups[group].library.empty() || std::ssize(groups[group].nodes) >= most_nodes || stages(groups, group) >= most_stages;
+}
+
 std::string why_apart(const Groups &groups, int first, int second) {
-    const std::vector<int> nodes = nodes_of(groups, first, second);
-    if (nodes.size() > most_nodes || stages(groups, first) + stages(groups, second) > most_stages)
-        return "the kernel would have too many stages";
-    return overwrites_safely(groups, nodes) ? "" : "an argument would be overwritten while other parts of the kernel still read it";
+    const auto nodes = std::ssize(groups[first].nodes) + std::ssize(groups[second].nodes);
+    if (nodes > most_nodes || stages(groups, first) + stages(groups, second) > most_stages) return "the kernel would have too many stages";
+    return overwrites_safely(groups, nodes_of(groups, first, second))
+               ? ""
+               : "an argument would be overwritten while other parts of the kernel still read it";
 }
 
 namespace {
@@ -301,7 +306,7 @@ bool is_sum_of_operand(const Groups &groups, const Group &contract, const Group 
 } // namespace
 
 bool share_an_array(const Groups &groups, int first, int second) {
-    const std::vector<ValueId> inputs = groups.inputs(first);
+    const std::vector<ValueId> &inputs = groups.inputs(first);
     return std::ranges::any_of(groups.inputs(second), [&](ValueId value) {
         return without_ones(groups.program().type(value).shape) == groups[first].iteration &&
                std::ranges::find(inputs, value) != inputs.end();
@@ -335,9 +340,9 @@ Verdict judge_beside(const Groups &groups, int first, int second) {
     const auto *rule = std::ranges::find_if(
         beside_rules, [&](const BesideRule &row) { return row.first == groups[first].kind && row.second == groups[second].kind; });
     if (rule == std::end(beside_rules)) return refuse("kernels of different kinds");
-    if (groups.has_path(first, second) || groups.has_path(second, first)) return refuse("one needs the other");
     if (!rule->allows(groups, first, second)) return refuse("they share no array");
     if (const std::string reason = why_apart(groups, first, second); !reason.empty()) return refuse(reason);
+    if (groups.has_path(first, second) || groups.has_path(second, first)) return refuse("one needs the other");
     Verdict verdict{true, groups[first], ""};
     verdict.merged.moves = groups[first].moves || groups[second].moves;
     return verdict;

@@ -10,6 +10,9 @@ struct Verdict {
     std::string reason; ///< in words, for a person who asks why there are two kernels
 };
 
+/// True when nothing more fits into a group's kernel.
+bool is_full(const Groups &groups, int group);
+
 /// What forbids any two groups to be one kernel, in words; empty when nothing does.
 std::string why_apart(const Groups &groups, int first, int second);
 

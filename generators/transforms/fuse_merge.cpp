@@ -11,6 +11,9 @@ namespace scalide {
 
 namespace {
 
+/// Halide compiles a kernel of rank-0 operations in a time that grows faster than their number: 8,601 took minutes.
+constexpr size_t most_scalar_nodes = 256;
+
 /// Two groups, and the bytes that need not be moved when they are one.
 struct Candidate {
     double saved = 0;
@@ -23,7 +26,7 @@ struct Candidate {
 
 double saved_bytes(const Groups &groups, int producer, int consumer) {
     const FuseGraph &graph = groups.graph();
-    const std::vector<ValueId> read_before = groups.inputs(producer);
+    const std::vector<ValueId> &read_before = groups.inputs(producer);
     double bytes = 0;
     for (ValueId value : groups.inputs(consumer)) {
         const double size = graph.sizes().bytes(groups.program().type(value));
@@ -39,51 +42,49 @@ double saved_bytes(const Groups &groups, int producer, int consumer) {
 }
 
 /// When groups can run, counted in array kernels before them.
-struct Depths {
-    std::vector<int> earliest, latest; ///< by group
-    bool overlap(int a, int b) const { return earliest[a] <= latest[b] && earliest[b] <= latest[a]; }
-};
-
-Depths find_depths(const Groups &groups) {
-    const std::vector<int> order = run_order(groups);
-    const auto step = [&](int group) { return groups[group].kind == KernelKind::scalar ? 0 : 1; };
-    Depths depths{std::vector<int>(groups.size()), std::vector<int>(groups.size(), std::numeric_limits<int>::max())};
-    int last = 0;
-    for (int group : order) {
-        last = std::max(last, depths.earliest[group]);
-        for (int later : groups.after(group))
-            depths.earliest[later] = std::max(depths.earliest[later], depths.earliest[group] + step(group));
-    }
-    for (auto group = order.rbegin(); group != order.rend(); ++group) {
-        depths.latest[*group] = std::min(depths.latest[*group], last);
-        for (int earlier : groups.before(*group))
-            depths.latest[earlier] = std::min(depths.latest[earlier], depths.latest[*group] - step(earlier));
-    }
-    return depths;
-}
-
-/// For kinds whose kernels may always run together.
-struct Always {
-    bool operator()(int, int) const { return true; }
-    void groups_changed() {}
-};
-
-/// Maps go together when neither waits for the other's depth: it would keep what it reads in memory. What nobody reads can wait.
-class RunTogether {
+class Depths {
 public:
-    explicit RunTogether(const Groups &groups) : groups_(groups) {}
-
-    bool operator()(int first, int second) {
-        const bool ends = groups_.after(first).empty(), other_ends = groups_.after(second).empty();
-        if (ends || other_ends) return ends && other_ends;
-        if (!depths_) depths_ = find_depths(groups_);
-        return depths_->overlap(first, second);
+    explicit Depths(const Groups &groups) : groups_(groups), earliest_(groups.size()) {
+        const std::vector<int> order = groups.in_order();
+        for (int group : order) renew_earliest(group);
+        latest_.assign(groups.size(), order.empty() ? 0 : std::ranges::max(earliest_));
+        for (auto group = order.rbegin(); group != order.rend(); ++group) renew_latest(*group);
     }
-    void groups_changed() { depths_.reset(); }
+
+    bool overlap(int a, int b) const { return earliest_[a] <= latest_[b] && earliest_[b] <= latest_[a]; }
+
+    /// `group` has taken one in that could run at the same depth: so nobody has to run later than before, or earlier, than fits all.
+    void grown(int group) {
+        renew_earliest(group);
+        renew_latest(group);
+        spread(groups_.after(group), [this](int next) { return renew_earliest(next) ? &groups_.after(next) : nullptr; });
+        spread(groups_.before(group), [this](int next) { return renew_latest(next) ? &groups_.before(next) : nullptr; });
+    }
 
 private:
+    int step(int group) const { return groups_[group].kind == KernelKind::scalar ? 0 : 1; }
+
+    bool renew_earliest(int group) {
+        const int known = earliest_[group];
+        for (int earlier : groups_.before(group)) earliest_[group] = std::max(earliest_[group], earliest_[earlier] + step(earlier));
+        return earliest_[group] != known;
+    }
+    bool renew_latest(int group) {
+        const int known = latest_[group];
+        for (int later : groups_.after(group)) latest_[group] = std::min(latest_[group], latest_[later] - step(group));
+        return latest_[group] != known;
+    }
+
+    /// Renews groups, and where that changes one, those that `renew` returns.
+    template<typename Renew>
+    static void spread(const std::set<int> &start, Renew renew) {
+        std::vector<int> todo(start.begin(), start.end());
+        for (size_t i = 0; i < todo.size(); ++i)
+            if (const std::set<int> *next = renew(todo[i])) todo.insert(todo.end(), next->begin(), next->end());
+    }
+
     const Groups &groups_;
-    std::optional<Depths> depths_;
+    std::vector<int> earliest_, latest_; ///< by group
 };
 
 std::vector<int> alive_of_kind(const Groups &groups, KernelKind kind) {
@@ -93,18 +94,60 @@ std::vector<int> alive_of_kind(const Groups &groups, KernelKind kind) {
     return found;
 }
 
-/// Merges every pair of these kinds that may be merged and that `fits`.
+/// For kinds whose kernels may always run together.
+struct Always {
+    bool operator()(int, int) const { return true; }
+    void merged(int) const {}
+};
+
+/// Maps go together when neither waits for the other's depth: it would keep what it reads in memory. What nobody reads can wait.
+class RunTogether {
+public:
+    explicit RunTogether(const Groups &groups) : groups_(groups), depths_(groups) {}
+
+    bool operator()(int first, int second) const {
+        const bool ends = groups_.after(first).empty(), other_ends = groups_.after(second).empty();
+        return ends || other_ends ? ends && other_ends : depths_.overlap(first, second);
+    }
+    void merged(int group) { depths_.grown(group); }
+
+private:
+    const Groups &groups_;
+    Depths depths_;
+};
+
+/// Merges every pair of this kind that may be merged and that `fits`.
 template<typename Fits>
-void merge_pairs(Groups &groups, KernelKind first_kind, KernelKind second_kind, Fits fits) {
-    const std::vector<int> seconds = alive_of_kind(groups, second_kind);
-    for (int first : alive_of_kind(groups, first_kind))
+void merge_pairs(Groups &groups, KernelKind kind, Fits fits) {
+    std::vector<int> seconds = alive_of_kind(groups, kind);
+    for (int first : std::vector(seconds)) {
         for (int second : seconds) {
-            if (first == second || !groups.is_alive(first) || !groups.is_alive(second) || !fits(first, second)) continue;
+            if (!groups.is_alive(first) || is_full(groups, first)) break;
+            if (first == second || !groups.is_alive(second) || !fits(first, second)) continue;
             const Verdict verdict = judge_beside(groups, first, second);
             if (!verdict.allowed) continue;
             groups.merge(first, second, verdict.merged);
-            fits.groups_changed();
+            fits.merged(first);
         }
+        std::erase_if(seconds, [&](int second) { return !groups.is_alive(second) || is_full(groups, second); });
+    }
+}
+
+/// The same for kinds whose kernels must share an array.
+void merge_neighbours(Groups &groups, KernelKind first_kind, KernelKind second_kind) {
+    for (int first : alive_of_kind(groups, first_kind)) {
+        int second = -1;
+        const auto next = [&] {
+            const std::set<int> near = groups.is_alive(first) ? groups.neighbours(first) : std::set<int>();
+            const auto found = near.upper_bound(second);
+            return found == near.end() ? -1 : *found;
+        };
+        for (second = next(); second >= 0; second = next()) {
+            if (groups[second].kind != second_kind) continue;
+            const Verdict verdict = judge_beside(groups, first, second);
+            if (verdict.allowed) groups.merge(first, second, verdict.merged);
+        }
+    }
 }
 
 /// By group: between which array kernels its rank-0 arithmetic can run. Overwriting an argument takes the level after its readers'.
@@ -114,8 +157,8 @@ std::vector<int> scalar_levels(const Groups &groups) {
         const bool is_scalar = groups[group].kind == KernelKind::scalar;
         for (int earlier : groups.before(group)) {
             const bool is_array = groups[earlier].kind != KernelKind::scalar;
-            const bool only_first = groups.reads_between(earlier, group).empty();
-            level[group] = std::max(level[group], level[earlier] + (is_scalar && (is_array || only_first)));
+            const bool is_next = is_scalar && (is_array || groups.reads_between(earlier, group).empty()); // or it must only run first
+            level[group] = std::max(level[group], level[earlier] + is_next);
         }
     }
     return level;
@@ -139,6 +182,17 @@ void sink_levels(const Groups &groups, std::vector<int> &level) {
     }
 }
 
+/// The groups of a level in as few parts of one size as kernels can hold. Each part needs only parts before it.
+std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> level) {
+    const size_t count = (level.size() + most_scalar_nodes - 1) / most_scalar_nodes;
+    if (count == 1) return {std::move(level)};
+    std::ranges::sort(level, {}, [&](int group) { return groups[group].nodes.front(); });
+    std::vector<std::vector<int>> parts;
+    for (size_t part = 0; part < count; ++part)
+        parts.emplace_back(level.begin() + level.size() * part / count, level.begin() + level.size() * (part + 1) / count);
+    return parts;
+}
+
 /// The kernel with reductions over all axes that alone gives a scalar group its values; -1 when there is none, or an argument would be
 /// overwritten too soon.
 int only_producer(const Groups &groups, int scalar) {
@@ -147,14 +201,18 @@ int only_producer(const Groups &groups, int scalar) {
     const int producer = *before.begin();
     const bool reduces_all = groups[producer].kind == KernelKind::full || groups[producer].kind == KernelKind::tiled;
     if (!reduces_all || groups.reads_between(producer, scalar).empty()) return -1;
-    return overwrites_safely(groups, nodes_of(groups, producer, scalar)) ? producer : -1;
+    const std::vector<int> nodes = nodes_of(groups, producer, scalar);
+    return nodes.size() <= 2 * most_scalar_nodes && overwrites_safely(groups, nodes) ? producer : -1;
 }
 
 } // namespace
 
 void merge_along_edges(Groups &groups) {
     std::priority_queue<Candidate> candidates;
-    const auto add = [&](int producer, int consumer) { candidates.push({saved_bytes(groups, producer, consumer), producer, consumer}); };
+    const auto is_scalar = [&](int group) { return groups[group].kind == KernelKind::scalar; }; // joins nothing here
+    const auto add = [&](int producer, int consumer) {
+        if (!is_scalar(producer) && !is_scalar(consumer)) candidates.push({saved_bytes(groups, producer, consumer), producer, consumer});
+    };
     for (int group = 0; group < groups.size(); ++group)
         for (int consumer : groups.after(group)) add(group, consumer);
     while (!candidates.empty()) {
@@ -170,22 +228,22 @@ void merge_along_edges(Groups &groups) {
 }
 
 void merge_side_by_side(Groups &groups) {
-    merge_pairs(groups, KernelKind::contract, KernelKind::column, Always());
-    merge_pairs(groups, KernelKind::row, KernelKind::row, Always());
-    merge_pairs(groups, KernelKind::full, KernelKind::full, Always());
-    merge_pairs(groups, KernelKind::column, KernelKind::column, Always());
-    merge_pairs(groups, KernelKind::map, KernelKind::map, RunTogether(groups));
+    merge_neighbours(groups, KernelKind::contract, KernelKind::column);
+    merge_neighbours(groups, KernelKind::row, KernelKind::row);
+    merge_pairs(groups, KernelKind::full, Always());
+    merge_pairs(groups, KernelKind::column, Always());
+    merge_pairs(groups, KernelKind::map, RunTogether(groups));
 }
 
 void merge_scalars(Groups &groups) {
     std::vector<int> level = scalar_levels(groups);
     sink_levels(groups, level);
-    std::map<int, int> group_of_level;
-    for (int group : run_order(groups)) {
-        if (groups[group].kind != KernelKind::scalar) continue;
-        const auto [place, is_new] = group_of_level.emplace(level[group], group);
-        if (!is_new) groups.merge(place->second, group, groups[place->second]);
-    }
+    std::map<int, std::vector<int>> by_level;
+    for (int group : run_order(groups))
+        if (groups[group].kind == KernelKind::scalar) by_level[level[group]].push_back(group);
+    std::vector<std::vector<int>> parts;
+    for (auto &[number, together] : by_level) std::ranges::move(cut_level(groups, std::move(together)), std::back_inserter(parts));
+    groups.merge_all(parts);
     for (int scalar : alive_of_kind(groups, KernelKind::scalar))
         if (const int full = only_producer(groups, scalar); full >= 0) groups.merge(full, scalar, groups[full]);
 }

@@ -52,9 +52,9 @@ bool is_read_in_place(const Program &program, const Read &read, const Overwrite 
            without_ones(program.type(reader.results[0]).shape) == without_ones(program.type(overwrite.value).shape);
 }
 
+/// `nodes`: with the one that makes the new value.
 bool overwrites_safely(const FuseGraph &graph, const std::vector<int> &nodes, const Overwrite &overwrite) {
     const Program &program = graph.program();
-    if (!std::ranges::binary_search(nodes, graph.producer(overwrite.value))) return true;
     std::vector<int> readers;
     for (const Read &read : graph.readers(overwrite.argument)) {
         if (!std::ranges::binary_search(nodes, read.reader)) continue;
@@ -103,16 +103,8 @@ bool order_readers(Groups &groups, const Overwrite &overwrite) {
 
 } // namespace
 
-std::vector<Overwrite> overwrites(const FuseGraph &graph) {
-    std::vector<Overwrite> found;
-    for (const Result &result : graph.program().results)
-        if (result.argument >= 0 && graph.producer(result.value) >= 0)
-            found.push_back({graph.program().arguments[result.argument].value, result.value});
-    return found;
-}
-
 void order_overwrites(Groups &groups) {
-    for (const Overwrite &overwrite : overwrites(groups.graph()))
+    for (const Overwrite &overwrite : groups.graph().overwrites())
         internal_check(order_readers(groups, overwrite), "fuse: an inout argument is overwritten before it is read");
 }
 
@@ -120,14 +112,17 @@ ValueId state_made_by(const Groups &groups, int node) {
     const Group &group = groups[groups.group_of(node)];
     if (group.kind == KernelKind::scalar) return -1;
     const std::vector<int> following = downstream(groups.graph(), group.nodes, {node});
-    for (const Overwrite &overwrite : overwrites(groups.graph()))
-        if (std::ranges::find(following, groups.graph().producer(overwrite.value)) != following.end()) return overwrite.argument;
+    for (const int each : following)
+        for (const Overwrite &overwrite : groups.graph().overwrites_by(each)) return overwrite.argument;
     return -1;
 }
 
 bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {
-    return std::ranges::all_of(overwrites(groups.graph()),
-                               [&](const Overwrite &overwrite) { return overwrites_safely(groups.graph(), nodes, overwrite); });
+    const FuseGraph &graph = groups.graph();
+    return std::ranges::all_of(nodes, [&](int node) {
+        return std::ranges::all_of(graph.overwrites_by(node),
+                                   [&](const Overwrite &overwrite) { return overwrites_safely(graph, nodes, overwrite); });
+    });
 }
 
 Program copy_shared_results(const Program &program) {
@@ -135,15 +130,15 @@ Program copy_shared_results(const Program &program) {
     copy_arguments_and_duplicates(copied);
     const FuseGraph graph(copied);
     Groups groups(graph);
-    std::vector<ValueId> conflicts;
-    for (const Overwrite &overwrite : overwrites(graph)) {
+    std::set<ValueId> conflicts;
+    for (const Overwrite &overwrite : graph.overwrites()) {
         const std::vector<int> writer = {graph.producer(overwrite.value)};
         if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || is_scale_of_state(graph, overwrite) ||
             !order_readers(groups, overwrite))
-            conflicts.push_back(overwrite.value);
+            conflicts.insert(overwrite.value);
     }
     Program result = copied;
-    copy_results(result, [&](const Result &r) { return r.argument >= 0 && std::ranges::find(conflicts, r.value) != conflicts.end(); });
+    copy_results(result, [&](const Result &r) { return r.argument >= 0 && conflicts.contains(r.value); });
     return result;
 }
 

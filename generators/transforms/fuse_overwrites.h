@@ -3,12 +3,6 @@
 
 namespace scalide {
 
-/// An inout argument and the value that it holds afterwards, where a node makes that value.
-struct Overwrite {
-    ValueId argument = -1, value = -1;
-};
-std::vector<Overwrite> overwrites(const FuseGraph &graph);
-
 /// Every reader of an inout argument runs before the node that makes its new value.
 void order_overwrites(Groups &groups);
 

@@ -26,7 +26,8 @@ bool is_overwritten(const Program &program, ValueId argument) {
 bool is_at_hand(const Groups &groups, ValueId value, int reader) {
     const int producer = groups.producer_group(value);
     if (producer < 0) return !is_overwritten(groups.program(), value);
-    return std::ranges::any_of(reading_groups(groups, value), [&](int group) {
+    return std::ranges::any_of(groups.graph().readers(value), [&](const Read &read) {
+        const int group = groups.group_of(read.reader);
         return group != producer && (group == reader || groups.program().type(value).is_scalar() || !groups.has_path(group, reader));
     });
 }
@@ -34,14 +35,9 @@ bool is_at_hand(const Groups &groups, ValueId value, int reader) {
 /// True when an inout argument still holds what it held while `reader` runs: `reader` itself overwrites it, or it is a scale, whose copy
 /// can wait.
 bool is_kept_for(const Groups &groups, ValueId argument, int reader) {
-    for (const Overwrite &overwrite : overwrites(groups.graph())) {
-        if (overwrite.argument != argument) continue;
-        const int writer = groups.graph().producer(overwrite.value);
-        const Node &node = groups.program().nodes[writer];
-        const bool can_wait = groups.program().type(argument).is_scalar() && is_copy(groups.program(), node);
-        return groups.group_of(writer) == reader || can_wait;
-    }
-    return true;
+    const int writer = groups.graph().overwriter(argument);
+    if (writer < 0 || groups.group_of(writer) == reader) return true;
+    return groups.program().type(argument).is_scalar() && is_copy(groups.program(), groups.program().nodes[writer]);
 }
 
 /// What `reader`, which writes a new state, can read in place of what `node` makes: the old state, and what other groups store, which
@@ -98,7 +94,7 @@ std::set<int> nodes_to_repeat(const Groups &groups, int node) {
         if (!repeat(groups, node, reader, repetition, is_state)) return {};
         nodes.merge(repetition.nodes);
         saved += sizes.bytes(program.type(value));
-        const std::vector<ValueId> inputs = groups.inputs(reader);
+        const std::vector<ValueId> &inputs = groups.inputs(reader);
         for (ValueId read : repetition.reads)
             if (std::ranges::find(inputs, read) == inputs.end()) added += sizes.bytes(program.type(read));
     }

@@ -41,20 +41,18 @@ Extent flops_of(const Program &program, const Node &node) {
 
 /// Floating nodes that a group repeats, in program order.
 std::vector<int> floating_nodes(const Groups &groups, int group) {
-    std::vector<int> found, todo = groups[group].nodes;
+    std::set<int> found;
+    std::vector<int> todo = groups[group].nodes;
     while (!todo.empty()) {
         const Node &node = groups.program().nodes[todo.back()];
         todo.pop_back();
         for (ValueId operand : node.operands) {
             const int producer = groups.graph().producer(operand);
             if (producer < 0 || !groups.graph().is_floating(producer)) continue;
-            if (std::ranges::find(found, producer) != found.end()) continue;
-            found.push_back(producer);
-            todo.push_back(producer);
+            if (found.insert(producer).second) todo.push_back(producer);
         }
     }
-    std::ranges::sort(found);
-    return found;
+    return {found.begin(), found.end()};
 }
 
 KernelReport report_kernel(const Groups &groups, int group) {

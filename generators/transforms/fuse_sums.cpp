@@ -23,8 +23,8 @@ public:
     void merge() {
         for (int column = 0; column < groups_.size(); ++column) {
             if (!groups_.is_alive(column) || !is_worthwhile(groups_[column])) continue;
-            for (int row = 0; row < groups_.size(); ++row) {
-                if (!groups_.is_alive(row) || !takes(row, column)) continue;
+            for (int row : groups_.neighbours(column)) {
+                if (!takes(row, column)) continue;
                 groups_.merge(row, column, groups_[row]);
                 break;
             }

@@ -16,7 +16,7 @@ constexpr size_t most_axes = 3;
 class TiledMerger {
 public:
     explicit TiledMerger(Groups &groups) : groups_(groups) {
-        for (const Overwrite &overwrite : overwrites(graph())) overwriting_.insert(graph().producer(overwrite.value));
+        for (const Overwrite &overwrite : graph().overwrites()) overwriting_.insert(graph().producer(overwrite.value));
     }
 
     void merge() {
@@ -112,7 +112,7 @@ private:
             return find_base_operator(program().nodes[node].op)->shape == Shape::reduce || walks(node, nodes, shape);
         };
         if (shape.empty() || !std::ranges::all_of(nodes, fits)) return;
-        for (int group = 0; group < groups_.size(); ++group) {
+        for (int group : groups_.neighbours(full)) {
             if (!is_map_or_tiled(group) || !is_tile_of(groups_[group].nodes, shape) || !reads_the_same(group, full, shape)) continue;
             if (!may_merge(group, full)) continue;
             return take(group, full);
