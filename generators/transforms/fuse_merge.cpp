@@ -182,14 +182,34 @@ void sink_levels(const Groups &groups, std::vector<int> &level) {
     }
 }
 
+/// The groups of a level, each soon after those of the level that it needs, so that parts of this order share few values.
+std::vector<int> by_need(const Groups &groups, const std::vector<int> &level) {
+    const std::set<int> members(level.begin(), level.end());
+    std::set<int> placed;
+    std::vector<int> order;
+    for (int group : level) {
+        if (std::ranges::any_of(groups.after(group), [&](int later) { return members.contains(later); })) continue;
+        for (std::vector<int> todo{group}; !todo.empty();) {
+            const int next = todo.back();
+            for (int earlier : groups.before(next))
+                if (members.contains(earlier) && !placed.contains(earlier)) todo.push_back(earlier);
+            if (todo.back() != next) continue;
+            todo.pop_back();
+            if (placed.insert(next).second) order.push_back(next);
+        }
+    }
+    return order;
+}
+
 /// The groups of a level in as few parts of one size as kernels can hold. Each part needs only parts before it.
 std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> level) {
     const size_t count = (level.size() + most_scalar_nodes - 1) / most_scalar_nodes;
     if (count == 1) return {std::move(level)};
     std::ranges::sort(level, {}, [&](int group) { return groups[group].nodes.front(); });
+    const std::vector<int> order = by_need(groups, level);
     std::vector<std::vector<int>> parts;
-    for (size_t part = 0; part < count; ++part)
-        parts.emplace_back(level.begin() + level.size() * part / count, level.begin() + level.size() * (part + 1) / count);
+    const auto at = [&](size_t part) { return order.begin() + static_cast<std::ptrdiff_t>(order.size() * part / count); };
+    for (size_t part = 0; part < count; ++part) parts.emplace_back(at(part), at(part + 1));
     return parts;
 }
 

@@ -10,8 +10,8 @@ void merge_along_edges(Groups &groups);
 /// at the same depth, or at the very end).
 void merge_side_by_side(Groups &groups);
 
-/// Rank-0 arithmetic: one group a level, where a level is what can run between the same array kernels; and what follows a full
-/// reduction alone goes into its kernel.
+/// Rank-0 arithmetic: one group a level (several where it is long), where a level is what can run between the same array kernels; and
+/// what follows a full reduction alone goes into its kernel.
 void merge_scalars(Groups &groups);
 
 } // namespace scalide

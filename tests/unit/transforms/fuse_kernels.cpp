@@ -96,6 +96,18 @@ TEST(transforms, fuse_makes_one_scalar_kernel_a_level) {
     EXPECT_EQ(kernels(fuse_text("(x: f32[n], a: f32[], b: f32[]) -> (y: f32[])", nodes)), "scalar_1 full_1 scalar_2");
 }
 
+TEST(transforms, fuse_cuts_long_scalar_arithmetic) {
+    constexpr size_t count = 600, most = 256;
+    std::string nodes;
+    for (size_t i = 0; i < count; ++i) nodes += "x" + std::to_string(i + 1) + " = sqrt(x" + std::to_string(i) + ") : f32[]\n";
+    const Fusion fusion = fuse_text("(x0: f32[]) -> (x600: f32[], x10: f32[])", nodes);
+    ASSERT_EQ(fusion.report.kernels.size(), (count + most - 1) / most);
+    for (const KernelReport &kernel : fusion.report.kernels) {
+        EXPECT_EQ(kernel.kind, "scalar");
+        EXPECT_NEAR(static_cast<double>(kernel.fused.size()), static_cast<double>(count) / 3, 3);
+    }
+}
+
 TEST(transforms, fuse_repeats_what_is_cheap_and_stores_what_is_not) {
     const auto nodes = [](const std::string &op) {
         return "c = " + op +
