@@ -1,6 +1,7 @@
 #include "binding.h"
 #include "check.h"
 #include "constants.h"
+#include "float_environment.h"
 #include "recorder.h"
 #include <algorithm>
 
@@ -46,6 +47,7 @@ scalide_status replace_addresses(scalide_binding &binding) {
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **result) {
     if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     *result = nullptr;
     scalide_status status = check_program(context, *program);
     if (status == SCALIDE_OK) program = for_card(*context, *program);
@@ -74,6 +76,7 @@ scalide_status scalide_bind(scalide_context *context, const scalide_program *pro
 
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array) {
     if (!binding || !array) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     const Call call = {binding->context, *binding->program, binding->arrays};
     if (index >= static_cast<size_t>(call.program.argument_count)) {
         start_message(call.context) << call.program.name << ": the argument's index must be less than " << call.program.argument_count
@@ -91,6 +94,7 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
 
 scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count) {
     if (!binding || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     const Call call = {binding->context, *binding->program, arrays};
     if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
     for (int32_t i = 0; i < call.program.argument_count; ++i) {
@@ -103,6 +107,7 @@ scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_arr
 
 void scalide_binding_destroy(scalide_binding *binding) {
     if (!binding) return;
+    const FloatEnvironment environment;
     Device *device = binding->context->device;
     if (device) {
         device->driver->synchronise(*device);

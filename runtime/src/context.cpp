@@ -1,4 +1,5 @@
 #include "context.h"
+#include "float_environment.h"
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -88,6 +89,7 @@ scalide_status start_context(scalide_context *context, const scalide_options &op
 
 scalide_status scalide_context_create(const scalide_options *given, scalide_context **result) {
     if (!result) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     *result = nullptr;
     const scalide_options options = complete_options(given);
     Text failure(options.message, options.message_size);
@@ -108,6 +110,7 @@ scalide_status scalide_context_create(const scalide_options *given, scalide_cont
 
 void scalide_context_destroy(scalide_context *context) {
     if (!context) return;
+    const FloatEnvironment environment;
     if (context->device) context->device->driver->close(*context->device);
     context->pool.stop();
     for (int32_t i = 0; i < context->thread_count; ++i) context->workers[i].scratch.destroy();

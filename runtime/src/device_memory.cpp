@@ -1,5 +1,6 @@
 // Memory of a context and copies between it and the host's: a device's driver, or the CPU's own.
 #include "context.h"
+#include "float_environment.h"
 #include "memory.h"
 #include <cstring>
 
@@ -29,6 +30,7 @@ scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **m
 
 void scalide_release(scalide_context *context, void *memory) {
     if (!context || !memory) return;
+    const FloatEnvironment environment;
     if (context->device) {
         context->device->driver->synchronise(*context->device); // a run in progress may use it
         context->device->driver->release(*context->device, memory);
@@ -39,6 +41,7 @@ void scalide_release(scalide_context *context, void *memory) {
 
 scalide_status scalide_copy_in(scalide_context *context, void *to, const void *from, size_t bytes) {
     if (!context || (bytes > 0 && (!to || !from))) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     Device *device = context->device;
     if (bytes == 0) return SCALIDE_OK;
     if (device) return failed(context, "scalide_copy_in", device->driver->copy_in(*device, to, from, bytes));
@@ -48,6 +51,7 @@ scalide_status scalide_copy_in(scalide_context *context, void *to, const void *f
 
 scalide_status scalide_copy_out(scalide_context *context, void *to, const void *from, size_t bytes) {
     if (!context || (bytes > 0 && (!to || !from))) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     Device *device = context->device;
     if (bytes == 0) return SCALIDE_OK;
     if (device) return failed(context, "scalide_copy_out", device->driver->copy_out(*device, to, from, bytes));
@@ -57,6 +61,7 @@ scalide_status scalide_copy_out(scalide_context *context, void *to, const void *
 
 scalide_status scalide_synchronise(scalide_context *context) {
     if (!context) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     Device *device = context->device;
     return device ? failed(context, "scalide_synchronise", device->driver->synchronise(*device)) : SCALIDE_OK;
 }

@@ -3,6 +3,7 @@
 #include "bound_matmul.h"
 #include "check.h"
 #include "extent.h"
+#include "float_environment.h"
 #include "scalar.h"
 #include <cstring>
 
@@ -88,6 +89,7 @@ int64_t scalide_symbol_value(const scalide_binding *binding, const char *name) {
 }
 
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value) {
+    const FloatEnvironment environment;
     const scalide_program &program = *binding->program;
     const int32_t index = find(program.buffers, program.buffer_count, buffer_name);
     if (index < 0 || program.buffers[index].rank != 0 || !is_scalar_dtype(program.buffers[index].dtype)) {

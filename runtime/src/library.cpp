@@ -1,6 +1,7 @@
 // Programs out of shared libraries.
 #include "context.h"
 #include "elf_file.h"
+#include "float_environment.h"
 #include "memory.h"
 #include <dlfcn.h>
 
@@ -12,6 +13,7 @@ struct scalide_library {
 
 scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **result) {
     if (!context || !path || !result) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     *result = nullptr;
     auto *library = static_cast<scalide_library *>(allocate(sizeof(scalide_library)));
     if (!library) {

@@ -1,5 +1,6 @@
 #include "binding.h"
 #include "extent.h"
+#include "float_environment.h"
 
 using namespace scalide;
 
@@ -49,6 +50,7 @@ scalide_status finish(scalide_binding &binding) {
 }
 
 scalide_status run(scalide_binding &binding, const Trace &trace) {
+    const FloatEnvironment environment;
     if (binding.context->device) return run_on_device(binding, trace);
     if (binding.status != SCALIDE_OK) return binding.status;
     Worker &caller = binding.context->workers[0];

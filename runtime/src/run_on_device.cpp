@@ -1,6 +1,7 @@
 // A run on a device appends the launches that bind has written down to the device's queue.
 #include "binding.h"
 #include "extent.h"
+#include "float_environment.h"
 
 namespace scalide {
 
@@ -87,6 +88,7 @@ scalide_status capture(scalide_binding &binding) {
 scalide_status scalide_capture(scalide_binding *binding) {
     using namespace scalide;
     if (!binding) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     const Device *device = binding->context->device;
     if (device && device->driver->capture) return capture(*binding);
     start_message(binding->context) << binding->program->name << ": the device must have graphs to capture a run, got "

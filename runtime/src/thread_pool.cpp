@@ -1,4 +1,5 @@
 #include "thread_pool.h"
+#include "float_environment.h"
 #include "memory.h"
 #include <climits>
 #include <csignal>
@@ -88,6 +89,7 @@ void ThreadPool::work(int worker) {
 }
 
 void *ThreadPool::thread_main(void *argument) {
+    const FloatEnvironment environment;
     const auto *thread = static_cast<const Thread *>(argument);
     thread->pool->work(thread->worker);
     return nullptr;

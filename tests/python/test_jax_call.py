@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_library import DTYPES, SCALED, STEP, error_of, step_arrays
+from test_library import DTYPES, SCALED, STEP, TINY, bits_of, error_of, step_arrays, tiny_numbers
 
 import scalide
 from scalide import Library, ScaledArray
@@ -40,6 +40,15 @@ def test_passes_every_dtype_and_scales(libraries):
     result = jax.jit(call(Library(libraries(SCALED))))(x, w)
     np.testing.assert_array_equal(np.asarray(result.y), [6, 20])
     np.testing.assert_array_equal(np.asarray(result.w), [3, 5])
+
+
+def test_gives_the_bits_that_numpy_arrays_get(libraries):
+    tiny, x = Library(libraries(TINY)), tiny_numbers()
+    expected = bits_of(tiny(x))
+    assert np.count_nonzero(tiny(x).y) == x.size
+    given = jnp.asarray(x)
+    for result in (tiny(given), call(tiny)(given), jax.jit(call(tiny))(given), jax.jit(lambda x: tiny(x))(given)):
+        assert bits_of(result) == expected
 
 
 def test_says_what_is_wrong(libraries):

@@ -1,8 +1,10 @@
 """scalide.Library: arrays in and out, and everything that can be wrong with them. No JAX but where it says so."""
+import ctypes
 import gc
 import os
 import re
 import pathlib
+import platform
 import subprocess
 import sys
 import threading
@@ -41,6 +43,21 @@ LONG = """program long(x: f32[n, n]) -> (y: f32[n, n]) {
   y = dot_general(a, x) {contract: [[1], [0]]}
 }
 """
+TINY = """program tiny(x: f32[n]) -> (y: f32[n], total: f32[], rounded: f16[n]) {
+  y = mul(x, 0.7)
+  total = reduce_sum(y) {axes: [0]}
+  rounded = convert_element_type(y) {dtype: f16}
+}
+"""
+
+
+def tiny_numbers(count=100000):
+    """Subnormal numbers, and others whose products are."""
+    return (np.arange(1, count + 1) % 997 - 500.5).astype(np.float32) * np.float32(1e-41) * np.array([1, 3000], np.float32)[np.arange(count) % 2]
+
+
+def bits_of(results):
+    return [np.asarray(result).tobytes() for result in results]
 
 
 def step_arrays(batch=3):
@@ -51,6 +68,30 @@ def step_arrays(batch=3):
 @pytest.fixture
 def step(libraries):
     return Library(libraries(STEP))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="sets the control register of x86-64")
+@pytest.mark.parametrize("control", (0x9FC0, 0x5F80, 0x3F80, 0x7F80, 0x0000), ids=("flush", "upward", "downward", "towards zero", "traps"))
+@pytest.mark.parametrize("threads", (1, 2))
+def test_gives_the_same_bits_in_any_float_mode(libraries, control, threads):
+    tiny, x = Library(libraries(TINY), threads=threads), tiny_numbers()
+    results = [scalide.empty(x.shape), np.zeros((), np.float32), scalide.empty(x.shape, "f16")]
+    tiny.out(x, *results)
+    expected, math = bits_of(results), ctypes.CDLL("libm.so.6")
+    assert np.count_nonzero(results[0]) == x.size
+    before, inside, after = (ctypes.create_string_buffer(32) for _ in range(3))
+    math.fegetenv(before)
+    inside.raw = before.raw[:28] + control.to_bytes(4, "little")  # MXCSR is the last word
+    for result in results:
+        result[...] = 0
+    try:
+        math.fesetenv(inside)
+        tiny.out(x, *results)
+    finally:
+        math.fegetenv(after)
+        math.fesetenv(before)
+    assert bits_of(results) == expected
+    assert after.raw[28:] == inside.raw[28:]
 
 
 def test_calls_by_position_and_name(step):

@@ -4,7 +4,10 @@
  * thread at a time; separate contexts are independent. Everything that can be wrong is found by scalide_bind; scalide_run checks nothing.
  *
  * In the context of a device all arrays, their data and their scales, lie in its memory: scalide_allocate, scalide_copy_in and
- * scalide_copy_out, or the driver's own. These work on the CPU too, so that one source serves all targets. */
+ * scalide_copy_out, or the driver's own. These work on the CPU too, so that one source serves all targets.
+ *
+ * Programs compute in a float environment of their own: to nearest, with subnormal numbers, without traps, in every thread. So a run gives
+ * the same bits whatever the caller has set, and the caller's modes and exception flags are as they were when a call returns. */
 #ifndef SCALIDE_SCALIDE_H
 #define SCALIDE_SCALIDE_H
 
@@ -141,7 +144,7 @@ scalide_status scalide_run(scalide_binding *binding);
  * runs stay as they are. SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY likewise. */
 scalide_status scalide_capture(scalide_binding *binding);
 /* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is the host's and valid during
- * the call. */
+ * the call, which is in the float environment of programs. */
 typedef void (*scalide_trace)(void *user, const char *buffer_name, const scalide_array *array);
 /* As scalide_run, showing intermediate values (by their names in the plan, "h.data", "h.scale") as they are produced. */
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user);
