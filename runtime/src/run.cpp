@@ -1,6 +1,7 @@
 #include "binding.h"
 #include "extent.h"
 #include "float_environment.h"
+#include "non_finite.h"
 
 using namespace scalide;
 
@@ -65,10 +66,30 @@ scalide_status run(scalide_binding &binding, const Trace &trace) {
     return finish(binding);
 }
 
+/// Who looks at the results of a checked run.
+struct Watch {
+    const scalide_binding &binding;
+    scalide_non_finite *first;
+};
+
+void note_non_finite(void *user, const char *buffer, const scalide_array *array) {
+    const Watch &watch = *static_cast<const Watch *>(user);
+    if (watch.first->buffer || !has_non_finite(*array)) return;
+    const int32_t step = watch.binding.current_step;
+    *watch.first = {buffer, watch.binding.program->steps[step].name, static_cast<size_t>(step)};
+}
+
 } // namespace
 
 scalide_status scalide_run(scalide_binding *binding) { return binding ? run(*binding, {nullptr, nullptr}) : SCALIDE_INVALID_ARGUMENT; }
 
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user) {
     return binding ? run(*binding, {trace, user}) : SCALIDE_INVALID_ARGUMENT;
+}
+
+scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite *first) {
+    if (!binding || !first) return SCALIDE_INVALID_ARGUMENT;
+    *first = {};
+    Watch watch = {*binding, first};
+    return run(*binding, {note_non_finite, &watch});
 }

@@ -51,6 +51,13 @@ def test_gives_the_bits_that_numpy_arrays_get(libraries):
         assert bits_of(result) == expected
 
 
+def test_tells_of_jax_arrays_what_is_not_finite(libraries):
+    scaled, x = Library(libraries(SCALED)), ScaledArray(jnp.array([1, 2], jnp.float16), 4)
+    large = ScaledArray(jnp.array([60000, 5], jnp.float16), jnp.float32(1))
+    assert scaled.first_non_finite(x, x) is None
+    assert scaled.first_non_finite(x, ScaledArray(large.data * 2, large.scale)) is not None
+
+
 def test_says_what_is_wrong(libraries):
     step = jax.jit(call(Library(libraries(STEP))))
     x, w, rate = map(jnp.asarray, step_arrays())

@@ -94,6 +94,26 @@ def test_gives_the_same_bits_in_any_float_mode(libraries, control, threads):
     assert after.raw[28:] == inside.raw[28:]
 
 
+RATIO = """program ratio(x: f16[n] scaled) -> (y: f32[n]) {
+  wide = convert_element_type(x) {dtype: f32}
+  total = reduce_sum(wide) {axes: [0]}
+  inverse = div(1.0, total)
+  y = mul(wide, inverse)
+}
+"""
+
+
+def test_tells_the_first_result_that_is_not_finite(libraries):
+    ratio, zero_sum = Library(libraries(RATIO)), ScaledArray(np.array([1, -1, 2, -2], np.float16), 4)
+    assert ratio.first_non_finite(ScaledArray(np.ones(4, np.float16), 4)) is None
+    found = ratio.first_non_finite(x=zero_sum)
+    assert not np.isfinite(ratio(zero_sum)).any()
+    assert str(found) == f"first non-finite: {found.tensor}, step {found.step} ({found.kernel})"
+    assert ratio.first_non_finite(zero_sum) == found == scalide.NonFinite(*found)
+    assert error_of(ratio.first_non_finite, np.ones(4, np.float16)) == (
+        "TypeError: ratio.x: must be a ScaledArray, got ndarray. Use scalide.ScaledArray(data, scale).")
+
+
 def test_calls_by_position_and_name(step):
     x, w, rate = step_arrays()
     for result in (step(x, w, rate), step(x, rate=rate, w=w), step(w=w, x=x, rate=rate)):

@@ -73,11 +73,12 @@ struct Numbers : Sample {
     }
 
     std::vector<uint32_t> bits() const {
-        std::vector<uint32_t> words(y.size() + w.size() + 2);
-        std::memcpy(words.data(), y.data(), 4 * y.size());
-        std::memcpy(&words[y.size()], w.data(), sizeof(w));
-        std::memcpy(&words[y.size() + w.size()], &mean, 4);
-        std::memcpy(&words.back(), &w_scale, 4);
+        std::vector<float> all(y);
+        all.insert(all.end(), w.begin(), w.end());
+        all.push_back(mean);
+        all.push_back(w_scale);
+        std::vector<uint32_t> words;
+        for (const float &number : all) std::memcpy(&words.emplace_back(), &number, sizeof(number));
         return words;
     }
 };

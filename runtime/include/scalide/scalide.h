@@ -148,6 +148,15 @@ scalide_status scalide_capture(scalide_binding *binding);
 typedef void (*scalide_trace)(void *user, const char *buffer_name, const scalide_array *array);
 /* As scalide_run, showing intermediate values (by their names in the plan, "h.data", "h.scale") as they are produced. */
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user);
+/* A result of a step that has an infinity or a NaN. */
+typedef struct {
+    const char *buffer; /* by its name in the plan ("h.data", "loss"); NULL = all results are finite */
+    const char *kernel; /* that made it */
+    size_t step;        /* of the run, as scalide_describe_step counts */
+} scalide_non_finite;
+/* As scalide_run; *first becomes the first result that is not finite. Arguments and constants are no results: a step that copies an
+ * infinity out of them makes one. On a device each step is waited for and its results copied to the host. */
+scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite *first);
 void scalide_binding_destroy(scalide_binding *binding);
 
 typedef enum { SCALIDE_INPUT = 0, SCALIDE_OUTPUT = 1, SCALIDE_INOUT = 2 } scalide_role;

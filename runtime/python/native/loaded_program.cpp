@@ -142,7 +142,14 @@ void LoadedProgram::shape_outputs(std::vector<scalide_array> &arrays) const {
     check(scalide_shape_outputs(context_->handle, program_, arrays.data(), arrays.size()));
 }
 
-void LoadedProgram::run(std::vector<scalide_array> &arrays, const Allocate &allocate) {
+scalide_non_finite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const Allocate &allocate) {
+    scalide_non_finite first = {};
+    run_by([&](scalide_binding *binding) { return scalide_run_checked(binding, &first); }, arrays, allocate);
+    return first;
+}
+
+void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
+                           const Allocate &allocate) {
     if (context_->process != getpid()) {
         throw Failure(SCALIDE_INVALID_ARGUMENT, std::string(program_->name) + ": must run in the process that loaded it, got a fork of it. "
                                                                               "Load the library in the new process.");
@@ -152,7 +159,7 @@ void LoadedProgram::run(std::vector<scalide_array> &arrays, const Allocate &allo
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (arguments_[i].role != SCALIDE_OUTPUT) binding.copies.copy_in(i, arrays[i]);
     }
-    const scalide_status status = scalide_run(binding.handle.get());
+    const scalide_status status = runner(binding.handle.get());
     if (status != SCALIDE_OK) bindings_.pop_front(); // its status is sticky
     check(status);
     for (size_t i = 0; i < arrays.size(); ++i) {

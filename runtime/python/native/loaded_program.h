@@ -55,7 +55,9 @@ public:
     /// Gives the memory of an output whose shape is filled in.
     using Allocate = std::function<void(size_t argument, scalide_array &array)>;
     /// One run on these arrays (one for each argument). Outputs without data get their shape and, by `allocate`, their memory.
-    void run(std::vector<scalide_array> &arrays, const Allocate &allocate);
+    void run(std::vector<scalide_array> &arrays, const Allocate &allocate) { run_by(scalide_run, arrays, allocate); }
+    /// The same, and the first result that is not finite; its names live as long as the program.
+    scalide_non_finite run_checked(std::vector<scalide_array> &arrays, const Allocate &allocate);
 
     /// Fills in the shapes of the outputs.
     void shape_outputs(std::vector<scalide_array> &arrays) const;
@@ -63,6 +65,8 @@ public:
 private:
     struct Binding;
 
+    void run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
+                const Allocate &allocate);
     void check(scalide_status status) const;
     void load(const std::string &path, const std::string &name);
     scalide_status judge() const;

@@ -62,9 +62,8 @@ void check_count(const LoadedProgram &program, size_t expected, size_t got) {
                              .c_str());
 }
 
-/// Inputs and inouts in, inouts and outputs out, both in the order of the arguments.
-nb::list call(LoadedProgram &program, const nb::list &leaves) {
-    Frame frame(program);
+/// Inputs and inouts, in the order of the arguments.
+void take_given(Frame &frame, const nb::list &leaves) {
     size_t given = 0;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
         if (frame.info(i).role == SCALIDE_OUTPUT) {
@@ -73,19 +72,42 @@ nb::list call(LoadedProgram &program, const nb::list &leaves) {
             frame.take_input(i, leaves[given - 1]);
         }
     }
-    check_count(program, given, leaves.size());
+    check_count(frame.program, given, leaves.size());
+}
+
+/// Memory for the outputs.
+LoadedProgram::Allocate allocate_in(Frame &frame) {
+    return [&frame](size_t i, scalide_array &array) {
+        frame.memory[i] = allocate_data(array);
+        array.data = frame.memory[i].get();
+    };
+}
+
+/// Inputs and inouts in, inouts and outputs out, both in the order of the arguments.
+nb::list call(LoadedProgram &program, const nb::list &leaves) {
+    Frame frame(program);
+    take_given(frame, leaves);
     {
         nb::gil_scoped_release released;
-        program.run(frame.arrays, [&](size_t i, scalide_array &array) {
-            frame.memory[i] = allocate_data(array);
-            array.data = frame.memory[i].get();
-        });
+        program.run(frame.arrays, allocate_in(frame));
     }
     nb::list results;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
         if (frame.info(i).role != SCALIDE_INPUT) results.append(frame.result(i));
     }
     return results;
+}
+
+/// Name, step and kernel of the first result that is not finite, in a run on these inputs and inouts; None: all are.
+nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves) {
+    Frame frame(program);
+    take_given(frame, leaves);
+    scalide_non_finite first;
+    {
+        nb::gil_scoped_release released;
+        first = program.run_checked(frame.arrays, allocate_in(frame));
+    }
+    return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel) : nb::object(nb::none());
 }
 
 /// All arguments given: inouts and outputs are written where they are.
@@ -167,6 +189,7 @@ NB_MODULE(_runtime, module) {
         .def_prop_ro("arguments", describe_arguments)
         .def("result_shapes", result_shapes)
         .def("call", call)
+        .def("first_non_finite", first_non_finite)
         .def("run_in_place", run_in_place);
     module.def("register_for_xla", [](const ProgramHandle &program, int64_t key) { register_for_xla(program, key); });
 }

@@ -28,8 +28,8 @@ tool.md          the command `scalide`, also python -m scalide
 """
 from ._runtime import version as __version__
 from .build import BuildError, build, tool_path
-from .library import Argument, Library, empty
+from .library import Argument, Library, NonFinite, empty
 from .program import Program
 from .scaled_array import ScaledArray
 
-__all__ = ["Argument", "BuildError", "Library", "Program", "ScaledArray", "__version__", "build", "empty", "tool_path"]
+__all__ = ["Argument", "BuildError", "Library", "NonFinite", "Program", "ScaledArray", "__version__", "build", "empty", "tool_path"]

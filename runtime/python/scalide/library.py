@@ -29,6 +29,16 @@ class Argument(NamedTuple):
     scaled: bool
 
 
+class NonFinite(NamedTuple):
+    """A result of a step that has an infinity or a NaN."""
+    tensor: str   # its name in the plan: "loss", "h.data", "h.scale"
+    step: int     # of the run, from 0
+    kernel: str   # that made it
+
+    def __str__(self):
+        return f"first non-finite: {self.tensor}, step {self.step} ({self.kernel})"
+
+
 def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
     """A new array of undefined content whose memory is aligned to 64 bytes, as inout arguments of `Library.out` must be.
     dtype: a name of ours ("bf16") or what NumPy takes."""
@@ -102,6 +112,13 @@ class Library:
         leaves = [_given(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
         self._running().run_in_place(leaves)
 
+    def first_non_finite(self, *args: Any, **kwargs: Any) -> NonFinite | None:
+        """Runs on these arguments, as a call takes them, and says which result was the first with an infinity or a NaN; None: none was.
+        A call has the same bits, so this is for the arguments of one that gave such numbers. Arguments and constants are no results."""
+        leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
+        found = self._running().first_non_finite([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+        return found and NonFinite(*found)
+
     def close(self) -> None:
         """Forgets the library; later calls raise ValueError. Jitted functions that use it keep working."""
         self._native = None
@@ -168,6 +185,14 @@ def _any_of_jax(leaves, name):
             if not isinstance(data, jax.core.Tracer) and any(device.platform != "cpu" for device in data.devices()):
                 raise ValueError(f"{name}: arrays must be on the CPU, got one on {data.devices()}. Move it: jax.device_put(x, jax.devices('cpu')[0]).")
     return found
+
+
+def _on_host(leaf):
+    """The leaf with NumPy's array in the place of one of JAX's."""
+    if type(leaf) is ScaledArray:
+        return ScaledArray(_on_host(leaf.data), leaf.scale)
+    jax = sys.modules.get("jax")
+    return np.asarray(leaf) if jax is not None and isinstance(leaf, jax.Array) else leaf
 
 
 def check_scaled(leaf, argument, name):
