@@ -8,6 +8,8 @@ namespace scalide {
 constexpr uint64_t header_length_bytes = 8;
 constexpr uint64_t max_header_bytes = 100'000'000; // the reference implementation's limit
 constexpr char metadata_key[] = "__metadata__";
+/// What the names of the two parts of a scaled tensor end with; those of the second row where another tensor has a name of the first.
+constexpr const char *part_suffixes[2][2] = {{".data", ".scale"}, {"!data", "!scale"}};
 constexpr char version_key[] = "scalide.version", version[] = "1";
 
 /// "F8_E4M3" for SCALIDE_F8_E4M3FN, ...

@@ -257,11 +257,14 @@ scalide_status scalide_safetensors_find(const scalide_safetensors *file, const c
         *array = *plain;
         return SCALIDE_OK;
     }
-    const scalide_array *data = find_exactly(file, name, ".data"), *scale = find_exactly(file, name, ".scale");
-    if (!data || !scale || scale->dtype != SCALIDE_F32 || scale->rank != 0) return SCALIDE_INVALID_ARGUMENT;
-    *array = *data;
-    array->scale = static_cast<float *>(scale->data);
-    return SCALIDE_OK;
+    for (const auto &suffixes : {part_suffixes[1], part_suffixes[0]}) { // a whole `x.data` may stand beside the second row
+        const scalide_array *data = find_exactly(file, name, suffixes[0]), *scale = find_exactly(file, name, suffixes[1]);
+        if (!data || !scale || scale->dtype != SCALIDE_F32 || scale->rank != 0) continue;
+        *array = *data;
+        array->scale = static_cast<float *>(scale->data);
+        return SCALIDE_OK;
+    }
+    return SCALIDE_INVALID_ARGUMENT;
 }
 
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key) {

@@ -8,12 +8,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace scalide;
 
 namespace {
 
-/// A tensor of the file: a scaled one of the caller's makes two, `name.data` and `name.scale`.
+/// A tensor of the file: a scaled one of the caller's makes two, with the suffixes of `part_suffixes`.
 struct Entry {
     const char *name, *suffix;
     const scalide_array *array; ///< whose data this is; nullptr = the scale
@@ -120,23 +121,45 @@ bool make_entries(Writing &writing) {
     for (size_t i = 0; i < writing.content.tensor_count; ++i) {
         const scalide_tensor &tensor = writing.content.tensors[i];
         const scalide_array &array = tensor.array;
-        writing.entries[writing.entry_count++] = {tensor.name, array.scale ? ".data" : "", &array, array.data, data_bytes(array)};
-        if (array.scale) writing.entries[writing.entry_count++] = {tensor.name, ".scale", nullptr, array.scale, sizeof(float)};
+        writing.entries[writing.entry_count++] = {tensor.name, array.scale ? part_suffixes[0][0] : "", &array, array.data,
+                                                  data_bytes(array)};
+        if (array.scale) writing.entries[writing.entry_count++] = {tensor.name, part_suffixes[0][1], nullptr, array.scale, sizeof(float)};
     }
     return true;
 }
 
-bool check_names(const Writing &writing) {
+void sort_by_name(const Writing &writing) {
     for (uint64_t i = 0; i < writing.entry_count; ++i) writing.by_name[i] = &writing.entries[i];
     std::sort(writing.by_name, writing.by_name + writing.entry_count,
               [](const Entry *a, const Entry *b) { return compare_names(*a, *b) < 0; });
-    for (uint64_t i = 1; i < writing.entry_count; ++i) {
-        const Entry &entry = *writing.by_name[i];
-        if (compare_names(*writing.by_name[i - 1], entry) != 0) continue;
-        writing.message.begin() << "tensor '" << entry.name << entry.suffix << "': name must be unique, got two tensors of it. Rename one.";
-        return false;
+}
+
+/// The first place behind `from` whose tensor has the name of the one before it; entry_count when there is none.
+uint64_t find_same_name(const Writing &writing, uint64_t from) {
+    uint64_t i = from + 1;
+    while (i < writing.entry_count && compare_names(*writing.by_name[i - 1], *writing.by_name[i]) != 0) ++i;
+    return std::min(i, writing.entry_count);
+}
+
+/// Gives both parts of the scaled tensor that `part` belongs to their other names.
+void rename_parts(const Writing &writing, const Entry &part) {
+    Entry *const data = writing.entries + (&part - writing.entries) - (part.array ? 0 : 1);
+    for (int i = 0; i < 2; ++i) data[i].suffix = part_suffixes[1][i];
+}
+
+bool check_names(const Writing &writing) {
+    sort_by_name(writing);
+    for (uint64_t i = 0; (i = find_same_name(writing, i)) < writing.entry_count;) {
+        const Entry *part = writing.by_name[i - 1], *whole = writing.by_name[i];
+        if (whole->suffix[0]) std::swap(part, whole);
+        if (part->suffix[0] && !whole->suffix[0]) rename_parts(writing, *part); // which gives way
     }
-    return true;
+    sort_by_name(writing);
+    const uint64_t same = find_same_name(writing, 0);
+    if (same == writing.entry_count) return true;
+    const Entry &entry = *writing.by_name[same];
+    writing.message.begin() << "tensor '" << entry.name << entry.suffix << "': name must be unique, got two tensors of it. Rename one.";
+    return false;
 }
 
 /// Characters of a JSON string.

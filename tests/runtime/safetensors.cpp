@@ -228,6 +228,28 @@ TEST(runtime, safetensors_keeps_a_scaled_tensor_in_two) {
     EXPECT_EQ(scalide_safetensors_tensor(file.handle, 2), nullptr);
 }
 
+TEST(runtime, safetensors_parts_give_way_to_whole_tensors) {
+    Folder folder;
+    float data[2] = {1, 2}, other = 3, whole = -4, scale = 0.25f;
+    const int64_t extent = 2;
+    const scalide_array scaled = scalide_dense_array(data, &scale, SCALIDE_F32, 1, &extent);
+    const scalide_array plain = scalide_dense_array(&whole, nullptr, SCALIDE_F32, 0, nullptr);
+    const scalide_array scalar = scalide_dense_array(&other, &scale, SCALIDE_F32, 0, nullptr);
+    ASSERT_EQ(write(folder.file("w"), {{"w", scaled}, {"w.scale", plain}, {"v", scalar}}, {}), SCALIDE_OK);
+    ReadFile file(folder.file("w"));
+    ASSERT_EQ(file.status, SCALIDE_OK) << file.message;
+    const char *const names[] = {"w!data", "w!scale", "w.scale", "v.data", "v.scale"};
+    for (size_t i = 0; i < std::size(names); ++i) EXPECT_STREQ(scalide_safetensors_tensor(file.handle, i)->name, names[i]);
+    scalide_array array;
+    ASSERT_EQ(scalide_safetensors_find(file.handle, "w", &array), SCALIDE_OK);
+    ASSERT_NE(array.scale, nullptr);
+    EXPECT_EQ(*array.scale, 0.25f);
+    EXPECT_EQ(std::memcmp(array.data, data, sizeof(data)), 0);
+    ASSERT_EQ(scalide_safetensors_find(file.handle, "w.scale", &array), SCALIDE_OK);
+    EXPECT_EQ(array.scale, nullptr);
+    EXPECT_EQ(*static_cast<float *>(array.data), -4);
+}
+
 TEST(runtime, safetensors_decodes_escapes) {
     Folder folder;
     write_file(folder.file("e"), R"( {"\"\\\/\n\u00e9\u20AC\ud83d\ude00" : {"shape":[ ],"data_offsets":[0 , 1],"dtype":"BOOL"} }  )", 1);
@@ -274,7 +296,10 @@ TEST(runtime, safetensors_writer_checks_its_input) {
         {{{"a", no_dtype}}, tensor + "dtype must be a scalide_dtype" + advice},
         {{{"a", no_data}}, tensor + "data must point to memory" + advice},
         {{{"a", bad_rank}}, tensor + "shape must have a rank in [0, 8], extents of at least 0 and fewer than 2^63 bytes" + advice},
-        {{{"a.data", good}, {"a", scaled}}, path + ": tensor 'a.data': name must be unique, got two tensors of it. Rename one."},
+        {{{"a.data", good}, {"a.data", good}}, path + ": tensor 'a.data': name must be unique, got two tensors of it. Rename one."},
+        {{{"a", scaled}, {"a", scaled}}, path + ": tensor 'a.data': name must be unique, got two tensors of it. Rename one."},
+        {{{"a.data", good}, {"a", scaled}, {"a!data", good}},
+         path + ": tensor 'a!data': name must be unique, got two tensors of it. Rename one."},
     };
     for (const auto &wrong : cases) {
         std::string message;

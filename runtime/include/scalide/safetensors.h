@@ -1,4 +1,5 @@
-/* Tensors on disk in the safetensors format. A scaled tensor `x` is stored as `x.data` and `x.scale` (f32, rank 0). */
+/* Tensors on disk in the safetensors format. A scaled tensor `x` is stored as `x.data` and `x.scale` (f32, rank 0);
+ * as `x!data` and `x!scale` in a file where another tensor has one of these names. */
 #ifndef SCALIDE_SAFETENSORS_H
 #define SCALIDE_SAFETENSORS_H
 
@@ -28,7 +29,7 @@ void scalide_safetensors_close(scalide_safetensors *file);
 /* Tensors in the order of the file's header, `x.data` and `x.scale` each by itself. */
 size_t scalide_safetensors_count(const scalide_safetensors *file);
 const scalide_tensor *scalide_safetensors_tensor(const scalide_safetensors *file, size_t index);
-/* The tensor `name`, or the scaled one made of `name.data` and `name.scale`. SCALIDE_INVALID_ARGUMENT when there is none. */
+/* The tensor `name`, or the scaled one made of its two parts. SCALIDE_INVALID_ARGUMENT when there is none. */
 scalide_status scalide_safetensors_find(const scalide_safetensors *file, const char *name, scalide_array *array);
 /* The value of a key of `__metadata__`, or NULL. */
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key);
