@@ -6,10 +6,6 @@ namespace scalide {
 
 namespace {
 
-std::string stem_of(const std::string &name, const std::string &suffix) {
-    return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : "";
-}
-
 class Planner {
 public:
     Planner(const Program &program, const CallOrders &call_orders)
@@ -35,44 +31,37 @@ private:
         return buffer_of_[value] = static_cast<int>(plan_.buffers.size()) - 1;
     }
 
-    void add_argument(const ArgumentGroup &group, ArgumentRole role, const std::function<ValueId(int)> &value_of) {
-        const int index = static_cast<int>(plan_.arguments.size());
-        PlanArgument argument{group.name, role, add_buffer(value_of(group.data), Storage::data, index), -1};
-        if (group.scale >= 0) argument.scale_buffer = add_buffer(value_of(group.scale), Storage::scale, index);
-        plan_.arguments.push_back(argument);
+    // A scale belongs to the data before it.
+    void add_argument(ValueId value, const std::string &name, const ArrayPart &part, ArgumentRole role) {
+        const int count = static_cast<int>(plan_.arguments.size());
+        if (part.is_scale()) {
+            plan_.arguments.back().scale_buffer = add_buffer(value, Storage::scale, count - 1);
+        } else {
+            plan_.arguments.push_back({part.array(name), role, add_buffer(value, Storage::data, count), -1});
+        }
+        plan_.buffers.back().name = name;
     }
 
     void add_arguments() {
-        std::vector<std::string> names;
-        for (const Argument &argument : program_.arguments) names.push_back(program_.value_name(argument.value));
-        for (const ArgumentGroup &group : group_pairs(names)) {
-            const bool inout = program_.arguments[group.data].inout;
-            add_argument(group, inout ? ArgumentRole::inout : ArgumentRole::input, [&](int i) { return program_.arguments[i].value; });
+        for (const Argument &argument : program_.arguments) {
+            const ArgumentRole role = argument.inout ? ArgumentRole::inout : ArgumentRole::input;
+            add_argument(argument.value, program_.value_name(argument.value), argument.part, role);
         }
     }
 
     void add_outputs() {
-        std::vector<std::string> names;
-        std::vector<ValueId> values;
         for (const Result &result : program_.results) {
             if (result.argument >= 0) {
                 const ValueId argument = program_.arguments[result.argument].value;
                 internal_check(buffer_of_[result.value] < 0 || result.value == argument,
                                "plan: " + result.name + " is made for one argument only");
                 buffer_of_[result.value] = buffer_of_[argument];
-            } else {
-                names.push_back(result.name);
-                values.push_back(result.value);
             }
         }
-        for (const ArgumentGroup &group : group_pairs(names)) {
-            for (int i : {group.data, group.scale}) {
-                internal_check(i < 0 || buffer_of_[values[i]] < 0, "plan: result " + group.name + " is a value of its own");
-            }
-            const size_t first = plan_.buffers.size();
-            add_argument(group, ArgumentRole::output, [&](int i) { return values[i]; });
-            plan_.buffers[first].name = names[group.data];
-            if (group.scale >= 0) plan_.buffers[first + 1].name = names[group.scale];
+        for (const Result &result : program_.results) {
+            if (result.argument >= 0) continue;
+            internal_check(buffer_of_[result.value] < 0, "plan: result " + result.name + " is a value of its own");
+            add_argument(result.value, result.name, result.part, ArgumentRole::output);
         }
     }
 
@@ -167,20 +156,6 @@ private:
 };
 
 } // namespace
-
-std::vector<ArgumentGroup> group_pairs(const std::vector<std::string> &names) {
-    std::vector<ArgumentGroup> groups;
-    for (int i = 0; i < static_cast<int>(names.size()); i++) {
-        const std::string stem = stem_of(names[i], ".data");
-        if (!stem.empty() && i + 1 < static_cast<int>(names.size()) && names[i + 1] == stem + ".scale") {
-            groups.push_back({stem, i, i + 1});
-            i++;
-        } else {
-            groups.push_back({names[i], i, -1});
-        }
-    }
-    return groups;
-}
 
 Plan make_plan(const Program &fused, const CallOrders &call_orders) { return Planner(fused, call_orders).run(); }
 

@@ -2,7 +2,6 @@
 #include "ir/library_product.h"
 #include "lower/kernel.h"
 #include "transforms/matmul_call.h"
-#include <functional>
 
 namespace scalide {
 
@@ -71,12 +70,5 @@ using CallOrders = std::map<std::string, std::vector<KernelOperand>>;
 /// Plans a fused program. Values become buffers; the result of an in-place kernel and what an inout argument holds afterwards share
 /// the argument's buffer. Throws InternalError where `fuse` broke its promises.
 Plan make_plan(const Program &fused, const CallOrders &call_orders);
-
-/// Groups arguments named `x.data` and `x.scale` that stand side by side: name, index of data, index of scale or -1.
-struct ArgumentGroup {
-    std::string name;
-    int data = -1, scale = -1;
-};
-std::vector<ArgumentGroup> group_pairs(const std::vector<std::string> &names);
 
 } // namespace scalide

@@ -30,6 +30,7 @@ void rename_values(Program &program) {
     std::vector<bool> is_argument(program.values.size(), false);
     for (size_t i = 0; i < program.arguments.size(); i++) {
         program.values[program.arguments[i].value].name = "a" + std::to_string(i);
+        program.arguments[i].part = {};
         is_argument[program.arguments[i].value] = true;
     }
     int count = 0;
@@ -38,6 +39,7 @@ void rename_values(Program &program) {
     }
     for (size_t i = 0; i < program.results.size(); i++) {
         Result &result = program.results[i];
+        result.part = {};
         result.name = result.argument < 0 ? "r" + std::to_string(i) : "a" + std::to_string(result.argument);
     }
 }

@@ -12,7 +12,7 @@ constexpr size_t longest_text = size_t(64) << 20;
 constexpr size_t most_nodes = 1000000;
 constexpr size_t longest_scope = 1000;
 
-// `name: type scaled = value` or `argument = value`, kept until the body has been read.
+// `name: type scaled = value`, `name: type data of x = value` or `argument = value`, kept until the body has been read.
 struct DeclaredResult {
     Token token, value;
     Result result;
@@ -27,6 +27,7 @@ public:
 
 private:
     void parse_symbol();
+    ArrayPart parse_part();
     void parse_argument();
     void parse_result();
     void parse_body(const std::string &scope, int depth);
@@ -81,6 +82,14 @@ void ProgramParser::parse_symbol() {
     program_.symbols.push_back(symbol);
 }
 
+// `data of x`, `scale of x`, or nothing.
+ArrayPart ProgramParser::parse_part() {
+    const bool is_data = lexer_.accept("data");
+    if (!is_data && !lexer_.accept("scale")) return {};
+    lexer_.expect("of", "part");
+    return {is_data ? ArrayPart::Kind::data : ArrayPart::Kind::scale, parse_name(lexer_, "part")};
+}
+
 void ProgramParser::parse_argument() {
     const Token token = lexer_.peek();
     const std::string name = parse_name(lexer_, "argument");
@@ -88,6 +97,7 @@ void ProgramParser::parse_argument() {
     lexer_.expect(":", "argument");
     Argument argument{named_.define(name, parse_type(lexer_))};
     argument.scaled = lexer_.accept("scaled");
+    argument.part = parse_part();
     argument.inout = lexer_.accept("inout");
     program_.arguments.push_back(argument);
 }
@@ -98,11 +108,13 @@ void ProgramParser::parse_result() {
     if (lexer_.accept(":")) {
         declared.type = parse_type(lexer_);
         declared.result.scaled = lexer_.accept("scaled");
+        declared.result.part = parse_part();
     } else {
         declared.result.argument = find_argument(declared.token);
         const Argument &argument = program_.arguments[declared.result.argument];
         declared.type = program_.type(argument.value);
         declared.result.scaled = argument.scaled;
+        declared.result.part = argument.part;
         if (!lexer_.is("=")) lexer_.fail("result", "must have ': type' or '= value' after its name");
     }
     if (lexer_.accept("=")) {

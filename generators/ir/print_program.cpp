@@ -23,6 +23,12 @@ std::string join(const Items &items, const Print &print) {
     return text;
 }
 
+/// ` data of x`, ` scale of x`; nothing for a whole array.
+std::string print_part(const ArrayPart &part) {
+    if (part.kind == ArrayPart::Kind::whole) return "";
+    return (part.is_scale() ? " scale of " : " data of ") + part.of;
+}
+
 class Printer {
 public:
     explicit Printer(const Program &program);
@@ -104,13 +110,14 @@ std::string Printer::symbol(const Symbol &symbol) const {
 
 std::string Printer::argument(const Argument &argument) const {
     const Value &value = program_.values[argument.value];
-    return value.name + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + (argument.inout ? " inout" : "");
+    return value.name + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + print_part(argument.part) +
+           (argument.inout ? " inout" : "");
 }
 
 std::string Printer::result(const Result &result) const {
     const Value &value = program_.values[result.value];
     if (result.argument >= 0) return program_.value_name(program_.arguments[result.argument].value) + " = " + value.name;
-    return result.name + ": " + to_string(value.type) + (result.scaled ? " scaled" : "") +
+    return result.name + ": " + to_string(value.type) + (result.scaled ? " scaled" : "") + print_part(result.part) +
            (result.name == value.name ? "" : " = " + value.name);
 }
 

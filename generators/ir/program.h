@@ -30,11 +30,25 @@ struct Node {
     Location location;
 };
 
+/// Which part of a scaled array an argument or a result is once propagate_scales has split it. The scale stands right behind the data.
+/// Nothing else says so: a whole array may have any name.
+struct ArrayPart {
+    enum class Kind : uint8_t { whole, data, scale };
+    Kind kind = Kind::whole;
+    std::string of; ///< the name of the scaled array; a whole array has none
+
+    bool is_scale() const { return kind == Kind::scale; }
+    /// The name of the array that a caller knows, where `own` is that of the argument or the result.
+    const std::string &array(const std::string &own) const { return kind == Kind::whole ? own : of; }
+    bool operator==(const ArrayPart &) const = default;
+};
+
 /// A parameter of a program. An inout argument is overwritten by the Result that names it.
 struct Argument {
     ValueId value = -1;
-    bool scaled = false; ///< carries its own scale (before propagate_scales); afterwards it has become `x.data` and `x.scale`
+    bool scaled = false; ///< carries its own scale (before propagate_scales, which makes two parts of it)
     bool inout = false;
+    ArrayPart part = {};
 };
 
 /// A value that leaves a program, as a new array, or as what the inout argument number `argument` holds afterwards.
@@ -43,6 +57,7 @@ struct Result {
     ValueId value = -1;
     bool scaled = false;
     int argument = -1;
+    ArrayPart part = {};
 };
 
 /// A named extent, with the values it may take.

@@ -15,7 +15,8 @@ void Rewriter::copy_arguments() {
     for (const Argument &argument : source_.arguments) {
         const Value &value = source_.values[argument.value];
         map(argument.value, add_value(result_, value.name, value.type));
-        result_.arguments.push_back({(*this)(argument.value), argument.scaled, argument.inout});
+        result_.arguments.push_back(argument);
+        result_.arguments.back().value = (*this)(argument.value);
     }
 }
 

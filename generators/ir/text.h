@@ -21,10 +21,11 @@ namespace scalide {
 ///     }
 ///
 /// A result `name: type` is the value of that name; `name: type = value` another; `w = w1` says what the inout argument w holds
-/// afterwards. Types after ':' may be left out where `infer_types` can find them: they parse as dtype f32 of unknown shape, marked
-/// by one extent -1. A value whose type was left out takes that of the result it becomes. Symbols of argument types are declared. A
-/// number takes the dtype of the first value beside it that is not bool (f32 when there is none), and the shape of the first value
-/// with axes when the operator is an elementwise base operator. The parser inserts nothing else.
+/// afterwards. `x.data: f16[n] data of x, x.scale: f32[] scale of x` are the parts of a scaled argument or result x, whatever their names
+/// are (propagate_scales writes them). Types after ':' may be left out where `infer_types` can find them: they parse as dtype f32 of
+/// unknown shape, marked by one extent -1. A value whose type was left out takes that of the result it becomes. Symbols of argument types
+/// are declared. A number takes the dtype of the first value beside it that is not bool (f32 when there is none), and the shape of the
+/// first value with axes when the operator is an elementwise base operator. The parser inserts nothing else.
 ///
 /// Names are letters, digits and `_ . $`, and start with none of digit and point; `inf` and `nan` are numbers. Words in attributes are
 /// letters, digits and `_ . /`, anything else stands in quotes (escapes: `\"`, `\\`, `\xHH`). A word that names a symbol is that symbol

@@ -14,6 +14,14 @@ namespace {
 
 constexpr int64_t largest_extent = 2147483647;
 
+/// An argument or a result, as far as its part goes.
+struct NamedPart {
+    const std::string &name;
+    ValueId value;
+    bool scaled;
+    const ArrayPart &part;
+};
+
 class Verifier {
 public:
     /// `callees` may be called: the sub-programs that stand before this program.
@@ -29,6 +37,7 @@ private:
     void check_results();
     void check_result(const Result &result);
     void check_inout(const Result &result);
+    void check_parts(const std::vector<NamedPart> &parts) const;
 
     void make(ValueId value, const std::string &field);
     void check_made(ValueId value, const std::string &field) const;
@@ -71,7 +80,12 @@ void Verifier::check_symbols() {
 }
 
 void Verifier::check_arguments() {
-    for (const Argument &argument : program_.arguments) make(argument.value, program_.name + ".arguments");
+    std::vector<NamedPart> parts;
+    for (const Argument &argument : program_.arguments) {
+        make(argument.value, program_.name + ".arguments");
+        parts.push_back({program_.value_name(argument.value), argument.value, argument.scaled, argument.part});
+    }
+    check_parts(parts);
 }
 
 void Verifier::check_node(const Node &node) {
@@ -100,10 +114,13 @@ void Verifier::check_call(const Node &node, const Attribute &attribute) {
 
 void Verifier::check_results() {
     std::unordered_set<std::string> names;
+    std::vector<NamedPart> parts;
     for (const Result &result : program_.results) {
         require(names.insert(result.name).second, program_.name + "." + result.name, "must be one result", "two");
         check_result(result);
+        parts.push_back({result.name, result.value, result.scaled, result.part});
     }
+    check_parts(parts);
     for (size_t i = 0; i < program_.arguments.size(); i++) {
         const Argument &argument = program_.arguments[i];
         const auto count = std::ranges::count(program_.results, static_cast<int>(i), &Result::argument);
@@ -131,6 +148,29 @@ void Verifier::check_inout(const Result &result) {
     const std::string type = to_string(after.type) + " (" + after.name + ")";
     require(before.type == after.type, subject, "must keep the type of the inout argument, " + to_string(before.type), type);
     require(result.scaled == argument.scaled, subject, "must be scaled as its argument is", result.scaled ? "scaled" : "plain");
+    require(result.part == argument.part, subject, "must be the part that its argument is", "another");
+}
+
+// A split array is its data and, right behind it, its scale; what a caller sees has a name of its own.
+void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
+    std::unordered_set<std::string> arrays;
+    for (size_t i = 0; i < parts.size(); i++) {
+        const auto &[name, value, scaled, part] = parts[i];
+        const std::string subject = program_.name + "." + name, &of = part.of;
+        const auto is_part = [&](size_t j, ArrayPart::Kind kind) { return j < parts.size() && parts[j].part == ArrayPart{kind, of}; };
+        const bool is_whole = part.kind == ArrayPart::Kind::whole;
+        require(is_whole ? of.empty() : is_name(of), subject, "must be a part of an array that has a name", quote(of));
+        require(is_whole || !scaled, subject, "must not be scaled, as it is a part of " + of, "scaled");
+        if (part.is_scale()) {
+            require(program_.type(value) == Type{Dtype::f32, {}}, subject, "must be f32[], as it is a scale",
+                    to_string(program_.type(value)));
+            require(i > 0 && is_part(i - 1, ArrayPart::Kind::data), subject, "must stand right behind the data of " + of, "another place");
+        } else {
+            require(is_whole || is_part(i + 1, ArrayPart::Kind::scale), subject, "must have the scale of " + of + " right behind it",
+                    "none");
+            require(arrays.insert(part.array(name)).second, subject, "must belong to an array of a name of its own", part.array(name));
+        }
+    }
 }
 
 void Verifier::make(ValueId value, const std::string &field) {

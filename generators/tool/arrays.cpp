@@ -41,24 +41,21 @@ scalide_array HostArray::view() {
                                shape.data());
 }
 
-std::vector<HostArray> read_arrays(const std::string &file) {
+ArrayFile::ArrayFile(const std::string &file) : path_(file), content_(nullptr, scalide_safetensors_close) {
     char message[message_size] = "";
     scalide_safetensors *content = nullptr;
     if (scalide_safetensors_read(file.c_str(), &content, message, sizeof message) != SCALIDE_OK) fail(message);
-    const std::unique_ptr<scalide_safetensors, void (*)(scalide_safetensors *)> owner(content, scalide_safetensors_close);
-    std::vector<HostArray> arrays;
-    for (size_t i = 0; i < scalide_safetensors_count(content); i++) {
-        std::string name = scalide_safetensors_tensor(content, i)->name;
-        const std::string stem = name.size() > 5 ? name.substr(0, name.rfind('.')) : name;
-        scalide_array view;
-        const bool is_part = name == stem + ".data" || name == stem + ".scale";
-        if (is_part && scalide_safetensors_find(content, stem.c_str(), &view) == SCALIDE_OK && view.scale) {
-            if (name == stem + ".data") arrays.push_back(copy_of(stem, view));
-        } else {
-            arrays.push_back(copy_of(name, scalide_safetensors_tensor(content, i)->array));
-        }
+    content_.reset(content);
+}
+
+HostArray ArrayFile::find(const std::string &name) const {
+    scalide_array view;
+    if (scalide_safetensors_find(content_.get(), name.c_str(), &view) == SCALIDE_OK) return copy_of(name, view);
+    std::string names;
+    for (size_t i = 0; i < scalide_safetensors_count(content_.get()); i++) {
+        names += (names.empty() ? "" : ", ") + std::string(scalide_safetensors_tensor(content_.get(), i)->name);
     }
-    return arrays;
+    throw UserError({{path_}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
 }
 
 void write_arrays(const std::string &file, std::vector<HostArray> &arrays) {

@@ -1,6 +1,7 @@
 #pragma once
 #include "interpret/interpret.h"
 #include "scalide/safetensors.h"
+#include <memory>
 #include <new>
 
 namespace scalide {
@@ -36,8 +37,19 @@ size_t bytes_of(const scalide_array &array);
 /// A copy of what a view shows, with its scale.
 HostArray copy_of(const std::string &name, const scalide_array &view);
 
-/// All arrays of a safetensors file, `x.data` and `x.scale` joined. Throws UserError in the words of the reader.
-std::vector<HostArray> read_arrays(const std::string &file);
+/// The arrays of a safetensors file.
+class ArrayFile {
+public:
+    /// Throws UserError in the words of the reader.
+    explicit ArrayFile(const std::string &file);
+    /// The array `name`, or the scaled one that the file has in two parts. Throws UserError with the names that are there.
+    HostArray find(const std::string &name) const;
+
+private:
+    std::string path_;
+    std::unique_ptr<scalide_safetensors, void (*)(scalide_safetensors *)> content_;
+};
+
 /// Writes them, all or nothing. Throws UserError.
 void write_arrays(const std::string &file, std::vector<HostArray> &arrays);
 

@@ -9,14 +9,6 @@ namespace scalide {
 
 namespace {
 
-const HostArray &find_array(const std::vector<HostArray> &arrays, const std::string &name, const std::string &file) {
-    const auto found = std::ranges::find(arrays, name, &HostArray::name);
-    if (found != arrays.end()) return *found;
-    std::string names;
-    for (const HostArray &array : arrays) names += (names.empty() ? "" : ", ") + array.name;
-    throw UserError({{file}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
-}
-
 constexpr size_t most_shown = 8;
 
 /// `h f32[2, 3]: 1 2 3 4 5 6`, of a longer array the first elements.
@@ -37,14 +29,14 @@ struct RunCommand {
     void run() {
         const Rulebook rulebook = program.load_rulebook();
         const Program loaded = program.load_program(rulebook);
-        std::vector<HostArray> arrays = read_arrays(inputs);
+        const ArrayFile arrays(inputs);
         std::vector<HostArray> results = mode.empty() ? run_compiled(loaded, rulebook, arrays) : run_interpreted(loaded, rulebook, arrays);
         write_arrays(outputs, results);
         fmt::print("{}: {} arrays\n", outputs, results.size());
     }
 
     // The program as the user wrote it (mode real), or after the passes that decide what is stored (mode stored).
-    std::vector<HostArray> run_interpreted(const Program &loaded, const Rulebook &rulebook, const std::vector<HostArray> &arrays) {
+    std::vector<HostArray> run_interpreted(const Program &loaded, const Rulebook &rulebook, const ArrayFile &arrays) {
         const Mode how = mode == "real" ? Mode::real : Mode::stored;
         Program program_to_run;
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
@@ -55,23 +47,27 @@ struct RunCommand {
                  }});
         std::vector<Array> inputs_in_order;
         for (const Argument &argument : program_to_run.arguments) {
-            inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument.value, how));
+            inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument, how));
         }
         const std::vector<Array> outputs_in_order = interpret(program_to_run, inputs_in_order, rulebook, how);
         std::vector<HostArray> results;
         for (size_t i = 0; i < outputs_in_order.size(); i++) {
-            results.push_back(to_array(program_to_run.results[i].name, outputs_in_order[i]));
+            const Result &result = program_to_run.results[i];
+            if (result.part.is_scale()) { // of the data before it
+                results.back().scaled = true;
+                results.back().scale = static_cast<float>(outputs_in_order[i].data.at(0));
+            } else {
+                results.push_back(to_array(result.part.array(result.name), outputs_in_order[i]));
+            }
         }
         return results;
     }
 
-    // `x`, or one part of it: `x.data`, `x.scale`. In mode real an array stands for its values, data * scale, in whatever dtype.
-    Array argument_tensor(const std::vector<HostArray> &arrays, const Program &program_to_run, ValueId value, Mode how) const {
-        const std::string &name = program_to_run.value_name(value);
-        const size_t dot = name.rfind('.');
-        const std::string part = dot == std::string::npos ? "" : name.substr(dot);
-        const bool in_parts = std::ranges::find(arrays, name, &HostArray::name) == arrays.end() && (part == ".data" || part == ".scale");
-        const HostArray &array = find_array(arrays, in_parts ? name.substr(0, dot) : name, inputs);
+    // An array of the file, or the part of it that the argument is. In mode real an array stands for its values, data * scale, in
+    // whatever dtype.
+    Array argument_tensor(const ArrayFile &arrays, const Program &program_to_run, const Argument &argument, Mode how) const {
+        const HostArray array = arrays.find(argument.part.array(program_to_run.value_name(argument.value)));
+        const bool in_parts = argument.part != ArrayPart();
         if (how == Mode::stored && in_parts != array.scaled) {
             throw UserError({{inputs},
                              array.name,
@@ -79,16 +75,16 @@ struct RunCommand {
                              in_parts ? "a plain array" : "a scaled one",
                              ""});
         }
-        if (in_parts && part == ".scale") return {Dtype::f32, {}, {array.scale}};
+        if (argument.part.is_scale()) return {Dtype::f32, {}, {array.scale}};
         Array tensor = to_tensor(array);
         if (how == Mode::stored) return tensor;
         for (double &element : tensor.data) element *= array.scale;
-        const Dtype declared = program_to_run.type(value).dtype;
+        const Dtype declared = program_to_run.type(argument.value).dtype;
         if (is_float(tensor.dtype) && is_float(declared)) tensor.dtype = declared;
         return tensor;
     }
 
-    std::vector<HostArray> run_compiled(const Program &loaded, const Rulebook &rulebook, const std::vector<HostArray> &arrays) {
+    std::vector<HostArray> run_compiled(const Program &loaded, const Rulebook &rulebook, const ArrayFile &arrays) {
         const WorkFolder work(std::filesystem::temp_directory_path() / "scalide-run");
         build.policy = program.load_numerics();
         build.output_folder = work.path();
@@ -98,7 +94,7 @@ struct RunCommand {
         build.runtime_library = home.runtime_library;
         build.shared_library = true;
         const BuildReport report = build_library({{loaded, ""}}, rulebook, build);
-        const auto find = [&](const std::string &name) { return find_array(arrays, name, inputs); };
+        const auto find = [&](const std::string &name) { return arrays.find(name); };
         return LoadedProgram(report.files.back(), report.plans[0].name).run(find, trace ? print_array : Show());
     }
 };

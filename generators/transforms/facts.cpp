@@ -106,9 +106,7 @@ const Facts::Fact &Facts::fact(ValueId value) {
 void Facts::learn_arguments() {
     facts_.resize(program_.values.size());
     for (const Argument &argument : program_.arguments) {
-        const Value &value = program_.values[argument.value];
-        const bool is_scale = value.type == Type{Dtype::f32, {}} && value.name.ends_with(".scale");
-        facts_[argument.value].never_negative = facts_[argument.value].never_negative_zero = is_scale;
+        facts_[argument.value].never_negative = facts_[argument.value].never_negative_zero = argument.part.is_scale();
     }
 }
 

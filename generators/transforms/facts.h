@@ -18,7 +18,8 @@ public:
     ValueId scalar_source(ValueId value);
     /// True when no element can be -0, so that adding 0 changes no bit.
     bool never_negative_zero(ValueId value);
-    /// True when no element can be below 0, nor -0; NaN it may be. Scales never are: arguments `x.scale` are taken at their word.
+    /// True when no element can be below 0, nor -0; NaN it may be. Scales never are: arguments that are a `scale of x` are taken at their
+    /// word.
     bool never_negative(ValueId value);
 
     const Program &program() const { return program_; }

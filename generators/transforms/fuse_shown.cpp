@@ -39,7 +39,7 @@ Program add_shown_results(const Program &program) {
 
 void drop_shown_results(Program &program, size_t count) {
     for (size_t i = count; i < program.results.size(); i++) {
-        const auto &[name, value, scaled, argument] = program.results[i];
+        const auto &[name, value, scaled, argument, part] = program.results[i];
         if (!program.names.contains(program.values, name)) rename_value(program, value, name);
     }
     program.results.resize(count);

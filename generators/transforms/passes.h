@@ -16,8 +16,8 @@ Program infer_types(const Program &program, const Rulebook &rulebook);
 Program inline_calls(const Program &program, const Rulebook &rulebook);
 
 /// Constant folding (f64 evaluation, rounded to the node's dtype), identities, select of a constant, chains of movement operators, equal
-/// sub-expressions made once, dead nodes dropped. Changes no bit in mode `stored`, as long as scales (`x.scale`) are neither negative nor
-/// NaN; in mode `real` folded constants are seen rounded.
+/// sub-expressions made once, dead nodes dropped. Changes no bit in mode `stored`, as long as scales (arguments `scale of x`) are neither
+/// negative nor NaN; in mode `real` folded constants are seen rounded.
 Program simplify(const Program &program, const Rulebook &rulebook);
 
 /// Formats and rescales as ordinary operators: applies the policy, makes every float node f32, places convert_element_type where values
@@ -26,9 +26,10 @@ Program simplify(const Program &program, const Rulebook &rulebook);
 Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy);
 
 /// Replaces every scaled value x by x.data and x.scale, and each operator on scaled operands by what its rule names. Arguments and
-/// results that are scaled become pairs `x.data`, `x.scale`. An operator that chooses a scale (set_scaling, dynamic_rescale) makes its
-/// operand scaled, stop_scaling makes it an ordinary number again; products read the data behind that number and multiply the sums by
-/// its scale. Throws UserError when an operator has no rule for a scaled operand.
+/// results that are scaled become pairs, `x.data: .. data of x, x.scale: f32[] scale of x`; where such a name is taken the part has
+/// another. An operator that chooses a scale (set_scaling, dynamic_rescale) makes its operand scaled, stop_scaling makes it an ordinary
+/// number again; products read the data behind that number and multiply the sums by its scale. Throws UserError when an operator has no
+/// rule for a scaled operand.
 Program propagate_scales(const Program &program, const Rulebook &rulebook, const ScaleSettings &settings);
 
 /// Replaces composites by the base operators of their `value`. dot_general gets at most one axis per group (batch, free lhs, free rhs,

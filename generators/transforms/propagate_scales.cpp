@@ -4,6 +4,7 @@
 #include "transforms/passes.h"
 #include "transforms/scale_split.h"
 #include <algorithm>
+#include <set>
 
 namespace scalide {
 
@@ -34,8 +35,9 @@ private:
     void place_result(const Result &result, ScaledValues &values);
     bool is_scaled_node(const Node &node, const ScaledValues &values) const;
     ValueId full(ScaledValue &value);
-    ValueId add_argument(const std::string &name, const Type &type, const Argument &like);
+    void add_parts(const std::string &name, const Type &type, bool inout, ScaledValue &value);
     void name_value(ValueId value, size_t first, const std::string &name);
+    std::string fresh_result(const std::string &name) const;
 
     const Program &source_;
     const ScaleSettings &settings_;
@@ -45,6 +47,7 @@ private:
     std::vector<int> argument_; ///< where argument i of the source went
     /// Parts of values that are plain again behind stop_scaling, and of what is made of their elements alone. Products read the parts.
     std::map<ValueId, ScaledValue> parts_;
+    std::set<ValueId> named_; ///< values that have the name of one of the source
 };
 
 Program Propagation::run() {
@@ -58,22 +61,27 @@ Program Propagation::run() {
     return remove_dead_nodes(result_);
 }
 
-ValueId Propagation::add_argument(const std::string &name, const Type &type, const Argument &like) {
-    const ValueId value = add_value(result_, name, type);
-    result_.arguments.push_back({value, false, like.inout});
-    return value;
+void Propagation::add_parts(const std::string &name, const Type &type, bool inout, ScaledValue &value) {
+    value.data = add_value(result_, name + ".data", type);
+    value.scale = add_value(result_, name + ".scale", {Dtype::f32, {}});
+    result_.arguments.push_back({value.data, false, inout, {ArrayPart::Kind::data, name}});
+    result_.arguments.push_back({value.scale, false, inout, {ArrayPart::Kind::scale, name}});
 }
 
+/// Whole arguments are named first: callers know them by these names, while parts may have any.
 void Propagation::place_arguments(ScaledValues &values) {
     for (const Argument &argument : source_.arguments) {
         const auto &[name, type] = source_.values[argument.value];
+        if (!argument.scaled) values[argument.value].value = add_value(result_, name, type);
+    }
+    for (const Argument &argument : source_.arguments) {
+        const auto &[name, type] = source_.values[argument.value];
         argument_.push_back(static_cast<int>(result_.arguments.size()));
-        ScaledValue &value = values[argument.value];
         if (argument.scaled) {
-            value.data = add_argument(name + ".data", type, argument);
-            value.scale = add_argument(name + ".scale", {Dtype::f32, {}}, argument);
+            add_parts(name, type, argument.inout, values[argument.value]);
         } else {
-            value.value = add_argument(name, type, argument);
+            result_.arguments.push_back(argument);
+            result_.arguments.back().value = values[argument.value].value;
         }
     }
 }
@@ -207,19 +215,33 @@ void Propagation::place_result(const Result &result, ScaledValues &values) {
     ScaledValue &value = values[result.value];
     const int argument = result.argument < 0 ? -1 : argument_[result.argument];
     if (!result.scaled) {
-        result_.results.push_back({result.name, full(value), false, argument});
+        result_.results.push_back({result.name, full(value), false, argument, result.part});
         return;
     }
     const ScaledValue parts = value.is_scaled() ? value : split_.parts(value.value);
-    result_.results.push_back({result.name + ".data", parts.data, false, argument});
-    result_.results.push_back({result.name + ".scale", parts.scale, false, argument < 0 ? -1 : argument + 1});
+    const auto add = [&](ArrayPart::Kind kind, const std::string &suffix, ValueId part, int place) {
+        const std::string name = place < 0 ? fresh_result(result.name + suffix) : result_.value_name(result_.arguments[place].value);
+        result_.results.push_back({name, part, false, place, {kind, result.name}});
+    };
+    add(ArrayPart::Kind::data, ".data", parts.data, argument);
+    add(ArrayPart::Kind::scale, ".scale", parts.scale, argument < 0 ? -1 : argument + 1);
 }
 
-/// Names a value after the one that it is a part of, when it was made for it.
+/// `name`, with a number where another result has it or will have it.
+std::string Propagation::fresh_result(const std::string &name) const {
+    const auto is_taken = [&](const std::string &other) {
+        return std::ranges::find(source_.results, other, &Result::name) != source_.results.end() ||
+               std::ranges::find(result_.results, other, &Result::name) != result_.results.end();
+    };
+    std::string fresh = name;
+    for (int number = 1; is_taken(fresh); number++) fresh = name + std::to_string(number);
+    return fresh;
+}
+
+/// Names a value after the one of the source that it was made for, the first of several.
 void Propagation::name_value(ValueId value, size_t first, const std::string &name) {
-    const bool is_part = result_.values[value].name.ends_with(".data") || result_.values[value].name.ends_with(".scale");
-    if (static_cast<size_t>(value) < first || is_part || result_.names.contains(result_.values, name)) return;
-    rename_value(result_, value, name);
+    if (static_cast<size_t>(value) < first || result_.names.contains(result_.values, name)) return;
+    if (named_.insert(value).second) rename_value(result_, value, name);
 }
 
 } // namespace

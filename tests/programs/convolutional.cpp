@@ -59,7 +59,7 @@ std::vector<Array> draw_inputs(const Program &program, int64_t images, unsigned 
     std::vector<Array> inputs = zero_inputs(program, {{"b", images}});
     for (size_t i = 0; i < inputs.size(); i++) {
         const Dtype dtype = inputs[i].dtype;
-        const bool is_scale = program.value_name(program.arguments[i].value).ends_with(".scale");
+        const bool is_scale = program.arguments[i].part.is_scale();
         for (double &value : inputs[i].data)
             value = is_scale ? 0.5 : is_integer(dtype) ? double(random() % 10) : round_to(dtype, normal(random));
     }

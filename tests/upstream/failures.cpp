@@ -21,16 +21,15 @@ std::vector<Array> arguments_of(const Program &fused, const std::vector<CaseArra
     std::vector<Array> arrays;
     size_t next = 0;
     for (const Argument &argument : fused.arguments) {
-        const std::string &name = fused.value_name(argument.value);
         const Type &type = fused.type(argument.value);
-        if (name.ends_with(".scale")) {
+        if (argument.part.is_scale()) {
             arrays.push_back({Dtype::f32, {}, {inputs.at(next - 1).scale}});
             continue;
         }
         const CaseArray &input = inputs.at(next++);
         Array array{type.dtype, {}, input.data};
         for (const Extent &extent : type.shape) array.shape.push_back(extent.value());
-        if (!name.ends_with(".data"))
+        if (argument.part == ArrayPart())
             for (double &element : array.data) element *= input.scale;
         arrays.push_back(array);
     }
@@ -45,7 +44,7 @@ struct Outputs {
 Outputs joined(const Program &fused, const std::vector<Array> &arrays) {
     Outputs outputs;
     for (size_t i = 0; i < arrays.size(); i++) {
-        if (!fused.results[i].name.ends_with(".scale")) {
+        if (!fused.results[i].part.is_scale()) {
             outputs.values.push_back(arrays[i].data);
             continue;
         }

@@ -14,30 +14,26 @@ std::filesystem::path fresh_folder() {
     return pattern;
 }
 
-std::vector<std::string> argument_names(const Program &program) {
-    std::vector<std::string> names;
-    for (const Argument &argument : program.arguments) names.push_back(program.value_name(argument.value));
-    return names;
-}
-
 /// Arrays as the library takes them: inputs and inouts.
 std::vector<HostArray> host_arrays(const Program &fused, const std::vector<Array> &inputs) {
     std::vector<HostArray> arrays;
-    for (const ArgumentGroup &group : group_pairs(argument_names(fused))) {
-        arrays.push_back(to_array(group.name, inputs.at(static_cast<size_t>(group.data))));
-        arrays.back().scaled = group.scale >= 0;
-        if (group.scale >= 0) arrays.back().scale = static_cast<float>(inputs.at(static_cast<size_t>(group.scale)).data.at(0));
+    for (size_t i = 0; i < fused.arguments.size(); i++) {
+        const Argument &argument = fused.arguments[i];
+        if (argument.part.is_scale()) {
+            arrays.back().scaled = true;
+            arrays.back().scale = static_cast<float>(inputs.at(i).data.at(0));
+        } else {
+            arrays.push_back(to_array(argument.part.array(fused.value_name(argument.value)), inputs.at(i)));
+        }
     }
     return arrays;
 }
 
-/// The part of an array that a result of the fused program is: `x`, `x.data` or `x.scale`.
-Array part_of(const std::vector<HostArray> &arrays, const std::string &name) {
-    for (const HostArray &array : arrays) {
-        if (name == array.name || (array.scaled && name == array.name + ".data")) return to_tensor(array);
-        if (array.scaled && name == array.name + ".scale") return {Dtype::f32, {}, {array.scale}};
-    }
-    throw InternalError("no array " + name);
+/// What a result of the fused program is of the arrays that were made.
+Array part_of(const std::vector<HostArray> &arrays, const Result &result) {
+    const auto array = std::ranges::find(arrays, result.part.array(result.name), &HostArray::name);
+    if (array == arrays.end()) throw InternalError("no array " + result.name);
+    return result.part.is_scale() ? Array{Dtype::f32, {}, {array->scale}} : to_tensor(*array);
 }
 
 } // namespace
@@ -73,7 +69,7 @@ std::vector<Array> CompiledProgram::run(const std::vector<Array> &inputs) const 
     };
     const std::vector<HostArray> made = loaded_->run(find);
     std::vector<Array> results;
-    for (const Result &result : fused().results) results.push_back(part_of(made, result.name));
+    for (const Result &result : fused().results) results.push_back(part_of(made, result));
     return results;
 }
 

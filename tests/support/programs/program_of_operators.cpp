@@ -242,7 +242,7 @@ Program program_of_operators(std::mt19937 &random, int count) { return Draft(ran
 std::vector<Array> draw_inputs(const Program &program, std::mt19937 &random) {
     std::vector<Array> inputs = zero_inputs(program, {{"b", 1 + int64_t(random() % 7)}});
     for (size_t i = 0; i < inputs.size(); i++) {
-        const bool is_scale = program.value_name(program.arguments[i].value).ends_with(".scale");
+        const bool is_scale = program.arguments[i].part.is_scale();
         for (double &element : inputs[i].data)
             element = is_scale ? (random() % 16 == 0 ? 0 : std::ldexp(1.0, int(random() % 5) - 2)) : draw_element(inputs[i].dtype, random);
     }

@@ -36,6 +36,20 @@ Program parse(const std::string &text) { return parse_program(text, "t.scl"); }
 
 TEST(ir, prints_what_it_parsed) { EXPECT_EQ(to_string(parse(everything)), everything); }
 
+TEST(ir, parts_of_arrays_are_in_the_text) {
+    const std::string text =
+        "program p\n"
+        "    (w.data: f16[2] data of w inout, w.scale: f32[] scale of w inout, q.data: f32[2], q.scale: f32[])\n"
+        "    -> (w.data = w.data, w.scale = w.scale, a: f32[2] data of y = q.data, b: f32[] scale of y = q.scale) {\n}\n";
+    const Program program = parse(text);
+    EXPECT_EQ(to_string(program), text);
+    EXPECT_EQ(program.arguments[0].part, (ArrayPart{ArrayPart::Kind::data, "w"}));
+    EXPECT_EQ(program.arguments[1].part, (ArrayPart{ArrayPart::Kind::scale, "w"}));
+    EXPECT_EQ(program.arguments[3].part, ArrayPart()) << "a name says nothing";
+    EXPECT_EQ(program.results[1].part, program.arguments[1].part);
+    EXPECT_EQ(program.results[2].part, (ArrayPart{ArrayPart::Kind::data, "y"}));
+}
+
 TEST(ir, parses_every_part) {
     const Program program = parse(everything);
     EXPECT_EQ(program.name, "sgd_step");

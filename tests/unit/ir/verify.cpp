@@ -87,6 +87,23 @@ TEST(ir, verify_checks_symbols_and_arguments) {
     EXPECT_EQ(error_after([](Program &p) { p.arguments[1].value = 0; }), "p.arguments: must make each value once, got x");
 }
 
+TEST(ir, verify_checks_parts) {
+    const auto error = [](const std::string &arguments, const std::string &results) {
+        return error_of(parse_program("program p(" + arguments + ") -> (" + results + ") {\n}\n", "t.scl"), "");
+    };
+    const std::string good = "a: f16[2] data of x, s: f32[] scale of x";
+    EXPECT_EQ(error(good, "r: f32[] = s"), "no error");
+    EXPECT_EQ(error("a: f16[2] data of x", "r: f16[2] = a"), "p.a: must have the scale of x right behind it, got none");
+    EXPECT_EQ(error("a: f16[2] data of x, b: f32[2], s: f32[] scale of x", "r: f32[] = s"),
+              "p.a: must have the scale of x right behind it, got none");
+    EXPECT_EQ(error("s: f32[] scale of x", "r: f32[] = s"), "p.s: must stand right behind the data of x, got another place");
+    EXPECT_EQ(error("a: f16[2] data of x, s: f32[1] scale of x", "r: f16[2] = a"), "p.s: must be f32[], as it is a scale, got f32[1]");
+    EXPECT_EQ(error(good + ", x: f32[]", "r: f32[] = s"), "p.x: must belong to an array of a name of its own, got x");
+    EXPECT_EQ(error("a: f16[2] scaled data of x, s: f32[] scale of x", "r: f32[] = s"),
+              "p.a: must not be scaled, as it is a part of x, got scaled");
+    EXPECT_EQ(error(good, "r: f16[2] data of y = a"), "p.r: must have the scale of y right behind it, got none");
+}
+
 TEST(ir, verify_checks_results) {
     EXPECT_EQ(error_after([](Program &p) { p.results[1].value = p.results[0].value; }),
               "p.w: must keep the type of the inout argument, f16[b, 4], got f32[b, 4] (y)");

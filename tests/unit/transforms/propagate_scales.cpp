@@ -126,13 +126,32 @@ TEST(transforms, propagate_scales_multiplies_codes) {
 }
 
 TEST(transforms, propagate_scales_makes_pairs) {
-    EXPECT_EQ(to_string(propagated(
-                  typed("(x: f32[4] scaled, w: f16[2] scaled inout, n: i32[4]) -> (y: f32[4] scaled, w = w) {\n y = neg(x)\n}"))),
+    EXPECT_EQ(
+        to_string(
+            propagated(typed("(x: f32[4] scaled, w: f16[2] scaled inout, n: i32[4]) -> (y: f32[4] scaled, w = w) {\n y = neg(x)\n}"))),
+        "program p\n"
+        "    (x.data: f32[4] data of x, x.scale: f32[] scale of x, w.data: f16[2] data of w inout, w.scale: f32[] scale of w inout, n: "
+        "i32[4])\n"
+        "    -> (y.data: f32[4] data of y, y.scale: f32[] scale of y = x.scale, w.data = w.data, w.scale = w.scale) {\n"
+        "  y.data = neg(x.data) : f32[4]\n"
+        "}\n");
+}
+
+TEST(transforms, propagate_scales_leaves_names_to_whole_arrays) {
+    const Program made =
+        propagated(typed("(w: f32[2] scaled inout, w.scale: f32[], w.data: f32[2]) -> (w = y, y.data: f32[2] = n, y: f32[2] "
+                         "scaled) {\n y = neg(w)\n n = mul(w.data, w.scale)\n}"));
+    EXPECT_EQ(to_string(made),
               "program p\n"
-              "    (x.data: f32[4], x.scale: f32[], w.data: f16[2] inout, w.scale: f32[] inout, n: i32[4])\n"
-              "    -> (y.data: f32[4], y.scale: f32[] = x.scale, w.data = w.data, w.scale = w.scale) {\n"
-              "  y.data = neg(x.data) : f32[4]\n"
+              "    (w.data1: f32[2] data of w inout, w.scale1: f32[] scale of w inout, w.scale: f32[], w.data: f32[2])\n"
+              "    -> (w.data1 = y.data, w.scale1 = w.scale1, y.data: f32[2] = n, y.data1: f32[2] data of y = y.data, y.scale: "
+              "f32[] scale of y = w.scale1) {\n"
+              "  y.data = neg(w.data1) : f32[2]\n"
+              "  broadcast_in_dim = broadcast_in_dim(w.scale) {dims: [], shape: [2]} : f32[2]\n"
+              "  n = mul(w.data, broadcast_in_dim) : f32[2]\n"
               "}\n");
+    EXPECT_NO_THROW(verify(made, "propagate_scales"));
+    EXPECT_EQ(to_string(parse_program(to_string(made), "t.scl")), to_string(made));
 }
 
 TEST(transforms, propagate_scales_converts_at_results) {
