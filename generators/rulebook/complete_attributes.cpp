@@ -18,7 +18,8 @@ public:
     Attribute complete(const Attribute *given) const {
         if (!given && !spec_.default_value) fail("missing attribute", "");
         const Attribute value = given ? *given : *spec_.default_value;
-        if (!given && spec_.type == "dtype" && value == Attribute("promoted")) return std::string(to_string(promoted_dtype(operands_)));
+        if (!given && spec_.type == "dtype" && value == Attribute("promoted"))
+            return operands_.empty() ? value : Attribute(std::string(to_string(promoted_dtype(operands_))));
         const std::string problem = misfit(spec_, value);
         if (!problem.empty()) fail(problem, to_string(value));
         const auto form = forms().find(spec_.type);

@@ -1,4 +1,5 @@
 #include "rulebook/policy.h"
+#include "rulebook/nearest.h"
 #include "rulebook/yaml_value.h"
 
 namespace scalide {
@@ -6,21 +7,20 @@ namespace scalide {
 namespace {
 
 using Place = PolicyRule::Place;
+namespace fs = std::filesystem;
 
-const std::vector<Key> policy_keys = {{"policy", Key::required},
-                                      {"doc"},
-                                      {"scales"},
-                                      {"strategy"},
-                                      {"rounding"},
-                                      {"key"},
-                                      {"round"},
-                                      {"overflow"},
-                                      {"intermediates"},
-                                      {"accumulation"},
-                                      {"precision"},
-                                      {"rules", Key::required}};
-const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"}, {"op"},
-                                   {"size_below"}, {"insert"},  {"store"},  {"scaled"}};
+const std::vector<Key> extending_keys = {
+    {"policy", Key::required}, {"doc"},          {"extends"},   {"scales"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
+    {"intermediates"},         {"accumulation"}, {"precision"}, {"rules"}};
+const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"},  {"op"},
+                                   {"size_below"}, {"insert"},  {"store"},  {"scaled"}, {"optional"}};
+
+/// Without another policy the rows are what a policy is.
+std::vector<Key> policy_keys(bool extends) {
+    std::vector<Key> keys = extending_keys;
+    if (!extends) keys.back().presence = Key::required;
+    return keys;
+}
 
 std::string all_dtype_names() {
     std::string names;
@@ -87,21 +87,13 @@ PolicyRule read_row(const YamlValue &row) {
     if (const YamlValue *size = fields.find("size_below")) rule.size_below = size->integer();
     if (const YamlValue *store = fields.find("store")) rule.store = read_float_dtype(*store);
     if (const YamlValue *scaled = fields.find("scaled")) rule.scaled = scaled->flag();
+    if (const YamlValue *optional = fields.find("optional")) rule.optional = optional->flag();
     if (const YamlValue *insert = fields.find("insert"))
         for (const YamlValue &element : insert->elements()) rule.insert.push_back(read_insertion(element));
     return rule;
 }
 
-} // namespace
-
-Policy parse_policy(const std::string &yaml, const std::string &file) {
-    const std::vector<YamlValue> documents = parse_yaml(yaml, file);
-    if (documents.size() != 1)
-        throw UserError({Location{file}, "policy", "must be one YAML document", std::to_string(documents.size()), ""});
-    const YamlFields fields = documents[0].called("policy").fields(policy_keys);
-    Policy policy;
-    policy.name = fields.find("policy")->text();
-    if (const YamlValue *doc = fields.find("doc")) policy.doc = doc->text();
+void read_settings(const YamlFields &fields, Policy &policy) {
     if (const YamlValue *scales = fields.find("scales")) policy.propagates = scales->word({"stored", "propagated"}) == "propagated";
     if (const YamlValue *strategy = fields.find("strategy"))
         policy.scales.strategy = strategy->word({std::begin(strategies), std::end(strategies)});
@@ -117,10 +109,79 @@ Policy parse_policy(const std::string &yaml, const std::string &file) {
     if (const YamlValue *accumulation = fields.find("accumulation"))
         policy.fast_accumulation = accumulation->word({"split", "fast"}) == "fast";
     if (const YamlValue *precision = fields.find("precision")) policy.tf32 = precision->word({"f32", "tf32"}) == "tf32";
-    for (const YamlValue &row : fields.find("rules")->elements()) policy.rules.push_back(read_row(row));
-    return policy;
 }
 
-Policy load_policy(const std::filesystem::path &file) { return parse_policy(read_text_file(file.string()), file.string()); }
+/// Reads a policy and those that it extends, each of which is in `chain` while it is read.
+class PolicyReader {
+public:
+    explicit PolicyReader(fs::path ours) : ours_(std::move(ours)) {}
+
+    Policy read(const std::string &yaml, const std::string &file) {
+        const std::vector<YamlValue> documents = parse_yaml(yaml, file);
+        if (documents.size() != 1)
+            throw UserError({Location{file}, "policy", "must be one YAML document", std::to_string(documents.size()), ""});
+        const YamlValue document = documents[0].called("policy");
+        const YamlFields fields = document.fields(policy_keys(!document.text_of("extends").empty()));
+        chain_.push_back(fs::weakly_canonical(file));
+        const YamlValue *extends = fields.find("extends");
+        Policy policy = extends ? base(*extends, file) : Policy();
+        policy.name = fields.find("policy")->text();
+        const YamlValue *doc = fields.find("doc");
+        policy.doc = doc ? doc->text() : "";
+        read_settings(fields, policy);
+        std::vector<PolicyRule> own;
+        if (const YamlValue *rows = fields.find("rules"))
+            for (const YamlValue &row : rows->elements()) own.push_back(read_row(row));
+        policy.rules.insert(policy.rules.begin(), own.begin(), own.end());
+        chain_.pop_back();
+        return policy;
+    }
+
+private:
+    Policy base(const YamlValue &extends, const std::string &file) {
+        const fs::path path = file_of(extends, file);
+        if (std::ranges::count(chain_, fs::weakly_canonical(path))) extends.fail("must not extend itself", extends.description());
+        Policy policy = read(read_text_file(path.string()), path.string());
+        for (PolicyRule &rule : policy.rules) rule.inherited = true;
+        return policy;
+    }
+
+    fs::path file_of(const YamlValue &extends, const std::string &file) const {
+        const fs::path name = extends.text();
+        const bool is_path = name.extension() == ".yaml";
+        const fs::path path = is_path ? fs::path(file).parent_path() / name : ours_ / (name.string() + ".yaml");
+        if (!fs::is_regular_file(path))
+            extends.fail("must be a policy of ours, or the path of a .yaml file from this one", extends.description(),
+                         suggestion(name.string(), policy_names(ours_)));
+        return path;
+    }
+
+    const fs::path ours_;
+    std::vector<fs::path> chain_;
+};
+
+} // namespace
+
+const std::vector<std::string> &place_words(Place place) {
+    static const std::map<Place, std::vector<std::string>> words = {
+        {Place::argument, {"any", "input", "inout", "state", "weight"}},
+        {Place::operand, {"any", "primal", "cotangent", "weight", "activation"}},
+        {Place::node_result, {"any"}},
+        {Place::program_result, {"any", "output", "inout", "state", "weight"}}};
+    return words.at(place);
+}
+
+Policy parse_policy(const std::string &yaml, const std::string &file, const fs::path &ours) { return PolicyReader(ours).read(yaml, file); }
+
+Policy load_policy(const fs::path &file, const fs::path &ours) { return parse_policy(read_text_file(file.string()), file.string(), ours); }
+
+std::vector<std::string> policy_names(const fs::path &folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const fs::directory_entry &entry : fs::directory_iterator(folder, error))
+        if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+    std::ranges::sort(names);
+    return names;
+}
 
 } // namespace scalide

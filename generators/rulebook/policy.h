@@ -14,23 +14,27 @@ struct Insertion {
 ///   - {op: [dot_general], operand: primal, insert: [...]}              on an operand edge
 ///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        on a node's result: with op or scope
 ///   - {result: inout, insert: [...], store: f16}                       on a program result
+/// A row that decides for nothing is an error (transforms/policy_match.h) unless it is `optional`.
 struct PolicyRule {
     enum class Place { argument, operand, node_result, program_result };
     Place place;
-    std::string which; ///< argument: input, inout, any or a name; operand: primal, cotangent, any or an operand's name; result: any, inout,
-                       ///< output or a name
-    std::string scope; ///< glob over scopes ("head/**"); empty: all
+    std::string which;                 ///< one of place_words, or a name: of arguments and program results a glob ("params.**")
+    std::string scope;                 ///< glob over scopes ("head/**"); empty: all
     std::vector<std::string> ops;      ///< empty: all
     std::optional<int64_t> size_below; ///< matches only values of fewer elements (static extents)
     std::vector<Insertion> insert;
     std::optional<Dtype> store; ///< rounds the value to this dtype and stores it so
     std::optional<bool> scaled;
     Location location;
+    bool optional = false;  ///< may decide for nothing
+    bool inherited = false; ///< of a policy that this one extends
 };
 
-/// A numerics policy, from YAML: `policy, doc, scales, strategy, rounding, key, round, overflow, intermediates, accumulation, precision,
-/// rules`. It only
-/// inserts operators and retypes arguments.
+/// The words that `which` may be at a place, beside names: what a value is in the program (transforms/policy_roles.h).
+const std::vector<std::string> &place_words(PolicyRule::Place place);
+
+/// A numerics policy, from YAML: `policy, doc, extends, scales, strategy, rounding, key, round, overflow, intermediates, accumulation,
+/// precision, rules`. It inserts operators and retypes arguments.
 struct Policy {
     std::string name = "f32", doc;
     ScaleSettings scales;
@@ -49,8 +53,12 @@ struct Policy {
     std::vector<PolicyRule> rules;
 };
 
-/// Loads one policy file. UserError with file and line as for rules.
-Policy load_policy(const std::filesystem::path &file);
-Policy parse_policy(const std::string &yaml, const std::string &file);
+/// Loads one policy file, and what it extends: `extends: base.yaml` is a path beside it, `extends: f8_scaled` one of ours, in the folder
+/// `ours`. UserError with file and line as for rules.
+Policy load_policy(const std::filesystem::path &file, const std::filesystem::path &ours = {});
+Policy parse_policy(const std::string &yaml, const std::string &file, const std::filesystem::path &ours = {});
+
+/// The names of the policies in a folder, sorted.
+std::vector<std::string> policy_names(const std::filesystem::path &folder);
 
 } // namespace scalide

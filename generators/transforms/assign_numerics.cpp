@@ -13,8 +13,6 @@ namespace scalide {
 
 namespace {
 
-using Place = PolicyRule::Place;
-
 /// Movement that brings in elements of other arrays.
 constexpr std::string_view mixing[] = {"concatenate", "pad", "dynamic_update_slice"};
 
@@ -50,7 +48,7 @@ class Numerics {
 public:
     Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy)
         : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
-          producers_(producers(source)), propagates_(policy.propagates || is_scaled(source)) {
+          producers_(producers(source)), matcher_(policy, rulebook, source), propagates_(policy.propagates || is_scaled(source)) {
         for (const Result &result : source.results) is_result_.insert(result.value);
     }
 
@@ -65,7 +63,7 @@ private:
     void place_result(const Result &result);
 
     std::vector<ValueId> operands_of(const Node &node);
-    ValueId operand_edge(const Node &node, const Rule &rule, size_t index);
+    ValueId operand_edge(const Node &node, size_t index);
     ValueId node_result(const Node &node, size_t index, ValueId value);
     std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
     Attributes in_f32(const Rule &rule, const Node &node) const;
@@ -83,6 +81,7 @@ private:
     Builder builder_;
     const Policy &policy_;
     const std::vector<int> uses_, producers_;
+    PolicyMatcher matcher_;
     std::set<ValueId> is_result_;
     std::map<std::string, ValueId> inserted_; ///< the same insertion on the same value is made once
     std::map<ValueId, std::string> labels_;   ///< the value that an inserted one is a form of
@@ -96,6 +95,7 @@ Program Numerics::run() {
     place_arguments();
     for (const Node &node : rewriter_.source().nodes) place(node);
     for (const Result &result : rewriter_.source().results) place_result(result);
+    matcher_.check();
     if (policy_.intermediates && *policy_.intermediates != Dtype::f32)
         rewriter_.result().attributes["intermediates"] = std::string(to_string(*policy_.intermediates));
     return rewriter_.take();
@@ -107,9 +107,7 @@ void Numerics::place_arguments() {
     for (const Argument &argument : source.arguments) {
         const Value &value = source.values[argument.value];
         Type type = value.type;
-        const PolicyRule *rule = nullptr;
-        const std::vector<std::string> names = {argument.inout ? "inout" : "input", value.name};
-        if (is_float(type.dtype)) rule = find_rule(policy_, {Place::argument, names, "", "", type.shape});
+        const PolicyRule *rule = matcher_.argument(argument);
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
         const ValueId fresh = add_value(rewriter_.result(), value.name, type);
@@ -186,21 +184,16 @@ void Numerics::place_computation(const Node &node) {
 }
 
 std::vector<ValueId> Numerics::operands_of(const Node &node) {
-    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     std::vector<ValueId> operands;
-    for (size_t i = 0; i < node.operands.size(); i++) operands.push_back(operand_edge(node, rule, i));
+    for (size_t i = 0; i < node.operands.size(); i++) operands.push_back(operand_edge(node, i));
     return operands;
 }
 
-/// An operand is a cotangent when the node that makes it belongs to a gradient.
-ValueId Numerics::operand_edge(const Node &node, const Rule &rule, size_t index) {
+ValueId Numerics::operand_edge(const Node &node, size_t index) {
     const ValueId old = node.operands[index], value = rewriter_(old);
     if (!is_float(builder_.type(value).dtype)) return value;
     const Node *producer = producers_[old] < 0 ? nullptr : &rewriter_.source().nodes[producers_[old]];
-    const bool is_cotangent = producer != nullptr && producer->role == Role::cotangent;
-    const std::string &name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
-    const PolicyRule *policy = find_rule(
-        policy_, {Place::operand, {is_cotangent ? "cotangent" : "primal", name}, node.op, node.scope, builder_.type(value).shape});
+    const PolicyRule *policy = matcher_.operand(node, index);
     if (policy == nullptr) return value;
     builder_.stamp_like(producer != nullptr ? *producer : node);
     if (producer == nullptr) builder_.set_role(Role::primal);
@@ -228,9 +221,7 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     const ValueId old = node.results[index];
     if (!is_float(builder_.type(value).dtype)) return value;
     builder_.stamp_like(node);
-    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
-    const PolicyRule *policy =
-        find_rule(policy_, {Place::node_result, {rule.result(index).name}, node.op, node.scope, builder_.type(value).shape});
+    const PolicyRule *policy = matcher_.node_result(node, index);
     if (policy != nullptr) return stored(value, *policy, node.attributes);
     const auto dtype = default_rounding(node, old);
     return dtype ? rounded(value, *dtype, node.attributes) : value;
@@ -271,7 +262,7 @@ void Numerics::place_result(const Result &result) {
     if (is_float(type.dtype)) {
         if (producers_[result.value] >= 0) builder_.stamp_like(source.nodes[producers_[result.value]]);
         const bool inout = result.argument >= 0;
-        const PolicyRule *rule = find_rule(policy_, {Place::program_result, {inout ? "inout" : "output", result.name}, "", "", type.shape});
+        const PolicyRule *rule = matcher_.program_result(result);
         const ValueId previous = inout ? rewriter_(source.arguments[result.argument].value) : -1;
         if (rule != nullptr) fresh.value = insert(fresh.value, *rule, previous);
         const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;

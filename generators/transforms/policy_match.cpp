@@ -1,44 +1,149 @@
 #include "transforms/policy_match.h"
+#include "rulebook/check_policy.h"
+#include "transforms/policy_misses.h"
 #include <algorithm>
 
 namespace scalide {
 
 namespace {
 
-bool is_below(const Extents &shape, int64_t limit) {
-    const Extent count = element_count(shape);
-    return count.is_static() && count.value() < limit;
-}
+using Place = PolicyRule::Place;
 
-bool matches(const PolicyRule &rule, const PolicyPlace &place) {
-    if (rule.place != place.place) return false;
-    const bool which = rule.which.empty() || rule.which == "any" || std::ranges::count(place.names, rule.which) > 0;
-    const bool op = rule.ops.empty() || std::ranges::count(rule.ops, place.op) > 0;
-    return which && op && glob_matches(rule.scope, place.scope) && (!rule.size_below || is_below(place.shape, *rule.size_below));
-}
+bool is_separator(char letter) { return letter == '/' || letter == '.'; }
 
-bool matches_from(std::string_view glob, std::string_view scope) {
-    if (glob.empty()) return scope.empty();
-    const bool deep = glob.starts_with("**");
-    if (glob[0] != '*') return !scope.empty() && glob[0] == scope[0] && matches_from(glob.substr(1), scope.substr(1));
-    const std::string_view rest = glob.substr(deep ? 2 : 1);
-    for (size_t taken = 0; taken <= scope.size(); taken++) {
-        if (matches_from(rest, scope.substr(taken))) return true;
-        if (!deep && taken < scope.size() && scope[taken] == '/') return false;
+/// Where in a name the part of a glob that was read may end, as flags by position.
+class GlobEnds {
+public:
+    explicit GlobEnds(std::string_view name) : name_(name), ends_(name.size() + 1) { ends_[0] = true; }
+
+    void letter(char letter) {
+        std::vector<bool> ends(ends_.size());
+        for (size_t i = 0; i < name_.size(); i++) ends[i + 1] = ends_[i] && name_[i] == letter;
+        ends_ = std::move(ends);
     }
-    return false;
+    void any_letters(bool separators) {
+        for (size_t i = 0; i < name_.size(); i++)
+            if (ends_[i] && (separators || !is_separator(name_[i]))) ends_[i + 1] = true;
+    }
+    /// None or more of what a separator ends.
+    void any_segments() {
+        bool begun = false;
+        for (size_t i = 0; i < name_.size(); i++) {
+            begun = begun || ends_[i];
+            if (begun && is_separator(name_[i])) ends_[i + 1] = true;
+        }
+    }
+    bool at_end() const { return ends_.back(); }
+    bool at_end_or_separator(char separator) const {
+        for (size_t i = 0; i < name_.size(); i++)
+            if (ends_[i] && name_[i] == separator) return true;
+        return at_end();
+    }
+
+private:
+    std::string_view name_;
+    std::vector<bool> ends_;
+};
+
+/// The operator that a composite is by another name: its value is one call of it on the composite's operands.
+std::optional<std::string> called_by(const Rule &rule) {
+    if (rule.value.size() != 1 || rule.value[0]->kind != ExpressionNode::Kind::call) return {};
+    const ExpressionNode &call = *rule.value[0];
+    if (call.operands.size() < rule.operands.size()) return {};
+    for (size_t i = 0; i < rule.operands.size(); i++)
+        if (call.operands[i]->kind != ExpressionNode::Kind::name || call.operands[i]->text != rule.operands[i].name) return {};
+    return call.text;
 }
 
 } // namespace
 
-bool glob_matches(std::string_view glob, std::string_view scope) {
-    const bool below = glob.ends_with("/**") && scope == glob.substr(0, glob.size() - 3); // "head/**" fits head too
-    return glob.empty() || below || matches_from(glob, scope);
+bool glob_matches(std::string_view glob, std::string_view name) {
+    if (glob.empty()) return true;
+    GlobEnds ends(name);
+    for (size_t i = 0; i < glob.size(); i++) {
+        const std::string_view rest = glob.substr(i);
+        const bool at_segment = i == 0 || is_separator(glob[i - 1]);
+        if (rest.size() == 3 && is_separator(rest[0]) && rest.ends_with("**")) return ends.at_end_or_separator(rest[0]);
+        const bool deep = rest.starts_with("**");
+        const bool segments = deep && at_segment && rest.size() > 2 && is_separator(rest[2]);
+        if (segments) {
+            ends.any_segments();
+        } else if (rest[0] == '*') {
+            ends.any_letters(deep);
+        } else {
+            ends.letter(rest[0]);
+        }
+        i += segments ? 2 : deep;
+    }
+    return ends.at_end();
 }
 
-const PolicyRule *find_rule(const Policy &policy, const PolicyPlace &place) {
-    const auto found = std::ranges::find_if(policy.rules, [&](const PolicyRule &rule) { return matches(rule, place); });
-    return found == policy.rules.end() ? nullptr : &*found;
+PolicyMatcher::PolicyMatcher(const Policy &policy, const Rulebook &rulebook, const Program &program)
+    : policy_(policy), rulebook_(rulebook), program_(program), roles_(program, rulebook), producers_(producers(program)),
+      counts_(policy.rules.size()) {
+    check_policy(policy, rulebook);
+}
+
+const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
+    if (!is_float(program_.type(value).dtype)) return nullptr;
+    place.shape = program_.type(value).shape;
+    const PolicyRule *first = nullptr;
+    for (size_t i = 0; i < policy_.rules.size(); i++) {
+        const PolicyRule &row = policy_.rules[i];
+        if (!row_matches(row, place)) continue;
+        counts_[i].matched++;
+        counts_[i].decided += first == nullptr;
+        if (first != nullptr) counts_[i].before.insert(first->location.line);
+        if (first == nullptr) first = &row;
+    }
+    places_.push_back(std::move(place));
+    return first;
+}
+
+std::vector<std::string> PolicyMatcher::ops_of(const Node &node) const {
+    const std::optional<std::string> called = called_by(rulebook_.rule(node.op, node.location));
+    return called ? std::vector{node.op, *called} : std::vector{node.op};
+}
+
+const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
+    PolicyPlace place{Place::argument, {"input"}, program_.value_name(argument.value), {}, "", {}};
+    if (argument.inout) place.roles = {"inout", "state"};
+    if (roles_.is_weight(argument.value)) place.roles.push_back("weight");
+    return decide(std::move(place), argument.value);
+}
+
+/// An operand is a cotangent when the node that makes it belongs to a gradient.
+const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) {
+    const ValueId value = node.operands[index];
+    const Rule &rule = rulebook_.rule(node.op, node.location);
+    const bool is_cotangent = producers_[value] >= 0 && program_.nodes[producers_[value]].role == Role::cotangent;
+    const std::string &name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
+    PolicyPlace place{Place::operand, {"cotangent"}, name, ops_of(node), node.scope, {}};
+    if (!is_cotangent) place.roles = {"primal", roles_.is_weight(value) ? "weight" : "activation"};
+    return decide(std::move(place), value);
+}
+
+const PolicyRule *PolicyMatcher::node_result(const Node &node, size_t index) {
+    const std::string &name = rulebook_.rule(node.op, node.location).result(index).name;
+    return decide({Place::node_result, {}, name, ops_of(node), node.scope, {}}, node.results[index]);
+}
+
+const PolicyRule *PolicyMatcher::program_result(const Result &result) {
+    PolicyPlace place{Place::program_result, {"output"}, result.name, {}, "", {}};
+    const bool inout = result.argument >= 0;
+    if (inout) place.roles = {"inout", "state"};
+    if (inout && roles_.is_weight(program_.arguments[result.argument].value)) place.roles.push_back("weight");
+    return decide(std::move(place), result.value);
+}
+
+void PolicyMatcher::check() const {
+    for (size_t i = 0; i < policy_.rules.size(); i++) {
+        const PolicyRule &row = policy_.rules[i];
+        const Count &count = counts_[i];
+        if (row.optional || count.decided > 0) continue;
+        if (count.matched == 0) throw UserError(describe_miss(row, places_, program_.name));
+        if (!row.inherited) throw UserError(describe_hidden(row, count.before));
+    }
 }
 
 } // namespace scalide
