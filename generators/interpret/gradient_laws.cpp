@@ -125,6 +125,7 @@ void check_gradient(LawCheck &check, const CheckCase &check_case, uint64_t seed)
     GradientLaw law(check, std::move(law_case), draw);
     if (law.float_operands().empty()) return;
     law.run(draw);
+    check.ran_gradient();
 }
 
 } // namespace scalide

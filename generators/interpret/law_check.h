@@ -1,6 +1,7 @@
 #pragma once
 #include "interpret/law_report.h"
 #include "interpret/laws.h"
+#include <set>
 
 namespace scalide {
 
@@ -14,7 +15,11 @@ public:
     /// The bound for a dtype: that of the rule, else the default of laws.h.
     double tolerance(Dtype dtype) const;
 
-    std::vector<Message> take() { return std::move(failures_); }
+    /// What has run, for the report.
+    void ran_scales(const std::string &strategy) { strategies_.insert(strategy); }
+    void ran_gradient() { gradient_ = true; }
+
+    LawReport take();
 
     const Rule &rule;
     const Rulebook &rulebook;
@@ -22,6 +27,8 @@ public:
 
 private:
     std::vector<Message> failures_;
+    std::set<std::string> strategies_;
+    bool gradient_ = false;
 };
 
 void check_scales(LawCheck &check, const CheckCase &check_case, uint64_t seed);

@@ -24,6 +24,15 @@ void LawCheck::fail(const std::string &field, const std::string &law, const std:
     if (std::ranges::none_of(failures_, is_same)) failures_.push_back({rule.location, subject, law, got, ""});
 }
 
+LawReport LawCheck::take() {
+    const auto counted = [](size_t count, const std::string &one, const std::string &many) {
+        return count == 0 ? "" : ", " + std::to_string(count) + " " + (count == 1 ? one : many);
+    };
+    const std::string ran = counted(rule.check.cases.size(), "case", "cases") + counted(strategies_.size(), "strategy", "strategies") +
+                            (gradient_ ? ", gradient" : "") + counted(rule.check.vectors.size(), "vector", "vectors");
+    return {std::move(failures_), ran.empty() ? "nothing" : ran.substr(2)};
+}
+
 double LawCheck::tolerance(Dtype dtype) const {
     static const std::map<Dtype, double> defaults{
         {Dtype::f32, 4e-6}, {Dtype::f16, 4e-3}, {Dtype::bf16, 4e-2}, {Dtype::f8_e4m3fn, 0.3}, {Dtype::f8_e5m2, 0.6}};
@@ -31,8 +40,9 @@ double LawCheck::tolerance(Dtype dtype) const {
     return own != rule.check.tolerance.end() ? own->second : defaults.at(dtype);
 }
 
-std::vector<Message> check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options) {
+LawReport check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options) {
     LawCheck check(rule, rulebook, passes);
+    if (rule.check.cases.empty()) check.fail("check.cases", "must have a case, such as {x: [m, n]}, or no law is tried", "none");
     for (const CheckVector &vector : rule.check.vectors) run(check, [&] { check_vector(check, vector); });
     for (int i = 0; i < options.draws; i++)
         for (const CheckCase &check_case : rule.check.cases) {

@@ -18,15 +18,21 @@ struct LawOptions {
     int draws = 4;     ///< of letters, dtypes, values and scales, for each check case
 };
 
-/// Checks one rule against its `check`:
+/// What does not hold, the first of each kind, and what was tried: "2 cases, 3 strategies, gradient, 1 vector".
+struct LawReport {
+    std::vector<Message> failures;
+    std::string ran;
+};
+
+/// Checks one rule against its `check`, which must have a case:
 ///   scale      data * scale equals the value in mode `real` (f64) and, within the tolerance of the dtype, in mode `stored`, for every
 ///              strategy and rounding, power-of-two, other and zero scales, and scales of 2^+-100 where `data` forms no full values;
 ///   rescaling  a power of two moved from the data of an operand to its scale changes no bit of the value;
 ///   gradient   equals central differences;
 ///   vectors    worked by hand.
 /// An error is measured against the largest magnitude of the result, or its scale when that is larger. The default tolerance is
-/// 4e-6 for f32, 4e-3 for f16, 4e-2 for bf16, 0.3 for f8_e4m3fn and 0.6 for f8_e5m2. Returns what does not hold, the first of each kind:
+/// 4e-6 for f32, 4e-3 for f16, 4e-2 for bf16, 0.3 for f8_e4m3fn and 0.6 for f8_e5m2. A failure:
 /// `<file>:<line>: <op>.scale: data * scale must equal the value, got 3, expected 2 at out[1]: x[1] = ..., seed 7`.
-std::vector<Message> check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options);
+LawReport check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options);
 
 } // namespace scalide

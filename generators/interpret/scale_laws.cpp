@@ -136,6 +136,7 @@ void check_scales(LawCheck &check, const CheckCase &check_case, uint64_t seed) {
         if (std::ranges::none_of(law_case.inputs, &LawInput::scaled)) return;
         ScaleLaws laws(check, law_case);
         for (const ScaleSettings &settings : all_settings(check.rule)) {
+            check.ran_scales(settings.strategy);
             laws.check_products(settings, Mode::real);
             laws.check_products(settings, Mode::stored);
             // Without rounding the scales themselves are no powers of two.

@@ -51,13 +51,19 @@ bool takes_floats(const OperandSpec &operand) {
     return kind == OperandClass::floating || kind == OperandClass::number || kind == OperandClass::any;
 }
 
+/// The result has the shape of the first operand.
+bool keeps_shape(const Rule &rule) {
+    const Expression &shape = rule.results[0].shape;
+    return shape == nullptr || to_string(shape) == "shape(" + rule.operands[0].name + ")";
+}
+
 void check_insertion(const PolicyRule &row, const Insertion &insertion, const Rulebook &rulebook) {
     const Location &where = row.location;
     const Rule &rule = rulebook.rule(insertion.op, where);
     const bool takes_array = !rule.operands.empty() && takes_floats(rule.operands[0]) && !rule.operands[0].variadic;
     const bool hands_over = rule.operands.size() == 2 && takes_floats(rule.operands[1]);
-    const bool makes_array = rule.results.size() == 1 && !rule.results[0].each && rule.results[0].shape == nullptr;
-    if (!takes_array || !makes_array || (rule.operands.size() != 1 && !takes_key(rule) && !hands_over))
+    const bool makes_array = takes_array && rule.results.size() == 1 && !rule.results[0].each && keeps_shape(rule);
+    if (!makes_array || (rule.operands.size() != 1 && !takes_key(rule) && !hands_over))
         throw UserError({where, "policy.rules.insert", "must be an operator that makes of a float array another of its shape",
                          "'" + insertion.op + "'", ""});
     Attributes attributes = insertion.attributes;

@@ -22,6 +22,7 @@ std::vector<std::string> rule_files(const fs::path &path) {
         if (entry->is_directory() && entry->path().filename() == "policies") entry.disable_recursion_pending();
         if (entry->is_regular_file() && entry->path().extension() == ".yaml") files.push_back(entry->path().string());
     }
+    if (files.empty()) throw UserError({place, "", "must be a rule file or a folder of rule files", "a folder without", ""});
     std::ranges::sort(files);
     return files;
 }
@@ -37,6 +38,7 @@ std::vector<std::string> read_rules(const std::string &yaml, const std::string &
         ops.push_back(rule.op);
         rules.emplace(rule.op, std::move(rule));
     }
+    if (ops.empty()) throw UserError({Location{file}, "", "must have a rule", "an empty file", ""});
     return ops;
 }
 

@@ -52,6 +52,7 @@ struct BuildCommand {
         }
         if (operators.empty()) return {{program.load_program(rulebook), ""}};
         if (build.name.empty()) build.name = "operators";
+        for (PolicyRule &row : build.policy.rules) row.optional = true; // each program is one operator
         OperatorSelection selection{operators, {}};
         for (const std::string &name : dtypes) selection.dtypes.push_back(dtype_of(name));
         return operator_programs(rulebook, selection);
@@ -88,11 +89,14 @@ void add_build(CLI::App &app) {
     const auto command = std::make_shared<BuildCommand>();
     CLI::App *build = app.add_subcommand("build", "compile a program into a static library, a C header, its plan and a manifest");
     command->program.add_to(*build);
-    build->add_option("--operators", command->operators, "in place of PROGRAM: a library of these operators (LAX names, or all)")
-        ->delimiter(',');
+    CLI::Option *operators =
+        build->add_option("--operators", command->operators, "in place of PROGRAM: a library of these operators (LAX names, or all)")
+            ->delimiter(',')
+            ->excludes("--parameter");
     build->add_option("--dtypes", command->dtypes, "with --operators: the formats of their operands")
         ->delimiter(',')
-        ->capture_default_str();
+        ->capture_default_str()
+        ->needs(operators);
     build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
     build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
     add_target(*build, command->build);

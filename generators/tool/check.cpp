@@ -31,10 +31,10 @@ struct CheckCommand {
         size_t failures = 0;
         const std::vector<const Rule *> rules = chosen(rulebook);
         for (const Rule *rule : rules) {
-            for (const Message &message : check_laws(*rule, rulebook, {propagate_scales, append_vjp}, laws)) {
-                fmt::print(stderr, "{}\n", UserError(message).what());
-                failures++;
-            }
+            const LawReport report = check_laws(*rule, rulebook, {propagate_scales, append_vjp}, laws);
+            if (report.failures.empty()) fmt::print("{}: {}\n", rule->op, report.ran);
+            for (const Message &message : report.failures) fmt::print(stderr, "{}\n", UserError(message).what());
+            failures += report.failures.size();
         }
         const std::string summary = fmt::format("{} rules checked, {} laws broken (seed {})", rules.size(), failures, laws.seed);
         if (failures) throw UserError({{}, "check", "every law must hold", summary, ""});

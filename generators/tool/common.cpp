@@ -3,6 +3,7 @@
 #include "emit/library.h"
 #include "frontend/generator.h"
 #include "ir/text.h"
+#include "rulebook/nearest.h"
 #include <algorithm>
 #include <fmt/ranges.h>
 
@@ -69,16 +70,18 @@ Program ProgramOptions::load_program(const Rulebook &rulebook) const {
     return run_generator(program, named, rulebook);
 }
 
+fs::path ProgramOptions::policy_folder() const { return find_home(home).rules / "policies"; }
+
 Policy ProgramOptions::load_numerics() const {
-    if (fs::exists(numerics)) return load_policy(numerics);
-    const fs::path folder = find_home(home).rules / "policies", file = folder / (numerics + ".yaml");
-    if (fs::exists(file)) return load_policy(file);
-    std::vector<std::string> names;
-    std::error_code error;
-    for (const fs::directory_entry &entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().stem().string());
-    std::ranges::sort(names);
-    throw UserError(
-        {{}, "numerics", "must be a policy file or one of: " + fmt::format("{}", fmt::join(names, ", ")), "'" + numerics + "'", ""});
+    const fs::path folder = policy_folder(), file = folder / (numerics + ".yaml");
+    if (fs::is_regular_file(numerics)) return load_policy(numerics, folder);
+    if (fs::is_regular_file(file)) return load_policy(file, folder);
+    const std::vector<std::string> names = policy_names(folder);
+    throw UserError({{},
+                     "numerics",
+                     "must be a policy file or one of: " + fmt::format("{}", fmt::join(names, ", ")),
+                     "'" + numerics + "'",
+                     nearest(numerics, names).empty() ? "" : suggestion(numerics, names)});
 }
 
 } // namespace scalide

@@ -25,6 +25,8 @@ struct ProgramOptions {
     Rulebook load_rulebook() const;
     /// A `.scl` file, or a registered generator.
     Program load_program(const Rulebook &rulebook) const;
+    /// Where our policies are.
+    std::filesystem::path policy_folder() const;
     /// A file, or a policy of ours by name.
     Policy load_numerics() const;
 };
@@ -37,6 +39,7 @@ void add_build(CLI::App &app);
 void add_run(CLI::App &app);
 void add_check(CLI::App &app);
 void add_rules(CLI::App &app);
+void add_policies(CLI::App &app);
 void add_inspect(CLI::App &app);
 void add_cache(CLI::App &app);
 void add_devices(CLI::App &app);

@@ -76,7 +76,7 @@ void PolicyRoles::decide(const Meeting &meeting, std::set<ValueId> &data) {
     }
     const bool cotangents[2] = {meets_cotangent_.contains(a), meets_cotangent_.contains(b)};
     const bool symbols[2] = {has_symbol(program_.type(a).shape), has_symbol(program_.type(b).shape)};
-    const bool *say = cotangents[0] != cotangents[1] ? cotangents : symbols;
+    const bool *say = symbols[0] != symbols[1] ? symbols : cotangents;
     if (say[1] && !say[0]) std::swap(a, b);
     data.insert(a);
     weights_.insert(b);

@@ -11,9 +11,9 @@ namespace scalide {
 /// one by movement and conversions alone; else it is computed. A *weight* is an argument that meets in a primal contraction what depends on
 /// an argument, and is the data of none:
 ///   - an argument that meets something computed is its weight, whichever operand it is;
-///   - of two arguments that meet, the data is the one that meets a cotangent in the gradient, if only one does (the gradient of a first
-///     layer's weight is made of its data; that of the data nobody asks for); else the one with a symbolic extent, if only one has any (a
-///     batch); else the first operand.
+///   - of two arguments that meet, the data is the one with a symbolic extent, if only one has any (a batch); else the one that meets a
+///     cotangent in the gradient, if only one does (the gradient of a first layer's weight is made of its data; that of the data nobody
+///     asks for); else the first operand.
 class PolicyRoles {
 public:
     PolicyRoles(const Program &program, const Rulebook &rulebook);

@@ -1,5 +1,5 @@
 #include "interpret/laws.h"
-#include "rulebook/policy.h"
+#include "rulebook/check_policy.h"
 #include "transforms/passes.h"
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,9 @@ void load_rules(const std::string &yaml, const std::string &file) {
     rulebook.add(yaml, file);
 }
 
-void load_one_policy(const std::string &yaml, const std::string &file) { parse_policy(yaml, file); }
+void load_one_policy(const std::string &yaml, const std::string &file) {
+    check_policy(parse_policy(yaml, file, fs::path(SCALIDE_RULES_DIR) / "policies"), Rulebook::load({SCALIDE_RULES_DIR}));
+}
 
 /// Throws the first law that the rule of the file breaks.
 void check_laws_of(const std::string &yaml, const std::string &file) {
@@ -24,7 +26,7 @@ void check_laws_of(const std::string &yaml, const std::string &file) {
     rulebook.add(yaml, file);
     for (const Rule *rule : rulebook.rules()) {
         if (rule->location.file != file) continue;
-        const std::vector<Message> failures = check_laws(*rule, rulebook, {propagate_scales, append_vjp}, {});
+        const std::vector<Message> failures = check_laws(*rule, rulebook, {propagate_scales, append_vjp}, {}).failures;
         if (!failures.empty()) throw UserError(failures[0]);
     }
 }

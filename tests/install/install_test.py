@@ -52,6 +52,83 @@ def custom_operator():
     print(run(build_example("custom_operator") / "custom_operator"))
 
 
+def project(name, calls, **files):
+    """Writes a project of these CMake calls, in which Scalide is found, and these files; returns its folder."""
+    folder = WORK / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    start = "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C CXX)\n"
+    (folder / "CMakeLists.txt").write_text(start + calls)
+    for file, text in files.items():
+        (folder / file.replace("_dot_", ".")).write_text(text)
+    return folder
+
+
+def configure(folder):
+    return run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}")
+
+
+def readme():
+    """The generator and the CMake calls of the README, as they stand there: nothing else asks for a standard of C++."""
+    blocks = dict(re.findall(r"```(cpp|cmake)\n(.*?)```", (SOURCE / "README.md").read_text(), re.S))
+    folder = project("readme", "add_executable(application application.cpp)\n" + blocks["cmake"], step_dot_cpp=blocks["cpp"],
+                     application_dot_cpp='#include "step_f32.h"\n#include "step_f8.h"\n'
+                                         "int main() { return step_f32_program() == step_f8_program(); }\n")
+    configure(folder)
+    run("cmake", "--build", folder / "build")
+    run(folder / "build/application")
+
+
+# What add_scalide_library(l ...) says of its words.
+WRONG_CALLS = {
+    "PROGRAM sum.scl NUMERIC bf16 FOO": "unknown word 'NUMERIC'. Did you mean 'NUMERICS'?",
+    "PROGRAM sum.scl bf16": "unknown word 'bf16'. One of: GENERATOR, PROGRAM, NUMERICS,",
+    "OPERATORS add NUMERIC bf16": "unknown word 'NUMERIC'. Did you mean 'NUMERICS'?",
+    "PROGRAM sum.scl NUMERICS": "NUMERICS must have a value",
+    "PROGRAM sum.scl NUMERICS f32 NUMERICS bf16": "NUMERICS must be given once",
+    "PROGRAM sum.scl NUMERICS bf61": "NUMERICS must be a policy of ours or a .yaml file, got 'bf61'. Did you mean 'bf16'?",
+    "PROGRAM sum.scl NUMERICS nowhere.yaml": "NUMERICS must be a file that is there, got",
+    "PROGRAM nowhere.scl": "PROGRAM must be a file that is there, got",
+    "PROGRAM sum": "PROGRAM must be a .scl file where there is no GENERATOR, got 'sum'",
+    "PROGRAM sum GENERATOR none": "GENERATOR must be a target of add_scalide_generator, got 'none'",
+    "PROGRAM sum.scl OPERATORS add": "PROGRAM must not stand beside OPERATORS",
+    "PROGRAM sum.scl DTYPES f16": "DTYPES must not stand beside PROGRAM",
+    "NUMERICS f32": "must have a PROGRAM or OPERATORS",
+}
+SUM = "program sum(x: f32[n]) -> (s: f32[]) {\n  s = reduce_sum(x) {axes: [0]}\n}\n"
+
+
+def cmake_words():
+    for words, message in WRONG_CALLS.items():
+        folder = project("words", f"find_package(Scalide REQUIRED)\nadd_scalide_library(l {words})\n", sum_dot_scl=SUM)
+        try:
+            configure(folder)
+        except AssertionError as failure:
+            said = " ".join(str(failure).split())
+            assert f"add_scalide_library(l): {message}" in said, f"{words}: {said}"
+        else:
+            raise AssertionError(f"accepted: {words}")
+
+
+def cmake_files():
+    """A .scl program needs no generator; it and the policies that are read are dependencies."""
+    calls = "find_package(Scalide REQUIRED)\nadd_scalide_library(sum PROGRAM sum.scl NUMERICS own.yaml)\nadd_executable(a a.c)\n"
+    base = "policy: base\nrules:\n  - {argument: x, store: f32}\n"
+    folder = project("files", calls + "target_link_libraries(a PRIVATE sum)\n", sum_dot_scl=SUM, base_dot_yaml=base,
+                     own_dot_yaml="policy: own\nextends: base.yaml\n", a_dot_c='#include "sum.h"\nint main(void) { return !sum_program(); }\n')
+    header = folder / "build/sum.scalide/sum.h"
+    configure(folder)
+    run("cmake", "--build", folder / "build")
+    assert "SCALIDE_F32" in header.read_text() or "f32[n]" in header.read_text(), header.read_text()
+    run(folder / "build/a")
+    for file, text, words in (("sum.scl", SUM.replace("x: f32[n]", "x: f32[many]"), "many"),
+                              ("base.yaml", base.replace("f32", "bf16"), "bf16")):
+        assert words not in header.read_text()
+        (folder / file).write_text(text)
+        run("cmake", "--build", folder / "build")
+        assert words in header.read_text(), f"{file} is a dependency"
+
+
 def operators():
     lines = run(build_example("operators") / "operators").splitlines()
     assert len(lines) == 10 and all("largest error" in line for line in lines), lines
@@ -110,7 +187,7 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, custom_operator, operators, digits, digits_opencl, digits_cuda, proof]
+TESTS = [prefix, tool, readme, cmake_words, cmake_files, custom_operator, operators, digits, digits_opencl, digits_cuda, proof]
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

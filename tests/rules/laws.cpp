@@ -20,7 +20,7 @@ public:
     void TestBody() override {
         LawOptions options;
         if (is_sanitized) options.draws = 1;
-        for (const Message &failure : check_laws(rule_, rulebook(), {propagate_scales, append_vjp}, options))
+        for (const Message &failure : check_laws(rule_, rulebook(), {propagate_scales, append_vjp}, options).failures)
             ADD_FAILURE() << UserError(failure).what();
     }
 

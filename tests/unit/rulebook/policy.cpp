@@ -1,7 +1,39 @@
 #include "rulebook/policy.h"
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace scalide;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path ours = fs::path(SCALIDE_RULES_DIR) / "policies";
+
+/// A folder of policy files that goes with the test.
+class PolicyFolder {
+public:
+    PolicyFolder() { fs::create_directories(path_); }
+    ~PolicyFolder() { fs::remove_all(path_); }
+    fs::path write(const std::string &name, const std::string &yaml) const {
+        std::ofstream(path_ / name) << yaml;
+        return path_ / name;
+    }
+
+private:
+    fs::path path_ = fs::temp_directory_path() / ("scalide_policies_" + std::to_string(getpid()));
+};
+
+std::string error_of(const fs::path &file) {
+    try {
+        load_policy(file, ours);
+    } catch (const UserError &error) {
+        return error.message().subject + ": " + error.message().requirement + ", " + error.message().got;
+    }
+    return "no error";
+}
+
+} // namespace
 
 TEST(rulebook, reads_a_policy) {
     const Policy policy = parse_policy(R"yaml(
@@ -17,7 +49,7 @@ rules:
   - {argument: inout, store: f16, scaled: true}
   - {scope: "head/**", op: dot_general, operand: cotangent, size_below: 64, insert: [{dynamic_rescale: {norm: max, to: 224}}, {convert: f8_e5m2}]}
   - {op: [add, mul], result: any, store: bf16}
-  - {result: inout, insert: []}
+  - {result: inout, insert: [], optional: true}
 )yaml",
                                        "p.yaml");
     EXPECT_EQ(policy.name, "all");
@@ -43,14 +75,51 @@ rules:
     EXPECT_EQ(policy.rules[2].place, PolicyRule::Place::node_result);
     EXPECT_EQ(policy.rules[2].ops, (std::vector<std::string>{"add", "mul"}));
     EXPECT_EQ(policy.rules[3].place, PolicyRule::Place::program_result);
+    EXPECT_TRUE(policy.rules[3].optional);
+    EXPECT_FALSE(policy.rules[2].optional);
 }
 
 TEST(rulebook, our_policies_load) {
-    for (const char *name : {"f32", "bf16", "f16_scaled", "f8_scaled"}) {
-        const Policy policy = load_policy(std::string(SCALIDE_RULES_DIR) + "/policies/" + name + ".yaml");
+    EXPECT_GE(policy_names(ours).size(), 4);
+    for (const std::string &name : policy_names(ours)) {
+        const Policy policy = load_policy(ours / (name + ".yaml"), ours);
+        EXPECT_FALSE(policy.doc.empty()) << name;
         EXPECT_EQ(policy.name, name);
         EXPECT_EQ(policy.rules.empty(), policy.name == "f32");
         EXPECT_EQ(policy.overflow, policy.name.ends_with("_scaled") ? Overflow::saturate : Overflow::format) << name;
     }
     EXPECT_THROW(load_policy("nowhere.yaml"), UserError);
+}
+
+TEST(rulebook, a_policy_extends_another) {
+    const PolicyFolder folder;
+    folder.write("middle.yaml", "{policy: middle, doc: Words., extends: f8_scaled, strategy: max, rules: [{argument: x, store: f16}]}");
+    const Policy policy = load_policy(folder.write("own.yaml", "{policy: own, extends: middle.yaml, overflow: format,\n"
+                                                               " rules: [{argument: y, store: f32}]}"),
+                                      ours);
+    const Policy base = load_policy(ours / "f8_scaled.yaml", ours);
+    EXPECT_EQ(policy.name, "own");
+    EXPECT_EQ(policy.doc, "") << "words are about the file that they stand in";
+    EXPECT_EQ(policy.scales.strategy, "max") << "inherited";
+    EXPECT_EQ(policy.overflow, Overflow::format) << "overridden";
+    ASSERT_EQ(policy.rules.size(), base.rules.size() + 2);
+    EXPECT_EQ(policy.rules[0].which, "y");
+    EXPECT_FALSE(policy.rules[0].inherited);
+    EXPECT_EQ(policy.rules[1].which, "x");
+    EXPECT_TRUE(policy.rules[1].inherited);
+    EXPECT_EQ(policy.rules[2].location.file, base.rules[0].location.file);
+    EXPECT_TRUE(policy.rules[2].inherited);
+    EXPECT_EQ(load_policy(folder.write("plain.yaml", "{policy: plain, extends: f8_scaled}"), ours).rules.size(), base.rules.size());
+}
+
+TEST(rulebook, a_policy_extends_what_is_there_once) {
+    const PolicyFolder folder;
+    EXPECT_EQ(error_of(folder.write("own.yaml", "{policy: own, extends: own.yaml, rules: []}")),
+              "policy.extends: must not extend itself, 'own.yaml'");
+    folder.write("b.yaml", "{policy: b, extends: a.yaml}");
+    EXPECT_EQ(error_of(folder.write("a.yaml", "{policy: a, extends: b.yaml}")), "policy.extends: must not extend itself, 'a.yaml'");
+    EXPECT_EQ(error_of(folder.write("c.yaml", "{policy: c, extends: nowhere.yaml}")),
+              "policy.extends: must be a policy of ours, or the path of a .yaml file from this one, 'nowhere.yaml'");
+    EXPECT_EQ(error_of(folder.write("f8_scaled.yaml", "{policy: mine, extends: f8_scaled}")), "no error") << "ours, not itself";
+    EXPECT_EQ(error_of(folder.write("d.yaml", "{policy: d}")), "policy.rules: missing key, ");
 }

@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include "rulebook/attribute_types.h"
+#include "rulebook/check_policy.h"
 #include "rulebook/intrinsics.h"
 #include "rulebook/static_value.h"
 #include <algorithm>
@@ -61,4 +62,23 @@ TEST(rulebook, readme_has_the_base_operators) {
                                            row("contract", lists[Shape::contract]),
                                            row("window", lists[Shape::window])};
     EXPECT_EQ(table_under("Base operators"), rows);
+}
+
+TEST(rulebook, readme_has_the_words_of_policies) {
+    using Place = PolicyRule::Place;
+    const std::vector<std::string> rows = table_under("Policies");
+    const std::vector<Place> places = {Place::argument, Place::operand, Place::program_result, Place::node_result};
+    ASSERT_EQ(rows.size(), places.size());
+    for (size_t i = 0; i < places.size(); i++)
+        for (const std::string &word : place_words(places[i])) EXPECT_NE(rows[i].find(word), std::string::npos) << word << ": " << rows[i];
+}
+
+TEST(rulebook, readme_has_a_policy) {
+    std::stringstream text;
+    text << std::ifstream(SCALIDE_RULES_DIR "/README.md").rdbuf();
+    const std::string start = "```yaml\npolicy:", readme = text.str();
+    const size_t begin = readme.find(start) + start.size() - std::string("policy:").size(), end = readme.find("```", begin);
+    const Policy policy = parse_policy(readme.substr(begin, end - begin), "README.md", SCALIDE_RULES_DIR "/policies");
+    check_policy(policy, Rulebook::load({SCALIDE_RULES_DIR}));
+    EXPECT_GT(policy.rules.size(), 2);
 }

@@ -2,7 +2,6 @@
 #include "ir/verify.h"
 #include "support.h"
 #include "transforms/passes.h"
-#include "transforms/policy_match.h"
 #include <gtest/gtest.h>
 
 namespace scalide {
@@ -176,6 +175,7 @@ TEST(transforms, assign_numerics_keeps_conversions_of_the_program) {
 
 TEST(transforms, assign_numerics_says_what_overflows) {
     Policy policy = policy_of({{Place::operand, "any", "", {"mul"}, {}, {convert("f16")}, {}, {}, {}}});
+    policy.rules[0].optional = true;
     policy.overflow = Overflow::format;
     const std::string text = "(x: f32[4]) -> (r: f32[4] = b, f: bf16[4] = c) {\n"
                              " h = convert_element_type(x) {dtype: f8_e4m3fn, overflow: saturate}\n"
@@ -197,18 +197,6 @@ TEST(transforms, assign_numerics_checks_results) {
         error_of([&] { assigned(square, policy_of({rule})); }),
         "policy.yaml:4: result.store: must be the dtype of the inout argument w, f32, got f16. Give the argument a rule with the same "
         "store");
-}
-
-TEST(transforms, scopes_match_globs) {
-    EXPECT_TRUE(glob_matches("", "mlp/0"));
-    EXPECT_TRUE(glob_matches("**", "mlp/0"));
-    EXPECT_TRUE(glob_matches("mlp/*", "mlp/0"));
-    EXPECT_FALSE(glob_matches("mlp/*", "mlp/0/a"));
-    EXPECT_TRUE(glob_matches("mlp/**", "mlp/0/a"));
-    EXPECT_TRUE(glob_matches("mlp/**", "mlp"));
-    EXPECT_FALSE(glob_matches("mlp", "mlp/0"));
-    EXPECT_TRUE(glob_matches("**/attention", "layer/3/attention"));
-    EXPECT_FALSE(glob_matches("head*", "body"));
 }
 
 } // namespace scalide
