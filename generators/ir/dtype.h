@@ -48,12 +48,14 @@ struct FormatSpec {
 
 /// What an encode does with what the format does not have.
 enum class Overflow : uint8_t {
-    /// Beyond the largest finite value, infinities too: that value, with the sign. NaN: the canonical NaN, sign clear. e8m0: zero and
-    /// negative values are code 0.
+    /// What rounds beyond the largest finite value is that value, with the sign. What is infinite stays so: infinity where the format has
+    /// one, else NaN. NaN: the canonical NaN, sign clear. e8m0: zero and negative values are code 0.
     saturate,
     /// JAX's rule. Beyond the largest finite value: infinity where the format has one, else NaN, with the sign. NaN keeps its sign where
     /// the format has both. e8m0: zero and negative values are NaN.
     format,
+    /// As saturate, but infinities are the largest finite value too, as cards' instructions and libraries have it.
+    clip,
 };
 
 /// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool", "f64",

@@ -48,8 +48,8 @@ uint32_t round_magnitude(const FormatSpec &format, double magnitude) {
     return code + (rest > 0.5 || (rest == 0.5 && tie_goes_up));
 }
 
-uint32_t overflow_code(const FormatSpec &format, bool negative, Overflow overflow) {
-    if (overflow == Overflow::saturate || !has_nan(format)) return format.max_code | (negative ? sign_bit(format) : 0);
+uint32_t overflow_code(const FormatSpec &format, bool negative, Overflow overflow, bool keeps) {
+    if (!keeps || !has_nan(format)) return format.max_code | (negative ? sign_bit(format) : 0);
     if (format.has_infinity) return (format.max_code + 1) | (negative ? sign_bit(format) : 0);
     return nan_of(format, negative, overflow);
 }
@@ -62,9 +62,7 @@ const FormatSpec &format_of(Dtype dtype) {
     return formats[row];
 }
 
-Overflow keeping_infinity(Dtype dtype) {
-    return dtype == Dtype::f64 || format_of(dtype).has_infinity ? Overflow::format : Overflow::saturate;
-}
+Overflow keeping_infinity(Dtype dtype) { return dtype == Dtype::f64 || format_of(dtype).has_infinity ? Overflow::format : Overflow::clip; }
 
 double decode(const FormatSpec &format, uint32_t code) {
     uint32_t magnitude = code & magnitude_mask(format);
@@ -89,11 +87,12 @@ double decode(const FormatSpec &format, uint32_t code) {
 uint32_t encode(const FormatSpec &format, double value, Overflow overflow) {
     bool negative = std::signbit(value);
     if (std::isnan(value)) return nan_of(format, negative, overflow);
-    if (!format.has_sign && !(value > 0)) return overflow == Overflow::saturate ? 0 : format.nan_code;
+    bool keeps = overflow == Overflow::format || (overflow == Overflow::saturate && std::isinf(value)); // what is too large
+    if (!format.has_sign && !(value > 0)) return keeps ? format.nan_code : 0;
     // Anything from twice the largest value on rounds beyond it; this keeps the code within 32 bits.
     double limit = std::ldexp(1.0, static_cast<int>(format.max_code >> format.mantissa_bits) - format.bias + 2);
     uint32_t magnitude = round_magnitude(format, std::min(std::abs(value), limit));
-    if (magnitude > format.max_code) return overflow_code(format, negative, overflow);
+    if (magnitude > format.max_code) return overflow_code(format, negative, overflow, keeps);
     if (magnitude == 0 && !format.has_negative_zero) return 0;
     return magnitude | (negative ? sign_bit(format) : 0);
 }

@@ -10,7 +10,7 @@ namespace scalide {
 /// The lowest byte of the marker's constant.
 enum class DeviceOp : int {
     e4m3_to_f32 = 0x10, ///< of the lowest byte of a word
-    f32_to_e4m3 = 0x40, ///< into the lowest byte; saturates, NaN becomes 0x7f
+    f32_to_e4m3 = 0x40, ///< into the lowest byte; clips (Overflow::clip), NaN becomes 0x7f
     f32_to_e5m2 = 0x50,
 };
 

@@ -105,20 +105,29 @@ Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t 
     return format.mantissa_bits == 10 && has_half_exponent(format) ? in_hardware(float_to_half(from_bits(clamped)), code) : code;
 }
 
+// From which f32 magnitude on a number that saturates is NaN: infinities stay what they are, where the format has none that is NaN.
+uint32_t first_nan(const FormatSpec &format, Overflow overflow) {
+    bool infinity_is_nan = overflow == Overflow::saturate && !format.has_infinity && has_nan(format);
+    return infinity_bits + (infinity_is_nan ? 0 : 1);
+}
+
 Expr encode_unsigned(const FormatSpec &format, const Expr &bits, Overflow overflow) {
-    bool saturates = overflow == Overflow::saturate;
+    bool saturates = overflow != Overflow::format;
     Expr code = encode_magnitude(format, bits, saturates ? format.max_code : format.max_code + 1);
     Expr not_positive = Halide::reinterpret(Halide::Int(32), bits) <= 0;
     code = select(not_positive, bits32(saturates ? 0 : format.nan_code), code);
-    return select((bits & bits32(magnitude_bits)) > bits32(infinity_bits), bits32(format.nan_code), code);
+    return select((bits & bits32(magnitude_bits)) >= bits32(first_nan(format, overflow)), bits32(format.nan_code), code);
 }
 
 Expr encode_signed(const FormatSpec &format, const Expr &bits, Overflow overflow) {
-    bool saturates = overflow == Overflow::saturate || !has_nan(format);
+    bool saturates = overflow != Overflow::format || !has_nan(format);
     Expr magnitude = bits & bits32(magnitude_bits);
     Expr sign = (bits >> (32 - format.bits())) & bits32(sign_bit(format));
     Expr code = encode_magnitude(format, magnitude, format.max_code + (saturates ? 0 : 1));
-    Expr is_nan = magnitude > bits32(infinity_bits);
+    if (overflow == Overflow::saturate && format.has_infinity) {
+        code = select(magnitude == bits32(infinity_bits), bits32(format.max_code + 1), code);
+    }
+    Expr is_nan = magnitude >= bits32(first_nan(format, overflow));
     if (!format.has_negative_zero) {
         sign = select(code == bits32(0), bits32(0), sign);
         is_nan = is_nan || code > bits32(format.max_code);
@@ -146,6 +155,18 @@ bool is_marked(const Expr &word) {
     Reads reads;
     word.accept(&reads);
     return reads.found;
+}
+
+// The instructions clip infinities, and make 0x7f of NaN.
+Expr encode_by_instruction(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    Expr magnitude = bits & bits32(magnitude_bits), infinite = magnitude == bits32(infinity_bits);
+    bool clips = overflow == Overflow::clip;
+    if (format.dtype == Dtype::f8_e4m3fn) {
+        return device_op(DeviceOp::f32_to_e4m3, clips ? bits : select(infinite, bits32(quiet_nan_bits), bits));
+    }
+    Expr code = select(magnitude > bits32(infinity_bits), bits32(format.nan_code), device_op(DeviceOp::f32_to_e5m2, bits));
+    Expr infinity = bits32(format.max_code + 1) | ((bits >> 24) & bits32(sign_bit(format)));
+    return clips ? code : select(infinite, infinity, code);
 }
 
 } // namespace
@@ -177,13 +198,9 @@ Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
     internal_check(format.ties == Ties::even || has_wide_exponent(format), "encode: ties up need the exponents of f32");
     Expr bits = float_bits(value);
     Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
-    if (overflow != Overflow::saturate || !is_marked(bits)) return cast(UInt(format.bits() > 8 ? 16 : 8), code);
-    if (format.dtype == Dtype::f8_e4m3fn) {
-        code = select(has(Halide::Target::CUDA), device_op(DeviceOp::f32_to_e4m3, bits), code);
-    }
-    if (format.dtype == Dtype::f8_e5m2) { // whose NaN is another code of the instruction
-        Expr marked = select(scalide::is_nan(value), bits32(format.nan_code), device_op(DeviceOp::f32_to_e5m2, bits));
-        code = select(has(Halide::Target::CUDA), marked, code);
+    bool is_instruction = format.dtype == Dtype::f8_e4m3fn || format.dtype == Dtype::f8_e5m2;
+    if (is_instruction && overflow != Overflow::format && is_marked(bits)) {
+        code = select(has(Halide::Target::CUDA), encode_by_instruction(format, bits, overflow), code);
     }
     return cast(UInt(format.bits() > 8 ? 16 : 8), code);
 }

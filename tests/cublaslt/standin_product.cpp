@@ -37,7 +37,7 @@ public:
         return value_of(dtype_, code);
     }
     void set(int64_t row, int64_t column, double value) {
-        const uint32_t code = encode(format_of(dtype_), value, width_ == 1 ? Overflow::saturate : Overflow::format);
+        const uint32_t code = encode(format_of(dtype_), value, width_ == 1 ? Overflow::clip : Overflow::format);
         std::memcpy(place(row, column), &code, static_cast<size_t>(width_));
     }
 

@@ -42,7 +42,7 @@ class exhaustive_formats : public testing::TestWithParam<Dtype> {};
 
 TEST_P(exhaustive_formats, encode_equals_the_software_codec) {
     const FormatSpec &format = format_of(GetParam());
-    for (Overflow overflow : {Overflow::saturate, Overflow::format}) {
+    for (Overflow overflow : {Overflow::saturate, Overflow::clip, Overflow::format}) {
         const std::vector<test::CodeRun> runs = test::code_runs(format, overflow);
         auto body = [&](const Expr &word) { return encode(format, Halide::reinterpret<float>(word), overflow); };
         const uint64_t wrong = count_over_all_words(body, [&](const Words &words, const Words &codes) {

@@ -286,7 +286,7 @@ std::optional<Action> convert_narrow(const Text &text) {
         if (!text.has("satfinite")) refuse("conversion to f8 without satfinite");
         return [d, a, b = text[2], dtype = pairs.at(to)](Thread &thread) {
             // The NaN of both formats is 0x7f.
-            const auto code = [&](float x) { return std::isnan(x) ? 0x7fu : narrow(dtype, x, Overflow::saturate); };
+            const auto code = [&](float x) { return std::isnan(x) ? 0x7fu : narrow(dtype, x, Overflow::clip); };
             thread.set(d, static_cast<uint16_t>(code(a.get<float>(thread)) << 8 | code(b.get<float>(thread))));
         };
     }

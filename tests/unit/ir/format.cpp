@@ -58,7 +58,6 @@ TEST(ir, encode_saturates_or_follows_the_format) {
     EXPECT_EQ(encode(e4m3, 464, Overflow::format), 0x7eu);
     EXPECT_EQ(encode(e4m3, 465), 0x7eu);
     EXPECT_EQ(encode(e4m3, -465, Overflow::format), 0xffu);
-    EXPECT_EQ(encode(e4m3, -infinity), 0xfeu);
     EXPECT_EQ(encode(e5m2, 1e300), 0x7bu);
     EXPECT_EQ(encode(e5m2, -1e300, Overflow::format), 0xfcu);
     EXPECT_EQ(encode(fnuz, infinity, Overflow::format), 0x80u);
@@ -67,6 +66,18 @@ TEST(ir, encode_saturates_or_follows_the_format) {
     EXPECT_EQ(encode(e4m3, -1e-30), 0x80u);
     EXPECT_EQ(encode(e4m3, -std::nan("")), 0x7fu);
     EXPECT_EQ(encode(e4m3, -std::nan(""), Overflow::format), 0xffu);
+}
+
+TEST(ir, what_is_infinite_stays_so_where_numbers_saturate) {
+    const FormatSpec &e4m3 = format_of(Dtype::f8_e4m3fn), &e5m2 = format_of(Dtype::f8_e5m2), &fnuz = format_of(Dtype::f8_e5m2fnuz);
+    EXPECT_EQ(round_to(Dtype::f16, infinity), infinity);
+    EXPECT_EQ(round_to(Dtype::bf16, -infinity), -infinity);
+    EXPECT_EQ(encode(e5m2, -infinity), 0xfcu);
+    EXPECT_EQ(encode(e4m3, -infinity), e4m3.nan_code);
+    EXPECT_EQ(encode(fnuz, infinity), fnuz.nan_code);
+    EXPECT_EQ(encode(e4m3, -infinity, Overflow::clip), 0xfeu);
+    EXPECT_EQ(encode(e5m2, infinity, Overflow::clip), 0x7bu);
+    EXPECT_EQ(encode(e5m2, std::nan(""), Overflow::clip), e5m2.nan_code);
 }
 
 TEST(ir, e8m0_rounds_ties_up_or_to_even) {
@@ -82,7 +93,11 @@ TEST(ir, e8m0_rounds_ties_up_or_to_even) {
     EXPECT_EQ(decode(even, encode(even, 0.75)), 0.5);
     EXPECT_EQ(encode(up, 0), 0u);
     EXPECT_EQ(encode(up, -1), 0u);
-    EXPECT_EQ(encode(up, infinity), 254u);
+    EXPECT_EQ(encode(up, infinity), 255u);
+    EXPECT_EQ(encode(up, -infinity), 255u);
+    EXPECT_EQ(encode(up, std::ldexp(1, 200)), 254u);
+    EXPECT_EQ(encode(up, infinity, Overflow::clip), 254u);
+    EXPECT_EQ(encode(up, -infinity, Overflow::clip), 0u);
     EXPECT_EQ(encode(up, 0, Overflow::format), 255u);
     EXPECT_EQ(encode(up, -1, Overflow::format), 255u);
     EXPECT_EQ(encode(up, infinity, Overflow::format), 255u);

@@ -66,7 +66,7 @@ TEST(lower, encodes_like_the_software_codec) {
     for (Dtype dtype : narrow_dtypes()) {
         const FormatSpec &format = format_of(dtype);
         Words words = encode_arguments(format, seed);
-        for (Overflow overflow : {Overflow::saturate, Overflow::format}) {
+        for (Overflow overflow : {Overflow::saturate, Overflow::clip, Overflow::format}) {
             Words codes = Pointwise([&](const Expr &word) { return encode(dtype, Halide::reinterpret<float>(word), overflow); })(words);
             for (size_t i = 0; i < words.size(); i++) {
                 auto value = std::bit_cast<float>(words[i]);
