@@ -57,6 +57,7 @@ private:
     /// Takes the arguments after the operands off, as attributes in declared order.
     Attributes take_attributes(const Rule &callee, std::vector<Term> &arguments) const;
     std::optional<Term> fold(const std::string &callee, const std::vector<Term> &arguments) const;
+    Term largest(const Term &a, const Term &b, Place place);
     Term random_key_term() const;
     Attribute stream();
     const Rule &callee_rule(const std::string &name) const;

@@ -59,6 +59,12 @@ std::vector<Term> flattened(const Rule &callee, const std::vector<Term> &argumen
     return flat;
 }
 
+bool is_zero(const Program &program, const Term &term) {
+    if (term.constant) return to_number(*term.constant) == 0;
+    const auto node = std::ranges::find(program.nodes, std::vector{term.node}, &Node::results);
+    return node != program.nodes.end() && node->op == "constant" && to_number(node->attributes.at("value")) == 0;
+}
+
 const OperandSpec &spec_of(const Rule &callee, size_t flat) { return callee.operands[std::min(flat, callee.operands.size() - 1)]; }
 
 } // namespace
@@ -137,10 +143,19 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
              const Term larger = apply("max", {a, b}), part = ratio(apply("min", {a, b}), larger);
              return apply("mul", {larger, apply("sqrt", {apply("add", {one, apply("mul", {part, part})})})});
          }},
+        {"largest", [&] { return largest(v[0], v[1], place); }},
         {"pow2", [&] { return pow2(v[0]); }},
         {"unit", [&] { return settings_.strategy == "unit" ? pow2(v[0]) : one; }},
     };
     return meanings.at(callee)();
+}
+
+/// Beside an infinite scale another stays, as ratio makes infinite data of the first: it counts as almost nothing, not as 0.
+Term Elaboration::largest(const Term &a, const Term &b, Place place) {
+    const Term infinity = make_term(Attribute(std::numeric_limits<double>::infinity())), least = make_term(Attribute(0x1p-126));
+    const auto finite = [&](const Term &scale) { return call("select", {call("lt", {scale, infinity}, place), scale, least}, place); };
+    const bool is_one = is_zero(builder_.program(), a) || is_zero(builder_.program(), b);
+    return is_one ? call("max", {a, b}, place) : call("max", {finite(a), finite(b)}, place);
 }
 
 Term Elaboration::random_key_term() const { return make_term(builder_.program(), random_key(builder_.program(), settings_.key)); }

@@ -13,6 +13,12 @@ namespace {
 /// Sums of products: a scale of an operand is a factor of the result.
 constexpr std::string_view bilinear[] = {"dot_general", "conv_general_dilated"};
 
+/// The rule says of the scale that each element of the result is one of an operand.
+bool chooses(const Rule &rule, const std::string &strategy) {
+    const Expression &scale = rule.scale_of(strategy).front();
+    return scale && scale->kind == ExpressionNode::Kind::call && scale->text == "largest";
+}
+
 /// Values of the program at hand, by id.
 using ScaledValues = std::vector<ScaledValue>;
 
@@ -152,7 +158,8 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
     }
     const size_t first = result_.values.size();
     std::vector<ScaledValue> operands;
-    for (const ValueId operand : node.operands) operands.push_back(split_.meet(values[operand]));
+    const bool chosen = has_scale && chooses(rule, settings_.strategy);
+    for (const ValueId operand : node.operands) operands.push_back(split_.meet(values[operand], chosen));
     split_.lend_scales(operands);
     Instance instance(builder_, rule, std::move(operands), node.attributes, settings_);
     for (size_t i = 0; i < node.results.size(); i++) {

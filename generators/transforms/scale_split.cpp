@@ -7,15 +7,15 @@ namespace scalide {
 
 namespace {
 
-constexpr double smallest_scale = 0x1p-126;
+constexpr double smallest_scale = 0x1p-126, largest_scale = 0x1p64, room = 0x1p-6;
 
 } // namespace
 
-ScaledValue ScaleSplit::meet(const ScaledValue &value) {
+ScaledValue ScaleSplit::meet(const ScaledValue &value, bool chosen) {
     if (value.is_scaled() || builder_.type(value.value).dtype != Dtype::f32) return value;
     const ValueId scalar = facts_.scalar_source(value.value);
     if (scalar < 0) return value;
-    ScaledValue parts = split(scalar);
+    ScaledValue parts = split(scalar, chosen);
     if (scalar != value.value) {
         parts.data = builder_.add_one("broadcast_in_dim", {parts.data}, broadcast_attributes(builder_.type(value.value).shape, {}));
     }
@@ -48,17 +48,18 @@ ScaledValue ScaleSplit::parts(ValueId value) {
     return met;
 }
 
-ScaledValue ScaleSplit::split(ValueId scalar) {
-    const auto [entry, is_new] = known_.try_emplace(scalar);
+ScaledValue ScaleSplit::split(ValueId scalar, bool chosen) {
+    const auto [entry, is_new] = known_.try_emplace({scalar, chosen});
     if (!is_new) return entry->second;
     const auto number = facts_.splat(scalar);
-    return entry->second = number ? split_constant(*number) : split_computed(scalar);
+    return entry->second = number ? split_constant(*number, chosen) : split_computed(scalar);
 }
 
-ScaledValue ScaleSplit::split_constant(double value) {
+ScaledValue ScaleSplit::split_constant(double value, bool chosen) {
     int exponent = 0;
     std::frexp(value, &exponent);
-    const double power = std::max(std::ldexp(1.0, exponent - 1), smallest_scale);
+    const double own = std::ldexp(1.0, exponent - 1);
+    const double power = std::max(chosen ? std::min(own * room, 1.0) : std::min(own, largest_scale), smallest_scale);
     const double scale = value == 0 ? 0 : std::isfinite(value) ? power : infinity;
     const double data = value == 0 || !std::isfinite(value) ? value : value / scale;
     return {-1, builder_.constant(data), builder_.constant(scale)};

@@ -226,7 +226,7 @@ TEST(transforms, scalars_split_into_powers_of_two) {
     const std::string product = " b = broadcast_in_dim(v) {shape: [2], dims: []}\n z = mul(x, b)\n}";
     const struct {
         double value, data, scale;
-    } cases[] = {{5, 1.25, 4}, {-0.75, -1.5, 0.5}, {1, 1, 1}, {0, 0, 0}, {0x1p-140, 0x1p-14, 0x1p-126}, {0x1.8p127, 1.5, 0x1p127}};
+    } cases[] = {{5, 1.25, 4}, {-0.75, -1.5, 0.5}, {1, 1, 1}, {0, 0, 0}, {0x1p-140, 0x1p-14, 0x1p-126}, {0x1.8p64, 1.5, 0x1p64}};
     for (const auto &c : cases) {
         const std::string constant = "v = constant() {value: " + to_string(Attribute(c.value)) + "}\n";
         const auto computed =
@@ -242,6 +242,53 @@ TEST(transforms, scalars_split_into_powers_of_two) {
             run("(x: f32[] scaled, v: f32[]) -> (z: f32[] scaled = v, y: f32[] scaled = x) {\n}", {scalar(1), scalar(1), scalar(value)});
         EXPECT_EQ(made[1].data[0], infinity);
         EXPECT_TRUE(made[0].data[0] == value || std::isnan(value));
+    }
+}
+
+/// The lowest f32 as a mask, of choices and of sums: what it leaves keeps its bits, and data are normal numbers.
+TEST(transforms, masks_cost_no_bits) {
+    const double lowest = std::numeric_limits<float>::lowest(), third = static_cast<float>(1.0 / 3);
+    const std::string arguments = "(which: bool[2], x: f32[2] scaled, keep: f32[2] scaled) -> (y: f32[2] scaled) {\n"
+                                  " m = constant() {value: -3.4028234663852886e+38}\n b = broadcast_in_dim(m) {shape: [2], dims: []}\n";
+    for (const double scale : {0x1p-40, 1.0, 0x1p40}) {
+        for (const std::string &choice :
+             {" y = select_n(which, b, x)", " c = max(x, b)\n y = select_n(which, b, c)",
+              " one = constant() {value: 1.0}\n"
+              " ones = broadcast_in_dim(one) {shape: [2], dims: []}\n d = sub(ones, keep)\n e = mul(d, b)\n y = add(x, e)"}) {
+            SCOPED_TRACE(choice + " at " + std::to_string(std::log2(scale)));
+            const auto made = run(arguments + choice + "\n}",
+                                  {{Dtype::boolean, {2}, {0, 1}}, vector({0, third}), scalar(scale), vector({0, 1}), scalar(1)});
+            const double data = made[0].data[1], made_scale = made[1].data[0];
+            EXPECT_EQ(data * made_scale, third * scale);
+            EXPECT_EQ(static_cast<float>(made[0].data[0] * made_scale), static_cast<float>(lowest));
+            EXPECT_GT(data, 0x1p-126);
+        }
+    }
+}
+
+/// What is chosen among others has room in 8 bits too, and adds to no scale above 1.
+TEST(transforms, constants_among_choices_lend_no_scale) {
+    const auto scale_beside = [](const std::string &constant, double scale) {
+        return run("(x: f32[] scaled) -> (y: f32[] scaled) {\n c = constant() {value: " + constant + "}\n y = max(x, c)\n}",
+                   {scalar(1.5), scalar(scale)});
+    };
+    EXPECT_EQ(scale_beside("-6.0", 0x1p-3)[1].data[0], 0x1p-3);
+    EXPECT_EQ(scale_beside("-6.0", 0x1p-20)[1].data[0], 0x1p-4);
+    EXPECT_EQ(scale_beside("6.0", 0x1p-20)[0].data[0], 96);
+    EXPECT_EQ(scale_beside("-65504.0", 0x1p-20)[1].data[0], 1);
+    EXPECT_EQ(scale_beside("-65504.0", 16)[1].data[0], 16);
+    EXPECT_EQ(scale_beside("0.0", 0x1p-20)[1].data[0], 0x1p-20);
+}
+
+TEST(transforms, beside_an_infinite_scale_others_keep_theirs) {
+    const std::vector<Array> inputs = {vector({2, 3}), scalar(4), vector({-1, 1}), scalar(infinity)};
+    for (const std::string &operands : {"x, y", "y, x"}) {
+        const auto made =
+            run("(x: f32[2] scaled, y: f32[2] scaled) -> (z: f32[2] scaled, g: bool[2]) {\n z = max(" + operands + ")\n g = gt(x, y)\n}",
+                inputs);
+        EXPECT_EQ(made[0].data, (std::vector<double>{2, infinity})) << operands;
+        EXPECT_EQ(made[1].data[0], 4);
+        EXPECT_EQ(made[2].data, (std::vector<double>{1, 0}));
     }
 }
 
