@@ -1,5 +1,6 @@
 #include "tool/loaded_program.h"
 #include "emit/plan_text.h"
+#include <fmt/format.h>
 
 namespace scalide {
 
@@ -90,7 +91,18 @@ void LoadedProgram::shape_outputs(const std::vector<scalide_argument_info> &info
     }
 }
 
-std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const std::string &)> &find, const Show &show) const {
+scalide_status LoadedProgram::run_bound(scalide_binding *binding, const Show &show, std::string *non_finite) const {
+    Show shown = show;
+    if (!non_finite) return show ? scalide_run_traced(binding, show_array, &shown) : scalide_run(binding);
+    scalide_non_finite first = {};
+    const scalide_status status = scalide_run_checked(binding, &first);
+    *non_finite = first.buffer ? fmt::format("first non-finite: {}, step {} ({})", first.buffer, first.step, first.kernel)
+                               : "first non-finite: none, all results are finite";
+    return status;
+}
+
+std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const std::string &)> &find, const Show &show,
+                                          std::string *non_finite) const {
     std::vector<scalide_argument_info> infos(scalide_argument_count(program_));
     std::vector<HostArray> arrays;
     for (size_t i = 0; i < infos.size(); i++) {
@@ -104,8 +116,7 @@ std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const st
     for (const scalide_array &view : views) copies.push_back(memory.copy_in(view));
     scalide_binding *binding = nullptr;
     check(scalide_bind(context_.get(), program_, copies.data(), copies.size(), &binding));
-    Show shown = show;
-    const scalide_status status = show ? scalide_run_traced(binding, show_array, &shown) : scalide_run(binding);
+    const scalide_status status = run_bound(binding, show, non_finite);
     scalide_binding_destroy(binding);
     check(status);
     std::vector<HostArray> results;

@@ -17,10 +17,12 @@ public:
 
     /// Runs once on the inputs and inouts that `find` gives by name; returns the inouts as they are afterwards and the outputs, in the
     /// order of the arguments. `show`, where there is one, gets every array as soon as it is made, intermediate ones too, a scaled one in
-    /// its two parts.
-    std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find, const Show &show = {}) const;
+    /// its two parts. `non_finite`, where there is one instead, says what was the first result with an infinity or a NaN.
+    std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find, const Show &show = {},
+                               std::string *non_finite = nullptr) const;
 
 private:
+    scalide_status run_bound(scalide_binding *binding, const Show &show, std::string *non_finite) const;
     void check(scalide_status status) const;
     void shape_outputs(const std::vector<scalide_argument_info> &infos, std::vector<HostArray> &arrays) const;
 

@@ -24,7 +24,7 @@ struct RunCommand {
     ProgramOptions program;
     BuildOptions build;
     std::string inputs, outputs, mode, cache;
-    bool trace = false;
+    bool trace = false, check_finite = false;
 
     void run() {
         const Rulebook rulebook = program.load_rulebook();
@@ -95,7 +95,12 @@ struct RunCommand {
         build.shared_library = true;
         const BuildReport report = build_library({{loaded, ""}}, rulebook, build);
         const auto find = [&](const std::string &name) { return arrays.find(name); };
-        return LoadedProgram(report.files.back(), report.plans[0].name).run(find, trace ? print_array : Show());
+        const LoadedProgram library(report.files.back(), report.plans[0].name);
+        if (!check_finite) return library.run(find, trace ? print_array : Show());
+        std::string non_finite;
+        std::vector<HostArray> results = library.run(find, {}, &non_finite);
+        fmt::print("{}\n", non_finite);
+        return results;
     }
 };
 
@@ -113,6 +118,9 @@ void add_run(CLI::App &app) {
         ->check(CLI::IsMember({"real", "stored"}));
     run->add_flag("--trace", command->trace, "print each array as soon as a kernel has made it; debug_print names those one looks for")
         ->excludes("--interpret");
+    run->add_flag("--check-finite", command->check_finite, "say which result was the first with an infinity or a NaN, and in which step")
+        ->excludes("--interpret")
+        ->excludes("--trace");
     add_target(*run, command->build);
     run->add_option("--cache", command->cache, "folder of compiled kernels");
     run->callback([command] { command->run(); });

@@ -107,7 +107,7 @@ void Numerics::place_arguments() {
     for (const Argument &argument : source.arguments) {
         const Value &value = source.values[argument.value];
         Type type = value.type;
-        const PolicyRule *rule = matcher_.argument(argument);
+        const PolicyRule *rule = argument.part == ArrayPart() ? matcher_.argument(argument) : nullptr; // parts are stored as they are
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
         const ValueId fresh = add_value(rewriter_.result(), value.name, type);
@@ -259,7 +259,7 @@ void Numerics::place_result(const Result &result) {
     Result fresh = result;
     fresh.value = rewriter_(result.value);
     const Type type = builder_.type(fresh.value);
-    if (is_float(type.dtype)) {
+    if (is_float(type.dtype) && result.part == ArrayPart()) {
         if (producers_[result.value] >= 0) builder_.stamp_like(source.nodes[producers_[result.value]]);
         const bool inout = result.argument >= 0;
         const PolicyRule *rule = matcher_.program_result(result);
@@ -343,6 +343,7 @@ bool Numerics::is_exact_in(ValueId value, Dtype dtype) const {
 Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy) {
     std::set<std::string> named;
     for (const PolicyRule &rule : policy.rules) named.insert(rule.ops.begin(), rule.ops.end());
+    check_policy(policy, rulebook);
     const Program parts = expand_to(program, rulebook, named);
     return Numerics(parts, rulebook, policy).run();
 }
