@@ -45,16 +45,6 @@ private:
     std::vector<bool> ends_;
 };
 
-/// The operator that a composite is by another name: its value is one call of it on the composite's operands.
-std::optional<std::string> called_by(const Rule &rule) {
-    if (rule.value.size() != 1 || rule.value[0]->kind != ExpressionNode::Kind::call) return {};
-    const ExpressionNode &call = *rule.value[0];
-    if (call.operands.size() < rule.operands.size()) return {};
-    for (size_t i = 0; i < rule.operands.size(); i++)
-        if (call.operands[i]->kind != ExpressionNode::Kind::name || call.operands[i]->text != rule.operands[i].name) return {};
-    return call.text;
-}
-
 } // namespace
 
 bool glob_matches(std::string_view glob, std::string_view name) {
@@ -100,13 +90,8 @@ const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
     return first;
 }
 
-std::vector<std::string> PolicyMatcher::ops_of(const Node &node) const {
-    const std::optional<std::string> called = called_by(rulebook_.rule(node.op, node.location));
-    return called ? std::vector{node.op, *called} : std::vector{node.op};
-}
-
 const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
-    PolicyPlace place{Place::argument, {"input"}, program_.value_name(argument.value), {}, "", {}};
+    PolicyPlace place{Place::argument, {"input"}, program_.value_name(argument.value), "", "", {}};
     if (argument.inout) place.roles = {"inout", "state"};
     if (roles_.is_weight(argument.value)) place.roles.push_back("weight");
     return decide(std::move(place), argument.value);
@@ -118,18 +103,18 @@ const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) {
     const Rule &rule = rulebook_.rule(node.op, node.location);
     const bool is_cotangent = producers_[value] >= 0 && program_.nodes[producers_[value]].role == Role::cotangent;
     const std::string &name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
-    PolicyPlace place{Place::operand, {"cotangent"}, name, ops_of(node), node.scope, {}};
+    PolicyPlace place{Place::operand, {"cotangent"}, name, node.op, node.scope, {}};
     if (!is_cotangent) place.roles = {"primal", roles_.is_weight(value) ? "weight" : "activation"};
     return decide(std::move(place), value);
 }
 
 const PolicyRule *PolicyMatcher::node_result(const Node &node, size_t index) {
     const std::string &name = rulebook_.rule(node.op, node.location).result(index).name;
-    return decide({Place::node_result, {}, name, ops_of(node), node.scope, {}}, node.results[index]);
+    return decide({Place::node_result, {}, name, node.op, node.scope, {}}, node.results[index]);
 }
 
 const PolicyRule *PolicyMatcher::program_result(const Result &result) {
-    PolicyPlace place{Place::program_result, {"output"}, result.name, {}, "", {}};
+    PolicyPlace place{Place::program_result, {"output"}, result.name, "", "", {}};
     const bool inout = result.argument >= 0;
     if (inout) place.roles = {"inout", "state"};
     if (inout && roles_.is_weight(program_.arguments[result.argument].value)) place.roles.push_back("weight");

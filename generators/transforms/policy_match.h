@@ -13,8 +13,7 @@ struct PolicyPlace {
     PolicyRule::Place place;
     std::vector<std::string> roles; ///< of place_words: input, weight, primal ...
     std::string name;               ///< of an argument or a result of the program; in the rulebook, of an operand or a result
-    std::vector<std::string> ops;   ///< the node's, and the one that it calls with its own operands (dot is dot_general)
-    std::string scope;
+    std::string op, scope;          ///< of the node
     Extents shape;
 };
 
@@ -42,7 +41,6 @@ private:
         std::set<int> before; ///< lines of the rows that decided in its place
     };
     const PolicyRule *decide(PolicyPlace place, ValueId value);
-    std::vector<std::string> ops_of(const Node &node) const;
 
     const Policy &policy_;
     const Rulebook &rulebook_;

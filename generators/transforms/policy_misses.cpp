@@ -21,7 +21,7 @@ bool which_matches(const PolicyRule &row, const PolicyPlace &place) {
 }
 
 bool op_matches(const PolicyRule &row, const PolicyPlace &place) {
-    return row.ops.empty() || std::ranges::find_first_of(row.ops, place.ops) != row.ops.end();
+    return row.ops.empty() || std::ranges::count(row.ops, place.op) > 0;
 }
 
 bool scope_matches(const PolicyRule &row, const PolicyPlace &place) { return glob_matches(row.scope, place.scope); }
@@ -54,7 +54,7 @@ std::vector<Condition> conditions_of(const PolicyRule &row, const std::vector<co
                                          {size_matches, "size_below", row.size_below ? std::to_string(*row.size_below) : "", "", {}}};
     for (const PolicyPlace *place : places) {
         conditions[0].names.insert(place->name);
-        conditions[1].names.insert(place->ops.begin(), place->ops.end());
+        if (!place->op.empty()) conditions[1].names.insert(place->op);
         if (!place->scope.empty()) conditions[2].names.insert(place->scope);
     }
     return conditions;
