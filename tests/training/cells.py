@@ -1,0 +1,62 @@
+"""What the matrix runs: one cell is one library and the runs with it, compared with JAX in f32."""
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import models
+
+POLICIES = tuple(sorted(path.stem for path in (Path(os.environ["SCALIDE_RULES_DIR"]) / "policies").glob("*.yaml")))
+STEPS = 200
+
+#: By the narrowest format of a policy's name: how far a loss may be from that of f32.
+TOLERANCES = {"f32": 0.001, "f8": 0.03, "f16": 0.01, "bf16": 0.01}
+
+#: Cells that the build refuses with a reason: name -> what the reason has in it.
+REFUSED: dict[str, str] = {}
+
+#: (of the stored weights, of the loss), each a power of two: f32 gives the same digits with all of them.
+FACTORS = tuple((2.0**weight, 1.0) for weight in (-24, -13, 13, 24)) + tuple((1.0, 2.0**loss) for loss in (-24, -12, 12, 24))
+
+
+class Cell(NamedTuple):
+    """form: functional (parameters in, parameters out) or donated (overwritten). factors: runs with weights and losses of other scales too,
+    which have to give the very losses. arrays: runs with JAX's arrays too, which have to give the very losses."""
+    model: str
+    depth: int
+    optimizer: str
+    policy: str
+    form: str
+    bias: float = 0.0
+    factors: tuple = ()
+    arrays: bool = False
+
+    @property
+    def name(self) -> str:
+        kind = "factors" if self.factors else "biases" if self.bias else "losses"
+        return f"{self.model}-{self.depth}-{self.optimizer}-{self.policy}-{self.form}-{kind}"
+
+
+def tolerance(policy: str) -> float:
+    return TOLERANCES[policy.split("_")[0]]
+
+
+def cells() -> list[Cell]:
+    """All cells: depths by SGD; optimizers, biases and factors at depth 4."""
+    forms = ("functional", "donated")
+    found = [Cell(model, depth, "sgd", policy, form, arrays=depth == 4)
+             for model in models.NAMES for depth in models.DEPTHS for policy in POLICIES for form in forms]  # fmt: skip
+    for model in models.NAMES:
+        for policy in POLICIES:
+            found += [Cell(model, 4, optimizer, policy, "donated") for optimizer in ("momentum", "adam", "adamw")]
+            found.append(Cell(model, 4, "sgd", policy, "donated", bias=0.3))
+            found += [Cell(model, 4, "sgd", policy, "donated", factors=FACTORS), Cell(model, 4, "adam", policy, "functional", factors=FACTORS)]
+    return found
+
+
+def fast_cells() -> list[Cell]:
+    """Those of every ./check: all forms and optimizers on few layers."""
+    found = [Cell("mlp", 4, "sgd", policy, form, arrays=True) for policy in POLICIES for form in ("functional", "donated")]
+    found += [Cell("mlp", 4, "adam", policy, "donated", factors=FACTORS[::2]) for policy in POLICIES]
+    scaled = [policy for policy in POLICIES if policy not in ("f32", "bf16")]
+    found += [Cell("transformer", 2, "adamw", policy, "donated", bias=0.3) for policy in scaled]
+    return found + [Cell(model, 2, "momentum", policy, "donated") for model in ("residual", "convolutional", "lstm") for policy in scaled]

@@ -1,0 +1,42 @@
+"""The step of an MLP that a generator in C++ made (mlp_step.cpp): the losses of JAX in f32."""
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+import models
+import scalide
+import steps
+from cells import POLICIES, tolerance
+from harness import CACHE, shown, stored, wanted, write
+
+DEPTH, COUNT = 4, 30
+
+
+def library_of(policy, folder):
+    rate = models.model("mlp", DEPTH).rate
+    parameters = [f"depth={DEPTH}", f"width={models.WIDTH}", f"rows={models.BATCH}", f"rate={rate}"]
+    options = [option for parameter in parameters for option in ("-p", parameter)]
+    subprocess.run([os.environ["SCALIDE_TRAINING_GENERATOR"], "build", "mlp_step", "-n", policy, "--shared", "--cache", CACHE, "-o", folder, *options],
+                   check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    return scalide.Library(folder / "libmlp_step.so")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_losses_follow_f32(policy, tmp_path):
+    library = library_of(policy, tmp_path)
+    arguments = {argument.name: argument for argument in library.arguments}
+    params, _, batches = steps.start("mlp", DEPTH, "sgd", 0.0)
+    state = {f"{key}{i}": stored(layer[key], arguments[f"{key}{i}"]) for i, layer in enumerate(params) for key in ("w", "b")}
+    losses = []
+    for i in range(COUNT):
+        x, y = batches[i % len(batches)]
+        results = library(x=x, y=y, **state)._asdict()
+        losses.append(float(results.pop("loss")))
+        state = results
+    other = wanted("mlp", DEPTH, "sgd", 0.0, COUNT)
+    off = steps.deviations(np.asarray(losses), other)
+    at = int(np.argmax(off))
+    write({"dsl": f"mlp, {DEPTH}", "policy": policy, "deviation": float(off[at]), "refused": "", "wrong": {}})
+    assert off[at] <= tolerance(policy), f"mlp-{DEPTH}-sgd-{policy}-dsl: {shown(losses, other, at)} (off by {off[at]:.2g})"

@@ -1,0 +1,56 @@
+"""Networks on weights of any deviation, in all policies. One library a policy and depth: deviations are those of its arguments."""
+import jax
+import numpy as np
+import pytest
+
+import scalide
+import scalide.jax as jsa
+from cells import POLICIES
+from harness import CACHE, as_stored, write
+
+WIDTH, ROWS = 64, 32
+DEVIATIONS = tuple(10.0**power for power in range(-8, 9, 2))
+
+#: The relative error of two layers. Each layer adds an error of its own to that of its operand, so d layers may have sqrt(d / 2) times as much.
+TOLERANCES = {"f32": 1e-5, "f8": 0.06, "f16": 0.01, "bf16": 0.01}
+
+
+def network(layers, x):
+    for layer in layers[:-1]:
+        x = jax.nn.relu(x @ layer["w"] + layer["b"])
+    return x @ layers[-1]["w"] + layers[-1]["b"]
+
+
+def layers_of(depth: int, deviation: float):
+    """Two layers are both of the deviation; of more every other one is of its inverse, so that f32 can hold the values. Biases fit the values."""
+    draw, layers, size = np.random.default_rng(depth), [], 1.0
+    for i in range(depth):
+        weight = deviation if depth == 2 or i % 2 == 0 else 1 / deviation
+        size *= weight * WIDTH**0.5
+        layers.append({"w": (draw.normal(size=(WIDTH, WIDTH)) * weight).astype(np.float32), "b": (draw.normal(size=WIDTH) * size * 0.1).astype(np.float32)})
+    return layers
+
+
+def in_f64(layers, x):
+    for layer in layers[:-1]:
+        x = np.maximum(x.astype(np.float64) @ layer["w"] + layer["b"], 0)
+    return x @ layers[-1]["w"].astype(np.float64) + layers[-1]["b"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("depth", (2, 4, 8))
+def test_any_deviation(depth, policy):
+    x = np.random.default_rng(0).normal(size=(ROWS, WIDTH)).astype(np.float32)
+    library = scalide.build(jsa.trace(network, layers_of(depth, 1), x), numerics=policy, cache=CACHE)
+    errors = {}
+    for deviation in DEVIATIONS:
+        layers = layers_of(depth, deviation)
+        given, right = as_stored(library, layers, x), in_f64(layers, x)
+        got = library(*given)
+        got = got.to_array(np.float32) if isinstance(got, scalide.ScaledArray) else np.asarray(got, np.float32)
+        error = float(np.linalg.norm(got - right) / np.linalg.norm(right))
+        errors[deviation] = error if np.isfinite(error) else float("inf")
+    allowed = TOLERANCES[policy.split("_")[0]] * (depth / 2) ** 0.5
+    write({"inference": depth, "policy": policy, "worst": max(errors.values()), "allowed": allowed})
+    wrong = {f"{deviation:g}": f"{error:.3g}" for deviation, error in errors.items() if not error <= allowed}
+    assert not wrong, f"{depth} layers in {policy}: relative error by deviation {wrong}, not {allowed:.2g}"
