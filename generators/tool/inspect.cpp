@@ -1,6 +1,5 @@
 #include "emit/library.h"
 #include "tool/common.h"
-#include "transforms/fusion_report.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,13 +14,9 @@ struct InspectCommand {
     void run() const {
         const Rulebook rulebook = program.load_rulebook();
         const TargetFacts facts = target_facts(build.target, build.cuda_cards);
-        Program before_fusion, latest;
-        compile(program.load_program(rulebook), rulebook,
-                {program.load_numerics(), facts, [&](const std::string &pass, const Program &after) {
-                     if (pass == "fuse") before_fusion = latest;
-                     latest = after;
-                 }});
-        print(fuse_and_explain(before_fusion, facts).report);
+        FusionReport report;
+        compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report});
+        print(report);
     }
 
     static void print(const FusionReport &report) {

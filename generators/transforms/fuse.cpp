@@ -51,7 +51,9 @@ private:
 
 /// What kernels store shows when they are known; then they are formed anew.
 Program shape_stores(Program program, const TargetFacts &facts) {
-    if (facts.products.empty()) program = reduce_rows_first(Kernels(program, facts).groups());
+    const bool may_reduce_rows =
+        facts.products.empty() && std::ranges::any_of(program.nodes, [&](const Node &node) { return is_largest_of_all(program, node); });
+    if (may_reduce_rows) program = reduce_rows_first(Kernels(program, facts).groups());
     const auto dtype = program.attributes.find("intermediates");
     if (dtype == program.attributes.end()) return program;
     return narrow_intermediates(Kernels(program, facts).groups(), *parse_dtype(dtype->second.word));

@@ -108,13 +108,8 @@ void order_overwrites(Groups &groups) {
         internal_check(order_readers(groups, overwrite), "fuse: an inout argument is overwritten before it is read");
 }
 
-ValueId state_made_by(const Groups &groups, int node) {
-    const Group &group = groups[groups.group_of(node)];
-    if (group.kind == KernelKind::scalar) return -1;
-    const std::vector<int> following = downstream(groups.graph(), group.nodes, {node});
-    for (const int each : following)
-        for (const Overwrite &overwrite : groups.graph().overwrites_by(each)) return overwrite.argument;
-    return -1;
+std::vector<int> following(const Groups &groups, int node) {
+    return downstream(groups.graph(), groups[groups.group_of(node)].nodes, {node});
 }
 
 bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {

@@ -6,8 +6,8 @@ namespace scalide {
 /// Every reader of an inout argument runs before the node that makes its new value.
 void order_overwrites(Groups &groups);
 
-/// The argument, an array, that the group of `node` overwrites with what follows from that node: a state of the next step; -1 when none.
-ValueId state_made_by(const Groups &groups, int node);
+/// The nodes of the group of `node` that follow from it, `node` included.
+std::vector<int> following(const Groups &groups, int node);
 
 /// True when a kernel of these nodes may overwrite in place: where it reads the argument itself, only elementwise nodes lead from there to
 /// its results, which then have the argument's shape (transforms/kernel_kinds.md).

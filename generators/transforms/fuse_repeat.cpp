@@ -77,14 +77,23 @@ bool repeat(const Groups &groups, int node, int reader, Repetition &repetition, 
            repetition.cost <= (is_state ? most_state_cost : most_repeated_cost);
 }
 
+/// True when what follows from `node` in its kernel overwrites a narrow array: the state of the next step.
+bool makes_narrow_state(const Groups &groups, int node) {
+    return std::ranges::any_of(following(groups, node), [&](int each) {
+        return std::ranges::any_of(groups.graph().overwrites_by(each), [&](const Overwrite &overwrite) {
+            const Type &type = groups.program().type(overwrite.argument);
+            return !type.is_scalar() && size_of(type.dtype) < size_of(Dtype::f32);
+        });
+    });
+}
+
 /// The nodes to repeat so that nobody needs to store what `node` makes; empty when that does not pay.
 std::set<int> nodes_to_repeat(const Groups &groups, int node) {
     const NominalSizes &sizes = groups.graph().sizes();
     const Program &program = groups.program();
     const ValueId value = program.nodes[node].results[0];
     const bool is_state = std::ranges::any_of(groups.graph().readers(value), [&](const Read &read) {
-        const ValueId state = groups.group_of(read.reader) == groups.group_of(node) ? -1 : state_made_by(groups, read.reader);
-        return state >= 0 && size_of(program.type(state).dtype) < size_of(Dtype::f32);
+        return groups.group_of(read.reader) != groups.group_of(node) && makes_narrow_state(groups, read.reader);
     });
     double saved = sizes.bytes(program.type(value)), added = 0;
     std::set<int> nodes;

@@ -9,13 +9,9 @@ namespace scalide {
 
 namespace {
 
-bool is_largest(const Node &node) { return node.op == "reduce_max" || node.op == "reduce_min"; }
-
 /// A reduction over all axes of what a map stores for others too.
 bool reduces_a_map(const Groups &groups, int node) {
-    const Node &reduction = groups.program().nodes[node];
-    const Extents &shape = groups.program().type(reduction.operands.empty() ? reduction.results[0] : reduction.operands[0]).shape;
-    if (groups.graph().is_floating(node) || !is_largest(reduction) || without_ones(shape).size() < 2) return false;
+    if (groups.graph().is_floating(node) || !is_largest_of_all(groups.program(), groups.program().nodes[node])) return false;
     const int group = groups.group_of(node);
     return groups[group].kind == KernelKind::full && std::ranges::any_of(groups.before(group), [&](int producer) {
                return groups[producer].kind == KernelKind::map && !groups.reads_between(producer, group).empty();
@@ -32,7 +28,11 @@ bool is_narrowed(const Groups &groups, ValueId value) {
     const bool is_array = program.type(value).dtype == Dtype::f32 && without_ones(program.type(value).shape) == group.iteration;
     if (!is_array || group.iteration.empty() || std::ranges::find(kinds, group.kind) == std::end(kinds)) return false;
     const auto in_library = [&](const Read &read) { return !groups[groups.group_of(read.reader)].library.empty(); };
-    const auto in_update = [&](const Read &read) { return state_made_by(groups, read.reader) >= 0; };
+    const auto makes_result = [&](int each) {
+        const ValueId made = program.nodes[each].results[0];
+        return groups.graph().is_result(made) && !program.type(made).is_scalar();
+    };
+    const auto in_update = [&](const Read &read) { return std::ranges::any_of(following(groups, read.reader), makes_result); };
     const auto is_outside = [&](const Read &read) { return groups.group_of(read.reader) != made_by; };
     const std::vector<Read> &readers = groups.graph().readers(value);
     return group.library.empty() && std::ranges::none_of(readers, in_library) && std::ranges::none_of(readers, in_update) &&
@@ -40,6 +40,11 @@ bool is_narrowed(const Groups &groups, ValueId value) {
 }
 
 } // namespace
+
+bool is_largest_of_all(const Program &program, const Node &node) {
+    return (node.op == "reduce_max" || node.op == "reduce_min") && program.type(node.results[0]).is_scalar() &&
+           without_ones(program.type(node.operands[0]).shape).size() > 1;
+}
 
 Program reduce_rows_first(const Groups &groups) {
     Rewriter rewriter(groups.program());

@@ -49,7 +49,13 @@ Program compile(const Program &source, const Rulebook &rulebook, const CompileOp
     pass(propagate_scales(program, rulebook, settings_of(program, options.policy)));
     pass(expand(program, rulebook));
     pass(simplify(program, rulebook));
-    pass(fuse(program, options.facts));
+    if (options.fusion == nullptr) {
+        pass(fuse(program, options.facts));
+    } else {
+        Fusion fusion = fuse_and_explain(program, options.facts);
+        *options.fusion = std::move(fusion.report);
+        pass(std::move(fusion.program));
+    }
     return program;
 }
 

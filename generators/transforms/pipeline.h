@@ -1,4 +1,5 @@
 #pragma once
+#include "transforms/fusion_report.h"
 #include "transforms/passes.h"
 #include <functional>
 
@@ -10,6 +11,7 @@ struct CompileOptions {
     TargetFacts facts;
     /// Called after each pass with its name; `--dump-after` prints here, tests run the interpreter here.
     std::function<void(const std::string &pass, const Program &)> after_pass;
+    FusionReport *fusion = nullptr; ///< filled when it is there: what `fuse` did and why
 };
 
 /// All passes in order, `verify` after each: infer_types, inline_calls, simplify, assign_numerics, simplify, propagate_scales, expand,

@@ -6,6 +6,9 @@ from typing import NamedTuple
 import models
 
 POLICIES = tuple(sorted(path.stem for path in (Path(os.environ["SCALIDE_RULES_DIR"]) / "policies").glob("*.yaml")))
+#: Policies for inference: nothing is trained in them.
+INFERENCE = ("f8_weights",)
+TRAINED = tuple(policy for policy in POLICIES if policy not in INFERENCE)
 STEPS = 200
 
 #: By the narrowest format of a policy's name: how far a loss may be from that of f32.
@@ -44,9 +47,9 @@ def cells() -> list[Cell]:
     """All cells: depths by SGD; optimizers, biases and factors at depth 4."""
     forms = ("functional", "donated")
     found = [Cell(model, depth, "sgd", policy, form, arrays=depth == 4)
-             for model in models.NAMES for depth in models.DEPTHS for policy in POLICIES for form in forms]  # fmt: skip
+             for model in models.NAMES for depth in models.DEPTHS for policy in TRAINED for form in forms]  # fmt: skip
     for model in models.NAMES:
-        for policy in POLICIES:
+        for policy in TRAINED:
             found += [Cell(model, 4, optimizer, policy, "donated") for optimizer in ("momentum", "adam", "adamw")]
             found.append(Cell(model, 4, "sgd", policy, "donated", bias=0.3))
             found += [Cell(model, 4, "sgd", policy, "donated", factors=FACTORS), Cell(model, 4, "adam", policy, "functional", factors=FACTORS)]
@@ -55,8 +58,8 @@ def cells() -> list[Cell]:
 
 def fast_cells() -> list[Cell]:
     """Those of every ./check: all forms and optimizers on few layers."""
-    found = [Cell("mlp", 4, "sgd", policy, form, arrays=True) for policy in POLICIES for form in ("functional", "donated")]
-    found += [Cell("mlp", 4, "adam", policy, "donated", factors=FACTORS[::2]) for policy in POLICIES]
-    scaled = [policy for policy in POLICIES if policy not in ("f32", "bf16")]
+    found = [Cell("mlp", 4, "sgd", policy, form, arrays=True) for policy in TRAINED for form in ("functional", "donated")]
+    found += [Cell("mlp", 4, "adam", policy, "donated", factors=FACTORS[::2]) for policy in TRAINED]
+    scaled = [policy for policy in TRAINED if policy not in ("f32", "bf16")]
     found += [Cell("transformer", 2, "adamw", policy, "donated", bias=0.3) for policy in scaled]
     return found + [Cell(model, 2, "momentum", policy, "donated") for model in ("residual", "convolutional", "lstm") for policy in scaled]

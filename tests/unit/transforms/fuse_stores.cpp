@@ -1,0 +1,62 @@
+#include "ir/text.h"
+#include "support.h"
+#include "transforms/pipeline.h"
+#include <gtest/gtest.h>
+
+// What kernels store for each other: `intermediates` of policies, and new states that are computed twice.
+namespace scalide {
+namespace {
+
+const std::string policies = std::string(SCALIDE_RULES_DIR) + "/policies/";
+
+Program compiled(const std::string &text, const std::string &policy) {
+    CompileOptions options;
+    options.policy = load_policy(policies + policy + ".yaml");
+    return compile(parse_program("program p" + text, "p.scl"), rules(), options);
+}
+
+/// The types of the arrays that kernels write and that are no results of the program.
+std::vector<std::string> stored(const Program &fused) {
+    std::vector<std::string> types;
+    for (const Node &call : fused.nodes)
+        for (const ValueId value : call.results) {
+            const bool is_result = std::ranges::find(fused.results, value, &Result::value) != fused.results.end();
+            if (!is_result && !fused.type(value).is_scalar()) types.push_back(to_string(fused.type(value)));
+        }
+    return types;
+}
+
+const std::string two_layers = "(x: f32[32, 64], v: f32[64, 64], w: f32[64, 16]) -> (y: f32[32, 16]) {\n"
+                               "  a = dot_general(x, v) {contract: [[1], [0]]}\n"
+                               "  b = tanh(a)\n"
+                               "  y = dot_general(b, w) {contract: [[1], [0]]}\n}\n";
+
+const std::string step = "(x: f32[32, 64], w: f32[64, 64] inout, m: f32[64, 64] inout) -> (w = u, m = n) {\n"
+                         "  y = dot_general(x, w) {contract: [[1], [0]]}\n"
+                         "  g = dot_general(x, y) {contract: [[0], [0]]}\n"
+                         "  r = reduce_sum(y) {axes: [0, 1]}\n"
+                         "  s = broadcast_in_dim(r) {shape: [64, 64], dims: []}\n"
+                         "  d = div(g, s)\n  k = abs(m)\n  h = sqrt(k)\n  n = add(h, d)\n  u = sub(w, n)\n}\n";
+
+} // namespace
+
+TEST(fuse_stores, intermediates_are_as_narrow_as_the_policy_says) {
+    const std::vector<std::string> narrow = stored(compiled(two_layers, "f8_master"));
+    EXPECT_EQ(std::ranges::count(narrow, "bf16[32, 64]"), 1) << "what waits for its scale";
+    EXPECT_EQ(std::ranges::count_if(narrow, [](const std::string &type) { return type.starts_with("f32"); }), 0);
+    EXPECT_EQ(stored(compiled(two_layers, "f32")), (std::vector<std::string>{"f32[32, 64]"}));
+}
+
+TEST(fuse_stores, a_new_narrow_state_is_not_stored_in_between) {
+    const std::vector<std::string> types = stored(compiled(step, "f16_scaled"));
+    EXPECT_EQ(std::ranges::count(types, "f32[64, 64]"), 1) << "the gradient alone, and in f32";
+    EXPECT_EQ(std::ranges::count(types, "bf16[64, 64]"), 0);
+}
+
+TEST(fuse_stores, both_forms_of_a_step_round_alike) {
+    std::string functional = step;
+    functional.replace(0, functional.find("{"), "(x: f32[32, 64], w: f32[64, 64], m: f32[64, 64]) -> (u: f32[64, 64], n: f32[64, 64]) ");
+    EXPECT_EQ(stored(compiled(step, "f8_master")), stored(compiled(functional, "f8_master"))) << "what is donated says nothing";
+}
+
+} // namespace scalide
