@@ -259,10 +259,10 @@ void Numerics::place_result(const Result &result) {
     Result fresh = result;
     fresh.value = rewriter_(result.value);
     const Type type = builder_.type(fresh.value);
-    if (is_float(type.dtype) && result.part == ArrayPart()) {
+    if (is_float(type.dtype)) {
         if (producers_[result.value] >= 0) builder_.stamp_like(source.nodes[producers_[result.value]]);
         const bool inout = result.argument >= 0;
-        const PolicyRule *rule = matcher_.program_result(result);
+        const PolicyRule *rule = result.part == ArrayPart() ? matcher_.program_result(result) : nullptr;
         const ValueId previous = inout ? rewriter_(source.arguments[result.argument].value) : -1;
         if (rule != nullptr) fresh.value = insert(fresh.value, *rule, previous);
         const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;
