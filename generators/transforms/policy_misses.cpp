@@ -20,9 +20,7 @@ bool which_matches(const PolicyRule &row, const PolicyPlace &place) {
     return has_own_names(row.place) ? glob_matches(row.which, place.name) : row.which == place.name;
 }
 
-bool op_matches(const PolicyRule &row, const PolicyPlace &place) {
-    return row.ops.empty() || std::ranges::count(row.ops, place.op) > 0;
-}
+bool op_matches(const PolicyRule &row, const PolicyPlace &place) { return row.ops.empty() || std::ranges::count(row.ops, place.op) > 0; }
 
 bool scope_matches(const PolicyRule &row, const PolicyPlace &place) { return glob_matches(row.scope, place.scope); }
 

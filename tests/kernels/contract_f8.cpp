@@ -121,7 +121,7 @@ void F8::expect_small_integers() const {
 /// What overflows is the largest number; the largest magnitude is that before.
 void F8::expect_saturation() const {
     Inputs in = small_integers(16, 64, 32);
-    for (const double factor : {16.0, 4096.0, 0x1p17, 0x1p125}) { // past e4m3, f16, e5m2, bf16
+    for (const double factor : {16.0, 4096.0, 0x1p17}) { // past e4m3, f16, e5m2; what is past bf16 is past f32
         in.result_factor = factor;
         expect_exact(in);
         const std::vector<Doubles> got = run(in);
@@ -144,9 +144,9 @@ void F8::expect_nan_and_infinity() const {
     in.x[0] = 1, in.addend.assign(in.addend.size(), 0), in.addend[0] = 3, in.addend_factor = 0x1p127;
     got = run(in);
     EXPECT_EQ(got[0][0], infinity);
-    EXPECT_EQ(got[1][0], 65504);
-    EXPECT_EQ(got[3][0], 448);
-    EXPECT_EQ(got[4][0], 57344);
+    EXPECT_EQ(got[1][0], infinity) << "what is infinite stays so";
+    EXPECT_TRUE(std::isnan(got[3][0])) << "e4m3fn has no infinity";
+    EXPECT_EQ(got[4][0], infinity);
     EXPECT_EQ(got.back()[0], infinity);
 }
 

@@ -117,10 +117,11 @@ TEST(transforms, propagate_scales_believes_every_rescale) {
 }
 
 TEST(transforms, propagate_scales_multiplies_codes) {
-    const Program made = propagated(typed("(x: f16[2, 3] scaled, y: f16[3, 2] scaled) -> (z: f32[2, 2] = z) {\n"
-                                          " a = convert_element_type(x) {dtype: f32}\n b = stop_scaling(a)\n"
-                                          " c = convert_element_type(y) {dtype: f32}\n d = stop_scaling(c)\n e = transpose(d) {permutation: [0, 1]}\n"
-                                          " z = dot_general(b, e) {contract: [[1], [0]]}\n}"));
+    const Program made =
+        propagated(typed("(x: f16[2, 3] scaled, y: f16[3, 2] scaled) -> (z: f32[2, 2] = z) {\n"
+                         " a = convert_element_type(x) {dtype: f32}\n b = stop_scaling(a)\n"
+                         " c = convert_element_type(y) {dtype: f32}\n d = stop_scaling(c)\n e = transpose(d) {permutation: [0, 1]}\n"
+                         " z = dot_general(b, e) {contract: [[1], [0]]}\n}"));
     const std::string text = to_string(made);
     EXPECT_NE(text.find("mul(x.scale, y.scale)"), std::string::npos) << "the sums are multiplied, not the operands\n" << text;
 }
