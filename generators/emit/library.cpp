@@ -25,14 +25,15 @@ struct FusedProgram {
 
 /// The program, then its variants.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
-                                       const TargetFacts &facts, std::vector<std::string> &left_to_kernels) {
+                                       const TargetFacts &facts, BuildReport &report) {
     Program expanded;
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);
+        if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook));
         if (pass == "simplify_3") expanded = program;
     };
     Program fused = compile(source.program, rulebook, {options.policy, facts, after_pass});
-    for (const std::string &left : scales_left_to_kernels(expanded, facts)) left_to_kernels.push_back(expanded.name + "." + left);
+    for (const std::string &left : scales_left_to_kernels(expanded, facts)) report.left_to_kernels.push_back(expanded.name + "." + left);
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
     std::vector<FusedProgram> programs{{&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false}};
     for (CardProgram &variant : variants) {
@@ -73,7 +74,7 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     BuildReport report;
     std::vector<FusedProgram> made;
     for (const LibraryProgram &source : programs) {
-        std::ranges::move(fuse_program(source, rulebook, options, facts, report.left_to_kernels), std::back_inserter(made));
+        std::ranges::move(fuse_program(source, rulebook, options, facts, report), std::back_inserter(made));
     }
     std::vector<Program> fused;
     for (FusedProgram &program : made) {

@@ -1,6 +1,7 @@
 #pragma once
 #include "emit/card_use.h"
 #include "emit/plan.h"
+#include "transforms/numerics_report.h"
 #include "transforms/pipeline.h"
 #include <filesystem>
 
@@ -29,6 +30,7 @@ struct BuildReport {
     std::vector<Plan> plans;                                 ///< each program's, then its variants for some cards
     std::vector<Program> fused;                              ///< by plan
     std::vector<std::string> left_to_kernels;                ///< products whose operands' scales no library takes, each a sentence
+    ProductFormats products;                                 ///< of all programs
     std::vector<std::map<std::string, std::string>> symbols; ///< by plan: the C name of each kernel
     std::map<std::string, std::vector<CardUse>> uses;        ///< by C name, for CUDA: registers and memory of each launch and card
 };

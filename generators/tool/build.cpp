@@ -80,6 +80,7 @@ struct BuildCommand {
         fmt::print("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(), report.kernels,
                    report.steps, report.compiled, report.kernels - report.compiled, report.seconds);
         (full_report ? print_build_report : print_exceptions)(report, target_facts(build.target, build.cuda_cards));
+        fmt::print("{}\n", numerics_line(report));
     }
 };
 

@@ -97,7 +97,47 @@ void print(const Product &product) {
     fmt::print("{}: {}\n", product.step, product.reason.empty() ? "by " + product.library : "by its kernel, as " + product.reason);
 }
 
+/// "18 of 18 products in f8", "12 of 18 products in f8, 2 in f16".
+std::string products_by_format(const ProductFormats &formats) {
+    if (formats.narrow.empty()) return fmt::format("0 of {} products in 8 or 16 bits", formats.products);
+    std::string text;
+    for (const auto &[format, count] : formats.narrow)
+        text += text.empty() ? fmt::format("{} of {} products in {}", count, formats.products, format)
+                             : fmt::format(", {} in {}", count, format);
+    return text;
+}
+
+/// bf16 has the range of f32 and needs no scale.
+std::string scaling_of(const ProductFormats &formats) {
+    if (formats.unscaled > 0) return fmt::format(", {} of them not scaled", formats.unscaled);
+    return formats.narrow_products() > (formats.narrow.contains("bf16") ? formats.narrow.at("bf16") : 0) ? ", all scaled" : "";
+}
+
+/// In percent, of the floats that kernels write.
+double narrow_share(const BuildReport &report) {
+    double all = 0, narrow = 0;
+    for (size_t i = 0; i < report.plans.size(); i++) {
+        if (report.plans[i].is_variant) continue;
+        for (const auto &[dtype, bytes] : bytes_written(report.fused[i])) {
+            all += bytes;
+            if (size_of(dtype) < 4) narrow += bytes;
+        }
+    }
+    return all == 0 ? 0 : 100 * narrow / all;
+}
+
 } // namespace
+
+std::string numerics_line(const BuildReport &report) {
+    std::string line = report.plans[0].numerics + ": ";
+    if (report.products.products > 0) line += products_by_format(report.products) + scaling_of(report.products) + "; ";
+    line += fmt::format("{:.0f} % of bytes in 8 or 16 bits", narrow_share(report));
+    if (report.products.unsafe_conversions > 0)
+        line += fmt::format("; warning: {} to 8 bits not scaled, see scalide explain",
+                            report.products.unsafe_conversions == 1 ? "1 conversion"
+                                                                    : fmt::format("{} conversions", report.products.unsafe_conversions));
+    return line;
+}
 
 void print_exceptions(const BuildReport &report, const TargetFacts &facts) {
     for (const Kernel &kernel : kernels_of(report))

@@ -41,6 +41,7 @@ void add_check(CLI::App &app);
 void add_rules(CLI::App &app);
 void add_policies(CLI::App &app);
 void add_inspect(CLI::App &app);
+void add_explain(CLI::App &app);
 void add_cache(CLI::App &app);
 void add_devices(CLI::App &app);
 

@@ -1,5 +1,6 @@
 #include "emit/library.h"
 #include "tool/common.h"
+#include "transforms/numerics_report.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,8 +16,22 @@ struct InspectCommand {
         const Rulebook rulebook = program.load_rulebook();
         const TargetFacts facts = target_facts(build.target, build.cuda_cards);
         FusionReport report;
-        compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report});
+        const Program fused = compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report});
         print(report);
+        print_bytes(fused);
+    }
+
+    static void print_bytes(const Program &fused) {
+        constexpr size_t most_named = 8;
+        std::string line;
+        for (const auto &[dtype, bytes] : bytes_written(fused))
+            line += fmt::format("{} {} {:.0f}", line.empty() ? "writes" : ",", to_string(dtype), bytes);
+        line += " bytes";
+        const auto wide = wide_intermediates(fused);
+        for (size_t i = 0; i < std::min(wide.size(), most_named); i++)
+            line += fmt::format("{}{} {:.0f}", i == 0 ? "; could be narrower: " : ", ", wide[i].first, wide[i].second);
+        if (wide.size() > most_named) line += fmt::format(" and {} more", wide.size() - most_named);
+        fmt::print("\n{}{}\n", line, fused.symbols.empty() ? "" : ", an extent that is not given taken as 128");
     }
 
     static void print(const FusionReport &report) {

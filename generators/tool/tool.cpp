@@ -36,7 +36,8 @@ int tool_main(int argc, char **argv) {
     std::string footer = "`scalide COMMAND --help` explains a command.";
     for (const std::string &name : generator_names()) footer += "\ngenerator in this executable: " + name;
     app.footer(footer);
-    for (const auto add : {add_build, add_run, add_check, add_rules, add_policies, add_inspect, add_cache, add_devices}) add(app);
+    for (const auto add : {add_build, add_run, add_check, add_rules, add_policies, add_inspect, add_explain, add_cache, add_devices})
+        add(app);
     try {
         if (argc > 1) check_command(app, argv[1]);
     } catch (const UserError &error) {

@@ -1,6 +1,7 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "rulebook/random_key.h"
+#include "transforms/numerics_report.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include "transforms/policy_match.h"
@@ -12,17 +13,6 @@
 namespace scalide {
 
 namespace {
-
-/// Movement that brings in elements of other arrays.
-constexpr std::string_view mixing[] = {"concatenate", "pad", "dynamic_update_slice"};
-
-/// Every element of the result is one of the first operand, or zero, infinite or NaN.
-bool only_moves(const Node &node) {
-    const BaseOperator *base = find_base_operator(node.op);
-    if (base == nullptr || base->shape != Shape::movement || std::ranges::find(mixing, node.op) != std::end(mixing)) return false;
-    const auto fill = node.attributes.find("fill_value");
-    return fill == node.attributes.end() || to_number(fill->second) == 0 || !std::isfinite(to_number(fill->second));
-}
 
 /// A float of at most 32 bits. Arithmetic in f64 is that of scales: it stays as it is.
 bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
@@ -46,9 +36,10 @@ bool is_scaled(const Program &program) {
 /// conversion.
 class Numerics {
 public:
-    Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy)
+    Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions)
         : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
-          producers_(producers(source)), matcher_(policy, rulebook, source), propagates_(policy.propagates || is_scaled(source)) {
+          producers_(producers(source)), matcher_(policy, rulebook, source), propagates_(policy.propagates || is_scaled(source)),
+          decisions_(decisions) {
         for (const Result &result : source.results) is_result_.insert(result.value);
     }
 
@@ -68,6 +59,10 @@ private:
     std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
     Attributes in_f32(const Rule &rule, const Node &node) const;
 
+    void note(NumericsDecision decision, const PolicyRule *row);
+    void note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row);
+    void note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row);
+
     ValueId insert(ValueId value, const PolicyRule &policy, ValueId previous = -1);
     ValueId stored(ValueId value, const PolicyRule &policy, const Attributes &asked = {});
     bool makes_scaled(const PolicyRule &policy) const;
@@ -83,12 +78,13 @@ private:
     const std::vector<int> uses_, producers_;
     PolicyMatcher matcher_;
     std::set<ValueId> is_result_;
-    std::map<std::string, ValueId> inserted_; ///< the same insertion on the same value is made once
-    std::map<ValueId, std::string> labels_;   ///< the value that an inserted one is a form of
-    int64_t streams_ = 0;                     ///< of the insertions that round at random, from 1 on
-    std::map<ValueId, Dtype> exact_;          ///< f32 values all of whose elements are of that dtype
-    std::map<ValueId, Dtype> has_scale_;      ///< f32 values that are elements of that dtype times one scale of their own
-    const bool propagates_;                   ///< see Policy::propagates
+    std::map<std::string, ValueId> inserted_;  ///< the same insertion on the same value is made once
+    std::map<ValueId, std::string> labels_;    ///< the value that an inserted one is a form of
+    int64_t streams_ = 0;                      ///< of the insertions that round at random, from 1 on
+    std::map<ValueId, Dtype> exact_;           ///< f32 values all of whose elements are of that dtype
+    std::map<ValueId, Dtype> has_scale_;       ///< f32 values that are elements of that dtype times one scale of their own
+    const bool propagates_;                    ///< see Policy::propagates
+    std::vector<NumericsDecision> *decisions_; ///< may be null
 };
 
 Program Numerics::run() {
@@ -113,6 +109,7 @@ void Numerics::place_arguments() {
         const ValueId fresh = add_value(rewriter_.result(), value.name, type);
         rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part});
         rewriter_.map(argument.value, fresh);
+        if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, {}, fresh}, rule);
         if (is_narrow(type.dtype) || scaled) read.push_back({argument.value, &argument});
     }
     for (const auto &[old, argument] : read) {
@@ -149,8 +146,10 @@ void Numerics::place(const Node &node) {
 /// A conversion that the program asks for rounds, whatever the policy says.
 void Numerics::place_conversion(const Node &node) {
     const Dtype dtype = rewriter_.source().type(node.results[0]).dtype;
-    const ValueId operand = operands_of(node)[0];
-    rewriter_.map(node.results[0], node_result(node, 0, is_narrow(dtype) ? rounded(operand, dtype, node.attributes) : operand));
+    const ValueId operand = operands_of(node)[0], value = is_narrow(dtype) ? rounded(operand, dtype, node.attributes) : operand;
+    const ValueId result = node_result(node, 0, value);
+    if (is_narrow(dtype) && result == value) note_result(node, 0, value, nullptr);
+    rewriter_.map(node.results[0], result);
 }
 
 /// The bits of a narrow float are those of its format, and so is a float made of them.
@@ -197,7 +196,9 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
     if (policy == nullptr) return value;
     builder_.stamp_like(producer != nullptr ? *producer : node);
     if (producer == nullptr) builder_.set_role(Role::primal);
-    return stored(value, *policy);
+    const ValueId result = stored(value, *policy);
+    note_operand(node, index, result, *policy);
+    return result;
 }
 
 /// `value` as a row stores it, widened again.
@@ -222,9 +223,29 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     if (!is_float(builder_.type(value).dtype)) return value;
     builder_.stamp_like(node);
     const PolicyRule *policy = matcher_.node_result(node, index);
-    if (policy != nullptr) return stored(value, *policy, node.attributes);
-    const auto dtype = default_rounding(node, old);
-    return dtype ? rounded(value, *dtype, node.attributes) : value;
+    const auto dtype = policy == nullptr ? default_rounding(node, old) : std::nullopt;
+    if (policy == nullptr && !dtype) return value;
+    const ValueId result = policy != nullptr ? stored(value, *policy, node.attributes) : rounded(value, *dtype, node.attributes);
+    if (policy != nullptr || result != value) note_result(node, index, result, policy);
+    return result;
+}
+
+void Numerics::note(NumericsDecision decision, const PolicyRule *row) {
+    if (decisions_ == nullptr) return;
+    if (row != nullptr) decision.row = row->location;
+    decisions_->push_back(std::move(decision));
+}
+
+void Numerics::note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row) {
+    const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
+    const std::string use = node.op + "." + operands[std::min(index, operands.size() - 1)].name;
+    note({row.place, rewriter_.source().value_name(node.operands[index]), use, node.scope, {}, node.location, value}, &row);
+}
+
+void Numerics::note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row) {
+    const std::string use = node.op + "." + builder_.rulebook().rule(node.op, node.location).result(index).name;
+    const std::string &tensor = rewriter_.source().value_name(node.results[index]);
+    note({PolicyRule::Place::node_result, tensor, use, node.scope, {}, node.location, value}, row);
 }
 
 /// What a program types narrow is rounded where it would be stored: after sums, when it is read more than once, at results.
@@ -279,6 +300,9 @@ void Numerics::place_result(const Result &result) {
             fresh.value = insert_once("dynamic_rescale", {fresh.value}, {{"norm", std::string("max")}, {"to", 1.0}});
         }
         if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, narrowing(dtype));
+        const int producer = producers_[result.value];
+        const Location made = producer >= 0 ? source.nodes[producer].location : Location();
+        note({PolicyRule::Place::program_result, result.name, "", "", {}, made, fresh.value}, rule);
     }
     rewriter_.result().results.push_back(std::move(fresh));
 }
@@ -340,11 +364,13 @@ bool Numerics::is_exact_in(ValueId value, Dtype dtype) const {
 
 } // namespace
 
-Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy) {
+Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions) {
     std::set<std::string> named;
     for (const PolicyRule &rule : policy.rules) named.insert(rule.ops.begin(), rule.ops.end());
     const Program parts = expand_to(program, rulebook, named);
-    return Numerics(parts, rulebook, policy).run();
+    Program made = Numerics(parts, rulebook, policy, decisions).run();
+    if (decisions != nullptr) complete(*decisions, made, rulebook);
+    return made;
 }
 
 } // namespace scalide

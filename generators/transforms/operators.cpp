@@ -1,5 +1,7 @@
 #include "transforms/operators.h"
+#include "expr/base_operators.h"
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace scalide {
@@ -26,6 +28,9 @@ std::vector<int64_t> side(const Node &dot, const std::string &name, size_t index
     const bool is_given = found != dot.attributes.end() && !found->second.list.empty();
     return is_given ? to_integers(found->second.list[index]) : std::vector<int64_t>{};
 }
+
+/// Movement that brings in elements of other arrays.
+constexpr std::string_view mixing[] = {"concatenate", "pad", "dynamic_update_slice"};
 
 } // namespace
 
@@ -97,6 +102,13 @@ std::vector<int64_t> inverse(const std::vector<int64_t> &order) {
     std::vector<int64_t> result(order.size());
     for (size_t i = 0; i < order.size(); i++) result[order[i]] = static_cast<int64_t>(i);
     return result;
+}
+
+bool only_moves(const Node &node) {
+    const BaseOperator *base = find_base_operator(node.op);
+    if (base == nullptr || base->shape != Shape::movement || std::ranges::find(mixing, node.op) != std::end(mixing)) return false;
+    const auto fill = node.attributes.find("fill_value");
+    return fill == node.attributes.end() || to_number(fill->second) == 0 || !std::isfinite(to_number(fill->second));
 }
 
 } // namespace scalide

@@ -40,6 +40,9 @@ SliceBounds slice_bounds(const Node &node);
 Padding padding(const Node &node);
 DotAxes dot_axes(const Node &dot);
 
+/// Movement where every element of the result is one of the first operand, or zero, infinite or NaN.
+bool only_moves(const Node &node);
+
 /// 0, 1 .. count - 1.
 std::vector<int64_t> count_up(int64_t count);
 /// The axes of an array of that rank that stand in neither list.

@@ -7,6 +7,8 @@
 /// The passes, one per file of the same name. Each takes a verified program and returns one.
 namespace scalide {
 
+struct NumericsDecision;
+
 /// Fills in types that the text left out and checks every node against its rule (where constraints, dtypes, attribute defaults).
 /// A rank-0 operand beside operands of higher rank is broadcast. Throws UserError at the node's location.
 Program infer_types(const Program &program, const Rulebook &rulebook);
@@ -22,8 +24,9 @@ Program simplify(const Program &program, const Rulebook &rulebook);
 
 /// Formats and rescales as ordinary operators: applies the policy, makes every float node f32, places convert_element_type where values
 /// are rounded (design section 1, idea 6). Afterwards a narrow dtype comes only out of an argument or a convert, and is read only by a
-/// widening convert. Arguments are retyped as the policy says.
-Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy);
+/// widening convert. Arguments are retyped as the policy says. `decisions`: gets what was decided, place by place (numerics_report.h).
+Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy,
+                        std::vector<NumericsDecision> *decisions = nullptr);
 
 /// Replaces every scaled value x by x.data and x.scale, and each operator on scaled operands by what its rule names. Arguments and
 /// results that are scaled become pairs, `x.data: .. data of x, x.scale: f32[] scale of x`; where such a name is taken the part has

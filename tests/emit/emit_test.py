@@ -212,8 +212,8 @@ def passes():
 
 
 def dumps(printed):
-    """pass -> text, of what a build prints. The line of the library may follow."""
-    parts = re.split(r"^# after (\w+)\n", re.sub(r"^\S+: \d+ kernels in .*\n", "", printed, flags=re.M), flags=re.M)
+    """pass -> text, of what a build prints. The lines of the library and of its numerics may follow."""
+    parts = re.split(r"^# after (\w+)\n", re.sub(r"^\S+: \d+ (kernels in|of \d+ products|% of bytes) .*\n", "", printed, flags=re.M), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2]))
 
 

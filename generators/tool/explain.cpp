@@ -1,0 +1,104 @@
+#include "tool/common.h"
+#include "transforms/numerics_report.h"
+#include "transforms/pipeline.h"
+#include <array>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace scalide {
+
+namespace {
+
+constexpr std::array kinds = {"none", "values", "argument", "propagated"};
+constexpr std::array places = {"argument", "operand", "node result", "result"};
+
+using Row = std::array<std::string, 6>;
+
+std::string words(const ScaleOrigin &scale) {
+    switch (scale.kind) {
+    case ScaleOrigin::Kind::none: return "none";
+    case ScaleOrigin::Kind::values: return "its values (" + scale.op + ")";
+    case ScaleOrigin::Kind::argument: return "the argument's";
+    case ScaleOrigin::Kind::propagated: return "propagated";
+    }
+    return "";
+}
+
+/// By the name of the file; the folder is in --json.
+std::string short_place(const Location &location, const std::string &none) {
+    if (location.line == 0) return none;
+    return std::filesystem::path(location.file).filename().string() + ":" + std::to_string(location.line);
+}
+
+Row row_of(const NumericsDecision &decision) {
+    const std::string use = decision.use.empty() ? places[static_cast<size_t>(decision.place)] : decision.use;
+    return {decision.tensor,
+            use,
+            std::string(to_string(decision.stored)),
+            words(decision.scale),
+            short_place(decision.row, "default"),
+            short_place(decision.source, "-")};
+}
+
+void print_table(const std::vector<NumericsDecision> &decisions) {
+    std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "source"}};
+    std::array<size_t, 6> widths{};
+    for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision));
+    for (const Row &row : rows)
+        for (size_t i = 0; i < row.size(); i++) widths[i] = std::max(widths[i], row[i].size());
+    for (const Row &row : rows) {
+        for (size_t i = 0; i + 1 < row.size(); i++) fmt::print("{:<{}}  ", row[i], widths[i]);
+        fmt::print("{}\n", row.back());
+    }
+    for (const NumericsDecision &decision : decisions)
+        if (decision.is_unsafe())
+            fmt::print("warning: {} ({}) is converted to {} and not scaled. Small values become zero: a row with dynamic_rescale before "
+                       "the conversion keeps them\n",
+                       decision.tensor, row_of(decision)[1], to_string(decision.stored));
+}
+
+nlohmann::ordered_json json_of(const Location &location) {
+    if (location.line == 0) return nullptr;
+    return {{"file", location.file}, {"line", location.line}};
+}
+
+void print_json(const std::vector<NumericsDecision> &decisions) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const NumericsDecision &decision : decisions) {
+        const bool has_operator = decision.scale.kind == ScaleOrigin::Kind::values;
+        list.push_back({{"tensor", decision.tensor},
+                        {"place", places[static_cast<size_t>(decision.place)]},
+                        {"use", decision.use},
+                        {"scope", decision.scope},
+                        {"format", to_string(decision.stored)},
+                        {"scale", kinds[static_cast<size_t>(decision.scale.kind)]},
+                        {"scale_operator", has_operator ? nlohmann::ordered_json(decision.scale.op) : nullptr},
+                        {"policy", json_of(decision.row)},
+                        {"source", json_of(decision.source)},
+                        {"safe", !decision.is_unsafe()}});
+    }
+    fmt::print("{}\n", list.dump(2));
+}
+
+} // namespace
+
+void add_explain(CLI::App &app) {
+    struct ExplainCommand {
+        ProgramOptions program;
+        bool json = false;
+    };
+    const auto command = std::make_shared<ExplainCommand>();
+    CLI::App *explain = app.add_subcommand(
+        "explain", "show what a policy decides: each tensor's format, where its scale comes from, and the row that says so");
+    command->program.add_to(*explain)->required();
+    explain->add_flag("--json", command->json, "a list of objects, with whole paths");
+    explain->callback([command] {
+        const Rulebook rulebook = command->program.load_rulebook();
+        const Program typed = infer_types(command->program.load_program(rulebook), rulebook);
+        std::vector<NumericsDecision> decisions;
+        assign_numerics(simplify(inline_calls(typed, rulebook), rulebook), rulebook, command->program.load_numerics(), &decisions);
+        (command->json ? print_json : print_table)(decisions);
+    });
+}
+
+} // namespace scalide

@@ -1,0 +1,56 @@
+"""What `scalide explain`, the last line of a build and the last of `scalide inspect` say of a policy. Usage: explain_test.py SCALIDE."""
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from tool import Scratch  # noqa: E402
+
+PROGRAM, UNSCALED = HERE / "two_layers.scl", HERE / "unscaled.yaml"
+BUILD_LINES = {
+    "f32": "f32: 0 of 2 products in 8 or 16 bits; 0 % of bytes in 8 or 16 bits",
+    "f8_master": "f8_master: 2 of 2 products in f8, all scaled; 24 % of bytes in 8 or 16 bits",
+    str(UNSCALED): "unscaled: 0 of 2 products in 8 or 16 bits; 4 % of bytes in 8 or 16 bits; "
+                   "warning: 2 conversions to 8 bits not scaled, see scalide explain",
+}
+INSPECT_LINES = {
+    "f32": "writes f32 9856 bytes; could be narrower: a 512",
+    "f8_master": "writes f32 9376, bf16 256, f8_e4m3fn 2688 bytes",
+}
+
+
+def explained(scratch):
+    for policy in ("f32", "f8_master", "f8_scaled", str(UNSCALED)):
+        golden = (HERE / f"explain_{Path(policy).stem}.txt").read_text()
+        printed = scratch.succeed("explain", PROGRAM, "--numerics", policy)
+        assert printed == golden, printed
+
+
+def as_json(scratch):
+    rows = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", UNSCALED, "--json"))
+    operand = next(row for row in rows if row["place"] == "operand" and row["tensor"] == "x")
+    assert operand == {"tensor": "x", "place": "operand", "use": "dot_general.lhs", "scope": "", "format": "f8_e4m3fn", "scale": "none", "scale_operator": None,
+                       "policy": {"file": str(UNSCALED), "line": 3}, "source": {"file": str(PROGRAM), "line": 3}, "safe": False}, operand
+    scaled = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "f8_master", "--json"))
+    assert {row["scale_operator"] for row in scaled if row["place"] == "operand"} == {"dynamic_rescale"}, scaled
+    assert all(row["safe"] for row in scaled), scaled
+
+
+def build_lines(scratch):
+    for policy, line in BUILD_LINES.items():
+        printed = scratch.succeed("build", PROGRAM, "--numerics", policy, "-o", Path(policy).stem).splitlines()
+        assert printed[-1] == line, printed
+
+
+def inspected(scratch):
+    lines = {policy: scratch.succeed("inspect", PROGRAM, "--numerics", policy).splitlines()[-1] for policy in INSPECT_LINES}
+    assert lines == INSPECT_LINES, lines
+
+
+if __name__ == "__main__":
+    with Scratch(sys.argv[1]) as scratch:
+        explained(scratch)
+        as_json(scratch)
+        build_lines(scratch)
+        inspected(scratch)
