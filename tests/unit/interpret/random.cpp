@@ -130,9 +130,14 @@ TEST(interpret, stochastic_rounding_keeps_the_mean) {
 }
 
 TEST(interpret, stochastic_rounding_leaves_what_fits) {
-    const Numbers fitting{0, 1, -1.5, 448, -0x1p-9, std::numeric_limits<double>::infinity()};
+    const double infinity = std::numeric_limits<double>::infinity();
+    const Numbers fitting{0, 1, -1.5, 448, -0x1p-9, 1e6};
     const Numbers saturated{0, 1, -1.5, 448, -0x1p-9, 448};
     EXPECT_EQ(draw("stochastic_round(x, key) {dtype: f8_e4m3fn}", "f32[6]", key, {f32_array({6}, fitting)}), saturated);
+    EXPECT_EQ(draw("stochastic_round(x, key) {dtype: f16}", "f32[2]", key, {f32_array({2}, {-infinity, 1e6})}),
+              (Numbers{-infinity, 65504}));
+    EXPECT_TRUE(std::isnan(draw("stochastic_round(x, key) {dtype: f8_e4m3fn}", "f32[1]", key, {f32_array({1}, {infinity})})[0]))
+        << "what is infinite stays no number where the format has no infinity";
     EXPECT_EQ(draw("stochastic_round(x, key) {dtype: bf16}", "f32[6]", key, {f32_array({6}, {0, 1, -1.5, 448, -0x1p-133, 0x1p127})}),
               (Numbers{0, 1, -1.5, 448, -0x1p-133, 0x1p127}));
     EXPECT_EQ(draw("pow2_stochastic(x, key)", "f32[4]", key, {f32_array({4}, {0, 1, -0x1p-140, 0x1p127})}),
