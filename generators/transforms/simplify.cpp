@@ -4,9 +4,11 @@
 #include "transforms/constant_folding.h"
 #include "transforms/moved_arithmetic.h"
 #include "transforms/movement_chains.h"
+#include "transforms/narrow_choices.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include "transforms/rewrite_rules.h"
+#include "transforms/turned_products.h"
 #include <algorithm>
 
 namespace scalide {
@@ -93,6 +95,7 @@ std::optional<ValueId> Simplifier::simpler(const Node &node, const Type &type) {
     if (const auto value = hoist(node, type)) return value;
     if (const auto value = merge_movement({node, type, facts_, emit_})) return value;
     if (const auto value = move_later({node, type, facts_, emit_})) return value;
+    if (const auto value = choose_in_f32({node, type, facts_, emit_})) return value;
     return rewrite(node, type);
 }
 
@@ -158,6 +161,9 @@ ValueId Simplifier::spread(ValueId scalar, const Extents &shape) {
 
 } // namespace
 
-Program simplify(const Program &program, const Rulebook &rulebook) { return Simplifier(program, rulebook).run(); }
+Program simplify(const Program &program, const Rulebook &rulebook) {
+    const Program turned = turn_products(program);
+    return Simplifier(turned, rulebook).run();
+}
 
 } // namespace scalide

@@ -42,6 +42,29 @@ TEST(transforms, simplify_knows_that_scales_are_not_negative) {
     EXPECT_NE(simplified("(x.data: f32[4], x.scale: f32[]) -> (r: f32[] = a) {\n a = abs(x.scale)\n}"), "") << "a name says nothing";
 }
 
+TEST(transforms, simplify_multiplies_in_the_order_that_a_transpose_asks_for) {
+    const std::string product =
+        "(x: f32[b, m, k], y: f32[b, k, n]) -> (r: f32[b, n, m]RESULTS) {\n"
+        " p = dot_general(x, y) {contract: [[2], [1]], batch: [[0], [0]]}\n r = transpose(p) {permutation: ORDER}\n}";
+    const auto of = [&](const std::string &order, const std::string &results) {
+        std::string text = product;
+        text.replace(text.find("ORDER"), 5, order);
+        return simplified(text.replace(text.find("RESULTS"), 7, results));
+    };
+    EXPECT_EQ(of("[0, 2, 1]", ""), "r = dot_general(y, x) {batch: [[0], [0]], contract: [[1], [2]], preferred: f32} : f32[b, n, m]\n");
+    EXPECT_NE(of("[0, 2, 1]", ", q: f32[b, m, n] = p").find("transpose"), std::string::npos) << "two products instead of one";
+}
+
+TEST(transforms, simplify_compares_and_chooses_in_f32_what_f32_numbers_give) {
+    const std::string wide = "(x: f32[], y: f64[]) -> (r: f32[]) {\n w = convert_element_type(x) {dtype: f64}\n";
+    EXPECT_EQ(simplified(wide + " a = max(w, 0.5)\n b = min(a, 4)\n r = convert_element_type(b) {dtype: f32}\n}"),
+              "a$0 = constant() {dtype: f32, value: 0.5} : f32[]\nmax = max(x, a$0) : f32[]\n"
+              "b$1 = constant() {dtype: f32, value: 4.0} : f32[]\nmin = min(max, b$1) : f32[]\n");
+    EXPECT_NE(simplified(wide + " a = max(w, 0.1)\n r = convert_element_type(a) {dtype: f32}\n}").find("f64"), std::string::npos)
+        << "0.1 is no f32 number";
+    EXPECT_NE(simplified(wide + " a = max(w, y)\n r = convert_element_type(a) {dtype: f32}\n}").find("f64"), std::string::npos);
+}
+
 TEST(transforms, simplify_does_not_drop_products_with_zero) {
     EXPECT_NE(simplified("(x: f32[4]) -> (r: f32[4]) {\n r = mul(x, 0)\n}").find("mul("), std::string::npos);
 }
