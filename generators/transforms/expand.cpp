@@ -1,4 +1,5 @@
 #include "ir/rewrite.h"
+#include "transforms/magnitude_bounds.h"
 #include "transforms/normalize_dot.h"
 #include "transforms/passes.h"
 #include "transforms/splice.h"
@@ -11,6 +12,7 @@ namespace {
 
 /// How a node is written in base operators; empty when it already is one.
 Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook) {
+    if (node.op == "norm_bound") return {}; // looks at how its operand is made, in base operators
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
     if (node.op != "dot_general") return {};
     if (is_integer_dot(program, node)) return dot_as_sum_of_pairs;
@@ -54,7 +56,7 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
 Program expand(const Program &program, const Rulebook &rulebook) {
     Program expanded = program;
     replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook); });
-    return remove_dead_nodes(expanded);
+    return bound_magnitudes(remove_dead_nodes(expanded), rulebook);
 }
 
 } // namespace scalide

@@ -94,7 +94,7 @@ TEST(rulebook, attributes_that_do_not_fit) {
     EXPECT_EQ(inferred("reduce_sum", {"f32[2, 2]"}, {{"axes", list("[1, -1]")}}),
               "p.scl:3: reduce_sum.axes: axes must be different, got [1, -1]");
     EXPECT_EQ(inferred("dynamic_rescale", {"f32[2]"}, {{"norm", "l3"}}),
-              "p.scl:3: dynamic_rescale.norm: must be one of max, l1, l2, got l3");
+              "p.scl:3: dynamic_rescale.norm: must be one of max, l1, l2, bound, got l3");
     EXPECT_EQ(inferred("convert_element_type", {"f32[2]"}, {{"dtype", "f31"}}),
               "p.scl:3: convert_element_type.dtype: must be a dtype, got f31");
     EXPECT_EQ(inferred("convert_element_type", {"f32[2]"}, {{"dtype", "f16"}, {"overflow", "wrap"}}),
