@@ -10,7 +10,8 @@
 namespace scalide {
 
 TargetFacts target_facts(const std::string &text, const std::vector<std::string> &cards) {
-    return {text, library_products(device_name(device_of(parse_target(text)))), cards_of(text, cards)};
+    const Halide::Target target = parse_target(text);
+    return {text, library_products(device_name(device_of(target))), cards_of(text, cards), !target.has_gpu_feature()};
 }
 
 namespace {

@@ -15,6 +15,7 @@ struct ContractOperand {
     bool depth_contiguous = false;                        ///< neighbours along the depth are neighbours in memory
     bool plain = false;                                   ///< an f32 argument, read as it is
     bool exact_bf16 = false;                              ///< every value is a bf16 number
+    bool rounds = false;                                  ///< the packing rounds to a narrow format, many times what decoding costs
 };
 
 /// Where a product is.

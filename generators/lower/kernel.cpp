@@ -4,6 +4,7 @@
 #include "lower/formats.h"
 #include "lower/kinds.h"
 #include "lower/rows.h"
+#include "lower/shared.h"
 #include "lower/whole.h"
 
 namespace scalide {
@@ -68,6 +69,9 @@ LoweredKernel lower(const Program &program, const Halide::Target &target) {
     kernel.kind = found->first;
     Values values(kernel);
     Lowering lowering{kernel, values, target};
+    if (!target.has_gpu_feature()) {
+        share_scalars(lowering);
+    }
     found->second(lowering);
     use_device_forms(kernel, target);
     return kernel;

@@ -11,6 +11,9 @@ constexpr double copies_of_operand = 2, copies_of_encoded = 8;
 
 double copies(const Type &result) { return is_float(result.dtype) && size_of(result.dtype) <= 2 ? copies_of_encoded : copies_of_operand; }
 
+/// Rank-0 operations that LLVM takes out of loops by itself: products of scales.
+constexpr int most_inlined = 4;
+
 bool is_single(const Type &type) {
     return std::ranges::all_of(type.shape, [](const Extent &extent) { return extent == Extent(1); });
 }
@@ -34,7 +37,38 @@ std::vector<bool> follow_overwritten(const Program &program) {
     return found;
 }
 
+/// By value: operations on rank-0 values that are made of arguments alone; 0 where others are behind it.
+std::vector<int> count_scalar_operations(const Program &program) {
+    std::vector<int> counts(program.values.size());
+    std::vector<bool> is_scalar(program.values.size());
+    for (const Argument &argument : program.arguments) is_scalar[argument.value] = program.type(argument.value).is_scalar();
+    for (const Node &node : program.nodes) {
+        const ValueId value = node.results[0];
+        is_scalar[value] =
+            program.type(value).is_scalar() && std::ranges::all_of(node.operands, [&](ValueId each) { return is_scalar[each]; });
+        if (!is_scalar[value] || node.operands.empty()) continue;
+        counts[value] = 1;
+        for (const ValueId operand : node.operands) counts[value] += counts[operand];
+    }
+    return counts;
+}
+
 } // namespace
+
+void share_scalars(Lowering &lowering) {
+    const Program &program = lowering.kernel.program;
+    const std::vector<bool> stays = follow_overwritten(program);
+    const std::vector<int> counts = count_scalar_operations(program);
+    std::vector<bool> shared(program.values.size());
+    for (const Node &node : program.nodes) {
+        if (counts[node.results[0]] > 0) continue;
+        for (const ValueId operand : node.operands) {
+            if (counts[operand] <= most_inlined || stays[operand] || shared[operand]) continue;
+            share(lowering, operand);
+            shared[operand] = true;
+        }
+    }
+}
 
 void share_single_elements(Lowering &lowering) {
     const Program &program = lowering.kernel.program;

@@ -3,6 +3,7 @@
 #include "lower/elementwise.h"
 #include "lower/formats.h"
 #include "lower/movement.h"
+#include <array>
 
 namespace scalide {
 using Halide::Expr;
@@ -127,7 +128,19 @@ Expr Values::elementwise(const Node &node, const Index &index) {
         const Type &type = program().type(operand);
         operands.push_back({at(operand, type.is_scalar() ? Index{} : index), type.dtype});
     }
-    return lower_elementwise(node.op, operands, node.attributes, program().type(node.results[0]).dtype);
+    const Dtype dtype = program().type(node.results[0]).dtype;
+    if (node.op == "convert_element_type") return convert(node, operands[0], dtype);
+    return lower_elementwise(node.op, operands, node.attributes, dtype);
+}
+
+/// An f32 number that is rounded and widened again, at the same place or moved, never takes the form of a code.
+Expr Values::convert(const Node &node, const ElementwiseOperand &operand, Dtype dtype) {
+    const auto known = rounded_.find(operand.value.get());
+    if (known != rounded_.end() && dtype == Dtype::f32) return known->second.rounded;
+    Expr converted = lower_elementwise(node.op, std::array{operand}, node.attributes, dtype);
+    const bool narrows = operand.dtype == Dtype::f32 && is_float(dtype) && size_of(dtype) < size_of(Dtype::f32);
+    if (narrows) rounded_[converted.get()] = {converted, round_to(dtype, operand.value, overflow_of(node.attributes))};
+    return converted;
 }
 
 } // namespace scalide

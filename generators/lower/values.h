@@ -4,6 +4,8 @@
 
 namespace scalide {
 
+struct ElementwiseOperand;
+
 /// Where in an array: one i32 Expr an axis, first axis first.
 using Index = std::vector<Halide::Expr>;
 
@@ -37,13 +39,20 @@ private:
         bool operator()(const Index &a, const Index &b) const;
     };
 
+    /// A code, and the f32 number that it stands for, made without it.
+    struct Rounded {
+        Halide::Expr code, rounded;
+    };
+
     Halide::Expr evaluate(ValueId value, const Index &index);
+    Halide::Expr convert(const Node &node, const ElementwiseOperand &operand, Dtype dtype);
     Halide::Expr elementwise(const Node &node, const Index &index);
 
     const LoweredKernel &kernel_;
     std::vector<int> producers_;
     std::map<ValueId, Reader> readers_;
     std::map<ValueId, std::map<Index, Halide::Expr, IndexLess>> known_;
+    std::map<const void *, Rounded> rounded_; ///< by the node of the code's Expr
 };
 
 /// A value's Expr as the word that memory holds, and back: bool is UInt(8) 0 or 1, all others are themselves.

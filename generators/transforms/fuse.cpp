@@ -6,6 +6,7 @@
 #include "transforms/fuse_normalize.h"
 #include "transforms/fuse_order.h"
 #include "transforms/fuse_overwrites.h"
+#include "transforms/fuse_packing.h"
 #include "transforms/fuse_repeat.h"
 #include "transforms/fuse_report.h"
 #include "transforms/fuse_shown.h"
@@ -34,13 +35,15 @@ class Kernels {
 public:
     Kernels(const Program &program, const TargetFacts &facts) {
         form(program, facts, {});
-        if (const std::set<int> repeated = cheaper_to_repeat(*groups_); !repeated.empty()) form(program, facts, repeated);
+        std::set<int> repeated = cheaper_to_repeat(*groups_);
+        if (facts.prepares_kernels) repeated = rounded_in_packing(*groups_, repeated);
+        if (!repeated.empty()) form(program, facts, repeated);
     }
     const Groups &groups() const { return *groups_; }
 
 private:
     void form(const Program &program, const TargetFacts &facts, const std::set<int> &repeated) {
-        graph_ = std::make_unique<FuseGraph>(program, repeated);
+        graph_ = std::make_unique<FuseGraph>(program, facts.prepares_kernels, repeated);
         groups_ = std::make_unique<Groups>(*graph_);
         merge_all(*groups_, facts);
     }
@@ -61,7 +64,7 @@ Program shape_stores(Program program, const TargetFacts &facts) {
 
 Program prepare(const Program &program, const TargetFacts &facts) {
     const Program called = write_calls(factor_scales(add_shown_results(remove_dead_nodes(program)), facts), facts);
-    return shape_stores(copy_shared_results(move_reduced_axes_last(called)), facts);
+    return shape_stores(copy_shared_results(move_reduced_axes_last(called), facts.prepares_kernels), facts);
 }
 
 } // namespace

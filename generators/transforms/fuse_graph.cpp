@@ -9,7 +9,10 @@ namespace {
 
 /// Arithmetic that may be repeated in every kernel that needs it. Rank 0 counts for whole kernels, but each has to be scheduled.
 constexpr int repeatable_cost = 8;
-constexpr int repeatable_scalar_cost = 4;
+/// The scale of a state from the largest magnitudes behind it, counted once for each way to them: 60 operations, and a kernel less.
+constexpr int repeatable_scalar_cost = 512;
+/// Where every thread computes them: products of scales.
+constexpr int repeatable_in_threads = 4;
 
 Shape shape_of(const Node &node) { return find_base_operator(node.op)->shape; }
 
@@ -77,8 +80,8 @@ Access compose(Access inner, Access outer) {
     return inner == Access::scalar ? Access::scalar : Access::moved;
 }
 
-FuseGraph::FuseGraph(const Program &program, std::set<int> repeated)
-    : program_(program), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)),
+FuseGraph::FuseGraph(const Program &program, bool repeats_scalars, std::set<int> repeated)
+    : program_(program), repeats_scalars_(repeats_scalars), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)),
       overwriters_(program.values.size(), -1), floating_(program.nodes.size()), is_result_(program.values.size()),
       is_copied_(program.values.size()), from_arguments_(program.values.size()), repeated_cost_(program.values.size()),
       sources_(program.values.size()), reads_(program.nodes.size()), readers_(program.values.size()) {
@@ -119,20 +122,34 @@ void FuseGraph::decide_floating(int index) {
     leaves_arrays &= std::ranges::any_of(node.operands, [&](ValueId value) { return !program_.type(value).is_scalar(); });
     const bool is_free = shape == Shape::source || shape == Shape::movement || is_decoding(program_, node);
     const bool from_arguments = std::ranges::all_of(node.operands, [&](ValueId value) { return from_arguments_[value]; });
-    if (is_result_[result] || is_copied_[result] || leaves_arrays || is_copy(program_, node)) return;
+    if (is_result_[result] || leaves_arrays || is_copy(program_, node) || (is_copied_[result] && reads_overwritten(node))) return;
     repeated_cost_[result] = cost_of(node);
     for (ValueId operand : node.operands) repeated_cost_[result] += repeated_cost_[operand];
-    floating_[index] = is_free || repeated_.contains(index) || (from_arguments && is_cheap_on_arguments(node));
+    const auto is_scalar = [&](ValueId value) { return program_.type(value).is_scalar(); };
+    const bool is_rank_0 = is_scalar(result) && std::ranges::all_of(node.operands, is_scalar);
+    floating_[index] = is_free || repeated_.contains(index) || ((from_arguments || (is_rank_0 && repeats_scalars_)) && is_cheap(node));
     from_arguments_[result] = floating_[index] && from_arguments;
-    if (!floating_[index]) repeated_cost_[result] = 0;
+    // What follows from rank-0 arithmetic that was too long is too: else each kernel of a long chain would repeat what is between the
+    // stored.
+    const bool is_long = is_rank_0 && repeated_cost_[result] > repeatable_scalar_cost;
+    if (!floating_[index]) repeated_cost_[result] = is_long ? repeatable_scalar_cost : 0;
 }
 
-bool FuseGraph::is_cheap_on_arguments(const Node &node) const {
+/// An argument that is overwritten stands behind the node: a copy of what it makes is made when the argument may be gone.
+bool FuseGraph::reads_overwritten(const Node &node) const {
+    return std::ranges::any_of(node.operands, [&](ValueId operand) {
+        return std::ranges::any_of(sources_[operand], [&](const Read &read) { return overwriters_[read.value] >= 0; });
+    });
+}
+
+bool FuseGraph::is_cheap(const Node &node) const {
     const Type &type = program_.type(node.results[0]);
     if (shape_of(node) != Shape::elementwise || is_rounding(program_, node) || type.dtype == Dtype::f64) return false;
     const auto reads_f64 = [&](ValueId value) { return program_.type(value).dtype == Dtype::f64; };
     if (std::ranges::any_of(node.operands, reads_f64)) return false;
-    if (repeated_cost_[node.results[0]] > (type.is_scalar() ? repeatable_scalar_cost : repeatable_cost)) return false;
+    const int most = repeats_scalars_ ? repeatable_scalar_cost : repeatable_in_threads;
+    if (type.is_scalar()) return repeated_cost_[node.results[0]] <= most && !is_expensive(node);
+    if (repeated_cost_[node.results[0]] > repeatable_cost) return false;
     std::vector<Read> inputs;
     for (ValueId operand : node.operands)
         for (const Read &read : sources_[operand]) add_once(inputs, {read.value, -1, Access::same});

@@ -27,11 +27,11 @@ struct Overwrite {
 };
 
 /// The nodes of a program as fusion sees them. *Floating* nodes belong to no kernel: each kernel that needs one computes it again. They
-/// are sources, movement, decoding converts, cheap arithmetic on arguments alone, and what `repeated` names (by index). All others are
-/// *anchored*: computed once.
+/// are sources, movement, decoding converts, cheap arithmetic on arguments alone, in rank 0 too where kernels can afford it
+/// (`repeats_scalars`, TargetFacts::prepares_kernels), and what `repeated` names (by index). All others are *anchored*: computed once.
 class FuseGraph {
 public:
-    explicit FuseGraph(const Program &program, std::set<int> repeated = {});
+    FuseGraph(const Program &program, bool repeats_scalars, std::set<int> repeated = {});
 
     const Program &program() const { return program_; }
     const NominalSizes &sizes() const { return sizes_; }
@@ -54,18 +54,20 @@ public:
 
 private:
     void decide_floating(int node);
-    bool is_cheap_on_arguments(const Node &node) const;
+    bool is_cheap(const Node &node) const;
+    bool reads_overwritten(const Node &node) const;
     void find_sources(int node);
     void add_reads(int node);
 
     const Program &program_;
+    const bool repeats_scalars_;
     const std::set<int> repeated_;
     NominalSizes sizes_;
     std::vector<int> producers_, overwriters_;
     std::vector<Overwrite> overwrites_;         ///< in the order of the program's results
     std::vector<Overwrite> overwrites_by_node_; ///< in the order of the nodes that make their values
     std::vector<bool> floating_, is_result_;
-    std::vector<bool> is_copied_;      ///< by value: a copy stands in for it because it cannot be computed that late
+    std::vector<bool> is_copied_;      ///< by value: a copy stands in for it as a result
     std::vector<bool> from_arguments_; ///< by value: made of arguments and sources alone, by floating nodes
     std::vector<int> repeated_cost_;   ///< by value: arithmetic of the floating nodes behind it
     std::vector<std::vector<Read>> sources_, reads_, readers_;

@@ -103,6 +103,11 @@ bool order_readers(Groups &groups, const Overwrite &overwrite) {
 
 } // namespace
 
+bool can_order_overwrites(const FuseGraph &graph) {
+    Groups groups(graph);
+    return std::ranges::all_of(graph.overwrites(), [&](const Overwrite &overwrite) { return order_readers(groups, overwrite); });
+}
+
 void order_overwrites(Groups &groups) {
     for (const Overwrite &overwrite : groups.graph().overwrites())
         internal_check(order_readers(groups, overwrite), "fuse: an inout argument is overwritten before it is read");
@@ -120,10 +125,10 @@ bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {
     });
 }
 
-Program copy_shared_results(const Program &program) {
+Program copy_shared_results(const Program &program, bool repeats_scalars) {
     Program copied = program;
     copy_arguments_and_duplicates(copied);
-    const FuseGraph graph(copied);
+    const FuseGraph graph(copied, repeats_scalars);
     Groups groups(graph);
     std::set<ValueId> conflicts;
     for (const Overwrite &overwrite : graph.overwrites()) {

@@ -3,6 +3,9 @@
 
 namespace scalide {
 
+/// True when every reader of an inout argument can run before the node that makes its new value.
+bool can_order_overwrites(const FuseGraph &graph);
+
 /// Every reader of an inout argument runs before the node that makes its new value.
 void order_overwrites(Groups &groups);
 
@@ -15,6 +18,6 @@ bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes);
 
 /// The program with copies where a result has no memory of its own: an argument as a result, one value for two results, and the new value
 /// of an inout argument whose old contents are still needed when it is made.
-Program copy_shared_results(const Program &program);
+Program copy_shared_results(const Program &program, bool repeats_scalars);
 
 } // namespace scalide

@@ -1,4 +1,5 @@
 #include "transforms/fuse_stores.h"
+#include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "ir/shape.h"
 #include "transforms/fuse_overwrites.h"
@@ -32,7 +33,10 @@ bool is_narrowed(const Groups &groups, ValueId value) {
         const ValueId made = program.nodes[each].results[0];
         return groups.graph().is_result(made) && !program.type(made).is_scalar();
     };
-    const auto in_update = [&](const Read &read) { return std::ranges::any_of(following(groups, read.reader), makes_result); };
+    const auto in_update = [&](const Read &read) { // as an element of the result, not of a product that follows
+        const bool multiplies = find_base_operator(program.nodes[read.reader].op)->shape == Shape::contract;
+        return !multiplies && std::ranges::any_of(following(groups, read.reader), makes_result);
+    };
     const auto is_outside = [&](const Read &read) { return groups.group_of(read.reader) != made_by; };
     const std::vector<Read> &readers = groups.graph().readers(value);
     return group.library.empty() && std::ranges::none_of(readers, in_library) && std::ranges::none_of(readers, in_update) &&

@@ -16,7 +16,8 @@ namespace {
 class CallWriter {
 public:
     CallWriter(const Program &program, const TargetFacts &facts)
-        : facts_(facts), rewriter_(program), source_(rewriter_.source()), makers_(producers(source_)), graph_(source_) {}
+        : facts_(facts), rewriter_(program), source_(rewriter_.source()), makers_(producers(source_)),
+          graph_(source_, facts.prepares_kernels) {}
 
     Program run() {
         find_calls();

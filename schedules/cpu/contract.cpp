@@ -137,12 +137,12 @@ private:
     /// Tasks that are blocks of rows decode their own. Of tasks that are columns: where rows are far apart along k, each task decodes the
     /// operand for itself: 16 elements take three instructions, while a core waits for every line that the other one has just decoded
     /// (784-512-512-10 step in bf16, two cores of a Sapphire Rapids Xeon, 2026-11-21: weight gradients 506 and 317 us, decoded together 546
-    /// and 339). Large operands are decoded once, by all threads; so are those with contiguous rows (forward 460 and 309 us, by each task
-    /// 498 and 328).
+    /// and 339). Large operands, and those that are rounded, are decoded once, by all threads; so are those with contiguous rows (forward
+    /// 460 and 309 us, by each task 498 and 328).
     void schedule_lhs() {
         Func lhs = stage("lhs");
         const bool interleaved = pairs_ && !fact("lhs_depth_contiguous"),
-                   alone = rows_parallel_ || (!fact("lhs_depth_contiguous") && lhs_elements() <= most_decoded_alone);
+                   alone = rows_parallel_ || (!fact("lhs_depth_contiguous") && !fact("rounds") && lhs_elements() <= most_decoded_alone);
         alone ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
         Var x = lhs.args()[interleaved], outer = lhs.args()[1 + interleaved];
         if (!rows_parallel_) { // without rows there is no last one to stand for those that overhang

@@ -5,7 +5,6 @@
 namespace scalide {
 
 void schedule_map(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
-    for (Halide::Func &stage : kernel.stages["shared"]) stage.compute_root();
     for (const KernelOutput &output : kernel.outputs) {
         schedule_elements(kernel, output, tiles);
     }

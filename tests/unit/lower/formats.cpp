@@ -76,6 +76,26 @@ TEST(lower, encodes_like_the_software_codec) {
     }
 }
 
+// What a packing rounds and widens again never has the form of a code.
+TEST(lower, rounds_in_place_as_through_codes) {
+    constexpr uint32_t seed = 5;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (Dtype dtype : narrow_dtypes()) {
+        const FormatSpec &format = format_of(dtype);
+        Words words = encode_arguments(format, seed);
+        for (Overflow overflow : {Overflow::saturate, Overflow::clip, Overflow::format}) {
+            Words rounded = Pointwise([&](const Expr &word) { return round_to(dtype, Halide::reinterpret<float>(word), overflow); })(words);
+            for (size_t i = 0; i < words.size(); i++) {
+                const double expected = decode(format, encode(format, std::bit_cast<float>(words[i]), overflow));
+                const auto got = std::bit_cast<float>(rounded[i]);
+                const bool same = std::isnan(expected) ? std::isnan(got) : rounded[i] == float_word(expected);
+                ASSERT_TRUE(same) << to_string(dtype) << " of " << std::bit_cast<float>(words[i]) << ": got " << got << ", expected "
+                                  << expected;
+            }
+        }
+    }
+}
+
 // Arithmetic in Halide's fast mode on both sides: nothing may be folded into the conversions.
 TEST(lower, codecs_hold_inside_fast_arithmetic) {
     for (Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f8_e4m3fn}) {

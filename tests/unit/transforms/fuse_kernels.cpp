@@ -7,10 +7,10 @@ namespace scalide {
 
 namespace {
 
-Fusion fuse_text(const std::string &signature, const std::string &nodes) {
+Fusion fuse_text(const std::string &signature, const std::string &nodes, const TargetFacts &facts = {}) {
     const Program program = parse_program("program test" + signature + " {\n" + nodes + "\n}\n", "test.scl");
     verify(program, "");
-    Fusion fusion = fuse_and_explain(program, {});
+    Fusion fusion = fuse_and_explain(program, facts);
     verify(fusion.program, "fuse");
     return fusion;
 }
@@ -69,17 +69,37 @@ TEST(transforms, fuse_leaves_a_contraction_a_result_to_walk) {
     EXPECT_EQ(kernels(fuse_text("(x: f32[m, k], v: f32[k, n]) -> (top: f32[])", dot)), "contract_1 full_1");
 }
 
-TEST(transforms, fuse_stores_rounded_operands) {
-    const Fusion fusion = fuse_text("(x: f32[m, k], v: f8_e4m3fn[k, n]) -> (y: f32[m, n])",
-                                    "q = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[m, k]\n"
-                                    "p = convert_element_type(q) {dtype: f32} : f32[m, k]\n"
-                                    "w = convert_element_type(v) {dtype: f32} : f32[k, n]\n"
-                                    "y = dot_general(p, w) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]");
+TEST(transforms, fuse_rounds_operands_where_they_are_packed) {
+    const std::string signature = "(x: f32[m, k], v: f8_e4m3fn[k, n]) -> (y: f32[m, n])",
+                      nodes = "q = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[m, k]\n"
+                              "p = convert_element_type(q) {dtype: f32} : f32[m, k]\n"
+                              "w = convert_element_type(v) {dtype: f32} : f32[k, n]\n"
+                              "y = dot_general(p, w) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]";
+    EXPECT_EQ(kernels(fuse_text(signature, nodes)), "contract_1");
+
+    TargetFacts facts;
+    facts.prepares_kernels = false;
+    const Fusion fusion = fuse_text(signature, nodes, facts);
     EXPECT_EQ(kernels(fusion), "map_1 contract_1");
     EXPECT_EQ(to_string(fusion.program.type(fusion.program.nodes[0].results[0])), "f8_e4m3fn[m, k]");
     ASSERT_EQ(fusion.report.edges.size(), 1U);
     EXPECT_EQ(fusion.report.edges[0].reason,
               "an operand is computed in the packing only when that is cheap, unrounded, and for this contraction alone");
+}
+
+TEST(transforms, fuse_rounds_an_overwritten_operand_before_it_is_overwritten) {
+    const std::string signature = "(x: f32[m, m], w: f32[m, m] inout) -> (y: f32[m, m], w = u)",
+                      nodes = "q = convert_element_type(w) {dtype: f8_e4m3fn} : f8_e4m3fn[m, m]\n"
+                              "p = convert_element_type(q) {dtype: f32} : f32[m, m]\n"
+                              "y = dot_general(x, p) {batch: [[], []], contract: [[1], [0]]} : f32[m, m]\n";
+    EXPECT_EQ(kernels(fuse_text(signature, nodes + "u = exp(w) : f32[m, m]")), "contract_1 map_1");
+    // A product that follows from the new array cannot read the old one.
+    EXPECT_EQ(kernels(fuse_text("(x: f32[m, m], w: f32[m, m] inout) -> (y: f32[m, m], w = u)",
+                                "u = exp(w) : f32[m, m]\n"
+                                "q = convert_element_type(w) {dtype: f8_e4m3fn} : f8_e4m3fn[m, m]\n"
+                                "p = convert_element_type(q) {dtype: f32} : f32[m, m]\n"
+                                "y = dot_general(u, p) {batch: [[], []], contract: [[1], [0]]} : f32[m, m]")),
+              "map_1 map_2 contract_1");
 }
 
 TEST(transforms, fuse_puts_rank_0_arithmetic_after_a_reduction_into_its_kernel) {
@@ -96,10 +116,29 @@ TEST(transforms, fuse_makes_one_scalar_kernel_a_level) {
     EXPECT_EQ(kernels(fuse_text("(x: f32[n], a: f32[], b: f32[]) -> (y: f32[])", nodes)), "scalar_1 full_1 scalar_2");
 }
 
+TEST(transforms, fuse_repeats_cheap_rank_0_arithmetic_in_each_kernel_that_reads_it) {
+    const std::string signature = "(x: f32[m, n], top: f32[]) -> (y: f32[m, n])",
+                      scale = "power = pow2_down(top) : f32[]\n half = mul(power, 0.5) : f32[]\n s0 = div(half, 448.0) : f32[]\n",
+                      use = "wide = broadcast_in_dim(s0) {dims: [], shape: [m, n]} : f32[m, n]\n y = mul(x, wide) : f32[m, n]";
+    EXPECT_EQ(kernels(fuse_text(signature, scale + use)), "map_1");
+    TargetFacts facts;
+    facts.prepares_kernels = false;
+    EXPECT_EQ(kernels(fuse_text(signature, scale + use, facts)), "scalar_1 map_1");
+}
+
+TEST(transforms, fuse_computes_long_rank_0_arithmetic_once) {
+    std::string nodes;
+    for (int i = 0; i < 1000; ++i) nodes += "s" + std::to_string(i + 1) + " = neg(s" + std::to_string(i) + ") : f32[]\n";
+    nodes += "wide = broadcast_in_dim(s1000) {dims: [], shape: [m, n]} : f32[m, n]\n y = mul(x, wide) : f32[m, n]";
+    const Fusion fusion = fuse_text("(x: f32[m, n], s0: f32[]) -> (y: f32[m, n])", nodes);
+    EXPECT_EQ(kernels(fusion), "scalar_1 scalar_2 map_1");
+    EXPECT_EQ(fusion.program.programs[2].nodes.size(), 2U);
+}
+
 TEST(transforms, fuse_cuts_long_scalar_arithmetic) {
     constexpr size_t count = 600, most = 256;
     std::string nodes;
-    for (size_t i = 0; i < count; ++i) nodes += "x" + std::to_string(i + 1) + " = sqrt(x" + std::to_string(i) + ") : f32[]\n";
+    for (size_t i = 0; i < count; ++i) nodes += "x" + std::to_string(i + 1) + " = exp(x" + std::to_string(i) + ") : f32[]\n";
     const Fusion fusion = fuse_text("(x0: f32[]) -> (x600: f32[], x10: f32[])", nodes);
     ASSERT_EQ(fusion.report.kernels.size(), (count + most - 1) / most);
     for (const KernelReport &kernel : fusion.report.kernels) {
