@@ -2,8 +2,10 @@
 #include "data.h"
 #include "digits_bf16.h"
 #include "digits_f16.h"
+#include "digits_f16_traceable.h"
 #include "digits_f32.h"
 #include "digits_f8.h"
+#include "digits_f8_traceable.h"
 #include "digits_predict.h"
 #include "report.h"
 #include <algorithm>
@@ -20,7 +22,7 @@ namespace {
 
 struct Variant {
     const char *name;
-    const scalide_program *program;
+    const scalide_program *program, *traceable; ///< `traceable` stores what a trace shows
 };
 
 struct Options {
@@ -85,6 +87,7 @@ History train(const Variant &variant, const Options &options, scalide_context *c
     Trainer trainer(context, variant.program, parameters, options.batch, data.pixels);
     // The last batch of an epoch is smaller: the same library, bound to another batch size.
     const int rest = data.count % options.batch;
+    Trainer traced(context, variant.traceable, parameters, options.batch, data.pixels);
     Trainer last(context, variant.program, parameters, std::max(rest, 1), data.pixels);
     History history{variant.name, {}, {}, {}, {}, 0, variant.program->step_count, 1e30};
     for (const Parameter &parameter : parameters) history.state_bytes += parameter.bytes();
@@ -109,7 +112,8 @@ History train(const Variant &variant, const Options &options, scalide_context *c
         }
         history.loss.push_back(loss / data.count);
         history.accuracy.push_back(judge.accuracy(parameters));
-        StepTrace trace = trainer.traced_step(0, options.loss_factor);
+        fill(traced, data, order.data());
+        StepTrace trace = traced.traced_step(0, options.loss_factor);
         for (const Parameter &parameter : parameters) {
             if (parameter.info.scaled) trace.scales[parameter.info.name] = parameter.scale();
         }
@@ -176,8 +180,9 @@ void run(const Options &options) {
     const Context context = make_context(options.threads, scalide_program_device(digits_predict_program()));
     Judge judge(context.get(), test);
     std::vector<History> histories;
-    for (const Variant &variant : {Variant{"f32", digits_f32_program()}, Variant{"bf16", digits_bf16_program()},
-                                   Variant{"f16", digits_f16_program()}, Variant{"f8", digits_f8_program()}}) {
+    for (const Variant &variant : {Variant{"f32", digits_f32_program(), digits_f32_program()}, Variant{"bf16", digits_bf16_program(), digits_bf16_program()},
+                                   Variant{"f16", digits_f16_program(), digits_f16_traceable_program()},
+                                   Variant{"f8", digits_f8_program(), digits_f8_traceable_program()}}) {
         if (options.only.empty() || options.only == variant.name) histories.push_back(train(variant, options, context.get(), data, judge));
     }
     if (histories.empty()) throw std::invalid_argument("--only must be f32, bf16, f16 or f8, got " + options.only);

@@ -9,9 +9,10 @@
 
 namespace scalide {
 
-TargetFacts target_facts(const std::string &text, const std::vector<std::string> &cards) {
-    const Halide::Target target = parse_target(text);
-    return {text, library_products(device_name(device_of(target))), cards_of(text, cards), !target.has_gpu_feature()};
+TargetFacts target_facts(const BuildOptions &options) {
+    const Halide::Target target = parse_target(options.target);
+    return {options.target, library_products(device_name(device_of(target))), cards_of(options.target, options.cuda_cards),
+            !target.has_gpu_feature() && !options.traceable};
 }
 
 namespace {
@@ -71,7 +72,7 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     check_toolchain(target.halide, options.shared_library);
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
-    const TargetFacts facts = target_facts(options.target, options.cuda_cards);
+    const TargetFacts facts = target_facts(options);
     BuildReport report;
     std::vector<FusedProgram> made;
     for (const LibraryProgram &source : programs) {

@@ -18,6 +18,7 @@ struct BuildOptions {
     std::filesystem::path runtime_library; ///< libscalide_runtime.a: a shared library holds it
     int jobs = 0;                          ///< child processes; 0: one a core
     bool shared_library = false;           ///< lib<name>.so beside lib<name>.a
+    bool traceable = false;                ///< each rounded operand and each scale is stored, so that a trace shows it; slower on CPUs
     std::function<void(const std::string &pass, const Program &)> after_pass;
     /// Called as kernels become ready: how many of how many, the newest, and whether it came from the cache.
     std::function<void(size_t done, size_t total, const std::string &kernel, bool cached)> progress;
@@ -47,7 +48,7 @@ struct LibraryProgram {
 /// not compile, with the compiler's words and the kernel's text).
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options);
 
-/// Facts about a target that passes need. `cards`: see cards_of.
-TargetFacts target_facts(const std::string &target, const std::vector<std::string> &cards = {});
+/// What passes need to know of the target of a build, its cards (see cards_of) and what it keeps for traces.
+TargetFacts target_facts(const BuildOptions &options);
 
 } // namespace scalide

@@ -79,7 +79,7 @@ struct BuildCommand {
         const BuildReport report = build_library(programs(rulebook), rulebook, build);
         fmt::print("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(), report.kernels,
                    report.steps, report.compiled, report.kernels - report.compiled, report.seconds);
-        (full_report ? print_build_report : print_exceptions)(report, target_facts(build.target, build.cuda_cards));
+        (full_report ? print_build_report : print_exceptions)(report, target_facts(build));
         fmt::print("{}\n", numerics_line(report));
     }
 };

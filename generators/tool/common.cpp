@@ -47,6 +47,8 @@ void add_target(CLI::App &command, BuildOptions &build) {
                     "with target cuda: the cards to compile for, such as 90 or 90,100 (default: all that are known); others take PTX")
         ->delimiter(',')
         ->allow_extra_args(false);
+    command.add_flag("--traceable", build.traceable,
+                     "store each rounded operand and each scale, so that a trace (scalide_run_traced) shows it: slower on CPUs");
 }
 
 Rulebook ProgramOptions::load_rulebook() const {

@@ -10,11 +10,11 @@ namespace {
 
 struct InspectCommand {
     ProgramOptions program;
-    BuildOptions build; ///< its target and cards
+    BuildOptions build; ///< its target, its cards, and whether it is traceable
 
     void run() const {
         const Rulebook rulebook = program.load_rulebook();
-        const TargetFacts facts = target_facts(build.target, build.cuda_cards);
+        const TargetFacts facts = target_facts(build);
         FusionReport report;
         const Program fused = compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report});
         print(report);

@@ -42,7 +42,7 @@ struct RunCommand {
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
         const std::string last = how == Mode::real ? "inline_calls" : "fuse";
         compile(loaded, rulebook,
-                {policy, target_facts(build.target, build.cuda_cards), [&](const std::string &pass, const Program &after) {
+                {policy, target_facts(build), [&](const std::string &pass, const Program &after) {
                      if (pass == last) program_to_run = after;
                  }});
         std::vector<Array> inputs_in_order;
@@ -93,6 +93,7 @@ struct RunCommand {
         build.include_folder = home.include;
         build.runtime_library = home.runtime_library;
         build.shared_library = true;
+        build.traceable |= trace;
         const BuildReport report = build_library({{loaded, ""}}, rulebook, build);
         const auto find = [&](const std::string &name) { return arrays.find(name); };
         const LoadedProgram library(report.files.back(), report.plans[0].name);

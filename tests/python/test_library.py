@@ -1,6 +1,7 @@
 """scalide.Library: arrays in and out, and everything that can be wrong with them. No JAX but where it says so."""
 import ctypes
 import gc
+import json
 import os
 import re
 import pathlib
@@ -443,6 +444,26 @@ def test_runs_on_any_of_the_cpu_devices(libraries):
     pytest.importorskip("jax")
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     subprocess.run([sys.executable, "-c", DEVICES.replace("PATH", repr(str(libraries(STEP))))], check=True, env=environment)
+
+
+PRODUCT = """program product(x: f32[n, 64], w: f32[64, 48]) -> (y: f32[n, 48]) {
+  y = dot_general(x, w) {contract: [[1], [0]]}
+}
+"""
+
+
+def test_a_traceable_library_stores_rounded_operands_and_gives_the_same_bits(tmp_path):
+    random = np.random.default_rng(0)
+    x, w = random.normal(size=(33, 64)).astype(np.float32), random.normal(size=(64, 48)).astype(np.float32)
+    stored, results = [], []
+    for traceable in (False, True):
+        folder = tmp_path / str(traceable)
+        library = scalide.build(scalide.Program(PRODUCT), numerics="f8_master", output=folder, traceable=traceable)
+        results.append(library(x, w))
+        buffers = json.loads((folder / "product.json").read_text())["programs"][0]["buffers"]
+        stored.append(sum(buffer["dtype"] == "f8_e4m3fn" for buffer in buffers))
+    assert stored == [0, 2]
+    np.testing.assert_array_equal(*results)
 
 
 ON_DEVICES = """program on_devices(x: f32[n, 5] scaled, y: i32[n, 5], w: f32[n, 5] inout) -> (z: f32[n, 5] scaled, k: i32[n, 5], w = w1) {

@@ -88,7 +88,7 @@ public:
 
 private:
     Outputs run_interpreted(const Program &program, const Policy &policy) const {
-        const Program fused = compile(program, rulebook(), {policy, target_facts("host"), {}});
+        const Program fused = compile(program, rulebook(), {policy, target_facts({}), {}});
         return joined(fused, interpret(fused, arguments_of(fused, case_.inputs), rulebook(), Mode::stored));
     }
     Outputs run_compiled(const Program &program, const Policy &policy) const {

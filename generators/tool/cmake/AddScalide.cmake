@@ -20,20 +20,21 @@ function(add_scalide_generator target)
     set_target_properties(${target} PROPERTIES SCALIDE_RULES "${ARG_RULES}")
 endfunction()
 
-# add_scalide_library(<target> PROGRAM <file.scl> [NUMERICS <policy>] [TARGET <target>] [CUDA_ARCH <cards>] [RULES <yaml files or folders>])
+# add_scalide_library(<target> PROGRAM <file.scl> [NUMERICS <policy>] [TARGET <target>] [CUDA_ARCH <cards>] [RULES <yaml files or folders>] [TRACEABLE])
 # add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [PARAMETERS name=value ...] [NUMERICS ...] ...)
 # add_scalide_library(<target> OPERATORS <names, or all> [DTYPES <formats>] [NUMERICS ...] ...)
 #
 # A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h". Of operators it has
 # `<operator>_<dtype>_program` and `<operator>_<dtype>_scaled_program` each. Linking it links the runtime. A policy is one of ours by name
 # (`scalide policies`) or a .yaml file; paths are relative to the folder of the call, and what changes is generated again. CUDA_ARCH, with
-# TARGET cuda: the cards to compile for (90 100), all that are known when it is left out. Any other word is an error.
+# TARGET cuda: the cards to compile for (90 100), all that are known when it is left out. TRACEABLE: each rounded operand and each scale is stored, so that scalide_run_traced shows it; slower
+# on CPUs. Any other word is an error.
 function(add_scalide_library target)
     set(single GENERATOR PROGRAM NUMERICS TARGET)
     set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH)
-    cmake_parse_arguments(ARG "" "${single}" "${several}" ${ARGN})
+    cmake_parse_arguments(ARG TRACEABLE "${single}" "${several}" ${ARGN})
     set(call "add_scalide_library(${target})")
-    _scalide_check_words("${call}" "${single};${several}" ${ARGN})
+    _scalide_check_words("${call}" "${single};${several};TRACEABLE" ${ARGN})
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.scalide")
     set(archive "${folder}/lib${target}.a")
     if(DEFINED ARG_OPERATORS)
@@ -57,6 +58,9 @@ function(add_scalide_library target)
     if(DEFINED ARG_CUDA_ARCH)
         list(JOIN ARG_CUDA_ARCH "," cards)
         list(APPEND options --cuda-arch "${cards}")
+    endif()
+    if(ARG_TRACEABLE)
+        list(APPEND options --traceable)
     endif()
     foreach(parameter ${ARG_PARAMETERS})
         list(APPEND options --parameter "${parameter}")

@@ -16,7 +16,7 @@ std::vector<Program> kernels_of_a_model() {
     const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
     const std::string file = std::string(SCALIDE_TESTS_DIR) + "/emit/mlp.scl";
     const Policy policy = load_policy(std::string(SCALIDE_RULES_DIR) + "/policies/f8_scaled.yaml");
-    return compile(parse_program(read_file(file), file), rulebook, {policy, target_facts("host"), {}}).programs;
+    return compile(parse_program(read_file(file), file), rulebook, {policy, target_facts({}), {}}).programs;
 }
 
 std::string kind_of(const Program &kernel) { return kernel.attributes.at("kind").word; }

@@ -24,7 +24,7 @@ def tool_path() -> Path:
 
 
 def build(program: Program, target: str = "host", numerics: str | None = None, cache=None, name: str | None = None, output=None, jobs: int = 0,
-          cuda_arch=(), rules=()):
+          cuda_arch=(), rules=(), traceable=False):
     """Compiles a program into a shared library and opens it.
 
     program:  from `scalide.jax.trace`, or the path of a `.scl` file
@@ -35,6 +35,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     jobs:     kernels compiled at a time, 0: one a core
     cuda_arch: for target "cuda", the cards to compile for by compute capability, such as [90, 100]; all that are known when left out
     rules:    YAML files of operators of your own, or folders of them, which the program and the policy may use beside ours (`rules/README.md`)
+    traceable: store each rounded operand and each scale, so that traces show them; slower on CPUs
     Returns a `Library`. Throws BuildError with the tool's words.
     """
     from .library import Library
@@ -50,6 +51,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     arguments += ["--cache", cache] if cache is not None else []
     arguments += ["--jobs", jobs] if jobs else []
     arguments += ["--cuda-arch", ",".join(map(str, cuda_arch))] if cuda_arch else []
+    arguments += ["--traceable"] if traceable else []
     for path in [rules] if isinstance(rules, (str, os.PathLike)) else rules:
         arguments += ["--rules", path]
     run_tool(program, "build", *arguments)
