@@ -109,23 +109,36 @@ def cache_is_shown_and_cleared(scratch):
     assert counts(scratch.succeed("build", "twice.scl"))[2] == kernels
 
 
+def operands(text):
+    """Of each dot_general in a kernel's text the lines that make its operands, through what moves them."""
+    lines = dict(re.findall(r"^  (\w+) = (.*)$", text, re.M))
+
+    def made(name):
+        moved = re.match(r"(?:reshape|transpose)\((\w+)\)", lines.get(name, ""))
+        return made(moved[1]) if moved else lines.get(name, name)
+
+    for pair in re.findall(r"= dot_general\((\w+), (\w+)\)", text):
+        for name in pair:
+            widened = re.match(r"convert_element_type\((\w+)\) {dtype: f32}", made(name))
+            assert widened, f"{name} is not decoded in {text}"
+            yield made(widened[1])
+
+
 def f8_operands_are_one_byte(scratch):
-    """Both operands of every dot_general, forward and backward, are one-byte buffers of the plan's arena."""
-    scratch.succeed(*MLP, "--numerics", "f8_scaled")
-    made = manifest(scratch, ".", "mlp")
-    one_byte = {b["name"] for b in made["buffers"] if b["dtype"].startswith("f8_") and b["storage"] == "arena"}
-    kernels = {kernel["name"]: kernel for kernel in made["kernels"]}
-    seen = 0
-    for step in made["steps"]:
-        text = kernels[step["kernel"]]["text"]
-        for a, b in re.findall(r"= dot_general\((\S+), (\S+)\)", text):
-            seen += 1
-            for operand in (a, b):
-                source = re.search(rf"^  {operand} = convert_element_type\((a\d+)\)", text, re.M)
-                assert source, f"{operand} is not decoded in {text}"
-                assert re.search(rf"\b{source[1]}: f8_e(4m3fn|5m2)\[", text), text
-            assert len(one_byte & set(step["buffers"])) >= 2, step
-    assert seen == 5, f"two forward, three backward, got {seen}"
+    """Both operands of every dot_general, forward and backward, are rounded to f8 where they are packed; one-byte arrays in a traceable build."""
+    for options, source in (([], r"convert_element_type\(\w+\) {dtype: f8_e(4m3fn|5m2)}"), (["--traceable"], r"a\d+$")):
+        scratch.succeed(*MLP, "--numerics", "f8_scaled", *options)
+        made = manifest(scratch, ".", "mlp")
+        one_byte = {b["name"] for b in made["buffers"] if b["dtype"].startswith("f8_") and b["storage"] == "arena"}
+        kernels = {kernel["name"]: kernel for kernel in made["kernels"]}
+        seen = 0
+        for step in made["steps"]:
+            for operand in operands(kernels[step["kernel"]]["text"]):
+                seen += 1
+                assert re.match(source, operand), f"{options}: {operand}"
+                assert not options or len(one_byte & set(step["buffers"])) >= 2, step
+        assert seen == 10, f"two forward, three backward products, got {seen} operands"
+        assert bool(one_byte) == bool(options), one_byte
 
 
 def find_ptxas():
