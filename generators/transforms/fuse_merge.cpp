@@ -11,8 +11,8 @@ namespace scalide {
 
 namespace {
 
-/// Halide compiles a kernel of rank-0 operations in a time that grows faster than their number: 8,601 took minutes.
-constexpr size_t most_scalar_nodes = 256;
+/// Halide compiles a kernel of rank-0 operations in a time that grows faster than their number: 2,662 took a minute. Constants count.
+constexpr size_t most_scalar_nodes = 384;
 
 /// Two groups, and the bytes that need not be moved when they are one.
 struct Candidate {
@@ -201,15 +201,35 @@ std::vector<int> by_need(const Groups &groups, const std::vector<int> &level) {
     return order;
 }
 
-/// The groups of a level in as few parts of one size as kernels can hold. Each part needs only parts before it.
+/// Adds the nodes of a group, and the floating ones that a kernel repeats for them.
+void add_nodes(const Groups &groups, int group, std::set<int> &nodes) {
+    std::vector<int> todo = groups[group].nodes;
+    while (!todo.empty()) {
+        const int node = todo.back();
+        todo.pop_back();
+        if (!nodes.insert(node).second) continue;
+        for (const ValueId operand : groups.program().nodes[node].operands)
+            if (const int behind = groups.graph().producer(operand); behind >= 0 && groups.graph().is_floating(behind))
+                todo.push_back(behind);
+    }
+}
+
+/// The groups of a level in parts of as many operations as kernels can hold. Each part needs only parts before it.
 std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> level) {
-    const size_t count = (level.size() + most_scalar_nodes - 1) / most_scalar_nodes;
-    if (count == 1) return {std::move(level)};
     std::ranges::sort(level, {}, [&](int group) { return groups[group].nodes.front(); });
-    const std::vector<int> order = by_need(groups, level);
     std::vector<std::vector<int>> parts;
-    const auto at = [&](size_t part) { return order.begin() + static_cast<std::ptrdiff_t>(order.size() * part / count); };
-    for (size_t part = 0; part < count; ++part) parts.emplace_back(at(part), at(part + 1));
+    std::set<int> nodes;
+    for (const int group : by_need(groups, level)) {
+        std::set<int> grown = nodes;
+        add_nodes(groups, group, grown);
+        if (parts.empty() || grown.size() > most_scalar_nodes) {
+            parts.emplace_back();
+            grown.clear();
+            add_nodes(groups, group, grown);
+        }
+        nodes = std::move(grown);
+        parts.back().push_back(group);
+    }
     return parts;
 }
 
