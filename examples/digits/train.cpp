@@ -180,9 +180,10 @@ void run(const Options &options) {
     const Context context = make_context(options.threads, scalide_program_device(digits_predict_program()));
     Judge judge(context.get(), test);
     std::vector<History> histories;
-    for (const Variant &variant : {Variant{"f32", digits_f32_program(), digits_f32_program()}, Variant{"bf16", digits_bf16_program(), digits_bf16_program()},
-                                   Variant{"f16", digits_f16_program(), digits_f16_traceable_program()},
-                                   Variant{"f8", digits_f8_program(), digits_f8_traceable_program()}}) {
+    for (const Variant &variant :
+         {Variant{"f32", digits_f32_program(), digits_f32_program()}, Variant{"bf16", digits_bf16_program(), digits_bf16_program()},
+          Variant{"f16", digits_f16_program(), digits_f16_traceable_program()},
+          Variant{"f8", digits_f8_program(), digits_f8_traceable_program()}}) {
         if (options.only.empty() || options.only == variant.name) histories.push_back(train(variant, options, context.get(), data, judge));
     }
     if (histories.empty()) throw std::invalid_argument("--only must be f32, bf16, f16 or f8, got " + options.only);

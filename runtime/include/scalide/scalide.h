@@ -146,8 +146,9 @@ scalide_status scalide_capture(scalide_binding *binding);
 /* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is the host's and valid during
  * the call, which is in the float environment of programs. */
 typedef void (*scalide_trace)(void *user, const char *buffer_name, const scalide_array *array);
-/* As scalide_run, showing intermediate values (by their names in the plan, "h.data", "h.scale") as they are produced. Operands that are rounded
- * while they are packed, and scales that several kernels compute, are stored in libraries that were built with --traceable alone. */
+/* As scalide_run, showing intermediate values (by their names in the plan, "h.data", "h.scale") as they are produced. Operands that are
+ * rounded while they are packed, and scales that several kernels compute, are stored in libraries that were built with --traceable alone.
+ */
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user);
 /* A result of a step that has an infinity or a NaN. */
 typedef struct {
