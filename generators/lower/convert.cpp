@@ -51,6 +51,8 @@ Expr convert(const ElementwiseOperand &operand, Dtype result, Overflow overflow)
     Expr number = to_number(operand);
     if (result == Dtype::boolean) return to_truth(number);
     if (is_integer(result)) return number.type().is_float() ? float_to_integer(number, result) : cast(storage_type(result), number);
+    if (result == Dtype::f64 && number.type() == Halide::Float(32)) return widened(number);
+    if (result == Dtype::f32 && number.type() == Halide::Float(64)) return narrowed(number);
     if (!is_narrow(result)) return cast(Halide::Float(8 * size_of(result)), number);
     bool is_exact_f32 = number.type() == Halide::Float(32);
     return encode(result, is_exact_f32 ? number : round_to_odd(cast<double>(number)), overflow);

@@ -51,6 +51,21 @@ Expr magnitude_bits(const Expr &x) {
     return bits & Halide::Internal::make_const(bits.type(), (uint64_t(1) << (bits.type().bits() - 1)) - 1);
 }
 
+Expr widened(const Expr &x) {
+    const auto wide = [](const Expr &bits) { return Halide::cast<uint64_t>(bits); };
+    Expr fraction = wide(float_bits(x) & bits32(0x7fffff)) << 29, infinity = float_bits(infinity_like(Expr(0.0)));
+    Expr is_finite = magnitude_bits(x) < bits32(0x7f800000);
+    return Halide::select(is_finite, Halide::cast<double>(x), from_bits((wide(sign_bit(x)) << 32) | infinity | fraction));
+}
+
+// From half a step beyond the largest f32 on, numbers round to infinity.
+Expr narrowed(const Expr &x) {
+    Expr sign = Halide::cast<uint32_t>(sign_bit(x) >> 32),
+         rest = Halide::select(scalide::is_nan(x), bits32(0x7fc00000), bits32(0x7f800000));
+    Expr is_finite = strict_lt(from_bits(magnitude_bits(x)), Expr(0x1.ffffffp127));
+    return Halide::select(is_finite, Halide::cast<float>(x), from_bits(sign | rest));
+}
+
 Expr is_nan(const Expr &x) {
     Expr bits = magnitude_bits(x);
     return bits > Halide::Internal::make_const(bits.type(), bits.type().bits() == 32 ? uint64_t(0x7f800000) : uint64_t(0x7ff) << 52);

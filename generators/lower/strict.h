@@ -30,6 +30,10 @@ Halide::Expr strict(const Halide::Expr &x);
 /// All bits of an f32 or f64 but the sign, and the sign alone.
 Halide::Expr magnitude_bits(const Halide::Expr &x);
 Halide::Expr sign_bit(const Halide::Expr &x);
+/// f32 as f64 and f64 as f32, with their infinities and NaN: LLVM counts on a cast of floats having none, and a comparison of what a cast
+/// made of one says anything.
+Halide::Expr widened(const Halide::Expr &x);
+Halide::Expr narrowed(const Halide::Expr &x);
 /// Halide's is_nan is a comparison of x with itself, which does not survive in every context.
 Halide::Expr is_nan(const Halide::Expr &x);
 /// |magnitude| with the sign of `x`.

@@ -47,6 +47,7 @@ public:
 
 private:
     void place_arguments();
+    bool is_conversion(const Node &node) const;
     void place(const Node &node);
     void place_conversion(const Node &node);
     void place_bits(const Node &node);
@@ -129,12 +130,16 @@ ValueId Numerics::unscaled(ValueId value, Dtype dtype) {
     return plain;
 }
 
+/// Between formats, or from integers to a narrow one.
+bool Numerics::is_conversion(const Node &node) const {
+    if (node.op != "convert_element_type") return false;
+    const Dtype from = builder_.type(rewriter_(node.operands[0])).dtype, to = rewriter_.source().type(node.results[0]).dtype;
+    return (has_format(from) && has_format(to)) || (is_integer(from) && is_narrow(to));
+}
+
 void Numerics::place(const Node &node) {
     builder_.stamp_like(node);
-    const Dtype from = node.operands.empty() ? Dtype::i32 : builder_.type(rewriter_(node.operands[0])).dtype;
-    const bool converts_float =
-        node.op == "convert_element_type" && has_format(from) && has_format(rewriter_.source().type(node.results[0]).dtype);
-    if (converts_float) {
+    if (is_conversion(node)) {
         place_conversion(node);
     } else if (node.op == "bitcast_convert_type") {
         place_bits(node);

@@ -55,6 +55,10 @@ def test_products_of_two_kinds_of_dtypes():
         "i8_i8_f32": (product(jnp.float32), (i8, i8)),
         "i32_i32_f32": (product(jnp.float32), (i32, i32)),
         "bool_bool_f32": (product(jnp.float32), (bits, bits)),
+        "i32_f16": (product(None), (i32, f32.astype(jnp.float16))),  # most are infinite in f16
+        "f16_i32": (product(None), (f32.astype(jnp.float16), i32)),
+        "i32_times_f16": (lambda x, y: x * y, (i32, f32[:3].astype(jnp.float16))),
+        "i32_f16_f32": (product(jnp.float32), (i32, f32.astype(jnp.float16))),
         "bool_i8": (product(None), (bits, i8)),
         "bool_bool_i32": (product(jnp.int32), (bits, bits)),
         "convolution": (lambda x, w: lax.conv_general_dilated(x[None], w[:, :, None], (1,), "SAME", preferred_element_type=jnp.float32), (i8.T, i8)),

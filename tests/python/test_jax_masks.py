@@ -99,9 +99,13 @@ def test_infinities_stay(dtype):
     np.testing.assert_array_equal(saturated, np.float32([65504, 1]), "what rounds out of range saturates")
 
 
-def test_beside_an_infinite_scale_others_stay():
-    x, infinite = scaled([8, 12], 2), jsa.ScaledArray(np.array([-np.inf, np.inf], np.float32), np.float32(np.inf))
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_beside_an_infinite_scale_others_stay(dtype):
+    x, infinite = scaled([8, 12], 2, dtype), jsa.ScaledArray(np.array([-np.inf, np.inf], dtype), np.float32(np.inf))
     np.testing.assert_array_equal(value(jsa.lax.scaled_max(x, infinite)), [8, np.inf])
     np.testing.assert_array_equal(value(jsa.scalify(jnp.minimum)(x, infinite)), [-np.inf, 12])
     np.testing.assert_array_equal(value(jsa.scalify(lambda x, y: jnp.where(jnp.array([True, False]), x, y))(x, infinite)), [8, np.inf])
     np.testing.assert_array_equal(np.asarray(jsa.scalify(lambda x, y: x > y)(x, infinite)), [True, False])
+    joined = jsa.scalify(lambda x, y: jnp.concatenate([x, y]))(x, infinite)
+    np.testing.assert_array_equal(value(joined), [8, 12, -np.inf, np.inf])
+    assert joined.scale == x.scale
