@@ -97,13 +97,22 @@ const Rule *Rulebook::find(const std::string &op) const {
     return found == rules_.end() ? nullptr : &found->second;
 }
 
-bool Rulebook::makes_scaled(const Rule &rule) const {
-    if (rule.chooses_scale()) return true;
-    const std::function<bool(const Expression &)> calls_one = [&](const Expression &expression) {
+std::vector<const Rule *> Rulebook::callees(const Rule &rule) const {
+    std::vector<const Rule *> found;
+    const std::function<void(const Expression &)> add = [&](const Expression &expression) {
         const Rule *callee = expression->kind == ExpressionNode::Kind::call ? find(expression->text) : nullptr;
-        return (callee != nullptr && makes_scaled(*callee)) || std::ranges::any_of(expression->operands, calls_one);
+        if (callee != nullptr) found.push_back(callee);
+        std::ranges::for_each(expression->operands, add);
     };
-    return !rule.is_base && !rule.has_scale() && std::ranges::any_of(rule.value, calls_one);
+    if (rule.is_base) return found;
+    std::ranges::for_each(rule.value, add);
+    for (const auto &[name, let] : rule.lets) add(let);
+    return found;
+}
+
+bool Rulebook::makes_scaled(const Rule &rule) const {
+    return rule.chooses_scale() ||
+           (!rule.has_scale() && std::ranges::any_of(callees(rule), [this](const Rule *callee) { return makes_scaled(*callee); }));
 }
 
 const Rule &Rulebook::rule(const std::string &op, const Location &where) const {

@@ -18,6 +18,9 @@ public:
     const Rule *find(const std::string &op) const;
     /// Throws UserError at `where`: "no rule for operator 'x'" with the nearest names and how to add one.
     const Rule &rule(const std::string &op, const Location &where) const;
+    /// The operators that the value of a composite is made with, as its text names them, those of its lets among them; none of a base
+    /// operator.
+    std::vector<const Rule *> callees(const Rule &rule) const;
     /// The operator makes a plain operand scaled: it chooses a scale (Rule::chooses_scale), or is a composite of one that does.
     bool makes_scaled(const Rule &rule) const;
     /// Sorted by family, then name.
