@@ -99,6 +99,7 @@ void ProgramParser::parse_argument() {
     argument.scaled = lexer_.accept("scaled");
     argument.part = parse_part();
     argument.inout = lexer_.accept("inout");
+    argument.location = lexer_.location(token);
     program_.arguments.push_back(argument);
 }
 

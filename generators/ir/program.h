@@ -49,6 +49,7 @@ struct Argument {
     bool scaled = false; ///< carries its own scale (before propagate_scales, which makes two parts of it)
     bool inout = false;
     ArrayPart part = {};
+    Location location = {}; ///< where it is declared
 };
 
 /// A value that leaves a program, as a new array, or as what the inout argument number `argument` holds afterwards.

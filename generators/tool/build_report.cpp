@@ -109,9 +109,13 @@ std::string products_by_format(const ProductFormats &formats) {
 
 /// bf16 has the range of f32 and needs no scale.
 std::string scaling_of(const ProductFormats &formats) {
-    if (formats.unscaled > 0) return fmt::format(", {} of them not scaled", formats.unscaled);
-    return formats.narrow_products() > (formats.narrow.contains("bf16") ? formats.narrow.at("bf16") : 0) ? ", all scaled" : "";
+    const std::string own = formats.own > 0 ? fmt::format(", {} of them in formats of the program's own", formats.own) : "";
+    if (formats.unscaled > 0) return own + fmt::format(", {} of them not scaled", formats.unscaled);
+    const size_t in_bf16 = formats.narrow.contains("bf16") ? formats.narrow.at("bf16") : 0;
+    return own + (formats.narrow_products() > in_bf16 + formats.own ? formats.own > 0 ? ", all others scaled" : ", all scaled" : "");
 }
+
+std::string conversions(size_t count) { return fmt::format("{} conversion{} to 8 bits", count, count == 1 ? "" : "s"); }
 
 /// In percent, of the floats that kernels write.
 double narrow_share(const BuildReport &report) {
@@ -132,10 +136,10 @@ std::string numerics_line(const BuildReport &report) {
     std::string line = report.plans[0].numerics + ": ";
     if (report.products.products > 0) line += products_by_format(report.products) + scaling_of(report.products) + "; ";
     line += fmt::format("{:.0f} % of bytes in 8 or 16 bits", narrow_share(report));
+    if (report.products.own_conversions > 0)
+        line += "; " + conversions(report.products.own_conversions) + " of the program's own, not scaled";
     if (report.products.unsafe_conversions > 0)
-        line += fmt::format("; warning: {} to 8 bits not scaled, see scalide explain",
-                            report.products.unsafe_conversions == 1 ? "1 conversion"
-                                                                    : fmt::format("{} conversions", report.products.unsafe_conversions));
+        line += "; warning: " + conversions(report.products.unsafe_conversions) + " not scaled, see scalide explain";
     return line;
 }
 

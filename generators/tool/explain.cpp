@@ -50,11 +50,15 @@ void print_table(const std::vector<NumericsDecision> &decisions) {
         for (size_t i = 0; i + 1 < row.size(); i++) fmt::print("{:<{}}  ", row[i], widths[i]);
         fmt::print("{}\n", row.back());
     }
-    for (const NumericsDecision &decision : decisions)
-        if (decision.is_unsafe())
-            fmt::print("warning: {} ({}) is converted to {} and not scaled. Small values become zero: a row with dynamic_rescale before "
-                       "the conversion keeps them\n",
-                       decision.tensor, row_of(decision)[1], to_string(decision.stored));
+    for (const NumericsDecision &decision : decisions) {
+        if (!decision.is_unsafe()) continue;
+        const auto words = decision.is_policys()
+                               ? std::pair("warning", "and not scaled. Small values become zero: a row with dynamic_rescale before "
+                                                      "the conversion keeps them")
+                               : std::pair("note", "by the program itself, without a scale: small values become zero");
+        fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, decision.tensor, row_of(decision)[1], to_string(decision.stored),
+                   words.second);
+    }
 }
 
 nlohmann::ordered_json json_of(const Location &location) {

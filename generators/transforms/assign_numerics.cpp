@@ -108,9 +108,9 @@ void Numerics::place_arguments() {
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
         const ValueId fresh = add_value(rewriter_.result(), value.name, type);
-        rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part});
+        rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part, argument.location});
         rewriter_.map(argument.value, fresh);
-        if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, {}, fresh}, rule);
+        if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, argument.location, fresh}, rule);
         if (is_narrow(type.dtype) || scaled) read.push_back({argument.value, &argument});
     }
     for (const auto &[old, argument] : read) {

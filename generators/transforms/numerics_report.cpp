@@ -15,36 +15,49 @@ const std::set<std::string> contractions{"dot_general", "conv_general_dilated"};
 
 bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 
-/// The same array in another place or format (what rounds, a conversion among them, names the format): its scale is the operand's own.
-bool keeps_array(const Node &node) { return node.attributes.contains("dtype") || only_moves(node); }
+/// The same array in another place or format (what rounds, a conversion among them, names the format), or data alone is computed with: its
+/// scale is the operand's own.
+bool keeps_scale(const Node &node, const Rule &rule) {
+    return node.attributes.contains("dtype") || only_moves(node) || rule.carries_scale();
+}
 
-ScaleOrigin origin_behind(const Node &node, const std::vector<ScaleOrigin> &scales) {
+ScaleOrigin origin_behind(const Node &node, const Rule &rule, const std::vector<ScaleOrigin> &scales) {
     const auto scaled = std::ranges::find_if(node.operands, [&](ValueId operand) { return scales[operand].kind != Kind::none; });
     if (scaled == node.operands.end()) return {};
-    return keeps_array(node) ? scales[*scaled] : ScaleOrigin{Kind::propagated};
+    return keeps_scale(node, rule) ? scales[*scaled] : ScaleOrigin{Kind::propagated};
 }
 
 bool needs_scale(Dtype dtype) { return is_float(dtype) && size_of(dtype) < 4 && dtype != Dtype::bf16; }
 
-void count_product(const Node &node, const Program &program, const StoredForms &forms, ProductFormats &formats) {
+/// Values of a program that a policy says how to store, by name.
+using DecidedNames = std::set<std::string>;
+
+void count_product(const Node &node, const Program &program, const StoredForms &forms, const DecidedNames &decided,
+                   ProductFormats &formats) {
     formats.products++;
     std::optional<Dtype> widest;
-    bool is_scaled = true;
+    bool is_scaled = true, is_own = false;
     for (size_t i = 0; i < 2; i++) {
         const ValueId stored = forms.stored(node.operands[i]);
         const Dtype dtype = program.type(stored).dtype;
         if (!widest || size_of(dtype) > size_of(*widest)) widest = dtype;
-        is_scaled &= !needs_scale(dtype) || forms.scale(stored).kind != Kind::none;
+        const bool lacks_scale = needs_scale(dtype) && forms.scale(stored).kind == Kind::none,
+                   is_decided = decided.contains(program.value_name(stored));
+        is_scaled &= !lacks_scale || !is_decided;
+        is_own |= lacks_scale && !is_decided;
     }
     if (!is_float(*widest) || size_of(*widest) >= 4) return;
     formats.narrow[size_of(*widest) == 1 ? "f8" : std::string(to_string(*widest))]++;
     formats.unscaled += !is_scaled;
+    formats.own += is_scaled && is_own;
 }
 
-bool is_unsafe(const Node &node, const Program &program, const StoredForms &forms) {
-    const Dtype dtype = program.type(node.results[0]).dtype;
-    return is_convert(node) && is_float(dtype) && size_of(dtype) == 1 && is_float(program.type(node.operands[0]).dtype) &&
-           forms.scale(node.results[0]).kind == Kind::none;
+/// Values that are converted to 8 bits without a scale, each once: by the policy, or by the program.
+size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys) {
+    std::set<ValueId> values;
+    for (const NumericsDecision &decision : decisions)
+        if (decision.is_unsafe() && decision.is_policys() == policys) values.insert(decision.value);
+    return values.size();
 }
 
 } // namespace
@@ -56,7 +69,7 @@ StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
     for (const Node &node : made.nodes) {
         if (node.op == "stop_scaling") continue;
         const Rule &rule = rulebook.rule(node.op, node.location);
-        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? ScaleOrigin{Kind::values, node.op} : origin_behind(node, scales_);
+        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? ScaleOrigin{Kind::values, node.op} : origin_behind(node, rule, scales_);
         for (size_t i = 0; i < node.results.size(); i++)
             if (!rule.result(i).plain && is_float(made.type(node.results[i]).dtype)) scales_[node.results[i]] = origin;
     }
@@ -76,16 +89,18 @@ ValueId StoredForms::stored(ValueId value) const {
 void complete(std::vector<NumericsDecision> &decisions, const Program &made, const Rulebook &rulebook) {
     const StoredForms forms(made, rulebook);
     for (NumericsDecision &decision : decisions) {
-        const ValueId stored = forms.stored(decision.value);
-        decision.stored = made.type(stored).dtype;
-        decision.scale = forms.scale(stored);
+        decision.value = forms.stored(decision.value);
+        decision.stored = made.type(decision.value).dtype;
+        decision.scale = forms.scale(decision.value);
     }
 }
 
 void ProductFormats::add(const ProductFormats &other) {
     products += other.products;
+    own += other.own;
     unscaled += other.unscaled;
     unsafe_conversions += other.unsafe_conversions;
+    own_conversions += other.own_conversions;
     for (const auto &[format, count] : other.narrow) narrow[format] += count;
 }
 
@@ -95,14 +110,17 @@ size_t ProductFormats::narrow_products() const {
     return count;
 }
 
-ProductFormats product_formats(const Program &made, const Rulebook &rulebook) {
+ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const std::vector<NumericsDecision> &decisions) {
+    DecidedNames decided;
+    for (const NumericsDecision &decision : decisions)
+        if (decision.is_policys()) decided.insert(made.value_name(decision.value));
     const Program program = expand_to(made, rulebook, contractions);
     const StoredForms forms(program, rulebook);
     ProductFormats formats;
-    for (const Node &node : program.nodes) {
-        if (contractions.contains(node.op)) count_product(node, program, forms, formats);
-        formats.unsafe_conversions += is_unsafe(node, program, forms);
-    }
+    for (const Node &node : program.nodes)
+        if (contractions.contains(node.op)) count_product(node, program, forms, decided, formats);
+    formats.unsafe_conversions = count_unsafe(decisions, true);
+    formats.own_conversions = count_unsafe(decisions, false);
     return formats;
 }
 

@@ -25,11 +25,12 @@ struct NumericsDecision {
     std::string use;    ///< "dot_general.lhs" of an operand or a result of a node; else empty
     std::string scope;  ///< of the node
     Location row;       ///< of the policy; none: the program's own types decided
-    Location source;    ///< of the node
-    ValueId value = -1; ///< in the program that was made
+    Location source;    ///< of the node; of an argument, where it is declared
+    ValueId value = -1; ///< in the program that was made; once it is there, what the value is read from
     Dtype stored = Dtype::f32;
     ScaleOrigin scale = {};
 
+    bool is_policys() const { return row.line != 0; }
     /// A conversion to 8 bits of an ordinary number: what is small becomes zero, what is large the end of the format.
     bool is_unsafe() const { return place != PolicyRule::Place::argument && size_of(stored) == 1 && scale.kind == ScaleOrigin::Kind::none; }
 };
@@ -56,14 +57,16 @@ private:
 struct ProductFormats {
     size_t products = 0;
     std::map<std::string, size_t> narrow; ///< "f8", "f16", "bf16": that of the wider operand
-    size_t unscaled = 0;                  ///< narrow ones with an operand that has no scale, and not the range of f32 (bf16)
-    size_t unsafe_conversions = 0;        ///< to 8 bits without a scale, in products or not
+    size_t own = 0;                       ///< narrow ones of the program's own: it says itself that an operand is narrow and has no scale
+    size_t unscaled = 0;                  ///< other narrow ones with an operand that has no scale, and not the range of f32 (bf16)
+    size_t unsafe_conversions = 0;        ///< of the policy, to 8 bits without a scale, in products or not
+    size_t own_conversions = 0;           ///< the program's own
     void add(const ProductFormats &other);
     size_t narrow_products() const;
 };
 
-/// Of a program that assign_numerics made.
-ProductFormats product_formats(const Program &made, const Rulebook &rulebook);
+/// Of a program that assign_numerics made with these decisions.
+ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const std::vector<NumericsDecision> &decisions);
 
 /// Bytes that the kernels of a fused program write, by float format, with nominal sizes of symbols (fuse_costs.h).
 std::map<Dtype, double> bytes_written(const Program &fused);

@@ -44,7 +44,7 @@ Program compile(const Program &source, const Rulebook &rulebook, const CompileOp
     pass(infer_types(program, rulebook));
     pass(inline_calls(program, rulebook));
     pass(simplify(program, rulebook));
-    pass(assign_numerics(program, rulebook, options.policy));
+    pass(assign_numerics(program, rulebook, options.policy, options.decisions));
     pass(simplify(program, rulebook));
     pass(propagate_scales(program, rulebook, settings_of(program, options.policy)));
     pass(expand(program, rulebook));

@@ -1,5 +1,6 @@
 #pragma once
 #include "transforms/fusion_report.h"
+#include "transforms/numerics_report.h"
 #include "transforms/passes.h"
 #include <functional>
 
@@ -11,7 +12,8 @@ struct CompileOptions {
     TargetFacts facts;
     /// Called after each pass with its name; `--dump-after` prints here, tests run the interpreter here.
     std::function<void(const std::string &pass, const Program &)> after_pass;
-    FusionReport *fusion = nullptr; ///< filled when it is there: what `fuse` did and why
+    FusionReport *fusion = nullptr;                     ///< filled when it is there: what `fuse` did and why
+    std::vector<NumericsDecision> *decisions = nullptr; ///< likewise: what `assign_numerics` decided
 };
 
 /// All passes in order, `verify` after each: infer_types, inline_calls, simplify, assign_numerics, simplify, propagate_scales, expand,

@@ -7,12 +7,19 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
 from tool import Scratch  # noqa: E402
 
-PROGRAM, UNSCALED = HERE / "two_layers.scl", HERE / "unscaled.yaml"
+PROGRAM, UNSCALED, OWN = HERE / "two_layers.scl", HERE / "unscaled.yaml", HERE / "own_formats.scl"
 BUILD_LINES = {
     "f32": "f32: 0 of 2 products in 8 or 16 bits; 0 % of bytes in 8 or 16 bits",
     "f8_master": "f8_master: 2 of 2 products in f8, all scaled; 3 % of bytes in 8 or 16 bits",
     str(UNSCALED): "unscaled: 0 of 2 products in 8 or 16 bits; 1 % of bytes in 8 or 16 bits; "
                    "warning: 2 conversions to 8 bits not scaled, see scalide explain",
+}
+#: Of a program that says formats itself: they are not the policy's.
+OWN_LINES = {
+    "f32": "f32: 2 of 3 products in f8, 2 of them in formats of the program's own; 60 % of bytes in 8 or 16 bits; "
+           "2 conversions to 8 bits of the program's own, not scaled",
+    "f8_master": "f8_master: 3 of 3 products in f8, all scaled; 85 % of bytes in 8 or 16 bits; "
+                 "2 conversions to 8 bits of the program's own, not scaled",
 }
 INSPECT_LINES = {
     "f32": "writes f32 9856 bytes; could be narrower: a 512",
@@ -37,10 +44,23 @@ def as_json(scratch):
     assert all(row["safe"] for row in scaled), scaled
 
 
+def scales_kept(scratch):
+    """Behind the operator that chose it a scale is that of the values, whatever else the row computes with data."""
+    policy = scratch.path / "coarse.yaml"
+    policy.write_text("policy: coarse\nrules:\n  - {op: dot_general, operand: lhs, insert: [{dynamic_rescale: {norm: max}}, "
+                      "{reduce_precision: {exponent_bits: 5, mantissa_bits: 2}}, {convert: f16}]}\n")
+    rows = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", policy, "--json"))
+    assert {(row["scale"], row["scale_operator"]) for row in rows if row["place"] == "operand"} == {("values", "dynamic_rescale")}, rows
+
+
 def build_lines(scratch):
-    for policy, line in BUILD_LINES.items():
-        printed = scratch.succeed("build", PROGRAM, "--numerics", policy, "-o", Path(policy).stem).splitlines()
-        assert printed[-1] == line, printed
+    for program, lines in ((PROGRAM, BUILD_LINES), (OWN, OWN_LINES)):
+        for policy, line in lines.items():
+            printed = scratch.succeed("build", program, "--numerics", policy, "-o", Path(policy).stem).splitlines()
+            assert printed[-1] == line, printed
+    notes = scratch.succeed("explain", OWN, "--numerics", "f8_master").splitlines()[-2:]
+    assert notes == [f"note: {tensor} (convert_element_type.out) is converted to f8_e4m3fn by the program itself, without a scale: "
+                     "small values become zero" for tensor in "ab"], notes
 
 
 def inspected(scratch):
@@ -52,5 +72,6 @@ if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
         explained(scratch)
         as_json(scratch)
+        scales_kept(scratch)
         build_lines(scratch)
         inspected(scratch)
