@@ -77,8 +77,10 @@ IntegerRange range_of(Dtype dtype) {
 }
 
 double wrap_integer(Dtype dtype, double value) {
+    if (!std::isfinite(value)) return saturate_integer(dtype, value);
     const int unused = 64 - 8 * size_of(dtype);
-    const uint64_t code = static_cast<uint64_t>(static_cast<int64_t>(value)) << unused;
+    const auto words = static_cast<int64_t>(std::fmod(value, 0x1p63)); // 2^63 is a multiple of every range
+    const uint64_t code = static_cast<uint64_t>(words) << unused;
     return is_signed(dtype) ? static_cast<double>(static_cast<int64_t>(code) >> unused) : static_cast<double>(code >> unused);
 }
 

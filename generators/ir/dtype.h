@@ -77,7 +77,7 @@ struct IntegerRange {
 };
 /// Throws InternalError for a dtype that is no integer.
 IntegerRange range_of(Dtype dtype);
-/// What an integer dtype holds of a whole number below 2^63: its low bits.
+/// What an integer dtype holds of a number: the low bits of its whole part, the ends of the range for infinities, 0 for NaN.
 double wrap_integer(Dtype dtype, double value);
 /// What it holds of a float: towards zero, at most its range, 0 for NaN (XLA).
 double saturate_integer(Dtype dtype, double value);

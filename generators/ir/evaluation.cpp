@@ -12,7 +12,11 @@ Evaluation::Evaluation(const BaseOperator &row, Dtype operands, const Attributes
 double fold_start(Dtype dtype, double value) {
     if (dtype == Dtype::boolean) return std::isinf(value) ? value > 0 : value != 0;
     if (!is_integer(dtype)) return value;
-    return std::isinf(value) ? saturate_integer(dtype, value) : wrap_integer(dtype, value);
+    return wrap_integer(dtype, value);
+}
+
+Attribute constant_number(Dtype dtype, double value) {
+    return is_float(dtype) ? Attribute(value) : Attribute(static_cast<int64_t>(fold_start(dtype, value)));
 }
 
 } // namespace scalide

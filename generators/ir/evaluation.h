@@ -24,4 +24,7 @@ private:
 /// The number that a fold starts from, as an element: infinity is the end of an integer's range, -1 has all bits set.
 double fold_start(Dtype dtype, double value);
 
+/// What a constant of a dtype says of a number: an integer where the dtype has no others.
+Attribute constant_number(Dtype dtype, double value);
+
 } // namespace scalide

@@ -192,7 +192,7 @@ Expr make_constant(Dtype dtype, double value) {
         return Halide::Internal::make_bool(value != 0);
     }
     if (dtype == Dtype::f64 || is_integer(dtype)) {
-        return Halide::Internal::make_const(storage_type(dtype), value);
+        return Halide::Internal::make_const(storage_type(dtype), is_integer(dtype) ? wrap_integer(dtype, value) : value);
     }
     if (dtype == Dtype::f32) {
         float single = float(value);

@@ -1,4 +1,5 @@
 #include "rulebook/builder.h"
+#include "ir/evaluation.h"
 #include <cmath>
 
 namespace scalide {
@@ -24,8 +25,7 @@ ValueId Builder::add_one(const std::string &op, const std::vector<ValueId> &oper
 }
 
 ValueId Builder::constant(double value, Dtype dtype) {
-    const Attribute number = is_float(dtype) ? Attribute(value) : Attribute(static_cast<int64_t>(value));
-    return add_one("constant", {}, {{"value", number}, {"dtype", std::string(to_string(dtype))}});
+    return add_one("constant", {}, {{"value", constant_number(dtype, value)}, {"dtype", std::string(to_string(dtype))}});
 }
 
 ValueId Builder::size(const Extent &extent, Dtype dtype) {

@@ -1,10 +1,10 @@
 #include "ir/rewrite.h"
+#include "transforms/least_extents.h"
 #include "transforms/magnitude_bounds.h"
 #include "transforms/normalize_dot.h"
 #include "transforms/passes.h"
 #include "transforms/splice.h"
 #include <algorithm>
-#include <functional>
 
 namespace scalide {
 
@@ -21,19 +21,10 @@ Remake remake_of(const Program &program, const Node &node, const Rulebook &ruleb
     return {};
 }
 
-} // namespace
-
-namespace {
-
 /// True when the value of a composite is made by one of these operators, directly or within others.
 bool is_made_by(const Rule &rule, const Rulebook &rulebook, const std::set<std::string> &ops) {
-    const std::function<bool(const Expression &)> calls_one = [&](const Expression &expression) {
-        const Rule *callee = expression->kind == ExpressionNode::Kind::call ? rulebook.find(expression->text) : nullptr;
-        const bool is_one = callee != nullptr && (ops.contains(callee->op) || is_made_by(*callee, rulebook, ops));
-        return is_one || std::ranges::any_of(expression->operands, calls_one);
-    };
-    return !rule.is_base && (std::ranges::any_of(rule.value, calls_one) ||
-                             std::ranges::any_of(rule.lets, [&](const auto &let) { return calls_one(let.second); }));
+    return std::ranges::any_of(rulebook.callees(rule),
+                               [&](const Rule *callee) { return ops.contains(callee->op) || is_made_by(*callee, rulebook, ops); });
 }
 
 } // namespace
@@ -56,7 +47,9 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
 Program expand(const Program &program, const Rulebook &rulebook) {
     Program expanded = program;
     replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook); });
-    return bound_magnitudes(remove_dead_nodes(expanded), rulebook);
+    expanded = bound_magnitudes(remove_dead_nodes(expanded), rulebook);
+    require_elements(expanded);
+    return expanded;
 }
 
 } // namespace scalide

@@ -111,7 +111,7 @@ Program move_reduced_axes_last(const Program &program) {
             rewriter.copy(node);
     }
     rewriter.copy_results();
-    return rewriter.take();
+    return remove_dead_nodes(rewriter.take()); // nobody asks what the place of one element was among
 }
 
 } // namespace scalide

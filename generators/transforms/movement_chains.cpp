@@ -86,6 +86,27 @@ Merged merge_reduction(const Candidate &at) { return reduced_axes(at.node).empty
 /// A sum starts from +0, so even one of a single element turns -0 into +0.
 Merged merge_sum(const Candidate &at) { return at.facts.never_negative_zero(at.operand()) ? merge_reduction(at) : std::nullopt; }
 
+ValueId full_of_zeros(const Candidate &at) {
+    const ValueId zero = at.emit("constant", {}, constant_attributes(0, at.type.dtype));
+    return at.type.is_scalar() ? zero : at.emit("broadcast_in_dim", {zero}, broadcast_attributes(at.type.shape, {}));
+}
+
+bool is_one(const Candidate &at, const std::string &axis) {
+    return at.operand_type().shape[at.node.attributes.at(axis).integer.value()] == Extent(1);
+}
+
+/// One element is all that a scan of it finds.
+Merged merge_scan(const Candidate &at) { return is_one(at, "axis") ? Merged(at.operand()) : std::nullopt; }
+
+/// Sums, of logarithms too, start from +0.
+Merged merge_cumulative_sum(const Candidate &at) {
+    if (!is_one(at, "axis") || !is_float(at.type.dtype) || at.facts.never_negative_zero(at.operand())) return merge_scan(at);
+    return at.emit("add", {at.operand(), full_of_zeros(at)}, {});
+}
+
+/// The order of one element.
+Merged merge_argsort(const Candidate &at) { return is_one(at, "dimension") ? Merged(full_of_zeros(at)) : std::nullopt; }
+
 /// True when every element of `from` is one of `to`.
 bool widens(Dtype from, Dtype to) {
     if (!is_float(from) || !is_float(to)) return false;
@@ -125,6 +146,12 @@ constexpr Row rows[] = {
     {"reduce_and", merge_reduction},
     {"reduce_or", merge_reduction},
     {"reduce_xor", merge_reduction},
+    {"cumsum", merge_cumulative_sum},
+    {"cumlogsumexp", merge_cumulative_sum},
+    {"cumprod", merge_scan},
+    {"cummax", merge_scan},
+    {"cummin", merge_scan},
+    {"argsort", merge_argsort},
     {"convert_element_type", merge_convert},
 };
 

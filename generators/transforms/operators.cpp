@@ -1,5 +1,6 @@
 #include "transforms/operators.h"
 #include "expr/base_operators.h"
+#include "ir/evaluation.h"
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -34,10 +35,7 @@ constexpr std::string_view mixing[] = {"concatenate", "pad", "dynamic_update_sli
 
 } // namespace
 
-Attributes constant_attributes(double value, Dtype dtype) {
-    const Attribute number = is_float(dtype) ? Attribute(value) : Attribute(static_cast<int64_t>(value));
-    return {{"value", number}, {"dtype", word(dtype)}};
-}
+Attributes constant_attributes(double value, Dtype dtype) { return {{"value", constant_number(dtype, value)}, {"dtype", word(dtype)}}; }
 
 Attributes broadcast_attributes(const Extents &shape, const std::vector<int64_t> &axes) {
     return {{"shape", to_attribute(shape)}, {"dims", to_attribute(axes)}};

@@ -240,7 +240,11 @@ double draw_element(Dtype dtype, std::mt19937 &random) {
 Program program_of_operators(std::mt19937 &random, int count) { return Draft(random).take(count); }
 
 std::vector<Array> draw_inputs(const Program &program, std::mt19937 &random) {
-    std::vector<Array> inputs = zero_inputs(program, {{"b", 1 + int64_t(random() % 7)}});
+    return draw_inputs(program, {{"b", 1 + int64_t(random() % 7)}}, random);
+}
+
+std::vector<Array> draw_inputs(const Program &program, const Extent::Bindings &sizes, std::mt19937 &random) {
+    std::vector<Array> inputs = zero_inputs(program, sizes);
     for (size_t i = 0; i < inputs.size(); i++) {
         const bool is_scale = program.arguments[i].part.is_scale();
         for (double &element : inputs[i].data)

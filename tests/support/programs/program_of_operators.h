@@ -16,5 +16,7 @@ Program program_of_operators(std::mt19937 &random, int count);
 /// Inputs for the arguments of such a program when it is compiled: floats in [-2, 2], integers of all bits, scales that are powers of two
 /// or, seldom, zero.
 std::vector<Array> draw_inputs(const Program &program, std::mt19937 &random);
+/// For these extents.
+std::vector<Array> draw_inputs(const Program &program, const Extent::Bindings &sizes, std::mt19937 &random);
 
 } // namespace scalide

@@ -162,4 +162,12 @@ TEST(transforms, simplify_works_on_broadcast_scalars_in_rank_0) {
               "mul = mul(s, t) : f32[]\nbroadcast_in_dim = broadcast_in_dim(mul) {dims: [], shape: [4]} : f32[4]\n");
 }
 
+TEST(transforms, simplify_scans_one_element) {
+    EXPECT_EQ(simplified("(x: i32[5, 1]) -> (r: i32[5, 1] = a) {\n a = cumsum(x) {axis: 1, reverse: true}\n}"), "");
+    EXPECT_EQ(simplified("(x: f32[1]) -> (r: f32[1] = b) {\n a = cumprod(x) {axis: 0}\n b = cummax(a) {axis: 0}\n}"), "");
+    EXPECT_NE(simplified("(x: f32[1]) -> (r: f32[1] = a) {\n a = cumsum(x) {axis: 0}\n}").find("add("), std::string::npos); // -0 is 0
+    EXPECT_EQ(simplified("(x: f32[1]) -> (r: f32[1] = a) {\n e = exp(x)\n a = cumlogsumexp(e) {axis: 0}\n}"), "e = exp(x) : f32[1]\n");
+    EXPECT_EQ(simplified("(x: f32[5, 1]) -> (r: i32[5, 1] = a) {\n a = argsort(x) {dimension: 1}\n}").find("sort"), std::string::npos);
+}
+
 } // namespace scalide

@@ -1,0 +1,143 @@
+#include "transforms/least_extents.h"
+#include "transforms/operators.h"
+#include <algorithm>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+/// An axis of the first operand and how many elements it must have.
+struct Need {
+    std::string attribute; ///< that asks for them
+    Extent extent, least;
+};
+
+using Needs = std::vector<Need>;
+
+Needs of_place(const Program &program, const Node &node) {
+    return {{"axis", program.type(node.operands[0]).shape[node.attributes.at("axis").integer.value()], 1}};
+}
+
+Needs of_sizes(const Program &program, const Node &node, const std::string &attribute) {
+    const Extents &shape = program.type(node.operands[0]).shape;
+    const std::vector<Attribute> &sizes = node.attributes.at(attribute).list;
+    Needs needs;
+    for (size_t axis = 0; axis < shape.size(); axis++) needs.push_back({attribute, shape[axis], sizes[axis].integer});
+    return needs;
+}
+
+/// Where an axis without elements leaves a result without elements, nothing is read.
+bool is_empty_with(const Extent &extent, const Extent &count) {
+    return extent.is_static() ? extent.value() == 0 && count == Extent(0) : count.divide(extent).has_value();
+}
+
+Needs of_gather(const Program &program, const Node &node) {
+    const Extent count = element_count(program.type(node.results[0]).shape);
+    Needs needs = of_sizes(program, node, "slice_sizes");
+    std::erase_if(needs, [&](const Need &need) { return need.least == Extent(1) && is_empty_with(need.extent, count); });
+    return needs;
+}
+
+Needs of_slice(const Program &program, const Node &node) { return of_sizes(program, node, "sizes"); }
+
+Needs of_update(const Program &program, const Node &node) {
+    const Extents &shape = program.type(node.operands[0]).shape, &update = program.type(node.operands[1]).shape;
+    Needs needs;
+    for (size_t axis = 0; axis < shape.size(); axis++) needs.push_back({"update", shape[axis], update[axis]});
+    return needs;
+}
+
+/// n elements have n - 1 gaps: one at least, where gaps are filled and it is not known that there is none.
+Needs of_pad(const Program &program, const Node &node) {
+    const Extents &shape = program.type(node.operands[0]).shape;
+    const Padding pad = padding(node);
+    Needs needs;
+    for (size_t axis = 0; axis < shape.size(); axis++)
+        if (pad.interior[axis] != 0 && !shape[axis].is_static()) needs.push_back({"interior", shape[axis], 1});
+    return needs;
+}
+
+struct Row {
+    std::string_view op;
+    Needs (*needs)(const Program &, const Node &);
+};
+
+constexpr Row rows[] = {{"argmax", of_place},  {"argmin", of_place}, {"dynamic_slice", of_slice}, {"dynamic_update_slice", of_update},
+                        {"gather", of_gather}, {"pad", of_pad}};
+
+/// Symbols at their least values.
+class Minima {
+public:
+    explicit Minima(std::vector<Symbol> &symbols) : symbols_(symbols) {}
+
+    /// Raises the minima of the symbols of `surplus` until it is not negative; false when single minima do not say that.
+    bool raise(const Extent &surplus) {
+        if (value(surplus) >= 0) return true;
+        const std::vector<std::string> names = surplus.symbols();
+        const bool grows = std::ranges::all_of(surplus.terms(), [](const auto &term) { return term.first.empty() || term.second > 0; });
+        if (!grows || names.empty()) return false;
+        for (const std::string &name : names) raise_to(name, 1);
+        if (value(surplus) < 0 && names.size() == 1) raise_to(names[0], least_value(surplus, names[0]));
+        return value(surplus) >= 0;
+    }
+
+private:
+    Symbol &symbol(const std::string &name) { return *std::ranges::find(symbols_, name, &Symbol::name); }
+
+    void raise_to(const std::string &name, int64_t least) {
+        Symbol &raised = symbol(name);
+        const int64_t steps = (least + raised.multiple - 1) / raised.multiple;
+        raised.minimum = std::max(raised.minimum, steps * raised.multiple);
+    }
+
+    /// The least value of the one symbol for which a growing polynomial is not negative.
+    int64_t least_value(const Extent &surplus, const std::string &name) {
+        int64_t low = symbol(name).minimum, high = symbol(name).maximum;
+        while (low < high) {
+            const int64_t middle = low + (high - low) / 2;
+            (value_at(surplus, {{name, middle}}) >= 0 ? high : low) = value_at(surplus, {{name, middle}}) >= 0 ? middle : middle + 1;
+        }
+        return low;
+    }
+
+    double value(const Extent &extent) {
+        Extent::Bindings bindings;
+        for (const std::string &name : extent.symbols()) bindings[name] = symbol(name).minimum;
+        return value_at(extent, bindings);
+    }
+
+    static double value_at(const Extent &extent, const Extent::Bindings &bindings) {
+        double sum = 0;
+        for (const auto &[monomial, coefficient] : extent.terms()) {
+            double term = static_cast<double>(coefficient);
+            for (const std::string &name : monomial) term *= static_cast<double>(bindings.at(name));
+            sum += term;
+        }
+        return sum;
+    }
+
+    std::vector<Symbol> &symbols_;
+};
+
+bool falls(const Extent &extent) {
+    return std::ranges::any_of(extent.terms(), [](const auto &term) { return !term.first.empty() && term.second < 0; });
+}
+
+} // namespace
+
+void require_elements(Program &program) {
+    Minima minima(program.symbols);
+    for (const Node &node : program.nodes) {
+        const auto *row = std::ranges::find(rows, node.op, &Row::op);
+        if (row == std::end(rows)) continue;
+        for (const auto &[attribute, extent, least] : row->needs(program, node)) {
+            const Extent surplus = extent - least;
+            if (falls(surplus) || minima.raise(surplus)) continue;
+            throw UserError({node.location, node.op + "." + attribute, "must have an axis of at least " + to_string(least) + " elements",
+                             to_string(extent), surplus.is_static() ? "" : "Give the symbols a range, such as n in 1..1000"});
+        }
+    }
+}
+
+} // namespace scalide

@@ -1,0 +1,51 @@
+#include "support.h"
+#include "transforms/passes.h"
+#include <gtest/gtest.h>
+
+// Operators that need elements: an error where an extent is too small, a larger minimum of its symbols where a binding decides.
+namespace scalide {
+
+namespace {
+
+/// The symbols of a program behind `expand`, as its text has them; or the error.
+std::string symbols_of(const std::string &text) {
+    std::string symbols;
+    const std::string error = error_of([&] {
+        for (const Symbol &symbol : expand(typed(text), rules()).symbols)
+            symbols += symbol.name + " in " + std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum) + " ";
+    });
+    return error == "no error" ? symbols : error;
+}
+
+constexpr const char *place = "(x: f32[%]) -> (r: i32[]) {\n r = argmax(x) {axis: 0}\n}";
+
+std::string with(std::string text, const std::string &extent) { return text.replace(text.find('%'), 1, extent); }
+
+} // namespace
+
+TEST(transforms, places_of_nothing_are_refused) {
+    EXPECT_NE(symbols_of(with(place, "0")).find("argmax.axis: must have an axis of at least 1 elements, got 0"), std::string::npos);
+    EXPECT_EQ(symbols_of(with(place, "1")), "");
+    EXPECT_EQ(symbols_of("(x: f32[0, 3]) -> (r: i32[0]) {\n r = argmax(x) {axis: 1}\n}"), "");
+}
+
+TEST(transforms, symbols_are_as_large_as_operators_need) {
+    EXPECT_EQ(symbols_of(with(place, "n")), "n in 1..2147483647 ");
+    EXPECT_EQ(symbols_of("(x: f32[n]) -> (r: i32[]) {\n c = pad(x, 0) {low: [1], high: [0]}\n r = argmax(c) {axis: 0}\n}"),
+              "n in 0..2147483647 ");
+    EXPECT_EQ(symbols_of("(x: f32[n, m]) -> (r: i32[]) {\n c = reshape(x) {shape: [n*m]}\n r = argmin(c) {axis: 0}\n}"),
+              "n in 1..2147483647 m in 1..2147483647 ");
+    EXPECT_EQ(symbols_of("(x: f32[2*n], i: i32[]) -> (r: f32[5]) {\n r = dynamic_slice(x, i) {sizes: [5]}\n}"), "n in 3..2147483647 ");
+    EXPECT_EQ(symbols_of("[n step 4] (x: f32[n], i: i32[]) -> (r: f32[5]) {\n r = dynamic_slice(x, i) {sizes: [5]}\n}"),
+              "n in 8..2147483647 ");
+}
+
+TEST(transforms, ranges_that_symbols_must_have_are_asked_for) {
+    const std::string pair = "(x: f32[n], y: f32[m], i: i32[]) -> (r: f32[5]) {\n c = concatenate(x, y) {dimension: 0}\n"
+                             " r = dynamic_slice(c, i) {sizes: [5]}\n}";
+    EXPECT_NE(symbols_of(pair).find("must have an axis of at least 5 elements, got m + n. Give the symbols a range"), std::string::npos)
+        << symbols_of(pair);
+    EXPECT_EQ(symbols_of("[n in 3..9, m in 2..9] " + pair), "n in 3..9 m in 2..9 ");
+}
+
+} // namespace scalide
