@@ -249,6 +249,18 @@ def test_builds_with_operators_of_the_user(tmp_path):
     assert "must be a rule file or a folder of rule files" in error_of(scalide.build, program, rules=[tmp_path / "none.yaml"])
 
 
+def test_says_what_the_numerics_reach(tmp_path, caplog):
+    program = scalide.Program("program product(x: f32[4, 8], w: f32[8, 2]) -> (y: f32[4, 2]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n")
+    with caplog.at_level("INFO", "scalide"):
+        library = scalide.build(program, numerics="f8_master")
+        assert library.summary.startswith("f8_master: 1 of 1 products in f8, all scaled; ")
+        policy = tmp_path / "unscaled.yaml"
+        policy.write_text("policy: unscaled\nrules:\n  - {op: dot_general, operand: lhs, insert: [{convert: f8_e4m3fn}]}\n")
+        assert scalide.build(program, numerics=policy).summary.endswith("warning: 1 conversion to 8 bits not scaled, see scalide explain")
+    assert [(record.levelname, "product: f8_master: " in record.message) for record in caplog.records] == [("INFO", True), ("WARNING", False)]
+    assert scalide.Library(library.path).summary is None
+
+
 def test_says_what_cannot_be_written(step):
     x, w, rate = step_arrays()
     y = np.zeros(3, np.float32)

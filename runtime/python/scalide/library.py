@@ -78,6 +78,7 @@ class Library:
 
     def __init__(self, path: str | os.PathLike, program: Any = None, *, name: str | None = None, threads: int = 0):
         self.path, self.program = os.path.realpath(path), program
+        self.summary = None  # scalide.build knows it
         if not os.path.isfile(self.path):
             raise FileNotFoundError(f"{path}: must be a shared library, got no such file. Build it with scalide.build.")
         name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]

@@ -1,6 +1,7 @@
 """Compiles a program by the tool `scalide`, which comes with the package."""
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
@@ -36,7 +37,8 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     cuda_arch: for target "cuda", the cards to compile for by compute capability, such as [90, 100]; all that are known when left out
     rules:    YAML files of operators of your own, or folders of them, which the program and the policy may use beside ours (`rules/README.md`)
     traceable: store each rounded operand and each scale, so that traces show them; slower on CPUs
-    Returns a `Library`. Throws BuildError with the tool's words.
+    Returns a `Library`, whose `summary` is the line that ends a build: what the numerics reach. It is logged too (logger "scalide"), as a warning
+    where it warns. Throws BuildError with the tool's words.
     """
     from .library import Library
 
@@ -54,8 +56,10 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     arguments += ["--traceable"] if traceable else []
     for path in [rules] if isinstance(rules, (str, os.PathLike)) else rules:
         arguments += ["--rules", path]
-    run_tool(program, "build", *arguments)
+    printed = run_tool(program, "build", *arguments)
     library = Library(Path(output) / f"lib{name}.so", program)
+    library.summary = printed.strip().splitlines()[-1]
+    logging.getLogger("scalide").log(logging.WARNING if "warning: " in library.summary else logging.INFO, "%s: %s", name, library.summary)
     if scratch is not None:
         library._scratch = scratch  # goes with the library
     return library
