@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 #define XXH_INLINE_ALL
@@ -28,6 +29,7 @@ struct Entry {
 
 constexpr const char *no_room = "must have room for compiled kernels";
 constexpr const char *more_room = "Free some room on the disk, or choose another folder with --cache";
+constexpr size_t seal_size = 32; // of hash_text
 constexpr std::string_view part_extension = ".part", object_extension = ".o";
 
 std::vector<Entry> list(const fs::path &folder) {
@@ -41,6 +43,21 @@ std::vector<Entry> list(const fs::path &folder) {
 }
 
 bool is_part(const Entry &entry) { return entry.path.extension() == part_extension; }
+
+std::string seal_of(const std::string &name, std::string_view content) { return hash_text(name + '\n' + std::string(content)); }
+
+// Who can write the folder decides what is linked into libraries.
+void check_owner(const fs::path &folder) {
+    struct stat status = {};
+    if (stat(folder.c_str(), &status) != 0) return;
+    const bool is_own = status.st_uid == geteuid() || status.st_uid == 0, is_open = (status.st_mode & S_IWOTH) != 0;
+    if (is_own && !is_open) return;
+    throw UserError({{folder.string()},
+                     "cache",
+                     "must be a folder that only its owner and group can write, and the owner this user",
+                     is_open ? "one that everybody can write" : "one of another user",
+                     is_open ? "Take that permission away (chmod o-w), or choose another with --cache" : "Choose another with --cache"});
+}
 
 // Machines may share a cache; a process number means something on its own machine only.
 std::string host_name() {
@@ -75,6 +92,7 @@ ObjectCache::ObjectCache(fs::path folder, uint64_t limit_bytes) : folder_(std::m
                          error ? error.message() : "one that cannot",
                          "Choose another with --cache"});
     }
+    check_owner(folder_);
 }
 
 fs::path ObjectCache::default_folder() {
@@ -83,19 +101,29 @@ fs::path ObjectCache::default_folder() {
     return fs::temp_directory_path() / "scalide-cache";
 }
 
-fs::path ObjectCache::find(const std::string &name) const {
+std::optional<std::string> ObjectCache::read(const std::string &name) const {
     const fs::path file = folder_ / name;
     std::error_code error;
     if (!fs::exists(file, error)) return {};
+    std::string content = read_file(file);
+    const size_t size = content.size() - std::min(content.size(), seal_size);
+    if (content.substr(size) != seal_of(name, std::string_view(content).substr(0, size))) {
+        fs::remove(file, error);
+        return {};
+    }
     fs::last_write_time(file, fs::file_time_type::clock::now(), error);
-    return file;
+    content.resize(size);
+    return content;
 }
+
+fs::path ObjectCache::find(const std::string &name) const { return read(name) ? folder_ / name : fs::path(); }
 
 fs::path ObjectCache::part_of(const std::string &name) const {
     return folder_ / (name + "." + host_name() + "." + std::to_string(getpid()) + std::string(part_extension));
 }
 
 fs::path ObjectCache::insert(const std::string &name, const fs::path &part) const {
+    append_to(part, seal_of(name, read_file(part)));
     fs::path file = folder_ / name;
     move_file(part, file);
     return file;
@@ -103,16 +131,20 @@ fs::path ObjectCache::insert(const std::string &name, const fs::path &part) cons
 
 void ObjectCache::insert_content(const std::string &name, const std::string &content) const {
     const fs::path part = part_of(name);
-    std::ofstream out(part, std::ios::binary);
+    append_to(part, content);
+    insert(name, part);
+}
+
+/// A part that is not whole goes.
+void ObjectCache::append_to(const fs::path &part, const std::string &content) const {
+    std::ofstream out(part, std::ios::binary | std::ios::app);
     out << content;
     out.close();
-    if (!out) {
-        const std::string reason = std::strerror(errno);
-        std::error_code ignored;
-        fs::remove(part, ignored);
-        throw UserError({{folder_.string()}, "cache", no_room, reason, more_room});
-    }
-    insert(name, part);
+    if (out) return;
+    const std::string reason = std::strerror(errno);
+    std::error_code ignored;
+    fs::remove(part, ignored);
+    throw UserError({{folder_.string()}, "cache", no_room, reason, more_room});
 }
 
 void ObjectCache::check_room() const {

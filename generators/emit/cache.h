@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace scalide {
@@ -9,8 +10,9 @@ namespace scalide {
 std::string hash_text(const std::string &text);
 
 /// A folder of files named by what they were made from (kernels `<key>.o`, facts about them, archives), with a limit on its size: the
-/// least recently used ones go first. Safe for several processes at once: files come in by rename. A folder that cannot be written is a
-/// UserError.
+/// least recently used ones go first. Safe for several processes at once: files come in by rename. Each ends with the hash of its name and
+/// content (which linkers do not look at), so that one that was cut, overwritten or renamed is not found. Against those who compute hashes
+/// only the folder helps: one that cannot be written, that everybody can write or that is another user's is a UserError.
 class ObjectCache {
 public:
     explicit ObjectCache(std::filesystem::path folder, uint64_t limit_bytes = uint64_t(1) << 30);
@@ -18,7 +20,10 @@ public:
     /// $XDG_CACHE_HOME/scalide, ~/.cache/scalide, or a folder in the temporary one when there is no home.
     static std::filesystem::path default_folder();
 
-    /// The file of this name and marks it as used; an empty path when there is none.
+    /// The content of the file of this name, which is marked as used; nothing when there is none, or one with another hash, which is
+    /// removed.
+    std::optional<std::string> read(const std::string &name) const;
+    /// The file itself, where `read` would have it; else an empty path.
     std::filesystem::path find(const std::string &name) const;
     /// Where a new file of this name is to be written (a name of its own, unused), and the step that puts it in place.
     std::filesystem::path part_of(const std::string &name) const;
@@ -38,6 +43,8 @@ public:
     uint64_t clear() const;
 
 private:
+    void append_to(const std::filesystem::path &part, const std::string &content) const;
+
     std::filesystem::path folder_;
     uint64_t limit_;
 };

@@ -29,10 +29,8 @@ LoweredKernel lower_checked(const Program &program, const Halide::Target &target
 std::string facts_file(const std::string &lowering) { return hash_text(lowering + hash_text(tile_table())) + ".json"; }
 
 KernelFacts facts_of(const Program &program, const Halide::Target &target, const std::string &lowering, const ObjectCache &cache) {
-    const auto file = cache.find(facts_file(lowering));
-    if (!file.empty()) {
-        if (auto facts = parse_facts(read_file(file))) return *facts;
-    }
+    if (const auto content = cache.read(facts_file(lowering)))
+        if (auto facts = parse_facts(*content)) return *facts;
     const LoweredKernel lowered = lower_checked(program, target);
     const KernelFacts facts{choose_tiles(lowered, target), call_order(lowered)};
     cache.insert_content(facts_file(lowering), to_json(facts));

@@ -57,8 +57,8 @@ std::string uses_file_of(const PreparedKernel &kernel) { return kernel.key + ".c
 /// The object of a kernel in the cache, for CUDA with what it uses beside it; an empty path when it is to be compiled.
 fs::path find_object(const PreparedKernel &kernel, const KernelTarget &target, const ObjectCache &cache, std::vector<CardUse> &uses) {
     if (target.cuda) {
-        const fs::path file = cache.find(uses_file_of(kernel));
-        const auto found = file.empty() ? std::nullopt : parse_uses(read_file(file));
+        const auto content = cache.read(uses_file_of(kernel));
+        const auto found = content ? parse_uses(*content) : std::nullopt;
         if (!found) return {};
         uses = *found;
     }
@@ -116,7 +116,7 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
     const auto insert = [&](const Place &place) {
         const PreparedKernel &kernel = *place.prepared;
         objects.files[kernel.symbol] = cache.insert(file_of(kernel), place.part);
-        if (target.cuda) objects.uses[kernel.symbol] = parse_uses(read_file(cache.find(uses_file_of(kernel)))).value();
+        if (target.cuda) objects.uses[kernel.symbol] = parse_uses(cache.read(uses_file_of(kernel)).value()).value();
         tell(place, false);
     };
     const auto remove = [&](const Place &place) {

@@ -125,8 +125,8 @@ std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::v
     write_file(work / outputs[2], plan_manifest(name, planned, objects.uses));
     const fs::path archive = work / outputs[3];
     const std::string cached = archive_key(source, options, objects) + ".a";
-    if (const fs::path file = cache.find(cached); !file.empty()) {
-        write_file(archive, read_file(file));
+    if (const auto content = cache.read(cached)) {
+        write_file(archive, *content);
     } else {
         make_archive(archive, work / outputs[1], options, objects);
         cache.insert_content(cached, read_file(archive));

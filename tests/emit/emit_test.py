@@ -90,6 +90,23 @@ def killed_build_leaves_nothing_broken(scratch):
     assert filecmp.cmp(scratch.path / "whole/libmlp.a", scratch.path / "out/libmlp.a", False)
 
 
+def damaged_files_of_the_cache_are_made_anew(scratch):
+    scratch.succeed(*MLP, "-o", "whole")
+    whole, folder = objects(scratch), scratch.path / "cache" / "scalide"
+    first, second, third = sorted(whole)[:3]
+    (folder / first).write_bytes(whole[second])  # another kernel's
+    (folder / second).write_bytes(whole[second][:-100])
+    (folder / third).write_bytes(whole[third].replace(b"scalide_kernel", b"scalide_kernal"))
+    for archive in folder.glob("*.a"):
+        archive.write_bytes(b"!<arch>\n")
+    assert counts(scratch.succeed(*MLP, "-o", "out"))[2] == 3
+    assert objects(scratch) == whole
+    assert filecmp.cmp(scratch.path / "whole/libmlp.a", scratch.path / "out/libmlp.a", False)
+    folder.chmod(0o777)
+    refused = scratch.run(*MLP, "-o", "out")
+    assert refused.returncode == 1 and "got one that everybody can write" in refused.stderr, refused.stderr
+
+
 def two_builds_share_a_cache(scratch):
     command = [scratch.tool, *MLP, "-o"]
     both = [subprocess.Popen([*command, out], cwd=scratch.path, env=scratch.environment, stdout=subprocess.DEVNULL) for out in ("a", "b")]
@@ -247,8 +264,8 @@ def dumps_can_be_built(scratch):
 
 
 TESTS = [warm_build_compiles_nothing, changed_rule_compiles_changed_kernels, changed_policy_compiles_changed_kernels,
-         equal_kernels_are_one_object, killed_build_leaves_nothing_broken, two_builds_share_a_cache, cache_is_shown_and_cleared,
-         f8_operands_are_one_byte, cards_are_chosen_and_reported, another_assembler_compiles_anew, products_without_a_library_are_named,
+         equal_kernels_are_one_object, killed_build_leaves_nothing_broken, damaged_files_of_the_cache_are_made_anew, two_builds_share_a_cache,
+         cache_is_shown_and_cleared, f8_operands_are_one_byte, cards_are_chosen_and_reported, another_assembler_compiles_anew, products_without_a_library_are_named,
          cards_that_multiply_otherwise_have_variants,
          dumps_can_be_built]
 

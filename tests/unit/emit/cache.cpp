@@ -1,5 +1,6 @@
 #include "emit/cache.h"
 #include "emit/files.h"
+#include "expr/error.h"
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ struct Folder {
 /// An object of so many bytes that was used so many minutes ago.
 void add(const ObjectCache &cache, const std::string &key, size_t bytes, int minutes) {
     const fs::path part = cache.part_of(key);
-    write_file(part, std::string(bytes, 'o'));
+    write_file(part, std::string(bytes - hash_text("").size(), 'o'));
     fs::last_write_time(cache.insert(key, part), fs::file_time_type::clock::now() - std::chrono::minutes(minutes));
 }
 
@@ -50,6 +51,43 @@ TEST(emit, cache_keeps_to_its_limit) {
     EXPECT_TRUE(cache.find("old.o").empty());
     EXPECT_FALSE(cache.find("older.o").empty());
     EXPECT_FALSE(cache.find("new.a").empty());
+}
+
+TEST(emit, cache_finds_only_what_was_put_there) {
+    const Folder folder;
+    const ObjectCache cache(folder.path);
+    const std::string content = "an object of some bytes";
+    const auto put = [&] { cache.insert_content("key.o", content); };
+    put();
+    EXPECT_EQ(cache.read("key.o"), content);
+    const std::string whole = read_file(folder.path / "key.o");
+    std::vector<std::string> others{"", "short", whole.substr(0, whole.size() - 1), whole + "x", content};
+    for (size_t i = 0; i < whole.size(); i++) (others.emplace_back(whole))[i] ^= 1;
+    for (const std::string &other : others) {
+        write_file(folder.path / "key.o", other);
+        EXPECT_EQ(cache.find("key.o"), fs::path()) << other;
+        EXPECT_FALSE(fs::exists(folder.path / "key.o")) << "it is made anew";
+    }
+    put();
+    fs::rename(folder.path / "key.o", folder.path / "other.o");
+    EXPECT_EQ(cache.read("other.o"), std::nullopt) << "another kernel's";
+}
+
+TEST(emit, cache_is_no_folder_of_everybody) {
+    const Folder folder;
+    fs::permissions(folder.path, fs::perms::others_write, fs::perm_options::add);
+    try {
+        const ObjectCache cache(folder.path);
+        ADD_FAILURE() << "taken";
+    } catch (const UserError &error) {
+        EXPECT_NE(std::string(error.what()).find("got one that everybody can write. Take that permission away"), std::string::npos)
+            << error.what();
+    }
+    fs::permissions(folder.path, fs::perms::others_write, fs::perm_options::remove);
+    EXPECT_NO_THROW(ObjectCache{folder.path});
+    if (geteuid() != 0) return;
+    ASSERT_EQ(chown(folder.path.c_str(), 12345, 12345), 0);
+    EXPECT_THROW(ObjectCache{folder.path}, UserError) << "of another user";
 }
 
 TEST(emit, cache_removes_what_killed_builds_left) {
