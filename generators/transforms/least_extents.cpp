@@ -71,12 +71,11 @@ class Minima {
 public:
     explicit Minima(std::vector<Symbol> &symbols) : symbols_(symbols) {}
 
-    /// Raises the minima of the symbols of `surplus` until it is not negative; false when single minima do not say that.
+    /// Raises the minima of the symbols of `surplus`, which grows with them, until it is not negative; false when single minima do not say
+    /// that.
     bool raise(const Extent &surplus) {
         if (value(surplus) >= 0) return true;
         const std::vector<std::string> names = surplus.symbols();
-        const bool grows = std::ranges::all_of(surplus.terms(), [](const auto &term) { return term.first.empty() || term.second > 0; });
-        if (!grows || names.empty()) return false;
         for (const std::string &name : names) raise_to(name, 1);
         if (value(surplus) < 0 && names.size() == 1) raise_to(names[0], least_value(surplus, names[0]));
         return value(surplus) >= 0;
@@ -88,7 +87,7 @@ private:
     void raise_to(const std::string &name, int64_t least) {
         Symbol &raised = symbol(name);
         const int64_t steps = (least + raised.multiple - 1) / raised.multiple;
-        raised.minimum = std::max(raised.minimum, steps * raised.multiple);
+        raised.minimum = std::max(raised.minimum, std::min(steps * raised.multiple, raised.maximum));
     }
 
     /// The least value of the one symbol for which a growing polynomial is not negative.
@@ -96,7 +95,10 @@ private:
         int64_t low = symbol(name).minimum, high = symbol(name).maximum;
         while (low < high) {
             const int64_t middle = low + (high - low) / 2;
-            (value_at(surplus, {{name, middle}}) >= 0 ? high : low) = value_at(surplus, {{name, middle}}) >= 0 ? middle : middle + 1;
+            if (value_at(surplus, {{name, middle}}) >= 0)
+                high = middle;
+            else
+                low = middle + 1;
         }
         return low;
     }
@@ -120,6 +122,7 @@ private:
     std::vector<Symbol> &symbols_;
 };
 
+/// Where the difference of two symbols decides, no minimum says it.
 bool falls(const Extent &extent) {
     return std::ranges::any_of(extent.terms(), [](const auto &term) { return !term.first.empty() && term.second < 0; });
 }

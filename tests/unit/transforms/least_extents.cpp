@@ -45,6 +45,8 @@ TEST(transforms, ranges_that_symbols_must_have_are_asked_for) {
                              " r = dynamic_slice(c, i) {sizes: [5]}\n}";
     EXPECT_NE(symbols_of(pair).find("must have an axis of at least 5 elements, got m + n. Give the symbols a range"), std::string::npos)
         << symbols_of(pair);
+    EXPECT_NE(symbols_of("[n in 0..0] (x: f32[n]) -> (r: i32[]) {\n r = argmax(x) {axis: 0}\n}").find("at least 1 elements, got n"),
+              std::string::npos);
     EXPECT_EQ(symbols_of("[n in 3..9, m in 2..9] " + pair), "n in 3..9 m in 2..9 ");
 }
 
