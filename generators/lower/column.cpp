@@ -1,5 +1,6 @@
 #include "lower/outputs.h"
 #include "lower/reduction.h"
+#include <algorithm>
 #include <set>
 
 // column: reductions over leading axes. Rows are summed in blocks of fixed size, then the blocks, so that the order depends on nothing but
@@ -35,8 +36,9 @@ public:
         Halide::Func total = make("total");
         Expr count = Halide::Internal::simplify(all_ / block_rows);
         const bool has_blocks = is_gpu_ || !Halide::Internal::is_const_zero(count);
-        Halide::Func blocks = has_blocks ? block() : Halide::Func();
+        Halide::Func blocks = has_blocks ? block(count) : Halide::Func();
         assign(total(places()), Halide::Tuple(components(is_gpu_ ? blocks(places(count)) : rest()(places()), size_)));
+        bound_columns(total);
         if (has_blocks) {
             Halide::RDom r(0, count);
             assign(total(places()), group_.combine(components(total(places()), size_), components(blocks(places(r)), size_)));
@@ -69,12 +71,19 @@ private:
         return args;
     }
 
-    Halide::Func block() {
+    /// Else Halide makes as many columns as it thinks that readers may want, which a reduction of them rounds up to its vectors.
+    void bound_columns(Halide::Func func) const {
+        for (size_t i = 0; i < columns_.size(); i++) func.bound(columns_[i], 0, lowering_.values.extent(column_shape_[i]));
+    }
+
+    Halide::Func block(const Expr &count) {
         Halide::Var block("block");
         Halide::Func func = make("block");
         std::vector<Halide::Var> args = buffer_order(columns_);
         args.push_back(block);
         assign(func(args), group_.identity());
+        bound_columns(func);
+        func.bound(block, 0, is_gpu_ ? count + 1 : count);
         Halide::RDom r(0, block_rows);
         accumulate(func, places(block), r, block * block_rows);
         return func;
@@ -83,6 +92,7 @@ private:
     Halide::Func rest() {
         Halide::Func func = make("rest");
         assign(func(buffer_order(columns_)), group_.identity());
+        bound_columns(func);
         Expr left = Halide::Internal::simplify(all_ % block_rows);
         Halide::RDom r(0, left);
         accumulate(func, places(), r, Halide::Internal::simplify(all_ - left));
@@ -113,24 +123,41 @@ private:
     bool is_gpu_;
 };
 
+/// By value: how many reductions lie one behind the other below it.
+std::vector<int> find_depths(const Program &program) {
+    std::vector<int> depths(program.values.size());
+    for (const Node &node : program.nodes) {
+        int &depth = depths[node.results[0]];
+        for (const ValueId operand : node.operands) depth = std::max(depth, depths[operand]);
+        depth += is_reduction(node);
+    }
+    return depths;
+}
+
+void reduce(Lowering &lowering, const std::vector<const Node *> &nodes) {
+    if (int(folded_axes(*nodes[0]).size()) == lowering.kernel.program.type(nodes[0]->operands[0]).rank()) {
+        reduce_all(lowering, nodes);
+    } else {
+        ColumnReduction(lowering, nodes).lower();
+    }
+}
+
 } // namespace
 
 void lower_column(Lowering &lowering) {
     const Program &program = lowering.kernel.program;
-    std::set<std::pair<Extents, std::vector<int64_t>>> done;
-    for (const Node &node : program.nodes) {
-        if (!is_reduction(node)) {
-            continue;
-        }
-        const Type &operand = program.type(node.operands[0]);
-        const std::vector<int64_t> axes = folded_axes(node);
-        if (done.insert({operand.shape, axes}).second) {
-            const std::vector<const Node *> nodes = find_reductions(program, operand.shape, axes);
-            if (int(axes.size()) == operand.rank()) {
-                reduce_all(lowering, nodes);
-            } else {
-                ColumnReduction(lowering, nodes).lower();
-            }
+    const std::vector<int> depths = find_depths(program);
+    for (int depth = 0; depth <= std::ranges::max(depths); depth++) {
+        std::set<std::pair<Extents, std::vector<int64_t>>> done;
+        const auto is_other = [&](const Node *node) { return depths[node->operands[0]] != depth; };
+        for (const Node &node : program.nodes) {
+            if (!is_reduction(node) || is_other(&node)) continue;
+            const Extents &shape = program.type(node.operands[0]).shape;
+            const std::vector<int64_t> axes = folded_axes(node);
+            if (!done.insert({shape, axes}).second) continue;
+            std::vector<const Node *> nodes = find_reductions(program, shape, axes);
+            std::erase_if(nodes, is_other);
+            reduce(lowering, nodes);
         }
     }
     for (const std::vector<int> &results : results_by_shape(program)) {
