@@ -1,4 +1,5 @@
 #include "kernels/compiled_kernel.h"
+#include "kernels/guarded_memory.h"
 #include "schedules/schedule.h"
 #include <HalideRuntime.h>
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fstream>
-#include <sys/mman.h>
 #include <unistd.h>
 
 namespace scalide {
@@ -24,30 +24,6 @@ std::string run_command(const std::string &command) {
     }
     return output;
 }
-
-/// Memory that ends in front of a page that cannot be touched: right in front of it, but for what the alignment needs.
-class GuardedMemory {
-public:
-    GuardedMemory(size_t bytes, size_t alignment) {
-        const size_t page = size_t(sysconf(_SC_PAGESIZE));
-        size_ = (bytes + page - 1) / page * page + page;
-        base_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        mprotect(static_cast<uint8_t *>(base_) + size_ - page, page, PROT_NONE);
-        data_ = static_cast<uint8_t *>(base_) + (size_ - page - bytes) / alignment * alignment;
-    }
-    GuardedMemory(GuardedMemory &&other) noexcept : base_(std::exchange(other.base_, nullptr)), data_(other.data_), size_(other.size_) {}
-    ~GuardedMemory() {
-        if (base_) {
-            munmap(base_, size_);
-        }
-    }
-    uint8_t *data() const { return data_; }
-
-private:
-    void *base_;
-    uint8_t *data_;
-    size_t size_;
-};
 
 constexpr size_t inout_alignment = 64; ///< what bind asks for
 
@@ -136,14 +112,15 @@ void CompiledKernel::call(const std::vector<void *> &operands, const Extent::Bin
     }
 }
 
-std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const {
+std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols, Guard guard) const {
     const std::vector<KernelOperand> order = call_order(kernel_);
     std::vector<GuardedMemory> memory;
     std::vector<void *> operands;
     for (const KernelOperand &operand : order) {
         bool is_result = operand.kind == KernelOperand::Kind::result;
         int argument = is_result ? kernel_.program.results[operand.index].argument : operand.index;
-        memory.emplace_back(bytes_of(operand.type, symbols), is_result && argument >= 0 ? inout_alignment : 1);
+        memory.emplace_back(bytes_of(operand.type, symbols),
+                            is_result && argument >= 0 ? inout_alignment : size_t(size_of(operand.type.dtype)), guard);
         operands.push_back(memory.back().data());
         if (argument >= 0) {
             std::ranges::copy(arguments[argument], static_cast<unsigned char *>(memory.back().data()));
@@ -152,10 +129,13 @@ std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Exte
     call(operands, symbols);
     std::vector<Words> results(kernel_.program.results.size());
     for (size_t i = 0; i < order.size(); i++) {
+        const Words words(memory[i].data(), memory[i].data() + bytes_of(order[i].type, symbols));
+        if (!memory[i].is_intact()) throw std::runtime_error("the kernel writes beside operand " + std::to_string(i));
         if (order[i].kind == KernelOperand::Kind::result) {
             int argument = kernel_.program.results[order[i].index].argument;
-            Words &target = argument >= 0 ? arguments[argument] : results[order[i].index];
-            target.assign(memory[i].data(), memory[i].data() + bytes_of(order[i].type, symbols));
+            (argument >= 0 ? arguments[argument] : results[order[i].index]) = words;
+        } else if (order[i].kind == KernelOperand::Kind::argument && words != arguments[order[i].index]) {
+            throw std::runtime_error("the kernel writes to argument " + std::to_string(order[i].index));
         }
     }
     return results;

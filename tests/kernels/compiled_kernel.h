@@ -1,4 +1,5 @@
 #pragma once
+#include "kernels/guarded_memory.h"
 #include "lower/kernel.h"
 #include <filesystem>
 
@@ -19,8 +20,9 @@ public:
     CompiledKernel(const CompiledKernel &) = delete;
 
     /// Runs on the argument arrays, in argument order; inout arguments are overwritten. Returns the results that are no inout argument,
-    /// in result order (empty Words for the others). Arrays end at a page that cannot be touched, so that a read behind them faults.
-    std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const;
+    /// in result order (empty Words for the others). All arrays are guarded, so that an access beside them faults; throws when one was
+    /// written that is no result.
+    std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols, Guard guard = Guard::behind) const;
     /// One call on arrays that stand for themselves; for timing.
     void call(const std::vector<void *> &operands, const Extent::Bindings &symbols) const;
 

@@ -1,8 +1,42 @@
+#include "kernels/guarded_memory.h"
 #include <HalideRuntime.h>
-#include <cstdlib>
+#include <map>
+#include <mutex>
 #include <thread>
 
-// What a kernel needs from its surroundings, as the runtime gives it.
+// What a kernel needs from its surroundings, as the runtime gives it; scratch is guarded and poisoned.
+
+namespace scalide {
+namespace {
+
+class Scratch {
+public:
+    void *take(size_t bytes) {
+        constexpr size_t alignment = 64; // of the widest vector
+        GuardedMemory memory(bytes, alignment);
+        const std::lock_guard lock(mutex_);
+        void *place = memory.data();
+        taken_.emplace(place, std::move(memory));
+        return place;
+    }
+    void give_back(void *place) {
+        const std::lock_guard lock(mutex_);
+        taken_.erase(place);
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<void *, GuardedMemory> taken_;
+};
+
+Scratch &scratch() {
+    static Scratch all;
+    return all;
+}
+
+} // namespace
+} // namespace scalide
+
 extern "C" {
 int halide_do_par_for(void *context, int (*task)(void *, int, uint8_t *), int min, int size, uint8_t *closure) {
     if (size <= 1) {
@@ -19,6 +53,6 @@ int halide_do_par_for(void *context, int (*task)(void *, int, uint8_t *), int mi
     other.join();
     return 0;
 }
-void *halide_malloc(void *, size_t size) { return std::aligned_alloc(128, (size + 255) / 128 * 128); }
-void halide_free(void *, void *pointer) { std::free(pointer); }
+void *halide_malloc(void *, size_t size) { return scalide::scratch().take(size); }
+void halide_free(void *, void *pointer) { scalide::scratch().give_back(pointer); }
 }

@@ -2,8 +2,8 @@
 #include "kernels/kernel_text.h"
 #include <gtest/gtest.h>
 
-// Every kernel text under tests/kernels runs at the extents that its comments ask for (kernel_text.h), on arrays that end at an untouchable
-// page, and must agree with the interpreter.
+// Every kernel text under tests/kernels runs at the extents that its comments ask for (kernel_text.h), on arrays beside an
+// untouchable page, and must agree with the interpreter.
 namespace scalide {
 namespace {
 
@@ -22,7 +22,9 @@ public:
             EXPECT_TRUE(provided().count(symbol)) << symbol << " is nothing that the runtime gives to a kernel";
         }
         for (const Extent::Bindings &sizes : text.sizes) {
-            expect_interpreted(text, sizes, draw_arguments(text, sizes), [&](auto &words) { return kernel.run(words, sizes); });
+            for (const Guard guard : {Guard::behind, Guard::before}) {
+                expect_interpreted(text, sizes, draw_arguments(text, sizes), [&](auto &words) { return kernel.run(words, sizes, guard); });
+            }
         }
     }
 
