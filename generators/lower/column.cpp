@@ -24,9 +24,8 @@ public:
         : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())),
           is_gpu_(lowering.target.has_gpu_feature()) {
         const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
-        const auto split = shape.begin() + std::ptrdiff_t(folded_axes(*nodes[0]).size());
-        rows_ = Extents(shape.begin(), split);
-        column_shape_ = Extents(split, shape.end());
+        axes_ = folded_axes(*nodes[0]);
+        for (size_t axis = 0; axis < shape.size(); axis++) (is_folded(axis) ? rows_ : column_shape_).push_back(shape[axis]);
         columns_ = axis_vars(int(column_shape_.size()));
         all_ = lowering.values.extent(element_count(rows_));
     }
@@ -53,6 +52,17 @@ private:
             reductions.emplace_back(program, *node);
         }
         return ReductionGroup(reductions);
+    }
+
+    bool is_folded(size_t axis) const { return std::ranges::find(axes_, int64_t(axis)) != axes_.end(); }
+
+    /// Axes of extent 1 may stand in front of those that are folded.
+    Index element(const Index &rows) const {
+        Index index;
+        auto row = rows.begin();
+        auto column = columns_.begin();
+        while (row != rows.end() || column != columns_.end()) index.push_back(is_folded(index.size()) ? *row++ : Expr(*column++));
+        return index;
     }
 
     Halide::Func make(const std::string &stage) {
@@ -104,9 +114,8 @@ private:
         lowering_.kernel.extents[func.name() + ".columns"] = column_shape_.back();
         lowering_.kernel.extents[func.name() + ".others"] = element_count({column_shape_.begin(), column_shape_.end() - 1});
         const Expr row = first_row + r, last = Halide::Internal::simplify(all_ - 1);
-        Index index = split_row(is_gpu_ ? Halide::clamp(row, 0, last) : row, rows_, lowering_.values);
-        index.insert(index.end(), columns_.begin(), columns_.end());
-        std::vector<Expr> terms = group_.terms(lowering_.values, index, row);
+        const Index rows = split_row(is_gpu_ ? Halide::clamp(row, 0, last) : row, rows_, lowering_.values);
+        std::vector<Expr> terms = group_.terms(lowering_.values, element(rows), row);
         if (is_gpu_) {
             terms = terms_where(row < all_, group_, terms);
             r.where(all_ > 0); // nothing can be read of an empty array
@@ -117,6 +126,7 @@ private:
     Lowering &lowering_;
     ReductionGroup group_;
     int size_;
+    std::vector<int64_t> axes_;
     Extents rows_, column_shape_;
     std::vector<Halide::Var> columns_;
     Expr all_;
