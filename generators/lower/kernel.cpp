@@ -39,7 +39,7 @@ LoweredKernel begin(const Program &program) {
         const Type &type = kernel.program.type(kernel.program.arguments[i].value);
         kernel.inputs.emplace_back();
         if (!is_overwritten(kernel.program, i)) {
-            kernel.inputs.back() = Halide::ImageParam(storage_type(type.dtype), type.rank(), "argument_" + std::to_string(i));
+            kernel.inputs.back() = Halide::ImageParam(storage_type(type.dtype), type.rank(), argument_prefix + std::to_string(i));
             make_dense(kernel.inputs.back(), type.shape, kernel);
         }
     }

@@ -10,6 +10,9 @@ struct KernelOutput {
     std::vector<int> results; ///< of the kernel program, one a component
 };
 
+/// Input buffers are named this and the number of the argument.
+constexpr const char *argument_prefix = "argument_";
+
 /// A kernel program turned into Halide, still without a schedule. Buffers are dense and row-major in the program, so dimension 0 of a
 /// Halide buffer is the last axis. Types are storage words: f32, f64, i32 as they are, 16-bit formats UInt(16), 8-bit formats and bool
 /// UInt(8).
