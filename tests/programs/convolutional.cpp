@@ -32,7 +32,7 @@ program network [b in 1..64] (x: f32[b, 8, 8, 3] scaled, labels: i32[b], k1: f32
 
 struct Numerics {
     const char *policy;
-    double tolerance; ///< as in random_programs.cpp
+    double tolerance; ///< of sums in another order; of narrow formats, whose values near a tie go to either side
     friend void PrintTo(const Numerics &each, std::ostream *out) { *out << each.policy; }
 };
 constexpr Numerics numerics[] = {{"f32", 2e-5}, {"f16_scaled", 0x1p-9}, {"f8_scaled", 0x1p-2}, {"f8_stochastic", 0x1p-2}};

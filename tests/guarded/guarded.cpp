@@ -1,0 +1,138 @@
+#include "emit/library.h"
+#include "guarded/child.h"
+#include "guarded/guarded_run.h"
+#include "guarded/shrink.h"
+#include "ir/text.h"
+#include "support/programs/program_of_operators.h"
+#include "support/programs/program_of_shapes.h"
+#include "support/programs/random_program.h"
+#include "support/programs/rules.h"
+#include "transforms/passes.h"
+#include "transforms/pipeline.h"
+#include <filesystem>
+#include <gtest/gtest.h>
+
+// Random programs times random extents: each kernel on guarded and poisoned arrays, against the interpreter. The number in the name of a
+// test is the seed; what fails is made smaller and printed as a text for tests/kernels. The long run is labelled slow.
+
+namespace scalide {
+
+namespace {
+
+constexpr int bindings = 10;
+
+Policy policy_named(const std::string &name) {
+    return load_policy(std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (name + ".yaml"));
+}
+
+Program with_gradients(Program program) {
+    std::vector<ValueId> arguments;
+    for (const Argument &argument : program.arguments)
+        if (program.type(argument.value).dtype == Dtype::f32) arguments.push_back(argument.value);
+    const std::vector<ValueId> gradients = append_gradient(program, rules(), program.results[0].value, arguments);
+    for (size_t i = 0; i < gradients.size(); i++) program.results.push_back({"gradient" + std::to_string(i), gradients[i]});
+    return program;
+}
+
+Program draw_program(unsigned seed, std::mt19937 &random) {
+    switch (seed % 4) {
+    case 0: return program_of_operators(random, 1 + int(random() % 4));
+    case 1: return with_gradients(random_program(random, 1 + int(random() % 4)));
+    default: return program_of_shapes(random, 2 + int(random() % 6));
+    }
+}
+
+Program draw_fused(unsigned seed, std::mt19937 &random) {
+    static const char *const policies[] = {"f32", "f32", "bf16", "f16_scaled", "f8_scaled"};
+    CompileOptions options;
+    const Program program = draw_program(seed, random);
+    options.facts = target_facts(BuildOptions()); // of the host
+    options.policy = policy_named(policies[random() % std::size(policies)]);
+    return compile(program, rules(), options);
+}
+
+/// Not too many elements, nor products, for the interpreter.
+bool is_small(const Program &fused, const Extent::Bindings &sizes) {
+    constexpr int64_t most_elements = 20000, most_squared = 40000000000; // (m n)(m k)(k n)
+    for (const Program &kernel : fused.programs) {
+        for (const Value &value : kernel.values)
+            if (element_count(value.type.shape).evaluate(sizes) > most_elements) return false;
+        for (const Node &node : kernel.nodes) {
+            if (node.op != "dot_general") continue;
+            int64_t squared = element_count(kernel.type(node.results[0]).shape).evaluate(sizes);
+            for (const ValueId operand : node.operands) squared *= element_count(kernel.type(operand).shape).evaluate(sizes);
+            if (squared > most_squared) return false;
+        }
+    }
+    return true;
+}
+
+/// Vectors, blocks and panels plus and minus one, primes, and what is hardly anything.
+Extent::Bindings draw_sizes(const Program &fused, std::mt19937 &random) {
+    static const int64_t values[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   13,  15,  16,  17,  31,  32,
+                                     33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 200, 255, 257, 513, 1031};
+    for (size_t most = std::size(values);; most -= most / 8) {
+        Extent::Bindings sizes;
+        for (const Symbol &symbol : fused.symbols) {
+            const int64_t drawn = std::clamp(values[random() % most], symbol.minimum, symbol.maximum);
+            sizes[symbol.name] = drawn / symbol.multiple * symbol.multiple;
+        }
+        if (most <= 8 || is_small(fused, sizes)) return sizes;
+    }
+}
+
+void run_program(unsigned seed, const GuardedProgram::Tell &tell) {
+    std::mt19937 random(seed);
+    const Program fused = draw_fused(seed, random);
+    GuardedProgram program(fused, tell);
+    for (int binding = 0; binding < (fused.symbols.empty() ? 1 : bindings); binding++) program.run(draw_sizes(fused, random), random);
+}
+
+ChildReport run_kernel(const BoundProgram &kernel) {
+    return in_child([&](const auto &) {
+        std::mt19937 random(1);
+        const CompiledKernel compiled(kernel.program);
+        run_guarded(compiled, kernel.program, draw_guarded_inputs(kernel.program, kernel.sizes, random), kernel.sizes);
+    });
+}
+
+/// A death, a wrong value, an error of the compiler.
+std::string sort_of(const std::string &wrong) { return wrong.substr(0, wrong.find_first_of(" :")); }
+
+Extent::Bindings sizes_of(const std::string &text) {
+    Extent::Bindings sizes;
+    std::istringstream words(text.substr(text.find(':') + 1, text.find('\n') - text.find(':') - 1));
+    for (std::string word; words >> word;) sizes[word.substr(0, word.find('='))] = std::stoll(word.substr(word.find('=') + 1));
+    return sizes;
+}
+
+/// The smallest kernel that fails in the same way; what failed itself, where that takes the values of its program.
+std::string smallest(const ChildReport &failure) {
+    if (failure.place.empty()) return "";
+    const BoundProgram kernel{parse_program(failure.place, "kernel"), sizes_of(failure.place)};
+    const auto fails = [&](const BoundProgram &smaller) { return sort_of(run_kernel(smaller).wrong) == sort_of(failure.wrong); };
+    if (!fails(kernel)) return failure.place;
+    const BoundProgram found = shrink(kernel, fails);
+    return run_kernel(found).wrong + "\n" + kernel_case(found.program, found.sizes);
+}
+
+class Guarded : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Guarded, kernels_stay_in_their_arrays) {
+    rules(); // once for all children
+    const ChildReport report = in_child([](const auto &tell) { run_program(GetParam(), tell); });
+    if (report.wrong.empty()) return;
+    std::mt19937 random(GetParam());
+    ADD_FAILURE() << "seed " << GetParam() << ": " << report.wrong << "\n"
+                  << smallest(report) << "\nof\n"
+                  << to_string(draw_program(GetParam(), random));
+}
+
+std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
+
+INSTANTIATE_TEST_SUITE_P(sample, Guarded, testing::Range(0u, 300u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(300u, 10000u), seed_of);
+
+} // namespace
+
+} // namespace scalide

@@ -1,0 +1,36 @@
+#pragma once
+#include "interpret/interpret.h"
+#include "kernels/compiled_kernel.h"
+#include <random>
+
+namespace scalide {
+
+/// Runs a kernel on arrays that are guarded and poisoned, at one end and then at the other. Throws std::runtime_error when its results
+/// differ from the interpreter's, from one end to the other, or when it writes where it must not; dies of an access outside of an array.
+std::vector<Array> run_guarded(const CompiledKernel &kernel, const Program &program, const std::vector<Array> &inputs,
+                               const Extent::Bindings &sizes);
+
+/// The kernels of a program behind `fuse`, compiled at their first call.
+class GuardedProgram {
+public:
+    using Tell = std::function<void(const std::string &place)>;
+
+    GuardedProgram(const Program &fused, Tell tell) : fused_(fused), tell_(std::move(tell)) {}
+
+    /// Each kernel on what those before it made; see run_guarded.
+    void run(const Extent::Bindings &sizes, std::mt19937 &random);
+
+private:
+    const CompiledKernel &kernel(const Program &program);
+
+    const Program &fused_;
+    Tell tell_;
+    std::map<std::string, std::unique_ptr<CompiledKernel>> kernels_;
+};
+
+/// `# sizes: b=3 n=17` and the program: a text of tests/kernels.
+std::string kernel_case(const Program &kernel, const Extent::Bindings &sizes);
+
+std::vector<Array> draw_guarded_inputs(const Program &program, const Extent::Bindings &sizes, std::mt19937 &random);
+
+} // namespace scalide
