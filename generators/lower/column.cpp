@@ -81,8 +81,10 @@ private:
         return args;
     }
 
-    /// Else Halide makes as many columns as it thinks that readers may want, which a reduction of them rounds up to its vectors.
+    /// Else Halide makes as many columns as it thinks that readers may want, which a reduction of them rounds up to its vectors. On a GPU a
+    /// schedule makes what one thread needs.
     void bound_columns(Halide::Func func) const {
+        if (is_gpu_) return;
         for (size_t i = 0; i < columns_.size(); i++) func.bound(columns_[i], 0, lowering_.values.extent(column_shape_[i]));
     }
 
@@ -93,7 +95,7 @@ private:
         args.push_back(block);
         assign(func(args), group_.identity());
         bound_columns(func);
-        func.bound(block, 0, is_gpu_ ? count + 1 : count);
+        if (!is_gpu_) func.bound(block, 0, count);
         Halide::RDom r(0, block_rows);
         accumulate(func, places(block), r, block * block_rows);
         return func;
