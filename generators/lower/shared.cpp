@@ -37,7 +37,8 @@ std::vector<bool> follow_overwritten(const Program &program) {
     return found;
 }
 
-/// By value: operations on rank-0 values that are made of arguments alone; 0 where others are behind it.
+/// By value: operations on rank-0 values that are made of arguments alone, more than most_inlined as one more; 0 where others are behind
+/// it.
 std::vector<int> count_scalar_operations(const Program &program) {
     std::vector<int> counts(program.values.size());
     std::vector<bool> is_scalar(program.values.size());
@@ -48,7 +49,7 @@ std::vector<int> count_scalar_operations(const Program &program) {
             program.type(value).is_scalar() && std::ranges::all_of(node.operands, [&](ValueId each) { return is_scalar[each]; });
         if (!is_scalar[value] || node.operands.empty()) continue;
         counts[value] = 1;
-        for (const ValueId operand : node.operands) counts[value] += counts[operand];
+        for (const ValueId operand : node.operands) counts[value] = std::min(counts[value] + counts[operand], most_inlined + 1);
     }
     return counts;
 }

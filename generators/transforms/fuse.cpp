@@ -21,7 +21,7 @@ namespace scalide {
 namespace {
 
 void merge_all(Groups &groups, const TargetFacts &facts) {
-    order_overwrites(groups);
+    internal_check(order_overwrites(groups), "fuse: an inout argument is overwritten before it is read");
     merge_calls(groups, facts);
     merge_along_edges(groups);
     merge_tiled(groups, facts);

@@ -220,14 +220,14 @@ std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> l
     std::vector<std::vector<int>> parts;
     std::set<int> nodes;
     for (const int group : by_need(groups, level)) {
-        std::set<int> grown = nodes;
-        add_nodes(groups, group, grown);
-        if (parts.empty() || grown.size() > most_scalar_nodes) {
+        std::set<int> own;
+        add_nodes(groups, group, own);
+        const auto known = std::ranges::count_if(own, [&](int node) { return nodes.contains(node); });
+        if (parts.empty() || nodes.size() + own.size() - known > most_scalar_nodes) {
             parts.emplace_back();
-            grown.clear();
-            add_nodes(groups, group, grown);
+            nodes.clear();
         }
-        nodes = std::move(grown);
+        nodes.merge(own);
         parts.back().push_back(group);
     }
     return parts;

@@ -103,14 +103,8 @@ bool order_readers(Groups &groups, const Overwrite &overwrite) {
 
 } // namespace
 
-bool can_order_overwrites(const FuseGraph &graph) {
-    Groups groups(graph);
-    return std::ranges::all_of(graph.overwrites(), [&](const Overwrite &overwrite) { return order_readers(groups, overwrite); });
-}
-
-void order_overwrites(Groups &groups) {
-    for (const Overwrite &overwrite : groups.graph().overwrites())
-        internal_check(order_readers(groups, overwrite), "fuse: an inout argument is overwritten before it is read");
+bool order_overwrites(Groups &groups) {
+    return std::ranges::all_of(groups.graph().overwrites(), [&](const Overwrite &overwrite) { return order_readers(groups, overwrite); });
 }
 
 std::vector<int> following(const Groups &groups, int node) {

@@ -3,11 +3,8 @@
 
 namespace scalide {
 
-/// True when every reader of an inout argument can run before the node that makes its new value.
-bool can_order_overwrites(const FuseGraph &graph);
-
-/// Every reader of an inout argument runs before the node that makes its new value.
-void order_overwrites(Groups &groups);
+/// Every reader of an inout argument runs before the node that makes its new value; false when one of them can only run after it.
+[[nodiscard]] bool order_overwrites(Groups &groups);
 
 /// The nodes of the group of `node` that follow from it, `node` included.
 std::vector<int> following(const Groups &groups, int node);

@@ -78,7 +78,9 @@ std::set<int> rounded_in_packing(const Groups &groups, const std::set<int> &repe
         (chain.reads_overwritten ? with_overwritten : found).merge(chain.nodes);
     }
     with_overwritten.insert(found.begin(), found.end());
-    return can_order_overwrites(FuseGraph(program, true, with_overwritten)) ? with_overwritten : found;
+    const FuseGraph graph(program, true, with_overwritten);
+    Groups formed(graph);
+    return order_overwrites(formed) ? with_overwritten : found;
 }
 
 } // namespace scalide
