@@ -60,40 +60,38 @@ TEST(lower, decodes_every_code) {
     }
 }
 
-TEST(lower, encodes_like_the_software_codec) {
-    constexpr uint32_t seed = 3;
+/// check(dtype, format, words, overflow) for all narrow dtypes and what becomes of numbers beyond them.
+template<typename Check>
+void for_all_conversions(uint32_t seed, Check check) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     for (Dtype dtype : narrow_dtypes()) {
         const FormatSpec &format = format_of(dtype);
-        Words words = encode_arguments(format, seed);
-        for (Overflow overflow : {Overflow::saturate, Overflow::clip, Overflow::format}) {
-            Words codes = Pointwise([&](const Expr &word) { return encode(dtype, Halide::reinterpret<float>(word), overflow); })(words);
-            for (size_t i = 0; i < words.size(); i++) {
-                auto value = std::bit_cast<float>(words[i]);
-                ASSERT_EQ(codes[i], encode(format, value, overflow)) << to_string(dtype) << " of " << value;
-            }
-        }
+        const Words words = encode_arguments(format, seed);
+        for (Overflow overflow : {Overflow::saturate, Overflow::clip, Overflow::format}) check(dtype, format, words, overflow);
     }
+}
+
+TEST(lower, encodes_like_the_software_codec) {
+    for_all_conversions(3, [](Dtype dtype, const FormatSpec &format, const Words &words, Overflow overflow) {
+        Words codes = Pointwise([&](const Expr &word) { return encode(dtype, Halide::reinterpret<float>(word), overflow); })(words);
+        for (size_t i = 0; i < words.size(); i++) {
+            auto value = std::bit_cast<float>(words[i]);
+            ASSERT_EQ(codes[i], encode(format, value, overflow)) << to_string(dtype) << " of " << value;
+        }
+    });
 }
 
 // What a packing rounds and widens again never has the form of a code.
 TEST(lower, rounds_in_place_as_through_codes) {
-    constexpr uint32_t seed = 5;
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    for (Dtype dtype : narrow_dtypes()) {
-        const FormatSpec &format = format_of(dtype);
-        Words words = encode_arguments(format, seed);
-        for (Overflow overflow : {Overflow::saturate, Overflow::clip, Overflow::format}) {
-            Words rounded = Pointwise([&](const Expr &word) { return round_to(dtype, Halide::reinterpret<float>(word), overflow); })(words);
-            for (size_t i = 0; i < words.size(); i++) {
-                const double expected = decode(format, encode(format, std::bit_cast<float>(words[i]), overflow));
-                const auto got = std::bit_cast<float>(rounded[i]);
-                const bool same = std::isnan(expected) ? std::isnan(got) : rounded[i] == float_word(expected);
-                ASSERT_TRUE(same) << to_string(dtype) << " of " << std::bit_cast<float>(words[i]) << ": got " << got << ", expected "
-                                  << expected;
-            }
+    for_all_conversions(5, [](Dtype dtype, const FormatSpec &format, const Words &words, Overflow overflow) {
+        Words rounded = Pointwise([&](const Expr &word) { return round_to(dtype, Halide::reinterpret<float>(word), overflow); })(words);
+        for (size_t i = 0; i < words.size(); i++) {
+            const auto value = std::bit_cast<float>(words[i]), got = std::bit_cast<float>(rounded[i]);
+            const double expected = decode(format, encode(format, value, overflow));
+            const bool same = std::isnan(expected) ? std::isnan(got) : rounded[i] == float_word(expected);
+            ASSERT_TRUE(same) << to_string(dtype) << " of " << value << ": got " << got << ", expected " << expected;
         }
-    }
+    });
 }
 
 // Arithmetic in Halide's fast mode on both sides: nothing may be folded into the conversions.
