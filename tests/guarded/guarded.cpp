@@ -19,7 +19,8 @@ namespace scalide {
 
 namespace {
 
-constexpr int bindings = 10;
+constexpr unsigned sample_programs = 300, long_programs = 10000;
+int bindings_of(unsigned seed) { return seed < sample_programs ? 10 : 20; }
 
 Policy policy_named(const std::string &name) {
     return load_policy(std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (name + ".yaml"));
@@ -85,7 +86,8 @@ void run_program(unsigned seed, const GuardedProgram::Tell &tell) {
     std::mt19937 random(seed);
     const Program fused = draw_fused(seed, random);
     GuardedProgram program(fused, tell);
-    for (int binding = 0; binding < (fused.symbols.empty() ? 1 : bindings); binding++) program.run(draw_sizes(fused, random), random);
+    for (int binding = 0; binding < (fused.symbols.empty() ? 1 : bindings_of(seed)); binding++)
+        program.run(draw_sizes(fused, random), random);
 }
 
 ChildReport run_kernel(const BoundProgram &kernel) {
@@ -130,8 +132,8 @@ TEST_P(Guarded, kernels_stay_in_their_arrays) {
 
 std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
 
-INSTANTIATE_TEST_SUITE_P(sample, Guarded, testing::Range(0u, 300u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(300u, 10000u), seed_of);
+INSTANTIATE_TEST_SUITE_P(sample, Guarded, testing::Range(0u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(sample_programs, long_programs), seed_of);
 
 } // namespace
 
