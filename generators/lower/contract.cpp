@@ -82,7 +82,7 @@ Index result_index(const Contraction &contraction, const Index &batch_row_column
 }
 
 /// Outputs: the result's shape, then rank-0 folds, then sums by shape. Extents `batch`, `m`, `n`, `k`, 1 for an axis that the result lacks.
-/// Facts: `width` of a panel; `pairs`, `rounds` (an operand, while it is packed), `lhs_depth_contiguous`, `rhs_depth_contiguous`: 0 or 1;
+/// Facts: `width` of a panel; `pairs`, `lhs_depth_contiguous`, `rhs_depth_contiguous`: 0 or 1;
 /// `axes`: 0 or 1 for batch, rows and columns of the result. Stages: see lower/contract.h.
 void lower_contract(Lowering &lowering) {
     LoweredKernel &kernel = lowering.kernel;
@@ -90,7 +90,6 @@ void lower_contract(Lowering &lowering) {
     kernel.extents = {{"batch", contraction.batch}, {"m", contraction.rows}, {"n", contraction.columns}, {"k", contraction.depth}};
     kernel.facts["width"] = contraction.width;
     kernel.facts["pairs"] = int(contraction.pairs);
-    kernel.facts["rounds"] = int(contraction.lhs.rounds || contraction.rhs.rounds);
     kernel.facts["lhs_depth_contiguous"] = int(contraction.lhs.depth_contiguous);
     kernel.facts["rhs_depth_contiguous"] = int(contraction.rhs.depth_contiguous);
     kernel.facts["axes"] = to_attribute(std::vector<int64_t>{contraction.lhs.batch_axis >= 0, contraction.lhs.free_axis >= 0, //

@@ -15,7 +15,6 @@ struct ContractOperand {
     bool depth_contiguous = false;                        ///< neighbours along the depth are neighbours in memory
     bool plain = false;                                   ///< an f32 argument, read as it is
     bool exact_bf16 = false;                              ///< every value is a bf16 number
-    bool rounds = false;                                  ///< the packing rounds to a narrow format, many times what decoding costs
 };
 
 /// Where a product is.
@@ -44,6 +43,7 @@ Halide::Expr operand_bf16_at(Values &values, const ContractOperand &operand, con
 /// Packs what has to be packed and sums the products: defines `contraction.product`. Stages:
 ///   lhs       (k, m, batch) or (m, k, batch), as it lies in memory: the decoded left operand; not there when it is read as it is.
 ///             Pairs along the rows: (k % 2, m, k / 2, batch)
+///   lhs_rows  (m, k, batch): decoded, before it is interleaved; only there for pairs along the rows
 ///   rhs       (column, k, panel, batch): the right operand. Pairs: (k % 2, column, k / 2, panel, batch)
 ///   rhs_rows  (column, k, panel, batch) or, when k is contiguous, (k, column, panel, batch): decoded, before it is transposed or
 ///             interleaved; only there when it is

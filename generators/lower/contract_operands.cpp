@@ -49,17 +49,6 @@ bool is_exact_bf16(const Values &values, ValueId value) {
     return std::find(exact.begin(), exact.end(), values.program().type(node->operands[0]).dtype) != exact.end();
 }
 
-/// True when a narrow value is made on the way from the arguments to `value`.
-bool makes_narrow(const Values &values, ValueId value) {
-    const Node *node = values.producer(value);
-    if (!node) {
-        return false;
-    }
-    const Dtype dtype = values.program().type(value).dtype;
-    const bool narrows = node->op == "convert_element_type" && is_float(dtype) && size_of(dtype) < size_of(Dtype::f32);
-    return narrows || std::any_of(node->operands.begin(), node->operands.end(), [&](ValueId each) { return makes_narrow(values, each); });
-}
-
 /// The axes of one side of a pair list such as `[[1], [0]]`: none or one.
 int axis_of(const Node &node, const std::string &attribute, int side) {
     auto found = node.attributes.find(attribute);
@@ -84,7 +73,6 @@ ContractOperand describe_operand(const Lowering &lowering, const Node &node, int
     }
     find_layout(lowering.values, operand);
     operand.exact_bf16 = is_exact_bf16(lowering.values, operand.value);
-    operand.rounds = makes_narrow(lowering.values, operand.value);
     return operand;
 }
 

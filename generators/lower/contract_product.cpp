@@ -46,21 +46,28 @@ private:
         return contraction_.pairs ? operand_bf16_at(values_, operand, at) : operand_at(values_, operand, at);
     }
 
+    /// An element of a pair, where vectors run along rows or columns: of an odd depth the last pair ends with a zero. The last element is
+    /// read again there: a guard would be a second definition that zeroes all, and would keep the stores of a pair apart.
+    Expr element_of_pair(const ContractOperand &operand, const ContractIndex &at) {
+        if (!ragged_pairs_) return element(operand, at);
+        const Expr read = element(operand, {at.batch, at.free, Halide::min(at.depth, depth_ - 1)});
+        return Halide::select(at.depth < depth_, read, Halide::cast(read.type(), 0));
+    }
+
     Expr column_of(const Expr &column, const Expr &panel) const { return panel * contraction_.width + column; }
 
     void pack_lhs() {
         const ContractOperand &lhs = contraction_.lhs;
-        bool interleave = contraction_.pairs && !lhs.depth_contiguous;
-        Expr depth = interleave ? Expr(2 * k_ + pair_) : Expr(k_);
-        std::vector<Var> vars = {row_, k_, batch_};
-        if (interleave) {
-            vars = {pair_, row_, k_, batch_};
-        } else if (lhs.depth_contiguous) {
-            vars = {k_, row_, batch_};
+        if (contraction_.pairs && !lhs.depth_contiguous) {
+            lhs_rows_(row_, k_, batch_) = element_of_pair(lhs, {batch_, row_, k_});
+            lhs_(pair_, row_, k_, batch_) = lhs_rows_(row_, 2 * k_ + pair_, batch_);
+            stages_["lhs_rows"] = {lhs_rows_};
+        } else {
+            const std::vector<Var> vars = lhs.depth_contiguous ? std::vector<Var>{k_, row_, batch_} : std::vector<Var>{row_, k_, batch_};
+            define(lhs_, vars, ragged_pairs_ ? k_ < depth_ : Expr(), [&](const Expr &once) {
+                return element(lhs, {batch_, row_, k_ + once});
+            });
         }
-        define(lhs_, vars, ragged_pairs_ ? depth < depth_ : Expr(), [&](const Expr &once) {
-            return element(lhs, {batch_, row_, depth + once});
-        });
         stages_["lhs"] = {lhs_};
     }
 
@@ -79,12 +86,9 @@ private:
         if (ragged_columns_) {
             guard = column < columns_;
         }
-        if (ragged_pairs_) {
-            guard = guard.defined() ? guard && k_ < depth_ : k_ < depth_;
-        }
         Func rows = contraction_.pairs ? rhs_rows_ : rhs_;
         define(rows, {column_, k_, panel_, batch_}, guard, [&](const Expr &once) {
-            return element(contraction_.rhs, {batch_, column, k_ + once});
+            return element_of_pair(contraction_.rhs, {batch_, column + once, k_});
         });
         if (contraction_.pairs) {
             rhs_(pair_, column_, k_, panel_, batch_) = rhs_rows_(column_, 2 * k_ + pair_, panel_, batch_);
@@ -136,7 +140,7 @@ private:
     Contraction &contraction_;
     Expr rows_, columns_, depth_;
     bool ragged_columns_, ragged_pairs_;
-    Func lhs_{"lhs"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
+    Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
     Var pair_{"pair"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};
 };
 

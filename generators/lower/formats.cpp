@@ -41,7 +41,7 @@ Expr half_to_float(const Expr &bits) {
     Expr wide = cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits)));
     return from_bits(float_bits(wide) & bits32(0xffffe000u));
 }
-Expr float_to_half(const Expr &value) { return cast(UInt(32), Halide::reinterpret(UInt(16), cast(Halide::Float(16), value))); }
+Expr float_to_half(const Expr &value) { return Halide::reinterpret(UInt(16), cast(Halide::Float(16), value)); }
 // f32 without its last bits: bf16.
 bool is_cut_f32(const FormatSpec &format) { return has_wide_exponent(format) && format.has_sign && format.has_infinity; }
 bool has_half_exponent(const FormatSpec &format) { return format.exponent_bits == 5 && format.bias == 15 && format.has_infinity; }
@@ -102,8 +102,7 @@ Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t 
     Expr clamped = min(magnitude, bits32((limit_code << shift) + rebias_of(format)));
     Expr normal = round_normal(format, clamped) - bits32(rebias_of(format) >> shift);
     if (has_wide_exponent(format)) return normal;
-    Expr code = select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
-    return format.mantissa_bits == 10 && has_half_exponent(format) ? in_hardware(float_to_half(from_bits(clamped)), code) : code;
+    return select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
 }
 
 // From which f32 magnitude on a number that saturates is NaN: infinities stay what they are, where the format has none that is NaN.
@@ -118,6 +117,17 @@ Expr encode_unsigned(const FormatSpec &format, const Expr &bits, Overflow overfl
     Expr not_positive = Halide::reinterpret(Halide::Int(32), bits) <= 0;
     code = select(not_positive, bits32(saturates ? 0 : format.nan_code), code);
     return select((bits & bits32(magnitude_bits)) >= bits32(first_nan(format, overflow)), bits32(format.nan_code), code);
+}
+
+// The instruction rounds what is finite, its sign included; all behind it is in 16 bits, as the result is.
+Expr encode_half(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    const uint32_t limit = format.max_code + (overflow == Overflow::format ? 1 : 0);
+    Expr magnitude = bits & bits32(magnitude_bits), sign = bits & bits32(~magnitude_bits);
+    Expr limited = min(magnitude, bits32((limit << shift_of(format)) + rebias_of(format)));
+    Expr code = float_to_half(from_bits(limited | sign)), nan = cast(UInt(16), bits32(format.nan_code));
+    if (overflow == Overflow::format) nan = nan | cast(UInt(16), sign >> 16);
+    if (overflow == Overflow::saturate) code = select(magnitude == bits32(infinity_bits), code + cast(UInt(16), 1), code);
+    return select(magnitude > bits32(infinity_bits), nan, code);
 }
 
 Expr encode_signed(const FormatSpec &format, const Expr &bits, Overflow overflow) {
@@ -213,6 +223,9 @@ Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
     internal_check(format.ties == Ties::even || has_wide_exponent(format), "encode: ties up need the exponents of f32");
     Expr bits = float_bits(value);
     Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
+    if (format.mantissa_bits == 10 && has_half_exponent(format)) {
+        return in_hardware(encode_half(format, bits, overflow), cast(UInt(16), code));
+    }
     bool is_instruction = format.dtype == Dtype::f8_e4m3fn || format.dtype == Dtype::f8_e5m2;
     if (is_instruction && overflow != Overflow::format && is_marked(bits)) {
         code = select(has(Halide::Target::CUDA), encode_by_instruction(format, bits, overflow), code);

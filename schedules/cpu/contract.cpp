@@ -27,11 +27,9 @@ std::vector<Stage> definitions(Func func) {
     return stages;
 }
 
-constexpr int depth_unroll = 2;                 ///< steps along k: 7 % of the 784-512-512-10 step in f32; 4 are no better
-constexpr int tiles_shared = 4;                 ///< tiles of a panel that an idle thread may take
-constexpr int lhs_task = 32;                    ///< rows of the left operand that one task decodes
-constexpr int64_t most_decoded_alone = 1 << 18; ///< elements of a left operand: 1 MB decoded, half of a second-level cache
-constexpr int64_t usual_extent = 128;           ///< of a symbol
+constexpr int depth_unroll = 2; ///< steps along k: 7 % of the 784-512-512-10 step in f32; 4 are no better
+constexpr int tiles_shared = 4; ///< tiles of a panel that an idle thread may take
+constexpr int lhs_task = 32;    ///< rows of the left operand that one task decodes
 
 class ContractSchedule {
 public:
@@ -134,38 +132,30 @@ private:
         }
     }
 
-    /// Tasks that are blocks of rows decode their own. Of tasks that are columns: where rows are far apart along k, each task decodes the
-    /// operand for itself: 16 elements take three instructions, while a core waits for every line that the other one has just decoded
-    /// (784-512-512-10 step in bf16, two cores of a Sapphire Rapids Xeon, 2026-11-21: weight gradients 506 and 317 us, decoded together 546
-    /// and 339). Large operands, and those that are rounded, are decoded once, by all threads; so are those with contiguous rows (forward
-    /// 460 and 309 us, by each task 498 and 328).
+    /// Tasks that are blocks of rows decode their own rows; else all threads decode all of it together before (step 784-512-512-10 in bf16,
+    /// EPYC Zen 5, two cores, 2026-11-23: 0.562 ms; where rows are far apart along k each task for itself 0.586).
     void schedule_lhs() {
         Func lhs = stage("lhs");
-        const bool interleaved = pairs_ && !fact("lhs_depth_contiguous"),
-                   alone = rows_parallel_ || (!fact("lhs_depth_contiguous") && !fact("rounds") && lhs_elements() <= most_decoded_alone);
-        alone ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
+        rows_parallel_ ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
+        const bool interleaved = has("lhs_rows");
         Var x = lhs.args()[interleaved], outer = lhs.args()[1 + interleaved];
         if (!rows_parallel_) { // without rows there is no last one to stand for those that overhang
             lhs.bound(lhs.args()[fact("lhs_depth_contiguous") || interleaved], 0, to_expr(kernel_.extents.at("m"), kernel_));
         }
+        if (interleaved) interleave_lhs(lhs, x, outer);
         for (Stage copy : definitions(lhs)) {
-            if (interleaved) {
-                copy.reorder({x, lhs.args()[0], lhs.args()[2]}).unroll(lhs.args()[0]);
-            }
             copy.vectorize(x, 2 * lanes_, TailStrategy::Predicate).never_partition_all();
-            if (!alone) {
+            if (!rows_parallel_) {
                 copy.split(outer, task_, outer, lhs_task, TailStrategy::GuardWithIf).fuse(task_, lhs.args().back(), task_).parallel(task_);
             }
         }
     }
 
-    /// Rows times depth, a symbolic extent counted as usual.
-    int64_t lhs_elements() const {
-        const auto count = [&](const char *extent) {
-            const Extent &e = kernel_.extents.at(extent);
-            return e.is_static() ? e.value() : usual_extent;
-        };
-        return count("m") * count("k");
+    /// As interleave_pairs, of rows of any length.
+    void interleave_lhs(Func lhs, const Var &x, const Var &k) {
+        Stage(lhs).reorder({lhs.args()[0], x, k}).unroll(lhs.args()[0]);
+        Func rows = stage("lhs_rows");
+        rows.compute_at(lhs, k).vectorize(rows.args()[0], 2 * lanes_, TailStrategy::Predicate).never_partition_all();
     }
 
     void schedule_rhs() {
