@@ -38,6 +38,7 @@ public:
             place(func);
         }
         for (Func func : kernel_.stages["element"]) {
+            func.bound(func.args()[0], 0, columns_); // Halide thinks that partial results read from columns % lanes - lanes on
             vectorize_masked(func, func.args()[0], columns_, lanes());
         }
     }

@@ -52,8 +52,8 @@ Program draw_fused(unsigned seed, std::mt19937 &random) {
     return compile(program, rules(), options);
 }
 
-/// Not too many elements, nor products, for the interpreter.
-bool is_small(const Program &fused, const Extent::Bindings &sizes) {
+/// Not too many elements, nor products, for the interpreter; nor an extent beyond the largest, which is an error.
+bool is_small(const Program &fused, const Extent::Bindings &sizes) try {
     constexpr int64_t most_elements = 20000, most_squared = 40000000000; // (m n)(m k)(k n)
     for (const Program &kernel : fused.programs) {
         for (const Value &value : kernel.values)
@@ -66,6 +66,8 @@ bool is_small(const Program &fused, const Extent::Bindings &sizes) {
         }
     }
     return true;
+} catch (const UserError &) {
+    return false;
 }
 
 /// Vectors, blocks and panels plus and minus one, primes, and what is hardly anything.
