@@ -12,7 +12,7 @@ namespace scalide {
 
 namespace {
 
-constexpr int64_t largest_extent = 2147483647;
+constexpr int64_t largest_extent = 2147483647, most_elements = 2146435072; // of the runtime (SCALIDE_MAX_ELEMENTS)
 
 /// An argument or a result, as far as its part goes.
 struct NamedPart {
@@ -42,6 +42,7 @@ private:
     void make(ValueId value, const std::string &field);
     void check_made(ValueId value, const std::string &field) const;
     void check_type(const Type &type, const std::string &subject) const;
+    void check_count(ValueId array, const std::string &subject) const;
     void check_known(const Extent &extent, const std::string &subject) const;
     void check_known(const Attribute &attribute, const std::string &subject) const;
     void check_types(const std::vector<ValueId> &values, const std::vector<Type> &expected, const std::string &field) const;
@@ -83,6 +84,7 @@ void Verifier::check_arguments() {
     std::vector<NamedPart> parts;
     for (const Argument &argument : program_.arguments) {
         make(argument.value, program_.name + ".arguments");
+        check_count(argument.value, program_.name + "." + program_.value_name(argument.value));
         parts.push_back({program_.value_name(argument.value), argument.value, argument.scaled, argument.part});
     }
     check_parts(parts);
@@ -118,6 +120,7 @@ void Verifier::check_results() {
     for (const Result &result : program_.results) {
         require(names.insert(result.name).second, program_.name + "." + result.name, "must be one result", "two");
         check_result(result);
+        check_count(result.value, program_.name + "." + result.name);
         parts.push_back({result.name, result.value, result.scaled, result.part});
     }
     check_parts(parts);
@@ -198,6 +201,14 @@ void Verifier::check_type(const Type &type, const std::string &subject) const {
         const bool fits = !extent.is_static() || (extent.value() >= 0 && extent.value() <= largest_extent);
         require(fits, subject, "must have extents from 0 to 2147483647", to_string(extent));
     }
+}
+
+void Verifier::check_count(ValueId array, const std::string &subject) const {
+    double count = 1; // extents that are symbols are checked when they are bound
+    for (const Extent &extent : program_.type(array).shape) count *= extent.is_static() ? double(extent.value()) : 1;
+    const std::string most = std::to_string(most_elements);
+    require(count <= double(most_elements), subject, "must have at most " + most + " elements: split the array",
+            to_string(program_.type(array)));
 }
 
 void Verifier::check_known(const Extent &extent, const std::string &subject) const {

@@ -13,7 +13,9 @@ void lower_plain_product(Lowering &lowering, Contraction &contraction, const std
     const Expr rhs = operand_at(values, contraction.rhs, {batch, Halide::min(column, last_column), r});
     Halide::Func product("product");
     product(column, row, batch) = 0.0f;
-    product(column, row, batch) += lhs * rhs;
+    Expr term = lhs * rhs;
+    if (!Halide::Internal::expr_uses_var(term, r.x.name())) term = Halide::select(r.x >= 0, term, 0.0f); // else it would be added once
+    product(column, row, batch) += term;
     contraction.product = product;
     lowering.kernel.stages["product"] = {product};
     values.bind(contraction.node->results[0], [product, c = contraction](const Index &index) -> Expr {

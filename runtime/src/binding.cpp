@@ -59,7 +59,7 @@ scalide_status count_buffers(scalide_binding &binding) {
     for (int32_t i = 0; i < program.buffer_count; ++i) {
         const scalide_buffer &buffer = program.buffers[i];
         if (count_elements(buffer.shape, buffer.rank, binding.symbols, &binding.buffers[i].elements)) continue;
-        complain_about(binding, buffer.name) << "the number of elements must be in [0, " << INT32_MAX
+        complain_about(binding, buffer.name) << "the number of elements must be in [0, " << SCALIDE_MAX_ELEMENTS
                                              << "], got another. Use a smaller batch.";
         return SCALIDE_INVALID_ARGUMENT;
     }

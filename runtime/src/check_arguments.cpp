@@ -77,7 +77,7 @@ bool check_count(const Call &call, size_t count) {
 }
 
 bool check_type(const Call &call, int32_t argument) {
-    constexpr int64_t largest = INT32_MAX; // of Halide's indices
+    constexpr int64_t largest = INT32_MAX;
     const scalide_buffer &buffer = data_buffer(call, argument);
     const scalide_array &array = call.arrays[argument];
     if (array.dtype != buffer.dtype) {
@@ -93,9 +93,9 @@ bool check_type(const Call &call, int32_t argument) {
     int64_t elements = 1;
     for (int32_t axis = 0; axis < array.rank; ++axis) {
         const bool in_range = array.extent[axis] >= 0 && array.extent[axis] <= largest;
-        if (in_range && (elements *= array.extent[axis]) <= largest) continue;
+        if (in_range && (elements *= array.extent[axis]) <= SCALIDE_MAX_ELEMENTS) continue;
         if (in_range) {
-            complain(call, argument) << "the number of elements must be at most " << largest << ", got more. Split the array.";
+            complain(call, argument) << "the number of elements must be at most " << SCALIDE_MAX_ELEMENTS << ", got more. Split the array.";
             return false;
         }
         Text text = complain(call, argument) << "extent " << axis << " must be in [0, " << largest << "], got " << array.extent[axis];

@@ -45,7 +45,7 @@ bool count_elements(const scalide_extent *shape, int32_t rank, SymbolValues symb
         int64_t extent;
         if (!evaluate(shape[axis], symbols, &extent)) return false;
         *count *= extent;
-        if (*count >= limit) return false;
+        if (*count > SCALIDE_MAX_ELEMENTS) return false;
     }
     return true;
 }

@@ -19,6 +19,8 @@ extern "C" {
 #endif
 
 #define SCALIDE_MAX_RANK 8
+/* Elements of an array, 2^31 - 2^20: kernels count them in 32 bits, and round up to whole tasks. */
+#define SCALIDE_MAX_ELEMENTS 2146435072
 
 /* Element types; the numbers never change. */
 typedef enum {

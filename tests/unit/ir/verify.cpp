@@ -85,6 +85,10 @@ TEST(ir, verify_checks_symbols_and_arguments) {
     EXPECT_EQ(error_after([](Program &p) { p.symbols[0].multiple = 0; }), "p.b: must have a step of at least 1, got 0");
     EXPECT_EQ(error_after([](Program &p) { p.symbols.clear(); }), "p.x: must have extents over symbols of the arguments, got b");
     EXPECT_EQ(error_after([](Program &p) { p.arguments[1].value = 0; }), "p.arguments: must make each value once, got x");
+    EXPECT_EQ(error_after([](Program &p) {
+                  p.values[0].type.shape = {65536, 32768};
+              }),
+              "p.x: must have at most 2146435072 elements: split the array, got f32[65536, 32768]");
 }
 
 TEST(ir, verify_checks_parts) {
