@@ -1,4 +1,5 @@
 #include "emit/library.h"
+#include "gpu/opencl_kernel.h"
 #include "guarded/child.h"
 #include "guarded/guarded_run.h"
 #include "guarded/shrink.h"
@@ -43,11 +44,19 @@ Program draw_program(unsigned seed, std::mt19937 &random) {
     }
 }
 
-Program draw_fused(unsigned seed, std::mt19937 &random) {
+/// Where kernels run.
+struct Device {
+    std::string target;
+    MakeKernel make;
+};
+
+Program draw_fused(unsigned seed, std::mt19937 &random, const Device &device) {
     static const char *const policies[] = {"f32", "f32", "bf16", "f16_scaled", "f8_scaled"};
     CompileOptions options;
     const Program program = draw_program(seed, random);
-    options.facts = target_facts(BuildOptions()); // of the host
+    BuildOptions build;
+    build.target = device.target;
+    options.facts = target_facts(build);
     options.policy = policy_named(policies[random() % std::size(policies)]);
     return compile(program, rules(), options);
 }
@@ -84,19 +93,18 @@ Extent::Bindings draw_sizes(const Program &fused, std::mt19937 &random) {
     }
 }
 
-void run_program(unsigned seed, const GuardedProgram::Tell &tell) {
+void run_program(unsigned seed, const Device &device, const GuardedProgram::Tell &tell) {
     std::mt19937 random(seed);
-    const Program fused = draw_fused(seed, random);
-    GuardedProgram program(fused, tell);
+    const Program fused = draw_fused(seed, random, device);
+    GuardedProgram program(fused, tell, device.make);
     for (int binding = 0; binding < (fused.symbols.empty() ? 1 : bindings_of(seed)); binding++)
         program.run(draw_sizes(fused, random), random);
 }
 
-ChildReport run_kernel(const BoundProgram &kernel) {
+ChildReport run_kernel(const BoundProgram &kernel, const Device &device) {
     return in_child([&](const auto &) {
         std::mt19937 random(1);
-        const CompiledKernel compiled(kernel.program);
-        run_guarded(compiled, kernel.program, draw_guarded_inputs(kernel.program, kernel.sizes, random), kernel.sizes);
+        run_guarded(device.make(kernel.program), kernel.program, draw_guarded_inputs(kernel.program, kernel.sizes, random), kernel.sizes);
     });
 }
 
@@ -111,30 +119,52 @@ Extent::Bindings sizes_of(const std::string &text) {
 }
 
 /// The smallest kernel that fails in the same way; what failed itself, where that takes the values of its program.
-std::string smallest(const ChildReport &failure) {
+std::string smallest(const ChildReport &failure, const Device &device) {
     if (failure.place.empty()) return "";
     const BoundProgram kernel{parse_program(failure.place, "kernel"), sizes_of(failure.place)};
-    const auto fails = [&](const BoundProgram &smaller) { return sort_of(run_kernel(smaller).wrong) == sort_of(failure.wrong); };
+    const auto fails = [&](const BoundProgram &smaller) { return sort_of(run_kernel(smaller, device).wrong) == sort_of(failure.wrong); };
     if (!fails(kernel)) return failure.place;
     const BoundProgram found = shrink(kernel, fails);
-    return run_kernel(found).wrong + "\n" + kernel_case(found.program, found.sizes);
+    return run_kernel(found, device).wrong + "\n" + kernel_case(found.program, found.sizes);
+}
+
+void expect_guarded(unsigned seed, const Device &device) {
+    rules(); // once for all children
+    const ChildReport report = in_child([&](const auto &tell) { run_program(seed, device, tell); });
+    if (report.wrong.empty()) return;
+    std::mt19937 random(seed);
+    ADD_FAILURE() << "seed " << seed << ": " << report.wrong << "\n"
+                  << smallest(report, device) << "\nof\n"
+                  << to_string(draw_program(seed, random));
+}
+
+/// Its arrays are the driver's: there are no pages beside them.
+RunKernel opencl_kernel(const Program &kernel) {
+    return [compiled = std::make_shared<OpenclKernel>(kernel)](std::vector<Words> &arguments, const Extent::Bindings &sizes, Guard) {
+        return compiled->can_run(sizes) ? std::optional(compiled->run(arguments, sizes)) : std::nullopt;
+    };
 }
 
 class Guarded : public testing::TestWithParam<unsigned> {};
 
-TEST_P(Guarded, kernels_stay_in_their_arrays) {
-    rules(); // once for all children
-    const ChildReport report = in_child([](const auto &tell) { run_program(GetParam(), tell); });
-    if (report.wrong.empty()) return;
-    std::mt19937 random(GetParam());
-    ADD_FAILURE() << "seed " << GetParam() << ": " << report.wrong << "\n"
-                  << smallest(report) << "\nof\n"
-                  << to_string(draw_program(GetParam(), random));
+TEST_P(Guarded, kernels_stay_in_their_arrays) { expect_guarded(GetParam(), {"host", host_kernel}); }
+
+class GuardedOpencl : public testing::TestWithParam<unsigned> {};
+
+TEST_P(GuardedOpencl, kernels_agree_with_the_interpreter) {
+    if (const ChildReport none = in_child([](const auto &) { // threads of a driver do not outlive a fork
+            if (const auto why = why_no_opencl()) throw std::runtime_error(*why);
+        });
+        !none.wrong.empty())
+        GTEST_SKIP() << none.wrong;
+    expect_guarded(GetParam(), {"opencl", opencl_kernel});
 }
 
 std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
 
 INSTANTIATE_TEST_SUITE_P(sample, Guarded, testing::Range(0u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(opencl, GuardedOpencl, testing::Range(0u, 16u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_opencl, GuardedOpencl, testing::Range(16u, sample_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(sample_programs, long_programs), seed_of);
 
 } // namespace
