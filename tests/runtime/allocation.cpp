@@ -3,10 +3,9 @@
 #include "fixture.h"
 #include "halide_hooks.h"
 #include "scalide/safetensors.h"
+#include "support/folder.h"
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
-#include <random>
 #include <string>
 
 using namespace scalide::test;
@@ -124,8 +123,8 @@ TEST(runtime, every_failing_allocation_is_a_status) {
 }
 
 TEST(runtime, every_failing_allocation_of_safetensors_is_a_status) {
-    const std::string path =
-        (std::filesystem::temp_directory_path() / ("scalide_allocation_" + std::to_string(std::random_device()()))).string();
+    const Folder folder;
+    const std::string path = folder.file("state");
     Sample sample(6);
     const scalide_tensor tensors[] = {{"x", sample.arrays[0]}, {"w", sample.arrays[1]}};
     const scalide_safetensors_content content = {tensors, 2, nullptr, 0};
@@ -140,7 +139,6 @@ TEST(runtime, every_failing_allocation_of_safetensors_is_a_status) {
                   return status;
               }),
               6);
-    std::filesystem::remove(path);
 }
 
 TEST(runtime, hooks_serve_other_kernels) {

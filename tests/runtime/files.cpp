@@ -1,6 +1,7 @@
 // Fails each file operation of saving and loading once: the linker redirects the runtime's calls here (--wrap).
 #include "fixture.h"
 #include "scalide/safetensors.h"
+#include "support/folder.h"
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -65,15 +66,7 @@ size_t open_files() {
     return static_cast<size_t>(std::distance(begin(files), end(files)));
 }
 
-struct Folder {
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "scalide_files_XXXXXX").string();
-        path = mkdtemp(name.data());
-    }
-    ~Folder() { fs::remove_all(path); }
-    fs::path path;
-    std::string file() const { return (path / "state.safetensors").string(); }
-};
+std::string state(const Folder &folder) { return folder.file("state.safetensors"); }
 
 scalide_status save(const Folder &folder, float value) {
     std::vector<float> elements(1000, value);
@@ -81,7 +74,7 @@ scalide_status save(const Folder &folder, float value) {
     const scalide_tensor tensor = {"x", scalide_dense_array(elements.data(), nullptr, SCALIDE_F32, 1, &count)};
     const scalide_safetensors_content content = {&tensor, 1, nullptr, 0};
     char message[500] = "";
-    const scalide_status status = scalide_safetensors_write(folder.file().c_str(), &content, message, sizeof(message));
+    const scalide_status status = scalide_safetensors_write(state(folder).c_str(), &content, message, sizeof(message));
     EXPECT_EQ(status == SCALIDE_OK, message[0] == 0);
     return status;
 }
@@ -90,7 +83,7 @@ scalide_status save(const Folder &folder, float value) {
 float load(const Folder &folder) {
     char message[500] = "";
     scalide_safetensors *file = nullptr;
-    const scalide_status status = scalide_safetensors_read(folder.file().c_str(), &file, message, sizeof(message));
+    const scalide_status status = scalide_safetensors_read(state(folder).c_str(), &file, message, sizeof(message));
     EXPECT_EQ(status == SCALIDE_OK, message[0] == 0);
     if (status != SCALIDE_OK) return -1;
     const auto *elements = static_cast<const float *>(scalide_safetensors_tensor(file, 0)->array.data);

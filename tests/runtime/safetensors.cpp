@@ -1,5 +1,6 @@
 #include "scalide/safetensors.h"
 #include "fixture.h"
+#include "support/folder.h"
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -9,19 +10,10 @@
 #include <string>
 #include <sys/resource.h>
 
+using scalide::test::Folder;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A folder that is removed at the end of the test.
-struct Folder {
-    fs::path path = fs::temp_directory_path() / ("scalide_safetensors_" + std::to_string(std::random_device()()));
-    Folder() { fs::create_directory(path); }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    ~Folder() { fs::remove_all(path); }
-    std::string file(const char *name) const { return (path / name).string(); }
-};
 
 /// A read file, or its message.
 struct ReadFile {

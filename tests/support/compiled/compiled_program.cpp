@@ -2,17 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace scalide {
 
 namespace {
-
-std::filesystem::path fresh_folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "scalide_test_XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw InternalError("no temporary folder");
-    return pattern;
-}
 
 /// Arrays as the library takes them: inputs and inouts.
 std::vector<HostArray> host_arrays(const Program &fused, const std::vector<Array> &inputs) {
@@ -38,13 +31,12 @@ Array part_of(const std::vector<HostArray> &arrays, const Result &result) {
 
 } // namespace
 
-CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target)
-    : folder_(fresh_folder()) {
+CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target) {
     BuildOptions options;
     options.target = target;
     options.policy = policy;
-    options.output_folder = folder_;
-    options.cache_folder = folder_ / "cache";
+    options.output_folder = folder_.path;
+    options.cache_folder = folder_.path / "cache";
     options.include_folder = SCALIDE_INCLUDE_FOLDER;
     options.runtime_library = SCALIDE_RUNTIME_LIBRARY;
     options.shared_library = true;
@@ -52,12 +44,6 @@ CompiledProgram::CompiledProgram(const Program &program, const Rulebook &ruleboo
     if (const char *card = std::getenv("SCALIDE_CARD_ARCH"); card && target == "cuda") options.cuda_cards = {card};
     report_ = build_library({{program, ""}}, rulebook, options);
     loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.plans[0].name);
-}
-
-CompiledProgram::~CompiledProgram() {
-    loaded_.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
 }
 
 std::vector<Array> CompiledProgram::run(const std::vector<Array> &inputs) const {

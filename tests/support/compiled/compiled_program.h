@@ -1,5 +1,6 @@
 #pragma once
 #include "emit/library.h"
+#include "support/folder.h"
 #include "tool/loaded_program.h"
 
 namespace scalide {
@@ -9,7 +10,6 @@ namespace scalide {
 class CompiledProgram {
 public:
     CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target = "host");
-    ~CompiledProgram();
     CompiledProgram(const CompiledProgram &) = delete;
 
     /// The kernels as a program: what `interpret` runs in mode `stored` for comparison. A scaled argument is two here.
@@ -20,7 +20,7 @@ public:
     const LoadedProgram &loaded() const { return *loaded_; }
 
 private:
-    std::filesystem::path folder_;
+    test::Folder folder_; ///< goes last
     BuildReport report_;
     std::unique_ptr<LoadedProgram> loaded_;
 };

@@ -1,25 +1,17 @@
 #include "emit/cache.h"
 #include "emit/files.h"
 #include "expr/error.h"
+#include "support/folder.h"
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace scalide;
+using scalide::test::Folder;
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// A folder of its own that goes at the end.
-struct Folder {
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "scalide-cache-XXXXXX").string();
-        path = mkdtemp(name.data());
-    }
-    ~Folder() { fs::remove_all(path); }
-    fs::path path;
-};
 
 /// An object of so many bytes that was used so many minutes ago.
 void add(const ObjectCache &cache, const std::string &key, size_t bytes, int minutes) {

@@ -1,12 +1,11 @@
 #include "lower/elementwise.h"
+#include "support/folder.h"
 #include "support/unary_functions.h"
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <regex>
 #include <sstream>
-#include <unistd.h>
 
 namespace scalide {
 namespace {
@@ -34,16 +33,13 @@ Code compile(const std::string &name, Halide::Expr (*lower)(const Halide::Expr &
     Halide::Func f(name + "_kernel");
     f(x) = lower(in(x));
     f.vectorize(x, 16, Halide::TailStrategy::RoundUp);
-    auto folder = std::filesystem::temp_directory_path() / ("scalide_vector_code_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder);
-    std::string object = (folder / (name + ".o")).string(), assembly = (folder / (name + ".s")).string();
+    const test::Folder folder;
+    const std::string object = folder.file(name + ".o"), assembly = folder.file(name + ".s");
     f.compile_to({{Halide::OutputFileType::object, object}, {Halide::OutputFileType::assembly, assembly}}, {in}, f.name(),
                  Halide::Target(target));
     std::ostringstream text;
     text << std::ifstream(assembly).rdbuf();
-    Code code{output_of("nm -u '" + object + "'"), text.str()};
-    std::filesystem::remove_all(folder);
-    return code;
+    return {output_of("nm -u '" + object + "'"), text.str()};
 }
 
 TEST(lower, functions_are_vector_code_without_libm) {

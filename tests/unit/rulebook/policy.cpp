@@ -1,7 +1,7 @@
 #include "rulebook/policy.h"
+#include "support/folder.h"
 #include <fstream>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 using namespace scalide;
 namespace fs = std::filesystem;
@@ -13,15 +13,13 @@ const fs::path ours = fs::path(SCALIDE_RULES_DIR) / "policies";
 /// A folder of policy files that goes with the test.
 class PolicyFolder {
 public:
-    PolicyFolder() { fs::create_directories(path_); }
-    ~PolicyFolder() { fs::remove_all(path_); }
     fs::path write(const std::string &name, const std::string &yaml) const {
-        std::ofstream(path_ / name) << yaml;
-        return path_ / name;
+        std::ofstream(folder_.path / name) << yaml;
+        return folder_.path / name;
     }
 
 private:
-    fs::path path_ = fs::temp_directory_path() / ("scalide_policies_" + std::to_string(getpid()));
+    test::Folder folder_;
 };
 
 std::string error_of(const fs::path &file) {
