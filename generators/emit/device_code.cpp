@@ -38,8 +38,8 @@ private:
 };
 
 std::string run(const std::vector<std::string> &command) {
-    constexpr size_t all_output = size_t(1) << 20; // ptxas prints a few lines an entry
-    const ChildResult result = run_command(command, all_output);
+    constexpr size_t all_output = size_t(1) << 20;                       // ptxas prints a few lines an entry
+    const ChildResult result = run_command(command, {1, 0, all_output}); // the time is that of the kernel
     if (!result.ok) throw InternalError("internal error: " + command[0] + ": " + result.reason + "\n" + result.output);
     return result.output;
 }

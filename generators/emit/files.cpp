@@ -3,8 +3,9 @@
 #include "expr/error.h"
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
-#include <sstream>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace scalide {
@@ -25,6 +26,45 @@ void make_folder(const fs::path &folder) {
     if (error) fail(folder, "must be a folder that can be written", error.message());
 }
 
+fs::path part_beside(const fs::path &file) { return file.string() + part_prefix + std::to_string(getpid()); }
+
+/// Held by one process at a time, where the file system has locks.
+class FolderLock {
+public:
+    explicit FolderLock(const fs::path &folder) : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        if (descriptor_ >= 0) flock(descriptor_, LOCK_EX);
+    }
+    FolderLock(const FolderLock &) = delete;
+    FolderLock &operator=(const FolderLock &) = delete;
+    ~FolderLock() {
+        if (descriptor_ >= 0) close(descriptor_);
+    }
+
+private:
+    int descriptor_;
+};
+
+/// A file that is replaced, and the one that was there.
+class Replacement {
+public:
+    Replacement(fs::path file, fs::path old) : file_(std::move(file)), old_(std::move(old)), was_there_(fs::exists(file_)) {
+        std::error_code ignored; // a file system without hard links: what is replaced stays so
+        fs::create_hard_link(file_, old_, ignored);
+    }
+    void undo() const {
+        std::error_code ignored;
+        if (was_there_) {
+            fs::rename(old_, file_, ignored);
+        } else {
+            fs::remove(file_, ignored);
+        }
+    }
+
+private:
+    fs::path file_, old_;
+    bool was_there_;
+};
+
 // Names end in the process that made them: a folder whose process is gone was left by a kill.
 void remove_stale_folders(const fs::path &parent) {
     std::error_code error;
@@ -40,25 +80,21 @@ void remove_stale_folders(const fs::path &parent) {
 std::string read_file(const fs::path &file) {
     std::ifstream in(file, std::ios::binary);
     if (!in) fail(file, "must be a readable file", std::strerror(errno));
-    std::ostringstream text;
-    text << in.rdbuf();
-    if (in.bad()) fail(file, "must be a readable file", std::strerror(errno));
-    return std::move(text).str();
+    std::string text, block(size_t(1) << 16, '\0');
+    while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0)
+        text.append(block, 0, static_cast<size_t>(in.gcount()));
+    if (in.bad()) fail(file, "must be a readable file", std::strerror(errno)); // `out << in.rdbuf()` would take this for the end
+    return text;
 }
 
 void write_file(const fs::path &file, const std::string &text) {
     if (file.has_parent_path()) make_folder(file.parent_path());
-    const fs::path part = file.string() + part_prefix + std::to_string(getpid());
-    std::ofstream out(part, std::ios::binary);
+    const PartFile part(part_beside(file));
+    std::ofstream out(part.path, std::ios::binary);
     out << text;
     out.close();
-    if (!out) {
-        const std::string reason = std::strerror(errno);
-        std::error_code error;
-        fs::remove(part, error);
-        fail(file, "must be a file that can be written", reason);
-    }
-    move_file(part, file);
+    if (!out) fail(file, "must be a file that can be written", std::strerror(errno));
+    move_file(part.path, file);
 }
 
 void move_file(const fs::path &from, const fs::path &to) {
@@ -66,13 +102,16 @@ void move_file(const fs::path &from, const fs::path &to) {
     if (fs::exists(to, error) && !fs::is_regular_file(to, error)) fail(to, "must be a regular file", "a folder or a device");
     fs::rename(from, to, error);
     if (error == std::errc::cross_device_link) {
-        const fs::path part = to.string() + part_prefix + std::to_string(getpid());
-        fs::copy_file(from, part, fs::copy_options::overwrite_existing, error);
-        if (!error) fs::rename(part, to, error);
-        std::error_code ignored;
-        fs::remove(error ? part : from, ignored);
+        const PartFile part(part_beside(to)), moved(from);
+        fs::copy_file(from, part.path, fs::copy_options::overwrite_existing, error);
+        if (!error) fs::rename(part.path, to, error);
     }
     if (error) fail(to, "must be a file that can be written", error.message());
+}
+
+PartFile::~PartFile() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
 }
 
 WorkFolder::WorkFolder(const fs::path &parent) : path_(parent / (part_prefix + std::to_string(getpid()))) {
@@ -84,6 +123,24 @@ WorkFolder::WorkFolder(const fs::path &parent) : path_(parent / (part_prefix + s
 WorkFolder::~WorkFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
+}
+
+std::vector<fs::path> WorkFolder::publish(const std::vector<std::string> &names, const fs::path &folder) const {
+    const FolderLock lock(folder);
+    std::vector<fs::path> files;
+    std::vector<Replacement> replaced;
+    try {
+        for (const std::string &name : names) {
+            const fs::path file = folder / name;
+            replaced.emplace_back(file, path_ / ("old." + name));
+            move_file(path_ / name, file);
+            files.push_back(file);
+        }
+    } catch (...) {
+        for (const Replacement &replacement : replaced) replacement.undo();
+        throw;
+    }
+    return files;
 }
 
 } // namespace scalide

@@ -2,7 +2,9 @@
 #include "emit/files.h"
 #include "emit/process.h"
 #include "ir/text.h"
+#include <deque>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 namespace scalide {
@@ -20,31 +22,47 @@ struct Place {
     const Program &text() const { return fused->program(kernel); }
 };
 
-/// Runs a job for each of these kernels, each in a child process. Throws InternalError with the words of the first that fails.
+ChildLimits child_limits(const BuildOptions &options) {
+    ChildLimits limits{static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), options.child_seconds};
+    if (options.jobs > 0) limits.jobs = options.jobs;
+    return limits;
+}
+
+/// Runs a job for each of these kernels, each in a child process. Throws what the first that fails is: InternalError with its words and
+/// text, or UserError where the machine or an input is to blame.
 class KernelJobs {
 public:
     using Job = std::function<void(const Place &)>;
 
     KernelJobs(const BuildOptions &options, const ObjectCache &cache) : options_(options), cache_(cache) {}
 
-    void run(const std::vector<Place> &places, const Job &job, const Job &succeeded, const Job &failed) const {
+    void run(const std::vector<Place> &places, const Job &job, const Job &succeeded) const {
         std::vector<std::function<void()>> work;
         for (const Place &place : places) work.push_back([&job, &place] { job(place); });
-        std::string failure;
+        std::optional<size_t> first;
+        ChildResult failure;
         const auto done = [&](size_t index, const ChildResult &result) {
-            (result.ok ? succeeded : failed)(places[index]);
-            if (!result.ok && failure.empty()) failure = words(places[index], result);
+            if (result.ok) return succeeded(places[index]);
+            if (first) return;
+            first = index;
+            failure = result;
         };
-        run_in_children(work, options_.jobs > 0 ? options_.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
-                        done);
-        if (failure.empty()) return;
+        run_in_children(work, child_limits(options_), done);
+        if (!first) return;
         cache_.check_room(); // a full disk is no mistake of ours
-        throw InternalError(failure);
+        fail(places[*first], failure);
     }
 
 private:
-    static std::string words(const Place &place, const ChildResult &result) {
-        return "kernel " + place.kernel + " did not compile: " + result.reason + "\n" + result.output + to_string(place.text());
+    [[noreturn]] static void fail(const Place &place, const ChildResult &result) {
+        const bool is_ours = result.way_out.empty() && result.exit_status != child_of_bad_input;
+        if (is_ours) {
+            throw InternalError("kernel " + place.kernel + " did not compile: " + result.reason + "\n" + result.output +
+                                to_string(place.text()));
+        }
+        std::string got = result.output.empty() ? result.reason : result.reason + ": " + result.output;
+        got.erase(got.find_last_not_of(" .\n") + 1);
+        throw UserError({{}, "kernel " + place.kernel, "must be compiled by a child process", got, result.way_out});
     }
 
     const BuildOptions &options_;
@@ -80,8 +98,7 @@ std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const K
         for (const Program &kernel : program.programs)
             if (!is_prepared(kernel, target.halide, cache)) unknown.push_back({&program, kernel.name});
     const auto prepare = [&](const Place &place) { prepare_kernel(place.text(), target, cache); };
-    const auto nothing = [](const Place &) {};
-    KernelJobs(options, cache).run(unknown, prepare, nothing, nothing);
+    KernelJobs(options, cache).run(unknown, prepare, [](const Place &) {});
     std::vector<PreparedProgram> prepared;
     for (Program &program : fused) {
         PreparedKernels kernels;
@@ -95,12 +112,14 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
                             const ObjectCache &cache) {
     KernelObjects objects;
     std::vector<Place> missing, found;
+    std::deque<PartFile> parts; // whatever becomes of the children
     for (const PreparedProgram &program : programs)
         for (const auto &[name, kernel] : program.kernels) {
             const auto [object, is_new] = objects.files.try_emplace(kernel.symbol);
             if (!is_new) continue;
             object->second = find_object(kernel, target, cache, objects.uses[kernel.symbol]);
-            (object->second.empty() ? missing : found).push_back({&program.fused, name, &kernel, cache.part_of(file_of(kernel))});
+            (object->second.empty() ? missing : found)
+                .push_back({&program.fused, name, &kernel, parts.emplace_back(cache.part_of(file_of(kernel))).path});
         }
     size_t done = 0;
     const auto tell = [&](const Place &place, bool cached) {
@@ -119,11 +138,7 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
         if (target.cuda) objects.uses[kernel.symbol] = parse_uses(cache.read(uses_file_of(kernel)).value()).value();
         tell(place, false);
     };
-    const auto remove = [&](const Place &place) {
-        std::error_code ignored;
-        fs::remove(place.part, ignored);
-    };
-    KernelJobs(options, cache).run(missing, compile, insert, remove);
+    KernelJobs(options, cache).run(missing, compile, insert);
     objects.compiled = missing.size();
     return objects;
 }

@@ -17,6 +17,7 @@ struct BuildOptions {
     std::filesystem::path include_folder;  ///< that has scalide/plan.h
     std::filesystem::path runtime_library; ///< libscalide_runtime.a: a shared library holds it
     int jobs = 0;                          ///< child processes; 0: one a core
+    int child_seconds = 600;               ///< what a compiler gets for a kernel or a plan; 0: no limit
     bool shared_library = false;           ///< lib<name>.so beside lib<name>.a
     bool traceable = false;                ///< each rounded operand and each scale is stored, so that a trace shows it; slower on CPUs
     std::function<void(const std::string &pass, const Program &)> after_pass;

@@ -10,14 +10,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void run_or_throw(const std::vector<std::string> &command, const std::string &what) {
-    const ChildResult result = run_command(command);
+void run_or_throw(const std::vector<std::string> &command, const std::string &what, const BuildOptions &options) {
+    const ChildResult result = run_command(command, {1, options.child_seconds});
     if (result.ok) return;
-    throw UserError({{},
-                     "build." + what,
-                     "'" + command[0] + "' must run",
-                     result.reason + (result.output.empty() ? "" : ": " + result.output),
-                     "Install a C compiler and binutils, or name the compiler in the variable CC"});
+    throw UserError(
+        {{},
+         "build." + what,
+         "'" + command[0] + "' must run",
+         result.reason + (result.output.empty() ? "" : ": " + result.output),
+         result.way_out.empty() ? "Install a C compiler and binutils, or name the compiler in the variable CC" : result.way_out});
 }
 
 std::string c_compiler() {
@@ -78,16 +79,17 @@ std::string archive_key(const std::string &plan, const BuildOptions &options, co
 // The plan compiled, and put beside the kernels.
 void make_archive(const fs::path &archive, const fs::path &plan, const BuildOptions &options, const KernelObjects &objects) {
     const fs::path object = fs::path(plan).replace_extension(".o");
-    run_or_throw({c_compiler(), "-std=c99", "-O1", "-fPIC", "-c", plan, "-I" + options.include_folder.string(), "-o", object}, "plan");
+    run_or_throw({c_compiler(), "-std=c99", "-O1", "-fPIC", "-c", plan, "-I" + options.include_folder.string(), "-o", object}, "plan",
+                 options);
     std::vector<std::string> command{"ar", "rcsD", archive, object};
     for (const auto &[symbol, file] : objects.files) command.push_back(file);
-    run_or_throw(command, "archive");
+    run_or_throw(command, "archive", options);
 }
 
 void link_shared(const fs::path &library, const fs::path &archive, const BuildOptions &options) {
     run_or_throw({c_compiler(), "-shared", "-o", library, "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive",
                   options.runtime_library.string(), "-lpthread", "-lm"},
-                 "shared library");
+                 "shared library", options);
 }
 
 } // namespace
@@ -118,7 +120,8 @@ std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::v
     for (size_t i = 0; i < plans.size(); i++) planned.push_back({plans[i], programs[i].fused, programs[i].symbols()});
     const bool is_one = std::ranges::count(plans, false, &Plan::is_variant) == 1;
     const std::string name = to_identifier(is_one ? plans[0].name : options.name), source = plan_source(planned);
-    WorkFolder work(options.output_folder);
+    const SignalsHeld signals; // who interrupts finds no part of a library
+    const WorkFolder work(options.output_folder);
     std::vector<std::string> outputs{name + ".h", name + ".plan.c", name + ".json", "lib" + name + ".a"};
     write_file(work / outputs[0], plan_header(name, plans));
     write_file(work / outputs[1], source);
@@ -135,12 +138,7 @@ std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::v
         outputs.push_back("lib" + name + ".so");
         link_shared(work / outputs.back(), archive, options);
     }
-    std::vector<fs::path> files;
-    for (const std::string &output : outputs) {
-        files.push_back(options.output_folder / output);
-        move_file(work / output, files.back());
-    }
-    return files;
+    return work.publish(outputs, options.output_folder);
 }
 
 } // namespace scalide

@@ -28,9 +28,11 @@ struct BuildCommand {
         }
     }
 
-    void check_jobs() const {
-        if (build.jobs >= 0) return;
-        throw UserError({{}, "build.jobs", "must not be negative", std::to_string(build.jobs), "Leave it out for one a core"});
+    void check_limits() const {
+        if (build.jobs < 0)
+            throw UserError({{}, "build.jobs", "must not be negative", std::to_string(build.jobs), "Leave it out for one a core"});
+        if (build.child_seconds < 0)
+            throw UserError({{}, "build.time-limit", "must not be negative", std::to_string(build.child_seconds), "0 is no limit"});
     }
 
     void dump(const std::string &pass, const Program &after) const {
@@ -66,7 +68,7 @@ struct BuildCommand {
 
     void run() {
         check_dumps();
-        check_jobs();
+        check_limits();
         const Rulebook rulebook = program.load_rulebook();
         build.policy = program.load_numerics();
         build.output_folder = output;
@@ -102,6 +104,10 @@ void add_build(CLI::App &app) {
     build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
     add_target(*build, command->build);
     build->add_option("-j,--jobs", command->build.jobs, "kernels compiled at a time (default: one a core)");
+    build
+        ->add_option("--time-limit", command->build.child_seconds,
+                     "seconds for each kernel, and for each run of the C compiler: what has not ended then is ended; 0: no limit")
+        ->capture_default_str();
     build->add_option("--cache", command->cache, "folder of compiled kernels (default: $XDG_CACHE_HOME/scalide or ~/.cache/scalide)");
     build->add_flag("--shared", command->build.shared_library, "a shared library too");
     build->add_option("--dump-after", command->dumps, "print the program after this pass (may be given several times)");

@@ -22,14 +22,12 @@ void check_command(const CLI::App &app, const std::string &word) {
     throw UserError({{}, "scalide", "must get a command", "'" + word + "'", suggestion(word, names)});
 }
 
-int report(const char *kind, const std::exception &error, int status) {
-    std::fprintf(stderr, "%s: %s\n", kind, error.what());
+int report(const char *kind, const char *words, int status) {
+    std::fprintf(stderr, "%s: %s\n", kind, words);
     return status;
 }
 
-} // namespace
-
-int tool_main(int argc, char **argv) {
+int run_commands(int argc, char **argv) {
     CLI::App app("Scalide compiles array programs with scaled low-precision tensors into native kernel libraries.");
     app.require_subcommand(1);
     app.set_version_flag("--version", SCALIDE_VERSION);
@@ -41,7 +39,7 @@ int tool_main(int argc, char **argv) {
     try {
         if (argc > 1) check_command(app, argv[1]);
     } catch (const UserError &error) {
-        return report("error", error, bad_command_line);
+        return report("error", error.what(), bad_command_line);
     }
     try {
         app.parse(argc, argv);
@@ -51,16 +49,24 @@ int tool_main(int argc, char **argv) {
     } catch (const CLI::ParseError &error) {
         app.exit(error);
         return bad_command_line;
-    } catch (const UserError &error) {
-        return report("error", error, user_mistake);
-    } catch (const std::system_error &error) { // a disk or a memory limit, no invariant of ours
-        return report("error", error, user_mistake);
-    } catch (const InternalError &error) {
-        return report("internal error", error, our_mistake);
-    } catch (const std::exception &error) {
-        return report("internal error", error, our_mistake);
     }
     return 0;
+}
+
+} // namespace
+
+int tool_main(int argc, char **argv) {
+    try {
+        return run_commands(argc, argv);
+    } catch (const UserError &error) {
+        return report("error", error.what(), user_mistake);
+    } catch (const std::system_error &error) { // a disk or a memory limit, no invariant of ours
+        return report("error", error.what(), user_mistake);
+    } catch (const std::bad_alloc &) {
+        return report("error", "memory: must be enough for the command, got none. Free some", user_mistake);
+    } catch (const std::exception &error) {
+        return report("internal error", error.what(), our_mistake);
+    }
 }
 
 } // namespace scalide
