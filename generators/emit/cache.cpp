@@ -66,10 +66,12 @@ std::string host_name() {
     return name;
 }
 
-// The machine is this one, and the process that wrote `<key>.<host>.<process>.part` is gone.
-bool is_orphan(const fs::path &part) {
-    const fs::path owner = part.stem();
-    return owner.stem().string().ends_with("." + host_name()) && !is_running(std::atoi(owner.extension().c_str() + 1));
+// Whoever wrote `<key>.<host>.<process>.part` is gone. Of another machine an hour says so, which is far longer than any kernel takes to
+// compile; of this one nothing else than its processes, whatever the clock does.
+bool is_orphan(const Entry &part) {
+    const fs::path owner = part.path.stem();
+    if (owner.stem().string().ends_with("." + host_name())) return !is_running(std::atoi(owner.extension().c_str() + 1));
+    return fs::file_time_type::clock::now() - part.used > 1h;
 }
 
 } // namespace
@@ -123,6 +125,7 @@ fs::path ObjectCache::part_of(const std::string &name) const {
 }
 
 fs::path ObjectCache::insert(const std::string &name, const fs::path &part) const {
+    const PartFile gone_at_the_end(part);
     append_to(part, seal_of(name, read_file(part)));
     fs::path file = folder_ / name;
     move_file(part, file);
@@ -130,21 +133,16 @@ fs::path ObjectCache::insert(const std::string &name, const fs::path &part) cons
 }
 
 void ObjectCache::insert_content(const std::string &name, const std::string &content) const {
-    const fs::path part = part_of(name);
-    append_to(part, content);
-    insert(name, part);
+    const PartFile part(part_of(name));
+    append_to(part.path, content);
+    insert(name, part.path);
 }
 
-/// A part that is not whole goes.
 void ObjectCache::append_to(const fs::path &part, const std::string &content) const {
     std::ofstream out(part, std::ios::binary | std::ios::app);
     out << content;
     out.close();
-    if (out) return;
-    const std::string reason = std::strerror(errno);
-    std::error_code ignored;
-    fs::remove(part, ignored);
-    throw UserError({{folder_.string()}, "cache", no_room, reason, more_room});
+    if (!out) throw UserError({{folder_.string()}, "cache", no_room, std::strerror(errno), more_room});
 }
 
 void ObjectCache::check_room() const {
@@ -173,10 +171,9 @@ ObjectCache::Usage ObjectCache::usage() const {
 void ObjectCache::trim() const {
     std::error_code ignored;
     std::vector<Entry> entries = list(folder_);
-    // An hour is far longer than any kernel takes to compile: whoever wrote it, on whatever machine, is gone.
     std::erase_if(entries, [&](const Entry &entry) {
         if (!is_part(entry)) return false;
-        if (is_orphan(entry.path) || fs::file_time_type::clock::now() - entry.used > 1h) fs::remove(entry.path, ignored);
+        if (is_orphan(entry)) fs::remove(entry.path, ignored);
         return true;
     });
     std::ranges::sort(entries, {}, &Entry::used);

@@ -25,7 +25,8 @@ public:
     std::optional<std::string> read(const std::string &name) const;
     /// The file itself, where `read` would have it; else an empty path.
     std::filesystem::path find(const std::string &name) const;
-    /// Where a new file of this name is to be written (a name of its own, unused), and the step that puts it in place.
+    /// Where a new file of this name is to be written (a name of its own, unused), and the step that puts it in place: the part is gone
+    /// then, also when it throws.
     std::filesystem::path part_of(const std::string &name) const;
     std::filesystem::path insert(const std::string &name, const std::filesystem::path &part) const;
     /// Both steps for a content at hand.
