@@ -6,7 +6,19 @@
 
 namespace scalide {
 
-File::File(const char *path, int flags) : descriptor_(::open(path, flags | O_CLOEXEC, 0666)) {}
+namespace {
+
+/// The call again as long as a signal comes in between.
+template<typename Call>
+auto uninterrupted(const Call &call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR) result = call();
+    return result;
+}
+
+} // namespace
+
+File::File(const char *path, int flags) : descriptor_(uninterrupted([&] { return ::open(path, flags | O_CLOEXEC, 0666); })) {}
 
 bool File::size(uint64_t *bytes) const {
     struct stat facts;
@@ -27,8 +39,7 @@ bool is_replaceable(const char *path) {
 bool File::read_at(uint64_t offset, void *memory, uint64_t bytes) const {
     auto *to = static_cast<char *>(memory);
     while (bytes > 0) {
-        const ssize_t got = pread(descriptor_, to, bytes, static_cast<off_t>(offset));
-        if (got < 0 && errno == EINTR) continue;
+        const ssize_t got = uninterrupted([&] { return pread(descriptor_, to, bytes, static_cast<off_t>(offset)); });
         if (got == 0) errno = EIO;
         if (got <= 0) return false;
         to += got;
@@ -41,8 +52,7 @@ bool File::read_at(uint64_t offset, void *memory, uint64_t bytes) const {
 bool File::write(const void *memory, uint64_t bytes) const {
     const auto *from = static_cast<const char *>(memory);
     while (bytes > 0) {
-        const ssize_t put = ::write(descriptor_, from, bytes);
-        if (put < 0 && errno == EINTR) continue;
+        const ssize_t put = uninterrupted([&] { return ::write(descriptor_, from, bytes); });
         if (put < 0) return false;
         from += put;
         bytes -= static_cast<uint64_t>(put);
@@ -50,7 +60,9 @@ bool File::write(const void *memory, uint64_t bytes) const {
     return true;
 }
 
-bool File::flush() const { return fsync(descriptor_) == 0; }
+bool File::flush() const {
+    return uninterrupted([&] { return fsync(descriptor_); }) == 0;
+}
 
 bool File::close() {
     if (descriptor_ < 0) return true;

@@ -25,6 +25,7 @@ void futex(std::atomic<uint32_t> &word, int operation, uint32_t value) {
 bool ThreadPool::start(int count, Participate participate, void *owner) {
     participate_ = participate;
     owner_ = owner;
+    process_ = getpid();
     spins_ = count <= available_cpus() ? spins_before_sleep : 0;
     threads_ = static_cast<Thread *>(allocate(sizeof(Thread) * static_cast<uint64_t>(count)));
     if (!threads_) return false;
@@ -44,7 +45,8 @@ bool ThreadPool::start(int count, Participate participate, void *owner) {
 void ThreadPool::stop() {
     stopping_.store(true);
     wake();
-    for (int i = 0; i < started_; ++i) pthread_join(threads_[i].handle, nullptr);
+    const bool has_threads = getpid() == process_; // a forked process has none of them
+    for (int i = 0; has_threads && i < started_; ++i) pthread_join(threads_[i].handle, nullptr);
     release(threads_);
     threads_ = nullptr;
     started_ = 0;

@@ -1,12 +1,13 @@
 #pragma once
 #include "gate.h"
 #include <pthread.h>
+#include <sys/types.h>
 
 namespace scalide {
 
 /// Threads that join parallel regions. The caller opens a region, works in it as worker 0, closes it and waits only for the threads that
 /// joined: a thread that the system has not woken up in time is not waited for. Between regions threads spin for some microseconds (the
-/// next kernel is near), then sleep on a futex.
+/// next kernel is near), then sleep on a futex. In a process that was forked between two regions the caller is alone.
 class ThreadPool {
 public:
     /// Runs in every participating thread: takes work until none is left.
@@ -36,6 +37,7 @@ private:
     std::atomic<bool> stopping_{false};
     Participate participate_ = nullptr;
     void *owner_ = nullptr;
+    pid_t process_ = 0; // that started them
     Thread *threads_ = nullptr;
     int started_ = 0;
     int spins_ = 0;

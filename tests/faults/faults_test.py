@@ -245,5 +245,5 @@ TESTS = {"memory": faults_of("memory"), "file": faults_of("file"), "disk": fault
 
 if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
-        TESTS[sys.argv[3]](scratch, sys.argv[2], int(sys.argv[4]))
+        TESTS[sys.argv[3]](scratch, str(Path(sys.argv[2]).resolve()), int(sys.argv[4]))
     print("ok")

@@ -1,11 +1,13 @@
-// Counts and fails the runtime's allocations: the linker redirects its calls here (--wrap).
+// Counts and fails the runtime's allocations, and its threads: the linker redirects its calls here (--wrap).
 #include "allocation.h"
 #include "fixture.h"
 #include "halide_hooks.h"
 #include "scalide/safetensors.h"
 #include "support/folder.h"
+#include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <pthread.h>
 #include <string>
 
 using namespace scalide::test;
@@ -26,6 +28,11 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
     return __real_aligned_alloc(alignment, bytes);
 }
 
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*main)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*main)(void *), void *argument) {
+    return allocations_made++ == allocation_to_fail ? EAGAIN : __real_pthread_create(thread, attributes, main, argument);
+}
+
 // Nothing but the runtime calls free in this program: the C++ library's own calls are in shared libraries.
 void __wrap_free(void *memory) {
     if (memory) --allocations_live;
@@ -35,23 +42,42 @@ void __wrap_free(void *memory) {
 
 namespace {
 
-/// Context, binding, two runs; the first status that is not OK.
+/// What one does with a context and a library; the first status that is not OK.
+scalide_status use(scalide_context *context, Sample &sample) {
+    scalide_library *library = nullptr;
+    scalide_binding *binding = nullptr;
+    void *memory = nullptr;
+    scalide_status status = scalide_load(context, SCALIDE_SAMPLE_LIBRARY, &library);
+    const auto next = [&](const auto &call) {
+        if (status == SCALIDE_OK) status = call();
+    };
+    const scalide_program *program = library ? scalide_library_program(context, library, "sample") : nullptr;
+    next([&] { return scalide_allocate(context, 100, &memory); });
+    next([&] { return scalide_shape_outputs(context, program, sample.arrays.data(), sample.arrays.size()); });
+    next([&] { return scalide_bind(context, program, sample.arrays.data(), sample.arrays.size(), &binding); });
+    next([&] { return scalide_run(binding); });
+    next([&] { return scalide_set_arguments(binding, sample.arrays.data(), sample.arrays.size()); });
+    next([&] { return scalide_run(binding); });
+    scalide_binding_destroy(binding);
+    scalide_release(context, memory);
+    scalide_library_close(library);
+    return status;
+}
+
+/// A context and its use, once more where a status was not OK: then nothing fails.
 scalide_status whole_life(Sample &sample) {
     scalide_options options = {};
     options.struct_size = sizeof(options);
     options.threads = 2;
     options.scratch_bytes = 64;
     scalide_context *context = nullptr;
-    scalide_binding *binding = nullptr;
     scalide_status status = scalide_context_create(&options, &context);
-    if (status == SCALIDE_OK) {
-        status = scalide_bind(context, sample_program(), sample.arrays.data(), sample.arrays.size(), &binding);
-    }
-    for (int i = 0; status == SCALIDE_OK && i < 2; ++i) status = scalide_run(binding);
-    if (status != SCALIDE_OK && context) {
+    if (status != SCALIDE_OK) return status;
+    status = use(context, sample);
+    if (status != SCALIDE_OK) {
         EXPECT_STRNE(scalide_message(context), "");
+        EXPECT_EQ(use(context, sample), SCALIDE_OK) << scalide_message(context);
     }
-    scalide_binding_destroy(binding);
     scalide_context_destroy(context);
     return status;
 }
@@ -118,8 +144,8 @@ TEST(runtime, a_declared_scratch_size_is_reserved_by_bind) {
 
 TEST(runtime, every_failing_allocation_is_a_status) {
     Sample sample(64);
-    // context, workers, scratch of both, thread table, binding, plan of the arena, arena
-    EXPECT_GE(fail_each_allocation([&] { return whole_life(sample); }), 6);
+    // context, workers, scratch of both, thread table, thread; library, memory, symbols, binding, plan of the arena, arena
+    EXPECT_GE(fail_each_allocation([&] { return whole_life(sample); }), 11);
 }
 
 TEST(runtime, every_failing_allocation_of_safetensors_is_a_status) {

@@ -4,12 +4,17 @@
 #include "support/folder.h"
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdarg>
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
+#include <random>
 #include <string>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace scalide::test;
@@ -19,10 +24,11 @@ namespace {
 
 /// File operations since `operations` was set to 0, and which one (by number) fails; -1 = none.
 std::atomic<int> operations{0}, operation_to_fail{-1};
+int error = EIO;
 
-bool fails() {
-    if (operations++ != operation_to_fail) return false;
-    errno = EIO;
+bool fails(bool may_be_interrupted = false) {
+    if (operations++ != operation_to_fail || (error == EINTR && !may_be_interrupted)) return false;
+    errno = error;
     return true;
 }
 
@@ -42,14 +48,14 @@ int __wrap_open(const char *path, int flags, ...) {
     va_start(more, flags);
     const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
     va_end(more);
-    return fails() ? -1 : __real_open(path, flags, mode);
+    return fails(true) ? -1 : __real_open(path, flags, mode);
 }
 int __wrap_fstat(int file, struct stat *facts) { return fails() ? -1 : __real_fstat(file, facts); }
 ssize_t __wrap_pread(int file, void *memory, size_t bytes, off_t offset) {
-    return fails() ? -1 : __real_pread(file, memory, bytes, offset);
+    return fails(true) ? -1 : __real_pread(file, memory, bytes, offset);
 }
-ssize_t __wrap_write(int file, const void *memory, size_t bytes) { return fails() ? -1 : __real_write(file, memory, bytes); }
-int __wrap_fsync(int file) { return fails() ? -1 : __real_fsync(file); }
+ssize_t __wrap_write(int file, const void *memory, size_t bytes) { return fails(true) ? -1 : __real_write(file, memory, bytes); }
+int __wrap_fsync(int file) { return fails(true) ? -1 : __real_fsync(file); }
 // A file whose closing fails is closed.
 int __wrap_close(int file) {
     const bool failed = fails();
@@ -129,4 +135,35 @@ TEST(runtime, every_failing_file_operation_of_loading_is_a_status) {
     ASSERT_EQ(save(folder, 1), SCALIDE_OK);
     // open, size, length of the header, header, data, close
     EXPECT_GE(fail_each_operation([&] { load(folder); }, [&] { EXPECT_EQ(load(folder), 1); }), 5);
+}
+
+TEST(runtime, every_interrupted_file_operation_is_done_again) {
+    const Folder folder;
+    error = EINTR;
+    const auto work = [&] {
+        EXPECT_EQ(save(folder, 1), SCALIDE_OK);
+        EXPECT_EQ(load(folder), 1);
+    };
+    EXPECT_GE(fail_each_operation(work, [] {}), 11);
+    error = EIO;
+}
+
+TEST(runtime, a_killed_save_leaves_a_whole_file) {
+    const Folder folder;
+    ASSERT_EQ(save(folder, 1), SCALIDE_OK);
+    const unsigned seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    for (int kill_number = 0; kill_number < 200; ++kill_number) {
+        const pid_t child = fork();
+        if (child == 0) {
+            for (float value = 2;; ++value) save(folder, value);
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 4000));
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+        EXPECT_GE(load(folder), 1);
+    }
+    EXPECT_EQ(save(folder, 1), SCALIDE_OK);
+    EXPECT_EQ(load(folder), 1);
 }

@@ -34,7 +34,8 @@ scalide_status scalide_safetensors_find(const scalide_safetensors *file, const c
 /* The value of a key of `__metadata__`, or NULL. */
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key);
 
-/* Writes dense tensors (a scaled one as two) to `path`: all or nothing, through a temporary file in the same folder.
+/* Writes dense tensors (a scaled one as two) to `path`: all or nothing, through a temporary file in the same folder. (When the process
+ * is killed `<path>.<process>.<number>.tmp` stays there.)
  * SCALIDE_INVALID_ARGUMENT (a tensor, two tensors of one name), SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY, with a message as above. */
 typedef struct {
     const scalide_tensor *tensors;

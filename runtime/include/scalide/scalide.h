@@ -3,6 +3,10 @@
  * A context owns threads and scratch memory, or a device; a binding ties a program to arrays. One context and its bindings belong to one
  * thread at a time; separate contexts are independent. Everything that can be wrong is found by scalide_bind; scalide_run checks nothing.
  *
+ * A process may fork while no call is in progress. What the child then has of a context for the CPU works, on the thread that forked alone, and
+ * may be destroyed; what it has of a device's context is neither run nor destroyed, as drivers do not outlive a fork. Signals disturb nothing:
+ * the context's own threads get none.
+ *
  * In the context of a device all arrays, their data and their scales, lie in its memory: scalide_allocate, scalide_copy_in and
  * scalide_copy_out, or the driver's own. These work on the CPU too, so that one source serves all targets.
  *
@@ -107,7 +111,7 @@ typedef struct {
 /* `options` may be NULL: all defaults. SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], no such kind of device, a stream of another
  * device), SCALIDE_OUT_OF_MEMORY, SCALIDE_THREAD_FAILED, SCALIDE_NO_DEVICE or SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_context_create(const scalide_options *options, scalide_context **context);
-/* Waits for nothing: no run may be in progress. Destroy the bindings first. NULL is allowed. */
+/* No call may be in progress in another thread: nothing waits for one. Destroy the bindings first. NULL is allowed. */
 void scalide_context_destroy(scalide_context *context);
 /* The last failure of this context in words ("digits_step.images: dtype must be f32, got f16. ..."); "" when nothing failed. */
 const char *scalide_message(const scalide_context *context);
