@@ -3,6 +3,7 @@
 #include "emit/host_code.h"
 #include "emit/kernel_facts.h"
 #include "emit/wide_accesses.h"
+#include "expr/error.h"
 #include "ir/text.h"
 #include "schedules/schedule.h"
 
@@ -37,6 +38,16 @@ KernelFacts facts_of(const Program &program, const Halide::Target &target, const
     return facts;
 }
 
+// To Halide a file that cannot be opened is a mistake of its own.
+void write_object(const Halide::Module &module, const std::string &file) {
+    try {
+        module.compile({{Halide::OutputFileType::object, file}});
+    } catch (const Halide::Error &error) {
+        if (words_of(error).find("opening output") == std::string::npos) throw;
+        throw UserError({{file}, "", "must be a file that can be written", words_of(error), "Check the room on the disk"});
+    }
+}
+
 } // namespace
 
 bool is_prepared(const Program &kernel, const Halide::Target &target, const ObjectCache &cache) {
@@ -69,7 +80,7 @@ std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTa
             const WorkFolder folder(std::filesystem::temp_directory_path() / "scalide");
             module = with_device_code(module, assemble(module, *target.cuda, folder.path(), uses, resident_threads(kernel.tiles)));
         }
-        module.compile({{Halide::OutputFileType::object, object_file}});
+        write_object(module, object_file);
     } catch (const Halide::Error &error) { // no std::exception
         throw InternalError(words_of(error));
     }

@@ -62,7 +62,8 @@ private:
         }
         std::string got = result.output.empty() ? result.reason : result.reason + ": " + result.output;
         got.erase(got.find_last_not_of(" .\n") + 1);
-        throw UserError({{}, "kernel " + place.kernel, "must be compiled by a child process", got, result.way_out});
+        const std::string way_out = got.find("LLVM ERROR: IO failure") == std::string::npos ? result.way_out : "Check the room on the disk";
+        throw UserError({{}, "kernel " + place.kernel, "must be compiled by a child process", got, way_out});
     }
 
     const BuildOptions &options_;

@@ -70,10 +70,23 @@ def run_tool(program: Program, command: str, *arguments) -> str:
     with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
         file = Path(folder) / f"{program.name}.scl"
         file.write_text(program.text)
-        result = subprocess.run([tool_path(), command, file, *map(str, arguments)], capture_output=True, text=True)
-        if result.returncode == 0:
-            return result.stdout
-        raise BuildError(_located(result.stderr.strip() or f"scalide {command}: status {result.returncode}", program, file))
+        with subprocess.Popen([tool_path(), command, file, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tool:
+            try:
+                output, errors = tool.communicate()
+            except BaseException:  # KeyboardInterrupt: the tool removes what it has begun, and ends its compilers
+                _stop(tool)
+                raise
+        if tool.returncode == 0:
+            return output
+        raise BuildError(_located(errors.strip() or f"scalide {command}: status {tool.returncode}", program, file))
+
+
+def _stop(tool: subprocess.Popen) -> None:
+    tool.terminate()
+    try:
+        tool.wait(10)
+    except subprocess.TimeoutExpired:
+        tool.kill()
 
 
 def _located(message: str, program: Program, file: Path) -> str:
