@@ -173,31 +173,47 @@ ClHandle find_device(const OpenClFunctions &cl, int32_t index, int32_t *count) {
     return nullptr;
 }
 
-template<typename T>
-T info(const OpenCl &opencl, uint32_t what) {
-    T value = 0;
-    opencl.cl.clGetDeviceInfo(opencl.handle, what, sizeof(value), &value, nullptr);
-    return value;
+// Devices of older versions do not know the question.
+bool has_shared_memory(const OpenCl &opencl) {
+    uint64_t capabilities = 0;
+    const int32_t error = opencl.cl.clGetDeviceInfo(opencl.handle, cl_svm_capabilities, sizeof(capabilities), &capabilities, nullptr);
+    return error == cl_success && (capabilities & cl_svm_coarse) != 0;
 }
 
-void read_facts(OpenCl &opencl) {
+scalide_status read_facts(OpenCl &opencl) {
+    size_t threads = 0;
+    uint64_t shared = 0;
+    const struct {
+        uint32_t what;
+        size_t bytes;
+        void *fact;
+    } rows[] = {{cl_max_constant_bytes, sizeof(opencl.constant_bytes), &opencl.constant_bytes},
+                {cl_max_constant_arguments, sizeof(opencl.constant_arguments), &opencl.constant_arguments},
+                {cl_max_work_group_size, sizeof(threads), &threads},
+                {cl_local_bytes, sizeof(shared), &shared}};
+    for (const auto &row : rows) {
+        const int32_t error = opencl.cl.clGetDeviceInfo(opencl.handle, row.what, row.bytes, row.fact, nullptr);
+        if (error != cl_success) return check(opencl, "clGetDeviceInfo", error);
+    }
     opencl.cl.clGetDeviceInfo(opencl.handle, cl_device_name, sizeof(opencl.name) - 1, opencl.name, nullptr); // "" when longer
-    opencl.constant_bytes = info<uint64_t>(opencl, cl_max_constant_bytes);
-    opencl.constant_arguments = info<uint32_t>(opencl, cl_max_constant_arguments);
-    const auto threads = static_cast<uint32_t>(info<size_t>(opencl, cl_max_work_group_size));
-    const auto shared = static_cast<uint32_t>(info<uint64_t>(opencl, cl_local_bytes));
-    opencl.limits = {{INT32_MAX, INT32_MAX, INT32_MAX}, threads, shared};
+    opencl.limits = {{INT32_MAX, INT32_MAX, INT32_MAX}, static_cast<uint32_t>(threads), static_cast<uint32_t>(shared)};
+    return SCALIDE_OK;
 }
 
-// The caller's queue brings its device and context.
+// The caller's queue brings its device and context. What is not retained is not ours to release.
 scalide_status adopt_queue(OpenCl &opencl, void *queue) {
     auto *given = static_cast<ClHandle>(queue);
-    const int32_t error = opencl.cl.clGetCommandQueueInfo(given, cl_queue_device, sizeof(opencl.handle), &opencl.handle, nullptr);
+    ClHandle context = nullptr;
+    int32_t error = opencl.cl.clGetCommandQueueInfo(given, cl_queue_device, sizeof(opencl.handle), &opencl.handle, nullptr);
+    if (error == cl_success) error = opencl.cl.clGetCommandQueueInfo(given, cl_queue_context, sizeof(context), &context, nullptr);
     if (error != cl_success) return check(opencl, "clGetCommandQueueInfo", error);
-    opencl.cl.clGetCommandQueueInfo(given, cl_queue_context, sizeof(opencl.context), &opencl.context, nullptr);
-    opencl.cl.clRetainContext(opencl.context);
+    error = opencl.cl.clRetainContext(context);
+    if (error != cl_success) return check(opencl, "clRetainContext", error);
+    opencl.context = context;
+    error = opencl.cl.clRetainCommandQueue(given);
+    if (error != cl_success) return check(opencl, "clRetainCommandQueue", error);
     opencl.queue = given;
-    return check(opencl, "clRetainCommandQueue", opencl.cl.clRetainCommandQueue(given));
+    return SCALIDE_OK;
 }
 
 scalide_status make_queue(OpenCl &opencl) {
@@ -221,16 +237,13 @@ scalide_status choose_device(OpenCl &opencl, int32_t index, Text &failure) {
 scalide_status start(OpenCl &opencl, const scalide_options &options, Text &failure) {
     scalide_status status = options.stream ? adopt_queue(opencl, options.stream) : choose_device(opencl, options.device_index, failure);
     if (status == SCALIDE_NO_DEVICE) return status;
-    if (status == SCALIDE_OK && !(info<uint64_t>(opencl, cl_svm_capabilities) & cl_svm_coarse)) {
+    if (status == SCALIDE_OK && !has_shared_memory(opencl)) {
         failure << "the OpenCL device must have shared virtual memory, got one without. Choose another device.";
         return SCALIDE_NO_DEVICE;
     }
     if (status == SCALIDE_OK && !options.stream) status = make_queue(opencl);
-    if (status == SCALIDE_OK) {
-        read_facts(opencl);
-    } else {
-        failure << opencl.failure << ". Choose another device.";
-    }
+    if (status == SCALIDE_OK) status = read_facts(opencl);
+    if (status != SCALIDE_OK) failure << opencl.failure << ". Choose another device.";
     return status;
 }
 
