@@ -1,0 +1,91 @@
+"""Libraries for several instruction sets. Usage: cpu_test.py SCALIDE TEST.
+
+native: on this machine those for AVX2 and AVX-512 (where it has that) give the same bits; those without FMA are close.
+emulated: under qemu, on CPUs that have no more, libraries for AVX2 and SSE4.1 give the bits that they give here, and one for AVX-512 is refused.
+"""
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from tool import Scratch, read_safetensors, safetensors, unpack_floats  # noqa: E402
+
+SSE, AVX2 = "x86-64-linux-sse41", "x86-64-linux-sse41-avx-avx2-fma-f16c"
+AVX512 = f"{AVX2}-avx512-avx512_skylake"
+CPU_OF = {SSE: "Nehalem", AVX2: "Haswell"}
+SHAPES = {"x": (37, 40), "w": (40, 24), "g": (24,), "k": (37, 24)}
+INTEGERS = ("k",)
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def write_inputs(scratch):
+    draw, tensors = random.Random(1), {}
+    for argument, shape in SHAPES.items():
+        count = 1
+        for extent in shape:
+            count *= extent
+        if argument in INTEGERS:
+            tensors[argument] = ("I32", shape, struct.pack(f"<{count}i", *(draw.randrange(7) for _ in range(count))))
+        else:
+            tensors[argument] = ("F32", shape, struct.pack(f"<{count}f", *(draw.gauss(0, 1) for _ in range(count))))
+    scratch.write("in", safetensors(tensors))
+
+
+def run(scratch, target, *emulator):
+    """What `scalide run` gives, name -> (dtype, shape, bytes), or its process where it fails."""
+    command = [*emulator, scratch.tool, "run", "kinds.scl", "-i", "in", "-o", "out", "--target", target]
+    result = subprocess.run(command, cwd=scratch.path, env=scratch.environment, capture_output=True, text=True, timeout=600)
+    return read_safetensors(scratch.path / "out") if result.returncode == 0 else result
+
+
+def distance(results, others):
+    """The largest difference of f32, of the largest number of their array."""
+    most = 0
+    for name, tensor in results.items():
+        if tensor[0] == "F32":
+            a, b = unpack_floats(tensor[2]), unpack_floats(others[name][2])
+            most = max(most, max(abs(x - y) for x, y in zip(a, b)) / max(map(abs, b)))
+    return most
+
+
+def native(scratch):
+    has_avx512 = all(re.search(rf"\b{flag}\b", Path("/proc/cpuinfo").read_text()) for flag in ("avx512f", "avx512dq", "avx512bw", "avx512vl"))
+    avx2, sse = run(scratch, AVX2), run(scratch, SSE)
+    print(f"without FMA {distance(sse, avx2):.2g} from AVX2")
+    assert distance(sse, avx2) < 1e-5
+    if has_avx512:
+        assert run(scratch, AVX512) == avx2
+    else:
+        print("no AVX-512 here: libraries for it were not compared")
+
+
+def emulated(scratch):
+    qemu = shutil.which("qemu-x86_64") or skip("no qemu-x86_64 (Debian: qemu-user): nothing was emulated")
+    for target, cpu in CPU_OF.items():
+        here = run(scratch, target)  # first: nothing is compiled on the emulated CPU
+        assert run(scratch, target, qemu, "-cpu", cpu) == here, target
+    scratch.succeed("build", "kinds.scl", "-o", "lib", "--target", AVX512)
+    refused = run(scratch, AVX512, qemu, "-cpu", CPU_OF[AVX2])
+    assert refused.returncode == 1, refused
+    assert "kinds: the CPU must have all features of the target" in refused.stderr and "got one without avx512. Build the program for this machine" in refused.stderr
+
+
+TESTS = {test.__name__: test for test in (native, emulated)}
+
+if __name__ == "__main__":
+    if not re.search(r"\bavx2\b", Path("/proc/cpuinfo").read_text()):
+        skip("this machine has no AVX2")
+    with Scratch(sys.argv[1]) as scratch:
+        shutil.copy(HERE / "kinds.scl", scratch.path)
+        write_inputs(scratch)
+        TESTS[sys.argv[2]](scratch)
+    print("ok")
