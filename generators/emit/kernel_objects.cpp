@@ -113,6 +113,7 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
                             const ObjectCache &cache) {
     KernelObjects objects;
     std::vector<Place> missing, found;
+    const SignalsHeld signals;  // until the parts are gone
     std::deque<PartFile> parts; // whatever becomes of the children
     for (const PreparedProgram &program : programs)
         for (const auto &[name, kernel] : program.kernels) {

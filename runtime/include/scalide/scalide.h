@@ -3,9 +3,9 @@
  * A context owns threads and scratch memory, or a device; a binding ties a program to arrays. One context and its bindings belong to one
  * thread at a time; separate contexts are independent. Everything that can be wrong is found by scalide_bind; scalide_run checks nothing.
  *
- * A process may fork while no call is in progress. What the child then has of a context for the CPU works, on the thread that forked alone, and
- * may be destroyed; what it has of a device's context is neither run nor destroyed, as drivers do not outlive a fork. Signals disturb nothing:
- * the context's own threads get none.
+ * A process may fork while no call is in progress. What the child then has of a context for the CPU works, on the thread that forked
+ * alone, and may be destroyed; what it has of a device's context is neither run nor destroyed, as drivers do not outlive a fork. Signals
+ * disturb nothing: the context's own threads get none.
  *
  * In the context of a device all arrays, their data and their scales, lie in its memory: scalide_allocate, scalide_copy_in and
  * scalide_copy_out, or the driver's own. These work on the CPU too, so that one source serves all targets.
