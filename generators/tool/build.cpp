@@ -28,13 +28,6 @@ struct BuildCommand {
         }
     }
 
-    void check_limits() const {
-        if (build.jobs < 0)
-            throw UserError({{}, "build.jobs", "must not be negative", std::to_string(build.jobs), "Leave it out for one a core"});
-        if (build.child_seconds < 0)
-            throw UserError({{}, "build.time-limit", "must not be negative", std::to_string(build.child_seconds), "0 is no limit"});
-    }
-
     void dump(const std::string &pass, const Program &after) const {
         if (std::find(dumps.begin(), dumps.end(), pass) != dumps.end()) fmt::print("# after {}\n{}", pass, to_string(after));
     }
@@ -68,7 +61,7 @@ struct BuildCommand {
 
     void run() {
         check_dumps();
-        check_limits();
+        check_limits(build);
         const Rulebook rulebook = program.load_rulebook();
         build.policy = program.load_numerics();
         build.output_folder = output;
@@ -103,11 +96,7 @@ void add_build(CLI::App &app) {
     build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
     build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
     add_target(*build, command->build);
-    build->add_option("-j,--jobs", command->build.jobs, "kernels compiled at a time (default: one a core)");
-    build
-        ->add_option("--time-limit", command->build.child_seconds,
-                     "seconds for each kernel, and for each run of the C compiler: what has not ended then is ended; 0: no limit")
-        ->capture_default_str();
+    add_limits(*build, command->build);
     build->add_option("--cache", command->cache, "folder of compiled kernels (default: $XDG_CACHE_HOME/scalide or ~/.cache/scalide)");
     build->add_flag("--shared", command->build.shared_library, "a shared library too");
     build->add_option("--dump-after", command->dumps, "print the program after this pass (may be given several times)");

@@ -51,6 +51,21 @@ void add_target(CLI::App &command, BuildOptions &build) {
                      "store each rounded operand and each scale, so that a trace (scalide_run_traced) shows it: slower on CPUs");
 }
 
+void add_limits(CLI::App &command, BuildOptions &build) {
+    command.add_option("-j,--jobs", build.jobs, "kernels compiled at a time (default: one a core)");
+    command
+        .add_option("--time-limit", build.child_seconds,
+                    "seconds for each kernel, and for each run of the C compiler: what has not ended then is ended; 0: no limit")
+        ->capture_default_str();
+}
+
+void check_limits(const BuildOptions &build) {
+    if (build.jobs < 0)
+        throw UserError({{}, "build.jobs", "must not be negative", std::to_string(build.jobs), "Leave it out for one a core"});
+    if (build.child_seconds < 0)
+        throw UserError({{}, "build.time-limit", "must not be negative", std::to_string(build.child_seconds), "0 is no limit"});
+}
+
 Rulebook ProgramOptions::load_rulebook() const {
     std::vector<fs::path> paths{find_home(home).rules};
     paths.insert(paths.end(), rules.begin(), rules.end());

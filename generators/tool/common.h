@@ -34,6 +34,10 @@ struct ProgramOptions {
 /// The options that say what kernels are compiled for.
 void add_target(CLI::App &command, BuildOptions &build);
 
+/// The options that say how many compilers may run, and how long. Negative numbers are a UserError of `check_limits`.
+void add_limits(CLI::App &command, BuildOptions &build);
+void check_limits(const BuildOptions &build);
+
 /// Each adds its subcommand; one file each.
 void add_build(CLI::App &app);
 void add_run(CLI::App &app);

@@ -27,6 +27,7 @@ struct RunCommand {
     bool trace = false, check_finite = false;
 
     void run() {
+        check_limits(build);
         const Rulebook rulebook = program.load_rulebook();
         const Program loaded = program.load_program(rulebook);
         const ArrayFile arrays(inputs);
@@ -122,6 +123,7 @@ void add_run(CLI::App &app) {
         ->excludes("--interpret")
         ->excludes("--trace");
     add_target(*run, command->build);
+    add_limits(*run, command->build);
     run->add_option("--cache", command->cache, "folder of compiled kernels");
     run->callback([command] { command->run(); });
 }

@@ -25,7 +25,7 @@ def tool_path() -> Path:
 
 
 def build(program: Program, target: str = "host", numerics: str | None = None, cache=None, name: str | None = None, output=None, jobs: int = 0,
-          cuda_arch=(), rules=(), traceable=False):
+          cuda_arch=(), rules=(), traceable=False, time_limit: int = 600):
     """Compiles a program into a shared library and opens it.
 
     program:  from `scalide.jax.trace`, or the path of a `.scl` file
@@ -37,6 +37,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     cuda_arch: for target "cuda", the cards to compile for by compute capability, such as [90, 100]; all that are known when left out
     rules:    YAML files of operators of your own, or folders of them, which the program and the policy may use beside ours (`rules/README.md`)
     traceable: store each rounded operand and each scale, so that traces show them; slower on CPUs
+    time_limit: seconds for each kernel, and for each run of the C compiler: what has not ended then is ended; 0: no limit
     Returns a `Library`, whose `summary` is the line that ends a build: what the numerics reach. It is logged too (logger "scalide"), as a warning
     where it warns. Throws BuildError with the tool's words.
     """
@@ -52,6 +53,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     arguments = ["--target", target, "--numerics", numerics or program.policy, "--name", name, "--output", output, "--shared"]
     arguments += ["--cache", cache] if cache is not None else []
     arguments += ["--jobs", jobs] if jobs else []
+    arguments += ["--time-limit", time_limit]
     arguments += ["--cuda-arch", ",".join(map(str, cuda_arch))] if cuda_arch else []
     arguments += ["--traceable"] if traceable else []
     for path in [rules] if isinstance(rules, (str, os.PathLike)) else rules:
