@@ -54,8 +54,12 @@ OpenclKernel::OpenclKernel(const Program &program) try : kernel_(lower(program, 
 }
 
 bool OpenclKernel::can_run(const Extent::Bindings &symbols) const {
-    return std::ranges::all_of(kernel_.program.results,
-                               [&](const Result &result) { return bytes_of(kernel_.program.type(result.value), symbols) > 0; });
+    const Program &program = kernel_.program;
+    const auto has_elements = [&](ValueId value) { return bytes_of(program.type(value), symbols) > 0; };
+    return std::ranges::all_of(program.results, [&](const Result &result) { return has_elements(result.value); }) &&
+           std::ranges::all_of(program.nodes, [&](const Node &node) {
+               return !node.op.starts_with("reduce_") || std::ranges::all_of(node.results, has_elements);
+           });
 }
 
 std::vector<Words> OpenclKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const try {

@@ -15,7 +15,7 @@ class OpenclKernel {
 public:
     explicit OpenclKernel(const Program &program);
 
-    /// False when a result is empty: Halide's own runtime can neither allocate nothing nor launch no blocks.
+    /// False when a result, or what a reduction stores, is empty: Halide's own runtime can neither allocate nothing nor launch no blocks.
     bool can_run(const Extent::Bindings &symbols) const;
     /// As CompiledKernel::run.
     std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols) const;
