@@ -1,5 +1,5 @@
-// driver RUNS SEED FOLDER...: calls the target on RUNS mutations of the files in the folders (cut, doubled, spliced, bytes changed).
-// Prints the seed; a crash is found again with the same arguments. A stand-in where clang's libFuzzer is not at hand.
+// driver RUNS SEED FOLDER...: calls the target on each file in the folders, then on RUNS mutations of them (cut, doubled, spliced, bytes
+// changed), the same ones for the same seed. A crash is found again with the same arguments. Folders may be missing, but not all.
 #include "fuzz/target.h"
 #include <cstdio>
 #include <filesystem>
@@ -51,6 +51,7 @@ private:
 std::vector<std::string> read_seeds(int count, char **paths) {
     std::vector<std::string> seeds;
     for (int i = 0; i < count; i++) {
+        if (!fs::is_directory(paths[i])) continue;
         for (const fs::directory_entry &entry : fs::recursive_directory_iterator(paths[i])) {
             if (!entry.is_regular_file()) continue;
             std::ifstream in(entry.path(), std::ios::binary);
@@ -59,6 +60,8 @@ std::vector<std::string> read_seeds(int count, char **paths) {
     }
     return seeds;
 }
+
+void call_target(const std::string &text) { LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size()); }
 
 } // namespace
 
@@ -76,9 +79,7 @@ int main(int argc, char **argv) {
     std::printf("%llu runs, seed %llu, %zu seed files\n", static_cast<unsigned long long>(runs), static_cast<unsigned long long>(seed),
                 seeds.size());
     std::fflush(stdout);
+    for (const std::string &text : seeds) call_target(text);
     Mutator mutator(std::move(seeds), seed);
-    for (uint64_t run = 0; run < runs; run++) {
-        const std::string text = mutator.next();
-        LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size());
-    }
+    for (uint64_t run = 0; run < runs; run++) call_target(mutator.next());
 }

@@ -1,0 +1,28 @@
+#pragma once
+#include "lower/kernel.h"
+
+namespace scalide {
+
+/// Tile numbers of one kind of kernel: a row of tiles.yaml, chosen by target features and extents. They are part of a kernel's cache key.
+using Tiles = std::map<std::string, int>;
+
+/// A row of tiles.yaml: for which kernels it is, and its numbers.
+struct TileRow {
+    struct Range {
+        int64_t least, most;
+    };
+    std::string kind;
+    bool gpu = false; ///< for GPUs; otherwise for CPUs
+    std::vector<Halide::Target::Feature> features;
+    std::map<std::string, std::string> facts;
+    std::map<std::string, Range> extents;
+    Tiles tiles;
+};
+
+/// Reads a table in the words of tiles.yaml. UserError with file and line: where it is none.
+std::vector<TileRow> parse_tiles(const std::string &text, const std::string &file);
+
+/// The numbers of the first row that fits the kernel and the target. UserError: no row does.
+const Tiles &choose_row(const std::vector<TileRow> &rows, const LoweredKernel &kernel, const Halide::Target &target);
+
+} // namespace scalide
