@@ -28,14 +28,13 @@ bool good_shape(const scalide_program &program, int32_t rank, const scalide_exte
     return true;
 }
 
-// How many there are of what `index` counts; 0 = not used.
-int32_t index_range(const scalide_program &program, int32_t storage) {
-    switch (storage) {
-    case SCALIDE_STORAGE_DATA:
-    case SCALIDE_STORAGE_SCALE: return program.argument_count;
-    case SCALIDE_STORAGE_SCALAR: return program.scalar_count;
-    default: return 0;
-    }
+// An argument's memory is checked as the shape of its own buffers says, so no other buffer may lie in it.
+bool good_owner(const scalide_program &program, const scalide_buffer &buffer) {
+    if (!in_range(buffer.index, program.argument_count)) return false;
+    const scalide_argument &owner = program.arguments[buffer.index];
+    const auto own = static_cast<int32_t>(&buffer - program.buffers);
+    return buffer.storage == SCALIDE_STORAGE_DATA ? owner.data_buffer == own
+                                                  : owner.scale_buffer == own && buffer.dtype == SCALIDE_F32 && buffer.rank == 0;
 }
 
 bool good_lifetime(const scalide_program &program, const scalide_buffer &buffer) {
@@ -44,27 +43,38 @@ bool good_lifetime(const scalide_program &program, const scalide_buffer &buffer)
 }
 
 bool good_size(const scalide_program &program, const scalide_buffer &buffer) {
-    return is_scalar_dtype(buffer.dtype) && buffer.size && good_extent(program, *buffer.size);
+    return buffer.rank == 0 && is_scalar_dtype(buffer.dtype) && buffer.size && good_extent(program, *buffer.size);
+}
+
+bool good_storage(const scalide_program &program, const scalide_buffer &buffer) {
+    switch (buffer.storage) {
+    case SCALIDE_STORAGE_DATA:
+    case SCALIDE_STORAGE_SCALE: return good_owner(program, buffer);
+    case SCALIDE_STORAGE_ARENA: return good_lifetime(program, buffer);
+    case SCALIDE_STORAGE_SCALAR: return buffer.rank == 0 && in_range(buffer.index, program.scalar_count);
+    case SCALIDE_STORAGE_CONSTANT: return buffer.constant && buffer.first_step < 0;
+    case SCALIDE_STORAGE_SIZE: return good_size(program, buffer) && buffer.first_step < 0;
+    default: return false;
+    }
 }
 
 bool good_buffer(const scalide_program &program, const scalide_buffer &buffer) {
-    const int32_t range = index_range(program, buffer.storage);
-    if (!in_range(buffer.storage, SCALIDE_STORAGE_SIZE + 1) || scalide_dtype_size(buffer.dtype) == 0) return false;
-    if (range > 0 && !in_range(buffer.index, range)) return false;
-    if (buffer.storage == SCALIDE_STORAGE_CONSTANT && !buffer.constant) return false;
-    if (buffer.storage == SCALIDE_STORAGE_SIZE && !good_size(program, buffer)) return false;
-    if (buffer.storage == SCALIDE_STORAGE_ARENA && !good_lifetime(program, buffer)) return false;
-    const bool is_value =
-        buffer.storage == SCALIDE_STORAGE_SCALE || buffer.storage == SCALIDE_STORAGE_SCALAR || buffer.storage == SCALIDE_STORAGE_SIZE;
-    return good_shape(program, buffer.rank, buffer.shape) && !(is_value && buffer.rank != 0);
+    return scalide_dtype_size(buffer.dtype) > 0 && good_shape(program, buffer.rank, buffer.shape) && good_storage(program, buffer);
+}
+
+bool is_buffer_of(const scalide_program &program, int32_t buffer, int32_t storage, int32_t argument) {
+    return in_range(buffer, program.buffer_count) && program.buffers[buffer].storage == storage &&
+           program.buffers[buffer].index == argument;
 }
 
 bool good_argument(const scalide_program &program, const scalide_argument &argument) {
-    return in_range(argument.role, SCALIDE_INOUT + 1) && in_range(argument.data_buffer, program.buffer_count) &&
-           argument.scale_buffer < program.buffer_count;
+    const auto own = static_cast<int32_t>(&argument - program.arguments);
+    return in_range(argument.role, SCALIDE_INOUT + 1) && is_buffer_of(program, argument.data_buffer, SCALIDE_STORAGE_DATA, own) &&
+           (argument.scale_buffer < 0 || is_buffer_of(program, argument.scale_buffer, SCALIDE_STORAGE_SCALE, own));
 }
 
 bool good_operand(const scalide_program &program, const scalide_operand &operand) {
+    if (operand.kind != SCALIDE_OPERAND_BUFFER && operand.rank != 0) return false;
     switch (operand.kind) {
     case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
     case SCALIDE_OPERAND_SCALAR: // by value from the host: a device's are buffers
@@ -91,7 +101,7 @@ bool good_matmul(const scalide_program &program, const scalide_matmul &matmul) {
 }
 
 bool good_step(const scalide_program &program, const scalide_step &step) {
-    bool good = step.kernel != nullptr && (!step.matmul || good_matmul(program, *step.matmul));
+    bool good = step.kernel && step.operand_count >= 0 && (!step.matmul || good_matmul(program, *step.matmul));
     for (int32_t i = 0; good && i < step.operand_count; ++i) good = good_operand(program, step.operands[i]);
     return good;
 }
@@ -106,6 +116,10 @@ const char *find_bad(const scalide_program &program, const T *table, int32_t cou
 }
 
 const char *find_bad_table(const scalide_program &program) {
+    const int32_t counts[] = {program.symbol_count, program.argument_count, program.buffer_count, program.step_count, program.scalar_count};
+    for (int32_t count : counts) {
+        if (count < 0) return "a number of entries";
+    }
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
     if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
     return find_bad(program, program.steps, program.step_count, good_step);

@@ -21,6 +21,7 @@ scalide_status run_kernel(Context &context, scalide_kernel kernel, int runs) {
     std::copy(program.buffers, program.buffers + 9, buffers);
     buffers[5].storage = SCALIDE_STORAGE_CONSTANT; // no arena
     buffers[5].constant = &buffers;
+    buffers[5].first_step = -1;
     program.buffers = buffers;
     scalide_binding *binding = nullptr;
     EXPECT_EQ(bind(context, &program, sample, &binding), SCALIDE_OK) << scalide_message(context.handle);
