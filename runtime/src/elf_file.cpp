@@ -36,7 +36,7 @@ bool is_whole(const File &file, const Elf64_Ehdr &header) {
     for (uint64_t i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment;
         if (!file.read_at(header.e_phoff + i * sizeof(segment), &segment, sizeof(segment))) return false;
-        if (segment.p_offset + segment.p_filesz > bytes) return false;
+        if (segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset) return false;
     }
     return true;
 }

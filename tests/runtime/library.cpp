@@ -1,6 +1,7 @@
 #include "allocation.h"
 #include "fixture.h"
 #include <cstdio>
+#include <cstring>
 #include <elf.h>
 #include <fstream>
 #include <sstream>
@@ -65,6 +66,12 @@ TEST(runtime, refuses_libraries_that_were_cut_or_are_of_another_machine) {
     const std::string cut =
         ": must be a shared library for this machine, got a part of one (the file was cut). Build it with scalide build.";
     for (const size_t part : {2, 4}) EXPECT_EQ(loading(library.substr(0, library.size() / part)), cut);
+    std::string wrapped = library; // the end of a segment, offset + bytes, is small again
+    Elf64_Ehdr header;
+    std::memcpy(&header, library.data(), sizeof(header));
+    const uint64_t far = UINT64_MAX - 15;
+    std::memcpy(&wrapped[header.e_phoff + offsetof(Elf64_Phdr, p_offset)], &far, sizeof(far));
+    EXPECT_EQ(loading(wrapped), cut);
     std::string foreign = library;
     foreign[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
     EXPECT_EQ(loading(foreign).rfind(": must be a shared library for this machine, got one for riscv-64 in a process of ", 0), 0)
