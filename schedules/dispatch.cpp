@@ -1,12 +1,19 @@
 #include "schedules/dispatch.h"
+#include "schedules/table_rows.h"
 #include "schedules/tiles_text.h"
-#include <yaml-cpp/yaml.h>
 
 namespace scalide {
 
 namespace {
 
-Dtype dtype_of(const YAML::Node &word) { return parse_dtype(word.as<std::string>()).value(); }
+template<typename T>
+T known(const YAML::Node &word, const char *what, std::optional<T> (*parse)(std::string_view)) {
+    const std::optional<T> value = parse(word.as<std::string>());
+    if (!value) refuse(word, std::string("must be ") + what + ", got " + word.as<std::string>());
+    return *value;
+}
+
+Dtype dtype_of(const YAML::Node &word) { return known(word, "a dtype", parse_dtype); }
 
 std::vector<Dtype> dtypes_of(const YAML::Node &words) {
     std::vector<Dtype> dtypes;
@@ -14,7 +21,7 @@ std::vector<Dtype> dtypes_of(const YAML::Node &words) {
     return dtypes;
 }
 
-ScaleLayout layout_of(const YAML::Node &word) { return parse_scale_layout(word.as<std::string>()).value(); }
+ScaleLayout layout_of(const YAML::Node &word) { return known(word, "a layout of scales", parse_scale_layout); }
 
 std::vector<ScaleLayouts> scales_of(const YAML::Node &pairs) {
     std::vector<ScaleLayouts> scales;
@@ -23,26 +30,33 @@ std::vector<ScaleLayouts> scales_of(const YAML::Node &pairs) {
 }
 
 LibraryResult result_of(const YAML::Node &row) {
-    const Dtype dtype = dtype_of(row["dtype"]);
+    const Dtype dtype = dtype_of(needed(row, "dtype"));
     const Overflow overflow = size_of(dtype) == 1 ? Overflow::saturate : Overflow::format;
     return {dtype, overflow, dtypes_of(row["bias"]), dtypes_of(row["addend"]), row["scaled"].as<bool>(false)};
+}
+
+LibraryProduct product_of(const YAML::Node &row) {
+    LibraryProduct product{needed(row, "library").as<std::string>(), dtype_of(needed(row, "lhs")),  dtype_of(needed(row, "rhs")), {},
+                           row["k_contiguous"].as<bool>(false),      row["multiple"].as<int64_t>(1)};
+    if (product.multiple < 1) refuse(row["multiple"], "multiple must be at least 1");
+    if (row["scales"]) product.scales = scales_of(row["scales"]);
+    if (row["through"]) product.through = dtype_of(row["through"]);
+    product.cards = row["cards"].as<std::vector<int>>(std::vector<int>());
+    for (const YAML::Node &result : needed(row, "results")) product.results.push_back(result_of(result));
+    return product;
 }
 
 } // namespace
 
 std::vector<LibraryProduct> library_products(const std::string &target) {
-    static const YAML::Node rows = YAML::Load(dispatch_text);
+    return library_products(target, dispatch_text, "schedules/dispatch.yaml");
+}
+
+std::vector<LibraryProduct> library_products(const std::string &target, const std::string &table, const std::string &file) {
     std::vector<LibraryProduct> products;
-    for (const YAML::Node &row : rows) {
-        if (row["target"].as<std::string>() != target) continue;
-        LibraryProduct product{row["library"].as<std::string>(),    dtype_of(row["lhs"]),          dtype_of(row["rhs"]), {},
-                               row["k_contiguous"].as<bool>(false), row["multiple"].as<int64_t>(1)};
-        if (row["scales"]) product.scales = scales_of(row["scales"]);
-        if (row["through"]) product.through = dtype_of(row["through"]);
-        product.cards = row["cards"].as<std::vector<int>>(std::vector<int>());
-        for (const YAML::Node &result : row["results"]) product.results.push_back(result_of(result));
-        products.push_back(std::move(product));
-    }
+    read_rows(table, file, [&](const YAML::Node &row) {
+        if (needed(row, "target").as<std::string>() == target) products.push_back(product_of(row));
+    });
     return products;
 }
 

@@ -1,13 +1,10 @@
 #pragma once
-#include "lower/kernel.h"
+#include "schedules/tiles.h"
 
 namespace scalide {
 
-/// Tile numbers of one kind of kernel: a row of tiles.yaml, chosen by target features and extents. They are part of a kernel's cache key.
-using Tiles = std::map<std::string, int>;
-
 /// tiles.yaml as it was when this library was built, or the file that SCALIDE_TILES in the environment names: other numbers to try. Throws
-/// UserError when there is no such file.
+/// UserError when that is no such table.
 const std::string &tile_table();
 /// The tile numbers for this kernel on this target: the first row of that table that matches.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);

@@ -25,6 +25,11 @@ void read_rows(const std::string &text, const std::string &file, const std::func
     }
 }
 
+YAML::Node needed(const YAML::Node &map, const std::string &key) {
+    if (!map.IsMap() || !map[key]) refuse(map, "must have the key " + key);
+    return map[key];
+}
+
 void refuse(const YAML::Node &node, const std::string &requirement) {
     throw YAML::RepresentationException(node.IsDefined() ? node.Mark() : YAML::Mark::null_mark(), requirement);
 }

@@ -20,12 +20,13 @@ TileRow::Range range_of(const YAML::Node &range) {
 }
 
 TileRow row_of(const YAML::Node &node) {
-    TileRow row{node["kind"].as<std::string>(), node["gpu"].as<bool>(false), {}, {}, {}, {}};
+    TileRow row{needed(node, "kind").as<std::string>(), node["gpu"].as<bool>(false), {}, {}, {}, {}};
     for (const YAML::Node &word : node["features"]) row.features.push_back(feature_of(word));
     for (const auto &fact : node["facts"]) row.facts.emplace(fact.first.as<std::string>(), fact.second.as<std::string>());
     for (const auto &extent : node["extents"]) row.extents.emplace(extent.first.as<std::string>(), range_of(extent.second));
-    if (!node["tiles"].IsMap()) refuse(node["tiles"], "tiles must be a map from names to numbers");
-    for (const auto &tile : node["tiles"]) {
+    const YAML::Node tiles = needed(node, "tiles");
+    if (!tiles.IsMap()) refuse(tiles, "tiles must be a map from names to numbers");
+    for (const auto &tile : tiles) {
         const int number = tile.second.as<int>();
         if (number < 0 || number > largest)
             refuse(tile.second, "tiles must be in [0, " + std::to_string(largest) + "], got " + std::to_string(number));
