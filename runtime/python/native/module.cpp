@@ -24,7 +24,7 @@ struct Frame {
     const scalide_argument_info &info(size_t i) const { return program.arguments()[i]; }
 
     void take_input(size_t i, const nb::handle &leaf) {
-        const bool scaled = nb::isinstance<nb::tuple>(leaf);
+        const bool scaled = info(i).scaled;
         arrays[i] = view_input(scaled ? nb::object(leaf[0]) : nb::borrow(leaf), wanted(i), keep);
         if (scaled) {
             scales[i] = nb::cast<float>(leaf[1]);
@@ -38,7 +38,7 @@ struct Frame {
     }
 
     void take_written(size_t i, const nb::handle &leaf) {
-        const bool scaled = nb::isinstance<nb::tuple>(leaf);
+        const bool scaled = info(i).scaled;
         arrays[i] = view_output(scaled ? nb::object(leaf[0]) : nb::borrow(leaf), wanted(i));
         if (scaled) arrays[i].scale = view_scale(nb::object(leaf[1]), wanted(i));
     }

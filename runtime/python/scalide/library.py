@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import collections
 import functools
+import math
+import operator
 import os
 import pathlib
 import sys
@@ -43,7 +45,10 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
     """A new array of undefined content whose memory is aligned to 64 bytes, as inout arguments of `Library.out` must be.
     dtype: a name of ours ("bf16") or what NumPy takes."""
     dtype = DTYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype
-    count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    extents = [operator.index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    count = math.prod(extents) * np.dtype(dtype).itemsize
+    if min(extents, default=0) < 0 or count > sys.maxsize - 64:
+        raise ValueError(f"empty: shape must have extents from 0 on, of fewer than 2^63 bytes, got {shape}")
     memory = np.empty(count + 64, np.uint8)
     start = -memory.ctypes.data % 64
     return memory[start:start + count].view(dtype).reshape(shape)

@@ -183,8 +183,10 @@ def _signature(text: str) -> tuple[str, tuple[Spec, ...], tuple[Spec, ...]]:
     by_name = {spec.name: spec for spec in inputs}
     outputs = []
     for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,]*)?", head["outputs"]):
-        typed = _PARTS.match(part)
-        outputs.append(_spec(typed.groups()) if typed else by_name[part.split("=")[0].strip()])
+        typed, overwritten = _PARTS.match(part), part.split("=")[0].strip()
+        if not typed and overwritten not in by_name:
+            raise ValueError(f"program: {head['name']}.{overwritten}: must be a result 'name: dtype[extents]', or 'argument = value', got {part.strip()!r}")
+        outputs.append(_spec(typed.groups()) if typed else by_name[overwritten])
     return head["name"], inputs, tuple(outputs)
 
 
