@@ -6,8 +6,6 @@ program=$1; shift
 folders=("$program.corpus")
 mkdir -p "$program.corpus"
 for folder in "$@"; do if [ -d "$folder" ]; then folders+=("$folder"); fi; done
-# Allocations that a program or file asks for may be refused, and are never large here.
-export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=512:detect_stack_use_after_return=0
 export ASAN_SYMBOLIZER_PATH=${ASAN_SYMBOLIZER_PATH:-$(command -v llvm-symbolizer-19 || true)}
 cd "$(dirname "$program")"
 "$program" -max_total_time="${SCALIDE_FUZZ_SECONDS:-60}" -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$program.finding-" \
