@@ -96,7 +96,7 @@ public:
         for (const int card : cuda_cards) {
             const ChildResult result = run_command({find_cuda_tools().ptxas.string(), "-v", "-arch=sm_" + std::to_string(card),
                                                     text.string(), "-o", (folder.path() / "probe.cubin").string()},
-                                                   size_t(1) << 16);
+                                                   {.output_bytes = size_t(1) << 16});
             ASSERT_TRUE(result.ok) << "sm_" << card << ": " << result.output;
             EXPECT_NE(result.output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << "sm_" << card;
         }
