@@ -102,7 +102,9 @@ Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t 
     Expr clamped = min(magnitude, bits32((limit_code << shift) + rebias_of(format)));
     Expr normal = round_normal(format, clamped) - bits32(rebias_of(format) >> shift);
     if (has_wide_exponent(format)) return normal;
-    return select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
+    Expr code = select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
+    if (format.mantissa_bits != 10 || !has_half_exponent(format)) return code;
+    return select(has(Halide::Target::CUDA), cast(UInt(32), float_to_half(from_bits(clamped))), code);
 }
 
 // From which f32 magnitude on a number that saturates is NaN: infinities stay what they are, where the format has none that is NaN.
@@ -119,7 +121,7 @@ Expr encode_unsigned(const FormatSpec &format, const Expr &bits, Overflow overfl
     return select((bits & bits32(magnitude_bits)) >= bits32(first_nan(format, overflow)), bits32(format.nan_code), code);
 }
 
-// The instruction rounds what is finite, its sign included; all behind it is in 16 bits, as the result is.
+// On CPUs the instruction rounds what is finite, its sign included; all behind it is in 16 bits, as the result is.
 Expr encode_half(const FormatSpec &format, const Expr &bits, Overflow overflow) {
     const uint32_t limit = format.max_code + (overflow == Overflow::format ? 1 : 0);
     Expr magnitude = bits & bits32(magnitude_bits), sign = bits & bits32(~magnitude_bits);
@@ -224,7 +226,8 @@ Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
     Expr bits = float_bits(value);
     Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
     if (format.mantissa_bits == 10 && has_half_exponent(format)) {
-        return in_hardware(encode_half(format, bits, overflow), cast(UInt(16), code));
+        return select(has(Halide::Target::F16C) && !has(Halide::Target::CUDA) && !has(Halide::Target::OpenCL),
+                      encode_half(format, bits, overflow), cast(UInt(16), code));
     }
     bool is_instruction = format.dtype == Dtype::f8_e4m3fn || format.dtype == Dtype::f8_e5m2;
     if (is_instruction && overflow != Overflow::format && is_marked(bits)) {

@@ -1,5 +1,7 @@
 #include "lower/kernel.h"
 #include "lower/running_sums.h"
+#include <limits>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -27,62 +29,81 @@ class NamedPlaces : public ir::IRMutator {
     }
 };
 
-// When a name is used: the conditions of if_then_else around each use.
-class Uses : public ir::IRVisitor {
+/// Where what a let names is used: all conditions of if_then_else around a use, joined over the uses.
+struct Uses {
+    int depth = 0; ///< of lets and loops around
+    bool has_unguarded = false, is_condition_known = true;
+    Halide::Expr condition; ///< holds where any use is reached; undefined without uses
+    bool is_guarded() const { return !has_unguarded && condition.defined(); }
+};
+
+/// Finds the uses of each let in one pass. What a let is made of is used where the let itself is: so bodies come before values.
+class FindUses : public ir::IRVisitor {
 public:
-    explicit Uses(const std::string &name) : name_(name) {}
-    bool has_unguarded = false;
-    /// Holds where any of the uses is reached; undefined without uses. Of names that stand where `name` is made.
-    Halide::Expr condition;
-    bool is_condition_known = true;
+    std::map<const ir::IRNode *, Uses> uses;
 
 private:
     using IRVisitor::visit;
 
+    struct Condition {
+        Halide::Expr holds;
+        int depth; ///< of the innermost name in it
+    };
+
     void visit(const ir::Variable *variable) override {
-        if (variable->name != name_) return;
-        if (conditions_.empty()) return void(has_unguarded = true);
-        Halide::Expr all = conditions_[0];
-        for (size_t i = 1; i < conditions_.size(); i++) all = all && conditions_[i];
-        for (const std::string &inner : inner_) is_condition_known = is_condition_known && !ir::expr_uses_var(all, inner);
-        condition = condition.defined() && !ir::equal(condition, all) ? condition || all : all;
+        const auto found = named_.find(variable->name);
+        if (found == named_.end() || found->second.empty()) return;
+        Uses &used = *found->second.back();
+        if (conditions_.empty()) return void(used.has_unguarded = true);
+        Halide::Expr all;
+        for (const Condition &condition : conditions_) {
+            used.is_condition_known = used.is_condition_known && condition.depth < used.depth;
+            all = all.defined() ? all && condition.holds : condition.holds;
+        }
+        used.condition = used.condition.defined() && !ir::equal(used.condition, all) ? used.condition || all : all;
     }
     void visit(const ir::Call *call) override {
         if (!call->is_intrinsic(ir::Call::if_then_else)) return IRVisitor::visit(call);
         const auto *broadcast = call->args[0].as<ir::Broadcast>();
         const Halide::Expr condition = broadcast ? broadcast->value : call->args[0];
-        is_condition_known = is_condition_known && condition.type().is_scalar();
         call->args[0].accept(this);
         call->args[2].accept(this);
-        conditions_.push_back(condition);
+        conditions_.push_back({condition, condition.type().is_scalar() ? depth_of(condition) : std::numeric_limits<int>::max()});
         call->args[1].accept(this);
         conditions_.pop_back();
     }
-    /// What a let is made of is used where the let is.
     template<typename Let>
     void enter(const Let *let) {
-        Uses later(let->name);
-        if (ir::expr_uses_var(let->value, name_)) let->body.accept(&later);
-        is_condition_known = is_condition_known && later.is_condition_known;
-        const bool is_guarded = !later.has_unguarded && later.condition.defined();
-        if (is_guarded) conditions_.push_back(later.condition);
-        let->value.accept(this);
-        if (is_guarded) conditions_.pop_back();
-        inner_.push_back(let->name);
+        Uses &used = uses[let];
+        used.depth = ++depth_;
+        named_[let->name].push_back(&used);
         let->body.accept(this);
-        inner_.pop_back();
+        named_[let->name].pop_back();
+        depth_--;
+        if (used.is_guarded()) conditions_.push_back({used.condition, used.is_condition_known ? depth_of(used.condition) : used.depth});
+        let->value.accept(this);
+        if (used.is_guarded()) conditions_.pop_back();
     }
     void visit(const ir::Let *let) override { enter(let); }
     void visit(const ir::LetStmt *let) override { enter(let); }
     void visit(const ir::For *loop) override {
-        inner_.push_back(loop->name);
+        Uses none{++depth_};
+        named_[loop->name].push_back(&none);
         IRVisitor::visit(loop);
-        inner_.pop_back();
+        named_[loop->name].pop_back();
+        depth_--;
     }
 
-    const std::string &name_;
-    std::vector<Halide::Expr> conditions_;
-    std::vector<std::string> inner_; ///< names of loops and lets
+    int depth_of(const Halide::Expr &condition) const {
+        int depth = 0;
+        for (const auto &[name, bound] : named_)
+            if (!bound.empty() && bound.back()->depth > depth && ir::expr_uses_var(condition, name)) depth = bound.back()->depth;
+        return depth;
+    }
+
+    std::map<std::string, std::vector<Uses *>> named_;
+    std::vector<Condition> conditions_;
+    int depth_ = 0;
 };
 
 bool is_argument(const ir::Load *load) { return load->name.starts_with(argument_prefix); }
@@ -109,6 +130,20 @@ private:
 // several of them have out of all, in front of the conditions; there it gets the condition itself. Where that is not known yet, the
 // expression goes back to where it is used. Arguments alone: nobody writes them meanwhile.
 class GuardedReads : public ir::IRMutator {
+public:
+    using IRMutator::mutate;
+
+    ir::Stmt mutate(const ir::Stmt &statement) override {
+        if (is_inside_) return IRMutator::mutate(statement);
+        found_ = FindUses();
+        statement.accept(&found_);
+        is_inside_ = true;
+        ir::Stmt result = IRMutator::mutate(statement);
+        is_inside_ = false;
+        return result;
+    }
+
+private:
     using IRMutator::visit;
 
     Halide::Expr visit(const ir::Load *load) override {
@@ -119,20 +154,21 @@ class GuardedReads : public ir::IRMutator {
     template<typename Let, typename Body>
     Body guard(const Let *let) {
         const bool around = std::exchange(reads_, false);
-        const Halide::Expr value = mutate(let->value);
+        const Halide::Expr value = IRMutator::mutate(let->value);
         const bool is_reading = std::exchange(reads_, around);
         const Body body = mutate(let->body);
-        Uses uses(let->name);
-        if (is_reading) body.accept(&uses);
-        if (!is_reading || uses.has_unguarded || !uses.condition.defined()) return Let::make(let->name, value, body);
-        return uses.is_condition_known ? Let::make(let->name, Guard(uses.condition).mutate(value), body)
+        const Uses &used = found_.uses[let];
+        if (!is_reading || !used.is_guarded()) return Let::make(let->name, value, body);
+        return used.is_condition_known ? Let::make(let->name, Guard(used.condition).mutate(value), body)
                                        : ir::substitute(let->name, value, body);
     }
 
     Halide::Expr visit(const ir::Let *let) override { return guard<ir::Let, Halide::Expr>(let); }
     ir::Stmt visit(const ir::LetStmt *let) override { return guard<ir::LetStmt, ir::Stmt>(let); }
 
-    bool reads_ = false; ///< what has been visited reads an argument itself
+    FindUses found_;
+    bool is_inside_ = false; ///< of the statement that was asked for
+    bool reads_ = false;     ///< what has been visited reads an argument itself
 };
 
 } // namespace

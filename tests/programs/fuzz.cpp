@@ -5,9 +5,9 @@
 #include "transforms/passes.h"
 #include <gtest/gtest.h>
 
-// Random programs of 1 to 40 operators, compiled and run, against the interpreter in mode `stored` on the same kernels, and these kernels
-// in mode `real` against the program before all passes: plans, arenas and bindings. Kernels by themselves, gradients and policies:
-// tests/guarded. The long run is labelled slow.
+// Random programs of 1 to 40 operators, compiled and run on a small and a larger batch, against the interpreter in mode `stored` on the
+// same kernels, and these kernels in mode `real` against the program before all passes: plans, arenas and bindings, in poisoned memory
+// (CMakeLists.txt). Kernels by themselves, gradients and policies: tests/guarded. The long run is labelled slow.
 
 namespace scalide {
 
@@ -41,11 +41,13 @@ void run(unsigned seed) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(program));
     try {
         const CompiledProgram compiled(program, rules(), {});
-        const std::vector<Array> inputs = draw_inputs(compiled.fused(), random);
-        expect_equal("compiled", compiled.run(inputs), interpret(compiled.fused(), inputs, rules(), Mode::stored));
         const Program source = inline_calls(infer_types(program, rules()), rules());
-        expect_equal("fused", interpret(compiled.fused(), inputs, rules(), Mode::real),
-                     interpret(source, full_inputs(source, inputs), rules(), Mode::real));
+        for (const int64_t batch : {1 + int64_t(random() % 7), 8 + int64_t(random() % 57)}) {
+            const std::vector<Array> inputs = draw_inputs(compiled.fused(), {{"b", batch}}, random);
+            expect_equal("compiled", compiled.run(inputs), interpret(compiled.fused(), inputs, rules(), Mode::stored));
+            expect_equal("fused", interpret(compiled.fused(), inputs, rules(), Mode::real),
+                         interpret(source, full_inputs(source, inputs), rules(), Mode::real));
+        }
     } catch (const std::exception &error) {
         ADD_FAILURE() << error.what();
     }
