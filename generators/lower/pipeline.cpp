@@ -2,6 +2,7 @@
 #include "lower/running_sums.h"
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -150,25 +151,33 @@ private:
         reads_ = reads_ || is_argument(load);
         return IRMutator::visit(load);
     }
+    Halide::Expr visit(const ir::Variable *variable) override {
+        reads_moved_ = reads_moved_ || moved_.contains(variable->name);
+        return variable;
+    }
 
     template<typename Let, typename Body>
     Body guard(const Let *let) {
-        const bool around = std::exchange(reads_, false);
+        const bool reads_around = std::exchange(reads_, false), reads_moved_around = std::exchange(reads_moved_, false);
         const Halide::Expr value = IRMutator::mutate(let->value);
-        const bool is_reading = std::exchange(reads_, around);
-        const Body body = mutate(let->body);
+        const bool reads = std::exchange(reads_, reads_around), reads_moved = std::exchange(reads_moved_, reads_moved_around);
         const Uses &used = found_.uses[let];
-        if (!is_reading || !used.is_guarded()) return Let::make(let->name, value, body);
-        return used.is_condition_known ? Let::make(let->name, Guard(used.condition).mutate(value), body)
-                                       : ir::substitute(let->name, value, body);
+        if (!(reads || reads_moved) || !used.is_guarded()) return Let::make(let->name, value, mutate(let->body));
+        if (used.is_condition_known && !reads_moved) return Let::make(let->name, Guard(used.condition).mutate(value), mutate(let->body));
+        moved_.insert(let->name);
+        const Body body = mutate(let->body);
+        moved_.erase(let->name);
+        return ir::substitute(let->name, value, body);
     }
 
     Halide::Expr visit(const ir::Let *let) override { return guard<ir::Let, Halide::Expr>(let); }
     ir::Stmt visit(const ir::LetStmt *let) override { return guard<ir::LetStmt, ir::Stmt>(let); }
 
     FindUses found_;
-    bool is_inside_ = false; ///< of the statement that was asked for
-    bool reads_ = false;     ///< what has been visited reads an argument itself
+    bool is_inside_ = false;      ///< of the statement that was asked for
+    bool reads_ = false;          ///< what has been visited reads an argument itself
+    bool reads_moved_ = false;    ///< or what goes back to its uses
+    std::set<std::string> moved_; ///< names of that
 };
 
 } // namespace
