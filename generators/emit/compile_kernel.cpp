@@ -76,7 +76,7 @@ std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTa
         if (target.cuda) widen_accesses(pipeline);
         Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target.halide);
         if (is_on_device) check_host_code(module);
-        if (target.cuda) {
+        if (target.cuda && has_device_code(module)) {
             const WorkFolder folder(std::filesystem::temp_directory_path() / "scalide");
             module = with_device_code(module, assemble(module, *target.cuda, folder.path(), uses, resident_threads(kernel.tiles)));
         }

@@ -101,6 +101,11 @@ std::vector<int> chosen_cards(const std::vector<std::string> &cards) {
     return chosen;
 }
 
+bool has_device_code(const Halide::Module &module) {
+    const std::vector<Halide::Buffer<>> buffers = module.buffers();
+    return std::ranges::any_of(buffers, is_payload);
+}
+
 std::string ptx_of(const Halide::Module &module) {
     for (const Halide::Buffer<> &buffer : module.buffers()) {
         if (is_payload(buffer)) return reinterpret_cast<const char *>(buffer.data()); // ends with a zero byte

@@ -26,6 +26,8 @@ struct CudaAssembly {
 /// The cards that a user named ("90", "100"), all of cuda_cards when there are none. Throws UserError for a card that is not there.
 std::vector<int> chosen_cards(const std::vector<std::string> &cards);
 
+/// Whether a module for CUDA launches anything: kernels of arrays that never have an element do not.
+bool has_device_code(const Halide::Module &module);
 /// The PTX that Halide put into a module for CUDA. Throws InternalError when there is none.
 std::string ptx_of(const Halide::Module &module);
 

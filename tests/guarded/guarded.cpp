@@ -1,5 +1,7 @@
+#include "card/card.h"
 #include "emit/library.h"
 #include "gpu/opencl_kernel.h"
+#include "guarded/card_kernel.h"
 #include "guarded/child.h"
 #include "guarded/guarded_run.h"
 #include "guarded/shrink.h"
@@ -44,10 +46,11 @@ Program draw_program(unsigned seed, std::mt19937 &random) {
     }
 }
 
-/// Where kernels run.
+/// Where kernels run, and how many elements an array may have there.
 struct Device {
     std::string target;
     MakeKernel make;
+    int64_t most_elements = 20000;
 };
 
 Program draw_fused(unsigned seed, std::mt19937 &random, const Device &device) {
@@ -62,8 +65,8 @@ Program draw_fused(unsigned seed, std::mt19937 &random, const Device &device) {
 }
 
 /// Not too many elements, nor products, for the interpreter; nor an extent beyond the largest, which is an error.
-bool is_small(const Program &fused, const Extent::Bindings &sizes) try {
-    constexpr int64_t most_elements = 20000, most_squared = 40000000000; // (m n)(m k)(k n)
+bool is_small(const Program &fused, const Extent::Bindings &sizes, int64_t most_elements) try {
+    const int64_t most_squared = 100 * most_elements * most_elements; // (m n)(m k)(k n)
     for (const Program &kernel : fused.programs) {
         for (const Value &value : kernel.values)
             if (element_count(value.type.shape).evaluate(sizes) > most_elements) return false;
@@ -80,7 +83,7 @@ bool is_small(const Program &fused, const Extent::Bindings &sizes) try {
 }
 
 /// Vectors, blocks and panels plus and minus one, primes, and what is hardly anything.
-Extent::Bindings draw_sizes(const Program &fused, std::mt19937 &random) {
+Extent::Bindings draw_sizes(const Program &fused, std::mt19937 &random, int64_t most_elements) {
     static const int64_t values[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   13,  15,  16,  17,  31,  32,
                                      33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 200, 255, 257, 513, 1031};
     for (size_t most = std::size(values);; most -= most / 8) {
@@ -89,7 +92,7 @@ Extent::Bindings draw_sizes(const Program &fused, std::mt19937 &random) {
             const int64_t drawn = std::clamp(values[random() % most], symbol.minimum, symbol.maximum);
             sizes[symbol.name] = drawn / symbol.multiple * symbol.multiple;
         }
-        if (most <= 8 || is_small(fused, sizes)) return sizes;
+        if (most <= 8 || is_small(fused, sizes, most_elements)) return sizes;
     }
 }
 
@@ -98,7 +101,7 @@ void run_program(unsigned seed, const Device &device, const GuardedProgram::Tell
     const Program fused = draw_fused(seed, random, device);
     GuardedProgram program(fused, tell, device.make);
     for (int binding = 0; binding < (fused.symbols.empty() ? 1 : bindings_of(seed)); binding++)
-        program.run(draw_sizes(fused, random), random);
+        program.run(draw_sizes(fused, random, device.most_elements), random);
 }
 
 ChildReport run_kernel(const BoundProgram &kernel, const Device &device) {
@@ -138,6 +141,10 @@ void expect_guarded(unsigned seed, const Device &device) {
                   << to_string(draw_program(seed, random));
 }
 
+class GuardedChecked : public testing::TestWithParam<unsigned> {};
+
+TEST_P(GuardedChecked, no_access_leaves_an_array) { expect_guarded(GetParam(), {"host", checked_kernel, 2000}); }
+
 /// Its arrays are the driver's: there are no pages beside them.
 RunKernel opencl_kernel(const Program &kernel) {
     return [compiled = std::make_shared<OpenclKernel>(kernel)](std::vector<Words> &arguments, const Extent::Bindings &sizes, Guard) {
@@ -160,11 +167,22 @@ TEST_P(GuardedOpencl, kernels_agree_with_the_interpreter) {
     expect_guarded(GetParam(), {"opencl", opencl_kernel});
 }
 
+class GuardedCard : public testing::TestWithParam<unsigned> {};
+
+TEST_P(GuardedCard, kernels_agree_with_the_interpreter) {
+    if (const std::string &why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
+    expect_guarded(GetParam(), {"cuda", card_kernel, 4000}); // a stand-in takes a second for 40000
+}
+
 std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
 
 INSTANTIATE_TEST_SUITE_P(sample, Guarded, testing::Range(0u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(checked, GuardedChecked, testing::Range(0u, 24u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_checked, GuardedChecked, testing::Range(24u, sample_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(opencl, GuardedOpencl, testing::Range(0u, 16u), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_opencl, GuardedOpencl, testing::Range(16u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(card, GuardedCard, testing::Range(0u, 16u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_card, GuardedCard, testing::Range(16u, sample_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(sample_programs, long_programs), seed_of);
 
 } // namespace

@@ -63,11 +63,18 @@ double draw_element(Dtype dtype, std::mt19937 &random) {
     return random() % 16 == 0 ? 0 : round_to(dtype, double(std::uniform_real_distribution<float>(-2, 2)(random)));
 }
 
+RunKernel run_of(const std::shared_ptr<CompiledKernel> &kernel) {
+    return [kernel](std::vector<Words> &arguments, const Extent::Bindings &sizes, Guard guard) {
+        return kernel->run(arguments, sizes, guard);
+    };
+}
+
 } // namespace
 
-RunKernel host_kernel(const Program &kernel) {
-    return [compiled = std::make_shared<CompiledKernel>(kernel)](std::vector<Words> &arguments, const Extent::Bindings &sizes,
-                                                                 Guard guard) { return compiled->run(arguments, sizes, guard); };
+RunKernel host_kernel(const Program &kernel) { return run_of(std::make_shared<CompiledKernel>(kernel)); }
+
+RunKernel checked_kernel(const Program &kernel) {
+    return run_of(std::make_shared<CompiledKernel>(kernel, kernel_target(), Accesses::checked));
 }
 
 std::vector<Array> run_guarded(const RunKernel &kernel, const Program &program, const std::vector<Array> &inputs,

@@ -12,6 +12,8 @@ using MakeKernel = std::function<RunKernel(const Program &kernel)>;
 
 /// Compiled for the host.
 RunKernel host_kernel(const Program &kernel);
+/// The same with a check at every access.
+RunKernel checked_kernel(const Program &kernel);
 
 /// Runs a kernel on arrays that are guarded and poisoned, at one end and then at the other. Throws std::runtime_error when its results
 /// differ from the interpreter's, from one end to the other, or when it writes where it must not; dies of an access outside of an array.

@@ -1,4 +1,5 @@
 #include "kernels/compiled_kernel.h"
+#include "kernels/checked_accesses.h"
 #include "kernels/guarded_memory.h"
 #include "schedules/schedule.h"
 #include <HalideRuntime.h>
@@ -59,13 +60,14 @@ Halide::Target kernel_target() {
         .with_feature(Halide::Target::UserContext);
 }
 
-CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target) try {
+CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target, Accesses accesses) try {
     kernel_ = lower(program, target);
     schedule(kernel_, choose_tiles(kernel_, target), target);
     std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     const std::string object = (folder_ / "kernel.o").string(), library = (folder_ / "kernel.so").string();
     Halide::Pipeline pipeline = to_pipeline(kernel_);
+    if (accesses == Accesses::checked) check_accesses(pipeline, kernel_);
     std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, object}};
     if (std::getenv("SCALIDE_KEEP_KERNELS")) {
         files[Halide::OutputFileType::assembly] = (folder_ / "kernel.s").string();
@@ -110,6 +112,7 @@ void CompiledKernel::call(const std::vector<void *> &operands, const Extent::Bin
     if (entry_(argv.data()) != 0) {
         throw std::runtime_error("the kernel failed");
     }
+    if (const std::string wrong = take_wrong_access(); !wrong.empty()) throw std::runtime_error("the kernel leaves an array: " + wrong);
 }
 
 std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols, Guard guard) const {

@@ -21,7 +21,9 @@ public:
         for (const std::string &symbol : kernel.undefined_symbols()) {
             EXPECT_TRUE(provided().count(symbol)) << symbol << " is nothing that the runtime gives to a kernel";
         }
+        const CompiledKernel checked(text.program, kernel_target(), Accesses::checked);
         for (const Extent::Bindings &sizes : text.sizes) {
+            expect_interpreted(text, sizes, draw_arguments(text, sizes), [&](auto &words) { return checked.run(words, sizes); });
             for (const Guard guard : {Guard::behind, Guard::before}) {
                 expect_interpreted(text, sizes, draw_arguments(text, sizes), [&](auto &words) { return kernel.run(words, sizes, guard); });
             }

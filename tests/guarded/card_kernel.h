@@ -1,0 +1,10 @@
+#pragma once
+#include "guarded/guarded_run.h"
+
+namespace scalide {
+
+/// As a program of its own, on a CUDA card or its stand-in. Does not run kernels that no program can be: with f64 arrays, or with a symbol
+/// that no argument has.
+RunKernel card_kernel(const Program &kernel);
+
+} // namespace scalide
