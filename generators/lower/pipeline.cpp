@@ -88,7 +88,8 @@ private:
     void visit(const ir::Let *let) override { enter(let); }
     void visit(const ir::LetStmt *let) override { enter(let); }
     void visit(const ir::For *loop) override {
-        Uses none{++depth_};
+        Uses none;
+        none.depth = ++depth_;
         named_[loop->name].push_back(&none);
         IRVisitor::visit(loop);
         named_[loop->name].pop_back();
