@@ -62,12 +62,12 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
     std::vector<Halide::Expr> rows(extents.begin() + 1, extents.end());
     if (!Halide::Internal::can_prove(extents[0] <= task)) {
         Halide::Var piece("piece");
-        nest.split(axes[0], piece, axes[0], task, TailStrategy::GuardWithIf);
+        pieces = max(1, (extents[0] + task - 1) / task);
+        work = max(1, (extents[0] + pieces - 1) / pieces); // `task` would be so many vectors a row, however short it is
+        nest.split(axes[0], piece, axes[0], work, TailStrategy::GuardWithIf);
         outer.insert(outer.begin(), piece);
-        pieces = (extents[0] + task - 1) / task;
-        work = min(work, task);
     }
-    vectorize_masked(nest, axes[0], extents[0], tiles.at("lanes"));
+    vectorize_masked(nest, axes[0], work, tiles.at("lanes"));
     parallelize(nest, *fuse_loops(nest, outer), product(rows) * pieces, work, task);
 }
 

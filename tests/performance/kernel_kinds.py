@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-# kind, name, arguments -> results { body }. One kernel each.
+# kind, name, arguments -> results { body }, values of symbols. One kernel each.
 CASES = [
     ("map", "square f32", "(x: f32[8000000]) -> (y: f32[8000000])", "y = mul(x, x)"),
     ("map", "square f16", "(x: f16[16000000]) -> (y: f16[16000000])", "y = mul(x, x)"),
@@ -24,6 +24,8 @@ CASES = [
     ("map", "f8_e4m3fn to f32", "(x: f8_e4m3fn[8000000]) -> (y: f32[8000000])", "y = convert_element_type(x) {dtype: f32}"),
     ("map", "update in place f32", "(w: f32[8000000] inout, g: f32[8000000]) -> (w = v)", "s = mul(g, 0.125)\n  v = sub(w, s)"),
     ("map", "exp f32", "(x: f32[8000000]) -> (y: f32[8000000])", "y = exp(x)"),
+    ("map", "bias f32[b, n], n = 10", "(x: f32[b, n], v: f32[n]) -> (y: f32[b, n])",
+     "w = broadcast_in_dim(v) {dims: [1], shape: [b, n]}\n  y = add(x, w)", "b=800000", "n=10"),
     ("row", "softmax f32[4000, 1000]", "(x: f32[4000, 1000]) -> (y: f32[4000, 1000])", "y = softmax(x) {axes: [1]}"),
     ("row", "layer_norm f16[4000, 784]", "(x: f16[4000, 784], g: f16[784], b: f16[784]) -> (y: f16[4000, 784])", "y = layer_norm(x, g, b)"),
     ("row", "maximum f32[4000, 1000]", "(x: f32[4000, 1000]) -> (y: f32[4000])", "y = reduce_max(x) {axes: [1]}"),
@@ -46,13 +48,13 @@ def run(command, **environment):
 
 def measure(build, scratch, case, seconds):
     """One row: gigabytes a second of the kernel and of the copy."""
-    kind, name, signature, body = case
+    kind, name, signature, body, *symbols = case
     (scratch / "p.scl").write_text(f"program p{signature} {{\n  {body}\n}}\n")
     run([build / "generators/scalide", "build", scratch / "p.scl", "--output", scratch, "--shared"])
     kinds = [kernel["kind"] for kernel in json.loads((scratch / "p.json").read_text())["programs"][0]["kernels"]]
     if kinds != [kind]:
         raise SystemExit(f"{name}: expected one kernel of kind {kind}, got {kinds}")
-    line = json.loads(run([build / "tests/performance/run_program", scratch / "libp.so", "p", 1, seconds], COPY="1"))
+    line = json.loads(run([build / "tests/performance/run_program", scratch / "libp.so", "p", 1, seconds, *symbols], COPY="1"))
     gigabytes = line["bytes"] / 1e6
     return {"kind": kind, "case": name, "unit": "GB/s", "kernel": gigabytes / line["ms_min"], "limit": gigabytes / line["copy_ms_min"]}
 
