@@ -19,6 +19,16 @@ struct InspectCommand {
         const Program fused = compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report});
         print(report);
         print_bytes(fused);
+        print_bits(fused);
+    }
+
+    /// What may give other bits from one run to the next.
+    static void print_bits(const Program &fused) {
+        std::vector<std::string> products;
+        for (const Program &kernel : fused.programs)
+            if (kernel.attributes.contains("library")) products.push_back(kernel.name);
+        const std::string but = ", but for products of cuBLASLt, which may find another algorithm at each bind: ";
+        fmt::print("the same bits in every run, for every number of threads{}{}\n", products.empty() ? "" : but, fmt::join(products, ", "));
     }
 
     static void print_bytes(const Program &fused) {

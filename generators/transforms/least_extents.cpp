@@ -66,19 +66,31 @@ struct Row {
 constexpr Row rows[] = {{"argmax", of_place},  {"argmin", of_place}, {"dynamic_slice", of_slice}, {"dynamic_update_slice", of_update},
                         {"gather", of_gather}, {"pad", of_pad}};
 
-/// Symbols at their least values.
-class Minima {
+/// Ranges of symbols that an operator narrows.
+class Ranges {
 public:
-    explicit Minima(std::vector<Symbol> &symbols) : symbols_(symbols) {}
+    explicit Ranges(std::vector<Symbol> &symbols) : symbols_(symbols) {}
 
     /// Raises the minima of the symbols of `surplus`, which grows with them, until it is not negative; false when single minima do not say
     /// that.
     bool raise(const Extent &surplus) {
-        if (value(surplus) >= 0) return true;
+        if (value(surplus, &Symbol::minimum) >= 0) return true;
         const std::vector<std::string> names = surplus.symbols();
         for (const std::string &name : names) raise_to(name, 1);
-        if (value(surplus) < 0 && names.size() == 1) raise_to(names[0], least_value(surplus, names[0]));
-        return value(surplus) >= 0;
+        if (value(surplus, &Symbol::minimum) < 0 && names.size() == 1)
+            raise_to(names[0], first_value(names[0], [&](int64_t n) { return value_at(surplus, {{names[0], n}}) >= 0; }));
+        return value(surplus, &Symbol::minimum) >= 0;
+    }
+
+    /// Lowers the maximum of the one symbol of `surplus`, which falls with it, until it is not negative; false where there is no such one.
+    bool lower(const Extent &surplus) {
+        if (value(surplus, &Symbol::maximum) >= 0) return true;
+        const std::vector<std::string> names = surplus.symbols();
+        if (names.size() != 1) return false;
+        Symbol &lowered = symbol(names[0]);
+        const int64_t most = first_value(names[0], [&](int64_t n) { return value_at(surplus, {{names[0], n}}) < 0; }) - 1;
+        lowered.maximum = std::max(lowered.minimum, most / lowered.multiple * lowered.multiple);
+        return value(surplus, &Symbol::maximum) >= 0;
     }
 
 private:
@@ -90,12 +102,13 @@ private:
         raised.minimum = std::max(raised.minimum, std::min(steps * raised.multiple, raised.maximum));
     }
 
-    /// The least value of the one symbol for which a growing polynomial is not negative.
-    int64_t least_value(const Extent &surplus, const std::string &name) {
+    /// The least value in a symbol's range that has a property, which all above have too; the largest where none has.
+    template<typename Property>
+    int64_t first_value(const std::string &name, const Property &has) {
         int64_t low = symbol(name).minimum, high = symbol(name).maximum;
         while (low < high) {
             const int64_t middle = low + (high - low) / 2;
-            if (value_at(surplus, {{name, middle}}) >= 0)
+            if (has(middle))
                 high = middle;
             else
                 low = middle + 1;
@@ -103,9 +116,9 @@ private:
         return low;
     }
 
-    double value(const Extent &extent) {
+    double value(const Extent &extent, int64_t Symbol::*end) {
         Extent::Bindings bindings;
-        for (const std::string &name : extent.symbols()) bindings[name] = symbol(name).minimum;
+        for (const std::string &name : extent.symbols()) bindings[name] = symbol(name).*end;
         return value_at(extent, bindings);
     }
 
@@ -122,21 +135,27 @@ private:
     std::vector<Symbol> &symbols_;
 };
 
-/// Where the difference of two symbols decides, no minimum says it.
-bool falls(const Extent &extent) {
-    return std::ranges::any_of(extent.terms(), [](const auto &term) { return !term.first.empty() && term.second < 0; });
+/// How many terms with symbols have this sign.
+int terms_of(const Extent &extent, int sign) {
+    return int(std::ranges::count_if(extent.terms(), [&](const auto &term) { return !term.first.empty() && term.second * sign > 0; }));
+}
+
+/// Where the difference of two symbols decides, no range says it.
+bool narrow(Ranges &ranges, const Extent &surplus) {
+    if (terms_of(surplus, -1) == 0) return ranges.raise(surplus);
+    return terms_of(surplus, 1) > 0 || ranges.lower(surplus) || surplus.symbols().size() > 1;
 }
 
 } // namespace
 
 void require_elements(Program &program) {
-    Minima minima(program.symbols);
+    Ranges ranges(program.symbols);
     for (const Node &node : program.nodes) {
         const auto *row = std::ranges::find(rows, node.op, &Row::op);
         if (row == std::end(rows)) continue;
         for (const auto &[attribute, extent, least] : row->needs(program, node)) {
             const Extent surplus = extent - least;
-            if (falls(surplus) || minima.raise(surplus)) continue;
+            if (narrow(ranges, surplus)) continue;
             throw UserError({node.location, node.op + "." + attribute, "must have an axis of at least " + to_string(least) + " elements",
                              to_string(extent), surplus.is_static() ? "" : "Give the symbols a range, such as n in 1..1000"});
         }

@@ -118,12 +118,16 @@ void scalide_context_destroy(scalide_context *context) {
     release(context);
 }
 
-int32_t scalide_context_device(const scalide_context *context) { return context->device ? context->device->driver->kind : SCALIDE_CPU; }
+int32_t scalide_context_device(const scalide_context *context) {
+    if (!context) return -1;
+    return context->device ? context->device->driver->kind : SCALIDE_CPU;
+}
 
 const char *scalide_context_device_name(const scalide_context *context) {
+    if (!context) return nullptr;
     return context->device ? context->device->name : scalide_device_name(SCALIDE_CPU);
 }
 
-const char *scalide_message(const scalide_context *context) { return context->message; }
+const char *scalide_message(const scalide_context *context) { return context ? context->message : "there is no context"; }
 
-int32_t scalide_thread_count(const scalide_context *context) { return context->thread_count; }
+int32_t scalide_thread_count(const scalide_context *context) { return context ? context->thread_count : 0; }

@@ -22,18 +22,18 @@ int32_t find(const Row *table, int32_t count, const char *name) {
 
 } // namespace
 
-const char *scalide_program_name(const scalide_program *program) { return program->name; }
+const char *scalide_program_name(const scalide_program *program) { return program ? program->name : nullptr; }
 
-const char *scalide_program_target(const scalide_program *program) { return program->target; }
+const char *scalide_program_target(const scalide_program *program) { return program ? program->target : nullptr; }
 
-int32_t scalide_program_device(const scalide_program *program) { return program->device; }
+int32_t scalide_program_device(const scalide_program *program) { return program ? program->device : -1; }
 
-const char *scalide_program_numerics(const scalide_program *program) { return program->numerics; }
+const char *scalide_program_numerics(const scalide_program *program) { return program ? program->numerics : nullptr; }
 
-size_t scalide_argument_count(const scalide_program *program) { return static_cast<size_t>(program->argument_count); }
+size_t scalide_argument_count(const scalide_program *program) { return program ? static_cast<size_t>(program->argument_count) : 0; }
 
 scalide_status scalide_describe_argument(const scalide_program *program, size_t index, scalide_argument_info *info) {
-    if (index >= scalide_argument_count(program)) return SCALIDE_INVALID_ARGUMENT;
+    if (!info || index >= scalide_argument_count(program)) return SCALIDE_INVALID_ARGUMENT;
     const scalide_argument &argument = program->arguments[index];
     const scalide_buffer &buffer = program->buffers[argument.data_buffer];
     *info = {argument.name, buffer.dtype, buffer.rank, argument.role, argument.scale_buffer >= 0};
@@ -52,7 +52,7 @@ scalide_status scalide_describe_step(const scalide_binding *binding, size_t inde
 }
 
 int32_t scalide_find_argument(const scalide_program *program, const char *name) {
-    return find(program->arguments, program->argument_count, name);
+    return program && name ? find(program->arguments, program->argument_count, name) : -1;
 }
 
 scalide_status scalide_shape_outputs(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count) {
@@ -81,14 +81,16 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
     return status;
 }
 
-size_t scalide_arena_bytes(const scalide_binding *binding) { return binding->arena_bytes; }
+size_t scalide_arena_bytes(const scalide_binding *binding) { return binding ? binding->arena_bytes : 0; }
 
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name) {
+    if (!binding || !name) return -1;
     const int32_t index = find(binding->program->symbols, binding->program->symbol_count, name);
     return index < 0 ? -1 : binding->symbols[index];
 }
 
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value) {
+    if (!binding || !buffer_name || !value) return SCALIDE_INVALID_ARGUMENT;
     const FloatEnvironment environment;
     const scalide_program &program = *binding->program;
     const int32_t index = find(program.buffers, program.buffer_count, buffer_name);

@@ -39,6 +39,7 @@ scalide_status scalide_load(scalide_context *context, const char *path, scalide_
 }
 
 const scalide_program *scalide_library_program(scalide_context *context, const scalide_library *library, const char *name) {
+    if (!context || !library || !name) return nullptr;
     char symbol[256];
     Text text(symbol, sizeof(symbol));
     text << name << "_program";

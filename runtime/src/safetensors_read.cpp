@@ -246,13 +246,14 @@ void scalide_safetensors_close(scalide_safetensors *file) {
     release(file);
 }
 
-size_t scalide_safetensors_count(const scalide_safetensors *file) { return file->tensor_count; }
+size_t scalide_safetensors_count(const scalide_safetensors *file) { return file ? file->tensor_count : 0; }
 
 const scalide_tensor *scalide_safetensors_tensor(const scalide_safetensors *file, size_t index) {
-    return index < file->tensor_count ? &file->tensors[index] : nullptr;
+    return index < scalide_safetensors_count(file) ? &file->tensors[index] : nullptr;
 }
 
 scalide_status scalide_safetensors_find(const scalide_safetensors *file, const char *name, scalide_array *array) {
+    if (!file || !name || !array) return SCALIDE_INVALID_ARGUMENT;
     if (const scalide_array *plain = find_exactly(file, name, "")) {
         *array = *plain;
         return SCALIDE_OK;
@@ -268,6 +269,7 @@ scalide_status scalide_safetensors_find(const scalide_safetensors *file, const c
 }
 
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key) {
+    if (!file || !key) return nullptr;
     for (uint64_t i = 0; i < file->metadata_count; ++i) {
         if (std::strcmp(file->metadata[i].key, key) == 0) return file->metadata[i].value;
     }

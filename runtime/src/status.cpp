@@ -52,7 +52,7 @@ scalide_array scalide_dense_array(void *data, float *scale, int32_t dtype, int32
     array.scale = scale;
     array.dtype = dtype;
     array.rank = rank;
-    if (rank < 0 || rank > SCALIDE_MAX_RANK) return array;
+    if (rank < 0 || rank > SCALIDE_MAX_RANK || !extent) return array;
     uint64_t stride = 1; // wraps for extents that bind refuses
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
         array.extent[axis] = extent[axis];

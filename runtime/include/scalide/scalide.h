@@ -2,6 +2,8 @@
  *
  * A context owns threads and scratch memory, or a device; a binding ties a program to arrays. One context and its bindings belong to one
  * thread at a time; separate contexts are independent. Everything that can be wrong is found by scalide_bind; scalide_run checks nothing.
+ * NULL for a handle, a name or a place for a result is refused: SCALIDE_INVALID_ARGUMENT, 0 for a count, -1 for an index, a kind or a
+ * value, NULL for a pointer. What destroys takes it and does nothing.
  *
  * A process may fork while no call is in progress. What the child then has of a context for the CPU works, on the thread that forked
  * alone, and may be destroyed; what it has of a device's context is neither run nor destroyed, as drivers do not outlive a fork. Signals

@@ -40,6 +40,17 @@ TEST(transforms, symbols_are_as_large_as_operators_need) {
               "n in 8..2147483647 ");
 }
 
+TEST(transforms, symbols_are_as_small_as_operators_need) {
+    const std::string update = "(x: f32[7], u: f32[%], i: i32[]) -> (r: f32[7]) {\n r = dynamic_update_slice(x, u, i)\n}";
+    EXPECT_EQ(symbols_of(with(update, "n")), "n in 0..7 ");
+    EXPECT_EQ(symbols_of(with(update, "2*n")), "n in 0..3 ");
+    EXPECT_EQ(symbols_of("[n step 4] " + with(update, "n")), "n in 0..4 ");
+    EXPECT_EQ(symbols_of("[n in 2..5] " + with(update, "n")), "n in 2..5 ");
+    EXPECT_NE(symbols_of("[n in 8..9] " + with(update, "n")).find("must have an axis of at least n elements, got 7"), std::string::npos);
+    EXPECT_EQ(symbols_of("(x: f32[m], u: f32[n], i: i32[]) -> (r: f32[m]) {\n r = dynamic_update_slice(x, u, i)\n}"),
+              "m in 0..2147483647 n in 0..2147483647 ");
+}
+
 TEST(transforms, ranges_that_symbols_must_have_are_asked_for) {
     const std::string pair = "(x: f32[n], y: f32[m], i: i32[]) -> (r: f32[5]) {\n c = concatenate(x, y) {dimension: 0}\n"
                              " r = dynamic_slice(c, i) {sizes: [5]}\n}";
