@@ -35,7 +35,7 @@ struct Variant {
 constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs::always},
                                 {"f32_scaled", Scales::powers, Dtype::f32},
                                 {"f16_scaled", Scales::powers, Dtype::f16},
-                                {"bf16_scaled", Scales::powers, Dtype::bf16},
+                                {"bf16_scaled", Scales::powers, Dtype::bf16, Variant::Runs::on_request},
                                 {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::always},
                                 {"f16", Scales::plain, Dtype::f16, Variant::Runs::on_request},
                                 {"bf16", Scales::plain, Dtype::bf16, Variant::Runs::on_request},
