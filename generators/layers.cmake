@@ -1,5 +1,5 @@
-# scalide_layer(<name> [LINK <libraries>] [PRECOMPILE <headers>]): the static library of one folder, from every .cpp in it. Its includes start at the
-# parent folder ("ir/program.h"), and it can only include what it links: the layers of design order.
+# scalide_layer(<name> [LINK <libraries>] [PRECOMPILE <headers>]): the static library of one folder, from every .cpp in it. Its includes
+# start at the parent folder ("ir/program.h"), and it can only include what it links: the layers of design order.
 function(scalide_layer name)
     cmake_parse_arguments(ARG "" "" "LINK;PRECOMPILE" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
