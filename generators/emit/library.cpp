@@ -23,6 +23,7 @@ struct FusedProgram {
     Program fused;
     std::vector<int> cards; ///< see Plan
     bool is_variant;
+    std::vector<Requirement> requirements;
 };
 
 /// The program, then its variants.
@@ -38,10 +39,12 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
     Program fused = compile(source.program, rulebook, {options.policy, facts, after_pass, nullptr, &decisions});
     for (const std::string &left : scales_left_to_kernels(expanded, facts)) report.left_to_kernels.push_back(expanded.name + "." + left);
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
-    std::vector<FusedProgram> programs{{&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false}};
+    const std::vector<Requirement> requirements = open_requirements(expanded);
+    std::vector<FusedProgram> programs{
+        {&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, requirements}};
     for (CardProgram &variant : variants) {
         for (const int card : variant.cards) std::erase(programs[0].cards, card);
-        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true});
+        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true, requirements});
     }
     return programs;
 }
@@ -56,6 +59,7 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
     Plan plan = make_plan(program.fused, call_orders);
     plan.doc = source.source->doc;
     plan.is_variant = source.is_variant;
+    plan.requirements = source.requirements;
     plan.cards = source.cards;
     const Halide::Target target = parse_target(options.target);
     plan.target = target.to_string();

@@ -1,6 +1,7 @@
 #pragma once
 #include "ir/library_product.h"
 #include "lower/kernel.h"
+#include "transforms/least_extents.h"
 #include "transforms/matmul_call.h"
 
 namespace scalide {
@@ -56,7 +57,8 @@ struct Plan {
     std::string name, doc, target, numerics, hash;
     Device device = Device::cpu;
     std::vector<Symbol> symbols;
-    std::vector<PlanArgument> arguments; ///< inputs and inouts in the program's order, then outputs
+    std::vector<Requirement> requirements; ///< checked by bind
+    std::vector<PlanArgument> arguments;   ///< inputs and inouts in the program's order, then outputs
     std::vector<PlanBuffer> buffers;
     std::vector<PlanStep> steps;
     int scalar_count = 0;

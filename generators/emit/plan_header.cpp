@@ -23,6 +23,8 @@ std::string describe_symbols(const Plan &plan) {
     for (const Symbol &symbol : plan.symbols) {
         words += fmt::format(" *   {} in {}..{}, a multiple of {}\n", symbol.name, symbol.minimum, symbol.maximum, symbol.multiple);
     }
+    for (const Requirement &requirement : plan.requirements)
+        words += fmt::format(" *   {} ({})\n", to_string(requirement), requirement.name);
     return words.empty() ? "" : " * Extents:\n" + words;
 }
 

@@ -87,6 +87,8 @@ Json program_of(const PlannedProgram &program, const std::map<std::string, std::
         manifest["symbols"].push_back(
             {{"name", symbol.name}, {"minimum", symbol.minimum}, {"maximum", symbol.maximum}, {"multiple", symbol.multiple}});
     }
+    for (const Requirement &requirement : plan.requirements)
+        manifest["requirements"].push_back({{"name", requirement.name}, {"rule", to_string(requirement)}});
     for (const PlanArgument &argument : plan.arguments) {
         const Type &type = plan.buffers[argument.data_buffer].type;
         manifest["arguments"].push_back({{"name", argument.name},

@@ -129,7 +129,7 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
     const Plan &plan = program.plan;
     const std::string prefix = prefix_of(plan);
     ExtentTables extents(prefix, plan.symbols);
-    std::string symbols, arguments, buffers;
+    std::string symbols, arguments, buffers, requirements;
     for (const Symbol &symbol : plan.symbols) {
         symbols += fmt::format("    {{{}, {}, {}, {}}},\n", quoted(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
     }
@@ -142,6 +142,10 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
                                buffer.type.rank(), extents.shape(buffer.type.shape), static_cast<int>(buffer.storage), buffer.index,
                                buffer.first_step, buffer.last_step);
     }
+    for (const Requirement &requirement : plan.requirements) {
+        requirements += fmt::format("    {{{}, {}, {}}},\n", quoted(requirement.name), quoted(to_string(requirement)),
+                                    extents.shape({requirement.extent - requirement.least}));
+    }
     const std::string steps = steps_text(program, prefix, extents);
     const auto pointer = [&](size_t count, const char *table) { return count ? prefix + table : "0"; };
     const std::string numbers = fmt::format("{}, {}, {}, {}, {}", plan.symbols.size(), plan.arguments.size(), plan.buffers.size(),
@@ -150,12 +154,14 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
         fmt::format("{}, {}, {}, {}", pointer(plan.symbols.size(), "symbols"), pointer(plan.arguments.size(), "arguments"),
                     pointer(plan.buffers.size(), "buffers"), pointer(plan.steps.size(), "steps"));
     return extents.text() + table("scalide_symbol", prefix + "symbols", symbols) +
-           table("scalide_argument", prefix + "arguments", arguments) + table("scalide_buffer", prefix + "buffers", buffers) + steps +
+           table("scalide_argument", prefix + "arguments", arguments) + table("scalide_buffer", prefix + "buffers", buffers) +
+           table("scalide_requirement", prefix + "requirements", requirements) + steps +
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
-               "{{0, 0}}, {8}, {9}}};\n",
+               "{{0, 0}}, {8}, {9}, {10}, {11}}};\n",
                prefix, quoted(plan.name), quoted(plan.target), quoted(plan.numerics), quoted(plan.hash), numbers, tables,
-               static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"));
+               static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
+               pointer(plan.requirements.size(), "requirements"));
 }
 
 /// A program with its variants, which are behind it: they come first, as its table names them.

@@ -18,11 +18,20 @@ struct Windows {
 
 /// The names of one thing in gather and in scatter.
 struct Names {
-    const char *window, *collapsed, *map, *batching, *index_batching;
+    const char *window, *collapsed, *map, *batching, *index_batching, *sizes;
 };
-constexpr Names of_gather{"offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims", "start_indices_batching_dims"};
+constexpr Names of_gather{"offset_dims",           "collapsed_slice_dims",        "start_index_map",
+                          "operand_batching_dims", "start_indices_batching_dims", "slice_sizes"};
 constexpr Names of_scatter{"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "operand_batching_dims",
                            "scatter_indices_batching_dims"};
+
+/// A part of operand 0 has no more elements along an axis than it has itself.
+void require_elements(const Operation &operation, const char *field, size_t axis, int64_t least) {
+    const int64_t extent = operation.operand(0).shape[axis];
+    if (extent < least)
+        throw UserError({Location(), std::string(operation.op) + "." + field,
+                         "must have an axis of at least " + std::to_string(least) + " elements", std::to_string(extent), ""});
+}
 
 class WindowFinder {
 public:
@@ -36,7 +45,10 @@ public:
         hidden.insert(hidden.end(), batching_.begin(), batching_.end());
         kept_ = other_axes(static_cast<int64_t>(array_.shape.size()), hidden);
         sizes_.assign(array_.shape.size(), 1);
-        for (size_t i = 0; i < kept_.size(); i++) sizes_[kept_[i]] = windows_.shape[window_dims_[i]];
+        for (size_t i = 0; i < kept_.size(); i++) {
+            sizes_[kept_[i]] = windows_.shape[window_dims_[i]];
+            require_elements(operation, names.sizes, kept_[i], sizes_[kept_[i]]);
+        }
     }
 
     Windows find() const {
@@ -82,12 +94,13 @@ double fill_of(const Operation &operation) {
 }
 
 /// The view of a part of operand 0 of this shape, whose starts are the operands from number `first` on, held within the array.
-View part_view(const Operation &operation, const std::vector<int64_t> &shape, size_t first) {
+View part_view(const Operation &operation, const char *field, const std::vector<int64_t> &shape, size_t first) {
     const Array &array = operation.operand(0);
     View view = dense(array.shape);
     for (size_t axis = 0; axis < shape.size(); axis++) {
         const auto start = static_cast<int64_t>(operation.operand(first + axis).data[0]);
-        view.offset += std::clamp<int64_t>(start, 0, std::max<int64_t>(0, array.shape[axis] - shape[axis])) * view.strides[axis];
+        require_elements(operation, field, axis, shape[axis]);
+        view.offset += std::clamp<int64_t>(start, 0, array.shape[axis] - shape[axis]) * view.strides[axis];
     }
     return view;
 }
@@ -143,14 +156,15 @@ void run_scatter(Operation &operation) {
 void run_dynamic_slice(Operation &operation) {
     Array &result = operation.result();
     result.data.resize(element_count(result.shape));
-    copy(result.shape, operation.operand(0).data.data(), part_view(operation, result.shape, 1), result.data.data(), dense(result.shape));
+    copy(result.shape, operation.operand(0).data.data(), part_view(operation, "sizes", result.shape, 1), result.data.data(),
+         dense(result.shape));
 }
 
 void run_dynamic_update_slice(Operation &operation) {
     Array &result = operation.result();
     const Array &update = operation.operand(1);
     result.data = operation.operand(0).data;
-    copy(update.shape, update.data.data(), dense(update.shape), result.data.data(), part_view(operation, update.shape, 2));
+    copy(update.shape, update.data.data(), dense(update.shape), result.data.data(), part_view(operation, "update", update.shape, 2));
 }
 
 } // namespace scalide

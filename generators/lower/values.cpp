@@ -71,8 +71,14 @@ bool Values::IndexLess::operator()(const Index &a, const Index &b) const {
 
 Values::Values(const LoweredKernel &kernel) : kernel_(kernel), producers_(producers(kernel.program)) {
     for (size_t i = 0; i < kernel.inputs.size(); i++) {
-        if (kernel.inputs[i].defined()) {
-            bind(program().arguments[i].value, Halide::Func(kernel.inputs[i]));
+        if (!kernel.inputs[i].defined()) continue;
+        const ValueId value = program().arguments[i].value;
+        const Type &type = program().type(value);
+        if (element_count(type.shape) == Extent(0)) { // nothing to read
+            const Expr none = from_word(type.dtype, Halide::Internal::make_zero(storage_type(type.dtype)));
+            bind(value, [none](const Index &) { return none; });
+        } else {
+            bind(value, Halide::Func(kernel.inputs[i]));
         }
     }
 }

@@ -39,6 +39,20 @@ Needs of_gather(const Program &program, const Node &node) {
     return needs;
 }
 
+/// A window of updates has the axes of the operand that are neither inserted nor batching.
+Needs of_scatter(const Program &program, const Node &node) {
+    const Extents &shape = program.type(node.operands[0]).shape, &updates = program.type(node.operands[2]).shape;
+    const auto integers = [&](const char *name) { return to_integers(node.attributes.at(name)); };
+    std::vector<int64_t> hidden = integers("inserted_window_dims");
+    for (const int64_t axis : integers("operand_batching_dims")) hidden.push_back(axis);
+    const std::vector<int64_t> window = integers("update_window_dims");
+    Needs needs;
+    for (size_t axis = 0; axis < shape.size(); axis++)
+        if (std::ranges::find(hidden, int64_t(axis)) == hidden.end())
+            needs.push_back({"updates", shape[axis], updates[window[needs.size()]]});
+    return needs;
+}
+
 Needs of_slice(const Program &program, const Node &node) { return of_sizes(program, node, "sizes"); }
 
 Needs of_update(const Program &program, const Node &node) {
@@ -63,8 +77,17 @@ struct Row {
     Needs (*needs)(const Program &, const Node &);
 };
 
-constexpr Row rows[] = {{"argmax", of_place},  {"argmin", of_place}, {"dynamic_slice", of_slice}, {"dynamic_update_slice", of_update},
-                        {"gather", of_gather}, {"pad", of_pad}};
+constexpr Row rows[] = {{"argmax", of_place},
+                        {"argmin", of_place},
+                        {"dynamic_slice", of_slice},
+                        {"gather", of_gather},
+                        {"pad", of_pad},
+                        {"dynamic_update_slice", of_update},
+                        {"scatter", of_scatter},
+                        {"scatter_add", of_scatter},
+                        {"scatter_mul", of_scatter},
+                        {"scatter_min", of_scatter},
+                        {"scatter_max", of_scatter}};
 
 /// Ranges of symbols that an operator narrows.
 class Ranges {
@@ -91,6 +114,18 @@ public:
         const int64_t most = first_value(names[0], [&](int64_t n) { return value_at(surplus, {{names[0], n}}) < 0; }) - 1;
         lowered.maximum = std::max(lowered.minimum, most / lowered.multiple * lowered.multiple);
         return value(surplus, &Symbol::maximum) >= 0;
+    }
+
+    /// No value within the ranges is less.
+    double least(const Extent &extent) {
+        double sum = 0;
+        for (const auto &[monomial, coefficient] : extent.terms()) {
+            double term = static_cast<double>(coefficient);
+            for (const std::string &name : monomial)
+                term *= static_cast<double>(coefficient > 0 ? symbol(name).minimum : symbol(name).maximum);
+            sum += term;
+        }
+        return sum;
     }
 
 private:
@@ -140,26 +175,50 @@ int terms_of(const Extent &extent, int sign) {
     return int(std::ranges::count_if(extent.terms(), [&](const auto &term) { return !term.first.empty() && term.second * sign > 0; }));
 }
 
-/// Where the difference of two symbols decides, no range says it.
+/// True where ranges of single symbols say nothing: in the difference of two, and in what is left of a number by two.
+bool is_open(const Extent &surplus) { return terms_of(surplus, -1) > 0 && (terms_of(surplus, 1) > 0 || surplus.symbols().size() > 1); }
+
 bool narrow(Ranges &ranges, const Extent &surplus) {
-    if (terms_of(surplus, -1) == 0) return ranges.raise(surplus);
-    return terms_of(surplus, 1) > 0 || ranges.lower(surplus) || surplus.symbols().size() > 1;
+    return is_open(surplus) || (terms_of(surplus, -1) == 0 ? ranges.raise(surplus) : ranges.lower(surplus));
+}
+
+/// Calls `visit(node, need)` for each need of the program.
+template<typename Visit>
+void for_each_need(const Program &program, const Visit &visit) {
+    for (const Node &node : program.nodes) {
+        const auto *row = std::ranges::find(rows, node.op, &Row::op);
+        if (row == std::end(rows)) continue;
+        for (const Need &need : row->needs(program, node)) visit(node, need);
+    }
 }
 
 } // namespace
 
 void require_elements(Program &program) {
     Ranges ranges(program.symbols);
-    for (const Node &node : program.nodes) {
-        const auto *row = std::ranges::find(rows, node.op, &Row::op);
-        if (row == std::end(rows)) continue;
-        for (const auto &[attribute, extent, least] : row->needs(program, node)) {
-            const Extent surplus = extent - least;
-            if (narrow(ranges, surplus)) continue;
-            throw UserError({node.location, node.op + "." + attribute, "must have an axis of at least " + to_string(least) + " elements",
-                             to_string(extent), surplus.is_static() ? "" : "Give the symbols a range, such as n in 1..1000"});
-        }
-    }
+    for_each_need(program, [&](const Node &node, const Need &need) {
+        const Extent surplus = need.extent - need.least;
+        if (narrow(ranges, surplus)) return;
+        throw UserError({node.location, node.op + "." + need.attribute,
+                         "must have an axis of at least " + to_string(need.least) + " elements", to_string(need.extent),
+                         surplus.is_static() ? "" : "Give the symbols a range, such as n in 1..1000"});
+    });
+}
+
+std::string to_string(const Requirement &requirement) {
+    return to_string(requirement.extent) + " must be at least " + to_string(requirement.least);
+}
+
+std::vector<Requirement> open_requirements(const Program &program) {
+    std::vector<Symbol> symbols = program.symbols;
+    std::vector<Requirement> open;
+    for_each_need(program, [&](const Node &node, const Need &need) {
+        const Extent surplus = need.extent - need.least;
+        const Requirement requirement{node.op + "." + need.attribute, need.extent, need.least};
+        if (is_open(surplus) && Ranges(symbols).least(surplus) < 0 && std::ranges::find(open, requirement) == open.end())
+            open.push_back(requirement);
+    });
+    return open;
 }
 
 } // namespace scalide

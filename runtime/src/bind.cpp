@@ -16,6 +16,7 @@ scalide_status check_arrays(const Call &call, int32_t *symbols) {
     }
     const scalide_status solved = solve_symbols(call, symbols);
     if (solved != SCALIDE_OK) return solved;
+    if (!check_requirements(call, symbols)) return SCALIDE_INVALID_ARGUMENT;
     for (int32_t i = 0; i < count; ++i) {
         if (!check_shape(call, i, symbols) || !check_memory(call, i)) return SCALIDE_INVALID_ARGUMENT;
     }

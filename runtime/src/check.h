@@ -23,6 +23,8 @@ bool check_count(const Call &call, size_t count);
 bool check_type(const Call &call, int32_t argument);
 /// Finds the symbols' values in the shapes of inputs and inouts (whose types are checked) and checks their ranges.
 scalide_status solve_symbols(const Call &call, int32_t *symbols);
+/// What operators ask of symbols beside their ranges.
+bool check_requirements(const Call &call, const int32_t *symbols);
 /// Extents of one argument.
 bool check_shape(const Call &call, int32_t argument, const int32_t *symbols);
 /// Strides, data and scale pointers of one argument.

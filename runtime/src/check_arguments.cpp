@@ -9,12 +9,16 @@ const scalide_buffer &data_buffer(const Call &call, int32_t argument) {
     return call.program.buffers[call.program.arguments[argument].data_buffer];
 }
 
+/// ` b = 32, n = 5`
+Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols) {
+    for (int32_t i = 0; i < program.symbol_count; ++i) text << (i == 0 ? " " : ", ") << program.symbols[i].name << " = " << symbols[i];
+    return text;
+}
+
 /// `. Pass an array of shape [b, 64]` and, with values, ` with b = 32`
 void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t *symbols) {
     print_shape(text << ". Pass an array of shape ", call.program, data_buffer(call, argument));
-    for (int32_t i = 0; symbols && i < call.program.symbol_count; ++i) {
-        text << (i == 0 ? " with " : ", ") << call.program.symbols[i].name << " = " << symbols[i];
-    }
+    if (symbols && call.program.symbol_count > 0) print_values(text << " with", call.program, symbols);
     text << '.';
 }
 
@@ -117,6 +121,18 @@ scalide_status solve_symbols(const Call &call, int32_t *symbols) {
         if (!solve_symbol(call, source, call.program.symbols[i], &symbols[i])) return SCALIDE_INVALID_ARGUMENT;
     }
     return SCALIDE_OK;
+}
+
+bool check_requirements(const Call &call, const int32_t *symbols) {
+    for (int32_t i = 0; i < call.program.requirement_count; ++i) {
+        const scalide_requirement &requirement = call.program.requirements[i];
+        int64_t surplus;
+        if (evaluate(*requirement.surplus, symbols, &surplus) || surplus >= 0) continue;
+        Text text = start_message(call.context) << call.program.name << ": " << requirement.name << ": " << requirement.rule << ", got";
+        print_values(text, call.program, symbols) << ". Pass arrays of such extents.";
+        return false;
+    }
+    return true;
 }
 
 bool check_shape(const Call &call, int32_t argument, const int32_t *symbols) {

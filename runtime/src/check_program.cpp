@@ -62,6 +62,10 @@ bool good_buffer(const scalide_program &program, const scalide_buffer &buffer) {
     return scalide_dtype_size(buffer.dtype) > 0 && good_shape(program, buffer.rank, buffer.shape) && good_storage(program, buffer);
 }
 
+bool good_requirement(const scalide_program &program, const scalide_requirement &requirement) {
+    return requirement.rule && requirement.surplus && good_extent(program, *requirement.surplus);
+}
+
 bool is_buffer_of(const scalide_program &program, int32_t buffer, int32_t storage, int32_t argument) {
     return in_range(buffer, program.buffer_count) && program.buffers[buffer].storage == storage &&
            program.buffers[buffer].index == argument;
@@ -116,12 +120,14 @@ const char *find_bad(const scalide_program &program, const T *table, int32_t cou
 }
 
 const char *find_bad_table(const scalide_program &program) {
-    const int32_t counts[] = {program.symbol_count, program.argument_count, program.buffer_count, program.step_count, program.scalar_count};
+    const int32_t counts[] = {program.symbol_count, program.argument_count, program.buffer_count,
+                              program.step_count,   program.scalar_count,   program.requirement_count};
     for (int32_t count : counts) {
         if (count < 0) return "a number of entries";
     }
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
     if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
+    if (const char *name = find_bad(program, program.requirements, program.requirement_count, good_requirement)) return name;
     return find_bad(program, program.steps, program.step_count, good_step);
 }
 

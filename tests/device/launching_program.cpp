@@ -84,6 +84,8 @@ const scalide_program program = {SCALIDE_PLAN_VERSION,
                                  steps,
                                  {nullptr, 0},
                                  0,
+                                 nullptr,
+                                 0,
                                  nullptr};
 
 } // namespace

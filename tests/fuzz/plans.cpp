@@ -34,6 +34,7 @@ struct Plan {
     std::vector<std::vector<scalide_operand>> operands;
     std::vector<std::vector<scalide_extent>> shapes; ///< SCALIDE_MAX_RANK extents each, by buffer and then by operand
     std::vector<std::unique_ptr<scalide_term>> terms;
+    scalide_requirement requirement;
     scalide_program program;
 
     Plan() : program(*sample_program()) {
@@ -53,6 +54,9 @@ struct Plan {
         program.arguments = arguments.data();
         program.buffers = buffers.data();
         program.steps = steps.data();
+        requirement = {"op.field", "b must be enough", shapes[0].data()};
+        program.requirements = &requirement;
+        program.requirement_count = 1;
     }
     Plan(const Plan &) = delete;
     Plan &operator=(const Plan &) = delete;
@@ -109,7 +113,7 @@ private:
     void change_program() {
         scalide_program &program = plan_.program;
         constexpr std::array<const char *, 5> targets = {"", "x86-64-linux-sse41", "x86-64-linux-none", "---", "arm-64-linux"};
-        switch (choices_.below(9)) {
+        switch (choices_.below(10)) {
         case 0: shorten(program.symbol_count, plan_.symbols.size()); break;
         case 1: shorten(program.argument_count, plan_.arguments.size()); break;
         case 2: shorten(program.buffer_count, plan_.buffers.size()); break;
@@ -118,6 +122,7 @@ private:
         case 5: program.target = targets[choices_.below(targets.size())]; break;
         case 6: program.device = number(); break;
         case 7: program.scratch = plan_.shapes[choices_.below(plan_.shapes.size())][0]; break;
+        case 8: shorten(program.requirement_count, 1); break;
         default: program.plan_version = SCALIDE_PLAN_VERSION + choices_.below(2);
         }
     }

@@ -2,6 +2,7 @@
 #include "card/card.h"
 #include "ir/text.h"
 #include <algorithm>
+#include <set>
 
 namespace scalide {
 
@@ -21,10 +22,11 @@ bool can_be_program(const Program &kernel) {
         if (has_f64(argument.value)) return false;
     for (const Result &result : kernel.results)
         if (has_f64(result.value)) return false;
-    Program declared = kernel;
-    declared.symbols.clear();
-    declare_symbols(declared);
-    return declared.symbols.size() == kernel.symbols.size();
+    std::set<std::string> bound; // by an extent of one term
+    for (const Argument &argument : kernel.arguments)
+        for (const Extent &extent : kernel.type(argument.value).shape)
+            if (extent.terms().size() == 1 && extent.terms().begin()->first.size() == 1) bound.insert(extent.symbols()[0]);
+    return bound.size() == kernel.symbols.size();
 }
 
 HostArray input_of(const Program &kernel, const Extent::Bindings &sizes, size_t index, const Words &words) {

@@ -14,12 +14,19 @@ struct Program {
     std::vector<scalide_argument> arguments{program.arguments, program.arguments + program.argument_count};
     std::vector<scalide_step> steps{program.steps, program.steps + program.step_count};
     std::vector<scalide_operand> operands{steps[0].operands, steps[0].operands + steps[0].operand_count}; ///< of the first step
+    scalide_requirement requirement;
     Program() {
         steps[0].operands = operands.data();
         program.steps = steps.data();
         program.symbols = symbols.data();
         program.buffers = buffers.data();
         program.arguments = arguments.data();
+    }
+
+    void require(const char *rule, const scalide_extent &surplus) {
+        requirement = {"dynamic_slice.sizes", rule, &surplus};
+        program.requirements = &requirement;
+        program.requirement_count = 1;
     }
 };
 
@@ -34,6 +41,8 @@ const scalide_term twice_b[] = {{2, {0, -1, -1, -1}}};
 const scalide_term b_squared[] = {{1, {0, 0, -1, -1}}, {1, {-1, -1, -1, -1}}};
 const scalide_term eight[] = {{8, {-1, -1, -1, -1}}};
 const scalide_extent twice_b_by_4[] = {{twice_b, 1}, {eight, 1}}, squares[] = {{b_squared, 2}};
+const scalide_term b_less_7[] = {{1, {0, -1, -1, -1}}, {-7, {-1, -1, -1, -1}}}, symbol_1[] = {{1, {1, -1, -1, -1}}};
+const scalide_extent at_least_7 = {b_less_7, 2}, of_symbol_1 = {symbol_1, 1};
 
 const Case cases[] = {
     {"dtype", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].dtype = SCALIDE_F16; },
@@ -93,7 +102,7 @@ const Case cases[] = {
     {"scale_overlaps_own_data", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = &s.w[3]; },
      "sample.w: memory must not overlap other arguments (a run writes it), got an overlap with w. Pass separate memory."},
     {"plan_version", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.plan_version = 99; },
-     "sample: plan version must be 8, got 99. Generate the library again with the tool of this runtime."},
+     "sample: plan version must be 9, got 99. Generate the library again with the tool of this runtime."},
     {"device", SCALIDE_WRONG_DEVICE, [](Sample &, Program &p) { p.program.device = SCALIDE_OPENCL; },
      "sample: the context must be for opencl (the program's target), got cpu. Create it with this device, or build the program for cpu."},
     {"bad_table", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[6].index = 1; },
@@ -125,6 +134,12 @@ const Case cases[] = {
      "sample: the plan's tables must fit together, got a wrong entry for a number of entries. Generate the library again."},
     {"small_buffer", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].rank = 0; },
      "sample.h: a kernel's view must not have more elements than the buffer, got more. Generate the library again."},
+    {"requirement", SCALIDE_INVALID_ARGUMENT, [](Sample &, Program &p) { p.require("b must be at least 7", at_least_7); },
+     "sample: dynamic_slice.sizes: b must be at least 7, got b = 6. Pass arrays of such extents."},
+    {"requirement_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require("", of_symbol_1); },
+     "sample: the plan's tables must fit together, got a wrong entry for dynamic_slice.sizes. Generate the library again."},
+    {"requirement_without_words", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require(nullptr, at_least_7); },
+     "sample: the plan's tables must fit together, got a wrong entry for dynamic_slice.sizes. Generate the library again."},
     {"no_source", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[0].role = SCALIDE_OUTPUT; },
      "sample: the symbol b must be an extent of an input, got no such input. Give an input this extent, alone on an axis."},
     {"target", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "arm-64-linux"; },

@@ -66,6 +66,8 @@ static const scalide_program program = {SCALIDE_PLAN_VERSION,
                                         steps,
                                         {0, 0},
                                         0,
+                                        0,
+                                        0,
                                         0};
 
 const scalide_program *sample_program(void) { return &program; }

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 8u
+#define SCALIDE_PLAN_VERSION 9u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -33,6 +33,13 @@ typedef struct {
     const char *name;
     int64_t minimum, maximum, multiple;
 } scalide_symbol;
+
+/* What an operator asks of symbols that ranges do not say: `surplus` must not be negative. */
+typedef struct {
+    const char *name; /* of the operator and its field: dynamic_update_slice.update */
+    const char *rule; /* in words: n must be at least s */
+    const scalide_extent *surplus;
+} scalide_requirement;
 
 typedef struct {
     const char *name;
@@ -137,6 +144,8 @@ struct scalide_program {
     int32_t variant_count;
     const scalide_variant *variants; /* bind takes that of the largest capability of the card's generation (its tens) that is not above the
                                         card's; the program itself where there is none */
+    int32_t requirement_count;
+    const scalide_requirement *requirements;
 };
 
 #ifdef __cplusplus

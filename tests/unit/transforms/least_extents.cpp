@@ -1,3 +1,4 @@
+#include "transforms/least_extents.h"
 #include "support.h"
 #include "transforms/passes.h"
 #include <gtest/gtest.h>
@@ -15,6 +16,13 @@ std::string symbols_of(const std::string &text) {
             symbols += symbol.name + " in " + std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum) + " ";
     });
     return error == "no error" ? symbols : error;
+}
+
+std::string requirements_of(const std::string &text) {
+    std::string words;
+    for (const Requirement &requirement : open_requirements(expand(typed(text), rules())))
+        words += requirement.name + ": " + to_string(requirement) + "\n";
+    return words;
 }
 
 constexpr const char *place = "(x: f32[%]) -> (r: i32[]) {\n r = argmax(x) {axis: 0}\n}";
@@ -47,8 +55,21 @@ TEST(transforms, symbols_are_as_small_as_operators_need) {
     EXPECT_EQ(symbols_of("[n step 4] " + with(update, "n")), "n in 0..4 ");
     EXPECT_EQ(symbols_of("[n in 2..5] " + with(update, "n")), "n in 2..5 ");
     EXPECT_NE(symbols_of("[n in 8..9] " + with(update, "n")).find("must have an axis of at least n elements, got 7"), std::string::npos);
-    EXPECT_EQ(symbols_of("(x: f32[m], u: f32[n], i: i32[]) -> (r: f32[m]) {\n r = dynamic_update_slice(x, u, i)\n}"),
-              "m in 0..2147483647 n in 0..2147483647 ");
+}
+
+TEST(transforms, bind_checks_what_two_symbols_must_hold) {
+    const std::string update = "(x: f32[m], u: f32[n], i: i32[]) -> (r: f32[m], s: f32[m]) {\n"
+                               " r = dynamic_update_slice(x, u, i)\n s = dynamic_update_slice(r, u, i)\n}";
+    EXPECT_EQ(symbols_of(update), "m in 0..2147483647 n in 0..2147483647 ");
+    EXPECT_EQ(requirements_of(update), "dynamic_update_slice.update: m must be at least n\n");
+    EXPECT_EQ(requirements_of("[m in 5..9, n in 0..5] " + update), "");
+    EXPECT_EQ(requirements_of("(x: f32[7], a: f32[n], b: f32[m], i: i32[]) -> (r: f32[7]) {\n u = concatenate(a, b) {dimension: 0}\n"
+                              " r = dynamic_update_slice(x, u, i)\n}"),
+              "dynamic_update_slice.update: 7 must be at least m + n\n");
+    EXPECT_EQ(requirements_of(with(place, "n")), "");
+    EXPECT_EQ(requirements_of("(x: f32[3, m], i: i32[k, 1], u: f32[k, n]) -> (r: f32[3, m]) {\n r = scatter_add(x, i, u) "
+                              "{update_window_dims: [1], inserted_window_dims: [0], scatter_dims_to_operand_dims: [0]}\n}"),
+              "scatter_add.updates: m must be at least n\n");
 }
 
 TEST(transforms, ranges_that_symbols_must_have_are_asked_for) {
