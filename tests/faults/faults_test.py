@@ -79,9 +79,9 @@ class Builds:
 class Faults(Builds):
     """One call of a kind fails: memory, file, process; or from one write on the disk is full."""
 
-    def __init__(self, scratch, injector, kind):
+    def __init__(self, scratch, injector, kind, by_place=False):
         super().__init__(scratch)
-        self.kind, self.calls = kind, scratch.path / "calls"
+        self.kind, self.by_place, self.calls = kind, by_place, scratch.path / "calls"
         self.environment = {"LD_PRELOAD": injector, "SCALIDE_FAULT_CALLS": str(self.calls)}
 
     def build(self, number):
@@ -114,9 +114,16 @@ class Faults(Builds):
         yield from self.wrong_after()
 
     def run(self, step):
+        """Every so many-th call fails, or the first call of each place that so many callers make."""
+        places = self.scratch.path / "places"
+        if self.by_place:
+            self.environment["SCALIDE_FAULT_PLACES"] = f"{step} {places}"
         result, calls, _ = self.build(-1)
         assert result.returncode == 0 and is_same(content(self.out), self.new) and calls > 0, result.stderr
         faults, problems, refused = range(0, calls, step), [], 0
+        if self.by_place:
+            del self.environment["SCALIDE_FAULT_PLACES"]
+            faults = [int(line) for line in places.read_text().split()]
         for number in faults:
             result, _, call = self.build(number)
             refused += result.returncode != 0
@@ -126,10 +133,9 @@ class Faults(Builds):
         return refused and not problems
 
 
-def faults_of(kind):
+def faults_of(kind, by_place=False):
     def test(scratch, injector, step):
-        """Every so many-th call of the kind."""
-        assert Faults(scratch, injector, kind).run(step)
+        assert Faults(scratch, injector, kind, by_place).run(step)
 
     return test
 
@@ -248,6 +254,7 @@ def unheard(scratch, *_):
 
 
 TESTS = {"memory": faults_of("memory"), "file": faults_of("file"), "disk": faults_of("disk"), "process": faults_of("process"),
+         "places": faults_of("memory", by_place=True),
          "killed": killed, "together": together, "hanging": hanging, "interrupted": interrupted, "unheard": unheard}
 
 if __name__ == "__main__":

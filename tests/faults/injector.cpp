@@ -1,7 +1,8 @@
 // Preloaded into `scalide`: lets a call to the C library fail. SCALIDE_FAULT is `<kind>:<number>`, the call of that kind since main began,
 // children included, counted from 0. On a disk that is full all later calls fail too. How many there were, and what the last one that
 // failed is called, is left in the file SCALIDE_FAULT_CALLS. Kind `pause` lets nothing fail: each rename waits for up to so many
-// milliseconds.
+// milliseconds. With SCALIDE_FAULT_PLACES, `<callers> <file>`, the numbers of the calls that are the first of their place are written into
+// the file: a place is so many return addresses.
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -17,6 +18,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unwind.h>
+#include <utility>
 
 namespace {
 
@@ -33,11 +36,57 @@ struct Record {
 };
 Record *record = nullptr; // shared with the children
 
+/// Places of calls, as hashes of return addresses.
+class Places {
+public:
+    void open(const char *text) {
+        char *file = nullptr;
+        callers_ = static_cast<int>(std::strtol(text, &file, 10)) + own_frames;
+        list_ = ::open(file + 1, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+    }
+
+    [[gnu::noinline]] void add(int64_t call) {
+        static thread_local bool is_inside = false; // unwinding may allocate
+        if (list_ < 0 || is_inside) return;
+        is_inside = true;
+        Stack stack = {0, callers_};
+        _Unwind_Backtrace(add_frame, &stack);
+        if (is_new(stack.hash)) dprintf(list_, "%ld\n", call);
+        is_inside = false;
+    }
+
+private:
+    static constexpr int own_frames = 3; // add, fails, malloc
+    static constexpr size_t most = size_t(1) << 20;
+    struct Stack {
+        uint64_t hash;
+        int frames;
+    };
+
+    static _Unwind_Reason_Code add_frame(_Unwind_Context *context, void *data) {
+        auto *stack = static_cast<Stack *>(data);
+        stack->hash = (stack->hash ^ _Unwind_GetIP(context)) * 0x9E3779B97F4A7C15u;
+        stack->hash ^= stack->hash >> 29;
+        return --stack->frames > 0 ? _URC_NO_REASON : _URC_END_OF_STACK;
+    }
+
+    bool is_new(uint64_t hash) {
+        size_t slot = hash % most;
+        while (known_[slot] != 0 && known_[slot] != hash) slot = (slot + 1) % most;
+        return std::exchange(known_[slot], hash) == 0;
+    }
+
+    int callers_ = 0, list_ = -1;
+    uint64_t known_[most] = {}; // each process has its own
+};
+Places places;
+
 /// True when this call is to fail, for this reason.
-bool fails(const char *name, Kind of, int reason) {
+[[gnu::noinline]] bool fails(const char *name, Kind of, int reason) {
     if (kind == pause_ && std::strcmp(name, "rename") == 0) usleep(static_cast<useconds_t>(std::rand() % (1000 * number)));
     if (!record || (of != kind && !(of == disk && kind == file))) return false;
     const int64_t now = record->calls.fetch_add(1);
+    places.add(now);
     if (number < 0 || now < number || (now > number && kind != disk)) return false;
     std::strncpy(record->failed, name, sizeof(record->failed) - 1);
     errno = reason;
@@ -65,6 +114,7 @@ void begin() {
     void *shared = mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, counts, 0);
     real(&::close, "close")(counts);
     if (shared == MAP_FAILED) _exit(99);
+    if (const char *text = std::getenv("SCALIDE_FAULT_PLACES")) places.open(text);
     record = static_cast<Record *>(shared);
 }
 
