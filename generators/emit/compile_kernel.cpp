@@ -5,6 +5,7 @@
 #include "emit/wide_accesses.h"
 #include "expr/error.h"
 #include "ir/text.h"
+#include "lower/halide_warnings.h"
 #include "schedules/schedule.h"
 
 namespace scalide {
@@ -74,7 +75,9 @@ std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTa
         Halide::Pipeline pipeline = to_pipeline(lowered);
         if (is_on_device) adapt_host_code(pipeline);
         if (target.cuda) widen_accesses(pipeline);
+        const HalideWarnings warnings;
         Halide::Module module = pipeline.compile_to_module(halide_arguments(lowered), kernel.symbol, target.halide);
+        warnings.check();
         if (is_on_device) check_host_code(module);
         if (target.cuda && has_device_code(module)) {
             const WorkFolder folder(std::filesystem::temp_directory_path() / "scalide");

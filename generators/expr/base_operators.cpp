@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <unordered_map>
 
 namespace scalide {
 
@@ -211,8 +212,13 @@ constexpr BaseOperator table[] = {
 } // namespace
 
 const BaseOperator *find_base_operator(std::string_view name) {
-    const auto *row = std::ranges::find(table, name, &BaseOperator::name);
-    return row == std::end(table) ? nullptr : row;
+    static const std::unordered_map<std::string_view, const BaseOperator *> by_name = [] {
+        std::unordered_map<std::string_view, const BaseOperator *> rows;
+        for (const BaseOperator &row : table) rows.emplace(row.name, &row);
+        return rows;
+    }();
+    const auto row = by_name.find(name);
+    return row == by_name.end() ? nullptr : row->second;
 }
 
 std::span<const BaseOperator> base_operators() { return table; }

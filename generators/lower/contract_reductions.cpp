@@ -87,7 +87,8 @@ private:
         Halide::RDom r({{0, (rows + fold_lanes - 1) / fold_lanes}, {0, panels}, {0, values_.extent(contraction_.batch)}}, "r");
         Expr row = r.x * fold_lanes + lane;
         r.where(row < rows);
-        std::vector<Expr> place = {row, r.y};
+        // Of a number of rows Halide 21 loses that condition, and makes rows that are not there.
+        std::vector<Expr> place = {Halide::Internal::is_positive_const(rows) ? Halide::min(row, rows - 1) : row, r.y};
         if (has_batch()) {
             place.push_back(r.z);
         }

@@ -69,6 +69,7 @@ Groups::Groups(const FuseGraph &graph) : graph_(graph), group_of_(program().node
     }
     inputs_.resize(groups_.size());
     outputs_.resize(groups_.size());
+    stages_.resize(groups_.size());
     std::vector<std::set<int>> after(groups_.size());
     for (int group = 0; group < size(); ++group) {
         find_values(group);
@@ -81,6 +82,7 @@ Groups::Groups(const FuseGraph &graph) : graph_(graph), group_of_(program().node
 void Groups::find_values(int group) {
     inputs_[group].clear();
     outputs_[group].clear();
+    stages_[group] = 0;
     std::set<ValueId> known;
     const auto is_elsewhere = [&](const Read &read) { return group_of_[read.reader] != group; };
     for (int node : groups_[group].nodes) {
@@ -88,7 +90,10 @@ void Groups::find_values(int group) {
             if (producer_group(read.value) != group && known.insert(read.value).second) inputs_[group].push_back(read.value);
         const ValueId value = program().nodes[node].results[0];
         if (graph_.is_result(value) || std::ranges::any_of(graph_.readers(value), is_elsewhere)) outputs_[group].push_back(value);
+        const Shape shape = find_base_operator(program().nodes[node].op)->shape;
+        stages_[group] += shape == Shape::reduce || shape == Shape::contract || shape == Shape::window;
     }
+    stages_[group] += int(outputs_[group].size());
 }
 
 int Groups::producer_group(ValueId value) const {

@@ -51,6 +51,8 @@ public:
     const std::vector<ValueId> &outputs(int group) const { return outputs_[group]; }
     /// Values that enter a group: arguments and results of other groups; in the order of their first use.
     const std::vector<ValueId> &inputs(int group) const { return inputs_[group]; }
+    /// What Halide compiles at a cost: results, reductions, products, windows.
+    int stages(int group) const { return stages_[group]; }
     /// The groups that make arrays which `group` reads, or read them too; in order of their numbers.
     std::set<int> neighbours(int group) const;
     /// True when nothing outside `readers_group` reads what `group` makes.
@@ -72,6 +74,7 @@ private:
     std::vector<Group> groups_;
     std::vector<int> group_of_;
     std::vector<std::vector<ValueId>> inputs_, outputs_;
+    std::vector<int> stages_;
     Reachability paths_;
 };
 

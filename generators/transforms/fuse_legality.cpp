@@ -230,24 +230,15 @@ std::string cycle_reason(const Groups &groups, int first, int second) {
     return value.empty() ? "" : "the kernel that makes " + value + " must run between the two";
 }
 
-int stages(const Groups &groups, int group) {
-    int count = static_cast<int>(groups.outputs(group).size());
-    for (int node : groups[group].nodes) {
-        const Shape shape = shape_of(groups.program(), node);
-        count += shape == Shape::reduce || shape == Shape::contract || shape == Shape::window;
-    }
-    return count;
-}
-
 } // namespace
 
 bool is_full(const Groups &groups, int group) {
-    return !groups[group].library.empty() || std::ssize(groups[group].nodes) >= most_nodes || stages(groups, group) >= most_stages;
+    return !groups[group].library.empty() || std::ssize(groups[group].nodes) >= most_nodes || groups.stages(group) >= most_stages;
 }
 
 std::string why_apart(const Groups &groups, int first, int second) {
     const auto nodes = std::ssize(groups[first].nodes) + std::ssize(groups[second].nodes);
-    if (nodes > most_nodes || stages(groups, first) + stages(groups, second) > most_stages) return "the kernel would have too many stages";
+    if (nodes > most_nodes || groups.stages(first) + groups.stages(second) > most_stages) return "the kernel would have too many stages";
     return overwrites_safely(groups, nodes_of(groups, first, second))
                ? ""
                : "an argument would be overwritten while other parts of the kernel still read it";

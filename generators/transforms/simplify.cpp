@@ -20,6 +20,14 @@ bool narrows(const Node &node, const Type &type) {
     return node.op == "convert_element_type" && is_float(type.dtype) && type.dtype != Dtype::f32 && type.dtype != Dtype::f64;
 }
 
+/// Walks that make no element, which kernels need not know.
+bool makes_nothing(const Node &node, const std::vector<Type> &types) {
+    constexpr Shape walks[] = {Shape::reduce, Shape::scan, Shape::sort, Shape::scatter, Shape::contract, Shape::window};
+    const BaseOperator *op = find_base_operator(node.op);
+    return op != nullptr && std::ranges::find(walks, op->shape) != std::end(walks) &&
+           std::ranges::all_of(types, [](const Type &type) { return element_count(type.shape) == Extent(0); });
+}
+
 /// Builds the simplified program node by node: a node is looked at when it is placed, with operands that are simplified already.
 class Simplifier {
 public:
@@ -70,6 +78,11 @@ Program Simplifier::run() {
 }
 
 std::vector<ValueId> Simplifier::place(Node node, const std::vector<Type> &types, const std::vector<std::string> &names) {
+    if (makes_nothing(node, types)) {
+        std::vector<ValueId> none;
+        for (const Type &type : types) none.push_back(splat(0, type));
+        return none;
+    }
     if (types.size() == 1) {
         if (const auto value = simpler(node, types[0])) return {*value};
     }

@@ -177,6 +177,8 @@ public:
     std::vector<scalide_array> descriptors;
 
 private:
+    static constexpr int64_t most_bytes = 1 << 20; ///< of an array; of a larger one there is no memory
+
     static int64_t value(const scalide_extent &extent) {
         int64_t sum = 0;
         for (int32_t i = 0; i < extent.count; ++i) {
@@ -196,13 +198,14 @@ private:
         const int32_t rank = std::clamp(buffer.rank, 0, SCALIDE_MAX_RANK);
         for (int32_t axis = 0; axis < rank; ++axis) {
             extents[axis] = value(buffer.shape[axis]);
-            bytes *= static_cast<uint64_t>(std::clamp(extents[axis], int64_t(0), int64_t(1) << 20));
+            bytes =
+                std::min(bytes * static_cast<uint64_t>(std::clamp(extents[axis], int64_t(0), 2 * most_bytes)), uint64_t(2 * most_bytes));
         }
         void *memory = nullptr;
-        expect(posix_memalign(&memory, 64, std::min(bytes, uint64_t(1) << 20)) == 0, "there is memory");
+        expect(posix_memalign(&memory, 64, std::min(bytes, uint64_t(most_bytes))) == 0, "there is memory");
         memory_.emplace_back(static_cast<char *>(memory));
         float *scale = argument.scale_buffer >= 0 ? &scales_[descriptors.size()] : nullptr;
-        void *data = bytes <= uint64_t(1) << 20 ? memory : nullptr;
+        void *data = bytes <= uint64_t(most_bytes) ? memory : nullptr;
         descriptors.push_back(scalide_dense_array(data, scale, buffer.dtype, buffer.rank, extents));
     }
 

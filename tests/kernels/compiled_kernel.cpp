@@ -1,6 +1,7 @@
 #include "kernels/compiled_kernel.h"
 #include "kernels/checked_accesses.h"
 #include "kernels/guarded_memory.h"
+#include "lower/halide_warnings.h"
 #include "schedules/schedule.h"
 #include <HalideRuntime.h>
 #include <algorithm>
@@ -74,7 +75,9 @@ CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &tar
         files[Halide::OutputFileType::stmt] = (folder_ / "kernel.stmt").string();
         fprintf(stderr, "%s\n", folder_.c_str());
     }
+    const HalideWarnings warnings;
     pipeline.compile_to(files, halide_arguments(kernel_), "kernel", target);
+    warnings.check();
     run_command("cc -shared -o " + library + " " + object);
     library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library_) {
