@@ -181,6 +181,34 @@ private:
     std::set<std::string> moved_; ///< names of that
 };
 
+// A kernel whose results have no elements does nothing. Of an empty loop Halide 21 may keep the last iteration, which it has taken out of
+// the loop (a scan of no rows that are padded).
+class SkipEmpty : public ir::IRMutator {
+public:
+    explicit SkipEmpty(Halide::Expr has_elements) : has_elements_(std::move(has_elements)) {}
+
+    ir::Stmt mutate(const ir::Stmt &kernel) override { return ir::IfThenElse::make(has_elements_, kernel); }
+
+private:
+    Halide::Expr has_elements_;
+};
+
+/// True when some result has elements; undefined when one always has.
+Halide::Expr has_elements(const LoweredKernel &kernel) {
+    Halide::Expr any;
+    for (const Result &result : kernel.program.results) {
+        Halide::Expr all;
+        for (const Extent &extent : kernel.program.type(result.value).shape) {
+            if (extent.is_static() && extent.value() > 0) continue;
+            const Halide::Expr some = to_expr(extent, kernel) > 0;
+            all = all.defined() ? all && some : some;
+        }
+        if (!all.defined()) return {};
+        any = any.defined() ? any || all : all;
+    }
+    return any;
+}
+
 } // namespace
 
 Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
@@ -188,6 +216,7 @@ Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
     for (const KernelOutput &output : kernel.outputs) funcs.push_back(output.func);
     Halide::Pipeline pipeline(funcs);
     pipeline.add_custom_lowering_pass(new GuardedReads); // the pipeline owns its passes
+    if (const Halide::Expr some = has_elements(kernel); some.defined()) pipeline.add_custom_lowering_pass(new SkipEmpty(some));
     pipeline.add_custom_lowering_pass(new NamedPlaces);
     const auto running = kernel.stages.find("running");
     if (running != kernel.stages.end()) {
