@@ -34,6 +34,12 @@ double round_to_power(double x, double threshold) {
     return std::copysign(std::ldexp(1.0, mantissa < threshold ? exponent - 1 : exponent), x);
 }
 
+/// Within the powers of two whose reciprocals are normal f32 too; 0 and NaN stay.
+double clamp_scale(double x) { return x == 0 ? 0 : std::clamp(x, 0x1p-126, 0x1p127); }
+
+/// Of the norm and what it is to become.
+double norm_to_scale(Values v) { return v[0] > 0 && std::isfinite(v[0]) ? clamp_scale(round_to_power(v[0] / v[1], 2)) : 1; }
+
 int64_t bits(double x) { return static_cast<int64_t>(x); }
 
 /// XLA: truncates; x / 0 = -1.
@@ -135,6 +141,10 @@ constexpr BaseOperator table[] = {
     {"pow2_down", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], 2); }},
     {"pow2_up", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], std::nextafter(1.0, 2.0)); }},
     {"pow2_nearest", Shape::elementwise, 1, [](Values v) { return round_to_power(v[0], 1.5); }}, // ties away from zero
+    // scales
+    {"divide_no_nan", Shape::elementwise, 2, [](Values v) { return v[1] == 0 ? 0 : v[0] / v[1]; }},
+    {"norm_to_scale", Shape::elementwise, 1, norm_to_scale, nullptr, "to"},
+    {"clamp_scale", Shape::elementwise, 1, [](Values v) { return clamp_scale(v[0]); }},
     // truth
     {"is_finite", Shape::elementwise, 1, [](Values v) { return double(std::isfinite(v[0])); }},
     {"eq", Shape::elementwise, 2, [](Values v) { return double(v[0] == v[1]); }},

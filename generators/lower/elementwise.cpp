@@ -106,6 +106,25 @@ Expr integer_pow(const Call &call) {
     return integers::integer_pow(x, power);
 }
 
+Expr divide_no_nan(const Expr &a, const Expr &b) {
+    const Expr zero = Halide::Internal::make_zero(b.type());
+    return select(strict_eq(b, zero), zero, strict_div(a, b));
+}
+
+Expr number_like(const Expr &x, double number) { return Halide::Internal::make_const(x.type(), number); }
+
+Expr hold_scale(const Expr &x) { return math::min(math::max(x, number_like(x, 0x1p-126)), number_like(x, 0x1p127)); }
+
+Expr clamp_scale(const Expr &x) { return select(strict_eq(x, number_like(x, 0)), number_like(x, 0), hold_scale(x)); }
+
+// A quotient that was rounded up to a power of two was less than it: then half of it is the answer.
+Expr norm_to_scale(const Call &call) {
+    const Expr norm = call.value(0), to = number_like(norm, to_number(call.attributes.at("to")));
+    const Expr power = math::pow2_down(strict_div(norm, to)), half = strict_mul(power, number_like(norm, 0.5));
+    const Expr scale = hold_scale(select(strict_lt(norm, strict_mul(power, to)), half, power));
+    return select(strict_lt(number_like(norm, 0), norm) && math::is_finite(norm), scale, number_like(norm, 1));
+}
+
 // The index is bool or an integer, and out of range means the nearest case.
 Expr select_n(const Call &call) {
     Expr which = call.value(0), result = call.value(call.operands.size() - 1);
@@ -181,6 +200,9 @@ constexpr ElementwiseLowering table[] = {
     {"pow2_down", one<math::pow2_down>},
     {"pow2_up", one<math::pow2_up>},
     {"pow2_nearest", one<math::pow2_nearest>},
+    {"divide_no_nan", two<divide_no_nan>},
+    {"norm_to_scale", norm_to_scale},
+    {"clamp_scale", one<clamp_scale>},
     {"is_finite", one<is_finite>},
     {"eq", two<eq>},
     {"ne", two<ne>},

@@ -125,7 +125,10 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
         return apply("select_n", {condition, make_term(std::vector<Term>{b, a})});
     };
     const Term zero = make_term(Attribute(0)), one = make_term(Attribute(1));
-    const auto ratio = [&](const Term &a, const Term &b) { return select(apply("eq", {b, zero}), zero, apply("div", {a, b})); };
+    const auto ratio = [&](const Term &a, const Term &b) { // one comparison for the elements of an array
+        if (!b.constant && is_single(b) && (a.constant || is_single(a))) return apply("divide_no_nan", {a, b});
+        return select(apply("eq", {b, zero}), zero, apply("div", {a, b}));
+    };
 
     const auto pow2 = [&](const Term &a) {
         const std::string op = std::string(power_of_two_operator(settings_.rounding));

@@ -22,9 +22,6 @@ constexpr RoundingName roundings[] = {
     {Rounding::stochastic, "stochastic", "pow2_stochastic"},
 };
 
-/// Scales other than 0 stay within the powers of two whose reciprocals are normal f32 too.
-constexpr double least_scale = 0x1p-126, largest_scale = 0x1p127;
-
 } // namespace
 
 std::string_view to_string(Rounding rounding) { return std::ranges::find(roundings, rounding, &RoundingName::rounding)->word; }
@@ -39,8 +36,11 @@ std::string_view power_of_two_operator(Rounding rounding) { return std::ranges::
 struct Instance::State {
     Elaboration elaboration;
     std::vector<Type> result_types;
-    /// By result: what data is multiplied by because the scale was clamped; absent when it cannot have been.
-    std::map<int, std::optional<Term>> clamped;
+    /// By result: a scale before and after it was clamped; absent when it cannot have been.
+    struct Clamped {
+        Term raw, kept;
+    };
+    std::map<int, std::optional<Clamped>> clamped;
 
     const Rule &rule() const { return elaboration.rule(); }
 
@@ -71,21 +71,22 @@ struct Instance::State {
 
     Term call(const std::string &op, std::vector<Term> arguments, Place place) { return elaboration.call(op, std::move(arguments), place); }
 
-    /// A node for `raw`, clamped; notes the ratio that was taken away.
+    /// A node for `raw`, clamped.
     ValueId stored_scale(int result, const Term &raw) {
         Builder &builder = elaboration.builder();
         const bool is_stored = !raw.constant && builder.type(raw.node) == Type{Dtype::f32, {}};
         clamped[result] = std::nullopt;
         if (is_stored) return raw.node; // another value's scale as it is
-        const Term zero = make_term(Attribute(0)), one = make_term(Attribute(1)), least = make_term(Attribute(least_scale)),
-                   largest = make_term(Attribute(largest_scale));
-        const Term is_zero = call("eq", {raw, zero}, Place::scale);
-        const Term bounded = call("min", {call("max", {raw, least}, Place::scale), largest}, Place::scale);
-        const Term kept = call("select", {is_zero, zero, bounded}, Place::scale);
-        const Term ratio = call("select", {is_zero, one, call("div", {raw, bounded}, Place::scale)}, Place::scale);
-        const bool is_one = ratio.constant && to_number(*ratio.constant) == 1;
-        if (!is_one) clamped[result] = ratio;
+        const Term kept = call("clamp_scale", {raw}, Place::scale);
+        clamped[result] = Clamped{raw, kept};
         return elaboration.fit(kept, {Dtype::f32, {}});
+    }
+
+    /// What clamping took from a scale, which data is multiplied by.
+    Term taken_away(const Clamped &scale) {
+        const Term is_zero = call("eq", {scale.raw, make_term(Attribute(0))}, Place::scale);
+        const Term ratio = call("div", {scale.raw, scale.kept}, Place::scale);
+        return call("select", {is_zero, make_term(Attribute(1)), ratio}, Place::scale);
     }
 };
 
@@ -129,10 +130,12 @@ ValueId Instance::data(int result, ValueId scale) {
         Term data = expression ? elaboration.elaborate(expression, Place::value)
                                : state_->call("ratio", {state_->value(result), stored}, Place::value);
         // Data that is relative to the stored scale needs no correction.
-        const std::optional<Term> &ratio = state_->clamped[result];
-        if (ratio && expression && !elaboration.mentions(expression, "scale")) {
+        const std::optional<State::Clamped> &clamped = state_->clamped[result];
+        if (clamped && expression && !elaboration.mentions(expression, "scale")) {
+            const Term ratio = state_->taken_away(*clamped);
+            if (ratio.constant && to_number(*ratio.constant) == 1) return elaboration.fit(data, state_->result_types[result]);
             const Term narrow =
-                ratio->constant ? *ratio : make_term(elaboration.builder().program(), elaboration.fit(*ratio, {Dtype::f32, {}}));
+                ratio.constant ? ratio : make_term(elaboration.builder().program(), elaboration.fit(ratio, {Dtype::f32, {}}));
             data = state_->call("mul", {data, narrow}, Place::value);
         }
         return elaboration.fit(data, state_->result_types[result]);

@@ -43,6 +43,9 @@ constexpr SignRow sign_rows[] = {
     {"pow2_down", From::all_operands, From::all_operands},
     {"pow2_up", From::all_operands, From::all_operands},
     {"pow2_nearest", From::all_operands, From::all_operands},
+    {"norm_to_scale", From::no_operand, From::no_operand},
+    {"clamp_scale", From::no_operand, From::no_operand},
+    {"divide_no_nan", From::nothing, From::all_operands},
     {"convert_element_type", From::nothing, From::all_operands}, // small negative numbers become -0
     {"reduce_max", From::all_operands, From::all_operands},
     {"reduce_min", From::all_operands, From::all_operands},

@@ -8,8 +8,8 @@ namespace scalide {
 
 namespace {
 
-/// Operators whose result is one of their operands, or a truth value that follows from their order.
-constexpr std::string_view choices[] = {"max", "min", "select_n", "eq", "ne", "lt", "le", "gt", "ge"};
+/// Operators whose result is one of their operands or an f32 number, or a truth value that follows from their order.
+constexpr std::string_view choices[] = {"max", "min", "select_n", "eq", "ne", "lt", "le", "gt", "ge", "clamp_scale", "norm_to_scale"};
 
 bool is_f32(double number) {
     if (std::isinf(number)) return true;

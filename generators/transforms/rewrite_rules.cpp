@@ -22,6 +22,11 @@ constexpr Condition c_is_a_power_of_two = [](Facts &facts, const Bindings &bound
     return is_float(facts.program().type(c).dtype) && facts.splat(c) && is_power_of_two(*facts.splat(c));
 };
 
+constexpr Condition x_is_clamped = [](Facts &facts, const Bindings &bound) {
+    const Node *maker = facts.producer(bound.at("x"));
+    return maker != nullptr && (maker->op == "norm_to_scale" || maker->op == "clamp_scale");
+};
+
 struct Row {
     const char *pattern, *replacement;
     Condition holds = always;
@@ -60,8 +65,11 @@ constexpr Row rows[] = {
     {"abs(x)", "x", x_is_never_negative},
     {"max(x, 0)", "x", x_is_never_negative},
     {"x < 0", "0", x_is_never_negative},
-    // 0 over a scale, 0 where the scale is (`ratio` in rules): a scale is no NaN as long as anything means something
-    {"select_n(x == 0, 0 / x, 0)", "0", x_is_never_negative},
+    // scales
+    {"divide_no_nan(0, x)", "0", x_is_never_negative}, // a scale is no NaN as long as anything means something
+    {"divide_no_nan(x, 1)", "x"},
+    {"divide_no_nan(x, c)", "x * (1 / c)", c_is_a_power_of_two},
+    {"clamp_scale(x)", "x", x_is_clamped},
     {"abs(neg(x))", "abs(x)"},
 };
 

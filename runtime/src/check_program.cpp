@@ -125,6 +125,7 @@ const char *find_bad_table(const scalide_program &program) {
     for (int32_t count : counts) {
         if (count < 0) return "a number of entries";
     }
+    if (!good_extent(program, program.scratch)) return "scratch";
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
     if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
     if (const char *name = find_bad(program, program.requirements, program.requirement_count, good_requirement)) return name;

@@ -138,6 +138,8 @@ const Case cases[] = {
      "sample: dynamic_slice.sizes: b must be at least 7, got b = 6. Pass arrays of such extents."},
     {"requirement_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require("", of_symbol_1); },
      "sample: the plan's tables must fit together, got a wrong entry for dynamic_slice.sizes. Generate the library again."},
+    {"scratch_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.scratch = of_symbol_1; },
+     "sample: the plan's tables must fit together, got a wrong entry for scratch. Generate the library again."},
     {"requirement_without_words", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require(nullptr, at_least_7); },
      "sample: the plan's tables must fit together, got a wrong entry for dynamic_slice.sizes. Generate the library again."},
     {"no_source", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[0].role = SCALIDE_OUTPUT; },

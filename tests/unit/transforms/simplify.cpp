@@ -36,9 +36,10 @@ TEST(transforms, simplify_minds_negative_zero) {
 TEST(transforms, simplify_knows_that_scales_are_not_negative) {
     const std::string parts = "(x: f32[4] data of x, s: f32[] scale of x) -> ";
     EXPECT_EQ(simplified(parts + "(r: f32[] = m) {\n z = constant() {value: 0}\n a = abs(s)\n m = max(z, a)\n}"), "");
-    EXPECT_EQ(simplified(parts + "(r: f32[] = m) {\n e = eq(s, 0)\n d = constant() {value: 0}\n q = div(d, s)\n m = select_n(e, q, d)\n}"),
-              "e$0 = constant() {dtype: f32, value: 0.0} : f32[]\n");
+    EXPECT_EQ(simplified(parts + "(r: f32[] = m) {\n m = divide_no_nan(0, s)\n}"), "m$0 = constant() {dtype: f32, value: 0.0} : f32[]\n");
     EXPECT_NE(simplified("(x: f32[]) -> (r: f32[] = a) {\n a = abs(x)\n}"), "");
+    EXPECT_EQ(simplified("(x: f32[]) -> (r: f32[] = c) {\n n = norm_to_scale(x) {to: 2}\n c = clamp_scale(n)\n}"),
+              "n = norm_to_scale(x) {to: 2} : f32[]\n");
     EXPECT_NE(simplified("(x.data: f32[4], x.scale: f32[]) -> (r: f32[] = a) {\n a = abs(x.scale)\n}"), "") << "a name says nothing";
 }
 
