@@ -40,7 +40,7 @@ constexpr CostRow costs[] = {
     {"acosh", 20},
     {"atanh", 20},
     {"divide_no_nan", 5},
-    {"norm_to_scale", 12},
+    {"norm_to_scale", 9}, // of a rank-0 number: kernels repeat it
     {"clamp_scale", 4},
     {"nextafter", 6},
     {"erf_inv", 60},

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
 #include <system_error>
 #include <unistd.h>
 
@@ -25,6 +28,22 @@ void check_command(const CLI::App &app, const std::string &word) {
 int report(const char *kind, const char *words, int status) {
     std::fprintf(stderr, "%s: %s\n", kind, words);
     return status;
+}
+
+constexpr const char *no_memory = "memory: must be enough for the command, got none. Free some";
+
+bool is_out_of_memory = false;
+
+void note_lack_of_memory() {
+    is_out_of_memory = true;
+    throw std::bad_alloc();
+}
+
+/// Libraries have functions that may not throw and yet allocate (CLI11). What such a command has begun the next one removes.
+[[noreturn]] void end_without_memory() {
+    if (!is_out_of_memory) std::abort();
+    report("error", no_memory, user_mistake);
+    _exit(user_mistake);
 }
 
 int run_commands(int argc, char **argv) {
@@ -56,6 +75,8 @@ int run_commands(int argc, char **argv) {
 } // namespace
 
 int tool_main(int argc, char **argv) {
+    std::set_new_handler(note_lack_of_memory);
+    std::set_terminate(end_without_memory);
     try {
         return run_commands(argc, argv);
     } catch (const UserError &error) {
@@ -63,7 +84,7 @@ int tool_main(int argc, char **argv) {
     } catch (const std::system_error &error) { // a disk or a memory limit, no invariant of ours
         return report("error", error.what(), user_mistake);
     } catch (const std::bad_alloc &) {
-        return report("error", "memory: must be enough for the command, got none. Free some", user_mistake);
+        return report("error", no_memory, user_mistake);
     } catch (const std::exception &error) {
         return report("internal error", error.what(), our_mistake);
     }
