@@ -3,16 +3,15 @@
 
 namespace scalide {
 
-/// Hears what Halide warns of while a kernel is compiled; one at a time in a process. Kernels have no assertions, so one on bounds that
-/// Halide knows to fail is an error here: the loops of a stage leave what its schedule promised. (Halide also takes assertions for failing
-/// that it met where nothing can come, such as those on the first place of an argument.)
+/// Hears what Halide warns of while a kernel is compiled; one at a time in a process. Kernels have no assertions, so one that Halide knows
+/// to fail is an error here: loops leave the bounds that their schedule promised, and what follows is simplified by what does not hold.
 class HalideWarnings : Halide::CompileTimeErrorReporter {
 public:
     HalideWarnings();
     HalideWarnings(const HalideWarnings &) = delete;
     ~HalideWarnings() override;
 
-    /// Throws InternalError when bounds of what was compiled are known not to hold.
+    /// Throws InternalError when an assertion of what was compiled is known to fail.
     void check() const;
 
 private:
