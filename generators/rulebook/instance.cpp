@@ -133,10 +133,10 @@ ValueId Instance::data(int result, ValueId scale) {
         const std::optional<State::Clamped> &clamped = state_->clamped[result];
         if (clamped && expression && !elaboration.mentions(expression, "scale")) {
             const Term ratio = state_->taken_away(*clamped);
-            if (ratio.constant && to_number(*ratio.constant) == 1) return elaboration.fit(data, state_->result_types[result]);
+            const bool is_one = ratio.constant && to_number(*ratio.constant) == 1;
             const Term narrow =
                 ratio.constant ? ratio : make_term(elaboration.builder().program(), elaboration.fit(ratio, {Dtype::f32, {}}));
-            data = state_->call("mul", {data, narrow}, Place::value);
+            if (!is_one) data = state_->call("mul", {data, narrow}, Place::value);
         }
         return elaboration.fit(data, state_->result_types[result]);
     });

@@ -43,13 +43,10 @@ Needs of_gather(const Program &program, const Node &node) {
 Needs of_scatter(const Program &program, const Node &node) {
     const Extents &shape = program.type(node.operands[0]).shape, &updates = program.type(node.operands[2]).shape;
     const auto integers = [&](const char *name) { return to_integers(node.attributes.at(name)); };
-    std::vector<int64_t> hidden = integers("inserted_window_dims");
-    for (const int64_t axis : integers("operand_batching_dims")) hidden.push_back(axis);
-    const std::vector<int64_t> window = integers("update_window_dims");
+    const std::vector<int64_t> window = integers("update_window_dims"),
+                               kept = other_axes(std::ssize(shape), integers("inserted_window_dims"), integers("operand_batching_dims"));
     Needs needs;
-    for (size_t axis = 0; axis < shape.size(); axis++)
-        if (std::ranges::find(hidden, int64_t(axis)) == hidden.end())
-            needs.push_back({"updates", shape[axis], updates[window[needs.size()]]});
+    for (size_t i = 0; i < kept.size(); i++) needs.push_back({"updates", shape[kept[i]], updates[window[i]]});
     return needs;
 }
 
@@ -118,14 +115,9 @@ public:
 
     /// No value within the ranges is less.
     double least(const Extent &extent) {
-        double sum = 0;
-        for (const auto &[monomial, coefficient] : extent.terms()) {
-            double term = static_cast<double>(coefficient);
-            for (const std::string &name : monomial)
-                term *= static_cast<double>(coefficient > 0 ? symbol(name).minimum : symbol(name).maximum);
-            sum += term;
-        }
-        return sum;
+        return sum_of(extent, [&](const std::string &name, int64_t coefficient) {
+            return coefficient > 0 ? symbol(name).minimum : symbol(name).maximum;
+        });
     }
 
 private:
@@ -158,10 +150,16 @@ private:
     }
 
     static double value_at(const Extent &extent, const Extent::Bindings &bindings) {
+        return sum_of(extent, [&](const std::string &name, int64_t) { return bindings.at(name); });
+    }
+
+    /// The extent where a symbol is `at(name, coefficient of the term)`.
+    template<typename At>
+    static double sum_of(const Extent &extent, const At &at) {
         double sum = 0;
         for (const auto &[monomial, coefficient] : extent.terms()) {
             double term = static_cast<double>(coefficient);
-            for (const std::string &name : monomial) term *= static_cast<double>(bindings.at(name));
+            for (const std::string &name : monomial) term *= static_cast<double>(at(name, coefficient));
             sum += term;
         }
         return sum;
