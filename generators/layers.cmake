@@ -1,8 +1,9 @@
-# scalide_layer(<name> [LINK <libraries>] [PRECOMPILE <headers>]): the static library of one folder, from every .cpp in it. Its includes
-# start at the parent folder ("ir/program.h"), and it can only include what it links: the layers of design order.
+# scalide_layer(<name> [WINGS <folders>] [LINK <libraries>] [PRECOMPILE <headers>]): the static library of one folder, from every .cpp in it
+# and in its wings. Its includes start at the parent folder ("ir/program.h"), and it can only include what it links: the layers of design order.
 function(scalide_layer name)
-    cmake_parse_arguments(ARG "" "" "LINK;PRECOMPILE" ${ARGN})
-    file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
+    cmake_parse_arguments(ARG "" "" "WINGS;LINK;PRECOMPILE" ${ARGN})
+    list(TRANSFORM ARG_WINGS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/${name}/\\1/*.cpp" OUTPUT_VARIABLE wings)
+    file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp" ${wings})
     add_library(scalide_${name} STATIC ${sources})
     target_include_directories(scalide_${name} PUBLIC
         $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/scalide/generator>)

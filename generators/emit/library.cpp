@@ -29,14 +29,14 @@ struct FusedProgram {
 /// The program, then its variants.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
                                        const TargetFacts &facts, BuildReport &report) {
-    Program expanded;
     std::vector<NumericsDecision> decisions;
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);
         if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook, decisions));
-        if (pass == "simplify_3") expanded = program;
     };
-    Program fused = compile(source.program, rulebook, {options.policy, facts, after_pass, nullptr, &decisions});
+    const CompileOptions compilation{options.policy, facts, after_pass, nullptr, &decisions, options.checks_types};
+    const Program expanded = to_base_operators(source.program, rulebook, compilation);
+    Program fused = to_kernels(expanded, rulebook, compilation);
     for (const std::string &left : scales_left_to_kernels(expanded, facts)) report.left_to_kernels.push_back(expanded.name + "." + left);
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
     const std::vector<Requirement> requirements = open_requirements(expanded);

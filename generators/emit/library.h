@@ -20,6 +20,7 @@ struct BuildOptions {
     int child_seconds = 600;               ///< what a compiler gets for a kernel or a plan; 0: no limit
     bool shared_library = false;           ///< lib<name>.so beside lib<name>.a
     bool traceable = false;                ///< each rounded operand and each scale is stored, so that a trace shows it; slower on CPUs
+    bool checks_types = false;             ///< after each pass every node is held to its rule: for who changes passes
     std::function<void(const std::string &pass, const Program &)> after_pass;
     /// Called as kernels become ready: how many of how many, the newest, and whether it came from the cache.
     std::function<void(size_t done, size_t total, const std::string &kernel, bool cached)> progress;

@@ -3,6 +3,8 @@
 #include "interpret/bind.h"
 #include "interpret/composite.h"
 #include "interpret/operation.h"
+#include "kinds/kernel_kinds.h"
+#include <algorithm>
 #include <deque>
 
 namespace scalide {
@@ -69,7 +71,19 @@ const Program &Interpreter::composite(const Node &node, const Operation &operati
 
 } // namespace
 
+namespace {
+
+void check_kernel(const Program &program) {
+    if (!program.attributes.contains("kind")) return;
+    const std::string why = why_illegal(program);
+    if (!why.empty()) throw UserError({{}, program.name, "must be a kernel of its kind: " + why, "", ""});
+}
+
+} // namespace
+
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode) {
+    check_kernel(program);
+    std::ranges::for_each(program.programs, check_kernel);
     const Extent::Bindings bindings = bind_extents(program, inputs);
     std::vector<Array> rounded = inputs;
     Arrays arguments;

@@ -17,7 +17,8 @@ enum class Mode {
 };
 
 /// Runs a program: any operator with a rule (composites through their `value`), calls, extents bound by the shapes of `inputs`.
-/// Inputs are in argument order; outputs in result order. Throws UserError when inputs do not fit the arguments.
+/// Inputs are in argument order; outputs in result order. Throws UserError when inputs do not fit the arguments, or a
+/// program that says which `kind` of kernel it is is none (kinds/kernel_kinds.h).
 /// In mode `stored` a node whose rule changes storage only (dynamic_rescale, set_scaling ...) is the identity that its `value` says,
 /// and inputs are rounded to the dtype of their argument. Integers wrap around at 32 bits, a convert to them saturates (NaN: 0).
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode);

@@ -1,4 +1,5 @@
 #include "lower/kernel.h"
+#include "kinds/kernel_kinds.h"
 #include "lower/axes.h"
 #include "lower/device_forms.h"
 #include "lower/formats.h"
@@ -61,10 +62,9 @@ Halide::Expr to_expr(const Extent &extent, const LoweredKernel &kernel) {
 }
 
 LoweredKernel lower(const Program &program, const Halide::Target &target) {
-    auto kind = program.attributes.find("kind");
-    internal_check(kind != program.attributes.end(), "program " + program.name + " is lowered, but no kernel");
-    auto found = kinds.find(kind->second.word);
-    internal_check(found != kinds.end(), "kernels of kind " + kind->second.word + " cannot be lowered");
+    const std::string why = why_illegal(program);
+    internal_check(why.empty(), "lower: " + program.name + ": " + why);
+    const auto found = kinds.find(program.attributes.at("kind").word);
     LoweredKernel kernel = begin(program);
     kernel.kind = found->first;
     Values values(kernel);

@@ -97,6 +97,7 @@ void add_build(CLI::App &app) {
     build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
     add_target(*build, command->build);
     add_limits(*build, command->build);
+    add_verify(*build, command->build);
     build->add_option("--cache", command->cache, "folder of compiled kernels (default: $XDG_CACHE_HOME/scalide or ~/.cache/scalide)");
     build->add_flag("--shared", command->build.shared_library, "a shared library too");
     build->add_option("--dump-after", command->dumps, "print the program after this pass (may be given several times)");

@@ -59,6 +59,11 @@ void add_limits(CLI::App &command, BuildOptions &build) {
         ->capture_default_str();
 }
 
+void add_verify(CLI::App &command, BuildOptions &build) {
+    command.add_flag("--verify", build.checks_types, "hold every node to its rule after each pass: for who changes passes")
+        ->envname("SCALIDE_VERIFY");
+}
+
 void check_limits(const BuildOptions &build) {
     if (build.jobs < 0)
         throw UserError({{}, "build.jobs", "must not be negative", std::to_string(build.jobs), "Leave it out for one a core"});

@@ -38,6 +38,9 @@ void add_target(CLI::App &command, BuildOptions &build);
 void add_limits(CLI::App &command, BuildOptions &build);
 void check_limits(const BuildOptions &build);
 
+/// `--verify`, for who changes passes.
+void add_verify(CLI::App &command, BuildOptions &build);
+
 /// Each adds its subcommand; one file each.
 void add_build(CLI::App &app);
 void add_run(CLI::App &app);

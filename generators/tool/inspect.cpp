@@ -16,7 +16,8 @@ struct InspectCommand {
         const Rulebook rulebook = program.load_rulebook();
         const TargetFacts facts = target_facts(build);
         FusionReport report;
-        const Program fused = compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report});
+        const Program fused =
+            compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report, nullptr, build.checks_types});
         print(report);
         print_bytes(fused);
         print_bits(fused);
@@ -68,6 +69,7 @@ void add_inspect(CLI::App &app) {
         app.add_subcommand("inspect", "show the kernels of a program: what each fused, bytes, FLOPs, and why other edges are not fused");
     command->program.add_to(*inspect)->required();
     add_target(*inspect, command->build);
+    add_verify(*inspect, command->build);
     inspect->callback([command] { command->run(); });
 }
 

@@ -8,7 +8,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/runtime/include/" DESTINATION "${CMAKE_
 install(EXPORT ScalideRuntimeTargets NAMESPACE Scalide:: DESTINATION "${package_folder}")
 
 if(SCALIDE_BUILD_GENERATORS)
-    set(layers scalide_expr scalide_ir scalide_rulebook scalide_transforms scalide_interpret scalide_frontend scalide_lower scalide_schedules
+    set(layers scalide_expr scalide_ir scalide_kinds scalide_rulebook scalide_transforms scalide_interpret scalide_frontend scalide_lower scalide_schedules
         scalide_emit scalide_tool)
     install(TARGETS ${layers} scalide_generator scalide EXPORT ScalideGeneratorTargets)
     install(EXPORT ScalideGeneratorTargets NAMESPACE Scalide:: DESTINATION "${package_folder}")

@@ -42,9 +42,12 @@ struct RunCommand {
         Program program_to_run;
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
         const std::string last = how == Mode::real ? "inline_calls" : "fuse";
-        compile(loaded, rulebook, {policy, target_facts(build), [&](const std::string &pass, const Program &after) {
-                                       if (pass == last) program_to_run = after;
-                                   }});
+        compile(loaded, rulebook,
+                {policy, target_facts(build),
+                 [&](const std::string &pass, const Program &after) {
+                     if (pass == last) program_to_run = after;
+                 },
+                 nullptr, nullptr, build.checks_types});
         std::vector<Array> inputs_in_order;
         for (const Argument &argument : program_to_run.arguments) {
             inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument, how));

@@ -1,3 +1,4 @@
+#include "transforms/fuse.h"
 #include "ir/rewrite.h"
 #include "transforms/factor_scales.h"
 #include "transforms/fuse_calls.h"
@@ -14,6 +15,7 @@
 #include "transforms/fuse_sums.h"
 #include "transforms/fuse_tiled.h"
 #include "transforms/write_calls.h"
+#include <algorithm>
 #include <memory>
 
 namespace scalide {
@@ -52,40 +54,58 @@ private:
     std::unique_ptr<Groups> groups_;
 };
 
-/// What kernels store shows when they are known; then they are formed anew.
-Program shape_stores(Program program, const TargetFacts &facts) {
-    const bool may_reduce_rows =
-        facts.products.empty() && std::ranges::any_of(program.nodes, [&](const Node &node) { return is_largest_of_all(program, node); });
-    if (may_reduce_rows) program = reduce_rows_first(Kernels(program, facts).groups());
+/// Of the largest magnitude of what a map stores: once kernels are known, `form_kernels` forms them anew.
+Program reduce_rows(const Program &program, const TargetFacts &facts) {
+    const auto is_largest = [&](const Node &node) { return is_largest_of_all(program, node); };
+    const bool may_help = facts.products.empty() && std::ranges::any_of(program.nodes, is_largest);
+    return may_help ? reduce_rows_first(Kernels(program, facts).groups()) : program;
+}
+
+Program narrow(const Program &program, const TargetFacts &facts) {
     const auto dtype = program.attributes.find("intermediates");
     if (dtype == program.attributes.end()) return program;
     return narrow_intermediates(Kernels(program, facts).groups(), *parse_dtype(dtype->second.word));
 }
 
-Program prepare(const Program &program, const TargetFacts &facts) {
-    const Program called = write_calls(factor_scales(add_shown_results(remove_dead_nodes(program)), facts), facts);
-    return shape_stores(copy_shared_results(move_reduced_axes_last(called), facts.prepares_kernels), facts);
+constexpr FusionPass passes[] = {
+    {"show_results", [](const Program &program, const TargetFacts &) { return add_shown_results(remove_dead_nodes(program)); }},
+    {"factor_scales", factor_scales},
+    {"write_calls", write_calls},
+    {"move_reduced_axes_last", [](const Program &program, const TargetFacts &) { return move_reduced_axes_last(program); }},
+    {"copy_shared_results",
+     [](const Program &program, const TargetFacts &facts) { return copy_shared_results(program, facts.prepares_kernels); }},
+    {"reduce_rows_first", reduce_rows},
+    {"narrow_intermediates", narrow},
+};
+
+Program shape(const Program &program, const TargetFacts &facts) {
+    Program shaped = program;
+    for (const FusionPass &pass : passes) shaped = pass.run(shaped, facts);
+    return shaped;
 }
 
 } // namespace
 
-Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
-    const Program prepared = prepare(program, facts);
-    const Kernels kernels(prepared, facts);
+std::span<const FusionPass> fusion_passes() { return passes; }
+
+Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionReport *report) {
+    const Kernels kernels(shaped, facts);
     const std::vector<int> order = run_order(kernels.groups());
-    Fusion fusion{extract_kernels(kernels.groups(), order), explain_fusion(kernels.groups(), order)};
-    for (size_t call = 0; call < order.size(); ++call)
-        fusion.report.kernels[call].kernel = fusion.program.nodes[call].attributes.at("program").word;
-    drop_shown_results(fusion.program, program.results.size());
-    return fusion;
+    Program fused = extract_kernels(kernels.groups(), order);
+    if (report != nullptr) {
+        *report = explain_fusion(kernels.groups(), order);
+        for (size_t call = 0; call < order.size(); ++call) report->kernels[call].kernel = fused.nodes[call].attributes.at("program").word;
+    }
+    drop_shown_results(fused);
+    return fused;
 }
 
-Program fuse(const Program &program, const TargetFacts &facts) {
-    const Program prepared = prepare(program, facts);
-    const Kernels kernels(prepared, facts);
-    Program fused = extract_kernels(kernels.groups(), run_order(kernels.groups()));
-    drop_shown_results(fused, program.results.size());
-    return fused;
+Program fuse(const Program &program, const TargetFacts &facts) { return form_kernels(shape(program, facts), facts); }
+
+Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
+    Fusion fusion;
+    fusion.program = form_kernels(shape(program, facts), facts, &fusion.report);
+    return fusion;
 }
 
 } // namespace scalide

@@ -1,18 +1,10 @@
 #pragma once
+#include "kinds/access.h"
 #include "transforms/fuse_costs.h"
 #include <set>
 #include <span>
 
 namespace scalide {
-
-/// How the index of a reader's element finds the element that it reads.
-enum class Access : uint8_t {
-    same,    ///< the same index, up to axes of extent 1
-    scalar,  ///< one element, broadcast
-    rows,    ///< the leading axes of the reader's index: broadcast along the trailing ones
-    columns, ///< the trailing axes: broadcast along the leading ones
-    moved,   ///< any other movement
-};
 
 /// A node reads a value. Floating nodes between the two are looked through.
 struct Read {
@@ -72,10 +64,5 @@ private:
     std::vector<int> repeated_cost_;   ///< by value: arithmetic of the floating nodes behind it
     std::vector<std::vector<Read>> sources_, reads_, readers_;
 };
-
-/// How `node`, an elementwise or movement operator, reads its operands.
-Access access_of(const Program &program, const Node &node);
-/// Access through two nodes in turn.
-Access compose(Access inner, Access outer);
 
 } // namespace scalide

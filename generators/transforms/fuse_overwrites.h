@@ -10,7 +10,7 @@ namespace scalide {
 std::vector<int> following(const Groups &groups, int node);
 
 /// True when a kernel of these nodes may overwrite in place: where it reads the argument itself, only elementwise nodes lead from there to
-/// its results, which then have the argument's shape (transforms/kernel_kinds.md).
+/// its results, which then have the argument's shape (kinds/kernel_kinds.h).
 bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes);
 
 /// The program with copies where a result has no memory of its own: an argument as a result, one value for two results, and the new value

@@ -28,19 +28,33 @@ ValueId storable(Program &program, ValueId value) {
     return add_node(program, convert, {{Dtype::f32, type.shape}})[0];
 }
 
+/// The setting of a program between add_shown_results and drop_shown_results: the names under which its last results are shown.
+constexpr const char *shown_setting = "shown";
+
 } // namespace
 
 Program add_shown_results(const Program &program) {
     Program shown = program;
-    for (const Node &node : program.nodes)
-        if (node.op == "debug_callback") shown.results.push_back({shown_name(node), storable(shown, node.results[0])});
+    Attribute names{std::vector<Attribute>()};
+    for (const Node &node : program.nodes) {
+        if (node.op != "debug_callback") continue;
+        const ValueId value = storable(shown, node.results[0]);
+        shown.results.push_back({"shown." + std::to_string(names.list.size()), value});
+        names.list.push_back(shown_name(node));
+    }
+    if (!names.list.empty()) shown.attributes[shown_setting] = std::move(names);
     return shown;
 }
 
-void drop_shown_results(Program &program, size_t count) {
-    for (size_t i = count; i < program.results.size(); i++) {
-        const auto &[name, value, scaled, argument, part] = program.results[i];
-        if (!program.names.contains(program.values, name)) rename_value(program, value, name);
+void drop_shown_results(Program &program) {
+    const auto setting = program.attributes.find(shown_setting);
+    if (setting == program.attributes.end()) return;
+    const std::vector<Attribute> names = setting->second.list;
+    program.attributes.erase(setting);
+    const size_t count = program.results.size() - names.size();
+    for (size_t i = 0; i < names.size(); i++) {
+        const ValueId value = program.results[count + i].value;
+        if (!program.names.contains(program.values, names[i].word)) rename_value(program, value, names[i].word);
     }
     program.results.resize(count);
 }

@@ -3,11 +3,11 @@
 
 namespace scalide {
 
-/// What `debug_callback` shows has to be in memory: its values become further results of the program, named by label. Scales, which are
-/// computed in f64, are shown in f32, as they are stored.
+/// What `debug_callback` shows has to be in memory: its values become further results of the program, `shown.0`, `shown.1` ..., and the
+/// setting `shown` has their labels. Scales, which are computed in f64, are shown in f32, as they are stored.
 Program add_shown_results(const Program &program);
 
-/// The results from number `count` on leave the program again; the values stay, under the names of the results where these are free.
-void drop_shown_results(Program &program, size_t count);
+/// These results leave the program again; their values stay, under the labels where these are free.
+void drop_shown_results(Program &program);
 
 } // namespace scalide

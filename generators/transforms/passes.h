@@ -44,7 +44,7 @@ Program expand(const Program &program, const Rulebook &rulebook);
 Program expand_to(const Program &program, const Rulebook &rulebook, const std::set<std::string> &ops);
 
 /// Groups base operators into kernels: the result's nodes are all `call`s to sub-programs with attribute `kind`, in a run order
-/// that reads every inout argument before it is overwritten. See transforms/kernel_kinds.md for what each kind may contain.
+/// that reads every inout argument before it is overwritten. See kinds/README.md for what each kind may contain.
 /// Rank-0 arithmetic between kernels becomes kernels of kind `scalar`.
 Program fuse(const Program &program, const TargetFacts &facts);
 

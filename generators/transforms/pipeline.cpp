@@ -1,5 +1,7 @@
 #include "transforms/pipeline.h"
 #include "ir/verify.h"
+#include "transforms/fuse.h"
+#include "transforms/spec/invariants.h"
 #include <algorithm>
 
 namespace scalide {
@@ -24,39 +26,90 @@ ScaleSettings settings_of(const Program &program, const Policy &policy) {
     return {strategy, *rounding, setting(program, "key", policy.scales.key)};
 }
 
+/// What passes are told besides the program.
+struct Setting {
+    const Rulebook &rulebook;
+    const CompileOptions &options;
+};
+
+struct Pass {
+    std::string_view name;
+    Program (*run)(const Program &program, const Setting &setting);
+    std::vector<Invariant> holds; ///< of what it makes
+};
+
+using enum Invariant;
+
+/// The passes up to base operators. What infer_types lets through is the user's: verify then blames the text.
+const std::vector<Pass> &passes() {
+    static const std::vector<Pass> passes = {
+        {"infer_types", [](const Program &p, const Setting &s) { return infer_types(p, s.rulebook); }, {typed}},
+        {"inline_calls", [](const Program &p, const Setting &s) { return inline_calls(p, s.rulebook); }, {typed, no_calls}},
+        {"simplify", [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); }, {typed, no_calls}},
+        {"assign_numerics",
+         [](const Program &p, const Setting &s) { return assign_numerics(p, s.rulebook, s.options.policy, s.options.decisions); },
+         {typed, no_calls, wide}},
+        {"simplify_2", [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); }, {typed, no_calls, wide}},
+        {"propagate_scales",
+         [](const Program &p, const Setting &s) { return propagate_scales(p, s.rulebook, settings_of(p, s.options.policy)); },
+         {typed, no_calls, wide, no_scaled}},
+        {"expand", [](const Program &p, const Setting &s) { return expand(p, s.rulebook); }, {typed, no_calls, wide, no_scaled, base}},
+        {"simplify_3",
+         [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); },
+         {typed, no_calls, wide, no_scaled, base}},
+    };
+    return passes;
+}
+
+/// Of what the passes of fusion make, and the last of them.
+const std::vector<Invariant> shaped = {typed, no_calls, wide, no_scaled, base}, fused = {no_scaled, kernels};
+
+/// Checks what a pass has made, then shows it.
+void finish(const Program &program, std::string_view pass, const std::vector<Invariant> &holds, const Setting &setting) {
+    const std::string name(pass);
+    verify(program, name == passes()[0].name ? "" : name);
+    for (const Invariant invariant : holds)
+        if (invariant != typed || setting.options.checks_types) check_invariant(invariant, program, setting.rulebook, name);
+    if (setting.options.after_pass) setting.options.after_pass(name, program);
+}
+
 } // namespace
 
 const std::vector<std::string> &pass_names() {
-    static const std::vector<std::string> names = {
-        "infer_types", "inline_calls", "simplify", "assign_numerics", "simplify_2", "propagate_scales", "expand", "simplify_3", "fuse"};
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
+        for (const Pass &pass : passes()) all.emplace_back(pass.name);
+        for (const FusionPass &pass : fusion_passes()) all.emplace_back(pass.name);
+        all.emplace_back("fuse");
+        return all;
+    }();
     return names;
 }
 
-Program compile(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
+Program to_base_operators(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
+    const Setting setting{rulebook, options};
     Program program = source;
-    size_t passed = 0;
-    const auto pass = [&](Program made) {
-        const std::string &name = pass_names()[passed++];
-        program = std::move(made);
-        verify(program, name == "infer_types" ? "" : name); // what infer_types lets through is the user's
-        if (options.after_pass) options.after_pass(name, program);
-    };
-    pass(infer_types(program, rulebook));
-    pass(inline_calls(program, rulebook));
-    pass(simplify(program, rulebook));
-    pass(assign_numerics(program, rulebook, options.policy, options.decisions));
-    pass(simplify(program, rulebook));
-    pass(propagate_scales(program, rulebook, settings_of(program, options.policy)));
-    pass(expand(program, rulebook));
-    pass(simplify(program, rulebook));
-    if (options.fusion == nullptr) {
-        pass(fuse(program, options.facts));
-    } else {
-        Fusion fusion = fuse_and_explain(program, options.facts);
-        *options.fusion = std::move(fusion.report);
-        pass(std::move(fusion.program));
+    for (const Pass &pass : passes()) {
+        program = pass.run(program, setting);
+        finish(program, pass.name, pass.holds, setting);
     }
     return program;
+}
+
+Program to_kernels(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
+    const Setting setting{rulebook, options};
+    Program program = source;
+    for (const FusionPass &pass : fusion_passes()) {
+        program = pass.run(program, options.facts);
+        finish(program, pass.name, shaped, setting);
+    }
+    program = form_kernels(program, options.facts, options.fusion);
+    finish(program, "fuse", fused, setting);
+    return program;
+}
+
+Program compile(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
+    return to_kernels(to_base_operators(source, rulebook, options), rulebook, options);
 }
 
 } // namespace scalide

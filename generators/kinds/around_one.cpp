@@ -1,0 +1,82 @@
+#include "kinds/kernel_view.h"
+#include <algorithm>
+
+// Kinds around one operator: contract (a product, with reductions of what it stores beside it), scan, scatter, sort, window. What is
+// before it is elementwise, movement and sources; what follows it is elementwise on the shape of its result.
+namespace scalide {
+
+namespace {
+
+std::string why_not_around(const KernelView &kernel, Shape shape, std::string_view what) {
+    const auto is_one = [&](const Node &node) { return KernelView::walk(node) == shape; };
+    const auto count = std::ranges::count_if(kernel.nodes(), is_one);
+    if (count == 1) return "";
+    return kernel.program().name + ": must have one " + std::string(what) + ", got " + std::to_string(count);
+}
+
+/// Nodes behind the one operator, `also` being allowed beside it.
+std::string why_no_epilogue(const KernelView &kernel, Shape one, Shape also) {
+    for (const Node &node : kernel.nodes()) {
+        const Shape walk = KernelView::walk(node);
+        if (walk == one || walk == also) continue;
+        if (KernelView::is_walk_of_its_own(node)) return say(kernel, node, "must be elementwise, movement or a source", node.op);
+        if (kernel.reads_after(node) && access_of(kernel.program(), node) != Access::same)
+            return say(kernel, node, "must read what it follows at the same index", node.op);
+    }
+    return "";
+}
+
+std::string why_not_around_one(const KernelView &kernel, Shape shape, std::string_view what) {
+    const std::string why = why_not_around(kernel, shape, what);
+    return why.empty() ? why_no_epilogue(kernel, shape, shape) : why;
+}
+
+/// Pairs of axes of a dot_general, at most one of each group.
+std::string why_no_dot(const KernelView &kernel, const Node &dot) {
+    const std::vector<Attribute> &contracted = dot.attributes.at("contract").list, &batched = dot.attributes.at("batch").list;
+    const size_t batch = batched[0].list.size(), contract = contracted[0].list.size();
+    for (size_t side = 0; side < 2; side++) {
+        const size_t free = kernel.program().type(dot.operands[side]).shape.size() - batch - contract;
+        if (batch > 1 || contract > 1 || free > 1)
+            return say(kernel, dot, "must have at most one axis a group",
+                       std::to_string(batch) + " of the batch, " + std::to_string(contract) + " contracting, " + std::to_string(free) +
+                           " free");
+    }
+    return "";
+}
+
+/// The sum of an operand over the contracting axis: a bias gradient.
+bool sums_operand(const Node &node, const Node &dot) {
+    const std::vector<Attribute> &contracted = dot.attributes.at("contract").list;
+    const auto is_operand = [&](size_t side) {
+        return dot.operands[side] == node.operands[0] && contracted[side] == node.attributes.at("axes");
+    };
+    return node.op == "reduce_sum" && (is_operand(0) || is_operand(1));
+}
+
+} // namespace
+
+std::string why_no_contract(const KernelView &kernel) {
+    if (const std::string why = why_not_around(kernel, Shape::contract, "dot_general"); !why.empty()) return why;
+    const Node &dot = *std::ranges::find_if(kernel.nodes(), [](const Node &node) { return KernelView::walk(node) == Shape::contract; });
+    if (const std::string why = why_no_dot(kernel, dot); !why.empty()) return why;
+    for (const Node &node : kernel.nodes()) {
+        if (KernelView::walk(node) != Shape::reduce) continue;
+        const bool is_total = kernel.folds_all(node) && kernel.shape(node.operands[0]) == kernel.shape(dot);
+        if (!is_total && !sums_operand(node, dot))
+            return say(kernel, node, "must fold all of " + say_shape(kernel.shape(dot)) + ", or sum an operand over the contracting axis",
+                       say_shape(kernel.shape(node.operands[0])) + " to " + say_shape(kernel.shape(node)));
+    }
+    for (const Result &result : kernel.program().results)
+        if (!kernel.is_after(result.value) && kernel.shape(result.value) != kernel.shape(dot))
+            return kernel.program().name + "." + result.name + ": must follow from the dot_general or have its shape, got " +
+                   say_shape(kernel.shape(result.value));
+    return why_no_epilogue(kernel, Shape::contract, Shape::reduce);
+}
+
+std::string why_no_scan(const KernelView &kernel) { return why_not_around_one(kernel, Shape::scan, "scan"); }
+std::string why_no_scatter(const KernelView &kernel) { return why_not_around_one(kernel, Shape::scatter, "scatter"); }
+std::string why_no_sort(const KernelView &kernel) { return why_not_around_one(kernel, Shape::sort, "argsort"); }
+std::string why_no_window(const KernelView &kernel) { return why_not_around_one(kernel, Shape::window, "window operator"); }
+
+} // namespace scalide

@@ -1,0 +1,54 @@
+#include "kinds/kernel_view.h"
+#include "ir/shape.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// By axis of the operand that is not of extent 1: whether the reduction folds it.
+std::vector<bool> folded(const Program &program, const Node &node) {
+    const std::vector<int64_t> axes = KernelView::folded_axes(node);
+    const Extents &shape = program.type(node.operands[0]).shape;
+    std::vector<bool> folds;
+    for (int64_t axis = 0; axis < std::ssize(shape); axis++)
+        if (shape[axis] != Extent(1)) folds.push_back(std::ranges::find(axes, axis) != axes.end());
+    return folds;
+}
+
+} // namespace
+
+KernelView::KernelView(const Program &kernel) : program_(kernel), after_(kernel.values.size()) {
+    for (const Value &value : kernel.values) shapes_.push_back(without_ones(value.type.shape));
+    for (const Node &node : kernel.nodes) after_[node.results[0]] = is_walk_of_its_own(node) || reads_after(node);
+}
+
+bool KernelView::is_walk_of_its_own(const Node &node) {
+    const Shape shape = walk(node);
+    return shape != Shape::elementwise && shape != Shape::movement && shape != Shape::source;
+}
+
+bool KernelView::reads_after(const Node &node) const {
+    return std::ranges::any_of(node.operands, [&](ValueId operand) { return is_after(operand); });
+}
+
+std::vector<int64_t> KernelView::folded_axes(const Node &node) {
+    const auto axis = node.attributes.find("axis");
+    return axis != node.attributes.end() ? std::vector{axis->second.integer.value()} : to_integers(node.attributes.at("axes"));
+}
+
+bool KernelView::folds_trailing(const Node &node) const { return std::ranges::is_sorted(folded(program_, node)); }
+
+bool KernelView::folds_leading(const Node &node) const { return std::ranges::is_sorted(folded(program_, node), std::greater<>()); }
+
+std::string say(const KernelView &kernel, const Node &node, const std::string &requirement, const std::string &got) {
+    return node.op + "." + kernel.program().value_name(node.results[0]) + ": " + requirement + ", got " + got;
+}
+
+std::string say_shape(const Extents &shape) {
+    std::string text;
+    for (const Extent &extent : shape) text += (text.empty() ? "" : ", ") + to_string(extent);
+    return "[" + text + "]";
+}
+
+} // namespace scalide

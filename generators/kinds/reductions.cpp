@@ -1,0 +1,100 @@
+#include "kinds/kernel_view.h"
+#include <algorithm>
+
+// Kinds that fold: row (trailing axes), column (leading axes), full (all axes).
+namespace scalide {
+
+namespace {
+
+std::string why_no_walk(const KernelView &kernel, const Node &node) {
+    const bool is_known = !KernelView::is_walk_of_its_own(node) || KernelView::walk(node) == Shape::reduce;
+    return is_known ? "" : say(kernel, node, "must be a reduction, elementwise, movement or a source", node.op);
+}
+
+/// What reductions make is read at the same index.
+std::string why_moved(const KernelView &kernel, const Node &node, bool may_be_broadcast_to_rows) {
+    if (KernelView::is_walk_of_its_own(node) || !kernel.reads_after(node)) return "";
+    const Access access = access_of(kernel.program(), node);
+    const bool is_allowed = access == Access::same || (may_be_broadcast_to_rows && (access == Access::rows || access == Access::scalar));
+    return is_allowed ? "" : say(kernel, node, "must read what a reduction makes at the same index", node.op);
+}
+
+std::string why_no_result(const KernelView &kernel, const Result &result, const std::vector<Extents> &shapes) {
+    if (std::ranges::find(shapes, kernel.shape(result.value)) != shapes.end()) return "";
+    std::string allowed;
+    for (const Extents &shape : shapes) allowed += (allowed.empty() ? "" : " or ") + say_shape(shape);
+    return kernel.program().name + "." + result.name + ": must have the shape " + allowed + ", got " +
+           say_shape(kernel.shape(result.value));
+}
+
+/// Rows R and columns C: the operand of a reduction over the trailing axes.
+struct RowShapes {
+    Extents elements, rows, columns; ///< R x C, R, C
+    bool is_one_row() const { return rows.empty(); }
+};
+
+bool is_of_rows(const KernelView &kernel, const Node &node) {
+    if (KernelView::walk(node) != Shape::reduce || !kernel.folds_trailing(node)) return false;
+    if (kernel.program().type(node.results[0]).is_scalar()) return false; // of all elements: one row keeps an axis of extent 1
+    const int64_t folded = std::ssize(kernel.shape(node.operands[0])) - std::ssize(kernel.shape(node));
+    const auto axes = kernel.program().attributes.find("row_axes");
+    return folded == (axes == kernel.program().attributes.end() ? 1 : axes->second.integer.value());
+}
+
+std::string why_no_row_reduction(const KernelView &kernel, const Node &node, const RowShapes &row) {
+    const Extents &read = kernel.shape(node.operands[0]);
+    const bool is_of_elements = read == row.elements, is_total = kernel.folds_all(node) && (is_of_elements || read == row.rows);
+    const bool is_row = is_of_elements && kernel.shape(node) == row.rows && kernel.folds_trailing(node);
+    const bool is_sum_over_rows = is_of_elements && kernel.shape(node) == row.columns && kernel.folds_leading(node);
+    if (is_row || is_total || is_sum_over_rows) return "";
+    return say(kernel, node, "must fold the columns, the rows or all of " + say_shape(row.elements) + ", or all of " + say_shape(row.rows),
+               say_shape(read) + " to " + say_shape(kernel.shape(node)));
+}
+
+} // namespace
+
+std::string why_no_row(const KernelView &kernel) {
+    const Program &program = kernel.program();
+    const auto first = std::ranges::find_if(kernel.nodes(), [&](const Node &node) { return is_of_rows(kernel, node); });
+    if (first == kernel.nodes().end()) return program.name + ": must have a reduction over its trailing axes, got none";
+    RowShapes row{kernel.shape(first->operands[0]), kernel.shape(*first), {}};
+    row.columns.assign(row.elements.begin() + std::ssize(row.rows), row.elements.end());
+    for (const Node &node : kernel.nodes()) {
+        if (const std::string why = why_no_walk(kernel, node); !why.empty()) return why;
+        if (KernelView::walk(node) == Shape::reduce) {
+            if (const std::string why = why_no_row_reduction(kernel, node, row); !why.empty()) return why;
+        } else if (const std::string why = why_moved(kernel, node, true); !why.empty()) {
+            return why;
+        }
+    }
+    for (const Result &result : program.results)
+        if (const std::string why = why_no_result(kernel, result, {row.elements, row.rows, row.columns, {}}); !why.empty()) return why;
+    return "";
+}
+
+std::string why_no_column(const KernelView &kernel) {
+    for (const Node &node : kernel.nodes()) {
+        if (const std::string why = why_no_walk(kernel, node); !why.empty()) return why;
+        if (const std::string why = why_moved(kernel, node, false); !why.empty()) return why;
+        if (KernelView::walk(node) != Shape::reduce) continue;
+        const bool is_total = kernel.folds_all(node) && kernel.reads_after(node);
+        const bool is_of_columns = !kernel.reads_after(node) && kernel.folds_leading(node) && !kernel.shape(node).empty();
+        if (!is_total && !is_of_columns)
+            return say(kernel, node, "must fold leading axes, or all that is left of them",
+                       say_shape(kernel.shape(node.operands[0])) + " to " + say_shape(kernel.shape(node)));
+    }
+    return "";
+}
+
+std::string why_no_full(const KernelView &kernel) {
+    for (const Node &node : kernel.nodes()) {
+        if (const std::string why = why_no_walk(kernel, node); !why.empty()) return why;
+        if (KernelView::walk(node) == Shape::reduce && (!kernel.folds_all(node) || kernel.reads_after(node)))
+            return say(kernel, node, "must fold all elements of what no reduction made", say_shape(kernel.shape(node)));
+    }
+    for (const Result &result : kernel.program().results)
+        if (const std::string why = why_no_result(kernel, result, {{}}); !why.empty()) return why;
+    return "";
+}
+
+} // namespace scalide

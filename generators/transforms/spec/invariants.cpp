@@ -1,0 +1,62 @@
+#include "transforms/spec/invariants.h"
+#include "kinds/kernel_kinds.h"
+#include "transforms/calls.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+std::string say(const std::string &subject, const std::string &requirement, const std::string &got) {
+    return subject + ": " + requirement + ", got " + got;
+}
+
+std::string why_calls(const Program &program) {
+    if (!program.programs.empty()) return say(program.name + ".programs", "must be none", program.programs[0].name);
+    const auto call = std::ranges::find_if(program.nodes, [](const Node &node) { return find_call_kind(node.op) != nullptr; });
+    return call == program.nodes.end() ? "" : say(call->op + ".program", "must be in line", "a call");
+}
+
+std::string why_scaled(const Program &program) {
+    for (const Argument &argument : program.arguments)
+        if (argument.scaled) return say(program.name + "." + program.value_name(argument.value), "must be plain or a part", "scaled");
+    for (const Result &result : program.results)
+        if (result.scaled) return say(program.name + "." + result.name, "must be plain or a part", "scaled");
+    return "";
+}
+
+std::string why_no_kernels(const Program &program) {
+    for (const Node &node : program.nodes)
+        if (node.op != "call") return say(node.op + ".op", "must be a call of a kernel", node.op);
+    for (const Program &kernel : program.programs)
+        if (const std::string why = why_illegal(kernel); !why.empty()) return kernel.name + ": " + why;
+    return "";
+}
+
+template<typename Why>
+std::string first_of(const Program &program, const Why &why_not) {
+    for (const Node &node : program.nodes)
+        if (const std::string why = why_not(node); !why.empty()) return why;
+    return "";
+}
+
+std::string why_broken(Invariant invariant, const Program &program, const Rulebook &rulebook) {
+    switch (invariant) {
+    case Invariant::typed: return first_of(program, [&](const Node &node) { return why_not_typed(program, node, rulebook); });
+    case Invariant::no_calls: return why_calls(program);
+    case Invariant::wide: return first_of(program, [&](const Node &node) { return why_not_wide(program, node); });
+    case Invariant::no_scaled: return why_scaled(program);
+    case Invariant::base: return first_of(program, [&](const Node &node) { return why_not_base(program, node); });
+    case Invariant::kernels: return why_no_kernels(program);
+    }
+    return "";
+}
+
+} // namespace
+
+void check_invariant(Invariant invariant, const Program &program, const Rulebook &rulebook, const std::string &after) {
+    const std::string why = why_broken(invariant, program, rulebook);
+    internal_check(why.empty(), "after " + after + ": " + why);
+}
+
+} // namespace scalide

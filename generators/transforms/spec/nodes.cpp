@@ -1,0 +1,63 @@
+#include "expr/base_operators.h"
+#include "rulebook/builder.h"
+#include "transforms/calls.h"
+#include "transforms/operators.h"
+#include "transforms/spec/invariants.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+std::string say(const Program &program, const Node &node, const std::string &requirement, const std::string &got) {
+    return node.op + "." + program.value_name(node.results[0]) + ": " + requirement + ", got " + got;
+}
+
+bool is_narrow(const Type &type) { return is_float(type.dtype) && size_of(type.dtype) < 4; }
+
+} // namespace
+
+std::string why_not_typed(const Program &program, const Node &node, const Rulebook &rulebook) {
+    if (find_call_kind(node.op) != nullptr) return ""; // verify compares a call with its program
+    std::vector<Type> operands;
+    for (const ValueId operand : node.operands) operands.push_back(program.type(operand));
+    Attributes attributes = node.attributes;
+    std::vector<Type> types;
+    try {
+        types = infer_result_types(rulebook.rule(node.op, node.location), operands, attributes, node.location);
+    } catch (const UserError &error) {
+        return error.what();
+    }
+    if (types.size() != node.results.size())
+        return say(program, node, "must have " + std::to_string(types.size()) + " results", std::to_string(node.results.size()));
+    for (size_t i = 0; i < types.size(); i++)
+        if (program.type(node.results[i]) != types[i])
+            return say(program, node, "must have the type " + to_string(types[i]), to_string(program.type(node.results[i])));
+    return "";
+}
+
+std::string why_not_wide(const Program &program, const Node &node) {
+    const BaseOperator *base = find_base_operator(node.op);
+    const bool computes = base && base->shape != Shape::movement && base->shape != Shape::source && node.op != "convert_element_type";
+    if (!computes) return "";
+    for (const std::vector<ValueId> *values : {&node.operands, &node.results})
+        for (const ValueId value : *values)
+            if (is_narrow(program.type(value)))
+                return say(program, node, "must compute in 32 bits", program.value_name(value) + ": " + to_string(program.type(value)));
+    return "";
+}
+
+std::string why_not_base(const Program &program, const Node &node) {
+    if (find_base_operator(node.op) == nullptr) return say(program, node, "must be a base operator", node.op);
+    if (node.op != "dot_general") return "";
+    const DotAxes axes = dot_axes(node);
+    for (size_t side = 0; side < 2; side++) {
+        const size_t batch = axes.lhs_batch.size(), contract = axes.lhs_contract.size();
+        const size_t free = program.type(node.operands[side]).shape.size() - batch - contract;
+        if (std::max({batch, contract, free}) > 1)
+            return say(program, node, "must have one axis a group at most", std::to_string(free) + " free");
+    }
+    return "";
+}
+
+} // namespace scalide
