@@ -30,6 +30,7 @@ struct Variant {
     /// first_case: not sanitized and of a rule's check cases the first alone, where a driver compiles for seconds.
     enum class Runs { always, not_sanitized, first_case, on_request, on_card } runs = Runs::not_sanitized;
     const char *target = "host";
+    bool is_for_base = false; ///< of composites on request: they are made of base operators, and other variants run their values
 
     std::string full_name() const { return std::string(name) + "." + (target == std::string("host") ? "cpu" : target); }
 };
@@ -37,7 +38,7 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs
                                 {"f32_scaled", Scales::powers, Dtype::f32, Variant::Runs::on_request},
                                 {"f16_scaled", Scales::powers, Dtype::f16},
                                 {"bf16_scaled", Scales::powers, Dtype::bf16, Variant::Runs::on_request},
-                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::always},
+                                {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::always, "host", true},
                                 {"f16", Scales::plain, Dtype::f16, Variant::Runs::on_request},
                                 {"bf16", Scales::plain, Dtype::bf16, Variant::Runs::on_request},
                                 {"f8_e4m3fn", Scales::plain, Dtype::f8_e4m3fn, Variant::Runs::on_request},
@@ -47,7 +48,7 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs
                                 {"i16", Scales::plain, Dtype::i16},
                                 {"u32", Scales::plain, Dtype::u32},
                                 {"bool", Scales::plain, Dtype::boolean},
-                                {"f32", Scales::plain, Dtype::f32, Variant::Runs::first_case, "opencl"},
+                                {"f32", Scales::plain, Dtype::f32, Variant::Runs::first_case, "opencl", true},
                                 {"f32", Scales::plain, Dtype::f32, Variant::Runs::on_request, "opencl"},
                                 {"f16_scaled", Scales::powers, Dtype::f16, Variant::Runs::on_request, "opencl"},
                                 {"f8_e4m3fn_scaled", Scales::powers, Dtype::f8_e4m3fn, Variant::Runs::on_request, "opencl"},
@@ -58,8 +59,10 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs
                                 {"u8", Scales::plain, Dtype::u8, Variant::Runs::on_card, "cuda"},
                                 {"u32", Scales::plain, Dtype::u32, Variant::Runs::on_card, "cuda"}};
 
-const char *suite_of(Variant::Runs runs) {
-    return runs == Variant::Runs::on_card ? "card_rule" : runs == Variant::Runs::on_request ? "slow_rule" : "rule";
+const char *suite_of(const Rule &rule, const Variant &variant) {
+    if (variant.runs == Variant::Runs::on_card) return "card_rule";
+    const bool is_on_request = variant.runs == Variant::Runs::on_request || (variant.is_for_base && !rule.is_base);
+    return is_on_request ? "slow_rule" : "rule";
 }
 
 /// Why programs for this target cannot run here; empty when they can.
@@ -111,6 +114,8 @@ bool fits(const Rule &rule, const Variant &variant) {
     const auto takes = [&](const CheckCase &check_case) {
         return std::ranges::any_of(check_operands(rule, check_case, variant.dtype), has_dtype);
     };
+    const bool has_all_cases_on_request = variant.runs == Variant::Runs::first_case;
+    if (variant.is_for_base && !rule.is_base && has_all_cases_on_request) return false;
     const bool is_plain_f32 = variant.dtype == Dtype::f32 && variant.scales == Scales::plain;
     return is_plain_f32 || std::ranges::any_of(rule.check.cases, takes);
 }
@@ -170,7 +175,7 @@ int main(int argc, char **argv) {
         for (const scalide::Variant &variant : scalide::variants) {
             using Runs = scalide::Variant::Runs;
             if (!scalide::fits(*rule, variant) || (scalide::is_sanitized && variant.runs != Runs::always)) continue;
-            testing::RegisterTest(scalide::suite_of(variant.runs), (rule->op + "." + variant.full_name()).c_str(), nullptr, nullptr,
+            testing::RegisterTest(scalide::suite_of(*rule, variant), (rule->op + "." + variant.full_name()).c_str(), nullptr, nullptr,
                                   __FILE__, __LINE__,
                                   [rule, &variant]() -> testing::Test * { return new scalide::Compiled(*rule, variant); });
         }
