@@ -26,7 +26,7 @@ private:
 } // namespace
 
 void run_elementwise(Operation &operation) {
-    const Evaluation evaluate(*find_base_operator(operation.op), operation.operands.back()->dtype, operation.attributes);
+    const Evaluation evaluate(base_operator(operation.op), operation.operands.back()->dtype, operation.attributes);
     Row operands(operation, evaluate.further_arguments());
     std::vector<double> &data = operation.result().data;
     data.resize(element_count(operation.result().shape));

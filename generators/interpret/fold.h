@@ -6,8 +6,8 @@ namespace scalide {
 /// A reduction as a fold with an operator of two numbers, from what it gives for no element at all.
 class Fold {
 public:
-    /// By the last word of the operator's name: sum, prod, max, min, and, or, xor. Throws InternalError for others.
-    Fold(std::string_view op, Dtype dtype);
+    /// With `step`, one of the operators that folds are made of (BaseOperator::fold_start).
+    Fold(std::string_view step, Dtype dtype);
 
     double start() const { return start_; }
     /// In f64; integers wrap around.

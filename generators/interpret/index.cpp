@@ -105,19 +105,13 @@ View part_view(const Operation &operation, const char *field, const std::vector<
     return view;
 }
 
-/// What an update does with what it meets: a base operator; empty: it takes its place.
-struct Combination {
-    std::string_view op, step;
-};
-constexpr std::array<Combination, 5> combinations{
-    {{"scatter", ""}, {"scatter_add", "add"}, {"scatter_mul", "mul"}, {"scatter_min", "min"}, {"scatter_max", "max"}}};
-
 double replace(std::span<const double> v) { return v[1]; }
 
+/// What an update does with the element that it meets.
 Evaluate combination_of(const Operation &operation) {
-    const std::string_view step = std::ranges::find(combinations, operation.op, &Combination::op)->step;
-    if (step.empty()) return replace;
-    const BaseOperator &base = *find_base_operator(step);
+    const std::string_view fold = base_operator(operation.op).fold;
+    if (fold.empty()) return replace;
+    const BaseOperator &base = base_operator(fold);
     return is_integer(operation.operand(0).dtype) && base.evaluate_integer != nullptr ? base.evaluate_integer : base.evaluate;
 }
 

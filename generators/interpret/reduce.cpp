@@ -23,7 +23,7 @@ Layout layout_of(const std::vector<int64_t> &shape, const std::vector<int64_t> &
 // In f64, one element after the other in row-major order.
 void run_reduce(Operation &operation) {
     const Array &operand = operation.operand(0);
-    const Fold fold(operation.op, operand.dtype);
+    const Fold fold(base_operator(operation.op).fold, operand.dtype);
     std::vector<int64_t> axes = operation.integers("axes");
     std::ranges::sort(axes);
     const Layout layout = layout_of(operand.shape, axes);
@@ -37,7 +37,7 @@ void run_reduce(Operation &operation) {
 
 // The first index of the winner; a NaN wins.
 void run_arg_reduce(Operation &operation) {
-    const double sign = operation.op == "argmax" ? 1 : -1;
+    const double sign = base_operator(operation.op).fold == "max" ? 1 : -1;
     const Array &operand = operation.operand(0);
     const Layout layout = layout_of(operand.shape, {static_cast<int64_t>(to_number(operation.attributes.at("axis")))});
     if (layout.elements.empty())

@@ -16,17 +16,10 @@ double log_add_exp(std::span<const double> v) {
     return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(v[0], v[1]) - top));
 }
 
-struct Step {
-    std::string_view op;
-    std::string_view name; ///< of a base operator; empty: log_add_exp
-};
-
-constexpr std::array<Step, 5> steps{{{"cumsum", "add"}, {"cumprod", "mul"}, {"cummax", "max"}, {"cummin", "min"}, {"cumlogsumexp", ""}}};
-
 Evaluate step_of(const Operation &operation) {
-    const Step &step = *std::ranges::find(steps, operation.op, &Step::op);
-    if (step.name.empty()) return log_add_exp;
-    const BaseOperator &base = *find_base_operator(step.name);
+    const std::string_view fold = base_operator(operation.op).fold;
+    if (fold.empty()) return log_add_exp;
+    const BaseOperator &base = base_operator(fold);
     return is_integer(operation.operand(0).dtype) && base.evaluate_integer != nullptr ? base.evaluate_integer : base.evaluate;
 }
 
@@ -43,8 +36,7 @@ void run_scan(Operation &operation) {
     const View view = dense(operand.shape);
     const int64_t extent = operand.shape[axis], stride = reverse ? -view.strides[axis] : view.strides[axis];
     result.data = operand.data;
-    const bool never_negative_zero = operation.op == "cumsum" || operation.op == "cumlogsumexp"; // folds from +0, and from log(0)
-    if (never_negative_zero)
+    if (base_operator(operation.op).signs.never_negative_zero == From::no_operand) // folds from +0, and from log(0)
         for (double &value : result.data) value += 0.0;
     for (int64_t place : places(lines, view)) {
         if (reverse) place += (extent - 1) * view.strides[axis];

@@ -75,7 +75,7 @@ WindowWalk::WindowWalk(const WindowAxis &axis, int64_t extent, int64_t count) : 
 
 void run_reduce_window(Operation &operation) {
     const Array &operand = operation.operand(0);
-    const Fold fold(operation.op, operand.dtype);
+    const Fold fold(base_operator(operation.op).fold, operand.dtype);
     Array &result = operation.result();
     result.data.assign(element_count(result.shape), fold.start());
     Windows(operation, operand, result.shape).each([&](int64_t window, int64_t place) {
@@ -86,7 +86,7 @@ void run_reduce_window(Operation &operation) {
 
 void run_select_and_scatter_add(Operation &operation) {
     const Array &source = operation.operand(0);
-    const Fold add("sum", source.dtype);
+    const Fold add("add", source.dtype);
     Array &result = operation.result();
     result.data.assign(element_count(result.shape), 0);
     const std::vector<int64_t> places = winners(operation, source.shape);

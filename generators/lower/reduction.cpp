@@ -25,6 +25,7 @@ Partial bits_of_both(const Partial &a, const Partial &b) { return {a[0] & b[0]};
 Partial bits_of_either(const Partial &a, const Partial &b) { return {a[0] | b[0]}; }
 Partial bits_of_one(const Partial &a, const Partial &b) { return {a[0] ^ b[0]}; }
 
+// With places: the first of the largest, of the smallest.
 Partial pick(const Partial &a, const Partial &b, const Expr &b_beats_a) {
     Expr take_b = b_beats_a || (b[0] == a[0] && b[1] < a[1]);
     return {Halide::select(take_b, b[0], a[0]), Halide::select(take_b, b[1], a[1])};
@@ -41,63 +42,64 @@ Expr order_key(const Expr &x, int nan_key) {
 }
 Expr from_order_key(const Expr &key) { return Halide::reinterpret<float>(flip_negative(key)); }
 
-struct Operator {
-    Partial (*combine)(const Partial &, const Partial &);
-    double identity; ///< see fold_start
-    int nan_key = 0; ///< of floats that are compared by order_key; 0: they are not
-    bool has_index = false;
+using Combine = Partial (*)(const Partial &, const Partial &);
+
+/// How partial results of a fold combine.
+struct FoldRow {
+    std::string_view step; ///< BaseOperator::fold
+    Combine combine;
+    Combine combine_places = nullptr; ///< the same of elements with their places
+    int nan_key = 0;                  ///< of floats that are compared by order_key; 0: they are not
 };
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int largest = std::numeric_limits<int>::max(), smallest = std::numeric_limits<int>::min();
 
-const std::map<std::string, Operator> operators = {
-    {"reduce_sum", {add, 0}},
-    {"reduce_prod", {multiply, 1}},
-    {"reduce_max", {larger, -infinity, largest}},
-    {"reduce_min", {smaller, infinity, smallest}},
-    {"reduce_and", {bits_of_both, -1}},
-    {"reduce_or", {bits_of_either, 0}},
-    {"reduce_xor", {bits_of_one, 0}},
-    {"argmax", {first_largest, -infinity, largest, true}},
-    {"argmin", {first_smallest, infinity, smallest, true}},
-};
+constexpr FoldRow folds[] = {{"add", add},
+                             {"mul", multiply},
+                             {"max", larger, first_largest, largest},
+                             {"min", smaller, first_smallest, smallest},
+                             {"and", bits_of_both},
+                             {"or", bits_of_either},
+                             {"xor", bits_of_one}};
 
-const Operator &operator_of(const Node &node) {
-    auto found = operators.find(node.op);
-    internal_check(found != operators.end(), node.op + " is no reduction");
-    return found->second;
+const FoldRow &fold_of(const Node &node) {
+    const auto *found = std::ranges::find(folds, base_operator(node.op).fold, &FoldRow::step);
+    internal_check(found != std::end(folds), node.op + " is no reduction");
+    return *found;
 }
 
 } // namespace
 
-Reduction::Reduction(const Program &program, const Node &node) : node_(&node), dtype_(program.type(node.operands[0]).dtype) {
-    operator_of(node);
+Reduction::Reduction(const Program &program, const Node &node)
+    : node_(&node), dtype_(program.type(node.operands[0]).dtype), has_places_(base_operator(node.op).gives_place) {
+    fold_of(node);
 }
 
-int Reduction::size() const { return operator_of(*node_).has_index ? 2 : 1; }
+int Reduction::size() const { return has_places_ ? 2 : 1; }
 
-bool Reduction::has_keys() const { return is_float(dtype_) && operator_of(*node_).nan_key != 0; }
+bool Reduction::has_keys() const { return is_float(dtype_) && fold_of(*node_).nan_key != 0; }
 
 Partial Reduction::identity() const {
-    const Operator &op = operator_of(*node_);
-    return term(make_constant(dtype_, fold_start(dtype_, op.identity)), largest);
+    const double start = base_operator(fold_of(*node_).step).fold_start.value();
+    return term(make_constant(dtype_, fold_start(dtype_, start)), largest);
 }
 
 Partial Reduction::term(const Expr &value, const Expr &position) const {
-    const Operator &op = operator_of(*node_);
-    Expr same_zero = op.has_index && has_keys() ? strict_add(value, 0.0f) : value; // ties between -0 and +0 go to the first
-    Partial result = {has_keys() ? order_key(same_zero, op.nan_key) : to_word(dtype_, value)};
-    if (op.has_index) {
+    Expr same_zero = has_places_ && has_keys() ? strict_add(value, 0.0f) : value; // ties between -0 and +0 go to the first
+    Partial result = {has_keys() ? order_key(same_zero, fold_of(*node_).nan_key) : to_word(dtype_, value)};
+    if (has_places_) {
         result.push_back(position);
     }
     return result;
 }
 
-Partial Reduction::combine(const Partial &a, const Partial &b) const { return operator_of(*node_).combine(a, b); }
+Partial Reduction::combine(const Partial &a, const Partial &b) const {
+    const FoldRow &fold = fold_of(*node_);
+    return has_places_ ? fold.combine_places(a, b) : fold.combine(a, b);
+}
 
 Expr Reduction::result(const Partial &partial) const {
-    if (operator_of(*node_).has_index) {
+    if (has_places_) {
         return partial[1];
     }
     return has_keys() ? from_order_key(partial[0]) : from_word(dtype_, partial[0]);
@@ -297,10 +299,7 @@ Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const 
     return LaneReduction(lowering, group, space).add_partial();
 }
 
-bool is_reduction(const Node &node) {
-    const BaseOperator *op = find_base_operator(node.op);
-    return op && op->shape == Shape::reduce;
-}
+bool is_reduction(const Node &node) { return base_operator(node.op).shape == Shape::reduce; }
 
 std::vector<int64_t> folded_axes(const Node &node) {
     auto axis = node.attributes.find("axis");

@@ -24,6 +24,7 @@ private:
 
     const Node *node_;
     Dtype dtype_;
+    bool has_places_;
 };
 
 /// Reductions that run in one loop: their partial results side by side.

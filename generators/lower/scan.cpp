@@ -20,26 +20,19 @@ Expr log_add_exp(const Expr &a, const Expr &b) {
     return select(math::is_finite(top), strict_add(top, math::log1p(math::exp(difference))), top);
 }
 
-struct Step {
-    std::string_view scan, op; ///< `op` empty: log_add_exp
-    bool never_negative_zero;  ///< folds from +0, or from -inf, that is log(0)
-};
-constexpr Step steps[] = {
-    {"cumsum", "add", true}, {"cumprod", "mul", false}, {"cummax", "max", false}, {"cummin", "min", false}, {"cumlogsumexp", "", true}};
-
-const Step &step_of(const Node &node) { return *std::ranges::find(steps, node.op, &Step::scan); }
-
+/// Sums, of logarithms too, fold from +0.
 Expr start(const Node &node, const Expr &x) {
-    return x.type().is_float() && step_of(node).never_negative_zero ? strict_add(x, Halide::Internal::make_zero(x.type())) : x;
+    const bool from_zero = base_operator(node.op).signs.never_negative_zero == From::no_operand;
+    return x.type().is_float() && from_zero ? strict_add(x, Halide::Internal::make_zero(x.type())) : x;
 }
 
 Expr combine(const Node &node, const Expr &a, const Expr &b, Dtype dtype) {
-    const Step &step = step_of(node);
-    if (step.op.empty()) {
+    const std::string_view step = base_operator(node.op).fold;
+    if (step.empty()) {
         return log_add_exp(a, b);
     }
     const ElementwiseOperand operands[] = {{a, dtype}, {b, dtype}};
-    return lower_elementwise(step.op, operands, {}, dtype);
+    return lower_elementwise(step, operands, {}, dtype);
 }
 
 const Node &find_scan(const Program &program) {

@@ -13,12 +13,6 @@ using Halide::Expr;
 
 namespace {
 
-struct Combination {
-    std::string_view scatter, op; ///< `op` empty: the update takes the place of the element
-};
-constexpr Combination combinations[] = {
-    {"scatter", ""}, {"scatter_add", "add"}, {"scatter_mul", "mul"}, {"scatter_min", "min"}, {"scatter_max", "max"}};
-
 class Scatter {
 public:
     Scatter(Lowering &lowering, const Node &node)
@@ -80,7 +74,7 @@ private:
     }
 
     Expr combined(const Expr &old, const Expr &update) const {
-        const std::string_view op = std::ranges::find(combinations, node_.op, &Combination::scatter)->op;
+        const std::string_view op = base_operator(node_.op).fold;
         if (op.empty()) {
             return update;
         }

@@ -149,20 +149,15 @@ void lower_reduce_window(Lowering &lowering, const Node &node) {
     const Program &program = values.program();
     const Type &operand = program.type(node.operands[0]);
     const WindowPlaces places = places_of(values, node, operand.shape, program.type(node.results[0]).shape);
-    auto whole = std::make_shared<Node>(node); // the reduction of a whole array with the same fold
-    whole->op = "reduce_" + node.op.substr(std::string("reduce_window_").size());
-    auto reduction = std::make_shared<Reduction>(program, *whole);
+    const Reduction reduction(program, node);
     const ValueId from = node.operands[0];
-    const WindowSum sum{places.extents(), reduction->identity()[0],
+    const WindowSum sum{places.extents(), reduction.identity()[0],
                         [=, &values](const Index &index, const Index &k) {
                             const WindowPlaces::Place place = places.element(index, k);
-                            return place.choose(reduction->term(values.at(from, place.index), Expr())[0], reduction->identity()[0]);
+                            return place.choose(reduction.term(values.at(from, place.index), Expr())[0], reduction.identity()[0]);
                         },
-                        [=](const Expr &a, const Expr &b) { return reduction->combine({a}, {b})[0]; }};
-    bind_sum(lowering, node.results[0], sum, [=](const Expr &total) {
-        (void)whole; // the reduction points to it
-        return reduction->result({total});
-    });
+                        [=](const Expr &a, const Expr &b) { return reduction.combine({a}, {b})[0]; }};
+    bind_sum(lowering, node.results[0], sum, [=](const Expr &total) { return reduction.result({total}); });
 }
 
 void lower_select_and_scatter_add(Lowering &lowering, const Node &node) {

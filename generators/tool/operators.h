@@ -11,7 +11,8 @@ std::string operators_header(const Rulebook &rulebook);
 /// example; README.md is the coverage table.
 std::map<std::string, std::string> operator_pages(const Rulebook &rulebook);
 
-/// Markdown: operator, family, scaled (by strategy), forms full values, gradient, how often its laws are tried.
+/// Markdown: operator, family, value (base or made of others), scaled (by strategy), forms full values, gradient, how often its laws are
+/// tried.
 std::string coverage_table(const Rulebook &rulebook);
 
 } // namespace scalide

@@ -1,3 +1,4 @@
+#include "expr/base_operators.h"
 #include "ir/text.h"
 #include "rulebook/check_operands.h"
 #include "tool/operators.h"
@@ -58,6 +59,11 @@ std::string scaled_words(const Rule &rule) {
     for (const auto &[strategy, expressions] : rule.scale)
         strategies += (strategies.empty() ? "" : ", ") + (strategy.empty() ? "all strategies" : strategy);
     return rule.has_scale("l2") ? strategies : strategies + ", else by its parts";
+}
+
+/// The shape of a base operator.
+std::string value_words(const Rule &rule) {
+    return rule.is_base ? "base: " + std::string(to_string(base_operator(rule.op).shape)) : "made of others";
 }
 
 std::string class_words(const OperandSpec &spec) {
@@ -123,10 +129,10 @@ std::map<std::string, std::string> operator_pages(const Rulebook &rulebook) {
 
 std::string coverage_table(const Rulebook &rulebook) {
     std::string text =
-        "| operator | family | dtypes | scaled | forms full values | gradient | tested by |\n|---|---|---|---|---|---|---|\n";
+        "| operator | family | value | dtypes | scaled | forms full values | gradient | tested by |\n|---|---|---|---|---|---|---|---|\n";
     for (const Rule *rule : rulebook.rules())
-        text += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} | {4} | {5} | {6} |\n", rule->op, rule->family, dtype_words(*rule),
-                            scaled_words(*rule), full_value_words(*rule), gradient_words(*rule), test_words(*rule));
+        text += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} | {4} | {5} | {6} | {7} |\n", rule->op, rule->family, value_words(*rule),
+                            dtype_words(*rule), scaled_words(*rule), full_value_words(*rule), gradient_words(*rule), test_words(*rule));
     return text;
 }
 

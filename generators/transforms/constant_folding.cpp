@@ -30,25 +30,17 @@ Number fold_elementwise(const Node &node, const BaseOperator &op, Dtype operand,
     return evaluate(values);
 }
 
-/// How a fold over equal numbers ends: `count` of them.
-struct ReduceRow {
-    std::string_view op;
-    Number (*fold)(double value, double count);
-};
+/// How a fold over `count` equal numbers ends.
+Number fold_equal(const BaseOperator &op, double value, double count) {
+    if (op.fold == "add") return count == 0 ? 0 : 0 + value * count; // from +0
+    if (count == 0 || !base_operator(op.fold).is_idempotent) return std::nullopt;
+    return op.gives_place ? 0 : value;
+}
 
-constexpr ReduceRow reduce_rows[] = {
-    {"reduce_sum", [](double value, double count) { return Number(value * count); }},
-    {"reduce_max", [](double value, double count) { return count > 0 ? Number(value) : std::nullopt; }},
-    {"reduce_min", [](double value, double count) { return count > 0 ? Number(value) : std::nullopt; }},
-    {"argmax", [](double, double count) { return count > 0 ? Number(0) : std::nullopt; }},
-    {"argmin", [](double, double count) { return count > 0 ? Number(0) : std::nullopt; }},
-};
-
-Number fold_reduce(const Node &node, const Extents &from, const Extents &to, double value) {
-    const auto *row = std::ranges::find(reduce_rows, node.op, &ReduceRow::op);
-    if (row == std::end(reduce_rows) || !element_count(from).is_static() || !element_count(to).is_static()) return std::nullopt;
+Number fold_reduce(const BaseOperator &op, const Extents &from, const Extents &to, double value) {
+    if (!element_count(from).is_static() || !element_count(to).is_static()) return std::nullopt;
     const int64_t results = element_count(to).value();
-    return results == 0 ? std::nullopt : row->fold(value, static_cast<double>(element_count(from).value() / results));
+    return results == 0 ? std::nullopt : fold_equal(op, value, static_cast<double>(element_count(from).value() / results));
 }
 
 bool same_bits(double a, double b) { return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b)); }
@@ -75,7 +67,7 @@ std::optional<double> fold_constants(const Program &program, const Node &node, c
         if (op->evaluate != nullptr) value = fold_elementwise(node, *op, program.type(node.operands.back()).dtype, operands);
         break;
     case Shape::movement: value = fold_movement(node, operands); break;
-    case Shape::reduce: value = fold_reduce(node, first.shape, result.shape, operands[0]); break;
+    case Shape::reduce: value = fold_reduce(*op, first.shape, result.shape, operands[0]); break;
     case Shape::source:
     case Shape::scan:
     case Shape::scatter:

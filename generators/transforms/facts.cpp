@@ -8,57 +8,6 @@ namespace scalide {
 
 namespace {
 
-/// From which operands a property of the result follows.
-enum class From {
-    nothing,      ///< it has not got it
-    no_operand,   ///< it has it whatever the operands are
-    any_operand,  ///< from one operand that has it
-    all_operands, ///< when all operands have it
-};
-
-struct SignRow {
-    std::string_view op;
-    From never_negative_zero, never_negative;
-};
-
-// clang-format off
-constexpr SignRow sign_rows[] = {
-    {"abs", From::no_operand, From::no_operand},
-    {"exp", From::no_operand, From::no_operand},
-    {"exp2", From::no_operand, From::no_operand},
-    {"logistic", From::no_operand, From::no_operand},
-    {"iota", From::no_operand, From::no_operand},
-    {"size", From::no_operand, From::no_operand},
-    {"argsort", From::no_operand, From::no_operand},
-    {"reduce_sum", From::no_operand, From::all_operands}, // folds from +0
-    {"dot_general", From::no_operand, From::all_operands},
-    {"add", From::any_operand, From::all_operands}, // -0 only from two of them
-    {"max", From::any_operand, From::any_operand},  // -0 < +0
-    {"mul", From::nothing, From::all_operands},
-    {"div", From::nothing, From::all_operands},
-    {"min", From::all_operands, From::all_operands},
-    {"select_n", From::all_operands, From::all_operands},
-    {"sqrt", From::all_operands, From::all_operands},
-    {"tanh", From::all_operands, From::all_operands},
-    {"pow2_down", From::all_operands, From::all_operands},
-    {"pow2_up", From::all_operands, From::all_operands},
-    {"pow2_nearest", From::all_operands, From::all_operands},
-    {"norm_to_scale", From::no_operand, From::no_operand},
-    {"clamp_scale", From::no_operand, From::no_operand},
-    {"divide_no_nan", From::nothing, From::all_operands},
-    {"convert_element_type", From::nothing, From::all_operands}, // small negative numbers become -0
-    {"reduce_max", From::all_operands, From::all_operands},
-    {"reduce_min", From::all_operands, From::all_operands},
-    {"broadcast_in_dim", From::all_operands, From::all_operands},
-    {"reshape", From::all_operands, From::all_operands},
-    {"transpose", From::all_operands, From::all_operands},
-    {"rev", From::all_operands, From::all_operands},
-    {"slice", From::all_operands, From::all_operands},
-    {"pad", From::all_operands, From::all_operands},
-    {"concatenate", From::all_operands, From::all_operands},
-};
-// clang-format on
-
 template<typename Has>
 bool follows(From from, const std::vector<ValueId> &operands, const Has &has) {
     switch (from) {
@@ -132,15 +81,14 @@ void Facts::learn_sign(const Node &node, Fact &fact) const {
         fact.never_negative = std::isnan(*fact.splat) || !std::signbit(*fact.splat);
         return;
     }
-    const auto *row = std::ranges::find(sign_rows, node.op, &SignRow::op);
-    if (row == std::end(sign_rows)) return;
+    const BaseOperator *row = find_base_operator(node.op);
+    if (row == nullptr) return;
     const auto is_number = [&](ValueId operand) { return !is_integer(program_.type(operand).dtype); };
-    const Shape shape = find_base_operator(node.op)->shape;
-    const bool wraps_around = shape != Shape::movement && shape != Shape::sort && !std::ranges::all_of(node.operands, is_number);
+    const bool wraps_around = row->shape != Shape::movement && row->shape != Shape::sort && !std::ranges::all_of(node.operands, is_number);
     const auto is_which = [&](ValueId operand) { return program_.type(operand).dtype == Dtype::boolean; };
-    fact.never_negative_zero = follows(row->never_negative_zero, node.operands,
+    fact.never_negative_zero = follows(row->signs.never_negative_zero, node.operands,
                                        [&](ValueId operand) { return is_which(operand) || facts_[operand].never_negative_zero; });
-    fact.never_negative = !wraps_around && follows(row->never_negative, node.operands,
+    fact.never_negative = !wraps_around && follows(row->signs.never_negative, node.operands,
                                                    [&](ValueId operand) { return is_which(operand) || facts_[operand].never_negative; });
 }
 

@@ -1,5 +1,4 @@
 #include "transforms/fuse_costs.h"
-#include "expr/base_operators.h"
 #include <algorithm>
 
 namespace scalide {
@@ -17,11 +16,13 @@ bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 
 } // namespace
 
+Shape shape_of(const Node &node) { return base_operator(node.op).shape; }
+
+Shape shape_of(const Program &program, int node) { return shape_of(program.nodes[node]); }
+
 int cost_of(const Node &node) {
-    const BaseOperator *op = find_base_operator(node.op);
-    internal_check(op != nullptr, "fuse: '" + node.op + "' is no base operator");
-    if (op->shape == Shape::movement || op->shape == Shape::source) return 0;
-    return operator_cost(node.op);
+    const BaseOperator &op = base_operator(node.op);
+    return op.shape == Shape::movement || op.shape == Shape::source ? 0 : op.cost;
 }
 
 bool is_expensive(const Node &node) { return cost_of(node) >= expensive; }

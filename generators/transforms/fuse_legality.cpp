@@ -27,8 +27,6 @@ struct Edge {
     const Program &program() const { return groups.program(); }
 };
 
-Shape shape_of(const Program &program, int node) { return find_base_operator(program.nodes[node].op)->shape; }
-
 /// The shape that a node walks over: that of its operand where it reduces.
 Extents walked(const Program &program, int node) {
     const Node &n = program.nodes[node];

@@ -12,8 +12,6 @@ constexpr int most_packing_cost = 12;
 /// Forward, and twice in the backward pass. A product more reads the operand once more in its wide form.
 constexpr size_t most_products = 3;
 
-Shape shape_of(const Program &program, int node) { return find_base_operator(program.nodes[node].op)->shape; }
-
 /// True when all that reads the value are products that the kernels compute themselves, and few.
 bool is_for_products(const Groups &groups, ValueId value) {
     std::set<int> products;

@@ -93,13 +93,12 @@ private:
 
     /// The shape that all reductions of a group walk; empty when one of them needs an order.
     Extents reduced_shape(int group) const {
-        constexpr std::string_view orderless[] = {"reduce_max", "reduce_min", "reduce_and", "reduce_or"};
         Extents shape;
         for (int node : groups_[group].nodes) {
             const Node &n = program().nodes[node];
             if (find_base_operator(n.op)->shape != Shape::reduce) continue;
             const Extents &walked = shape_of(n.operands[0]);
-            if (std::ranges::find(orderless, n.op) == std::end(orderless) || (!shape.empty() && walked != shape)) return {};
+            if (!folds_in_any_order(base_operator(n.op)) || (!shape.empty() && walked != shape)) return {};
             shape = walked;
         }
         return shape;

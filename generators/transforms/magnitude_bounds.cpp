@@ -13,11 +13,6 @@ using Bound = std::optional<ValueId>; ///< rank 0, f32
 
 bool is_narrow(Dtype dtype) { return is_float(dtype) && size_of(dtype) < size_of(Dtype::f32); }
 
-bool is_move(const Node &node) {
-    constexpr std::string_view moves[] = {"reshape", "transpose", "rev", "slice", "broadcast_in_dim"};
-    return std::ranges::find(moves, node.op) != std::end(moves);
-}
-
 class Bounds {
 public:
     Bounds(const Program &source, const Rulebook &rulebook)
@@ -58,7 +53,7 @@ private:
         const Node *found = facts_.producer(value);
         if (found == nullptr) return {};
         const Node node = *found; // nodes are added on the way
-        if (is_move(node) || node.op == "neg" || node.op == "abs") return bound_of(node.operands[0]);
+        if (moves_one_array(node) || node.op == "neg" || node.op == "abs") return bound_of(node.operands[0]);
         if (node.op == "add" || node.op == "sub") return sum(node);
         if (node.op == "mul" || node.op == "div") return scaled(node);
         return node.op == "dot_general" ? product(node) : Bound();
@@ -70,7 +65,7 @@ private:
         if (node == nullptr) return !type(value).is_scalar();
         const bool is_scaled = (node->op == "mul" || node->op == "div") && facts_.scalar_source(node->operands[1]) >= 0;
         const bool widens = node->op == "convert_element_type" && is_narrow(type(node->operands[0]).dtype);
-        return (is_scaled || widens || is_move(*node)) && comes_from_argument(node->operands[0]);
+        return (is_scaled || widens || moves_one_array(*node)) && comes_from_argument(node->operands[0]);
     }
 
     Bound sum(const Node &node) {
@@ -102,7 +97,7 @@ private:
     /// The dtype of the codes that were widened to `value`; its own when there are none.
     Dtype stored_dtype(ValueId value) {
         const Node *node = facts_.producer(value);
-        if (node == nullptr || (node->op != "convert_element_type" && !is_move(*node))) return type(value).dtype;
+        if (node == nullptr || (node->op != "convert_element_type" && !moves_one_array(*node))) return type(value).dtype;
         const Dtype from = type(node->operands[0]).dtype;
         return is_narrow(from) ? from : node->op == "convert_element_type" ? type(value).dtype : stored_dtype(node->operands[0]);
     }

@@ -1,4 +1,5 @@
 #include "transforms/movement_chains.h"
+#include "expr/base_operators.h"
 #include "transforms/operators.h"
 #include <algorithm>
 
@@ -156,10 +157,7 @@ constexpr Row rows[] = {
 };
 
 /// Movements that read each element at most once.
-bool is_move(const Node &node) {
-    constexpr std::string_view moves[] = {"reshape", "transpose", "rev", "slice"};
-    return std::ranges::find(moves, node.op) != std::end(moves);
-}
+bool is_move(const Node &node) { return moves_one_array(node) && !base_operator(node.op).repeats; }
 
 /// Movements of a rank-0 value broadcast: the value, broadcast.
 Merged move_scalar(const Candidate &at) {

@@ -1,4 +1,5 @@
 #include "transforms/narrow_choices.h"
+#include "expr/base_operators.h"
 #include "transforms/operators.h"
 #include <algorithm>
 #include <cmath>
@@ -7,9 +8,6 @@
 namespace scalide {
 
 namespace {
-
-/// Operators whose result is one of their operands or an f32 number, or a truth value that follows from their order.
-constexpr std::string_view choices[] = {"max", "min", "select_n", "eq", "ne", "lt", "le", "gt", "ge", "clamp_scale", "norm_to_scale"};
 
 bool is_f32(double number) {
     if (std::isinf(number)) return true;
@@ -30,7 +28,8 @@ std::optional<ValueId> in_f32(const Candidate &at, ValueId value) {
 } // namespace
 
 std::optional<ValueId> choose_in_f32(const Candidate &at) {
-    if (std::ranges::find(choices, at.node.op) == std::end(choices)) return {};
+    const BaseOperator *op = find_base_operator(at.node.op);
+    if (op == nullptr || !op->chooses) return {};
     const auto type_of = [&](ValueId value) { return at.facts.program().type(value).dtype; };
     if (std::ranges::none_of(at.node.operands, [&](ValueId value) { return type_of(value) == Dtype::f64; })) return {};
     std::vector<ValueId> operands;

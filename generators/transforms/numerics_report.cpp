@@ -1,4 +1,5 @@
 #include "transforms/numerics_report.h"
+#include "expr/base_operators.h"
 #include "transforms/fuse_costs.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
@@ -11,7 +12,12 @@ namespace {
 
 using Kind = ScaleOrigin::Kind;
 
-const std::set<std::string> contractions{"dot_general", "conv_general_dilated"};
+const std::set<std::string> contractions = [] {
+    std::set<std::string> names;
+    for (const BaseOperator &op : base_operators())
+        if (op.sums_products) names.emplace(op.name);
+    return names;
+}();
 
 bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 

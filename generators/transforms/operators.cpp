@@ -30,9 +30,6 @@ std::vector<int64_t> side(const Node &dot, const std::string &name, size_t index
     return is_given ? to_integers(found->second.list[index]) : std::vector<int64_t>{};
 }
 
-/// Movement that brings in elements of other arrays.
-constexpr std::string_view mixing[] = {"concatenate", "pad", "dynamic_update_slice"};
-
 } // namespace
 
 Attributes constant_attributes(double value, Dtype dtype) { return {{"value", constant_number(dtype, value)}, {"dtype", word(dtype)}}; }
@@ -102,9 +99,14 @@ std::vector<int64_t> inverse(const std::vector<int64_t> &order) {
     return result;
 }
 
+bool moves_one_array(const Node &node) {
+    const BaseOperator *base = find_base_operator(node.op);
+    return base != nullptr && base->shape == Shape::movement && base->arity == 1;
+}
+
 bool only_moves(const Node &node) {
     const BaseOperator *base = find_base_operator(node.op);
-    if (base == nullptr || base->shape != Shape::movement || std::ranges::find(mixing, node.op) != std::end(mixing)) return false;
+    if (base == nullptr || base->shape != Shape::movement || base->joins) return false;
     const auto fill = node.attributes.find("fill_value");
     return fill == node.attributes.end() || to_number(fill->second) == 0 || !std::isfinite(to_number(fill->second));
 }

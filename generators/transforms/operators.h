@@ -42,6 +42,8 @@ DotAxes dot_axes(const Node &dot);
 
 /// Movement where every element of the result is one of the first operand, or zero, infinite or NaN.
 bool only_moves(const Node &node);
+/// Movement of one operand: each element of the result is one of its elements, and attributes say which.
+bool moves_one_array(const Node &node);
 
 /// 0, 1 .. count - 1.
 std::vector<int64_t> count_up(int64_t count);

@@ -1,3 +1,4 @@
+#include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "transforms/facts.h"
 #include "transforms/operators.h"
@@ -10,8 +11,11 @@ namespace scalide {
 
 namespace {
 
-/// Sums of products: a scale of an operand is a factor of the result.
-constexpr std::string_view bilinear[] = {"dot_general", "conv_general_dilated"};
+/// A scale of an operand is a factor of the result.
+bool sums_products(const Node &node) {
+    const BaseOperator *op = find_base_operator(node.op);
+    return op != nullptr && op->sums_products;
+}
 
 /// The rule says of the scale that each element of the result is one of an operand.
 bool chooses(const Rule &rule, const std::string &strategy) {
@@ -112,7 +116,7 @@ bool Propagation::is_scaled_node(const Node &node, const ScaledValues &values) c
 
 void Propagation::copy(const Program &program, const Node &node, ScaledValues &values) {
     const bool has_parts = std::ranges::any_of(node.operands, [&](ValueId operand) { return parts_.contains(values[operand].value); });
-    if (has_parts && std::ranges::find(bilinear, node.op) != std::end(bilinear)) return copy_product(program, node, values);
+    if (has_parts && sums_products(node)) return copy_product(program, node, values);
     Node fresh = node;
     for (ValueId &operand : fresh.operands) operand = values[operand].value;
     for (ValueId &result : fresh.results) {

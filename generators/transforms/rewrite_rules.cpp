@@ -1,4 +1,5 @@
 #include "transforms/rewrite_rules.h"
+#include "expr/base_operators.h"
 #include <algorithm>
 #include <cmath>
 
@@ -73,8 +74,6 @@ constexpr Row rows[] = {
     {"abs(neg(x))", "abs(x)"},
 };
 
-constexpr std::string_view commutative[] = {"add", "mul", "max", "min", "and", "or", "eq", "ne"};
-
 bool same_number(double a, double b) { return a == b && std::signbit(a) == std::signbit(b); }
 
 bool match_value(const Expression &pattern, ValueId value, Facts &facts, Bindings &bound);
@@ -87,11 +86,16 @@ bool match_operands(const ExpressionNode &pattern, const std::vector<ValueId> &o
     return true;
 }
 
+bool is_commutative(const Node &node) {
+    const BaseOperator *op = find_base_operator(node.op);
+    return op != nullptr && op->is_commutative;
+}
+
 bool match_node(const ExpressionNode &pattern, const Node &node, Facts &facts, Bindings &bound) {
     if (node.op != pattern.text) return false;
     Bindings attempt = bound;
     bool matched = match_operands(pattern, node.operands, facts, attempt);
-    if (!matched && std::ranges::find(commutative, node.op) != std::end(commutative)) {
+    if (!matched && is_commutative(node)) {
         attempt = bound;
         matched = match_operands(pattern, {node.operands[1], node.operands[0]}, facts, attempt);
     }

@@ -1,3 +1,4 @@
+#include "expr/base_operators.h"
 #include "expr/error.h"
 #include "ir/dtype.h"
 #include <cmath>
@@ -128,6 +129,16 @@ TEST(ir, reduce_precision_has_no_subnormal_results) {
     EXPECT_TRUE(std::isnan(reduce_precision(std::nan(""), 4, 3)));
     EXPECT_EQ(reduce_precision(0.1f, 8, 23), 0.1f);
     EXPECT_THROW(reduce_precision(1, 9, 3), InternalError);
+}
+
+// Nothing below zero appears; that small negative numbers become -0 is why its row claims no more.
+TEST(ir, conversions_keep_signs_as_their_row_claims) {
+    EXPECT_EQ(base_operator("convert_element_type").signs.never_negative, From::all_operands);
+    EXPECT_EQ(base_operator("convert_element_type").signs.never_negative_zero, From::nothing);
+    EXPECT_TRUE(std::signbit(round_to(Dtype::f16, -1e-30)));
+    for (const Dtype dtype : all_dtypes())
+        for (const double number : {0.0, 1e-310, 1e-30, 1.0, 1e300, std::numeric_limits<double>::infinity()})
+            if (is_float(dtype)) EXPECT_FALSE(std::signbit(round_to(dtype, number)) && !std::isnan(round_to(dtype, number))) << number;
 }
 
 TEST(ir, words_without_a_storage_format) {

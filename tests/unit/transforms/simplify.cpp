@@ -33,6 +33,21 @@ TEST(transforms, simplify_minds_negative_zero) {
     EXPECT_EQ(simplified("(x: f32[4]) -> (r: f32[4]) {\n r = add(x, -0.0)\n}"), "");
 }
 
+// A maximum is -0 where one operand is and the other is below; a sum of terms that are all -0 begins with +0.
+TEST(transforms, simplify_minds_negative_zero_of_choices_and_sums) {
+    const std::string text = simplified("(x: f32[4], y: f32[4, 3]) -> (r: f32[4]) {\n"
+                                        " s = reduce_sum(y) {axes: [1]}\n m = max(s, x)\n r = add(m, 0)\n}");
+    EXPECT_NE(text.find("add("), std::string::npos) << text;
+    EXPECT_EQ(simplified("() -> (r: f32[] = s) {\n z = constant() {value: -0.0}\n y = broadcast_in_dim(z) {shape: [3], dims: []}\n"
+                         " s = reduce_sum(y) {axes: [0]}\n}"),
+              "constant = constant() {dtype: f32, value: 0.0} : f32[]\n");
+}
+
+TEST(transforms, simplify_knows_that_the_largest_of_nothing_is_negative) {
+    const std::string text = simplified("(x: f32[n]) -> (r: f32[] = r) {\n a = abs(x)\n m = reduce_max(a) {axes: [0]}\n r = max(m, 0)\n}");
+    EXPECT_NE(text.find(" max("), std::string::npos) << text;
+}
+
 TEST(transforms, simplify_knows_that_scales_are_not_negative) {
     const std::string parts = "(x: f32[4] data of x, s: f32[] scale of x) -> ";
     EXPECT_EQ(simplified(parts + "(r: f32[] = m) {\n z = constant() {value: 0}\n a = abs(s)\n m = max(z, a)\n}"), "");
