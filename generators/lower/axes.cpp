@@ -1,4 +1,5 @@
 #include "lower/axes.h"
+#include "lower/axis_attributes.h"
 #include "lower/axis_links.h"
 #include <numeric>
 
@@ -159,47 +160,31 @@ public:
     NodeRewriter(const std::vector<std::vector<Group>> &groups, Node &node) : groups_(groups), node_(node) {}
 
     void rewrite() {
-        using Rewrite = void (NodeRewriter::*)();
-        static const std::map<std::string, Rewrite> rewrites = {
-            {"broadcast_in_dim", &NodeRewriter::broadcast_in_dim},
-            {"transpose", &NodeRewriter::transpose},
-            {"rev", &NodeRewriter::rev},
-            {"slice", &NodeRewriter::slice},
-            {"pad", &NodeRewriter::pad},
-            {"concatenate", &NodeRewriter::dimension},
-            {"iota", &NodeRewriter::dimension},
-            {"reduce_sum", &NodeRewriter::reduce},
-            {"reduce_max", &NodeRewriter::reduce},
-            {"reduce_min", &NodeRewriter::reduce},
-            {"reduce_prod", &NodeRewriter::reduce},
-            {"reduce_and", &NodeRewriter::reduce},
-            {"reduce_or", &NodeRewriter::reduce},
-            {"reduce_xor", &NodeRewriter::reduce},
-            {"argmax", &NodeRewriter::arg_reduce},
-            {"argmin", &NodeRewriter::arg_reduce},
-            {"cumsum", &NodeRewriter::arg_reduce},
-            {"cumprod", &NodeRewriter::arg_reduce},
-            {"cummax", &NodeRewriter::arg_reduce},
-            {"cummin", &NodeRewriter::arg_reduce},
-            {"cumlogsumexp", &NodeRewriter::arg_reduce},
-            {"argsort", &NodeRewriter::dimension},
-            {"dot_general", &NodeRewriter::dot_general},
-            {"reduce_window_sum", &NodeRewriter::window},
-            {"reduce_window_max", &NodeRewriter::window},
-            {"reduce_window_min", &NodeRewriter::window},
-            {"select_and_scatter_add", &NodeRewriter::window},
-            {"select_and_gather_add", &NodeRewriter::window},
-        };
-        auto found = rewrites.find(node_.op);
-        if (found != rewrites.end()) {
-            (this->*found->second)();
+        if (keeps_axes_apart(node_)) {
+            return;
+        }
+        for (auto &[name, value] : node_.attributes) {
+            if (const AxisAttribute *row = find_axis_attribute(name)) {
+                value = rewritten(*row, value);
+            }
         }
     }
 
 private:
-    const std::vector<Group> &operand_groups(int i = 0) const { return groups_[node_.operands[i]]; }
+    const std::vector<Group> &operand_groups() const { return groups_[node_.operands.empty() ? node_.results[0] : node_.operands[0]]; }
     const std::vector<Group> &result_groups() const { return groups_[node_.results[0]]; }
-    Attribute &attribute(const char *name) { return node_.attributes.at(name); }
+
+    Attribute rewritten(const AxisAttribute &row, const Attribute &value) const {
+        using Kind = AxisAttribute::Kind;
+        switch (row.kind) {
+        case Kind::axis: return find_group(operand_groups(), value.integer.value());
+        case Kind::axes: return to_attribute(find_groups(operand_groups(), to_integers(value)));
+        case Kind::permutation: return to_attribute(counterparts(result_groups(), operand_groups(), to_integers(value)));
+        case Kind::embedding: return to_attribute(counterparts(operand_groups(), result_groups(), to_integers(value)));
+        case Kind::entries: break;
+        }
+        return value.list.empty() ? value : entries(row, value);
+    }
 
     static int64_t find_group(const std::vector<Group> &groups, int64_t axis) {
         for (size_t g = 0; g < groups.size(); g++) {
@@ -223,77 +208,26 @@ private:
         return found;
     }
 
-    void broadcast_in_dim() {
-        const std::vector<int64_t> old = to_integers(attribute("dims"));
-        std::vector<int64_t> fresh;
-        for (const Group &group : operand_groups()) {
-            fresh.push_back(find_group(result_groups(), old[group.front()]));
+    /// For each group the one among `others` that its first axis is said to be.
+    static std::vector<int64_t> counterparts(const std::vector<Group> &groups, const std::vector<Group> &others,
+                                             const std::vector<int64_t> &axes) {
+        std::vector<int64_t> found;
+        for (const Group &group : groups) {
+            found.push_back(find_group(others, axes[group.front()]));
         }
-        attribute("dims") = to_attribute(fresh);
+        return found;
     }
 
-    void transpose() {
-        const std::vector<int64_t> old = to_integers(attribute("permutation"));
-        std::vector<int64_t> fresh;
-        for (const Group &group : result_groups()) {
-            fresh.push_back(find_group(operand_groups(), old[group.front()]));
-        }
-        attribute("permutation") = to_attribute(fresh);
-    }
-
-    void rev() { attribute("dimensions") = to_attribute(find_groups(result_groups(), to_integers(attribute("dimensions")))); }
-
-    /// An entry an axis: that of a group's first axis (a group of several axes has neutral entries, which are alike).
-    void take_first(const char *name) {
-        if (node_.attributes.count(name) == 0 || attribute(name).list.empty()) {
-            return;
+    /// A group of several axes has neutral entries: their extents, or entries that are alike.
+    Attribute entries(const AxisAttribute &row, const Attribute &value) const {
+        if (row.neutral == AxisAttribute::Neutral::extent) {
+            return to_attribute(merged_shape(to_extents(value), operand_groups()));
         }
         std::vector<Attribute> fresh;
         for (const Group &group : operand_groups()) {
-            fresh.push_back(attribute(name).list[group.front()]);
+            fresh.push_back(value.list[group.front()]);
         }
-        attribute(name) = fresh;
-    }
-
-    void slice() {
-        const std::vector<Extent> limits = to_extents(attribute("limit"));
-        take_first("start");
-        take_first("strides");
-        attribute("limit") = to_attribute(merged_shape(limits, operand_groups()));
-    }
-
-    void pad() {
-        take_first("low");
-        take_first("high");
-        take_first("interior");
-    }
-
-    void window() {
-        for (const char *name : {"window", "strides", "low", "high", "base_dilation", "window_dilation"}) {
-            take_first(name);
-        }
-    }
-
-    void dimension() { attribute("dimension") = find_group(result_groups(), attribute("dimension").integer.value()); }
-
-    void reduce() { attribute("axes") = to_attribute(find_groups(operand_groups(), to_integers(attribute("axes")))); }
-
-    void arg_reduce() { attribute("axis") = find_group(operand_groups(), attribute("axis").integer.value()); }
-
-    void dot_general() {
-        for (const char *name : {"contract", "batch"}) {
-            if (node_.attributes.count(name) == 0 || attribute(name).list.empty()) {
-                continue;
-            }
-            for (int side = 0; side < 2; side++) {
-                Attribute &axes = attribute(name).list[side];
-                std::vector<int64_t> fresh;
-                for (int64_t axis : to_integers(axes)) {
-                    fresh.push_back(find_group(operand_groups(side), axis));
-                }
-                axes = to_attribute(fresh);
-            }
-        }
+        return fresh;
     }
 
     const std::vector<std::vector<Group>> &groups_;

@@ -26,7 +26,4 @@ AxisLink first_link(const Program &program, const Node &node);
 /// Products of the extents from each axis on: `[2, 3, 4]` gives 24, 12, 4, 1.
 std::vector<Extent> suffix_products(const Extents &shape);
 
-/// An attribute that has an entry an axis; `absent` when it is absent or empty.
-std::vector<Extent> axis_values(const Node &node, const char *name, const Extents &absent);
-
 } // namespace scalide

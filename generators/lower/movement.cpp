@@ -1,4 +1,5 @@
 #include "lower/movement.h"
+#include "lower/axis_attributes.h"
 #include "lower/axis_links.h"
 #include "lower/formats.h"
 #include "lower/indexing.h"
