@@ -1,5 +1,4 @@
-#include "lower/elementwise.h"
-#include "expr/error.h"
+#include "lower/elementwise_rows.h"
 #include "lower/formats.h"
 #include "lower/integers.h"
 #include "lower/math.h"
@@ -17,8 +16,6 @@ using Halide::select;
 namespace {
 
 using Call = ElementwiseCall;
-using Unary = Expr (*)(const Expr &);
-using Binary = Expr (*)(const Expr &, const Expr &);
 
 bool is_float(const Expr &x) { return x.type().is_float(); }
 
@@ -46,11 +43,6 @@ Expr min(const Expr &a, const Expr &b) {
     return is_float(a) ? math::min(a, b) : Halide::min(a, b);
 }
 
-// Integers are whole and finite already.
-template<Unary function>
-Expr whole(const Expr &x) {
-    return is_float(x) ? function(x) : x;
-}
 Expr is_finite(const Expr &x) { return is_float(x) ? math::is_finite(x) : Halide::Internal::const_true(); }
 
 // Bools compare as 0 and 1.
@@ -66,38 +58,6 @@ Expr bit_and(const Expr &a, const Expr &b) { return a.type().is_bool() ? a && b 
 Expr bit_or(const Expr &a, const Expr &b) { return a.type().is_bool() ? a || b : a | b; }
 Expr bit_xor(const Expr &a, const Expr &b) { return a.type().is_bool() ? ordered(a) != ordered(b) : a ^ b; }
 Expr bit_not(const Expr &x) { return x.type().is_bool() ? !x : ~x; }
-
-template<Unary function>
-Expr one(const Call &call) {
-    return function(call.value(0));
-}
-
-template<Binary function>
-Expr two(const Call &call) {
-    return function(call.value(0), call.value(1));
-}
-
-void require_f32(const Expr &x) { internal_check(x.type() == Halide::Float(32), "this function is lowered in f32 only"); }
-
-template<Unary function>
-Expr f32_one(const Call &call) {
-    require_f32(call.value(0));
-    return function(call.value(0));
-}
-
-template<Binary function>
-Expr f32_two(const Call &call) {
-    require_f32(call.value(0));
-    return function(call.value(0), call.value(1));
-}
-
-template<Expr (*function)(const Expr &, const Expr &, const Expr &)>
-Expr f32_three(const Call &call) {
-    require_f32(call.value(0));
-    return function(call.value(0), call.value(1), call.value(2));
-}
-
-int integer_attribute(const Call &call, const char *name) { return static_cast<int>(to_number(call.attributes.at(name))); }
 
 Expr integer_pow(const Call &call) {
     int power = integer_attribute(call, "y");
@@ -142,97 +102,63 @@ Expr bitcast_convert_type(const Call &call) {
     return Halide::reinterpret(storage_type(call.result), x.type().is_float() ? strict(x) : x);
 }
 
-Expr reduce_precision(const Call &call) {
-    require_f32(call.value(0));
-    return math::reduce_precision(call.value(0), integer_attribute(call, "exponent_bits"), integer_attribute(call, "mantissa_bits"));
-}
-
-constexpr ElementwiseLowering table[] = {
-    {"add", two<add>},
-    {"sub", two<sub>},
-    {"mul", two<mul>},
-    {"div", two<div>},
-    {"rem", two<rem>},
-    {"neg", one<neg>},
-    {"abs", one<abs>},
-    {"sign", one<sign>},
-    {"max", two<max>},
-    {"min", two<min>},
-    {"exp", f32_one<math::exp>},
-    {"exp2", f32_one<math::exp2>},
-    {"expm1", f32_one<math::expm1>},
-    {"log", f32_one<math::log>},
-    {"log1p", f32_one<math::log1p>},
-    {"tanh", f32_one<math::tanh>},
-    {"logistic", f32_one<math::logistic>},
-    {"erf", f32_one<math::erf>},
-    {"erfc", f32_one<math::erfc>},
-    {"sqrt", one<math::sqrt>},
-    {"rsqrt", one<math::rsqrt>},
-    {"cbrt", one<math::cbrt>},
-    {"sin", f32_one<math::sin>},
-    {"cos", f32_one<math::cos>},
-    {"tan", f32_one<math::tan>},
-    {"asin", f32_one<math::asin>},
-    {"acos", f32_one<math::acos>},
-    {"atan", f32_one<math::atan>},
-    {"atan2", f32_two<math::atan2>},
-    {"sinh", f32_one<math::sinh>},
-    {"cosh", f32_one<math::cosh>},
-    {"asinh", f32_one<math::asinh>},
-    {"acosh", f32_one<math::acosh>},
-    {"atanh", f32_one<math::atanh>},
-    {"erf_inv", f32_one<math::erf_inv>},
-    {"lgamma", f32_one<math::lgamma>},
-    {"digamma", f32_one<math::digamma>},
-    {"zeta", f32_two<math::zeta>},
-    {"igamma", f32_two<math::igamma>},
-    {"igammac", f32_two<math::igammac>},
-    {"regularized_incomplete_beta", f32_three<math::regularized_incomplete_beta>},
-    {"bessel_i0e", f32_one<math::bessel_i0e>},
-    {"bessel_i1e", f32_one<math::bessel_i1e>},
-    {"nextafter", f32_two<math::nextafter>},
-    {"floor", one<whole<math::floor>>},
-    {"ceil", one<whole<math::ceil>>},
-    {"round", one<whole<math::round>>},
-    {"pow", f32_two<math::pow>},
-    {"integer_pow", integer_pow},
-    {"pow2_down", one<math::pow2_down>},
-    {"pow2_up", one<math::pow2_up>},
-    {"pow2_nearest", one<math::pow2_nearest>},
-    {"divide_no_nan", two<divide_no_nan>},
-    {"norm_to_scale", norm_to_scale},
-    {"clamp_scale", one<clamp_scale>},
-    {"is_finite", one<is_finite>},
-    {"eq", two<eq>},
-    {"ne", two<ne>},
-    {"lt", two<lt>},
-    {"le", two<le>},
-    {"gt", two<gt>},
-    {"ge", two<ge>},
-    {"and", two<bit_and>},
-    {"or", two<bit_or>},
-    {"xor", two<bit_xor>},
-    {"not", one<bit_not>},
-    {"shift_left", two<integers::shift_left>},
-    {"shift_right_arithmetic", two<integers::shift_right_arithmetic>},
-    {"shift_right_logical", two<integers::shift_right_logical>},
-    {"population_count", one<integers::population_count>},
-    {"clz", one<integers::clz>},
-    {"select_n", select_n},
-    {"debug_callback", one<same>},
-    {"convert_element_type", convert_element_type},
-    {"bitcast_convert_type", bitcast_convert_type},
-    {"reduce_precision", reduce_precision},
-};
-
 } // namespace
 
-std::span<const ElementwiseLowering> elementwise_lowerings() { return table; }
+ElementwiseRows arithmetic_rows() {
+    static constexpr ElementwiseLowering rows[] = {
+        {"add", two<add>},
+        {"sub", two<sub>},
+        {"mul", two<mul>},
+        {"div", two<div>},
+        {"rem", two<rem>},
+        {"neg", one<neg>},
+        {"abs", one<abs>},
+        {"sign", one<sign>},
+        {"max", two<max>},
+        {"min", two<min>},
+        {"integer_pow", integer_pow},
+        {"divide_no_nan", two<divide_no_nan>},
+        {"norm_to_scale", norm_to_scale},
+        {"clamp_scale", one<clamp_scale>},
+        {"is_finite", one<is_finite>},
+        {"eq", two<eq>},
+        {"ne", two<ne>},
+        {"lt", two<lt>},
+        {"le", two<le>},
+        {"gt", two<gt>},
+        {"ge", two<ge>},
+        {"and", two<bit_and>},
+        {"or", two<bit_or>},
+        {"xor", two<bit_xor>},
+        {"not", one<bit_not>},
+        {"shift_left", two<integers::shift_left>},
+        {"shift_right_arithmetic", two<integers::shift_right_arithmetic>},
+        {"shift_right_logical", two<integers::shift_right_logical>},
+        {"population_count", one<integers::population_count>},
+        {"clz", one<integers::clz>},
+        {"select_n", select_n},
+        {"debug_callback", one<same>},
+        {"convert_element_type", convert_element_type},
+        {"bitcast_convert_type", bitcast_convert_type},
+    };
+    return rows;
+}
+
+std::span<const ElementwiseLowering> elementwise_lowerings() {
+    static const std::vector<ElementwiseLowering> all = [] {
+        std::vector<ElementwiseLowering> rows;
+        for (const ElementwiseRows &part :
+             {arithmetic_rows(), rounding_rows(), exponential_rows(), logarithm_rows(), error_function_rows(), trigonometric_rows(),
+              arc_rows(), hyperbolic_rows(), gamma_rows(), zeta_rows(), incomplete_rows(), bessel_rows()})
+            rows.insert(rows.end(), part.begin(), part.end());
+        return rows;
+    }();
+    return all;
+}
 
 Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> operands, const Attributes &attributes, Dtype result) {
-    const auto *row = std::ranges::find(table, op, &ElementwiseLowering::name);
-    internal_check(row != std::end(table), std::string(op) + " has no elementwise lowering");
+    const auto row = std::ranges::find(elementwise_lowerings(), op, &ElementwiseLowering::name);
+    internal_check(row != elementwise_lowerings().end(), std::string(op) + " has no elementwise lowering");
     return row->lower({operands, attributes, result});
 }
 

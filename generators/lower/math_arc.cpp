@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/strict.h"
 
@@ -89,3 +90,13 @@ Expr atan2(const Expr &y, const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows arc_rows() {
+    static constexpr ElementwiseLowering rows[] = {
+        {"asin", f32_one<math::asin>}, {"acos", f32_one<math::acos>}, {"atan", f32_one<math::atan>}, {"atan2", f32_two<math::atan2>}};
+    return rows;
+}
+
+} // namespace scalide

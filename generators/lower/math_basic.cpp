@@ -1,4 +1,5 @@
 #include "expr/error.h"
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/strict.h"
 
@@ -136,3 +137,26 @@ Expr reduce_precision(const Expr &x, int exponent_bits, int mantissa_bits) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+namespace {
+
+Halide::Expr reduced(const ElementwiseCall &call) {
+    require_f32(call.value(0));
+    return math::reduce_precision(call.value(0), integer_attribute(call, "exponent_bits"), integer_attribute(call, "mantissa_bits"));
+}
+
+} // namespace
+
+ElementwiseRows rounding_rows() {
+    static constexpr ElementwiseLowering rows[] = {
+        {"sqrt", one<math::sqrt>},           {"rsqrt", one<math::rsqrt>},        {"floor", one<whole<math::floor>>},
+        {"ceil", one<whole<math::ceil>>},    {"round", one<whole<math::round>>}, {"nextafter", f32_two<math::nextafter>},
+        {"pow2_down", one<math::pow2_down>}, {"pow2_up", one<math::pow2_up>},    {"pow2_nearest", one<math::pow2_nearest>},
+        {"reduce_precision", reduced},
+    };
+    return rows;
+}
+
+} // namespace scalide

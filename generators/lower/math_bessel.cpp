@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/strict.h"
 
@@ -54,3 +55,12 @@ Expr bessel_i1e(const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows bessel_rows() {
+    static constexpr ElementwiseLowering rows[] = {{"bessel_i0e", f32_one<math::bessel_i0e>}, {"bessel_i1e", f32_one<math::bessel_i1e>}};
+    return rows;
+}
+
+} // namespace scalide

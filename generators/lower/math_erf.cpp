@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/math_f64.h"
 #include "lower/strict.h"
@@ -54,3 +55,13 @@ Expr erf_inv(const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows error_function_rows() {
+    static constexpr ElementwiseLowering rows[] = {
+        {"erf", f32_one<math::erf>}, {"erfc", f32_one<math::erfc>}, {"erf_inv", f32_one<math::erf_inv>}};
+    return rows;
+}
+
+} // namespace scalide

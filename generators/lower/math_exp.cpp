@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/math_f64.h"
 #include "lower/strict.h"
@@ -92,3 +93,16 @@ Expr tanh(const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows exponential_rows() {
+    static constexpr ElementwiseLowering rows[] = {{"exp", f32_one<math::exp>},
+                                                   {"exp2", f32_one<math::exp2>},
+                                                   {"expm1", f32_one<math::expm1>},
+                                                   {"logistic", f32_one<math::logistic>},
+                                                   {"tanh", f32_one<math::tanh>}};
+    return rows;
+}
+
+} // namespace scalide

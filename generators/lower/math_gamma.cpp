@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/math_f64.h"
 #include "lower/strict.h"
@@ -109,3 +110,12 @@ Expr digamma(const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows gamma_rows() {
+    static constexpr ElementwiseLowering rows[] = {{"lgamma", f32_one<math::lgamma>}, {"digamma", f32_one<math::digamma>}};
+    return rows;
+}
+
+} // namespace scalide

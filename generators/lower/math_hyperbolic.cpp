@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/math_f64.h"
 #include "lower/strict.h"
@@ -60,3 +61,16 @@ Expr atanh(const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows hyperbolic_rows() {
+    static constexpr ElementwiseLowering rows[] = {{"sinh", f32_one<math::sinh>},
+                                                   {"cosh", f32_one<math::cosh>},
+                                                   {"asinh", f32_one<math::asinh>},
+                                                   {"acosh", f32_one<math::acosh>},
+                                                   {"atanh", f32_one<math::atanh>}};
+    return rows;
+}
+
+} // namespace scalide

@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/math_f64.h"
 #include "lower/strict.h"
@@ -138,3 +139,14 @@ Expr regularized_incomplete_beta(const Expr &a, const Expr &b, const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows incomplete_rows() {
+    static constexpr ElementwiseLowering rows[] = {{"igamma", f32_two<math::igamma>},
+                                                   {"igammac", f32_two<math::igammac>},
+                                                   {"regularized_incomplete_beta", f32_three<math::regularized_incomplete_beta>}};
+    return rows;
+}
+
+} // namespace scalide

@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/math_f64.h"
 #include "lower/strict.h"
@@ -106,3 +107,13 @@ Expr cbrt(const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows logarithm_rows() {
+    static constexpr ElementwiseLowering rows[] = {
+        {"log", f32_one<math::log>}, {"log1p", f32_one<math::log1p>}, {"pow", f32_two<math::pow>}, {"cbrt", one<math::cbrt>}};
+    return rows;
+}
+
+} // namespace scalide

@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/strict.h"
 
@@ -99,3 +100,12 @@ Expr tan(const Expr &x) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows trigonometric_rows() {
+    static constexpr ElementwiseLowering rows[] = {{"sin", f32_one<math::sin>}, {"cos", f32_one<math::cos>}, {"tan", f32_one<math::tan>}};
+    return rows;
+}
+
+} // namespace scalide

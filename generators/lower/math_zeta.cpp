@@ -1,3 +1,4 @@
+#include "lower/elementwise_rows.h"
 #include "lower/math.h"
 #include "lower/math_f64.h"
 #include "lower/strict.h"
@@ -63,3 +64,12 @@ Expr zeta(const Expr &x, const Expr &q) {
 }
 
 } // namespace scalide::math
+
+namespace scalide {
+
+ElementwiseRows zeta_rows() {
+    static constexpr ElementwiseLowering rows[] = {{"zeta", f32_two<math::zeta>}};
+    return rows;
+}
+
+} // namespace scalide
