@@ -1,6 +1,6 @@
 #include "schedules/schedule.h"
 #include "schedules/cpu/kinds.h"
-#include "schedules/cuda/kinds.h"
+#include "schedules/gpu/kinds.h"
 #include "schedules/tiles_text.h"
 #include <cstdlib>
 #include <fstream>
@@ -19,10 +19,10 @@ const Schedules cpu_schedules = {
 };
 
 const Schedules gpu_schedules = {
-    {"scalar", cuda::schedule_scalar},     {"map", cuda::schedule_map},       {"row", cuda::schedule_row},
-    {"column", cuda::schedule_column},     {"full", cuda::schedule_full},     {"transpose", cuda::schedule_transpose},
-    {"contract", cuda::schedule_contract}, {"scan", cuda::schedule_scan},     {"scatter", cuda::schedule_scatter},
-    {"sort", cuda::schedule_sort},         {"window", cuda::schedule_window}, {"tiled", cuda::schedule_tiled},
+    {"scalar", gpu::schedule_scalar},     {"map", gpu::schedule_map},       {"row", gpu::schedule_row},
+    {"column", gpu::schedule_column},     {"full", gpu::schedule_full},     {"transpose", gpu::schedule_transpose},
+    {"contract", gpu::schedule_contract}, {"scan", gpu::schedule_scan},     {"scatter", gpu::schedule_scatter},
+    {"sort", gpu::schedule_sort},         {"window", gpu::schedule_window}, {"tiled", gpu::schedule_tiled},
 };
 
 const char *tiles_file() {

@@ -11,7 +11,7 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);
 /// The same of another table, in the words of tiles.yaml.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table);
 
-/// What schedules the kernels of one kind: schedules/cpu/<kind>.cpp, for GPUs schedules/cuda/<kind>.cpp.
+/// What schedules the kernels of one kind: schedules/cpu/<kind>.cpp, for GPUs schedules/gpu/<kind>.cpp.
 using Schedule = void(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 
 /// Threads that all blocks of a kernel on a multiprocessor have to be, at least; 0: any number. Tile `resident`.

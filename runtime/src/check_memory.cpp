@@ -44,7 +44,7 @@ bool check_device(const Call &call, int32_t argument, const char *what, const vo
     return false;
 }
 
-constexpr uint64_t device_access = 16; ///< bytes that one instruction of a device reads (schedules/cuda/map.cpp)
+constexpr uint64_t device_access = 16; ///< bytes that one instruction of a device reads (schedules/gpu/map.cpp)
 
 bool check_data(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];

@@ -110,7 +110,7 @@ TEST_F(probes_of_schedules, amax_beside_a_map) {
         run();
         EXPECT_EQ(word_at(read(last), 0), expected) << what;
         report(std::string("bf16 to e5m2 with its largest magnitude, ") + what, 2 * count, count, run,
-               "schedules/cuda/tiled.cpp: a word a block");
+               "schedules/gpu/tiled.cpp: a word a block");
     }
 }
 
@@ -126,7 +126,7 @@ TEST_F(probes_of_schedules, stores_of_a_transposition) {
             ASSERT_EQ(got[static_cast<size_t>(i % columns * rows + i / columns)], given[static_cast<size_t>(i)])
                 << bytes << ": element " << i;
         report("transposition of bytes, stores of " + std::to_string(bytes), rows * columns, rows * columns, run,
-               "schedules/cuda/tiled.cpp: a thread writes 4 bytes");
+               "schedules/gpu/tiled.cpp: a thread writes 4 bytes");
     }
 }
 
@@ -187,7 +187,7 @@ TEST_F(probes_of_schedules, vectors_of_a_thread) {
             run();
             ASSERT_EQ(read(out), codes) << threads << " threads, " << vectors;
             report("a map of bf16, " + std::to_string(threads) + " threads, each 16 bytes " + std::to_string(vectors) + " times", bytes,
-                   bytes, run, "schedules/cuda/map.cpp, tiles.yaml: 256 threads, each once");
+                   bytes, run, "schedules/gpu/map.cpp, tiles.yaml: 256 threads, each once");
         }
     }
 }

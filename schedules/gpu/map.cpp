@@ -1,12 +1,12 @@
 #include "expr/base_operators.h"
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 #include <algorithm>
 
 // map: a thread some neighbours of each output, in vectors where whole vectors make a line. Tiles:
 //   threads  of a block
 //   cost     instructions of a thread at which it gets no more elements
-namespace scalide::cuda {
+namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
@@ -54,4 +54,4 @@ void schedule_map(LoweredKernel &kernel, const Tiles &tiles, const Target &targe
     }
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,13 +1,13 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // scatter: the copy is a map; a thread makes all updates of its places of the axes that every window covers, in order. Tiles:
 //   threads  of a block
-namespace scalide::cuda {
+namespace scalide::gpu {
 
 void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
     bound_loops(kernel, kernel.outputs[0]);
     spread_all(kernel.outputs[0].func, tiles.at("threads"));
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,10 +1,10 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // full: a block of threads for each block of elements, then one block for the rest and for their results. No tiles: the blocks are part of
 // the lowering, as they fix the order of the sum.
-namespace scalide::cuda {
+namespace scalide::gpu {
 
 void schedule_full(LoweredKernel &kernel, const Tiles &, const Halide::Target &) { schedule_totals(kernel); }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

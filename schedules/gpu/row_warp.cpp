@@ -1,9 +1,9 @@
-#include "schedules/cuda/row_warp.h"
+#include "schedules/gpu/row_warp.h"
 #include "lower/row_warp.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/loops.h"
 #include <optional>
 
-namespace scalide::cuda {
+namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
@@ -105,4 +105,4 @@ void schedule_row_in_warp(LoweredKernel &kernel, const Tiles &tiles, const Targe
     WarpSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,12 +1,12 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // contract: a thread a small tile of the product, in registers; operands come through the caches. Where more than one loop reads the
 // product it is kept. Matrices and vectors: a thread an element. Tiles:
 //   columns, rows                of a thread
 //   thread_columns, thread_rows  of a block
 //   threads                      of a block, of what is beside the product
-namespace scalide::cuda {
+namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
@@ -69,4 +69,4 @@ private:
 
 void schedule_contract(LoweredKernel &kernel, const Tiles &tiles, const Target &) { ContractSchedule(kernel, tiles).apply(); }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

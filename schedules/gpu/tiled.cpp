@@ -1,5 +1,5 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 #include "schedules/tile_loops.h"
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 // reduces what the tiles gave. Neighbours are read, and written along each output's memory, in one access where extents are known to be
 // multiples: of tiles in shared memory a thread reads single elements of a column. Tiles:
 //   threads  of a block
-namespace scalide::cuda {
+namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
@@ -124,4 +124,4 @@ void schedule_tiled(LoweredKernel &kernel, const Tiles &tiles, const Target &tar
     TiledSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

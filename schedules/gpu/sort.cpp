@@ -1,9 +1,9 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // sort: a thread a line, in memory. Tiles:
 //   threads  of a block
-namespace scalide::cuda {
+namespace scalide::gpu {
 
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
     for (const auto &[name, stages] : kernel.stages)
@@ -11,4 +11,4 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Targ
     for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

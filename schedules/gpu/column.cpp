@@ -1,12 +1,12 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 #include <algorithm>
 #include <set>
 
 // column: a thread a column of a block of rows, or of narrow elements as many neighbours as a word has, where lines are known to be a
 // multiple; its sums are kept, and the thread of an output adds them up. Tiles:
 //   threads  of a block of threads
-namespace scalide::cuda {
+namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
@@ -65,4 +65,4 @@ void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Target &ta
     schedule_totals(kernel);
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,12 +1,12 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // transpose: a block of threads turns a square tile: it reads along the argument's memory into shared memory, and writes along the
 // result's. What is no transposition after all is a map. Tiles:
 //   side     of a tile: threads side by side along memory
 //   rows     of threads, each with side / rows elements
 //   threads  of a block, of a map
-namespace scalide::cuda {
+namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
@@ -43,4 +43,4 @@ void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target 
     spread_tile(block, y, x, tiles.at("rows"));
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,8 +1,8 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // scalar: one thread of one launch makes all values; those that the lowering shares are kept in its registers. No tiles.
-namespace scalide::cuda {
+namespace scalide::gpu {
 
 void schedule_scalar(LoweredKernel &kernel, const Tiles &, const Halide::Target &) {
     const Halide::Func output = kernel.outputs.at(0).func; // all results: they have one shape
@@ -12,4 +12,4 @@ void schedule_scalar(LoweredKernel &kernel, const Tiles &, const Halide::Target 
     for (Halide::Func stage : kernel.stages["shared"]) stage.compute_at(output, thread_loop());
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,7 +1,7 @@
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/loops.h"
 #include <algorithm>
 
-namespace scalide::cuda {
+namespace scalide::gpu {
 using Halide::Expr;
 using Halide::TailStrategy;
 using Halide::Var;
@@ -195,4 +195,4 @@ void join_rows(LoweredKernel &kernel, const std::function<void(Halide::Func)> &j
     schedule_totals(kernel, "whole_");
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

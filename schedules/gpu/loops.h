@@ -2,7 +2,7 @@
 #include "schedules/nests.h"
 #include <functional>
 
-namespace scalide::cuda {
+namespace scalide::gpu {
 
 /// The names of the loops over blocks and over their threads.
 inline Halide::Var block_loop() { return Halide::Var("gpu_block"); }
@@ -53,4 +53,4 @@ void join_rows(LoweredKernel &kernel, const std::function<void(Halide::Func)> &j
 /// size, then one block that does the rest. Does nothing without such an output. `prefix` stands before the names of the stages.
 void schedule_totals(const LoweredKernel &kernel, const std::string &prefix = "");
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,13 +1,13 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // scan: a thread a line, whose elements it folds one after the other, in memory. Tiles:
 //   threads  of a block
-namespace scalide::cuda {
+namespace scalide::gpu {
 
 void schedule_scan(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
     keep(kernel.stages.at("scan")[0], tiles);
     for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

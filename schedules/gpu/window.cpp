@@ -1,9 +1,9 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
 
 // window: a thread an element of the result, and of what a result needs of large windows. Tiles:
 //   threads  of a block
-namespace scalide::cuda {
+namespace scalide::gpu {
 
 void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
     for (const char *name : {"winner", "fold"}) {
@@ -20,4 +20,4 @@ void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Ta
     for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu

@@ -1,6 +1,6 @@
-#include "schedules/cuda/kinds.h"
-#include "schedules/cuda/loops.h"
-#include "schedules/cuda/row_warp.h"
+#include "schedules/gpu/kinds.h"
+#include "schedules/gpu/loops.h"
+#include "schedules/gpu/row_warp.h"
 #include <algorithm>
 #include <optional>
 
@@ -15,7 +15,7 @@
 //   rows            of kernels with sums over rows (lower/row_sums.h), which are rows of a block one after the other: so many at a time
 // Such kernels have sums of a thread's columns in its registers while the rows pass by (lower/running_sums.h), and a small launch that adds
 // what blocks have left.
-namespace scalide::cuda {
+namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
@@ -213,4 +213,4 @@ void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Target &targe
     RowSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
 }
 
-} // namespace scalide::cuda
+} // namespace scalide::gpu
