@@ -31,26 +31,24 @@ std::optional<Var> fuse_loops(Halide::Stage nest, const std::vector<Var> &loops)
     return fused;
 }
 
-bool sums_rows(const LoweredKernel &kernel) {
-    const auto stage = kernel.stages.find("running");
-    return stage != kernel.stages.end() && !stage->second.empty();
-}
+bool sums_rows(const LoweredKernel &kernel) { return std::get<RowStages>(kernel.stages).sums.running.defined(); }
 
 bool is_sum_of_rows(const LoweredKernel &kernel, const KernelOutput &output) {
     const Extents &shape = kernel.program.type(kernel.program.results[output.results[0]].value).shape;
-    return sums_rows(kernel) && shape == Extents{kernel.extents.at("columns")};
+    return sums_rows(kernel) && shape == Extents{std::get<RowStages>(kernel.stages).columns};
 }
 
 Var block_row_loop() { return Var(block_row_name); }
 
 void split_rows(const LoweredKernel &kernel, Halide::Func func, const Var &rows, const Var &block, int together) {
+    const RowSumStages &sums = std::get<RowStages>(kernel.stages).sums;
     Halide::Stage nest = loop_nest(func);
-    if (func.name() == kernel.stages.at("running")[0].name()) {
+    if (func.name() == sums.running.name()) {
         const Halide::RVar row(block_row_name);
         nest.reorder({func.args()[0], row, rows}).rename(rows, block);
         if (together > 1) nest.split(row, row, Halide::RVar("row_together"), together);
     } else {
-        nest.split(rows, block, block_row_loop(), int(to_number(kernel.facts.at("block_rows"))), Halide::TailStrategy::GuardWithIf);
+        nest.split(rows, block, block_row_loop(), sums.block_rows, Halide::TailStrategy::GuardWithIf);
         if (together > 1) nest.split(block_row_loop(), block_row_loop(), Var("row_together"), together);
     }
     // The loop of an update's reduction is one that may not run in any order. Halide lets loops run together that are alike in this, too.

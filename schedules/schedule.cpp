@@ -59,7 +59,7 @@ void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &t
     const auto found = schedules.find(kernel.kind);
     internal_check(found != schedules.end(), "kernels of kind " + kernel.kind + " have no schedule");
     if (!target.has_gpu_feature()) {
-        for (Halide::Func &stage : kernel.stages["shared"]) stage.compute_root();
+        for (Halide::Func &stage : kernel.shared) stage.compute_root();
     }
     found->second(kernel, tiles, target);
 }

@@ -3,19 +3,13 @@
 
 namespace scalide {
 
-namespace {
-
-int fact(const LoweredKernel &kernel, const char *name) { return int(to_number(kernel.facts.at(name))); }
-
-} // namespace
-
 TileLoops::TileLoops(LoweredKernel &kernel)
-    : kernel_(kernel), side_x_(fact(kernel, "side_x")), side_y_(fact(kernel, "side_y")), across_(size_t(fact(kernel, "across"))),
-      tile_(kernel.stages.at("tile")[0]), axes_(tile_.args()) {}
+    : kernel_(kernel), stages_(std::get<TiledStages>(kernel.stages)), side_(stages_.side), across_(size_t(stages_.across)),
+      tile_(stages_.tile), axes_(tile_.args()) {}
 
 int TileLoops::extent_of_tile(size_t d) const {
-    if (across_ == 0) return side_x_ * side_y_;
-    return d == 0 ? side_x_ : d == across_ ? side_y_ : 1;
+    if (across_ == 0) return side_ * side_;
+    return d == 0 || d == across_ ? side_ : 1;
 }
 
 std::vector<Halide::Var> TileLoops::in_order(std::vector<Halide::Var> blocks) const {

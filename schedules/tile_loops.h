@@ -3,7 +3,7 @@
 
 namespace scalide {
 
-/// What schedules of kind tiled share (lower/tiled.cpp): the facts of a kernel, and loops over tiles that all of its outputs run together.
+/// What schedules of kind tiled share (lower/tiled.cpp): the stages of a kernel, and loops over tiles that all of its outputs run together.
 class TileLoops {
 protected:
     explicit TileLoops(LoweredKernel &kernel);
@@ -17,7 +17,8 @@ protected:
     void run_together(Halide::Func func, const Halide::Var &block);
 
     LoweredKernel &kernel_;
-    int side_x_, side_y_;
+    const TiledStages &stages_;
+    int side_;
     size_t across_;
     Halide::Func tile_;
     Halide::LoopLevel block_;

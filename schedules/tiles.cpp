@@ -35,15 +35,31 @@ TileRow row_of(const YAML::Node &node) {
     return row;
 }
 
+/// What rows may ask about a kernel.
+std::map<std::string, std::string> facts_of(const Stages &stages) {
+    if (const auto *row = std::get_if<RowStages>(&stages)) return {{"sums", row->sums.running.defined() ? "1" : "0"}};
+    if (std::holds_alternative<WindowStages>(stages)) return {{"operator", "fold"}};
+    if (std::holds_alternative<ConvolutionStages>(stages)) return {{"operator", "convolution"}};
+    return {};
+}
+std::map<std::string, Extent> extents_of(const Stages &stages) {
+    if (const auto *row = std::get_if<RowStages>(&stages)) return {{"rows", row->rows}, {"columns", row->columns}};
+    const auto *c = std::get_if<ContractStages>(&stages);
+    return c ? std::map<std::string, Extent>{{"batch", c->batch}, {"m", c->rows}, {"n", c->columns}, {"k", c->depth}}
+             : std::map<std::string, Extent>();
+}
+
 bool fits(const TileRow &row, const LoweredKernel &kernel, const Halide::Target &target) {
     const auto is_feature = [&](Halide::Target::Feature feature) { return target.has_feature(feature); };
+    const std::map<std::string, std::string> facts = facts_of(kernel.stages);
+    const std::map<std::string, Extent> extents = extents_of(kernel.stages);
     const auto is_fact = [&](const auto &condition) {
-        const auto fact = kernel.facts.find(condition.first);
-        return fact != kernel.facts.end() && to_string(fact->second) == condition.second;
+        const auto fact = facts.find(condition.first);
+        return fact != facts.end() && fact->second == condition.second;
     };
     const auto is_extent = [&](const auto &condition) {
-        const auto extent = kernel.extents.find(condition.first);
-        if (extent == kernel.extents.end()) return false;
+        const auto extent = extents.find(condition.first);
+        if (extent == extents.end()) return false;
         const int64_t size = extent->second.is_static() ? extent->second.value() : std::numeric_limits<int64_t>::max();
         return size >= condition.second.least && size <= condition.second.most;
     };

@@ -5,11 +5,6 @@
 
 // column: reductions over leading axes. Rows are summed in blocks of fixed size, then the blocks, so that the order depends on nothing but
 // the shape. Arrays of one shape are read once for all their reductions.
-//
-// stages: block (columns ..., block; update over the rows of a block), rest (columns ...; update over the rows behind the last block; on a
-//         GPU these are a block more, so that there always is one),
-//         total (columns ...; update over blocks); for reductions of whole arrays beside them those of lower/reduction.h
-// extents: of each Func f of block and rest: f.rows (of all blocks), f.columns (the innermost axis), f.others (product of the other axes)
 namespace scalide {
 using Halide::Expr;
 
@@ -20,29 +15,33 @@ constexpr int block_rows = 128;
 /// The reductions of one shape over its leading axes.
 class ColumnReduction {
 public:
-    ColumnReduction(Lowering &lowering, const std::vector<const Node *> &nodes)
+    ColumnReduction(Lowering &lowering, const std::vector<const Node *> &nodes, int number)
         : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())),
-          is_gpu_(lowering.target.has_gpu_feature()) {
+          number_(std::to_string(number)), is_gpu_(lowering.target.has_gpu_feature()) {
         const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
         axes_ = folded_axes(*nodes[0]);
         for (size_t axis = 0; axis < shape.size(); axis++) (is_folded(axis) ? rows_ : column_shape_).push_back(shape[axis]);
         columns_ = axis_vars(int(column_shape_.size()));
         all_ = lowering.values.extent(element_count(rows_));
+        sums_.rows = element_count(rows_);
+        sums_.columns = column_shape_.back();
+        sums_.others = element_count({column_shape_.begin(), column_shape_.end() - 1});
     }
 
-    void lower() {
-        lowering_.kernel.facts["block_rows"] = block_rows;
-        Halide::Func total = make("total");
+    ColumnSums lower() {
+        Halide::Func total = sums_.total = Halide::Func("total_" + number_);
         Expr count = Halide::Internal::simplify(all_ / block_rows);
         const bool has_blocks = is_gpu_ || !Halide::Internal::is_const_zero(count);
-        Halide::Func blocks = has_blocks ? block(count) : Halide::Func();
-        assign(total(places()), Halide::Tuple(components(is_gpu_ ? blocks(places(count)) : rest()(places()), size_)));
+        if (has_blocks) add_blocks(count);
+        if (!is_gpu_) add_rest();
+        assign(total(places()), Halide::Tuple(components(is_gpu_ ? sums_.block(places(count)) : sums_.rest(places()), size_)));
         bound_columns(total);
         if (has_blocks) {
             Halide::RDom r(0, count);
-            assign(total(places()), group_.combine(components(total(places()), size_), components(blocks(places(r)), size_)));
+            assign(total(places()), group_.combine(components(total(places()), size_), components(sums_.block(places(r)), size_)));
         }
         group_.bind(lowering_.values, total);
+        return sums_;
     }
 
 private:
@@ -65,12 +64,6 @@ private:
         return index;
     }
 
-    Halide::Func make(const std::string &stage) {
-        std::vector<Halide::Func> &stages = lowering_.kernel.stages[stage];
-        stages.push_back(Halide::Func(stage + "_" + std::to_string(stages.size())));
-        return stages.back();
-    }
-
     /// Arguments of a stage: the columns, then perhaps a block.
     std::vector<Expr> places(const Expr &block = Expr()) const {
         Index columns(columns_.begin(), columns_.end());
@@ -88,9 +81,9 @@ private:
         for (size_t i = 0; i < columns_.size(); i++) func.bound(columns_[i], 0, lowering_.values.extent(column_shape_[i]));
     }
 
-    Halide::Func block(const Expr &count) {
+    void add_blocks(const Expr &count) {
         Halide::Var block("block");
-        Halide::Func func = make("block");
+        Halide::Func func = sums_.block = Halide::Func("block_" + number_);
         std::vector<Halide::Var> args = buffer_order(columns_);
         args.push_back(block);
         assign(func(args), group_.identity());
@@ -98,23 +91,18 @@ private:
         if (!is_gpu_) func.bound(block, 0, count);
         Halide::RDom r(0, block_rows);
         accumulate(func, places(block), r, block * block_rows);
-        return func;
     }
 
-    Halide::Func rest() {
-        Halide::Func func = make("rest");
+    void add_rest() {
+        Halide::Func func = sums_.rest = Halide::Func("rest_" + number_);
         assign(func(buffer_order(columns_)), group_.identity());
         bound_columns(func);
         Expr left = Halide::Internal::simplify(all_ % block_rows);
         Halide::RDom r(0, left);
         accumulate(func, places(), r, Halide::Internal::simplify(all_ - left));
-        return func;
     }
 
     void accumulate(const Halide::Func &func, const std::vector<Expr> &place, Halide::RDom r, const Expr &first_row) {
-        lowering_.kernel.extents[func.name() + ".rows"] = element_count(rows_);
-        lowering_.kernel.extents[func.name() + ".columns"] = column_shape_.back();
-        lowering_.kernel.extents[func.name() + ".others"] = element_count({column_shape_.begin(), column_shape_.end() - 1});
         const Expr row = first_row + r, last = Halide::Internal::simplify(all_ - 1);
         const Index rows = split_row(is_gpu_ ? Halide::clamp(row, 0, last) : row, rows_, lowering_.values);
         std::vector<Expr> terms = group_.terms(lowering_.values, element(rows), row);
@@ -132,7 +120,9 @@ private:
     Extents rows_, column_shape_;
     std::vector<Halide::Var> columns_;
     Expr all_;
+    std::string number_; ///< among those of the kernel
     bool is_gpu_;
+    ColumnSums sums_;
 };
 
 /// By value: how many reductions lie one behind the other below it.
@@ -146,11 +136,11 @@ std::vector<int> find_depths(const Program &program) {
     return depths;
 }
 
-void reduce(Lowering &lowering, const std::vector<const Node *> &nodes) {
+void reduce(Lowering &lowering, const std::vector<const Node *> &nodes, ColumnStages &stages) {
     if (int(folded_axes(*nodes[0]).size()) == lowering.kernel.program.type(nodes[0]->operands[0]).rank()) {
-        reduce_all(lowering, nodes);
+        reduce_all(lowering, nodes, stages.whole);
     } else {
-        ColumnReduction(lowering, nodes).lower();
+        stages.sums.push_back(ColumnReduction(lowering, nodes, int(stages.sums.size())).lower());
     }
 }
 
@@ -158,6 +148,8 @@ void reduce(Lowering &lowering, const std::vector<const Node *> &nodes) {
 
 void lower_column(Lowering &lowering) {
     const Program &program = lowering.kernel.program;
+    auto &stages = lowering.kernel.stages.emplace<ColumnStages>();
+    stages.block_rows = block_rows;
     const std::vector<int> depths = find_depths(program);
     for (int depth = 0; depth <= std::ranges::max(depths); depth++) {
         std::set<std::pair<Extents, std::vector<int64_t>>> done;
@@ -169,7 +161,7 @@ void lower_column(Lowering &lowering) {
             if (!done.insert({shape, axes}).second) continue;
             std::vector<const Node *> nodes = find_reductions(program, shape, axes);
             std::erase_if(nodes, is_other);
-            reduce(lowering, nodes);
+            reduce(lowering, nodes, stages);
         }
     }
     for (const std::vector<int> &results : results_by_shape(program)) {

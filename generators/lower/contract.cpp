@@ -68,6 +68,22 @@ void bind_product(Values &values, const Contraction &contraction) {
     });
 }
 
+/// What the schedule has to know of the contraction, still without stages.
+ContractStages describe(const Contraction &contraction) {
+    ContractStages stages;
+    stages.batch = contraction.batch;
+    stages.rows = contraction.rows;
+    stages.columns = contraction.columns;
+    stages.depth = contraction.depth;
+    stages.has_rows = contraction.lhs.free_axis >= 0;
+    stages.has_columns = contraction.rhs.free_axis >= 0;
+    stages.packed.width = contraction.width;
+    stages.packed.pairs = contraction.pairs;
+    stages.packed.lhs_depth_contiguous = contraction.lhs.depth_contiguous;
+    stages.packed.rhs_depth_contiguous = contraction.rhs.depth_contiguous;
+    return stages;
+}
+
 } // namespace
 
 Index result_index(const Contraction &contraction, const Index &batch_row_column) {
@@ -81,19 +97,11 @@ Index result_index(const Contraction &contraction, const Index &batch_row_column
     return index;
 }
 
-/// Outputs: the result's shape, then rank-0 folds, then sums by shape. Extents `batch`, `m`, `n`, `k`, 1 for an axis that the result lacks.
-/// Facts: `width` of a panel; `pairs`, `lhs_depth_contiguous`, `rhs_depth_contiguous`: 0 or 1;
-/// `axes`: 0 or 1 for batch, rows and columns of the result. Stages: see lower/contract.h.
+/// Outputs: the result's shape, then rank-0 folds, then sums by shape.
 void lower_contract(Lowering &lowering) {
     LoweredKernel &kernel = lowering.kernel;
     Contraction contraction = describe_contraction(lowering);
-    kernel.extents = {{"batch", contraction.batch}, {"m", contraction.rows}, {"n", contraction.columns}, {"k", contraction.depth}};
-    kernel.facts["width"] = contraction.width;
-    kernel.facts["pairs"] = int(contraction.pairs);
-    kernel.facts["lhs_depth_contiguous"] = int(contraction.lhs.depth_contiguous);
-    kernel.facts["rhs_depth_contiguous"] = int(contraction.rhs.depth_contiguous);
-    kernel.facts["axes"] = to_attribute(std::vector<int64_t>{contraction.lhs.batch_axis >= 0, contraction.lhs.free_axis >= 0, //
-                                                             contraction.rhs.free_axis >= 0});
+    kernel.stages = describe(contraction);
     Parts parts = take_apart(kernel.program, contraction);
     if (lowering.target.has_gpu_feature()) {
         lower_contract_sums(lowering, parts.sums);

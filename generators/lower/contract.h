@@ -33,6 +33,9 @@ struct Contraction {
     Halide::Func product; ///< (column, row, panel, batch)
 };
 
+/// What the parts leave for the schedule.
+inline ContractStages &contract_stages(Lowering &lowering) { return std::get<ContractStages>(lowering.kernel.stages); }
+
 /// Finds operands, axes and extents; decides `width` and `pairs`.
 Contraction describe_contraction(const Lowering &lowering);
 
@@ -40,34 +43,21 @@ Contraction describe_contraction(const Lowering &lowering);
 Halide::Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
 Halide::Expr operand_bf16_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
 
-/// Packs what has to be packed and sums the products: defines `contraction.product`. Stages:
-///   lhs       (k, m, batch) or (m, k, batch), as it lies in memory: the decoded left operand; not there when it is read as it is.
-///             Pairs along the rows: (k % 2, m, k / 2, batch)
-///   lhs_rows  (m, k, batch): decoded, before it is interleaved; only there for pairs along the rows
-///   rhs       (column, k, panel, batch): the right operand. Pairs: (k % 2, column, k / 2, panel, batch)
-///   rhs_rows  (column, k, panel, batch) or, when k is contiguous, (k, column, panel, batch): decoded, before it is transposed or
-///             interleaved; only there when it is
-///   rhs_block like rhs: what a schedule transposes in registers; only there when k is contiguous and there are no pairs
-///   product   (column, row, panel, batch)
+/// Packs what has to be packed and sums the products: defines `contraction.product`.
 void lower_product(Lowering &lowering, Contraction &contraction);
 
 /// For GPUs: defines `contraction.product`, (column, row, batch), without packing, binds the contraction to it and the reductions of
-/// epilogue values to what lower/reduction.h makes. Stages: product, and those of reduce_all where there are reductions. What overhangs
-/// the matrix is the last row or column again.
+/// epilogue values to what lower/reduction.h makes. What overhangs the matrix is the last row or column again.
 void lower_plain_product(Lowering &lowering, Contraction &contraction, const std::vector<const Node *> &reductions);
 
 /// The index of a result element: `batch`, `row`, `column`, without the axes that the result lacks.
 Index result_index(const Contraction &contraction, const Index &batch_row_column);
 
 /// Binds every `reduce_*` over all axes of an epilogue value, in one Tuple. The order of a fold depends on the extents alone: halves of a
-/// panel's columns, then every 16th row over all panels and batches, then those 16. Stages:
-///   fold_terms    (column, row, panel, batch): what is folded, the identity beyond the last column
-///   fold_halves   (column, row, panel, batch): several, half as many columns each time, at last one
-///   fold_partials (row, panel) or, where there is one, (row, panel, batch): one panel of one row, kept; a schedule makes it beside the
-///   result fold_lanes    (lane): every 16th row fold          (): the reductions
+/// panel's columns, then every 16th row over all panels and batches, then those 16.
 void lower_contract_folds(Lowering &lowering, const Contraction &contraction, const std::vector<const Node *> &reductions);
 
-/// Binds every reduction of an operand's values. Stages `sums`: a Func a reduction, indexed as a buffer of its result.
+/// Binds every reduction of an operand's values.
 void lower_contract_sums(Lowering &lowering, const std::vector<const Node *> &reductions);
 
 } // namespace scalide

@@ -17,12 +17,13 @@ void lower_plain_product(Lowering &lowering, Contraction &contraction, const std
     if (!Halide::Internal::expr_uses_var(term, r.x.name())) term = Halide::select(r.x >= 0, term, 0.0f); // else it would be added once
     product(column, row, batch) += term;
     contraction.product = product;
-    lowering.kernel.stages["product"] = {product};
+    ContractStages &stages = contract_stages(lowering);
+    stages.product = product;
     values.bind(contraction.node->results[0], [product, c = contraction](const Index &index) -> Expr {
         return product(c.rhs.free_axis < 0 ? Expr(0) : index.back(), c.lhs.free_axis < 0 ? Expr(0) : index[c.lhs.batch_axis >= 0],
                        c.lhs.batch_axis < 0 ? Expr(0) : index[0]);
     });
-    reduce_all(lowering, reductions);
+    reduce_all(lowering, reductions, stages.totals);
 }
 
 } // namespace scalide

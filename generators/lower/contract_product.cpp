@@ -11,7 +11,7 @@ namespace {
 class ProductLowering {
 public:
     ProductLowering(Lowering &lowering, Contraction &contraction)
-        : values_(lowering.values), stages_(lowering.kernel.stages), contraction_(contraction), rows_(values_.extent(contraction.rows)),
+        : values_(lowering.values), stages_(contract_stages(lowering)), contraction_(contraction), rows_(values_.extent(contraction.rows)),
           columns_(values_.extent(contraction.columns)), depth_(values_.extent(contraction.depth)),
           ragged_columns_(!contraction.columns.divide(contraction.width)),
           ragged_pairs_(contraction.pairs && !contraction.depth.divide(2)) {}
@@ -22,7 +22,7 @@ public:
         }
         contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
         contraction_.pairs ? sum_pairs() : sum();
-        stages_["product"] = {contraction_.product};
+        stages_.product = contraction_.product;
     }
 
 private:
@@ -61,14 +61,14 @@ private:
         if (contraction_.pairs && !lhs.depth_contiguous) {
             lhs_rows_(row_, k_, batch_) = element_of_pair(lhs, {batch_, row_, k_});
             lhs_(pair_, row_, k_, batch_) = lhs_rows_(row_, 2 * k_ + pair_, batch_);
-            stages_["lhs_rows"] = {lhs_rows_};
+            stages_.packed.lhs_rows = lhs_rows_;
         } else {
             const std::vector<Var> vars = lhs.depth_contiguous ? std::vector<Var>{k_, row_, batch_} : std::vector<Var>{row_, k_, batch_};
             define(lhs_, vars, ragged_pairs_ ? k_ < depth_ : Expr(), [&](const Expr &once) {
                 return element(lhs, {batch_, row_, k_ + once});
             });
         }
-        stages_["lhs"] = {lhs_};
+        stages_.packed.lhs = lhs_;
     }
 
     /// The left operand at a row that may overhang: the last row stands for those beyond it.
@@ -92,9 +92,9 @@ private:
         });
         if (contraction_.pairs) {
             rhs_(pair_, column_, k_, panel_, batch_) = rhs_rows_(column_, 2 * k_ + pair_, panel_, batch_);
-            stages_["rhs_rows"] = {rhs_rows_};
+            stages_.packed.rhs_rows = rhs_rows_;
         }
-        stages_["rhs"] = {rhs_};
+        stages_.packed.rhs = rhs_;
     }
 
     /// k is contiguous: it is what vectors run over, so it has the guard; columns are clamped.
@@ -110,10 +110,10 @@ private:
         } else {
             rhs_block_(column_, k_, panel_, batch_) = rhs_rows_(k_, column_, panel_, batch_);
             rhs_(column_, k_, panel_, batch_) = rhs_block_(column_, k_, panel_, batch_);
-            stages_["rhs_block"] = {rhs_block_};
+            stages_.packed.rhs_block = rhs_block_;
         }
-        stages_["rhs_rows"] = {rhs_rows_};
-        stages_["rhs"] = {rhs_};
+        stages_.packed.rhs_rows = rhs_rows_;
+        stages_.packed.rhs = rhs_;
     }
 
     void sum() {
@@ -136,7 +136,7 @@ private:
     }
 
     Values &values_;
-    std::map<std::string, std::vector<Func>> &stages_;
+    ContractStages &stages_;
     Contraction &contraction_;
     Expr rows_, columns_, depth_;
     bool ragged_columns_, ragged_pairs_;

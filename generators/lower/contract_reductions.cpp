@@ -24,17 +24,12 @@ void define(Halide::FuncRef place, const Tuple &value) {
 class FoldLowering {
 public:
     FoldLowering(Lowering &lowering, const Contraction &contraction, ReductionGroup group)
-        : values_(lowering.values), stages_(lowering.kernel.stages), contraction_(contraction), group_(std::move(group)),
+        : values_(lowering.values), stages_(contract_stages(lowering).folds), contraction_(contraction), group_(std::move(group)),
           size_(int(group_.identity().size())) {}
 
     void lower() { group_.bind(values_, fold_lanes_of(partials_of(terms()))); }
 
 private:
-    Func make(const std::string &stage) {
-        stages_[stage].emplace_back(stage);
-        return stages_[stage].back();
-    }
-
     /// (column, row, panel, batch). Arguments are read in the last row again where the tile overhangs, the product where it is.
     Func terms() {
         const ValueId product = contraction_.node->results[0];
@@ -44,7 +39,7 @@ private:
         Index place = {batch_, Halide::min(row_, values_.extent(contraction_.rows) - 1), column + once.x};
         bool ragged = !contraction_.columns.divide(contraction_.width);
         once.where(column < values_.extent(contraction_.columns));
-        Func terms = make("fold_terms");
+        Func terms = stages_.terms = Func("fold_terms");
         if (ragged) {
             define(terms(column_, row_, panel_, batch_), group_.identity());
         } else {
@@ -64,12 +59,12 @@ private:
     /// when there is none.
     Func partials_of(Func halves) {
         for (int width = contraction_.width / 2; width >= 1; width /= 2) {
-            Func next = make("fold_halves");
+            const Func next = stages_.halves.emplace_back("fold_halves");
             define(next(column_, row_, panel_, batch_), group_.combine(components(halves(column_, row_, panel_, batch_), size_),
                                                                        components(halves(column_ + width, row_, panel_, batch_), size_)));
             halves = next;
         }
-        Func partials = make("fold_partials");
+        const Func partials = stages_.partials = Func("fold_partials");
         const std::vector<Var> vars = buffer_order(axis_vars(3)); // loops are joined by name: x counts panels here
         std::vector<Var> place = {vars[1], vars[0]};
         if (has_batch()) {
@@ -92,20 +87,20 @@ private:
         if (has_batch()) {
             place.push_back(r.z);
         }
-        Func lanes = make("fold_lanes");
+        const Func lanes = stages_.lanes = Func("fold_lanes");
         define(lanes(lane), group_.identity());
         define(lanes(lane), group_.combine(components(lanes(lane), size_), components(partials(place), size_)));
         std::vector<std::vector<Expr>> parts;
         for (int i = 0; i < fold_lanes; i++) {
             parts.push_back(components(lanes(i), size_));
         }
-        Func fold = make("fold");
+        const Func fold("fold");
         define(fold(), group_.tree(parts));
         return fold;
     }
 
     Values &values_;
-    std::map<std::string, std::vector<Func>> &stages_;
+    EpilogueFoldStages &stages_;
     const Contraction &contraction_;
     ReductionGroup group_;
     int size_;
@@ -152,7 +147,7 @@ void lower_contract_sums(Lowering &lowering, const std::vector<const Node *> &re
     for (const Node *node : reductions) {
         Func sum = lower_sum(lowering.values, Reduction(lowering.kernel.program, *node));
         lowering.values.bind(node->results[0], sum);
-        lowering.kernel.stages["sums"].push_back(sum);
+        contract_stages(lowering).sums.push_back(sum);
     }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "ir/program.h"
-#include <Halide.h>
+#include "lower/stages.h"
 
 namespace scalide {
 
@@ -22,9 +22,8 @@ struct LoweredKernel {
     std::map<std::string, Halide::Param<int>> symbols; ///< by symbol name, all that the program declares
     std::vector<Halide::ImageParam> inputs; ///< by argument of the kernel program; undefined for an inout argument that a result overwrites
     std::vector<KernelOutput> outputs;      ///< in call order
-    std::map<std::string, std::vector<Halide::Func>> stages; ///< inner stages by what a schedule does with them (see the kind's lowering)
-    std::map<std::string, Extent> extents;                   ///< named loop extents that a schedule may tile (m, n, k, rows, columns ...)
-    std::map<std::string, Attribute> facts;                  ///< other facts for the schedule (transposed operands, formats, lanes ...)
+    std::vector<Halide::Func> shared;       ///< (): single elements that are computed before the loops (lower/shared.h)
+    Stages stages;                          ///< of its kind
 };
 
 /// How a caller passes arguments to a compiled kernel, in call order (after the user context).

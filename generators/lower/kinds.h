@@ -10,7 +10,7 @@ struct Lowering {
     const Halide::Target &target;
 };
 
-/// One function a kind (lower/<kind>.cpp). The stages, extents and facts that it leaves for the schedule are documented there.
+/// One function a kind (lower/<kind>.cpp). What it leaves for the schedule is documented in lower/stages.h.
 void lower_scalar(Lowering &lowering);
 void lower_map(Lowering &lowering);
 void lower_row(Lowering &lowering);

@@ -2,8 +2,6 @@
 #include "lower/shared.h"
 
 // map kernels: everything is inlined into the outputs, one Func a shape, but for single elements that would stand in very many places.
-//
-// stages: shared
 namespace scalide {
 
 void lower_map(Lowering &lowering) {

@@ -218,10 +218,8 @@ Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
     pipeline.add_custom_lowering_pass(new GuardedReads); // the pipeline owns its passes
     if (const Halide::Expr some = has_elements(kernel); some.defined()) pipeline.add_custom_lowering_pass(new SkipEmpty(some));
     pipeline.add_custom_lowering_pass(new NamedPlaces);
-    const auto running = kernel.stages.find("running");
-    if (running != kernel.stages.end()) {
-        for (const Halide::Func &sums : running->second) keep_running_sums(pipeline, sums);
-    }
+    const auto *row = std::get_if<RowStages>(&kernel.stages);
+    if (row && row->sums.running.defined()) keep_running_sums(pipeline, row->sums.running);
     return pipeline;
 }
 

@@ -178,18 +178,18 @@ namespace {
 /// The stages of one reduce_lanes.
 class LaneReduction {
 public:
-    LaneReduction(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space)
-        : lowering_(lowering), group_(group), space_(space), size_(int(group.identity().size())) {}
+    LaneReduction(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, LaneStages &stages)
+        : lowering_(lowering), group_(group), space_(space), stages_(stages), size_(int(group.identity().size())) {}
 
     Halide::Func build() {
         const Halide::Func partial = add_partial();
         Halide::Func lane = space_.lanes > fold_lanes ? fold_vectors(partial) : partial;
-        lowering_.kernel.stages["lane"].push_back(lane);
+        stages_.lane.push_back(lane);
         return fold(lane, std::min(space_.lanes, fold_lanes));
     }
 
     Halide::Func add_partial() {
-        Halide::Func partial = make("partial");
+        Halide::Func partial = make("partial", stages_.partial);
         assign(partial(with(lane_)), group_.identity());
         if (!lowering_.target.has_gpu_feature()) partial.bound(lane_, 0, space_.lanes); // there a thread has one lane
         accumulate(partial, space_.columns / space_.lanes, lane_, [&](const Expr &step) { return step * space_.lanes + lane_; });
@@ -202,9 +202,8 @@ public:
     }
 
 private:
-    Halide::Func make(const std::string &stage) {
-        std::vector<Halide::Func> &stages = lowering_.kernel.stages[stage];
-        stages.push_back(Halide::Func(stage + "_" + std::to_string(stages.size())));
+    static Halide::Func make(const std::string &name, std::vector<Halide::Func> &stages) {
+        stages.push_back(Halide::Func(name + "_" + std::to_string(stages.size())));
         return stages.back();
     }
 
@@ -255,7 +254,7 @@ private:
         for (int first = 0; first < space_.lanes; first += fold_lanes) {
             vectors.push_back(components(partial(with(lane_ + first)), size_));
         }
-        Halide::Func lane("lane_" + std::to_string(lowering_.kernel.stages["lane"].size()));
+        Halide::Func lane("lane_" + std::to_string(stages_.lane.size()));
         assign(lane(with(lane_)), group_.tree(vectors));
         lane.bound(lane_, 0, fold_lanes);
         return lane;
@@ -266,7 +265,7 @@ private:
         for (int i = 0; i < lanes; i++) {
             parts.push_back(components(lane(with(i)), size_));
         }
-        Halide::Func result = make("fold");
+        Halide::Func result = make("fold", stages_.fold);
         assign(result(space_.outer), group_.tree(parts));
         return result;
     }
@@ -274,6 +273,7 @@ private:
     Lowering &lowering_;
     const ReductionGroup &group_;
     const ReductionSpace &space_;
+    LaneStages &stages_;
     int size_;
     Halide::Var lane_{"lane"};
 };
@@ -291,12 +291,12 @@ Partial terms_where(const Expr &condition, const ReductionGroup &group, const Pa
     return chosen;
 }
 
-Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space) {
-    return LaneReduction(lowering, group, space).build();
+Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, LaneStages &stages) {
+    return LaneReduction(lowering, group, space, stages).build();
 }
 
-Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space) {
-    return LaneReduction(lowering, group, space).add_partial();
+Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, LaneStages &stages) {
+    return LaneReduction(lowering, group, space, stages).add_partial();
 }
 
 bool is_reduction(const Node &node) { return base_operator(node.op).shape == Shape::reduce; }

@@ -60,17 +60,15 @@ struct ReductionSpace {
 };
 
 /// Reduces the space to one partial result for each place of `outer`, always in the same order: element i goes to lane i % lanes, and lanes
-/// combine as a tree. On a GPU, where a thread has one lane, the rest is a whole vector with a condition. Adds one Func each to the stages
-/// `partial` (over (lane, outer); updates: whole vectors, then the rest, each over (columns, steps)), `lane` (over (lane, outer), 16 of
-/// them; the same Func as `partial` when that has no more) and `fold` (over outer), and returns the last.
-Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
+/// combine as a tree. On a GPU, where a thread has one lane, the rest is a whole vector with a condition. Adds one Func to each list of
+/// `stages`, and returns the fold.
+Halide::Func reduce_lanes(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, LaneStages &stages);
 /// Its stage `partial` alone.
-Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
+Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, LaneStages &stages);
 
 /// Reduces whole arrays of one shape to rank 0, in two levels: blocks of fixed size, then their results in lanes, and what is left behind
-/// the blocks. Binds the reductions. Adds to the stages partial, lane and fold (the fold of the blocks has an argument, those of the rest
-/// and of the second level none) and `total`. On a GPU the rest is a last block, so that the blocks are never none.
-void reduce_all(Lowering &lowering, const std::vector<const Node *> &reductions);
+/// the blocks. Binds the reductions. On a GPU the rest is a last block, so that the blocks are never none.
+void reduce_all(Lowering &lowering, const std::vector<const Node *> &reductions, TotalStages &stages);
 
 /// The reductions of a kernel whose operands have this shape and that fold exactly these axes, in order.
 std::vector<const Node *> find_reductions(const Program &program, const Extents &shape, const std::vector<int64_t> &axes);

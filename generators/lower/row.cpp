@@ -11,12 +11,6 @@
 // a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage `scalar`. On a GPU an
 // argument of the shape is read once, into a stage `argument`, if there is room.
 //
-// stages: partial, lane, fold (lower/reduction.h; outer arguments: the rows), argument, element (x, rows), scalar (rows), those of
-//         lower/whole.h, of lower/row_sums.h
-// extents: columns, rows
-// facts:  warp: 1 where a warp of a GPU makes a row (lower/row_warp.h): slot and turn in place of lane and fold; scalar (thread, rows);
-//         argument and element have columns up to a multiple of most_lanes
-//         sums: 1 where sums over the rows stand beside; block_rows (lower/row_sums.h)
 // Outputs have the row axes y, d2 ... and, if they have columns, x.
 namespace scalide {
 namespace {
@@ -199,14 +193,13 @@ private:
 class RowLowering {
 public:
     explicit RowLowering(Lowering &lowering)
-        : lowering_(lowering), program_(lowering.kernel.program), plan_(program_, lowering.target.has_gpu_feature()),
-          vars_(axis_vars(int(plan_.space().size()))) {}
+        : lowering_(lowering), program_(lowering.kernel.program), stages_(lowering.kernel.stages.emplace<RowStages>()),
+          plan_(program_, lowering.target.has_gpu_feature()), vars_(axis_vars(int(plan_.space().size()))) {}
 
     void lower() {
-        lowering_.kernel.extents["columns"] = plan_.space().back();
-        lowering_.kernel.extents["rows"] = element_count({plan_.space().begin(), plan_.space().end() - 1});
-        lowering_.kernel.facts["warp"] = int64_t(plan_.is_warp());
-        lowering_.kernel.facts["sums"] = int64_t(has_column_reductions(program_));
+        stages_.columns = plan_.space().back();
+        stages_.rows = element_count({plan_.space().begin(), plan_.space().end() - 1});
+        stages_.is_warp = plan_.is_warp();
         for (size_t i = 0; i < program_.arguments.size(); i++) read_argument(i);
         for (int depth = 0; depth <= plan_.last_depth(); depth++) {
             for (ValueId value : plan_.placed(depth)) {
@@ -215,10 +208,10 @@ public:
             reduce(plan_.reductions(depth));
         }
         in_thread(0);
-        sum_columns(lowering_, vars_);
-        store_reduced(lowering_, first_vars(int(vars_.size()) - 1));
+        stages_.sums = sum_columns(lowering_, vars_);
+        stages_.stored = store_reduced(lowering_, first_vars(int(vars_.size()) - 1));
         add_outputs([](const Type &type) { return !type.is_scalar(); });
-        reduce_stored(lowering_);
+        stages_.whole = reduce_stored(lowering_, stages_.stored);
         add_outputs([](const Type &type) { return type.is_scalar(); });
     }
 
@@ -262,11 +255,10 @@ private:
             return input(buffer_order(index));
         };
         if (plan_.kept().count(value)) {
-            std::vector<Halide::Func> &stages = lowering_.kernel.stages["argument"];
-            Halide::Func stage("kept_" + std::to_string(stages.size()));
+            Halide::Func stage("kept_" + std::to_string(stages_.argument.size()));
             stage(buffer_order(vars_)) = read(Index(vars_.begin(), vars_.end()));
             lowering_.values.bind(value, stage);
-            stages.push_back(stage);
+            stages_.argument.push_back(stage);
         } else if (is_padded) {
             const Dtype dtype = program_.type(value).dtype;
             lowering_.values.bind(value, [=](const Index &index) { return from_word(dtype, read(index)); });
@@ -277,7 +269,7 @@ private:
         const Type &type = program_.type(value);
         const std::vector<Halide::Var> vars = first_vars(type.rank());
         const bool is_element = type.shape == plan_.space(), has_thread = plan_.is_warp() && !is_element;
-        std::vector<Halide::Func> &stages = lowering_.kernel.stages[is_element ? "element" : "scalar"];
+        std::vector<Halide::Func> &stages = is_element ? stages_.element : stages_.scalar;
         Halide::Func stage((is_element ? "element_" : "scalar_") + std::to_string(stages.size()));
         std::vector<Halide::Var> args = buffer_order(vars);
         if (has_thread) args.insert(args.begin(), thread_);
@@ -312,19 +304,20 @@ private:
         const Extent &columns = plan_.space().back();
         ReductionGroup group(reductions);
         ReductionSpace space{buffer_order(rows), lowering_.values.extent(columns), choose_lanes(columns), {}, at};
-        if (!plan_.is_warp()) return group.bind(lowering_.values, reduce_lanes(lowering_, group, space));
+        if (!plan_.is_warp()) return group.bind(lowering_.values, reduce_lanes(lowering_, group, space, stages_.lanes));
         if (has_padding()) {
             const int count = int(columns.value());
             space.columns = (count + most_lanes - 1) / most_lanes * most_lanes;
             space.inside = [count](const Index &, const Halide::Expr &column) { return column < count; };
         }
         in_thread(Halide::Var("lane") / warp_neighbours);
-        const Halide::Func total = reduce_in_warp(lowering_, group, space);
+        const Halide::Func total = reduce_in_warp(lowering_, group, space, stages_);
         in_warp_.push_back([this, group, total](const Halide::Expr &thread) { group.bind(lowering_.values, total, thread); });
     }
 
     Lowering &lowering_;
     const Program &program_;
+    RowStages &stages_;
     RowPlan plan_;
     std::vector<Halide::Var> vars_;
     Halide::Var thread_{"thread"};

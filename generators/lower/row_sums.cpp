@@ -23,9 +23,9 @@ int rows_of_block(const Extent &rows) {
 
 namespace {
 
-class ColumnSums {
+class SumsOverRows {
 public:
-    ColumnSums(Lowering &lowering, const std::vector<Reduction> &reductions, const std::vector<Halide::Var> &axes)
+    SumsOverRows(Lowering &lowering, const std::vector<Reduction> &reductions, const std::vector<Halide::Var> &axes)
         : lowering_(lowering), group_(reductions), identity_(group_.identity().as_vector()), x_(axes.back()) {
         const Program &program = lowering.kernel.program;
         const Extents &space = program.type(reductions[0].node().operands[0]).shape;
@@ -35,16 +35,16 @@ public:
         block_rows_ = rows_of_block(element_count(rows_));
         blocks_ = Halide::Internal::simplify((all_ + block_rows_ - 1) / block_rows_);
         last_ = Halide::Internal::simplify(Halide::max(blocks_, 1) - 1); // of an empty array there is one to read, too
-        lowering.kernel.facts["block_rows"] = int64_t(block_rows_);
     }
 
-    void lower() {
-        const Halide::Func lane = lanes(running());
+    RowSumStages lower() {
+        const Halide::Func blocks = running(), lane = lanes(blocks);
         std::vector<std::vector<Expr>> parts;
         for (int i = 0; i < block_lanes; i++) parts.push_back(components(lane(x_, i), size()));
         Halide::Func sum("sum");
         assign(sum(x_), group_.tree(parts));
         group_.bind(lowering_.values, sum);
+        return {block_rows_, blocks, lane};
     }
 
 private:
@@ -66,7 +66,6 @@ private:
         for (int i = 0; i < size(); i++) before.push_back(Halide::select(Expr(r) == 0, identity_[i], kept[i]));
         assign(sums(x_, y), group_.combine(before, group_.terms(lowering_.values, index, row)));
         sums.bound(x_, 0, columns_).bound(y, 0, Halide::Internal::simplify(last_ + 1));
-        lowering_.kernel.stages["running"].push_back(sums);
         return sums;
     }
 
@@ -85,7 +84,6 @@ private:
             for (int i = 0; i < size(); i++) terms[i] = Halide::select(block < blocks_, terms[i], identity_[i]);
         }
         assign(sums(x_, l), over(r, group_.combine(components(sums(x_, l), size()), terms)));
-        lowering_.kernel.stages["block_lanes"].push_back(sums);
         return sums;
     }
 
@@ -100,12 +98,12 @@ private:
 
 } // namespace
 
-void sum_columns(Lowering &lowering, const std::vector<Halide::Var> &axes) {
+RowSumStages sum_columns(Lowering &lowering, const std::vector<Halide::Var> &axes) {
     std::vector<Reduction> reductions;
     for (const Node &node : lowering.kernel.program.nodes) {
         if (is_column_reduction(lowering.kernel.program, node)) reductions.emplace_back(lowering.kernel.program, node);
     }
-    if (!reductions.empty()) ColumnSums(lowering, reductions, axes).lower();
+    return reductions.empty() ? RowSumStages() : SumsOverRows(lowering, reductions, axes).lower();
 }
 
 } // namespace scalide

@@ -19,11 +19,8 @@ int rows_of_block(const Extent &rows);
 /// Partial sums of blocks are added in so many lanes, by as many threads of a GPU, and lanes as a tree.
 inline constexpr int block_lanes = 16;
 
-/// Adds the stages
-///   running     (x, y): of block y, an update over the rows of the block, whose loop is named block_row_name; undefined before the first
-///   block_lanes (x, lane): an update over blocks
-/// and binds the results of all column reductions. `axes` are those of the rows, then x.
-void sum_columns(Lowering &lowering, const std::vector<Halide::Var> &axes);
+/// Binds the results of all column reductions, and gives the stages that make them. `axes` are those of the rows, then x.
+RowSumStages sum_columns(Lowering &lowering, const std::vector<Halide::Var> &axes);
 
 /// The name of the loop over the rows of a block, which all nests of the kernel share.
 inline constexpr const char *block_row_name = "block_row";

@@ -11,9 +11,8 @@ constexpr int warp_threads = 32, warp_neighbours = most_lanes / warp_threads;
 /// The thread that makes the element in this column.
 Halide::Expr thread_of(const Halide::Expr &column);
 
-/// reduce_lanes for the warp of a row. `space` has the columns of a row up to a multiple of most_lanes, and says which are inside. Adds to
-/// the stages `partial`, `slot` (over (slot, thread, outer), the exchanges of lanes) and `turn` (over (thread, outer), those of threads);
-/// returns the last of these: the same everywhere.
-Halide::Func reduce_in_warp(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space);
+/// reduce_lanes for the warp of a row. `space` has the columns of a row up to a multiple of most_lanes, and says which are inside. Returns
+/// the last exchange between threads: the same everywhere.
+Halide::Func reduce_in_warp(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, RowStages &stages);
 
 } // namespace scalide

@@ -2,8 +2,6 @@
 #include "lower/shared.h"
 
 // scalar kernels: everything is inlined into the outputs, but for values that would stand in very many places.
-//
-// stages: shared
 namespace scalide {
 
 void lower_scalar(Lowering &lowering) {

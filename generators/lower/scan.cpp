@@ -6,9 +6,6 @@
 #include <algorithm>
 
 // scan: one scan along an axis, elementwise before and after it. The elements of a line are folded one after the other.
-//
-// stages: scan (axes of the array; its update folds)
-// facts:  axis: buffer dimension that is scanned
 namespace scalide {
 using Halide::Expr;
 
@@ -63,8 +60,7 @@ void lower_scan(Lowering &lowering) {
     scan(place(r)) = combine(node, scan(place(r - 1)), scan(place(r)), type.dtype);
     scan.bound(vars[axis], 0, extent); // else an empty line would be rounded up to an element, which is not there
     lowering.values.bind(node.results[0], scan);
-    lowering.kernel.stages["scan"] = {scan};
-    lowering.kernel.facts["axis"] = type.rank() - 1 - int(axis);
+    lowering.kernel.stages = ScanStages{type.rank() - 1 - int(axis), scan};
     const std::vector<std::vector<int>> groups = results_by_shape(program);
     internal_check(groups.size() == 1, "results of a scan kernel have several shapes");
     add_output(lowering, groups[0], vars);

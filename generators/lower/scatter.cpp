@@ -6,8 +6,6 @@
 
 // scatter: a copy of an array, then the updates of its windows one after the other, in row-major order of the index vectors, so that sums
 // have an order. Axes of the array that every window covers, and batching axes, are loops of their own: they can run in parallel.
-//
-// facts: whole: these axes, as buffer dimensions of the result
 namespace scalide {
 using Halide::Expr;
 
@@ -47,14 +45,13 @@ private:
         }
         r = Halide::RDom(ranges);
         Index at;
-        std::vector<Attribute> dimensions;
+        auto &stages = lowering_.kernel.stages.emplace<ScatterStages>();
         for (size_t i = 0; i < whole.size(); i++) {
             at.push_back(whole[i] < 0 ? Expr(r[loop_of[i]]) : Expr(vars_[size_t(whole[i])]));
             if (whole[i] >= 0) {
-                dimensions.emplace_back(type().rank() - 1 - whole[i]);
+                stages.whole.push_back(type().rank() - 1 - whole[i]);
             }
         }
-        lowering_.kernel.facts["whole"] = dimensions;
         return at;
     }
 

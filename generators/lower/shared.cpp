@@ -23,7 +23,7 @@ void share(Lowering &lowering, ValueId value) {
     Halide::Func stage("shared");
     stage() = to_word(type.dtype, lowering.values.at(value, Index(type.shape.size(), Halide::Expr(0))));
     lowering.values.bind(value, [stage, dtype = type.dtype](const Index &) { return from_word(dtype, stage()); });
-    lowering.kernel.stages["shared"].push_back(stage);
+    lowering.kernel.shared.push_back(stage);
 }
 
 /// By value: it follows from an argument that is overwritten, which can be read where results are made alone.

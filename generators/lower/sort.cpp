@@ -6,9 +6,6 @@
 
 // sort: the order of the elements along an axis, elementwise before it. Elements of short lines are compared, those of long ones and of
 // lines whose length is not known are put in place digit by digit.
-//
-// stages: those of sort_network.cpp or sort_digits.cpp
-// facts:  axis: buffer dimension that is sorted
 namespace scalide {
 using Halide::Expr;
 
@@ -35,11 +32,12 @@ SortLines::Key key_of(const Expr &value, bool descending) {
 } // namespace
 
 SortLines::SortLines(Lowering &lowering, const Node &node)
-    : lowering(lowering), node(node), axis(size_t(node.attributes.at("dimension").integer.value())) {
+    : lowering(lowering), node(node), stages(lowering.kernel.stages.emplace<SortStages>()),
+      axis(size_t(node.attributes.at("dimension").integer.value())) {
     const Type &type = lowering.kernel.program.type(node.results[0]);
     vars = axis_vars(type.rank());
     size = lowering.values.extent(type.shape[axis]);
-    lowering.kernel.facts["axis"] = type.rank() - 1 - int(axis);
+    stages.axis = type.rank() - 1 - int(axis);
 }
 
 std::vector<SortLines::Key> SortLines::keys() const {

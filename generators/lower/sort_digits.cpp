@@ -5,9 +5,6 @@
 // Computer Programming 3, 5.2.5, algorithm R). A digit counts how often each of its values comes up, adds these up to where each begins,
 // and moves every place to the next free one of its value. Work grows with the length of a line alone; none of it is vector code but the
 // words.
-//
-// stages: words (place, other axes): a key each; order (slot, other axes): two halves of places, between which digits go, then the counts.
-//         Updates of order: 0 clears the counts; then those of every digit; what moves has two steps, its r.x
 namespace scalide {
 using Halide::Expr;
 
@@ -35,8 +32,8 @@ public:
         at(2 * lines_.size + clear) = 0;
         for (size_t d = 0; d < digits_.size(); d++) sort_by(int(d));
         order_.bound(slot_, 0, 2 * lines_.size + counts);
-        lines_.lowering.kernel.stages["words"] = words_;
-        lines_.lowering.kernel.stages["order"] = {order_};
+        lines_.stages.words = words_;
+        lines_.stages.order = order_;
         const Expr last = digits_.size() % 2 == 0 ? Expr(0) : lines_.size;
         lines_.bind([&](const Index &index) { return order_(lines_.args({last + index[lines_.axis]}, index)); });
     }

@@ -25,14 +25,15 @@ public:
 
     Lowering &lowering;
     const Node &node;
+    SortStages &stages;
     size_t axis;
     std::vector<Halide::Var> vars;
     Halide::Expr size;
 };
 
-/// Batcher's merge exchange: stage `network`.
+/// Batcher's merge exchange.
 void sort_by_network(SortLines &lines);
-/// By digits of the keys, the lowest first: stages `words` and `order`.
+/// By digits of the keys, the lowest first.
 void sort_by_digits(SortLines &lines);
 
 } // namespace scalide

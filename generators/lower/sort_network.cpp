@@ -4,8 +4,6 @@
 // Batcher's merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), which sorts any number of elements: in a pass
 // every element is compared with at most one other at a distance that is the same for all, so that passes are vector code. Elements carry
 // their place, which makes the order total and the sort stable.
-//
-// stages: network (place, two halves that passes go between, other axes); update 0 fills it, update 1 runs the passes
 namespace scalide {
 using Halide::Expr;
 
@@ -34,7 +32,7 @@ public:
         network_(lines_.args({place_, 0})) = Halide::Tuple(words);
         run_passes(words.size());
         network_.bound(place_, 0, lines_.size).bound(half_, 0, 2); // else an empty line would be rounded up to an element
-        lines_.lowering.kernel.stages["network"] = {network_};
+        lines_.stages.network = network_;
         const int last = levels_ * (levels_ + 1) / 2 % 2;
         lines_.bind([&](const Index &index) {
             const Halide::FuncRef at = network_(lines_.args({index[lines_.axis], last}, index));

@@ -7,12 +7,6 @@
 // axes. Each element is made once, into a tile, and all forms are taken from there. A tile that overhangs the array has its last elements
 // again, so reductions are those that may count an element twice (max, min, and, or).
 //
-// stages: tile (axes of the shape): the words of results, then the terms of reductions
-//         tile_partial, tile_lane, tile_fold: of each tile, as partial, lane and fold in lower/reduction.h; outer arguments: tile_x,
-//         tile_y, then the axes that tiles do not run over. partial, lane, fold: of all tiles.
-// facts:  side_x, side_y: of a tile; across: the buffer dimension of the shape that it runs over beside the innermost, 0: there is none, a
-//         tile is side_x * side_y neighbours; together_x, together_y: how many neighbours along each of these a thread of a GPU may take
-//         together, 1 where the extent is not known to be a multiple
 // Outputs have the axes of the shape, in an order of their own; one of rank 0 comes last.
 namespace scalide {
 namespace {
@@ -49,8 +43,8 @@ Form form_of(const Program &program, const std::vector<int> &makers, ValueId res
 class TiledLowering {
 public:
     explicit TiledLowering(Lowering &lowering)
-        : lowering_(lowering), program_(lowering.kernel.program), group_(reductions_of(program_)),
-          terms_(group_.reductions().empty() ? 0 : int(group_.identity().size())) {
+        : lowering_(lowering), program_(lowering.kernel.program), stages_(lowering.kernel.stages.emplace<TiledStages>()),
+          group_(reductions_of(program_)), terms_(group_.reductions().empty() ? 0 : int(group_.identity().size())) {
         const std::vector<int> makers = producers(program_);
         for (const Result &result : program_.results) {
             internal_check(result.argument < 0, "a tiled kernel overwrites no argument");
@@ -70,7 +64,7 @@ public:
         }
         size_ = int(words.size());
         assign(tile_(buffer_order(vars_)), Halide::Tuple(words));
-        lowering_.kernel.stages["tile"] = {tile_};
+        stages_.tile = tile_;
         add_outputs();
         if (group_.reductions().empty()) return;
         reduce_tiles();
@@ -100,13 +94,13 @@ private:
             if (innermost > 0) across_ = innermost;
         }
         side_ = bytes * most_lanes * (most_lanes + 4) <= most_tile_bytes ? most_lanes : most_lanes / 2;
-        lowering_.kernel.facts["across"] = across_;
-        lowering_.kernel.facts["side_x"] = lowering_.kernel.facts["side_y"] = side_;
-        lowering_.kernel.facts["together_x"] = together(shape_.size() - 1);
-        lowering_.kernel.facts["together_y"] = together(across_axis());
+        stages_.across = across_;
+        stages_.side = side_;
+        stages_.together_x = together(shape_.size() - 1);
+        stages_.together_y = together(across_axis());
     }
 
-    int64_t together(size_t axis) const {
+    int together(size_t axis) const {
         const Expr rest = Halide::Internal::simplify(lowering_.values.extent(shape_[axis]) % most_together);
         return lowering_.target.has_gpu_feature() && Halide::Internal::is_const_zero(rest) ? most_together : 1;
     }
@@ -115,7 +109,7 @@ private:
     Index clamped() const {
         Index index(vars_.begin(), vars_.end());
         for (const size_t axis : {shape_.size() - 1, across_axis()}) {
-            const int count = int(together(axis));
+            const int count = together(axis);
             const Expr last = Halide::Internal::simplify(lowering_.values.extent(shape_[axis]) / count - 1), place = vars_[axis];
             index[axis] = count == 1 ? Halide::clamp(place, 0, last) : Halide::clamp(place / count, 0, last) * count + place % count;
         }
@@ -194,10 +188,7 @@ private:
     }
 
     void reduce_tiles() {
-        const Halide::Func fold = reduce_lanes(lowering_, group_, space_of_tile());
-        auto &stages = lowering_.kernel.stages;
-        for (const char *name : {"partial", "lane", "fold"}) stages["tile_" + std::string(name)] = std::move(stages[name]);
-        for (const char *name : {"partial", "lane", "fold"}) stages[name].clear();
+        const Halide::Func fold = reduce_lanes(lowering_, group_, space_of_tile(), stages_.of_tile);
         const std::vector<Expr> counts = tile_counts();
         Expr all = 1;
         for (const Expr &count : counts) all = Halide::Internal::simplify(all * count);
@@ -212,7 +203,7 @@ private:
             }
             return components(fold(place), terms_);
         };
-        group_.bind(lowering_.values, reduce_lanes(lowering_, group_, space));
+        group_.bind(lowering_.values, reduce_lanes(lowering_, group_, space, stages_.whole.lanes));
     }
 
     void add_scalar_output() {
@@ -224,6 +215,7 @@ private:
 
     Lowering &lowering_;
     const Program &program_;
+    TiledStages &stages_;
     ReductionGroup group_;
     int terms_, size_ = 0, across_ = 0, side_ = 0;
     std::vector<Form> forms_; ///< by result

@@ -89,7 +89,7 @@ ReductionSpace second_level(const Halide::Func &blocks, const Expr &count, int s
 
 } // namespace
 
-void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes) {
+void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes, TotalStages &stages) {
     if (nodes.empty()) {
         return;
     }
@@ -101,20 +101,20 @@ void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes) {
     ReductionGroup group(reductions);
     const int size = int(group.identity().size());
     Blocks blocks(lowering, program.type(nodes[0]->operands[0]).shape);
-    std::vector<Halide::Func> &totals = lowering.kernel.stages["total"];
-    Halide::Func total("total_" + std::to_string(totals.size()));
+    const auto reduced = [&](const ReductionSpace &space) { return reduce_lanes(lowering, group, space, stages.lanes); };
+    Halide::Func total("total_" + std::to_string(stages.totals.size()));
     if (blocks.is_one_block()) {
-        assign(total(), Halide::Tuple(components(reduce_lanes(lowering, group, blocks.rest())(), size)));
+        assign(total(), Halide::Tuple(components(reduced(blocks.rest())(), size)));
     } else {
         const bool is_gpu = lowering.target.has_gpu_feature();
-        const Halide::Func rest = is_gpu ? Halide::Func() : reduce_lanes(lowering, group, blocks.rest());
-        Halide::Func whole = reduce_lanes(lowering, group, is_gpu ? blocks.guarded() : blocks.whole());
+        const Halide::Func rest = is_gpu ? Halide::Func() : reduced(blocks.rest());
+        Halide::Func whole = reduced(is_gpu ? blocks.guarded() : blocks.whole());
         // Else Halide makes as many blocks as vectors of the second level would read, and those are read from behind the ends of arrays.
         if (!is_gpu) whole.bound(whole.args()[0], 0, blocks.count());
-        const Halide::Func sum = reduce_lanes(lowering, group, second_level(whole, blocks.count(), size));
+        const Halide::Func sum = reduced(second_level(whole, blocks.count(), size));
         assign(total(), group.combine(components(is_gpu ? whole(blocks.count()) : rest(), size), components(sum(), size)));
     }
-    totals.push_back(total);
+    stages.totals.push_back(total);
     group.bind(lowering.values, total);
 }
 

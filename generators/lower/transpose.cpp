@@ -4,11 +4,7 @@
 #include <optional>
 
 // transpose: a map whose neighbours in the result are not neighbours in an argument. Such an argument is read through two stages, so that a
-// schedule can read and write whole vectors and turn blocks in registers:
-//
-// stages: rows   (x, y ...: axes of the result): the words of the argument
-//         block  the same; what a schedule transposes
-// facts:  across: buffer dimension of the result that runs along the arguments' memory; 0 when there is none (a map)
+// schedule can read and write whole vectors and turn blocks in registers.
 namespace scalide {
 namespace {
 
@@ -81,16 +77,16 @@ void lower_transpose(Lowering &lowering) {
     const std::vector<Halide::Var> vars = axis_vars(kernel.program.type(result).rank());
     const Index here(vars.begin(), vars.end());
     const std::optional<ReadRecorder::Read> read = find_read(ReadRecorder(lowering, result, here).reads(), here);
-    kernel.facts["across"] = read ? dimension_across(read->index, here) : 0;
+    auto &stages = kernel.stages.emplace<TransposeStages>();
     if (read) {
         const Dtype dtype = kernel.program.type(read->argument).dtype;
         Halide::Func rows("rows"), block("block");
+        stages = {dimension_across(read->index, here), rows, block};
         Index index = read->index;
         if (lowering.target.has_gpu_feature()) clamp_loops(index, vars, lowering.values.extents(kernel.program.type(result).shape));
         rows(buffer_order(vars)) = to_word(dtype, lowering.values.at(read->argument, index));
         block(buffer_order(vars)) = rows(buffer_order(vars));
         lowering.values.bind(read->argument, [=](const Index &) { return from_word(dtype, block(buffer_order(vars))); });
-        kernel.stages = {{"rows", {rows}}, {"block", {block}}};
     }
     add_output(lowering, {0}, vars);
 }

@@ -61,8 +61,8 @@ Program reduce_columns_first(const Program &program) {
     return rewriter.take();
 }
 
-void store_reduced(Lowering &lowering, const std::vector<Halide::Var> &axes) {
-    std::vector<Halide::Func> &stored = lowering.kernel.stages["stored"];
+std::vector<Halide::Func> store_reduced(Lowering &lowering, const std::vector<Halide::Var> &axes) {
+    std::vector<Halide::Func> stored;
     std::set<ValueId> seen;
     for (const Node *node : whole_reductions(lowering.kernel.program)) {
         const ValueId value = node->operands[0];
@@ -76,20 +76,19 @@ void store_reduced(Lowering &lowering, const std::vector<Halide::Var> &axes) {
         }
         stored.push_back(func);
     }
+    return stored;
 }
 
-void reduce_stored(Lowering &lowering) {
+TotalStages reduce_stored(Lowering &lowering, const std::vector<Halide::Func> &stored) {
     const std::vector<const Node *> nodes = whole_reductions(lowering.kernel.program);
-    std::map<std::string, std::vector<Halide::Func>> stages = std::move(lowering.kernel.stages);
     size_t next = 0;
     std::set<ValueId> seen;
     for (const Node *node : nodes) {
-        if (seen.insert(node->operands[0]).second) lowering.values.bind(node->operands[0], stages["stored"].at(next++));
+        if (seen.insert(node->operands[0]).second) lowering.values.bind(node->operands[0], stored.at(next++));
     }
-    lowering.kernel.stages = {};
-    reduce_all(lowering, nodes);
-    for (auto &[name, funcs] : lowering.kernel.stages) stages["whole_" + name] = funcs;
-    lowering.kernel.stages = std::move(stages);
+    TotalStages stages;
+    reduce_all(lowering, nodes, stages);
+    return stages;
 }
 
 } // namespace scalide

@@ -11,10 +11,10 @@ bool is_whole_reduction(const Program &program, const Node &node);
 /// Each reduction over all axes of an array with two or more becomes one over the last axis and one over the others.
 Program reduce_columns_first(const Program &program);
 
-/// The values that whole reductions read, stored in a Func each over all their axes: stage `stored`. To be computed in the kernel's loop.
-void store_reduced(Lowering &lowering, const std::vector<Halide::Var> &axes);
+/// The values that whole reductions read, stored in a Func each over all their axes. To be computed in the kernel's loop.
+std::vector<Halide::Func> store_reduced(Lowering &lowering, const std::vector<Halide::Var> &axes);
 
-/// Reduces what was stored, and binds the results. Stages `whole_partial`, `whole_lane`, `whole_fold`, `whole_total` (lower/reduction.h).
-void reduce_stored(Lowering &lowering);
+/// Reduces what was stored, and binds the results.
+TotalStages reduce_stored(Lowering &lowering, const std::vector<Halide::Func> &stored);
 
 } // namespace scalide

@@ -5,7 +5,7 @@
 
 namespace scalide {
 
-/// Lowers one window operator and binds its result. Adds stages, extents and facts as lower/window.cpp says.
+/// Lowers one window operator and binds its result. Leaves WindowStages, or ConvolutionStages.
 void lower_reduce_window(Lowering &lowering, const Node &node);
 void lower_select_and_scatter_add(Lowering &lowering, const Node &node);
 void lower_select_and_gather_add(Lowering &lowering, const Node &node);

@@ -5,13 +5,6 @@
 
 // Convolutions as a direct loop nest. A register tile is `width` neighbours along one axis of the result, the lanes (features, or places of
 // an image whose features lie apart in memory), by some along another. What overhangs the result is computed and never stored.
-//
-// stages: product (column, row, panel, the other axes): lane number panel * width + column; an update over (input feature, places of the
-//           window, last axis first)
-//         lhs: the padded, dilated and decoded images, axes as in memory; absent when the argument is read as it is
-//         rhs: the weights, (column, input feature, places, panel) when features are lanes, else axes as in memory; absent likewise
-// facts: `width`, `lane_dimension` and `tile_dimension` of the result's buffer, `has_panels`: 1 when rhs is in panels
-// extents: `lanes`, `tile`: of these axes; `terms`: of a sum
 namespace scalide {
 using Halide::Expr;
 using Halide::Func;
@@ -37,9 +30,9 @@ bool is_longer(const Extent &a, const Extent &b) { return !a.is_static() || (b.i
 class ConvolutionLowering {
 public:
     ConvolutionLowering(Lowering &lowering, const Node &node)
-        : lowering_(lowering), values_(lowering.values), node_(node), lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])),
-          out_type_(type(node.results[0])), convolution_(convolution(node.attributes, rhs_type_.shape)),
-          zero_(make_constant(out_type_.dtype, 0)) {
+        : stages_(lowering.kernel.stages.emplace<ConvolutionStages>()), values_(lowering.values), node_(node),
+          lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
+          convolution_(convolution(node.attributes, rhs_type_.shape)), zero_(make_constant(out_type_.dtype, 0)) {
         lane_axis_ = choose_lane_axis();
         tile_axis_ = choose_tile_axis();
         width_ = choose_width(lowering.target.natural_vector_size<float>());
@@ -128,7 +121,7 @@ private:
             index[images] = Halide::min(index[images], values_.extent(lhs_type_.shape[images]) - 1);
         }
         lhs_(buffer_order(vars)) = place.choose(values_.at(node_.operands[0], index), zero_);
-        stage("lhs", lhs_);
+        stages_.lhs = lhs_;
     }
 
     /// The images at place `at` (batch, feature, spatial) of the padded and dilated array.
@@ -164,7 +157,7 @@ private:
         const Expr feature = within_lanes(panel_ * width_ + column_);
         rhs_(panel_index<Var>(column_, input, places, panel_)) =
             values_.at(node_.operands[1], rhs_index(feature, input, {places.begin(), places.end()}));
-        stage("rhs", rhs_);
+        stages_.rhs = rhs_;
     }
 
     /// The last lane stands for those that overhang.
@@ -183,7 +176,7 @@ private:
     void pack_rhs() {
         const std::vector<Var> vars = numbered_vars("axis", rhs_type_.shape.size());
         rhs_(buffer_order(vars)) = values_.at(node_.operands[1], {vars.begin(), vars.end()});
-        stage("rhs", rhs_);
+        stages_.rhs = rhs_;
     }
 
     Expr rhs_at(const Expr &feature, const Expr &input, const Index &places) {
@@ -235,7 +228,7 @@ private:
         const std::vector<Var> args = product_index<Var>(column_, row_, panel_, vars);
         product_(args) = zero_;
         product_(args) += term(out);
-        stage("product", product_);
+        stages_.product = product_;
     }
 
     Expr term(const Index &out) {
@@ -274,22 +267,18 @@ private:
 
     void describe() {
         const int last = int(out_type_.shape.size()) - 1;
-        lowering_.kernel.facts["width"] = width_;
-        lowering_.kernel.facts["lane_dimension"] = int64_t(last - lane_axis_);
-        lowering_.kernel.facts["tile_dimension"] = int64_t(last - tile_axis_);
-        lowering_.kernel.facts["has_panels"] = int(has_panels());
-        lowering_.kernel.extents["lanes"] = lane_extent();
-        lowering_.kernel.extents["tile"] = out_type_.shape[tile_axis_];
-        Extent terms = rhs_type_.shape[convolution_.rhs_spec[1]];
+        stages_.width = width_;
+        stages_.lane_dimension = last - int(lane_axis_);
+        stages_.tile_dimension = last - int(tile_axis_);
+        stages_.lanes = lane_extent();
+        stages_.tile = out_type_.shape[tile_axis_];
+        stages_.terms = rhs_type_.shape[convolution_.rhs_spec[1]];
         for (const WindowAxis &axis : convolution_.spatial) {
-            terms = terms * axis.window;
+            stages_.terms = stages_.terms * axis.window;
         }
-        lowering_.kernel.extents["terms"] = terms;
     }
 
-    void stage(const char *name, const Func &func) { lowering_.kernel.stages[name] = {func}; }
-
-    Lowering &lowering_;
+    ConvolutionStages &stages_;
     Values &values_;
     const Node &node_;
     const Type &lhs_type_, &rhs_type_, &out_type_;

@@ -73,6 +73,8 @@ PlaceLoops loop_over(const Extents &places, const Values &values) {
     return loops;
 }
 
+WindowStages &window_stages(Lowering &lowering) { return std::get<WindowStages>(lowering.kernel.stages); }
+
 Index to_index(const std::vector<Halide::Var> &vars) { return {vars.begin(), vars.end()}; }
 
 Halide::Func add_fold(Lowering &lowering, const WindowSum &sum, int rank) {
@@ -82,7 +84,7 @@ Halide::Func add_fold(Lowering &lowering, const WindowSum &sum, int rank) {
     fold(buffer_order(vars)) = sum.start;
     const Expr total = sum.combine(fold(buffer_order(vars)), sum.term(to_index(vars), loops.place));
     assign(fold(buffer_order(vars)), over(loops.domain, Halide::Tuple(total)));
-    lowering.kernel.stages["fold"].push_back(fold);
+    window_stages(lowering).fold = fold;
     return fold;
 }
 
@@ -133,7 +135,7 @@ Halide::Func add_winner(Lowering &lowering, const Node &node, const WindowPlaces
     }
     winner(buffer_order(vars)) = {Halide::select(stays, best, value),
                                   Halide::select(stays, number, number_of(loops.place, places.extents(), values))};
-    lowering.kernel.stages["winner"].push_back(winner);
+    window_stages(lowering).winner = winner;
     return winner;
 }
 

@@ -12,21 +12,16 @@ using namespace Halide;
 
 class ColumnSchedule {
 public:
-    ColumnSchedule(LoweredKernel &kernel, const Tiles &tiles) : kernel_(kernel), tiles_(tiles) {}
+    ColumnSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), stages_(std::get<ColumnStages>(kernel.stages)), tiles_(tiles) {}
 
     void apply() {
-        for (Func sums : kernel_.stages["rest"]) {
-            schedule_sums(sums, 1);
+        for (const ColumnSums &sums : stages_.sums) {
+            schedule_sums(sums, sums.rest, 1);
+            if (sums.block.defined()) schedule_sums(sums, sums.block, to_expr(sums.rows, kernel_) / stages_.block_rows);
+            schedule_total(sums.total);
         }
-        for (Func sums : kernel_.stages["block"]) {
-            schedule_sums(sums, extent(sums, "rows") / block_rows());
-        }
-        for (Func total : kernel_.stages["total"]) {
-            if (!total.args().empty()) {
-                schedule_total(total);
-            }
-        }
-        schedule_totals(kernel_);
+        schedule_totals(stages_.whole);
         for (const KernelOutput &output : kernel_.outputs) {
             schedule_elements(kernel_, output, tiles_);
         }
@@ -34,17 +29,14 @@ public:
 
 private:
     int lanes() const { return tiles_.at("lanes"); }
-    int block_rows() const { return int(to_number(kernel_.facts.at("block_rows"))); }
-
-    Expr extent(const Func &sums, const std::string &name) const { return to_expr(kernel_.extents.at(sums.name() + "." + name), kernel_); }
 
     /// Loops, innermost first: lanes, rows of a few, vectors, rows, then the tasks: pieces, other axes, blocks.
-    void schedule_sums(Func sums, const Expr &blocks) {
-        const std::vector<Var> args = sums.args();
+    void schedule_sums(const ColumnSums &sums, Func stage, const Expr &blocks) {
+        const std::vector<Var> args = stage.args();
         Var columns = args[0], piece("piece"), vector("vector");
-        RVar row = sums.rvars(0)[0], rows("rows");
-        sums.compute_root().vectorize(columns, lanes(), TailStrategy::Predicate);
-        Stage update = sums.update(0);
+        RVar row = stage.rvars(0)[0], rows("rows");
+        stage.compute_root().vectorize(columns, lanes(), TailStrategy::Predicate);
+        Stage update = stage.update(0);
         update.split(columns, vector, columns, lanes(), TailStrategy::Predicate).vectorize(columns);
         update.split(vector, piece, vector, tiles_.at("columns") / lanes(), TailStrategy::GuardWithIf);
         if (args.size() > 1 && args.back().name() == "block") {
@@ -55,9 +47,9 @@ private:
         }
         std::vector<Var> outer(args.begin() + 1, args.end());
         outer.insert(outer.begin(), piece);
-        Expr all = extent(sums, "columns"), pieces = (all + tiles_.at("columns") - 1) / tiles_.at("columns");
-        Expr work = min(all, tiles_.at("columns")) * min(extent(sums, "rows"), block_rows());
-        parallelize(update, *fuse_loops(update, outer), pieces * extent(sums, "others") * blocks, work, tiles_.at("task"));
+        Expr all = to_expr(sums.columns, kernel_), pieces = (all + tiles_.at("columns") - 1) / tiles_.at("columns");
+        Expr work = min(all, tiles_.at("columns")) * min(to_expr(sums.rows, kernel_), stages_.block_rows);
+        parallelize(update, *fuse_loops(update, outer), pieces * to_expr(sums.others, kernel_) * blocks, work, tiles_.at("task"));
     }
 
     void schedule_total(Func total) {
@@ -71,6 +63,7 @@ private:
     }
 
     LoweredKernel &kernel_;
+    const ColumnStages &stages_;
     const Tiles &tiles_;
 };
 

@@ -34,7 +34,8 @@ constexpr int lhs_task = 32;    ///< rows of the left operand that one task deco
 class ContractSchedule {
 public:
     ContractSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
-        : kernel_(kernel), tiles_(tiles), lanes_(target.natural_vector_size<float>()), width_(fact("width")), pairs_(fact("pairs") != 0),
+        : kernel_(kernel), stages_(std::get<ContractStages>(kernel.stages)), packed_(stages_.packed), tiles_(tiles),
+          lanes_(target.natural_vector_size<float>()), width_(packed_.width), pairs_(packed_.pairs),
           rows_parallel_(tiles.at("rows_parallel") != 0), output_(kernel.outputs[0].func) {}
 
     void apply() {
@@ -43,20 +44,19 @@ public:
         }
         schedule_result();
         schedule_product();
-        if (has("lhs")) {
+        if (packed_.lhs.defined()) {
             schedule_lhs();
         }
         schedule_rhs();
         schedule_sides();
-        if (has("fold")) {
+        if (has_folds()) {
             schedule_folds();
         }
     }
 
 private:
-    int fact(const char *name) const { return int(to_number(kernel_.facts.at(name))); }
-    bool has(const char *stage) const { return kernel_.stages.count(stage) != 0; }
-    Func stage(const char *name) const { return kernel_.stages.at(name).at(0); }
+    bool has_folds() const { return stages_.folds.partials.defined(); }
+    Expr extent(const Extent &extent) const { return to_expr(extent, kernel_); }
 
     LoopLevel at(const Var &loop) const { return LoopLevel(output_, loop); }
 
@@ -72,7 +72,7 @@ private:
     /// `x` counts elements, `width` of a panel. Panels first, then blocks of panels: so one condition on the panel guards all that is made
     /// for it, and what it guards knows that there is one panel.
     void split_panels(Stage nest, const Var &x, int width) {
-        const bool divides = width == 1 || kernel_.extents.at("n").divide(width).has_value();
+        const bool divides = width == 1 || stages_.columns.divide(width).has_value();
         nest.split(x, panel_, column_, width, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
         nest.split(panel_, columns_block_, panel_, tiles_.at("block_columns") / width_, TailStrategy::GuardWithIf);
     }
@@ -94,7 +94,7 @@ private:
         }
         order.insert(order.end(), outer.begin() + 1, outer.end());
         nest.reorder(order);
-        if (outer.size() > 1 && has("fold")) {
+        if (outer.size() > 1 && has_folds()) {
             tasks = outer[1];
         } else if (outer.size() > 1) {
             nest.fuse(tasks, outer[1], task_);
@@ -112,7 +112,7 @@ private:
     }
 
     void schedule_product() {
-        Func product = stage("product");
+        Func product = stages_.product;
         Var column = product.args()[0], row = product.args()[1];
         product.compute_at(at(tile_)).bound(column, 0, width_).bound_extent(row, tiles_.at("rows")).store_in(MemoryType::Register);
         bound_to_one(product, {2, 3});
@@ -135,12 +135,12 @@ private:
     /// Tasks that are blocks of rows decode their own rows; else all threads decode all of it together before (step 784-512-512-10 in bf16,
     /// EPYC Zen 5, two cores, 2026-11-23: 0.562 ms; where rows are far apart along k each task for itself 0.586).
     void schedule_lhs() {
-        Func lhs = stage("lhs");
+        Func lhs = packed_.lhs;
         rows_parallel_ ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
-        const bool interleaved = has("lhs_rows");
+        const bool interleaved = packed_.lhs_rows.defined();
         Var x = lhs.args()[interleaved], outer = lhs.args()[1 + interleaved];
         if (!rows_parallel_) { // without rows there is no last one to stand for those that overhang
-            lhs.bound(lhs.args()[fact("lhs_depth_contiguous") || interleaved], 0, to_expr(kernel_.extents.at("m"), kernel_));
+            lhs.bound(lhs.args()[packed_.lhs_depth_contiguous || interleaved], 0, extent(stages_.rows));
         }
         if (interleaved) interleave_lhs(lhs, x, outer);
         for (Stage copy : definitions(lhs)) {
@@ -154,15 +154,15 @@ private:
     /// As interleave_pairs, of rows of any length.
     void interleave_lhs(Func lhs, const Var &x, const Var &k) {
         Stage(lhs).reorder({lhs.args()[0], x, k}).unroll(lhs.args()[0]);
-        Func rows = stage("lhs_rows");
+        Func rows = packed_.lhs_rows;
         rows.compute_at(lhs, k).vectorize(rows.args()[0], 2 * lanes_, TailStrategy::Predicate).never_partition_all();
     }
 
     void schedule_rhs() {
-        Func rhs = stage("rhs");
+        Func rhs = packed_.rhs;
         rhs.compute_at(at(panel_)).bound(rhs.args()[pairs_], 0, width_);
         bound_to_one(rhs, {2 + pairs_, 3 + pairs_});
-        const bool transposed = fact("rhs_depth_contiguous");
+        const bool transposed = packed_.rhs_depth_contiguous;
         if (pairs_) {
             transposed ? gather_pairs(rhs) : interleave_pairs(rhs);
         } else {
@@ -181,7 +181,7 @@ private:
         Var pair = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2];
         rhs.split(column, vector_, lane_, lanes_).reorder({pair, lane_, vector_, k});
         rhs.vectorize(lane_).unroll(pair).unroll(vector_).never_partition_all();
-        Func rows = stage("rhs_rows");
+        Func rows = packed_.rhs_rows;
         rows.compute_at(rhs, k).store_in(MemoryType::Stack);
         copy_rows(rows);
     }
@@ -190,7 +190,7 @@ private:
         Var pair = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2], k_block("k_block");
         rhs.split(k, k_block, k, lanes_, TailStrategy::GuardWithIf).split(column, vector_, lane_, lanes_);
         rhs.reorder({pair, lane_, k, vector_, k_block}).vectorize(pair).vectorize(lane_).never_partition_all();
-        Func rows = stage("rhs_rows");
+        Func rows = packed_.rhs_rows;
         rows.compute_at(rhs, vector_).bound_extent(rows.args()[0], 2 * lanes_).store_in(MemoryType::Stack);
         copy_rows(rows);
     }
@@ -201,7 +201,7 @@ private:
         Var column = rhs.args()[0], k = rhs.args()[1], k_block("k_block");
         rhs.split(column, vector_, lane_, lanes_).split(k, k_block, k, lanes_, TailStrategy::GuardWithIf);
         rhs.reorder({lane_, k, vector_, k_block}).vectorize(lane_).unroll(k).never_partition_all();
-        Func block = stage("rhs_block"), rows = stage("rhs_rows");
+        Func block = packed_.rhs_block, rows = packed_.rhs_rows;
         block.compute_at(rhs, vector_).bound_extent(block.args()[1], lanes_).store_in(MemoryType::Stack);
         block.vectorize(block.args()[0], lanes_).vectorize(block.args()[1], lanes_);
         rows.compute_at(rhs, vector_).store_in(MemoryType::Stack);
@@ -213,11 +213,9 @@ private:
 
     /// Per-axis sums and what follows them: loops beside that of the result.
     void schedule_sides() {
-        if (has("sums")) {
-            for (Func sum : kernel_.stages["sums"]) {
-                sum.compute_root();
-                vectorize_columns(sum);
-            }
+        for (Func sum : stages_.sums) {
+            sum.compute_root();
+            vectorize_columns(sum);
         }
         for (size_t i = 1; i < kernel_.outputs.size(); i++) {
             vectorize_columns(kernel_.outputs[i].func);
@@ -244,26 +242,26 @@ private:
 
     /// The partial fold of a row of a panel is made where that row is stored; the rest follows the result.
     void schedule_folds() {
-        Func terms = stage("fold_terms");
+        Func terms = stages_.folds.terms;
         terms.compute_at(at(row_)).bound(column_, 0, width_).store_in(MemoryType::Stack);
         copy_rows(terms);
         bound_to_one(terms, {1, 2, 3});
         int width = width_;
-        for (Func halves : kernel_.stages["fold_halves"]) {
+        for (Func halves : stages_.folds.halves) {
             width /= 2;
             halves.compute_at(at(row_)).bound(column_, 0, width).vectorize(column_, std::min(width, lanes_)).store_in(MemoryType::Stack);
             bound_to_one(halves, {1, 2, 3});
         }
-        schedule_partials(stage("fold_partials"));
-        Func lanes = stage("fold_lanes");
+        schedule_partials(stages_.folds.partials);
+        Func lanes = stages_.folds.lanes;
         lanes.compute_root().vectorize(lanes.args()[0], lanes_).update().vectorize(lanes.args()[0], lanes_).never_partition_all();
     }
 
     /// The loops of the result, without those inside of a row.
     void schedule_partials(Func partials) {
         std::vector<Var> args = partials.args();
-        const Expr panels = (to_expr(kernel_.extents.at("n"), kernel_) + width_ - 1) / width_;
-        partials.compute_root().bound(args[1], 0, panels).bound(args[0], 0, to_expr(kernel_.extents.at("m"), kernel_));
+        const Expr panels = (extent(stages_.columns) + width_ - 1) / width_;
+        partials.compute_root().bound(args[1], 0, panels).bound(args[0], 0, extent(stages_.rows));
         Stage nest = partials;
         split_panels(nest, args[1], 1); // the same loops by name, or they would not be joined
         std::vector<Var> outer = {args[0]};
@@ -276,6 +274,8 @@ private:
     }
 
     LoweredKernel &kernel_;
+    const ContractStages &stages_;
+    const PackedStages &packed_;
     const Tiles &tiles_;
     int lanes_, width_;
     bool pairs_, rows_parallel_;

@@ -5,6 +5,6 @@
 // of the lowering, as they fix the order of the sum.
 namespace scalide {
 
-void schedule_full(LoweredKernel &kernel, const Tiles &, const Halide::Target &) { schedule_totals(kernel); }
+void schedule_full(LoweredKernel &kernel, const Tiles &, const Halide::Target &) { schedule_totals(std::get<TotalStages>(kernel.stages)); }
 
 } // namespace scalide

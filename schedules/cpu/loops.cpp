@@ -66,13 +66,12 @@ namespace {
 constexpr int blocks_of_task = 16; ///< of 4096 elements (lower/totals.cpp)
 }
 
-void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
-    auto folds = kernel.stages.find(prefix + "fold");
-    for (size_t i = 0; folds != kernel.stages.end() && i < folds->second.size(); i++) {
-        Halide::Func fold = folds->second[i];
+void schedule_totals(const TotalStages &stages) {
+    const LaneStages &lanes = stages.lanes;
+    for (size_t i = 0; i < lanes.fold.size(); i++) {
+        Halide::Func fold = lanes.fold[i];
         fold.compute_root();
-        for (const char *stage : {"lane", "partial"}) {
-            Halide::Func inner = kernel.stages.at(prefix + stage)[i];
+        for (Halide::Func inner : {lanes.lane[i], lanes.partial[i]}) {
             if (fold.args().empty()) {
                 inner.compute_root();
             } else {
@@ -83,27 +82,17 @@ void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
             Var task("task");
             fold.split(fold.args()[0], task, fold.args()[0], blocks_of_task, TailStrategy::GuardWithIf).parallel(task);
         }
-        vectorize_partial(kernel.stages.at(prefix + "partial")[i]);
+        vectorize_partial(lanes.partial[i]);
     }
-    vector_lanes(kernel, prefix);
-    auto totals = kernel.stages.find(prefix + "total");
-    if (totals != kernel.stages.end()) {
-        for (Halide::Func total : totals->second) {
-            total.compute_root();
-        }
-    }
+    vector_lanes(lanes);
+    for (Halide::Func total : stages.totals) total.compute_root();
 }
 
-std::vector<Halide::Func> vector_lanes(const LoweredKernel &kernel, const std::string &prefix) {
+std::vector<Halide::Func> vector_lanes(const LaneStages &stages) {
     std::vector<Halide::Func> lanes;
-    auto stage = kernel.stages.find(prefix + "lane");
-    if (stage != kernel.stages.end()) {
-        for (size_t i = 0; i < stage->second.size(); i++) {
-            Halide::Func lane = stage->second[i];
-            if (lane.name() != kernel.stages.at(prefix + "partial")[i].name()) {
-                lanes.push_back(lane.vectorize(lane.args()[0]));
-            }
-        }
+    for (size_t i = 0; i < stages.lane.size(); i++) {
+        Halide::Func lane = stages.lane[i];
+        if (lane.name() != stages.partial[i].name()) lanes.push_back(lane.vectorize(lane.args()[0]));
     }
     return lanes;
 }

@@ -21,8 +21,8 @@ void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, 
 /// Vectorizes a stage `partial` (lower/reduction.h): all lanes at once; then what is left of the columns, masked.
 void vectorize_partial(Halide::Func partial);
 /// The stages `lane` that are Funcs of their own, each vectorized.
-std::vector<Halide::Func> vector_lanes(const LoweredKernel &kernel, const std::string &prefix = "");
-/// Schedules what lower/reduction.h makes for reductions of whole arrays. `prefix` stands before the names of the stages.
-void schedule_totals(const LoweredKernel &kernel, const std::string &prefix = "");
+std::vector<Halide::Func> vector_lanes(const LaneStages &stages);
+/// Schedules what lower/reduction.h makes for reductions of whole arrays.
+void schedule_totals(const TotalStages &stages);
 
 } // namespace scalide

@@ -14,30 +14,30 @@ using namespace Halide;
 class RowSchedule {
 public:
     RowSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), tiles_(tiles), columns_(to_expr(kernel.extents.at("columns"), kernel)) {}
+        : kernel_(kernel), stages_(std::get<RowStages>(kernel.stages)), tiles_(tiles), columns_(to_expr(stages_.columns, kernel)) {}
 
     void apply() {
         for (const KernelOutput &output : kernel_.outputs) {
             if (!is_sum_of_rows(kernel_, output)) schedule_output(output);
         }
-        for (Func stored : kernel_.stages["stored"]) {
+        for (Func stored : stages_.stored) {
             stored.compute_root();
-            join(stored, stored.args(), {to_expr(kernel_.extents.at("rows"), kernel_)});
+            join(stored, stored.args(), {to_expr(stages_.rows, kernel_)});
         }
         if (sums_rows(kernel_)) schedule_sums();
-        schedule_totals(kernel_, "whole_");
-        for (const char *stage : {"partial", "fold", "element", "scalar"}) {
-            for (Func func : kernel_.stages[stage]) {
+        schedule_totals(stages_.whole);
+        for (const auto *stages : {&stages_.lanes.partial, &stages_.lanes.fold, &stages_.element, &stages_.scalar}) {
+            for (const Func &func : *stages) {
                 place(func);
             }
         }
-        for (Func func : kernel_.stages["partial"]) {
+        for (const Func &func : stages_.lanes.partial) {
             vectorize_partial(func);
         }
-        for (Func func : vector_lanes(kernel_)) {
+        for (const Func &func : vector_lanes(stages_.lanes)) {
             place(func);
         }
-        for (Func func : kernel_.stages["element"]) {
+        for (Func func : stages_.element) {
             func.bound(func.args()[0], 0, columns_); // Halide thinks that partial results read from columns % lanes - lanes on
             vectorize_masked(func, func.args()[0], columns_, lanes());
         }
@@ -86,7 +86,7 @@ private:
 
     /// Running sums beside the rows, in tasks of a block; then the blocks are added.
     void schedule_sums() {
-        Func running = kernel_.stages.at("running")[0], all = kernel_.stages.at("block_lanes")[0];
+        Func running = stages_.sums.running, all = stages_.sums.lanes;
         running.compute_root();
         join(running, {running.args()[1]}, {});
         vectorize_masked(running.update(), running.args()[0], columns_, lanes());
@@ -112,6 +112,7 @@ private:
     }
 
     LoweredKernel &kernel_;
+    const RowStages &stages_;
     const Tiles &tiles_;
     Expr columns_;
     std::optional<Func> leader_;

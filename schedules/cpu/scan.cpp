@@ -14,8 +14,8 @@ using namespace Halide;
 class ScanSchedule {
 public:
     ScanSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), tiles_(tiles), output_(kernel.outputs[0].func), scan_(kernel.stages.at("scan")[0]),
-          axis_(int(to_number(kernel.facts.at("axis")))), extents_(bound_loops(kernel, kernel.outputs[0])), nest_(loop_nest(output_)) {}
+        : kernel_(kernel), tiles_(tiles), output_(kernel.outputs[0].func), scan_(std::get<ScanStages>(kernel.stages).scan),
+          axis_(std::get<ScanStages>(kernel.stages).axis), extents_(bound_loops(kernel, kernel.outputs[0])), nest_(loop_nest(output_)) {}
 
     void apply() {
         const std::vector<Var> axes = output_.args();

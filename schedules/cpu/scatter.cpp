@@ -23,11 +23,11 @@ void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Target &)
     const std::vector<Expr> extents = bound_loops(kernel, kernel.outputs[0]);
     const std::vector<Var> axes = func.args();
     schedule_nest(func, axes, extents, tiles);
-    const std::vector<int64_t> whole = to_integers(kernel.facts.at("whole"));
+    const std::vector<int> &whole = std::get<ScatterStages>(kernel.stages).whole;
     Stage update = func.update();
     std::vector<Var> inner, outer;
     Expr lines = 1, work = 1;
-    for (const int64_t d : whole) {
+    for (const int d : whole) {
         (d == 0 ? inner : outer).push_back(axes[d]);
         if (d != 0) lines = lines * extents[d];
     }

@@ -36,7 +36,8 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
     Func output = kernel.outputs[0].func;
     const std::vector<Expr> extents = bound_loops(kernel, kernel.outputs[0]);
     const std::vector<Var> axes = output.args();
-    const auto axis = size_t(to_number(kernel.facts.at("axis")));
+    const auto &stages = std::get<SortStages>(kernel.stages);
+    const auto axis = size_t(stages.axis);
     Stage nest = loop_nest(output);
     std::vector<VarOrRVar> order = {axes[axis]};
     std::vector<Var> outer;
@@ -53,12 +54,13 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
     if (loop) {
         parallelize(nest, *loop, lines, extents[axis], tiles.at("task"));
     }
-    for (const auto &[name, stages] : kernel.stages)
-        for (const Func &stage : stages) compute_in(stage, output, loop);
-    if (kernel.stages.contains("network")) {
-        schedule_network(kernel.stages.at("network")[0], tiles.at("lanes"));
+    if (stages.network.defined()) {
+        compute_in(stages.network, output, loop);
+        schedule_network(stages.network, tiles.at("lanes"));
     } else {
-        schedule_digits(kernel.stages.at("words"), kernel.stages.at("order")[0], tiles.at("lanes"));
+        for (const Func &words : stages.words) compute_in(words, output, loop);
+        compute_in(stages.order, output, loop);
+        schedule_digits(stages.words, stages.order, tiles.at("lanes"));
     }
 }
 

@@ -23,8 +23,8 @@ public:
         tile_.compute_at(block_);
         for (size_t d = 0; d < axes_.size(); d++) tile_.bound_extent(axes_[d], extent_of_tile(d));
         tile_.vectorize(axes_[0], lanes_);
-        if (kernel_.stages.contains("tile_fold")) reduce_tiles();
-        schedule_totals(kernel_);
+        if (!stages_.of_tile.fold.empty()) reduce_tiles();
+        schedule_totals(stages_.whole);
     }
 
 private:
@@ -53,10 +53,11 @@ private:
     }
 
     void reduce_tiles() {
-        for (const char *stage : {"tile_lane", "tile_partial"}) kernel_.stages.at(stage)[0].compute_at(block_);
-        vectorize_partial(kernel_.stages.at("tile_partial")[0]);
-        vector_lanes(kernel_, "tile_");
-        Func fold = kernel_.stages.at("tile_fold")[0];
+        Func partial = stages_.of_tile.partial[0], lane = stages_.of_tile.lane[0], fold = stages_.of_tile.fold[0];
+        lane.compute_at(block_);
+        partial.compute_at(block_);
+        vectorize_partial(partial);
+        vector_lanes(stages_.of_tile);
         fold.compute_root();
         join(fold, fold.args());
     }

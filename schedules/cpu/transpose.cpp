@@ -13,8 +13,8 @@ using namespace Halide;
 class TransposeSchedule {
 public:
     TransposeSchedule(LoweredKernel &kernel, const Tiles &tiles)
-        : kernel_(kernel), tiles_(tiles), output_(kernel.outputs[0].func), extents_(bound_loops(kernel, kernel.outputs[0])),
-          across_(int(to_number(kernel.facts.at("across")))), x_(output_.args()[0]), y_(output_.args()[across_]) {}
+        : stages_(std::get<TransposeStages>(kernel.stages)), tiles_(tiles), output_(kernel.outputs[0].func),
+          extents_(bound_loops(kernel, kernel.outputs[0])), across_(stages_.across), x_(output_.args()[0]), y_(output_.args()[across_]) {}
 
     void apply() {
         Stage nest = loop_nest(output_);
@@ -27,7 +27,7 @@ public:
             in_tasks(output_.specialize(extents_[0] >= side() && extents_[across_] >= side()), TailStrategy::ShiftInwards);
             tile(nest, TailStrategy::GuardWithIf);
         }
-        Func rows = kernel_.stages.at("rows")[0], block = kernel_.stages.at("block")[0];
+        Func rows = stages_.rows, block = stages_.block;
         block.compute_at(output_, tasks_).store_in(MemoryType::Stack);
         block.vectorize(x_, side(), TailStrategy::GuardWithIf).vectorize(y_, side(), TailStrategy::GuardWithIf);
         rows.compute_at(output_, tasks_).store_in(MemoryType::Stack).reorder_storage(y_, x_).reorder(y_, x_);
@@ -67,7 +67,7 @@ private:
         return all;
     }
 
-    LoweredKernel &kernel_;
+    const TransposeStages &stages_;
     const Tiles &tiles_;
     Func output_;
     std::vector<Expr> extents_;
@@ -78,7 +78,7 @@ private:
 } // namespace
 
 void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
-    if (kernel.facts.at("across") == Attribute(0)) {
+    if (std::get<TransposeStages>(kernel.stages).across == 0) {
         for (const KernelOutput &output : kernel.outputs) {
             schedule_elements(kernel, output, tiles);
         }

@@ -42,35 +42,32 @@ void schedule_whole(Func func, int lanes) {
 class ConvolutionSchedule {
 public:
     ConvolutionSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
-        : kernel_(kernel), tiles_(tiles), lanes_(target.natural_vector_size<float>()), width_(fact("width")),
-          output_(kernel.outputs[0].func) {}
+        : kernel_(kernel), stages_(std::get<ConvolutionStages>(kernel.stages)), tiles_(tiles), lanes_(target.natural_vector_size<float>()),
+          width_(stages_.width), output_(kernel.outputs[0].func) {}
 
     void apply() {
         schedule_result();
         schedule_product();
-        for (const char *name : {"lhs", "rhs"}) {
-            if (kernel_.stages.count(name) != 0) {
-                schedule_whole(kernel_.stages.at(name)[0], lanes_);
-            }
+        for (const Func &packed : {stages_.lhs, stages_.rhs}) {
+            if (packed.defined()) schedule_whole(packed, lanes_);
         }
     }
 
 private:
-    int fact(const char *name) const { return int(to_number(kernel_.facts.at(name))); }
-    Expr extent(const char *name) const { return to_expr(kernel_.extents.at(name), kernel_); }
+    Expr extent(const Extent &extent) const { return to_expr(extent, kernel_); }
 
     void schedule_result() {
         const std::vector<Expr> extents = bound_loops(kernel_, kernel_.outputs[0]);
         const std::vector<Var> args = output_.args();
-        const int lane_dimension = fact("lane_dimension"), tile_dimension = fact("tile_dimension");
-        const bool divides = kernel_.extents.at("lanes").divide(width_).has_value();
+        const int lane_dimension = stages_.lane_dimension, tile_dimension = stages_.tile_dimension;
+        const bool divides = stages_.lanes.divide(width_).has_value();
         Stage nest = loop_nest(output_);
         nest.split(args[lane_dimension], panel_, column_, width_, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
         nest.split(column_, vector_, lane_, lanes_);
         nest.split(args[tile_dimension], tile_, row_, tiles_.at("rows"), TailStrategy::GuardWithIf);
         std::vector<VarOrRVar> order = {lane_, vector_, row_, tile_, panel_};
         std::vector<Var> outer = {panel_};
-        Expr count = (extent("lanes") + width_ - 1) / width_;
+        Expr count = (extent(stages_.lanes) + width_ - 1) / width_;
         for (int d = 0; d < int(args.size()); d++) {
             if (d != lane_dimension && d != tile_dimension) {
                 order.emplace_back(args[d]);
@@ -79,11 +76,11 @@ private:
             }
         }
         nest.reorder(order).vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
-        parallelize(nest, *fuse_loops(nest, outer), count, extent("tile") * width_ * extent("terms"), tiles_.at("task"));
+        parallelize(nest, *fuse_loops(nest, outer), count, extent(stages_.tile) * width_ * extent(stages_.terms), tiles_.at("task"));
     }
 
     void schedule_product() {
-        Func product = kernel_.stages.at("product")[0];
+        Func product = stages_.product;
         const std::vector<Var> args = product.args();
         product.compute_at(LoopLevel(output_, tile_));
         product.bound(args[0], 0, width_).bound_extent(args[1], tiles_.at("rows")).store_in(MemoryType::Register);
@@ -101,6 +98,7 @@ private:
     }
 
     LoweredKernel &kernel_;
+    const ConvolutionStages &stages_;
     const Tiles &tiles_;
     int lanes_, width_;
     Func output_;
@@ -110,15 +108,13 @@ private:
 } // namespace
 
 void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
-    if (kernel.facts.at("operator").word == "convolution") {
+    if (std::holds_alternative<ConvolutionStages>(kernel.stages)) {
         ConvolutionSchedule(kernel, tiles, target).apply();
         return;
     }
-    for (const char *name : {"winner", "fold"}) {
-        const auto stage = kernel.stages.find(name);
-        if (stage != kernel.stages.end()) {
-            schedule_whole(stage->second[0], tiles.at("lanes"));
-        }
+    const auto &stages = std::get<WindowStages>(kernel.stages);
+    for (const Func &stage : {stages.winner, stages.fold}) {
+        if (stage.defined()) schedule_whole(stage, tiles.at("lanes"));
     }
     for (const KernelOutput &output : kernel.outputs) {
         schedule_elements(kernel, output, tiles);

@@ -11,16 +11,16 @@ namespace {
 using namespace Halide;
 
 /// Columns of which a thread reads a word.
-int columns_of_thread(const LoweredKernel &kernel, const Func &sums) {
+int columns_of_thread(const LoweredKernel &kernel, const ColumnSums &sums) {
     int count = 4;
     for (const Argument &argument : kernel.program.arguments) {
         const Type &type = kernel.program.type(argument.value);
         if (!type.is_scalar()) count = std::min(count, std::max(1, 4 / size_of(type.dtype)));
     }
-    const Expr columns = to_expr(kernel.extents.at(sums.name() + ".columns"), kernel);
+    const Expr columns = to_expr(sums.columns, kernel);
     const auto divides = [&] { return Internal::is_const_zero(Internal::simplify(columns % count)); };
     while (!divides()) count /= 2;
-    return moves_elements(kernel.program) || sums.args().size() > most_tile_loops ? 1 : count;
+    return moves_elements(kernel.program) || sums.block.args().size() > most_tile_loops ? 1 : count;
 }
 
 void keep_blocks(Func sums, int columns, bool is_cuda, const Tiles &tiles) {
@@ -41,12 +41,13 @@ void keep_blocks(Func sums, int columns, bool is_cuda, const Tiles &tiles) {
 } // namespace
 
 void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
+    const auto &stages = std::get<ColumnStages>(kernel.stages);
     align_arrays(kernel);
-    for (const Func &sums : kernel.stages["block"])
-        keep_blocks(sums, columns_of_thread(kernel, sums), target.has_feature(Target::CUDA), tiles);
+    for (const ColumnSums &sums : stages.sums)
+        keep_blocks(sums.block, columns_of_thread(kernel, sums), target.has_feature(Target::CUDA), tiles);
     std::set<const KernelOutput *> done;
-    for (const Func &total : kernel.stages["total"]) {
-        if (total.args().empty()) continue;
+    for (const ColumnSums &sums : stages.sums) {
+        const Func &total = sums.total;
         const KernelOutput *reader = only_reader(kernel, total);
         if (!reader || total.args().size() > most_tile_loops) {
             keep(total, tiles);
@@ -62,7 +63,7 @@ void schedule_column(LoweredKernel &kernel, const Tiles &tiles, const Target &ta
     for (const KernelOutput &output : kernel.outputs) {
         if (!output.func.args().empty() && !done.contains(&output)) schedule_elements(kernel, output, tiles);
     }
-    schedule_totals(kernel);
+    schedule_totals(kernel, stages.whole);
 }
 
 } // namespace scalide::gpu

@@ -12,12 +12,13 @@ using namespace Halide;
 
 class ContractSchedule {
 public:
-    ContractSchedule(LoweredKernel &kernel, const Tiles &tiles) : kernel_(kernel), tiles_(tiles) {}
+    ContractSchedule(LoweredKernel &kernel, const Tiles &tiles)
+        : kernel_(kernel), stages_(std::get<ContractStages>(kernel.stages)), tiles_(tiles) {}
 
     void apply() {
-        Func product = kernel_.stages.at("product")[0];
+        Func product = stages_.product;
         const KernelOutput *reader = only_reader(kernel_, product);
-        for (const Func &sum : kernel_.stages["sums"]) keep(sum, tiles_);
+        for (const Func &sum : stages_.sums) keep(sum, tiles_);
         for (const KernelOutput &output : kernel_.outputs) {
             if (!output.func.args().empty() && &output != reader) schedule_elements(kernel_, output, tiles_);
         }
@@ -29,7 +30,7 @@ public:
             kept.compute_root();
             spread_product(product, kept);
         }
-        schedule_totals(kernel_);
+        schedule_totals(kernel_, stages_.totals);
     }
 
 private:
@@ -39,7 +40,7 @@ private:
     void spread_product(Func product, Func around) {
         Stage nest = loop_nest(around);
         std::vector<Var> args = around.args();
-        if (args.size() < 2 || kernel_.facts.at("axes").list[1] == Attribute(0) || kernel_.facts.at("axes").list[2] == Attribute(0)) {
+        if (args.size() < 2 || !stages_.has_rows || !stages_.has_columns) {
             spread_tiles(nest, args, tile("threads"));
             return compute_one(product, around);
         }
@@ -62,6 +63,7 @@ private:
     }
 
     LoweredKernel &kernel_;
+    const ContractStages &stages_;
     const Tiles &tiles_;
 };
 

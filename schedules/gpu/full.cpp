@@ -5,6 +5,8 @@
 // the lowering, as they fix the order of the sum.
 namespace scalide::gpu {
 
-void schedule_full(LoweredKernel &kernel, const Tiles &, const Halide::Target &) { schedule_totals(kernel); }
+void schedule_full(LoweredKernel &kernel, const Tiles &, const Halide::Target &) {
+    schedule_totals(kernel, std::get<TotalStages>(kernel.stages));
+}
 
 } // namespace scalide::gpu

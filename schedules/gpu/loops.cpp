@@ -153,15 +153,14 @@ void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::Loop
     lane.gpu_threads(own);
 }
 
-void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
-    const auto folds = kernel.stages.find(prefix + "fold");
+void schedule_totals(const LoweredKernel &kernel, const TotalStages &stages) {
     const auto output = std::ranges::find_if(kernel.outputs, [](const KernelOutput &o) { return o.func.args().empty(); });
     if (output == kernel.outputs.end()) return;
     spread_blocks(loop_nest(output->func), {});
     const Halide::LoopLevel last(output->func, block_loop());
-    for (size_t i = 0; folds != kernel.stages.end() && i < folds->second.size(); i++) {
-        Halide::Func fold = folds->second[i];
-        const Halide::Func partial = kernel.stages.at(prefix + "partial")[i], lane = kernel.stages.at(prefix + "lane")[i];
+    for (size_t i = 0; i < stages.lanes.fold.size(); i++) {
+        Halide::Func fold = stages.lanes.fold[i];
+        const Halide::Func partial = stages.lanes.partial[i], lane = stages.lanes.lane[i];
         if (fold.args().empty()) {
             fold.compute_at(last);
             reduce_in_block(partial, lane, last);
@@ -171,28 +170,25 @@ void schedule_totals(const LoweredKernel &kernel, const std::string &prefix) {
             reduce_in_block(partial, lane, Halide::LoopLevel(fold, block_loop()));
         }
     }
-    const auto totals = kernel.stages.find(prefix + "total");
-    for (size_t i = 0; totals != kernel.stages.end() && i < totals->second.size(); i++) {
-        Halide::Func total = totals->second[i];
-        if (total.args().empty()) total.compute_at(last);
-    }
+    for (Halide::Func total : stages.totals) total.compute_at(last);
 }
 
 void join_rows(LoweredKernel &kernel, const std::function<void(Halide::Func)> &join) {
+    const auto &stages = std::get<RowStages>(kernel.stages);
     align_arrays(kernel);
     for (const KernelOutput &output : kernel.outputs) {
         bound_loops(kernel, output);
         if (!output.func.args().empty() && !is_sum_of_rows(kernel, output)) join(output.func);
     }
-    for (Halide::Func stored : kernel.stages["stored"]) {
+    for (Halide::Func stored : stages.stored) {
         stored.compute_root();
         join(stored);
     }
-    for (Halide::Func running : kernel.stages["running"]) {
+    if (Halide::Func running = stages.sums.running; running.defined()) {
         running.compute_root();
         join(running);
     }
-    schedule_totals(kernel, "whole_");
+    schedule_totals(kernel, stages.whole);
 }
 
 } // namespace scalide::gpu

@@ -50,7 +50,7 @@ void spread_blocks(Halide::Stage nest, const std::vector<Halide::Var> &loops);
 void join_rows(LoweredKernel &kernel, const std::function<void(Halide::Func)> &join);
 
 /// Schedules reductions of whole arrays and the output of rank 0 that they end in, in two levels: a launch that folds blocks of fixed
-/// size, then one block that does the rest. Does nothing without such an output. `prefix` stands before the names of the stages.
-void schedule_totals(const LoweredKernel &kernel, const std::string &prefix = "");
+/// size, then one block that does the rest. Does nothing without such an output.
+void schedule_totals(const LoweredKernel &kernel, const TotalStages &stages);
 
 } // namespace scalide::gpu

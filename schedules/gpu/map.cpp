@@ -42,7 +42,7 @@ void schedule_vectors(const LoweredKernel &kernel, const KernelOutput &output, i
 } // namespace
 
 void schedule_map(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
-    for (const Func &stage : kernel.stages["shared"]) keep(stage, tiles);
+    for (const Func &stage : kernel.shared) keep(stage, tiles);
     align_arrays(kernel);
     for (const KernelOutput &output : kernel.outputs) {
         const int width = elements_of_thread(kernel.program, output, tiles);

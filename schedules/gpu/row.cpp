@@ -22,19 +22,19 @@ using namespace Halide;
 class RowSchedule {
 public:
     RowSchedule(LoweredKernel &kernel, const Tiles &tiles, bool is_cuda)
-        : kernel_(kernel), tiles_(tiles), is_cuda_(is_cuda), sums_rows_(sums_rows(kernel)),
-          is_short_(is_known_short(kernel, tiles.at("thread_row"))) {}
+        : kernel_(kernel), stages_(std::get<RowStages>(kernel.stages)), tiles_(tiles), is_cuda_(is_cuda), sums_rows_(sums_rows(kernel)),
+          is_short_(is_known_short(tiles.at("thread_row"))) {}
 
     void apply() {
         together_ = rows_together();
         join_rows(kernel_, [this](const Func &func) { join(func); });
-        for (const char *name : {"argument", "element", "scalar", "fold"}) {
-            for (const Func &stage : kernel_.stages[name])
-                place(stage, name == std::string("argument") ? array_alignment / stage.type().bytes() : four);
+        for (const Func &stage : stages_.argument) place(stage, array_alignment / stage.type().bytes());
+        for (const auto *stages : {&stages_.element, &stages_.scalar, &stages_.lanes.fold}) {
+            for (const Func &stage : *stages) place(stage, four);
         }
-        for (const Func &lanes : kernel_.stages["block_lanes"]) add_blocks(lanes);
-        for (size_t i = 0; i < kernel_.stages["partial"].size(); i++) {
-            reduce(kernel_.stages["partial"][i], kernel_.stages["lane"][i], kernel_.stages["fold"][i]);
+        if (sums_rows_) add_blocks(stages_.sums.lanes);
+        for (size_t i = 0; i < stages_.lanes.partial.size(); i++) {
+            reduce(stages_.lanes.partial[i], stages_.lanes.lane[i], stages_.lanes.fold[i]);
         }
     }
 
@@ -43,9 +43,9 @@ private:
     static constexpr int four = 4;
     static constexpr int64_t most_bytes = 40 << 10;
 
-    static bool is_known_short(const LoweredKernel &kernel, int most) {
-        const Extent &columns = kernel.extents.at("columns");
-        const bool few_axes = std::ranges::all_of(kernel.outputs, [](const KernelOutput &output) {
+    bool is_known_short(int most) const {
+        const Extent &columns = stages_.columns;
+        const bool few_axes = std::ranges::all_of(kernel_.outputs, [](const KernelOutput &output) {
             const std::vector<Var> args = output.func.args();
             return args.empty() || args.size() <= most_tile_loops + size_t(args[0].name() == Var("x").name());
         });
@@ -54,13 +54,12 @@ private:
 
     /// Several rows where they fit shared memory: as many barriers as one has.
     int rows_together() const {
-        const Extent &rows = kernel_.extents.at("rows"), &columns = kernel_.extents.at("columns");
-        if (!sums_rows_ || !rows.is_static() || !columns.is_static() || rows.value() == 0 ||
-            rows.value() % int64_t(to_number(kernel_.facts.at("block_rows"))) != 0)
+        const Extent &rows = stages_.rows, &columns = stages_.columns;
+        if (!sums_rows_ || !rows.is_static() || !columns.is_static() || rows.value() == 0 || rows.value() % stages_.sums.block_rows != 0)
             return 1;
         int64_t bytes = 0;
-        for (const char *name : {"argument", "element"}) {
-            for (const Func &stage : kernel_.stages[name]) bytes += columns.value() * stage.type().bytes();
+        for (const auto *stages : {&stages_.argument, &stages_.element}) {
+            for (const Func &stage : *stages) bytes += columns.value() * stage.type().bytes();
         }
         const int together = tiles_.at("rows");
         return together * bytes <= most_bytes ? together : 1;
@@ -91,15 +90,12 @@ private:
         }
     }
 
-    bool is_long() const {
-        const Extent &columns = kernel_.extents.at("columns");
-        return columns.is_static() && columns.value() >= tiles_.at("columns");
-    }
+    bool is_long() const { return stages_.columns.is_static() && stages_.columns.value() >= tiles_.at("columns"); }
 
     /// A thread makes up to `together` neighbours.
     void spread_columns(Stage nest, const Var &columns, int together) const {
         Var step("step"), neighbour("neighbour");
-        const int64_t count = is_long() ? kernel_.extents.at("columns").value() : 1;
+        const int64_t count = is_long() ? stages_.columns.value() : 1;
         while (count % together != 0) together /= 2;
         const int threads = tiles_.at(is_long() ? "threads_columns" : "threads");
         if (together > 1) {
@@ -142,7 +138,7 @@ private:
         for (const Var &arg : stage.args()) {
             const bool is_row = std::ranges::any_of(rows_, [&](const Var &row) { return row.name() == arg.name(); });
             if (is_row) stage.bound_extent(arg, count);
-            if (arg.name() == Var("x").name()) stage.bound(arg, 0, to_expr(kernel_.extents.at("columns"), kernel_));
+            if (arg.name() == Var("x").name()) stage.bound(arg, 0, to_expr(stages_.columns, kernel_));
         }
     }
 
@@ -199,6 +195,7 @@ private:
     }
 
     LoweredKernel &kernel_;
+    const RowStages &stages_;
     const Tiles &tiles_;
     bool is_cuda_, sums_rows_, is_short_;
     int together_ = 1; ///< rows that are made in an iteration of the loop over those of a block
@@ -209,7 +206,7 @@ private:
 } // namespace
 
 void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
-    if (kernel.facts.at("warp") == Attribute(1)) return schedule_row_in_warp(kernel, tiles, target);
+    if (std::get<RowStages>(kernel.stages).is_warp) return schedule_row_in_warp(kernel, tiles, target);
     RowSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
 }
 

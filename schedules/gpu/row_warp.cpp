@@ -12,16 +12,17 @@ const Var row_loop("gpu_row"), slot_loop("slot"), step_loop("step");
 class WarpSchedule {
 public:
     WarpSchedule(LoweredKernel &kernel, const Tiles &tiles, bool is_cuda)
-        : kernel_(kernel), columns_(int(kernel.extents.at("columns").value())), rows_(is_cuda ? tiles.at("warps") : 1), is_cuda_(is_cuda) {}
+        : kernel_(kernel), stages_(std::get<RowStages>(kernel.stages)), columns_(int(stages_.columns.value())),
+          rows_(is_cuda ? tiles.at("warps") : 1), is_cuda_(is_cuda) {}
 
     void apply() {
         join_rows(kernel_, [this](const Func &func) { join(func); });
-        for (const char *name : {"argument", "element"}) {
-            for (const Func &stage : kernel_.stages[name]) keep_columns(stage);
+        for (const auto *stages : {&stages_.argument, &stages_.element}) {
+            for (const Func &stage : *stages) keep_columns(stage);
         }
-        for (const Func &partial : kernel_.stages["partial"]) reduce(partial);
-        for (const char *name : {"slot", "turn", "scalar"}) {
-            for (const Func &stage : kernel_.stages[name]) keep_exchanged(stage);
+        for (const Func &partial : stages_.lanes.partial) reduce(partial);
+        for (const auto *stages : {&stages_.slot, &stages_.turn, &stages_.scalar}) {
+            for (const Func &stage : *stages) keep_exchanged(stage);
         }
     }
 
@@ -94,6 +95,7 @@ private:
     }
 
     LoweredKernel &kernel_;
+    const RowStages &stages_;
     int columns_, rows_;
     bool is_cuda_;
     std::optional<Func> leader_;

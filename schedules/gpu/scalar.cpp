@@ -9,7 +9,7 @@ void schedule_scalar(LoweredKernel &kernel, const Tiles &, const Halide::Target 
     Halide::Stage nest = loop_nest(output);
     nest.split(Halide::Var::outermost(), Halide::Var::outermost(), thread_loop(), 1).gpu_threads(thread_loop());
     spread_blocks(nest, {});
-    for (Halide::Func stage : kernel.stages["shared"]) stage.compute_at(output, thread_loop());
+    for (Halide::Func stage : kernel.shared) stage.compute_at(output, thread_loop());
 }
 
 } // namespace scalide::gpu

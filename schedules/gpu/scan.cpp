@@ -6,7 +6,7 @@
 namespace scalide::gpu {
 
 void schedule_scan(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
-    keep(kernel.stages.at("scan")[0], tiles);
+    keep(std::get<ScanStages>(kernel.stages).scan, tiles);
     for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
 }
 

@@ -6,8 +6,11 @@
 namespace scalide::gpu {
 
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
-    for (const auto &[name, stages] : kernel.stages)
-        for (const Halide::Func &stage : stages) keep(stage, tiles);
+    const auto &stages = std::get<SortStages>(kernel.stages);
+    for (const Halide::Func &words : stages.words) keep(words, tiles);
+    for (const Halide::Func &stage : {stages.network, stages.order}) {
+        if (stage.defined()) keep(stage, tiles);
+    }
     for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
 }
 

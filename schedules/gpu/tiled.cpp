@@ -24,8 +24,8 @@ public:
             write(output.func);
         }
         make_tile();
-        if (kernel_.stages.contains("tile_fold")) reduce_tiles();
-        schedule_totals(kernel_);
+        if (!stages_.of_tile.fold.empty()) reduce_tiles();
+        schedule_totals(kernel_, stages_.whole);
     }
 
 private:
@@ -41,7 +41,7 @@ private:
 
     /// Makes each element of the loop along memory several neighbours, which a thread reads or writes in one access; how many these are.
     int take_together(Stage nest, const Var &line) const {
-        const int count = int(to_number(kernel_.facts.at(line.name() == axes_[0].name() ? "together_x" : "together_y")));
+        const int count = line.name() == axes_[0].name() ? stages_.together_x : stages_.together_y;
         if (count == 1) return 1;
         Var neighbour("neighbour");
         nest.split(line, line, neighbour, count);
@@ -57,11 +57,11 @@ private:
         const Var x = axes_[0], y = axes_[across_], line = output.args()[0];
         const int together = take_together(nest, line), together_x = line.name() == x.name() ? together : 1;
         if (across_ == 0) {
-            nest.split(x, blocks[0], x, side_x_ * side_y_ / together, TailStrategy::GuardWithIf);
+            nest.split(x, blocks[0], x, side_ * side_ / together, TailStrategy::GuardWithIf);
         } else {
             blocks[across_] = Var("tile_y");
-            nest.split(x, blocks[0], x, side_x_ / together_x, TailStrategy::GuardWithIf);
-            nest.split(y, blocks[across_], y, side_y_ * together_x / together, TailStrategy::GuardWithIf);
+            nest.split(x, blocks[0], x, side_ / together_x, TailStrategy::GuardWithIf);
+            nest.split(y, blocks[across_], y, side_ * together_x / together, TailStrategy::GuardWithIf);
             blocks = in_order(blocks);
             std::vector<VarOrRVar> order = {x, y};
             order.insert(order.end(), blocks.begin(), blocks.end());
@@ -71,9 +71,9 @@ private:
         if (across_ == 0) {
             spread_line(nest, x);
         } else if (line.name() == x.name()) {
-            spread_tile(nest, x, y, side_x_ / together);
+            spread_tile(nest, x, y, side_ / together);
         } else {
-            spread_tile(nest, y, x, side_y_ / together);
+            spread_tile(nest, y, x, side_ / together);
         }
     }
 
@@ -91,20 +91,19 @@ private:
         if (across_ == 0) return spread_line(tile_, axes_[0]);
         int smallest = 4;
         for (const Halide::Type &type : tile_.types()) smallest = std::min(smallest, type.bytes());
-        tile_.align_storage(axes_[0], side_x_ + 4 / smallest);
+        tile_.align_storage(axes_[0], side_ + 4 / smallest);
         std::vector<VarOrRVar> order = {axes_[0], axes_[across_]};
         for (size_t d = 1; d < axes_.size(); d++)
             if (d != across_) order.emplace_back(axes_[d]);
         tile_.reorder(order);
-        spread_tile(tile_, axes_[0], axes_[across_], side_x_ / together);
+        spread_tile(tile_, axes_[0], axes_[across_], side_ / together);
     }
 
     void reduce_tiles() {
         constexpr int lanes_of_fold = 16; // lower/reduction.cpp
-        Func partial = kernel_.stages.at("tile_partial")[0], lane = kernel_.stages.at("tile_lane")[0];
-        Func fold = kernel_.stages.at("tile_fold")[0];
+        Func partial = stages_.of_tile.partial[0], lane = stages_.of_tile.lane[0], fold = stages_.of_tile.fold[0];
         // Halide cannot prove it where outputs share the loops. A thread has one lane.
-        for (const auto &[stage, lanes] : {std::pair(partial, 1), std::pair(partial.in(), side_x_), std::pair(lane, lanes_of_fold)}) {
+        for (const auto &[stage, lanes] : {std::pair(partial, 1), std::pair(partial.in(), side_), std::pair(lane, lanes_of_fold)}) {
             Func bounded = stage;
             bounded.bound_extent(bounded.args()[0], lanes);
             for (size_t i = 1; i < bounded.args().size(); i++) bounded.bound_extent(bounded.args()[i], 1);

@@ -19,13 +19,14 @@ void spread_tile(Stage nest, const Var &line, const Var &across, int rows) {
 } // namespace
 
 void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
-    const auto across = size_t(to_number(kernel.facts.at("across")));
+    const auto &stages = std::get<TransposeStages>(kernel.stages);
+    const auto across = size_t(stages.across);
     if (across == 0) {
         for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
         return;
     }
     const int side = tiles.at("side");
-    Func output = kernel.outputs[0].func, block = kernel.stages.at("block")[0];
+    Func output = kernel.outputs[0].func, block = stages.block;
     bound_loops(kernel, kernel.outputs[0]);
     std::vector<Var> blocks = output.args();
     const Var x = blocks[0], y = blocks[across];

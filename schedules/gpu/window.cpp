@@ -6,16 +6,17 @@
 namespace scalide::gpu {
 
 void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
-    for (const char *name : {"winner", "fold"}) {
-        const auto stages = kernel.stages.find(name);
-        if (stages != kernel.stages.end()) keep(stages->second[0], tiles);
+    if (const auto *window = std::get_if<WindowStages>(&kernel.stages)) {
+        for (const Halide::Func &stage : {window->winner, window->fold}) {
+            if (stage.defined()) keep(stage, tiles);
+        }
     }
     // What convolutions pack for vectors is computed where it is read. Their product is added up in memory: Halide takes the panel that a
     // thread needs of it for all panels, where their number is not static.
-    const auto product = kernel.stages.find("product");
-    if (product != kernel.stages.end()) {
-        product->second[0].compute_root();
-        spread_all(product->second[0], tiles.at("threads"));
+    if (const auto *convolution = std::get_if<ConvolutionStages>(&kernel.stages)) {
+        Halide::Func product = convolution->product;
+        product.compute_root();
+        spread_all(product, tiles.at("threads"));
     }
     for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
 }

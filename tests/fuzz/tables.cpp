@@ -7,15 +7,23 @@ namespace {
 using namespace scalide;
 
 /// What a table of tiles is asked by; not lowered.
-LoweredKernel kernel_of(const std::string &kind) {
+LoweredKernel kernel_of(const std::string &kind, Stages stages) {
     LoweredKernel kernel;
     kernel.kind = kind;
-    kernel.extents = {{"m", Extent(128)}, {"n", Extent(64)}};
+    kernel.stages = std::move(stages);
     return kernel;
 }
 
+ContractStages contraction() {
+    ContractStages stages;
+    stages.rows = 128;
+    stages.columns = 64;
+    return stages;
+}
+
 void choose(const std::string &text) {
-    static const std::vector<LoweredKernel> kernels = {kernel_of("map"), kernel_of("contract"), kernel_of("row")};
+    static const std::vector<LoweredKernel> kernels = {kernel_of("map", {}), kernel_of("contract", contraction()),
+                                                       kernel_of("row", RowStages())};
     static const std::vector<Halide::Target> targets = {Halide::Target("x86-64-linux-avx2"), Halide::Target("x86-64-linux-cuda")};
     const std::vector<TileRow> rows = parse_tiles(text, "fuzz.yaml");
     for (const LoweredKernel &kernel : kernels) {
