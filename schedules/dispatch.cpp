@@ -1,62 +1,121 @@
 #include "schedules/dispatch.h"
+#include "rulebook/nearest.h"
 #include "schedules/table_rows.h"
 #include "schedules/tiles_text.h"
+#include <algorithm>
 
 namespace scalide {
 
 namespace {
 
-template<typename T>
-T known(const YAML::Node &word, const char *what, std::optional<T> (*parse)(std::string_view)) {
-    const std::optional<T> value = parse(word.as<std::string>());
-    if (!value) refuse(word, std::string("must be ") + what + ", got " + word.as<std::string>());
-    return *value;
+Dtype dtype_of(const YamlValue &word) {
+    if (const std::optional<Dtype> dtype = parse_dtype(word.text())) return *dtype;
+    std::vector<std::string> names;
+    for (const Dtype dtype : all_dtypes()) names.emplace_back(to_string(dtype));
+    const std::string near = nearest(word.text(), names);
+    word.fail("must be a dtype", word.description(), near.empty() ? "" : "Did you mean '" + near + "'?");
 }
 
-Dtype dtype_of(const YAML::Node &word) { return known(word, "a dtype", parse_dtype); }
-
-std::vector<Dtype> dtypes_of(const YAML::Node &words) {
+std::vector<Dtype> dtypes_of(const YamlValue *words) {
     std::vector<Dtype> dtypes;
-    for (const YAML::Node &word : words) dtypes.push_back(dtype_of(word));
+    if (words)
+        for (const YamlValue &word : words->elements()) dtypes.push_back(dtype_of(word));
     return dtypes;
 }
 
-ScaleLayout layout_of(const YAML::Node &word) { return known(word, "a layout of scales", parse_scale_layout); }
-
-std::vector<ScaleLayouts> scales_of(const YAML::Node &pairs) {
-    std::vector<ScaleLayouts> scales;
-    for (const YAML::Node &pair : pairs) scales.push_back({layout_of(pair[0]), layout_of(pair[1])});
-    return scales;
+ScaleLayout layout_of(const YamlValue &word) {
+    const std::optional<ScaleLayout> layout = parse_scale_layout(word.text());
+    if (!layout) word.fail("must be a layout of scales", word.description());
+    return *layout;
 }
 
-LibraryResult result_of(const YAML::Node &row) {
-    const Dtype dtype = dtype_of(needed(row, "dtype"));
+/// Pairs of something that each operand has.
+std::vector<std::pair<YamlValue, YamlValue>> pairs_of(const YamlValue &list) {
+    std::vector<std::pair<YamlValue, YamlValue>> pairs;
+    for (const YamlValue &pair : list.elements()) {
+        const std::vector<YamlValue> sides = pair.elements();
+        if (sides.size() != 2) pair.fail("must be a pair, lhs and rhs", std::to_string(sides.size()) + " of them");
+        pairs.emplace_back(sides[0], sides[1]);
+    }
+    if (pairs.empty()) list.fail("must be a list of pairs", "an empty one");
+    return pairs;
+}
+
+LibraryResult result_of(const YamlValue &value) {
+    const YamlFields fields = value.fields({{"dtype", Key::required}, {"bias"}, {"addend"}, {"scaled"}});
+    const Dtype dtype = dtype_of(*fields.find("dtype"));
     const Overflow overflow = size_of(dtype) == 1 ? Overflow::saturate : Overflow::format;
-    return {dtype, overflow, dtypes_of(row["bias"]), dtypes_of(row["addend"]), row["scaled"].as<bool>(false)};
+    const YamlValue *scaled = fields.find("scaled");
+    return {dtype, overflow, dtypes_of(fields.find("bias")), dtypes_of(fields.find("addend")), scaled && scaled->flag()};
 }
 
-LibraryProduct product_of(const YAML::Node &row) {
-    LibraryProduct product{needed(row, "library").as<std::string>(), dtype_of(needed(row, "lhs")),  dtype_of(needed(row, "rhs")), {},
-                           row["k_contiguous"].as<bool>(false),      row["multiple"].as<int64_t>(1)};
-    if (product.multiple < 1) refuse(row["multiple"], "multiple must be at least 1");
-    if (row["scales"]) product.scales = scales_of(row["scales"]);
-    if (row["through"]) product.through = dtype_of(row["through"]);
-    product.cards = row["cards"].as<std::vector<int>>(std::vector<int>());
-    for (const YAML::Node &result : needed(row, "results")) product.results.push_back(result_of(result));
+/// The product of a row, still without operands.
+LibraryProduct product_of(const YamlFields &fields) {
+    LibraryProduct product{fields.find("library")->word({"cublaslt"}), Dtype::f32, Dtype::f32, {}};
+    if (const YamlValue *contiguous = fields.find("k_contiguous")) product.k_contiguous = contiguous->flag();
+    if (const YamlValue *multiple = fields.find("multiple")) product.multiple = integer_in(*multiple, 1, 1 << 20);
+    if (const YamlValue *through = fields.find("through")) product.through = dtype_of(*through);
+    if (const YamlValue *scales = fields.find("scales")) {
+        product.scales.clear();
+        for (const auto &[lhs, rhs] : pairs_of(*scales)) product.scales.push_back({layout_of(lhs), layout_of(rhs)});
+    }
+    if (const YamlValue *cards = fields.find("cards"))
+        for (const YamlValue &card : cards->elements()) product.cards.push_back(int(integer_in(card, 1, 1000)));
+    for (const YamlValue &result : fields.find("results")->elements()) product.results.push_back(result_of(result));
     return product;
+}
+
+/// Every element of `some` is one of `all`.
+template<typename T>
+bool contains(const std::vector<T> &all, const std::vector<T> &some) {
+    return std::ranges::all_of(some, [&](const T &one) { return std::ranges::find(all, one) != all.end(); });
+}
+
+/// Every product that comes to `other` comes to `row`.
+bool covers(const DispatchRow &row, const DispatchRow &other) {
+    const LibraryProduct &a = row.product, &b = other.product;
+    const auto dtypes = [](const LibraryProduct &product) {
+        std::vector<Dtype> all;
+        for (const LibraryResult &result : product.results) all.push_back(result.dtype);
+        return all;
+    };
+    const bool has_cards = a.cards.empty() || (!b.cards.empty() && contains(a.cards, b.cards));
+    return row.target == other.target && a.lhs == b.lhs && a.rhs == b.rhs && has_cards && contains(a.scales, b.scales) &&
+           contains(dtypes(a), dtypes(b));
 }
 
 } // namespace
 
-std::vector<LibraryProduct> library_products(const std::string &target) {
-    return library_products(target, dispatch_text, "schedules/dispatch.yaml");
+std::vector<DispatchRow> parse_dispatch(const std::string &table, const std::string &file) {
+    std::vector<DispatchRow> rows;
+    for (const YamlValue &value : read_rows(table, file)) {
+        const YamlFields fields = value.fields({{"target", Key::required},
+                                                {"library", Key::required},
+                                                {"operands", Key::required},
+                                                {"results", Key::required},
+                                                {"k_contiguous"},
+                                                {"multiple"},
+                                                {"scales"},
+                                                {"through"},
+                                                {"cards"}});
+        DispatchRow row{fields.find("target")->word({"cuda"}), product_of(fields)};
+        for (const auto &[lhs, rhs] : pairs_of(*fields.find("operands"))) {
+            row.product.lhs = dtype_of(lhs);
+            row.product.rhs = dtype_of(rhs);
+            const auto is_covered = [&](const DispatchRow &before) { return covers(before, row); };
+            if (std::ranges::any_of(rows, is_covered))
+                lhs.fail("must be products that rows before leave", lhs.text() + " by " + rhs.text(), "Put the row before those");
+            rows.push_back(row);
+        }
+    }
+    return rows;
 }
 
-std::vector<LibraryProduct> library_products(const std::string &target, const std::string &table, const std::string &file) {
+std::vector<LibraryProduct> library_products(const std::string &target) {
+    static const std::vector<DispatchRow> rows = parse_dispatch(dispatch_text, "schedules/dispatch.yaml");
     std::vector<LibraryProduct> products;
-    read_rows(table, file, [&](const YAML::Node &row) {
-        if (needed(row, "target").as<std::string>() == target) products.push_back(product_of(row));
-    });
+    for (const DispatchRow &row : rows)
+        if (row.target == target) products.push_back(row.product);
     return products;
 }
 

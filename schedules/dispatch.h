@@ -3,9 +3,16 @@
 
 namespace scalide {
 
-/// The rows of dispatch.yaml for a target (`cuda`): what a library computes in place of a kernel.
+/// What a library computes in place of a kernel, on a target (`cuda`).
+struct DispatchRow {
+    std::string target;
+    LibraryProduct product;
+};
+
+/// The rows of dispatch.yaml for a target.
 std::vector<LibraryProduct> library_products(const std::string &target);
-/// The same of another table, in the words of dispatch.yaml. UserError with file and line: where it is none.
-std::vector<LibraryProduct> library_products(const std::string &target, const std::string &table, const std::string &file);
+/// Reads a table in the words of dispatch.yaml, a row for each pair of operands. UserError with file and line: where it is none, and where
+/// no product can come to a row.
+std::vector<DispatchRow> parse_dispatch(const std::string &table, const std::string &file);
 
 } // namespace scalide

@@ -1,18 +1,12 @@
 #pragma once
-#include "expr/error.h"
-#include <functional>
-#include <string>
-#include <yaml-cpp/yaml.h>
+#include "rulebook/yaml_value.h"
 
 namespace scalide {
 
-/// Calls `read` for each row of a table in YAML, a list of maps. What YAML or `read` cannot take is a UserError with file and line.
-void read_rows(const std::string &text, const std::string &file, const std::function<void(const YAML::Node &row)> &read);
+/// The rows of a table in YAML, a list of maps, each called `row`. Throws UserError with file and line where it is none.
+std::vector<YamlValue> read_rows(const std::string &text, const std::string &file);
 
-/// In `read`: the value of a key that the map must have.
-YAML::Node needed(const YAML::Node &map, const std::string &key);
-
-/// In `read`: what this node, or the row that lacks it, must be.
-[[noreturn]] void refuse(const YAML::Node &node, const std::string &requirement);
+/// An integer in [least, most]; UserError otherwise.
+int64_t integer_in(const YamlValue &value, int64_t least, int64_t most);
 
 } // namespace scalide

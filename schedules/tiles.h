@@ -11,15 +11,16 @@ struct TileRow {
     struct Range {
         int64_t least, most;
     };
+    int line = 0; ///< of the table
     std::string kind;
     bool gpu = false; ///< for GPUs; otherwise for CPUs
+    std::string form; ///< of schedules/tile_words.h; empty: the kind has one
     std::vector<Halide::Target::Feature> features;
-    std::map<std::string, std::string> facts;
     std::map<std::string, Range> extents;
     Tiles tiles;
 };
 
-/// Reads a table in the words of tiles.yaml. UserError with file and line: where it is none.
+/// Reads a table in the words of tiles.yaml. UserError with file and line: where it is none, and where no kernel can come to a row.
 std::vector<TileRow> parse_tiles(const std::string &text, const std::string &file);
 
 /// The numbers of the first row that fits the kernel and the target. UserError: no row does.

@@ -9,8 +9,7 @@
 // A left operand that is read as it is never gets copied: a tile reads `rows` streams of scalars. Tiles:
 //   rows           of a register tile
 //   block_columns  of a block, a multiple of the panel's width
-//   block_rows     of a block, where those are the tasks
-//   rows_parallel  1: tasks are blocks of rows (a result of few columns), 0: blocks of columns
+//   block_rows     of a block, where those are the tasks (a result of few columns); 0: tasks are blocks of columns
 //
 // Masks, not branches: an `if` around a vector would make scalars of it, and partitioned loops would be copies of the whole kernel.
 
@@ -36,7 +35,7 @@ public:
     ContractSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
         : kernel_(kernel), stages_(std::get<ContractStages>(kernel.stages)), packed_(stages_.packed), tiles_(tiles),
           lanes_(target.natural_vector_size<float>()), width_(packed_.width), pairs_(packed_.pairs),
-          rows_parallel_(tiles.at("rows_parallel") != 0), output_(kernel.outputs[0].func) {}
+          rows_parallel_(tiles.at("block_rows") != 0), output_(kernel.outputs[0].func) {}
 
     void apply() {
         for (const KernelOutput &output : kernel_.outputs) {

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } catch (const UserError &) {
     }
     try {
-        library_products("cuda", text, "fuzz.yaml");
+        parse_dispatch(text, "fuzz.yaml");
     } catch (const UserError &) {
     }
     return 0;

@@ -16,7 +16,7 @@ LAYERS = {
     "transforms": ["expr", "ir", "kinds", "rulebook"],
     "interpret": ["expr", "ir", "kinds", "rulebook"],
     "lower": ["expr", "ir", "kinds", "Halide"],
-    "schedules": ["expr", "ir", "lower", "Halide", "yaml-cpp"],
+    "schedules": ["expr", "ir", "rulebook", "lower", "Halide"],
     "emit": ["expr", "ir", "rulebook", "transforms", "lower", "schedules", "scalide", "Halide", "nlohmann", "fmt", "xxhash"],
     "tool": ["expr", "ir", "rulebook", "transforms", "interpret", "emit", "lower", "frontend", "scalide", "CLI", "fmt", "nlohmann"],
 }

@@ -22,25 +22,68 @@ std::string of_tiles(const std::string &text) {
 }
 
 std::string of_products(const std::string &text) {
-    return refusal([&] { library_products("cuda", text, "dispatch.yaml"); });
+    return refusal([&] { parse_dispatch(text, "dispatch.yaml"); });
 }
 
-const std::string row = "- {kind: map, tiles: {task: 1}}\n";
+const std::string row = "- {kind: map, tiles: {task: 1, lanes: 2, line: 3}}\n";
+
+/// A row of dispatch.yaml, its end given.
+std::string product(const std::string &rest, const std::string &results = "[{dtype: f32}]") {
+    return "- {target: cuda, library: cublaslt, operands: [[f32, f32]], results: " + results + rest + "}\n";
+}
 
 } // namespace
 
 TEST(schedules, tables_of_tiles_are_refused_with_file_and_line) {
     EXPECT_EQ(of_tiles(row), "");
-    EXPECT_EQ(of_tiles(""), "tiles.yaml: row: must be one of a list, got no list");
-    EXPECT_EQ(of_tiles(row + "- map\n"), "tiles.yaml:2: row: must be a map");
-    EXPECT_EQ(of_tiles(row + "- {kind: map}\n"), "tiles.yaml:2: row: must have the key tiles");
-    EXPECT_EQ(of_tiles(row + "- {kind: map, tiles: 3}\n"), "tiles.yaml:2: row: tiles must be a map from names to numbers");
-    EXPECT_EQ(of_tiles(row + "- {kind: map, tiles: {task: -1}}\n"), "tiles.yaml:2: row: tiles must be in [0, 1048576], got -1");
-    EXPECT_EQ(of_tiles(row + "- {kind: map, tiles: {task: 1},\n   features: [avx9]}\n"),
-              "tiles.yaml:3: row: features must be Halide's, got avx9");
-    EXPECT_EQ(of_tiles(row + "- {kind: map, tiles: {task: 1}, extents: {m: 3}}\n"),
-              "tiles.yaml:2: row: extents must be [least, most] or [least]");
-    EXPECT_EQ(of_tiles(row + "- {kind: map, tiles: {task: many}}\n"), "tiles.yaml:2: row: bad conversion");
+    EXPECT_EQ(of_tiles(""), "tiles.yaml: rows: must be a list, got nothing");
+    EXPECT_EQ(of_tiles("[]"), "tiles.yaml:1: rows: must be a list, got an empty one");
+    EXPECT_EQ(of_tiles("a: b"), "tiles.yaml:1: rows: must be a list, got a map");
+    EXPECT_EQ(of_tiles(row + "---\n" + row), "tiles.yaml:3: rows: must be one list, got a second one");
+    EXPECT_EQ(of_tiles(row + "- map\n"), "tiles.yaml:2: row: must be a map, got 'map'");
+    EXPECT_EQ(of_tiles(row + "- {tiles: {}}\n"), "tiles.yaml:2: row.kind: missing key");
+    EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort.tiles: missing key");
+    EXPECT_EQ(of_tiles("- {kind: sort,\n   tile: {}}\n"), "tiles.yaml:2: sort.tile: unknown key. Did you mean 'tiles'?");
+    EXPECT_EQ(of_tiles("- {kind: sorted, tiles: {}}\n"), "tiles.yaml:1: sorted.kind: must be one of scalar, map, row, column, full, "
+                                                         "transpose, scan, scatter, sort, contract, tiled, window, got "
+                                                         "'sorted'. Did you mean 'sort'?");
+    EXPECT_EQ(of_tiles("- {kind: sort, gpu: yes, tiles: {}}\n"), "tiles.yaml:1: sort.gpu: must be one of true, false, got 'yes'");
+}
+
+TEST(schedules, a_row_has_the_tile_numbers_of_its_schedule) {
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: 3}\n"), "tiles.yaml:1: sort.tiles: must be a map, got '3'");
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lane: 8}}\n"), "tiles.yaml:1: sort.tiles.lane: unknown key. Did you mean 'lanes'?");
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1}}\n"), "tiles.yaml:1: sort.tiles.lanes: missing key");
+    EXPECT_EQ(of_tiles("- {kind: sort, gpu: true, tiles: {task: 1}}\n"), "tiles.yaml:1: sort.tiles.task: unknown key. One of: threads");
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: 0}}\n"), "tiles.yaml:1: sort.tiles.lanes: must be in [1, 1048576], got 0");
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: many}}\n"),
+              "tiles.yaml:1: sort.tiles.lanes: must be an integer, got 'many'");
+    EXPECT_EQ(of_tiles("- {kind: contract, tiles: {rows: 6, block_columns: 64, block_rows: 0}}\n"), "");
+}
+
+TEST(schedules, a_row_that_no_kernel_can_come_to_is_refused) {
+    EXPECT_EQ(of_tiles(row + "- {kind: map, tiles: {task: 1, lanes: 2, line: 3},\n   features: [avx9]}\n"),
+              "tiles.yaml:3: map.features: must be a feature of a Halide target, got 'avx9'. Did you mean 'avx'?");
+    const std::string contract = "- {kind: contract, tiles: {rows: 6, block_columns: 64, block_rows: 0}, ";
+    EXPECT_EQ(of_tiles(contract + "extents: {m: 3}}\n"), "tiles.yaml:1: contract.extents.m: must be a list, got '3'");
+    EXPECT_EQ(of_tiles(contract + "extents: {m: [1, 2, 3]}}\n"),
+              "tiles.yaml:1: contract.extents.m: must be [least, most] or [least], got 3 numbers");
+    EXPECT_EQ(of_tiles(contract + "extents: {m: [3, 1]}}\n"),
+              "tiles.yaml:1: contract.extents.m: must be in [3, 9223372036854775807], got 1");
+    EXPECT_EQ(of_tiles(contract + "extents: {rows: [3]}}\n"), "tiles.yaml:1: contract.extents.rows: unknown key. One of: batch, m, n, k");
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: 2}, extents: {n: [1]}}\n"),
+              "tiles.yaml:1: sort.extents: must not be there: no extents of kernels of kind sort are known");
+    EXPECT_EQ(of_tiles("- {kind: window, tiles: {task: 1, rows: 2}}\n"),
+              "tiles.yaml:1: window.form: must be fold or convolution on CPUs, got none");
+    EXPECT_EQ(of_tiles("- {kind: window, form: folds, tiles: {task: 1, rows: 2}}\n"),
+              "tiles.yaml:1: window.form: must be one of fold, convolution, got 'folds'. Did you mean 'fold'?");
+    EXPECT_EQ(of_tiles("- {kind: window, gpu: true, form: fold, tiles: {threads: 2}}\n"),
+              "tiles.yaml:1: window.form: must not be there: kernels of kind window on GPUs have one form");
+    EXPECT_EQ(of_tiles(row + row), "tiles.yaml:2: map: must fit kernels that the row on line 1 leaves, got none. Put it before that row");
+    const std::string few = contract + "extents: {n: [0, 16]}}\n", more = contract + "extents: {n: [0, 64]}}\n";
+    EXPECT_EQ(of_tiles(few + more), "");
+    EXPECT_EQ(of_tiles(more + few),
+              "tiles.yaml:2: contract: must fit kernels that the row on line 1 leaves, got none. Put it before that row");
 }
 
 TEST(schedules, a_table_without_a_row_for_a_kernel_is_refused) {
@@ -50,10 +93,38 @@ TEST(schedules, a_table_without_a_row_for_a_kernel_is_refused) {
               "tiles: must have a row for kernels of kind row on x86-64-linux, got none. Complete the table that SCALIDE_TILES names");
 }
 
+TEST(schedules, the_first_row_that_fits_is_taken) {
+    const std::string one = "- {kind: contract, extents: {n: [0, 16]}, tiles: {rows: 1, block_columns: 64, block_rows: 0}}\n";
+    const std::string two = "- {kind: contract, features: [avx512], tiles: {rows: 2, block_columns: 64, block_rows: 0}}\n";
+    const std::string three = "- {kind: contract, tiles: {rows: 3, block_columns: 64, block_rows: 0}}\n";
+    const std::vector<TileRow> rows = parse_tiles(one + two + three, "tiles.yaml");
+    const auto rows_of = [&](const Extent &columns, const char *target) {
+        LoweredKernel kernel;
+        kernel.kind = "contract";
+        kernel.stages.emplace<ContractStages>().columns = columns;
+        return choose_row(rows, kernel, Halide::Target(target)).at("rows");
+    };
+    EXPECT_EQ(rows_of(16, "x86-64-linux-avx512"), 1);
+    EXPECT_EQ(rows_of(17, "x86-64-linux-avx512"), 2);
+    EXPECT_EQ(rows_of(17, "x86-64-linux"), 3);
+    EXPECT_EQ(rows_of(Extent::symbol("n"), "x86-64-linux"), 3);
+}
+
 TEST(schedules, tables_of_products_are_refused_with_file_and_line) {
-    EXPECT_EQ(of_products("- {target: cuda, library: none, lhs: f31, rhs: f32}\n"), "dispatch.yaml:1: row: must be a dtype, got f31");
-    EXPECT_EQ(of_products("- {target: cuda, library: none, lhs: f32, rhs: f32, scales: [[none, all]]}\n"),
-              "dispatch.yaml:1: row: must be a layout of scales, got all");
-    EXPECT_EQ(of_products("- {target: cuda, library: none, lhs: f32, rhs: f32, multiple: 0}\n"),
-              "dispatch.yaml:1: row: multiple must be at least 1");
+    EXPECT_EQ(of_products(product("")), "");
+    EXPECT_EQ(of_products("- {target: cuda, library: cublaslt, operands: [[f31, f32]], results: []}\n"),
+              "dispatch.yaml:1: row.operands: must be a dtype, got 'f31'. Did you mean 'f32'?");
+    EXPECT_EQ(of_products("- {target: cuda, library: cublaslt, operands: [[f32]], results: []}\n"),
+              "dispatch.yaml:1: row.operands: must be a pair, lhs and rhs, got 1 of them");
+    EXPECT_EQ(of_products("- {target: cuda, library: cublas, operands: [[f32, f32]], results: []}\n"),
+              "dispatch.yaml:1: row.library: must be one of cublaslt, got 'cublas'. Did you mean 'cublaslt'?");
+    EXPECT_EQ(of_products("- {target: opencl, library: cublaslt, operands: [[f32, f32]], results: []}\n"),
+              "dispatch.yaml:1: row.target: must be one of cuda, got 'opencl'");
+    EXPECT_EQ(of_products(product(", scales: [[none, all]]")), "dispatch.yaml:1: row.scales: must be a layout of scales, got 'all'");
+    EXPECT_EQ(of_products(product(", multiple: 0")), "dispatch.yaml:1: row.multiple: must be in [1, 1048576], got 0");
+    EXPECT_EQ(of_products(product(", k_contigous: true")), "dispatch.yaml:1: row.k_contigous: unknown key. Did you mean 'k_contiguous'?");
+    EXPECT_EQ(of_products(product("", "[{bias: [f32]}]")), "dispatch.yaml:1: row.results.dtype: missing key");
+    EXPECT_EQ(of_products(product("") + product(", cards: [90]")),
+              "dispatch.yaml:2: row.operands: must be products that rows before leave, got f32 by f32. Put the row before those");
+    EXPECT_EQ(of_products(product(", cards: [90]") + product("")), "");
 }

@@ -1,0 +1,28 @@
+#pragma once
+#include "lower/kernel.h"
+#include <string_view>
+
+// The words of tiles.yaml: which kernels its rows can be for, and which numbers their schedules read.
+namespace scalide {
+
+/// Kernels whose schedule reads the same tile numbers: those of a kind on CPUs or on GPUs, or where a kind has several schedules those of
+/// one `form`.
+struct ScheduledKernels {
+    std::string_view kind;
+    bool gpu;
+    std::string_view form; ///< empty: all kernels of the kind
+    std::vector<std::string_view> tiles;
+};
+const std::vector<ScheduledKernels> &scheduled_kernels();
+
+/// Tile numbers that may be 0, which then means: none.
+bool may_be_zero(std::string_view tile);
+
+/// The form of a kernel, in the words of the table; empty where its kind has one on all targets.
+std::string_view form_of(const LoweredKernel &kernel);
+
+/// The loop extents that rows of this kind may ask about, and one of them.
+std::vector<std::string> extents_of(std::string_view kind);
+const Extent &extent_of(const LoweredKernel &kernel, std::string_view name);
+
+} // namespace scalide
