@@ -1,10 +1,9 @@
 #include "schedules/schedule.h"
+#include "rulebook/yaml_value.h"
 #include "schedules/cpu/kinds.h"
 #include "schedules/gpu/kinds.h"
 #include "schedules/tiles_text.h"
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 namespace scalide {
 namespace {
@@ -25,9 +24,10 @@ const Schedules gpu_schedules = {
     {"sort", gpu::schedule_sort},         {"window", gpu::schedule_window}, {"tiled", gpu::schedule_tiled},
 };
 
-const char *tiles_file() {
+const std::vector<TileRow> &rows() {
     const char *given = std::getenv("SCALIDE_TILES");
-    return given ? given : "schedules/tiles.yaml";
+    static const std::vector<TileRow> rows = parse_tiles(tile_table(), given ? given : "schedules/tiles.yaml");
+    return rows;
 }
 
 } // namespace
@@ -35,24 +35,19 @@ const char *tiles_file() {
 const std::string &tile_table() {
     static const std::string table = [] {
         const char *file = std::getenv("SCALIDE_TILES");
-        if (!file) return std::string(tiles_text);
-        std::ifstream in(file);
-        std::stringstream text;
-        if (in) text << in.rdbuf();
-        if (!in) throw UserError({Location(), "SCALIDE_TILES", "must be a file like tiles.yaml", file, ""});
-        return text.str();
+        return file ? read_text_file(file) : std::string(tiles_text);
     }();
     return table;
 }
 
-Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) {
-    static const std::vector<TileRow> rows = parse_tiles(tile_table(), tiles_file());
-    return choose_row(rows, kernel, target);
-}
+Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) { return choose_row(rows(), kernel, target); }
 
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table) {
     return choose_row(parse_tiles(table, "tiles.yaml"), kernel, target);
 }
+
+Tiles choose_budget(std::string_view kind, const Halide::Target &target) { return choose_budget(rows(), kind, target); }
+Budgets choose_budgets(const Halide::Target &target) { return choose_budgets(rows(), target); }
 
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target) {
     const Schedules &schedules = target.has_gpu_feature() ? gpu_schedules : cpu_schedules;

@@ -10,6 +10,9 @@ const std::string &tile_table();
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);
 /// The same of another table, in the words of tiles.yaml.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table);
+/// What that table says lowering may use on this target, for kernels of one kind, and for all of them.
+Tiles choose_budget(std::string_view kind, const Halide::Target &target);
+Budgets choose_budgets(const Halide::Target &target);
 
 /// What schedules the kernels of one kind: schedules/cpu/<kind>.cpp, for GPUs schedules/gpu/<kind>.cpp.
 using Schedule = void(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);

@@ -43,7 +43,7 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
         {"window", false, "convolution", {"task", "rows"}},
         {"scalar", true, "", {}},
         {"map", true, "", {"threads", "cost"}},
-        {"row", true, "sums", {"threads", "columns", "threads_columns", "thread_row", "rows", "resident"}},
+        {"row", true, "sums", {"threads", "columns", "threads_columns", "thread_row", "rows", "shared_bytes", "resident"}},
         {"row", true, "plain", {"threads", "columns", "threads_columns", "thread_row", "warps"}},
         {"column", true, "", {"threads"}},
         {"full", true, "", {}},
@@ -58,7 +58,26 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
     return kernels;
 }
 
-bool may_be_zero(std::string_view tile) { return tile == "block_rows" || tile == "thread_row" || tile == "resident"; }
+const std::vector<BudgetWord> &budget_words() {
+    static const std::vector<BudgetWord> words = {
+        {"contract", false, "panel_vectors", &Budgets::panel_vectors},
+        {"contract", false, "bf16_pairs", &Budgets::bf16_pairs},
+        {"row", true, "shared_elements", &Budgets::shared_elements},
+        {"row", true, "warp_columns", &Budgets::warp_columns},
+        {"row", true, "warp_registers", &Budgets::warp_registers},
+        {"tiled", false, "tile_bytes", &Budgets::tile_bytes},
+        {"tiled", true, "tile_bytes", &Budgets::tile_bytes},
+        {"sort", false, "network", &Budgets::network},
+        {"sort", true, "network", &Budgets::network},
+    };
+    return words;
+}
+
+bool may_be_zero(std::string_view name) {
+    constexpr std::string_view names[] = {"block_rows",      "thread_row",   "resident",       "shared_bytes", "bf16_pairs",
+                                          "shared_elements", "warp_columns", "warp_registers", "network"};
+    return std::ranges::find(names, name) != std::end(names);
+}
 
 std::string_view form_of(const LoweredKernel &kernel) {
     if (const auto *row = std::get_if<RowStages>(&kernel.stages)) return row->sums.running.defined() ? "sums" : "plain";

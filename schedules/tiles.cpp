@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-constexpr int largest_tile = 1 << 20;
+constexpr int largest = 1 << 20;
 constexpr int64_t any_extent = std::numeric_limits<int64_t>::max();
 
 std::vector<std::string> kinds() {
@@ -61,17 +61,38 @@ std::map<std::string, TileRow::Range> ranges_of(const YamlValue &extents, const 
     return ranges;
 }
 
-Tiles tiles_of(const YamlValue &value, const TileRow &row) {
+std::vector<std::string_view> tile_names(const TileRow &row) {
     const auto is_asked = [&](const ScheduledKernels &k) { return k.kind == row.kind && k.gpu == row.gpu && k.form == row.form; };
+    return std::ranges::find_if(scheduled_kernels(), is_asked)->tiles;
+}
+
+std::vector<std::string_view> budget_names(std::string_view kind, bool gpu) {
+    std::vector<std::string_view> names;
+    for (const BudgetWord &word : budget_words())
+        if (word.kind == kind && word.gpu == gpu) names.push_back(word.name);
+    return names;
+}
+
+/// A map of all of these names, and no others, to numbers.
+Tiles numbers_of(const YamlValue &value, const std::vector<std::string_view> &names) {
     std::vector<Key> keys;
-    for (const std::string_view name : std::ranges::find_if(scheduled_kernels(), is_asked)->tiles) keys.push_back({name, Key::required});
+    for (const std::string_view name : names) keys.push_back({name, Key::required});
     const YamlFields fields = value.fields(keys);
-    Tiles tiles;
-    for (const Key &key : keys) {
-        const std::string name(key.name);
-        tiles.emplace(name, int(integer_in(*fields.find(name), may_be_zero(name) ? 0 : 1, largest_tile)));
+    Tiles numbers;
+    for (const std::string_view word : names) {
+        const std::string name(word);
+        numbers.emplace(name, int(integer_in(*fields.find(name), may_be_zero(name) ? 0 : 1, largest)));
     }
-    return tiles;
+    return numbers;
+}
+
+/// What decides on a budget is the target alone.
+Tiles budget_of(const YamlValue &value, const TileRow &row, const YamlFields &fields) {
+    const std::vector<std::string_view> names = budget_names(row.kind, row.gpu);
+    if (names.empty()) value.fail("must not be there: kernels of kind " + row.kind + (row.gpu ? " on GPUs" : " on CPUs") + " have none");
+    for (const char *key : {"form", "extents"})
+        if (const YamlValue *condition = fields.find(key)) condition->fail("must not be there: a budget is one of a target");
+    return numbers_of(value, names);
 }
 
 /// Every kernel that comes to `other` comes to `row`.
@@ -81,37 +102,52 @@ bool covers(const TileRow &row, const TileRow &other) {
         const auto found = other.extents.find(condition.first);
         return found != other.extents.end() && found->second.least >= condition.second.least && found->second.most <= condition.second.most;
     };
-    return row.kind == other.kind && row.gpu == other.gpu && row.form == other.form && std::ranges::all_of(row.features, is_feature) &&
-           std::ranges::all_of(row.extents, holds_range);
+    return row.kind == other.kind && row.gpu == other.gpu && row.form == other.form && row.tiles.has_value() == other.tiles.has_value() &&
+           std::ranges::all_of(row.features, is_feature) && std::ranges::all_of(row.extents, holds_range);
 }
 
 TileRow row_of(const YamlValue &node) {
     const std::string name = node.text_of("kind");
     const YamlValue value = name.empty() ? node : node.called(name);
     const YamlFields fields =
-        value.fields({{"kind", Key::required}, {"gpu"}, {"form"}, {"features"}, {"extents"}, {"tiles", Key::required}, {"measured"}});
+        value.fields({{"kind", Key::required}, {"gpu"}, {"form"}, {"features"}, {"extents"}, {"tiles"}, {"budget"}, {"measured"}});
     TileRow row;
     row.line = value.location().line;
     row.kind = fields.find("kind")->word(kinds());
     if (const YamlValue *gpu = fields.find("gpu")) row.gpu = gpu->flag();
-    row.form = form_in(value, fields.find("form"), row);
     if (const YamlValue *features = fields.find("features"))
         for (const YamlValue &word : features->elements()) row.features.push_back(feature_of(word));
-    if (const YamlValue *extents = fields.find("extents")) row.extents = ranges_of(*extents, row.kind);
     if (const YamlValue *measured = fields.find("measured")) measured->text();
-    row.tiles = tiles_of(*fields.find("tiles"), row);
+    const YamlValue *tiles = fields.find("tiles"), *budget = fields.find("budget");
+    if (!tiles == !budget) value.fail("must have tiles or a budget", tiles ? "both" : "none");
+    if (budget) {
+        row.budget = budget_of(*budget, row, fields);
+        return row;
+    }
+    row.form = form_in(value, fields.find("form"), row);
+    if (const YamlValue *extents = fields.find("extents")) row.extents = ranges_of(*extents, row.kind);
+    row.tiles = numbers_of(*tiles, tile_names(row));
     return row;
 }
 
-bool fits(const TileRow &row, const LoweredKernel &kernel, const Halide::Target &target) {
+bool fits(const TileRow &row, std::string_view kind, const Halide::Target &target) {
     const auto is_feature = [&](Halide::Target::Feature feature) { return target.has_feature(feature); };
+    return row.kind == kind && row.gpu == target.has_gpu_feature() && std::ranges::all_of(row.features, is_feature);
+}
+
+bool fits(const TileRow &row, const LoweredKernel &kernel, const Halide::Target &target) {
     const auto is_extent = [&](const auto &condition) {
         const Extent &extent = extent_of(kernel, condition.first);
         const int64_t size = extent.is_static() ? extent.value() : any_extent;
         return size >= condition.second.least && size <= condition.second.most;
     };
-    return row.kind == kernel.kind && row.gpu == target.has_gpu_feature() && (row.form.empty() || row.form == form_of(kernel)) &&
-           std::ranges::all_of(row.features, is_feature) && std::ranges::all_of(row.extents, is_extent);
+    return row.tiles && fits(row, kernel.kind, target) && (row.form.empty() || row.form == form_of(kernel)) &&
+           std::ranges::all_of(row.extents, is_extent);
+}
+
+[[noreturn]] void fail_without_row(const std::string &what, const Halide::Target &target) {
+    throw UserError({Location(), "tiles", "must have a row " + what + " on " + target.to_string(), "none",
+                     "Complete the table that SCALIDE_TILES names"});
 }
 
 } // namespace
@@ -131,10 +167,24 @@ std::vector<TileRow> parse_tiles(const std::string &text, const std::string &fil
 
 const Tiles &choose_row(const std::vector<TileRow> &rows, const LoweredKernel &kernel, const Halide::Target &target) {
     for (const TileRow &row : rows) {
-        if (fits(row, kernel, target)) return row.tiles;
+        if (fits(row, kernel, target)) return *row.tiles;
     }
-    throw UserError({Location(), "tiles", "must have a row for kernels of kind " + kernel.kind + " on " + target.to_string(), "none",
-                     "Complete the table that SCALIDE_TILES names"});
+    fail_without_row("for kernels of kind " + kernel.kind, target);
+}
+
+Tiles choose_budget(const std::vector<TileRow> &rows, std::string_view kind, const Halide::Target &target) {
+    if (budget_names(kind, target.has_gpu_feature()).empty()) return {};
+    for (const TileRow &row : rows) {
+        if (row.budget && fits(row, kind, target)) return *row.budget;
+    }
+    fail_without_row("with the budget of kernels of kind " + std::string(kind), target);
+}
+
+Budgets choose_budgets(const std::vector<TileRow> &rows, const Halide::Target &target) {
+    Budgets budgets;
+    for (const BudgetWord &word : budget_words())
+        if (word.gpu == target.has_gpu_feature()) budgets.*word.number = choose_budget(rows, word.kind, target).at(std::string(word.name));
+    return budgets;
 }
 
 } // namespace scalide

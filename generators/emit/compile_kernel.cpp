@@ -21,7 +21,7 @@ namespace {
 // Halide's errors are no std::exception.
 LoweredKernel lower_checked(const Program &program, const Halide::Target &target) {
     try {
-        return lower(program, target);
+        return lower(program, target, choose_budgets(target));
     } catch (const Halide::Error &error) {
         throw InternalError(words_of(error) + "\n" + to_string(program));
     }
@@ -70,7 +70,7 @@ std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTa
     const bool is_on_device = target.halide.has_gpu_feature();
     std::vector<CardUse> uses;
     try {
-        LoweredKernel lowered = lower(kernel.program, target.halide);
+        LoweredKernel lowered = lower(kernel.program, target.halide, choose_budgets(target.halide));
         schedule(lowered, kernel.tiles, target.halide);
         Halide::Pipeline pipeline = to_pipeline(lowered);
         if (is_on_device) adapt_host_code(pipeline);

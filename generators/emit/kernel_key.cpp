@@ -14,17 +14,22 @@ std::string sources_of(const std::string &kind, const LoweringHashes &hashes) {
     return all;
 }
 
+std::string words_of(const Tiles &numbers) {
+    std::string words;
+    for (const auto &[name, value] : numbers) words += " " + name + "=" + std::to_string(value);
+    return words;
+}
+
 } // namespace
 
 std::string lowering_key(const Program &kernel, const Halide::Target &target, const LoweringHashes &hashes) {
-    return hash_text(to_string(kernel) + target.to_string() + sources_of(kernel.attributes.at("kind").word, hashes) +
+    const std::string &kind = kernel.attributes.at("kind").word;
+    return hash_text(to_string(kernel) + target.to_string() + words_of(choose_budget(kind, target)) + sources_of(kind, hashes) +
                      SCALIDE_HALIDE_VERSION);
 }
 
 std::string kernel_key(const std::string &lowering_key, const Tiles &tiles, const std::string &assembly_key) {
-    std::string identity = lowering_key + assembly_key;
-    for (const auto &[name, value] : tiles) identity += " " + name + "=" + std::to_string(value);
-    return hash_text(identity);
+    return hash_text(lowering_key + assembly_key + words_of(tiles));
 }
 
 } // namespace scalide

@@ -13,8 +13,8 @@ struct LoweringHashes {
 /// Of the sources that this library was built from (generators/CMakeLists.txt).
 const LoweringHashes &lowering_hashes();
 
-/// What the code of a kernel depends on but for its tile numbers: a hash of its text, the target, the sources that lower its kind (of all
-/// kinds where it has no sources of its own) and Halide's version. `kernel` is canonical.
+/// What the code of a kernel depends on but for its tile numbers: a hash of its text, the target and the budget of its kind there, the
+/// sources that lower its kind (of all kinds where it has no sources of its own) and Halide's version. `kernel` is canonical.
 std::string lowering_key(const Program &kernel, const Halide::Target &target, const LoweringHashes &hashes);
 
 /// What names the object of a kernel: the same with its tile numbers and what assembles it (assembly_key, kernel_target.h).

@@ -27,8 +27,8 @@ struct Contraction {
     const Node *node = nullptr;
     ContractOperand lhs, rhs;
     Extent batch = 1, rows = 1, columns = 1, depth = 1; ///< 1 for an axis that is not there
-    int width = 0;                                      ///< columns of a panel
-    /// Neighbouring depths are multiplied and added in pairs (vdpbf16ps, which takes subnormal bf16 numbers for zero).
+    int width = 0;                                      ///< columns of a panel, on CPUs
+    /// Neighbouring depths are multiplied and added in pairs (vdpbf16ps, which takes subnormal bf16 numbers for zero); on CPUs.
     bool pairs = false;
     Halide::Func product; ///< (column, row, panel, batch)
 };

@@ -92,11 +92,10 @@ const Node *find_contraction(const Program &program) {
     return found;
 }
 
-/// Vectors of a panel: a register tile of 6 rows by 4 vectors needs 1.5 instructions a multiply-add, one of 8 by 2 needs 1.8. AVX-512 has
-/// the registers for it. Fewer where the result is narrower.
-int panel_width(const Extent &columns, const Halide::Target &target) {
-    const int lanes = target.natural_vector_size<float>();
-    int vectors = target.has_feature(Halide::Target::AVX512) ? 4 : 2;
+/// Fewer vectors than the budget where the result is narrower.
+int panel_width(const Extent &columns, const Lowering &lowering) {
+    const int lanes = lowering.target.natural_vector_size<float>();
+    int vectors = lowering.budgets.panel_vectors;
     while (vectors > 1 && columns.is_static() && columns.value() <= vectors / 2 * lanes) {
         vectors /= 2;
     }
@@ -132,11 +131,8 @@ Contraction describe_contraction(const Lowering &lowering) {
     c.rows = axis_extent(program, c.lhs, c.lhs.free_axis);
     c.columns = axis_extent(program, c.rhs, c.rhs.free_axis);
     c.depth = axis_extent(program, c.lhs, c.lhs.depth_axis);
-    c.width = panel_width(c.columns, lowering.target);
-    // Zen 4 and 5 start two vdpbf16ps a cycle, twice the products of their FMA. Sapphire and Emerald Rapids start one every two cycles
-    // (measured: 83 GFLOP/s beside 167 of f32 FMA, 2026-11-21): there bf16 is decoded to f32 while it is packed.
-    bool fast_pairs = lowering.target.has_feature(Halide::Target::AVX512_Zen4) || lowering.target.has_feature(Halide::Target::AVX512_Zen5);
-    c.pairs = fast_pairs && c.lhs.exact_bf16 && c.rhs.exact_bf16;
+    c.width = panel_width(c.columns, lowering);
+    c.pairs = lowering.budgets.bf16_pairs == 1 && c.lhs.exact_bf16 && c.rhs.exact_bf16;
     return c;
 }
 

@@ -61,14 +61,14 @@ Halide::Expr to_expr(const Extent &extent, const LoweredKernel &kernel) {
     return Halide::Internal::simplify(sum);
 }
 
-LoweredKernel lower(const Program &program, const Halide::Target &target) {
+LoweredKernel lower(const Program &program, const Halide::Target &target, const Budgets &budgets) {
     const std::string why = why_illegal(program);
     internal_check(why.empty(), "lower: " + program.name + ": " + why);
     const auto found = kinds.find(program.attributes.at("kind").word);
     LoweredKernel kernel = begin(program);
     kernel.kind = found->first;
     Values values(kernel);
-    Lowering lowering{kernel, values, target};
+    Lowering lowering{kernel, values, target, budgets};
     if (!target.has_gpu_feature()) {
         share_scalars(lowering);
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include "ir/program.h"
+#include "lower/budgets.h"
 #include "lower/stages.h"
 
 namespace scalide {
@@ -42,7 +43,7 @@ std::vector<KernelOperand> call_order(const LoweredKernel &kernel);
 Halide::Pipeline to_pipeline(const LoweredKernel &kernel);
 
 /// Lowers by the attribute `kind`. Throws InternalError on a program that is not of that kind.
-LoweredKernel lower(const Program &kernel, const Halide::Target &target);
+LoweredKernel lower(const Program &kernel, const Halide::Target &target, const Budgets &budgets);
 
 /// The i32 Expr of an extent over the kernel's symbol parameters.
 Halide::Expr to_expr(const Extent &extent, const LoweredKernel &kernel);

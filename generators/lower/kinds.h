@@ -8,6 +8,7 @@ struct Lowering {
     LoweredKernel &kernel;
     Values &values;
     const Halide::Target &target;
+    const Budgets &budgets;
 };
 
 /// One function a kind (lower/<kind>.cpp). What it leaves for the schedule is documented in lower/stages.h.

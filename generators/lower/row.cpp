@@ -17,21 +17,20 @@ namespace {
 
 /// From here on an operator costs more than writing a value to the first-level cache and reading it back.
 constexpr int expensive = 4;
-/// Elements of a row that a block of a GPU keeps in its shared memory (48 KB), beside partial results; the others are computed again.
-constexpr int64_t most_shared = 10240;
-/// Columns that a warp of a GPU makes, and elements of a thread that it keeps in registers: with as many again that it works on, and 128
-/// threads a block, nothing spills.
-constexpr int64_t least_warp = 2 * most_lanes, most_warp = 1024, most_registers = 96;
+/// Sums of shorter rows have fewer lanes than a warp (choose_lanes).
+constexpr int64_t least_warp = 2 * most_lanes;
 
 /// The values of a row kernel in the order in which they are made: by depth.
 class RowPlan {
 public:
-    RowPlan(const Program &program, bool is_gpu) : program_(program), producers_(producers(program)), depth_(program.values.size(), 0) {
+    RowPlan(const Program &program, bool is_gpu, const Budgets &budgets)
+        : program_(program), budgets_(budgets), producers_(producers(program)), depth_(program.values.size(), 0) {
         find_depths();
         place_scalars();
         const Extent &columns = space().back();
-        is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp && columns.value() <= most_warp &&
-                   !has_column_reductions(program) && (columns.value() % most_lanes == 0 || !moves());
+        is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp &&
+                   columns.value() <= budgets.warp_columns && !has_column_reductions(program) &&
+                   (columns.value() % most_lanes == 0 || !moves());
         int64_t free = !is_gpu ? std::numeric_limits<int64_t>::max() : !columns.is_static() ? 0 : room(columns.value());
         while (free > 0 && place_element()) free--;
         for (size_t i = 0; is_gpu && i < program.arguments.size(); i++) {
@@ -82,7 +81,8 @@ public:
 private:
     /// Rows that a block, or a warp, of a GPU can keep.
     int64_t room(int64_t columns) const {
-        return is_warp_ ? most_registers / ((columns + warp_threads - 1) / warp_threads) : most_shared / std::max<int64_t>(columns, 1);
+        return is_warp_ ? budgets_.warp_registers / ((columns + warp_threads - 1) / warp_threads)
+                        : budgets_.shared_elements / std::max<int64_t>(columns, 1);
     }
 
     bool moves() const {
@@ -183,6 +183,7 @@ private:
     }
 
     const Program &program_;
+    const Budgets &budgets_;
     std::vector<int> producers_;
     std::vector<int> depth_; ///< by value
     int last_depth_ = 0;
@@ -194,7 +195,7 @@ class RowLowering {
 public:
     explicit RowLowering(Lowering &lowering)
         : lowering_(lowering), program_(lowering.kernel.program), stages_(lowering.kernel.stages.emplace<RowStages>()),
-          plan_(program_, lowering.target.has_gpu_feature()), vars_(axis_vars(int(plan_.space().size()))) {}
+          plan_(program_, lowering.target.has_gpu_feature(), lowering.budgets), vars_(axis_vars(int(plan_.space().size()))) {}
 
     void lower() {
         stages_.columns = plan_.space().back();

@@ -11,10 +11,6 @@ using Halide::Expr;
 
 namespace {
 
-/// Microseconds for a line of 32, 40 and 128: 0.58, 0.99 and 3 by a network, 0.61, 0.67 and 1.2 by digits (EPYC Zen 5, one thread,
-/// 2026-11-22).
-constexpr int64_t longest_by_network = 32;
-
 SortLines::Key key_of(const Expr &value, bool descending) {
     const Halide::Type type = value.type();
     const int bits = type.is_bool() ? 1 : type.bits();
@@ -68,7 +64,7 @@ void lower_sort(Lowering &lowering) {
     internal_check(node != program.nodes.end() && program.results.size() == 1, "a sort kernel must give the order that a sort makes");
     SortLines lines(lowering, *node);
     const auto known = Halide::Internal::as_const_int(lines.size);
-    const bool is_short = known && *known <= longest_by_network;
+    const bool is_short = known && *known <= lowering.budgets.network;
     is_short ? sort_by_network(lines) : sort_by_digits(lines);
 }
 

@@ -12,9 +12,6 @@ namespace scalide {
 namespace {
 using Halide::Expr;
 
-/// Shared memory of a block of a GPU for a tile: four blocks fit on a card's multiprocessor.
-constexpr int most_tile_bytes = 40 << 10;
-
 /// One word of narrow elements, 16 bytes of f32.
 constexpr int most_together = 4;
 
@@ -93,7 +90,7 @@ private:
             const auto innermost = int(shape_.size()) - 1 - int(forms_[r].order.back());
             if (innermost > 0) across_ = innermost;
         }
-        side_ = bytes * most_lanes * (most_lanes + 4) <= most_tile_bytes ? most_lanes : most_lanes / 2;
+        side_ = bytes * most_lanes * (most_lanes + 4) <= lowering_.budgets.tile_bytes ? most_lanes : most_lanes / 2;
         stages_.across = across_;
         stages_.side = side_;
         stages_.together_x = together(shape_.size() - 1);

@@ -12,7 +12,8 @@
 //   threads_columns
 //   thread_row      columns up to which one thread makes a row
 //   warps           rows of a block whose warps make one each
-//   rows            of kernels with sums over rows (lower/row_sums.h), which are rows of a block one after the other: so many at a time
+//   rows            of kernels with sums over rows (lower/row_sums.h), which are rows of a block one after the other: so many at a time,
+//   shared_bytes    where what is kept of them fits this much shared memory
 // Such kernels have sums of a thread's columns in its registers while the rows pass by (lower/running_sums.h), and a small launch that adds
 // what blocks have left.
 namespace scalide::gpu {
@@ -41,7 +42,6 @@ public:
 private:
     /// Elements of an access of shared memory: threads then meet no bank twice. One of f32 has 16 bytes.
     static constexpr int four = 4;
-    static constexpr int64_t most_bytes = 40 << 10;
 
     bool is_known_short(int most) const {
         const Extent &columns = stages_.columns;
@@ -62,7 +62,7 @@ private:
             for (const Func &stage : *stages) bytes += columns.value() * stage.type().bytes();
         }
         const int together = tiles_.at("rows");
-        return together * bytes <= most_bytes ? together : 1;
+        return together * bytes <= tiles_.at("shared_bytes") ? together : 1;
     }
 
     /// The first Func leads, the others run in its loop over rows.

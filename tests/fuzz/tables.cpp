@@ -26,8 +26,12 @@ void choose(const std::string &text) {
                                                        kernel_of("row", RowStages())};
     static const std::vector<Halide::Target> targets = {Halide::Target("x86-64-linux-avx2"), Halide::Target("x86-64-linux-cuda")};
     const std::vector<TileRow> rows = parse_tiles(text, "fuzz.yaml");
-    for (const LoweredKernel &kernel : kernels) {
-        for (const Halide::Target &target : targets) {
+    for (const Halide::Target &target : targets) {
+        try {
+            choose_budgets(rows, target);
+        } catch (const UserError &) {
+        }
+        for (const LoweredKernel &kernel : kernels) {
             try {
                 choose_row(rows, kernel, target);
             } catch (const UserError &) {

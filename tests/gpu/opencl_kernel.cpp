@@ -40,7 +40,7 @@ std::optional<std::string> why_no_opencl() {
     return std::nullopt;
 }
 
-OpenclKernel::OpenclKernel(const Program &program) try : kernel_(lower(program, target_)) {
+OpenclKernel::OpenclKernel(const Program &program) try : kernel_(lower(program, target_, choose_budgets(target_))) {
     schedule(kernel_, choose_tiles(kernel_, target_), target_);
     pipeline_ = to_pipeline(kernel_);
     if (const char *folder = std::getenv("SCALIDE_KEEP_KERNELS")) {

@@ -38,7 +38,7 @@ int lines_with(const std::string &word, const std::string &text) {
 
 std::vector<CardUse> assemble_for_cards(const Program &program, std::string &ptx) try {
     const Halide::Target target = parse_target("cuda");
-    LoweredKernel kernel = lower(program, target);
+    LoweredKernel kernel = lower(program, target, choose_budgets(target));
     const Tiles tiles = choose_tiles(kernel, target);
     schedule(kernel, tiles, target);
     Halide::Pipeline pipeline = to_pipeline(kernel);

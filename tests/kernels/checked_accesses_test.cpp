@@ -16,7 +16,7 @@ const char *const text = R"(program bias {kind: map} (x: f32[n]) -> (y: f32[n] =
 
 /// What is found of a kernel that runs on n elements when its argument is said to have `said` of them.
 std::string wrong_access(int n, const Extent &said) {
-    LoweredKernel kernel = lower(parse_program(text, "text"), kernel_target());
+    LoweredKernel kernel = lower(parse_program(text, "text"), kernel_target(), choose_budgets(kernel_target()));
     schedule(kernel, choose_tiles(kernel, kernel_target()), kernel_target());
     Halide::Pipeline pipeline = to_pipeline(kernel);
     kernel.program.values[size_t(kernel.program.arguments[0].value)].type.shape[0] = said;

@@ -62,7 +62,7 @@ Halide::Target kernel_target() {
 }
 
 CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target, Accesses accesses) try {
-    kernel_ = lower(program, target);
+    kernel_ = lower(program, target, choose_budgets(target));
     schedule(kernel_, choose_tiles(kernel_, target), target);
     std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();
     folder_ = mkdtemp(pattern.data());

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(contract, Formats,
 
 /// How often the assembly of the kernel for pairs_target() names an instruction.
 size_t count_instructions(const Form &form, const std::string &name) {
-    LoweredKernel kernel = lower(parse_program(form.text(), "k"), pairs_target());
+    LoweredKernel kernel = lower(parse_program(form.text(), "k"), pairs_target(), choose_budgets(pairs_target()));
     schedule(kernel, choose_tiles(kernel, pairs_target()), pairs_target());
     const std::string file = testing::TempDir() + "contract.s";
     to_pipeline(kernel).compile_to_assembly(file, halide_arguments(kernel), "k", pairs_target());

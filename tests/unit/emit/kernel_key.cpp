@@ -74,7 +74,7 @@ TEST(emit, changed_tile_numbers_recompile_the_kernels_that_use_them) {
         replaced(tiles_text, "{task: 16384, lanes: 16, line: 32}", "{task: 8192, lanes: 16, line: 32}"); // the row of kind row
     size_t changed = 0, rows = 0;
     for (const Program &kernel : kernels_of_a_model()) {
-        const LoweredKernel lowered = lower(canonical(kernel), target);
+        const LoweredKernel lowered = lower(canonical(kernel), target, choose_budgets(target));
         const bool differs = kernel_key("", choose_tiles(lowered, target), "") != kernel_key("", choose_tiles(lowered, target, table), "");
         EXPECT_EQ(differs, kind_of(kernel) == "row");
         changed += differs;
@@ -86,7 +86,7 @@ TEST(emit, changed_tile_numbers_recompile_the_kernels_that_use_them) {
 
 TEST(emit, facts_of_a_kernel_are_read_back) {
     for (const Program &kernel : kernels_of_a_model()) {
-        const LoweredKernel lowered = lower(canonical(kernel), target);
+        const LoweredKernel lowered = lower(canonical(kernel), target, choose_budgets(target));
         const std::string text = to_json({choose_tiles(lowered, target), call_order(lowered)});
         const auto facts = parse_facts(text);
         ASSERT_TRUE(facts) << text;

@@ -42,7 +42,7 @@ TEST(schedules, tables_of_tiles_are_refused_with_file_and_line) {
     EXPECT_EQ(of_tiles(row + "---\n" + row), "tiles.yaml:3: rows: must be one list, got a second one");
     EXPECT_EQ(of_tiles(row + "- map\n"), "tiles.yaml:2: row: must be a map, got 'map'");
     EXPECT_EQ(of_tiles(row + "- {tiles: {}}\n"), "tiles.yaml:2: row.kind: missing key");
-    EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort.tiles: missing key");
+    EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort: must have tiles or a budget, got none");
     EXPECT_EQ(of_tiles("- {kind: sort,\n   tile: {}}\n"), "tiles.yaml:2: sort.tile: unknown key. Did you mean 'tiles'?");
     EXPECT_EQ(of_tiles("- {kind: sorted, tiles: {}}\n"), "tiles.yaml:1: sorted.kind: must be one of scalar, map, row, column, full, "
                                                          "transpose, scan, scatter, sort, contract, tiled, window, got "
@@ -91,6 +91,40 @@ TEST(schedules, a_table_without_a_row_for_a_kernel_is_refused) {
     kernel.kind = "row";
     EXPECT_EQ(refusal([&] { choose_row(parse_tiles(row, "tiles.yaml"), kernel, Halide::Target("x86-64-linux")); }),
               "tiles: must have a row for kernels of kind row on x86-64-linux, got none. Complete the table that SCALIDE_TILES names");
+}
+
+TEST(schedules, budgets_are_refused_with_file_and_line) {
+    const std::string budget = "- {kind: tiled, budget: {tile_bytes: 32}}\n", tiles = "- {kind: tiled, tiles: {lanes: 8}}\n";
+    EXPECT_EQ(of_tiles(tiles + budget), "");
+    EXPECT_EQ(of_tiles("- {kind: tiled, tiles: {lanes: 8}, budget: {tile_bytes: 32}}\n"),
+              "tiles.yaml:1: tiled: must have tiles or a budget, got both");
+    EXPECT_EQ(of_tiles("- {kind: tiled, budget: {tile_byte: 32}}\n"),
+              "tiles.yaml:1: tiled.budget.tile_byte: unknown key. Did you mean 'tile_bytes'?");
+    EXPECT_EQ(of_tiles("- {kind: row, gpu: true, budget: {warp_columns: 32, warp_registers: 9}}\n"),
+              "tiles.yaml:1: row.budget.shared_elements: missing key");
+    EXPECT_EQ(of_tiles("- {kind: row, budget: {}}\n"),
+              "tiles.yaml:1: row.budget: must not be there: kernels of kind row on CPUs have none");
+    EXPECT_EQ(of_tiles("- {kind: contract, extents: {n: [1]}, budget: {panel_vectors: 4, bf16_pairs: 1}}\n"),
+              "tiles.yaml:1: contract.extents: must not be there: a budget is one of a target");
+    EXPECT_EQ(of_tiles(budget + tiles + budget),
+              "tiles.yaml:3: tiled: must fit kernels that the row on line 1 leaves, got none. Put it before that row");
+}
+
+TEST(schedules, budgets_are_those_of_the_target) {
+    const std::vector<TileRow> rows = parse_tiles("- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0}}\n"
+                                                  "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0}}\n"
+                                                  "- {kind: tiled, budget: {tile_bytes: 100}}\n"
+                                                  "- {kind: sort, budget: {network: 0}}\n",
+                                                  "tiles.yaml");
+    const Halide::Target wide("x86-64-linux-avx512"), narrow("x86-64-linux"), gpu("x86-64-linux-cuda");
+    EXPECT_EQ(choose_budgets(rows, wide).panel_vectors, 4);
+    EXPECT_EQ(choose_budgets(rows, narrow).panel_vectors, 2);
+    EXPECT_EQ(choose_budgets(rows, narrow).tile_bytes, 100);
+    EXPECT_EQ(choose_budget(rows, "contract", narrow), (Tiles{{"panel_vectors", 2}, {"bf16_pairs", 0}}));
+    EXPECT_EQ(choose_budget(rows, "map", narrow), Tiles());
+    EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: must have a row with the budget of kernels of kind row on "
+                                                           "x86-64-linux-cuda, got none. Complete the table that SCALIDE_TILES "
+                                                           "names");
 }
 
 TEST(schedules, the_first_row_that_fits_is_taken) {
