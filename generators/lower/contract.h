@@ -15,6 +15,7 @@ struct ContractOperand {
     bool depth_contiguous = false;                        ///< neighbours along the depth are neighbours in memory
     bool plain = false;                                   ///< an f32 argument, read as it is
     bool exact_bf16 = false;                              ///< every value is a bf16 number
+    bool is_reversed = false;                             ///< something that it is made from is read in reverse
 };
 
 /// Where a product is.

@@ -49,6 +49,15 @@ bool is_exact_bf16(const Values &values, ValueId value) {
     return std::find(exact.begin(), exact.end(), values.program().type(node->operands[0]).dtype) != exact.end();
 }
 
+bool is_reversed(const Program &program, ValueId value) {
+    std::vector<bool> reversed(program.values.size());
+    for (const Node &node : program.nodes) {
+        const auto is_so = [&](ValueId operand) { return reversed[operand]; };
+        reversed[node.results[0]] = node.op == "rev" || std::ranges::any_of(node.operands, is_so);
+    }
+    return reversed[value];
+}
+
 /// The axes of one side of a pair list such as `[[1], [0]]`: none or one.
 int axis_of(const Node &node, const std::string &attribute, int side) {
     auto found = node.attributes.find(attribute);
@@ -71,6 +80,7 @@ ContractOperand describe_operand(const Lowering &lowering, const Node &node, int
             operand.free_axis = axis;
         }
     }
+    operand.is_reversed = is_reversed(lowering.kernel.program, operand.value);
     find_layout(lowering.values, operand);
     operand.exact_bf16 = is_exact_bf16(lowering.values, operand.value);
     return operand;
@@ -108,10 +118,11 @@ Expr operand_at(Values &values, const ContractOperand &operand, const ContractIn
     Index index(std::max({operand.batch_axis, operand.free_axis, operand.depth_axis}) + 1);
     const std::array<std::pair<int, Expr>, 3> places = {
         {{operand.batch_axis, at.batch}, {operand.free_axis, at.free}, {operand.depth_axis, at.depth}}};
+    const Extents &shape = values.program().type(operand.value).shape;
     for (const auto &[axis, expr] : places) {
-        if (axis >= 0) {
-            index[axis] = expr;
-        }
+        if (axis < 0) continue;
+        // The last panel overhangs, and of what is read in reverse along a fixed extent Halide 21 loses the condition that masks it.
+        index[axis] = operand.is_reversed && shape[axis].is_static() ? Halide::min(expr, values.extent(shape[axis]) - 1) : expr;
     }
     return values.at(operand.value, index);
 }
