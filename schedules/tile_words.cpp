@@ -68,7 +68,15 @@ const std::vector<BudgetWord> &budget_words() {
         {"tiled", false, "tile_bytes", &Budgets::tile_bytes},
         {"tiled", true, "tile_bytes", &Budgets::tile_bytes},
         {"sort", false, "network", &Budgets::network},
+        {"sort", false, "network_step", &Budgets::network_step},
+        {"sort", false, "digits_line", &Budgets::digits_line},
+        {"sort", false, "digits_element", &Budgets::digits_element},
+        {"sort", false, "maximum_element", &Budgets::maximum_element},
         {"sort", true, "network", &Budgets::network},
+        {"sort", true, "network_step", &Budgets::network_step},
+        {"sort", true, "digits_line", &Budgets::digits_line},
+        {"sort", true, "digits_element", &Budgets::digits_element},
+        {"sort", true, "maximum_element", &Budgets::maximum_element},
     };
     return words;
 }

@@ -2,6 +2,7 @@
 #include "emit/library_files.h"
 #include "ir/text.h"
 #include "schedules/dispatch.h"
+#include "schedules/schedule.h"
 #include "transforms/fuse_cards.h"
 #include "transforms/library_call.h"
 #include <algorithm>
@@ -11,8 +12,12 @@ namespace scalide {
 
 TargetFacts target_facts(const BuildOptions &options) {
     const Halide::Target target = parse_target(options.target);
-    return {options.target, library_products(device_name(device_of(target))), cards_of(options.target, options.cuda_cards),
-            !target.has_gpu_feature() && !options.traceable};
+    const Budgets budgets = choose_budgets(target);
+    return {options.target,
+            library_products(device_name(device_of(target))),
+            cards_of(options.target, options.cuda_cards),
+            !target.has_gpu_feature() && !options.traceable,
+            {budgets.network, budgets.network_step, budgets.digits_line, budgets.digits_element, budgets.maximum_element}};
 }
 
 namespace {

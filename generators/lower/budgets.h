@@ -12,6 +12,8 @@ struct Budgets {
     int warp_registers = 0;  ///< row on GPUs: elements that a thread of such a warp keeps in registers
     int tile_bytes = 0;      ///< tiled: bytes of a tile
     int network = 0;         ///< sort: longest line that goes through a sorting network
+    /// sort: what it costs in picoseconds, by which passes choose (SortCosts, transforms/target_facts.h).
+    int network_step = 0, digits_line = 0, digits_element = 0, maximum_element = 0;
 };
 
 } // namespace scalide

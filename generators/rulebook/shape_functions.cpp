@@ -3,7 +3,6 @@
 #include "rulebook/unplaced.h"
 #include "rulebook/window_shapes.h"
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -120,33 +119,6 @@ Attribute smallest_normal_of(Values v) { return Attribute(std::exp2(1 - format(v
 Attribute lowest_of(Values v) {
     const Dtype dtype = dtype_of(v[0]);
     return is_integer(dtype) ? Attribute(int64_t(range_of(dtype).smallest)) : Attribute(-std::numeric_limits<double>::infinity());
-}
-
-/// Nanoseconds to sort so many elements, by a network or by digits (EPYC Zen 5, one thread, 2026-11-22).
-double sorting_cost(int64_t count) {
-    const int levels = std::bit_width(uint64_t(std::max<int64_t>(count, 1) - 1));
-    return count <= 32 ? 0.6 * double(count * levels * (levels + 1)) : 280 + 7 * double(count);
-}
-
-/// The k first of n elements lie in the k chunks whose first elements come first: these are sorted, then the k * chunk elements in them.
-int64_t chunk_of(const Extent &n, const Extent &k) {
-    if (!n.is_static() || !k.is_static()) return 1;
-    int64_t best = 1;
-    double least = 0.75 * sorting_cost(n.value()); // a gain that pays for the kernels around
-    for (int64_t chunk = 2; k.value() * chunk <= n.value(); chunk *= 2) {
-        const double cost = 0.3 * double(n.value()) + sorting_cost((n.value() + chunk - 1) / chunk) + sorting_cost(k.value() * chunk);
-        if (cost >= least) continue;
-        best = chunk;
-        least = cost;
-    }
-    return best;
-}
-
-Attribute chunk(Values v) { return Attribute(chunk_of(to_extent(v[0].value), to_extent(v[1].value))); }
-
-Attribute chunks(Values v) {
-    const int64_t size = chunk_of(to_extent(v[0].value), to_extent(v[1].value));
-    return size == 1 ? Attribute(to_extent(v[0].value)) : Attribute((to_extent(v[0].value).value() + size - 1) / size);
 }
 
 Attribute promoted(Values v) {
@@ -347,8 +319,6 @@ constexpr ShapeFunction table[] = {
     {"mantissa_bits", "mantissa_bits(dtype)", "the mantissa bits of a float dtype, without the leading one", 1, 1, mantissa_bits_of},
     {"smallest_normal", "smallest_normal(dtype)", "the smallest normal number of a float dtype", 1, 1, smallest_normal_of},
     {"lowest", "lowest(dtype)", "the value that comes before all others: -inf of a float dtype", 1, 1, lowest_of},
-    {"chunk", "chunk(n, k)", "how many neighbours count as one at first when the k largest of n are wanted; 1 of few or symbolic n", 2, 2, chunk},
-    {"chunks", "chunks(n, k)", "how many of these n makes, the last filled up", 2, 2, chunks},
     {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < integers < formats < f16, bf16 < f32", 1, -1, promoted},
     {"count", "count(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
     {"length", "length(list)", "the number of elements of a list", 1, 1, [](Values v) { return Attribute(int64_t(list(v[0]).size())); }},

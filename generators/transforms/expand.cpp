@@ -4,6 +4,7 @@
 #include "transforms/normalize_dot.h"
 #include "transforms/passes.h"
 #include "transforms/splice.h"
+#include "transforms/top_k_chunks.h"
 #include <algorithm>
 
 namespace scalide {
@@ -11,8 +12,9 @@ namespace scalide {
 namespace {
 
 /// How a node is written in base operators; empty when it already is one.
-Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook) {
+Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook, const TargetFacts &facts) {
     if (node.op == "norm_bound") return {}; // looks at how its operand is made, in base operators
+    if (const Remake chunks = top_k_by_chunks(program, node, facts.sort)) return chunks;
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
     if (node.op != "dot_general") return {};
     if (is_integer_dot(program, node)) return dot_as_sum_of_pairs;
@@ -44,9 +46,9 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
     return remove_dead_nodes(expanded);
 }
 
-Program expand(const Program &program, const Rulebook &rulebook) {
+Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {
     Program expanded = program;
-    replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook); });
+    replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook, facts); });
     expanded = bound_magnitudes(remove_dead_nodes(expanded), rulebook);
     require_elements(expanded);
     return expanded;

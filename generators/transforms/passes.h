@@ -36,8 +36,8 @@ Program assign_numerics(const Program &program, const Rulebook &rulebook, const 
 Program propagate_scales(const Program &program, const Rulebook &rulebook, const ScaleSettings &settings);
 
 /// Replaces composites by the base operators of their `value`. dot_general gets at most one axis per group (batch, free lhs, free rhs,
-/// contracting), by reshapes and transposes, in any order of axes.
-Program expand(const Program &program, const Rulebook &rulebook);
+/// contracting), by reshapes and transposes, in any order of axes. Of what has several forms it takes the one that costs least.
+Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts = {});
 
 /// Replaces the composites that are made by one of these operators, until each of these is a node of its own (`dot` becomes dot_general):
 /// what is said of an operator holds within composites too.

@@ -53,7 +53,7 @@ const std::vector<Pass> &passes() {
         {"propagate_scales",
          [](const Program &p, const Setting &s) { return propagate_scales(p, s.rulebook, settings_of(p, s.options.policy)); },
          {typed, no_calls, wide, no_scaled}},
-        {"expand", [](const Program &p, const Setting &s) { return expand(p, s.rulebook); }, {typed, no_calls, wide, no_scaled, base}},
+        {"expand", [](const Program &p, const Setting &s) { return expand(p, s.rulebook, s.options.facts); }, {typed, no_calls, wide, no_scaled, base}},
         {"simplify_3",
          [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); },
          {typed, no_calls, wide, no_scaled, base}},
