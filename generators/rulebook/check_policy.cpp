@@ -1,4 +1,5 @@
 #include "rulebook/check_policy.h"
+#include "rulebook/check_rule.h"
 #include "rulebook/complete_attributes.h"
 #include "rulebook/nearest.h"
 #include "rulebook/random_key.h"
@@ -32,9 +33,26 @@ std::vector<std::string> names_of(const std::vector<const Rule *> &rules, Place 
     return names;
 }
 
+/// One word for all operands, or one for each.
+void check_operand_words(const PolicyRule &row, const std::vector<const Rule *> &rules) {
+    const auto refuse = [&](const std::string &requirement, const std::string &got, const std::string &way_out) {
+        throw UserError({row.location, "policy.rules.operands", requirement, got, way_out});
+    };
+    const std::vector<std::string> &words = place_words(row.place);
+    for (const std::string &word : row.operands)
+        if (!std::ranges::count(words, word)) refuse("must be words of policies", "'" + word + "'", suggestion(word, words));
+    for (const Rule *rule : rules) {
+        const size_t count = rule->operands.size();
+        if (row.ops.empty() || row.operands.size() == 1 || row.operands.size() == count) continue;
+        refuse("must be one word, or one for each operand of " + rule->op + ", " + std::to_string(count),
+               std::to_string(row.operands.size()), "");
+    }
+}
+
 /// Arguments and results of programs have names of their own; those of operators are in the rulebook.
 void check_which(const PolicyRule &row, const Rulebook &rulebook) {
     const std::vector<const Rule *> rules = chosen(row, rulebook);
+    if (row.place == Place::node) return check_operand_words(row, rules);
     if (row.place != Place::operand && row.place != Place::node_result) return;
     std::vector<std::string> words = place_words(row.place);
     const std::vector<std::string> names = names_of(rules, row.place);
@@ -70,12 +88,49 @@ void check_insertion(const PolicyRule &row, const Insertion &insertion, const Ru
     complete_attributes(rule, {}, attributes, where);
 }
 
+std::string text_of(const Expression &expression) { return expression == nullptr ? "" : to_string(expression); }
+
+bool same_result(const ResultSpec &a, const ResultSpec &b) {
+    return a.name == b.name && a.like == b.like && a.each == b.each && text_of(a.dtype) == text_of(b.dtype) &&
+           text_of(a.shape) == text_of(b.shape);
+}
+
+bool can_take(const OperandSpec &b, const OperandSpec &a) {
+    return a.name == b.name && a.variadic == b.variadic && (a.operand_class == b.operand_class || (takes_floats(a) && takes_floats(b)));
+}
+
+/// Operands and results of one operator are those of the other, which has all attributes that it needs, of the same types.
+bool fits_in_place(const Rule &rule, const Rule &replaced) {
+    const bool has_attributes = std::ranges::all_of(replaced.attributes, [&](const AttributeSpec &spec) {
+        const AttributeSpec *own = find_attribute(rule, spec.name);
+        return own == nullptr ? spec.optional : own->type == spec.type;
+    });
+    return has_attributes && std::ranges::equal(rule.operands, replaced.operands, can_take) &&
+           std::ranges::equal(rule.results, replaced.results, same_result);
+}
+
+/// The attributes of what is replaced stay, the row has the others.
+void check_replacement(const PolicyRule &row, const Rulebook &rulebook) {
+    const Rule &rule = rulebook.rule(row.replacement->op, row.location);
+    for (const Rule *replaced : chosen(row, rulebook)) {
+        if (!fits_in_place(rule, *replaced))
+            throw UserError({row.location, "policy.rules.replace",
+                             "must be an operator with the operands, the results and the attributes of " + replaced->op,
+                             "'" + rule.op + "'", ""});
+        Rule own = rule;
+        std::erase_if(own.attributes, [&](const AttributeSpec &spec) { return find_attribute(*replaced, spec.name) != nullptr; });
+        Attributes attributes = row.replacement->attributes;
+        complete_attributes(own, {}, attributes, row.location);
+    }
+}
+
 } // namespace
 
 void check_policy(const Policy &policy, const Rulebook &rulebook) {
     for (const PolicyRule &row : policy.rules) {
         check_which(row, rulebook);
         for (const Insertion &insertion : row.insert) check_insertion(row, insertion, rulebook);
+        if (row.replacement) check_replacement(row, rulebook);
     }
 }
 

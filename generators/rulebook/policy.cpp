@@ -1,6 +1,7 @@
 #include "rulebook/policy.h"
 #include "rulebook/nearest.h"
 #include "rulebook/yaml_value.h"
+#include <ranges>
 
 namespace scalide {
 
@@ -12,8 +13,8 @@ namespace fs = std::filesystem;
 const std::vector<Key> extending_keys = {
     {"policy", Key::required}, {"doc"},          {"extends"},   {"scales"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
     {"intermediates"},         {"accumulation"}, {"precision"}, {"rules"}};
-const std::vector<Key> row_keys = {{"argument"},   {"operand"}, {"result"}, {"scope"},  {"op"},
-                                   {"size_below"}, {"insert"},  {"store"},  {"scaled"}, {"optional"}};
+const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},      {"size_below"},
+                                   {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"optional"}};
 
 /// Without another policy the rows are what a policy is.
 std::vector<Key> policy_keys(bool extends) {
@@ -47,20 +48,44 @@ Insertion read_insertion(const YamlValue &value) {
     return insertion;
 }
 
-/// Exactly one of argument, operand and result says where; a result is that of nodes when the row chooses nodes, by op or scope.
+/// Half of the largest number of a format, so that a norm fills the upper half. Formats with the range of f32 need no such end.
+std::optional<Attribute> default_end(const std::optional<Dtype> &dtype) {
+    const FormatSpec &format = format_of(dtype.value_or(Dtype::f32));
+    if (format.exponent_bits >= format_of(Dtype::f32).exponent_bits) return {};
+    return Attribute(static_cast<int64_t>(decode(format, format.max_code) / 2));
+}
+
+/// `{by: max, to: 224}` is `{dynamic_rescale: {norm: max, to: 224}}`; `to` may follow from what the row stores.
+Insertion read_scale(const YamlValue &value, const PolicyRule &rule) {
+    const YamlFields fields = value.fields({{"by", Key::required}, {"to"}});
+    Insertion scaling{"dynamic_rescale", {{"norm", fields.find("by")->word({"max", "l1", "l2", "bound"})}}};
+    const YamlValue *to = fields.find("to");
+    if (to && to->number() <= 0) to->fail("must be positive", to->text());
+    const auto end = to ? to->attribute() : default_end(rule.stored_dtype());
+    if (end) scaling.attributes.emplace("to", *end);
+    return scaling;
+}
+
+/// Exactly one of argument, operand, operands and result says where; a result is that of nodes when the row chooses nodes, by op or scope.
 void read_place(const YamlValue &row, const YamlFields &fields, PolicyRule &rule) {
     const bool chooses_nodes = fields.find("op") || fields.find("scope");
-    const std::vector<std::pair<const char *, Place>> places = {
-        {"argument", Place::argument}, {"operand", Place::operand}, {"result", chooses_nodes ? Place::node_result : Place::program_result}};
+    const std::vector<std::pair<const char *, Place>> places = {{"argument", Place::argument},
+                                                                {"operand", Place::operand},
+                                                                {"operands", Place::node},
+                                                                {"result", chooses_nodes ? Place::node_result : Place::program_result}};
     int found = 0;
     for (const auto &[key, place] : places) {
         const YamlValue *which = fields.find(key);
         if (!which) continue;
         found++;
         rule.place = place;
-        rule.which = which->text();
+        if (place == Place::node) {
+            rule.operands = which->texts();
+        } else {
+            rule.which = which->text();
+        }
     }
-    if (found != 1) row.fail("must have exactly one of argument, operand and result", std::to_string(found));
+    if (found != 1) row.fail("must have exactly one of argument, operand, operands and result", std::to_string(found));
 }
 
 /// What a row cannot say at its place.
@@ -74,6 +99,12 @@ void check_row(const YamlFields &fields, const PolicyRule &rule) {
     if (is_argument) refuse("scope", "must stand beside operand or result");
     const bool crosses_signature = is_argument || rule.place == Place::program_result;
     if (!crosses_signature) refuse("scaled", "must stand beside argument or the result of a program");
+    if (fields.find("scale")) refuse("scaled", "must not stand beside scale, which makes an array scaled");
+    const bool is_node = rule.place == Place::node;
+    for (const char *key : {"scale", "insert", "store"})
+        if (is_node) refuse(key, "must stand beside operand or result");
+    if (!is_node) refuse("replace", "must stand beside operands: any, or what they are");
+    if (rule.ops.empty()) refuse("replace", "must stand beside op, the operator that is replaced");
 }
 
 PolicyRule read_row(const YamlValue &row) {
@@ -81,15 +112,20 @@ PolicyRule read_row(const YamlValue &row) {
     PolicyRule rule{};
     rule.location = row.location();
     read_place(row, fields, rule);
+    if (const YamlValue *ops = fields.find("op")) rule.ops = ops->texts();
     check_row(fields, rule);
     if (const YamlValue *scope = fields.find("scope")) rule.scope = scope->text();
-    if (const YamlValue *ops = fields.find("op")) rule.ops = ops->texts();
     if (const YamlValue *size = fields.find("size_below")) rule.size_below = size->integer();
     if (const YamlValue *store = fields.find("store")) rule.store = read_float_dtype(*store);
     if (const YamlValue *scaled = fields.find("scaled")) rule.scaled = scaled->flag();
     if (const YamlValue *optional = fields.find("optional")) rule.optional = optional->flag();
     if (const YamlValue *insert = fields.find("insert"))
         for (const YamlValue &element : insert->elements()) rule.insert.push_back(read_insertion(element));
+    if (const YamlValue *scale = fields.find("scale")) {
+        rule.insert.insert(rule.insert.begin(), read_scale(*scale, rule));
+        if (rule.place == Place::program_result) rule.scaled = true;
+    }
+    if (const YamlValue *replace = fields.find("replace")) rule.replacement = read_insertion(*replace);
     return rule;
 }
 
@@ -162,12 +198,20 @@ private:
 
 } // namespace
 
+std::optional<Dtype> PolicyRule::stored_dtype() const {
+    if (store) return store;
+    for (const auto &[op, attributes] : std::views::reverse(insert))
+        if (const auto dtype = attributes.find("dtype"); dtype != attributes.end()) return parse_dtype(dtype->second.word);
+    return {};
+}
+
 const std::vector<std::string> &place_words(Place place) {
     static const std::map<Place, std::vector<std::string>> words = {
         {Place::argument, {"any", "input", "inout", "state", "weight"}},
         {Place::operand, {"any", "primal", "cotangent", "weight", "activation"}},
         {Place::node_result, {"any"}},
-        {Place::program_result, {"any", "output", "inout", "state", "weight"}}};
+        {Place::program_result, {"any", "output", "inout", "state", "weight"}},
+        {Place::node, {"any", "primal", "cotangent", "weight", "activation"}}};
     return words.at(place);
 }
 

@@ -3,7 +3,8 @@
 
 namespace scalide {
 
-/// One operator that a policy inserts on a value: `{dynamic_rescale: {norm: max, to: 224}}`, `{convert: f8_e4m3fn}`.
+/// One operator that a policy inserts on a value (`{dynamic_rescale: {norm: max, to: 224}}`, `{convert: f8_e4m3fn}`), or puts in the place
+/// of a node's.
 struct Insertion {
     std::string op;
     Attributes attributes;
@@ -12,22 +13,28 @@ struct Insertion {
 /// One row of a policy; the first row that matches a place decides for it. Absent conditions match everything.
 ///   - {argument: inout, store: f16, scaled: true}                      retypes program arguments (and the inout results that go there)
 ///   - {op: [dot_general], operand: primal, insert: [...]}              on an operand edge
+///   - {op: [dot_general], operands: any, replace: {...}}               on a node, by what all of its operands are
 ///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        on a node's result: with op or scope
 ///   - {result: inout, insert: [...], store: f16}                       on a program result
 /// A row that decides for nothing is an error (transforms/policy_match.h) unless it is `optional`.
 struct PolicyRule {
-    enum class Place { argument, operand, node_result, program_result };
+    enum class Place { argument, operand, node_result, program_result, node };
     Place place;
     std::string which;                 ///< one of place_words, or a name: of arguments and program results a glob ("params.**")
     std::string scope;                 ///< glob over scopes ("head/**"); empty: all
     std::vector<std::string> ops;      ///< empty: all
     std::optional<int64_t> size_below; ///< matches only values of fewer elements (static extents)
-    std::vector<Insertion> insert;
-    std::optional<Dtype> store; ///< rounds the value to this dtype and stores it so
+    std::vector<Insertion> insert;     ///< `scale: {by: max}` is the first of them
+    std::optional<Dtype> store;        ///< rounds the value to this dtype and stores it so
     std::optional<bool> scaled;
     Location location;
-    bool optional = false;  ///< may decide for nothing
-    bool inherited = false; ///< of a policy that this one extends
+    bool optional = false;                ///< may decide for nothing
+    bool inherited = false;               ///< of a policy that this one extends
+    std::vector<std::string> operands;    ///< of a node: a word for all operands, or one for each
+    std::optional<Insertion> replacement; ///< of a node
+
+    /// The dtype in which the row leaves a value: that of its last conversion.
+    std::optional<Dtype> stored_dtype() const;
 };
 
 /// The words that `which` may be at a place, beside names: what a value is in the program (transforms/policy_roles.h).

@@ -93,6 +93,8 @@ Attribute other_axes(Values v) {
     return to_attribute(others);
 }
 
+Attribute axes(Values v) { return v.size() == 1 ? other_axes(v) : to_attribute(axes_of(v)); }
+
 Attribute dtype_is_float(Values v) {
     const auto dtype = parse_dtype(v[0].value.word);
     return make_flag(dtype && is_float(*dtype));
@@ -115,6 +117,8 @@ const FormatSpec &format(const StaticValue &value) {
 Attribute mantissa_bits_of(Values v) { return Attribute(int64_t(format(v[0]).mantissa_bits)); }
 
 Attribute smallest_normal_of(Values v) { return Attribute(std::exp2(1 - format(v[0]).bias)); }
+
+Attribute largest_number_of(Values v) { return Attribute(decode(format(v[0]), format(v[0]).max_code)); }
 
 Attribute lowest_of(Values v) {
     const Dtype dtype = dtype_of(v[0]);
@@ -272,14 +276,29 @@ Attribute padded(Values v) {
     return to_attribute(padded);
 }
 
-Attribute split(Values v) {
+/// The extents of x with an axis in two: `given` of them and what is in each, or the other way round.
+Attribute axis_in_two(Values v, bool is_count) {
     Extents shape = array(v[0]).shape;
-    const int64_t axis = axes_of(v[1], 0, array(v[0]).rank()).at(0), parts = integer(v[2].value);
-    const auto part = parts < 1 ? std::nullopt : shape[axis].divide(parts);
-    if (!part) fail_unplaced("the extent must be a multiple of the parts", to_string(shape[axis]) + " and " + std::to_string(parts));
-    shape[axis] = *part;
-    shape.insert(shape.begin() + axis, parts);
+    const int64_t axis = axes_of(v[1], 0, array(v[0]).rank()).at(0);
+    const Extent given = to_extent(v[2].value);
+    const auto rest = given.is_static() && given.value() < 1 ? std::nullopt : shape[axis].divide(given);
+    if (!rest) fail_unplaced("the extent must be a multiple of the parts", to_string(shape[axis]) + " and " + to_string(given));
+    shape[axis] = is_count ? *rest : given;
+    shape.insert(shape.begin() + axis, is_count ? given : *rest);
     return to_attribute(shape);
+}
+
+Attribute split(Values v) { return axis_in_two(v, true); }
+
+Attribute blocked(Values v) { return axis_in_two(v, false); }
+
+Attribute filled(Values v) {
+    const Extent extent = to_extent(v[0].value);
+    const int64_t multiple = integer(v[1].value);
+    if (multiple < 1) fail_unplaced("multiples must be those of a positive number", std::to_string(multiple));
+    if (extent.is_static()) return Attribute(std::max<int64_t>(1, (extent.value() + multiple - 1) / multiple) * multiple);
+    if (!extent.divide(multiple)) fail_unplaced("must be a number, or a multiple as " + std::to_string(multiple) + "*b", to_string(extent));
+    return Attribute(extent);
 }
 
 Attribute rest(Values v) {
@@ -308,8 +327,8 @@ constexpr ShapeFunction table[] = {
     {"shape", "shape(x)", "the extents of x", 1, 1, [](Values v) { return to_attribute(array(v[0]).shape); }},
     {"dtype", "dtype(x)", "the dtype of x", 1, 1, [](Values v) { return Attribute(std::string(to_string(array(v[0]).dtype))); }},
     {"rank", "rank(x)", "the number of axes of x", 1, 1, [](Values v) { return Attribute(array(v[0]).rank()); }},
-    {"axes", "axes(x)", "all axes of x: [0, 1, ...]", 1, 1, [](Values v) { return other_axes(v); }},
-    {"other_axes", "other_axes(x, axes)", "the axes of x that are not in axes", 2, 2, other_axes},
+    {"axes", "axes(x), axes(x, pairs)", "all axes of x: [0, 1, ...]; of axis pairs, the side that belongs to x", 1, 2, axes},
+    {"other_axes", "other_axes(x, axes, ...)", "the axes of x that are not in axes", 2, -1, other_axes},
     {"extents", "extents(x, axes)", "the extents of x along axes; of axis pairs, along the side that belongs to x", 2, 2, extents_of},
     {"size", "size(x), size(x, axes)", "the number of elements of x, or along axes", 1, 2, size_of_axes},
     {"drop", "drop(x, axes, ...)", "the extents of x without axes", 2, -1, drop},
@@ -318,6 +337,7 @@ constexpr ShapeFunction table[] = {
     {"bits", "bits(dtype)", "the bits of an element in memory", 1, 1, bits_of},
     {"mantissa_bits", "mantissa_bits(dtype)", "the mantissa bits of a float dtype, without the leading one", 1, 1, mantissa_bits_of},
     {"smallest_normal", "smallest_normal(dtype)", "the smallest normal number of a float dtype", 1, 1, smallest_normal_of},
+    {"largest_number", "largest_number(dtype)", "the largest number of a float dtype", 1, 1, largest_number_of},
     {"lowest", "lowest(dtype)", "the value that comes before all others: -inf of a float dtype", 1, 1, lowest_of},
     {"promoted", "promoted(x, ...)", "the widest dtype of the operands: bool < integers < formats < f16, bf16 < f32", 1, -1, promoted},
     {"count", "count(list)", "the product of a list of extents", 1, 1, [](Values v) { return Attribute(element_count(extents(v[0]))); }},
@@ -334,6 +354,8 @@ constexpr ShapeFunction table[] = {
     {"permuted", "permuted(x, axes)", "the extents of x in that order of its axes, each named once", 2, 2, permuted},
     {"inserted", "inserted(x, axes)", "the extents of x with 1 put in, at these axes of the result", 2, 2, inserted},
     {"split", "split(x, axis, parts)", "the extents of x with an axis in two, parts and what is in each", 3, 3, split},
+    {"blocked", "blocked(x, axis, block)", "the extents of x with an axis in two, blocks and what is in each", 3, 3, blocked},
+    {"filled", "filled(n, multiple)", "n filled up to a multiple, at least one; with symbols n must be one", 2, 2, filled},
     {"fits", "fits(list, shape, dims)", "true when each extent of list is 1 or that of shape at its place in dims, which increase", 3, 3, fits},
     {"sliced", "sliced(x, start, limit, strides)", "the extents of a slice within x; strides [] = all 1", 4, 4, sliced},
     {"padded", "padded(x, low, high, interior)", "the extents of x after padding; [] = all 0", 4, 4, padded},

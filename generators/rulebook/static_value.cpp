@@ -56,6 +56,7 @@ std::optional<Attribute> evaluate_on_extents(const std::string &op, const Values
     if (op == "add") return v[0].integer + v[1].integer;
     if (op == "sub") return v[0].integer - v[1].integer;
     if (op == "mul") return v[0].integer * v[1].integer;
+    if (op == "rem" && !v[0].integer.is_static() && v[0].integer.divide(v[1].integer)) return Extent(0);
     if (op == "lt" || op == "le" || op == "gt" || op == "ge") return make_flag(compare(op, v[0].integer, v[1].integer));
     return std::nullopt;
 }

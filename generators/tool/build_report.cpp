@@ -115,6 +115,13 @@ std::string scaling_of(const ProductFormats &formats) {
     return own + (formats.narrow_products() > in_bf16 + formats.own ? formats.own > 0 ? ", all others scaled" : ", all scaled" : "");
 }
 
+/// ", 2 of them by blocks of 32"
+std::string blocks_of(const ProductFormats &formats) {
+    std::string text;
+    for (const auto &[block, count] : formats.blocks) text += fmt::format(", {} of them by blocks of {}", count, block);
+    return text;
+}
+
 std::string conversions(size_t count) { return fmt::format("{} conversion{} to 8 bits", count, count == 1 ? "" : "s"); }
 
 /// In percent, of the floats that kernels write.
@@ -134,7 +141,8 @@ double narrow_share(const BuildReport &report) {
 
 std::string numerics_line(const BuildReport &report) {
     std::string line = report.plans[0].numerics + ": ";
-    if (report.products.products > 0) line += products_by_format(report.products) + scaling_of(report.products) + "; ";
+    if (report.products.products > 0)
+        line += products_by_format(report.products) + scaling_of(report.products) + blocks_of(report.products) + "; ";
     line += fmt::format("{:.0f} % of bytes in 8 or 16 bits", narrow_share(report));
     if (report.products.own_conversions > 0)
         line += "; " + conversions(report.products.own_conversions) + " of the program's own, not scaled";

@@ -9,8 +9,8 @@ namespace scalide {
 
 namespace {
 
-constexpr std::array kinds = {"none", "values", "argument", "propagated"};
-constexpr std::array places = {"argument", "operand", "node result", "result"};
+constexpr std::array kinds = {"none", "values", "argument", "propagated", "blocks"};
+constexpr std::array places = {"argument", "operand", "node result", "result", "node"};
 
 using Row = std::array<std::string, 6>;
 
@@ -20,6 +20,7 @@ std::string words(const ScaleOrigin &scale) {
     case ScaleOrigin::Kind::values: return "its values (" + scale.op + ")";
     case ScaleOrigin::Kind::argument: return "the argument's";
     case ScaleOrigin::Kind::propagated: return "propagated";
+    case ScaleOrigin::Kind::blocks: return "blocks of " + scale.block + " (" + std::string(to_string(scale.format)) + ")";
     }
     return "";
 }
@@ -53,8 +54,8 @@ void print_table(const std::vector<NumericsDecision> &decisions) {
     for (const NumericsDecision &decision : decisions) {
         if (!decision.is_unsafe()) continue;
         const auto words = decision.is_policys()
-                               ? std::pair("warning", "and not scaled. Small values become zero: a row with dynamic_rescale before "
-                                                      "the conversion keeps them")
+                               ? std::pair("warning", "and not scaled. Small values become zero: `scale: {by: max}` in the row "
+                                                      "keeps them")
                                : std::pair("note", "by the program itself, without a scale: small values become zero");
         fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, decision.tensor, row_of(decision)[1], to_string(decision.stored),
                    words.second);
@@ -69,7 +70,7 @@ nlohmann::ordered_json json_of(const Location &location) {
 void print_json(const std::vector<NumericsDecision> &decisions) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const NumericsDecision &decision : decisions) {
-        const bool has_operator = decision.scale.kind == ScaleOrigin::Kind::values;
+        const bool has_operator = decision.scale.kind == ScaleOrigin::Kind::values, has_blocks = !decision.scale.block.empty();
         list.push_back({{"tensor", decision.tensor},
                         {"place", places[static_cast<size_t>(decision.place)]},
                         {"use", decision.use},
@@ -77,6 +78,8 @@ void print_json(const std::vector<NumericsDecision> &decisions) {
                         {"format", to_string(decision.stored)},
                         {"scale", kinds[static_cast<size_t>(decision.scale.kind)]},
                         {"scale_operator", has_operator ? nlohmann::ordered_json(decision.scale.op) : nullptr},
+                        {"scale_block", has_blocks ? nlohmann::ordered_json(decision.scale.block) : nullptr},
+                        {"scale_format", has_blocks ? nlohmann::ordered_json(to_string(decision.scale.format)) : nullptr},
                         {"policy", json_of(decision.row)},
                         {"source", json_of(decision.source)},
                         {"safe", !decision.is_unsafe()}});

@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
+#include "rulebook/check_rule.h"
 #include "rulebook/random_key.h"
 #include "transforms/numerics_report.h"
 #include "transforms/operators.h"
@@ -7,7 +8,6 @@
 #include "transforms/policy_match.h"
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <set>
 
 namespace scalide {
@@ -17,14 +17,6 @@ namespace {
 /// A float of at most 32 bits. Arithmetic in f64 is that of scales: it stays as it is.
 bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
 bool is_narrow(Dtype dtype) { return has_format(dtype) && dtype != Dtype::f32; }
-
-/// The dtype in which a row leaves a value: that of its last conversion.
-std::optional<Dtype> stored_dtype(const PolicyRule &policy) {
-    if (policy.store) return policy.store;
-    for (const auto &[op, attributes] : std::views::reverse(policy.insert))
-        if (const auto dtype = attributes.find("dtype"); dtype != attributes.end()) return parse_dtype(dtype->second.word);
-    return {};
-}
 
 /// Scales that the program itself asks for, not its policy.
 bool is_scaled(const Program &program) {
@@ -46,12 +38,21 @@ public:
     Program run();
 
 private:
+    /// One that is narrow or has a scale.
+    struct ReadArgument {
+        ValueId value;
+        bool scaled;
+        const PolicyRule *scaling; ///< gives it a scale; may be null
+    };
     void place_arguments();
+    ValueId as_read(const ReadArgument &argument);
     bool is_conversion(const Node &node) const;
     void place(const Node &node);
     void place_conversion(const Node &node);
     void place_bits(const Node &node);
-    void place_computation(const Node &node);
+    ValueId place_computation(const Node &node);
+    Node replaced(const Node &node, const PolicyRule &row) const;
+    void place_replacement(const Node &node, const PolicyRule &row);
     void place_result(const Result &result);
 
     std::vector<ValueId> operands_of(const Node &node);
@@ -63,6 +64,7 @@ private:
     void note(NumericsDecision decision, const PolicyRule *row);
     void note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row);
     void note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row);
+    void note_replacement(const Node &node, ValueId result, const PolicyRule &row);
 
     ValueId insert(ValueId value, const PolicyRule &policy, ValueId previous = -1);
     ValueId stored(ValueId value, const PolicyRule &policy, const Attributes &asked = {});
@@ -100,7 +102,7 @@ Program Numerics::run() {
 
 void Numerics::place_arguments() {
     const Program &source = rewriter_.source();
-    std::vector<std::pair<ValueId, const Argument *>> read; // after all arguments
+    std::vector<ReadArgument> read; // after all arguments
     for (const Argument &argument : source.arguments) {
         const Value &value = source.values[argument.value];
         Type type = value.type;
@@ -111,16 +113,23 @@ void Numerics::place_arguments() {
         rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part, argument.location});
         rewriter_.map(argument.value, fresh);
         if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, argument.location, fresh}, rule);
-        if (is_narrow(type.dtype) || scaled) read.push_back({argument.value, &argument});
+        const bool gets_scale = rule != nullptr && !rule->insert.empty();
+        if (is_narrow(type.dtype) || scaled || gets_scale) read.push_back({argument.value, scaled, gets_scale ? rule : nullptr});
     }
-    for (const auto &[old, argument] : read) {
-        const ValueId fresh = rewriter_(old);
-        const Dtype dtype = builder_.type(fresh).dtype;
-        const bool scaled = rewriter_.result().arguments[argument - source.arguments.data()].scaled;
-        const ValueId wide = is_narrow(dtype) ? insert_once("convert_element_type", {fresh}, convert_attributes(Dtype::f32)) : fresh;
-        exact_[wide] = dtype;
-        rewriter_.map(old, scaled && !propagates_ ? unscaled(wide, dtype) : wide);
-    }
+    for (const ReadArgument &argument : read) rewriter_.map(argument.value, as_read(argument));
+}
+
+ValueId Numerics::as_read(const ReadArgument &argument) {
+    const ValueId fresh = rewriter_(argument.value);
+    const Dtype dtype = builder_.type(fresh).dtype;
+    const ValueId wide = is_narrow(dtype) ? insert_once("convert_element_type", {fresh}, convert_attributes(Dtype::f32)) : fresh;
+    exact_[wide] = dtype;
+    if (argument.scaling == nullptr) return argument.scaled && !propagates_ ? unscaled(wide, dtype) : wide;
+    if (!propagates_)
+        throw UserError({argument.scaling->location, "policy.rules.scale", "must stand beside operand or result where scales are stored",
+                         "argument '" + builder_.program().value_name(fresh) + "'",
+                         "A scale belongs to what is stored; with scales: propagated operators combine it"});
+    return insert(wide, *argument.scaling);
 }
 
 /// data * scale of a value that is stored in `dtype`: from here on an ordinary number.
@@ -139,7 +148,10 @@ bool Numerics::is_conversion(const Node &node) const {
 
 void Numerics::place(const Node &node) {
     builder_.stamp_like(node);
-    if (is_conversion(node)) {
+    const PolicyRule *row = matcher_.node(node);
+    if (row != nullptr && row->replacement) {
+        place_replacement(node, *row);
+    } else if (is_conversion(node)) {
         place_conversion(node);
     } else if (node.op == "bitcast_convert_type") {
         place_bits(node);
@@ -170,11 +182,15 @@ void Numerics::place_bits(const Node &node) {
     rewriter_.map(node.results[0], wide);
 }
 
-/// Where nothing is scaled, what a program says of scales (set_scaling, dynamic_rescale) leaves values alone.
-void Numerics::place_computation(const Node &node) {
+/// Where nothing is scaled, what a program says of scales (set_scaling, dynamic_rescale) leaves values alone. Returns the first result of
+/// the operator, -1 where it is none.
+ValueId Numerics::place_computation(const Node &node) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     const std::vector<ValueId> operands = operands_of(node);
-    if (!propagates_ && builder_.rulebook().makes_scaled(rule)) return rewriter_.map(node.results[0], operands[0]);
+    if (!propagates_ && builder_.rulebook().makes_scaled(rule)) {
+        rewriter_.map(node.results[0], operands[0]);
+        return -1;
+    }
     builder_.stamp_like(node);
     const std::string &name = rewriter_.source().value_name(node.results[0]);
     Attributes attributes = in_f32(rule, node);
@@ -185,6 +201,29 @@ void Numerics::place_computation(const Node &node) {
     if (only_moves(node) && has_scale_.contains(operands[0])) has_scale_[results[0]] = has_scale_[operands[0]];
     if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;
     for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));
+    return results[0];
+}
+
+/// The operator of a row on a node's operands: it takes the attributes that it knows over.
+Node Numerics::replaced(const Node &node, const PolicyRule &row) const {
+    Node made = node;
+    made.op = row.replacement->op;
+    const Rule &rule = builder_.rulebook().rule(made.op, row.location);
+    std::erase_if(made.attributes, [&](const auto &attribute) { return find_attribute(rule, attribute.first) == nullptr; });
+    made.attributes.insert(row.replacement->attributes.begin(), row.replacement->attributes.end());
+    return made;
+}
+
+/// What the operator requires is an error of a node that names another one: so the message says whose operator it is.
+void Numerics::place_replacement(const Node &node, const PolicyRule &row) {
+    const Node made = replaced(node, row);
+    try {
+        note_replacement(made, place_computation(made), row);
+    } catch (const UserError &error) {
+        Message message = error.message();
+        message.way_out += (message.way_out.empty() ? "" : ". ") + to_string(row.location) + " puts it in the place of " + node.op;
+        throw UserError(message);
+    }
 }
 
 std::vector<ValueId> Numerics::operands_of(const Node &node) {
@@ -210,7 +249,7 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
 ValueId Numerics::stored(ValueId value, const PolicyRule &policy, const Attributes &asked) {
     const bool scaled = makes_scaled(policy) && !propagates_;
     const auto has_scale = has_scale_.find(value);
-    const std::optional<Dtype> dtype = stored_dtype(policy);
+    const std::optional<Dtype> dtype = policy.stored_dtype();
     if (scaled && has_scale != has_scale_.end() && has_scale->second == dtype) return value; // stored so already
     ValueId result = insert(value, policy);
     if (policy.store) result = rounded(result, *policy.store, asked);
@@ -251,6 +290,17 @@ void Numerics::note_result(const Node &node, size_t index, ValueId value, const 
     const std::string use = node.op + "." + builder_.rulebook().rule(node.op, node.location).result(index).name;
     const std::string &tensor = rewriter_.source().value_name(node.results[index]);
     note({PolicyRule::Place::node_result, tensor, use, node.scope, {}, node.location, value}, row);
+}
+
+/// One decision for each operand, of which the operator makes what it reads.
+void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRule &row) {
+    if (decisions_ == nullptr || result < 0) return;
+    const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
+    for (size_t i = 0; i < node.operands.size(); i++) {
+        const std::string use = node.op + "." + operands[std::min(i, operands.size() - 1)].name;
+        note({row.place, rewriter_.source().value_name(node.operands[i]), use, node.scope, {}, node.location, result}, &row);
+        decisions_->back().operand = static_cast<int>(i);
+    }
 }
 
 /// What a program types narrow is rounded where it would be stored: after sums, when it is read more than once, at results.
@@ -299,6 +349,10 @@ void Numerics::place_result(const Result &result) {
                              "must be the dtype of the inout argument " + result.name + ", " + std::string(to_string(declared)),
                              std::string(to_string(dtype)), "Give the argument a rule with the same store"});
         }
+        if (argument != nullptr && rule != nullptr && rule->scaled.value_or(argument->scaled) != argument->scaled)
+            throw UserError({rule->location, "result.scaled",
+                             "must be as the inout argument " + result.name + ", which is " + (argument->scaled ? "" : "not ") + "scaled",
+                             "", "Give the argument a rule that says the same"});
         if (rule != nullptr) fresh.scaled = rule->scaled.value_or(fresh.scaled);
         if (argument != nullptr) fresh.scaled = argument->scaled;
         if (fresh.scaled && !propagates_ && (rule == nullptr || !makes_scaled(*rule))) {

@@ -12,8 +12,9 @@ namespace {
 
 using Kind = ScaleOrigin::Kind;
 
-const std::set<std::string> contractions = [] {
-    std::set<std::string> names;
+/// What sums products: base operators, and the composites that carry the scales of blocks.
+const std::set<std::string> products = [] {
+    std::set<std::string> names{"scaled_matmul", "block_scaled_matmul"};
     for (const BaseOperator &op : base_operators())
         if (op.sums_products) names.emplace(op.name);
     return names;
@@ -35,6 +36,37 @@ ScaleOrigin origin_behind(const Node &node, const Rule &rule, const std::vector<
 
 bool needs_scale(Dtype dtype) { return is_float(dtype) && size_of(dtype) < 4 && dtype != Dtype::bf16; }
 
+/// How an operand of a product is stored.
+struct StoredOperand {
+    ValueId value;
+    Dtype dtype;
+    ScaleOrigin scale;
+};
+
+/// The extents of a block, without those of one element before the last.
+std::string block_of(const Extents &shape, const Extents &scales) {
+    std::string block;
+    for (size_t axis = 0; axis < shape.size(); axis++) {
+        const Extent extent = shape[axis].divide(scales[axis]).value_or(1);
+        if (axis + 1 < shape.size() && extent == Extent(1)) continue;
+        block += (block.empty() ? "" : " x ") + to_string(extent);
+    }
+    return block;
+}
+
+StoredOperand stored_operand(const Node &product, size_t index, const Program &program, const StoredForms &forms) {
+    const ValueId stored = forms.stored(product.operands[index]);
+    StoredOperand operand{stored, program.type(stored).dtype, forms.scale(stored)};
+    const bool has_blocks = product.operands.size() == 4; // lhs, rhs and their scales
+    if (!has_blocks) return operand;
+    const ValueId scales = product.operands[index + 2];
+    operand.scale = {Kind::blocks,
+                     {},
+                     block_of(program.type(product.operands[index]).shape, program.type(scales).shape),
+                     program.type(forms.stored(scales)).dtype};
+    return operand;
+}
+
 /// Values of a program that a policy says how to store, by name.
 using DecidedNames = std::set<std::string>;
 
@@ -43,17 +75,18 @@ void count_product(const Node &node, const Program &program, const StoredForms &
     formats.products++;
     std::optional<Dtype> widest;
     bool is_scaled = true, is_own = false;
+    std::string block;
     for (size_t i = 0; i < 2; i++) {
-        const ValueId stored = forms.stored(node.operands[i]);
-        const Dtype dtype = program.type(stored).dtype;
+        const auto [stored, dtype, scale] = stored_operand(node, i, program, forms);
         if (!widest || size_of(dtype) > size_of(*widest)) widest = dtype;
-        const bool lacks_scale = needs_scale(dtype) && forms.scale(stored).kind == Kind::none,
-                   is_decided = decided.contains(program.value_name(stored));
+        const bool lacks_scale = needs_scale(dtype) && scale.kind == Kind::none, is_decided = decided.contains(program.value_name(stored));
         is_scaled &= !lacks_scale || !is_decided;
         is_own |= lacks_scale && !is_decided;
+        block = std::max(block, scale.block);
     }
     if (!is_float(*widest) || size_of(*widest) >= 4) return;
     formats.narrow[size_of(*widest) == 1 ? "f8" : std::string(to_string(*widest))]++;
+    if (!block.empty()) formats.blocks[block]++;
     formats.unscaled += !is_scaled;
     formats.own += is_scaled && is_own;
 }
@@ -65,6 +98,30 @@ size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys
         if (decision.is_unsafe() && decision.is_policys() == policys) values.insert(decision.value);
     return values.size();
 }
+
+/// The products that operators in the place of others are made of, by what they make. Made when one is first asked for.
+class ReplacedProducts {
+public:
+    ReplacedProducts(const Program &made, const Rulebook &rulebook)
+        : program_(expand_to(made, rulebook, products)), forms_(program_, rulebook), producers_(producers(program_)) {
+        for (size_t value = 0; value < program_.values.size(); value++) values_[program_.values[value].name] = static_cast<ValueId>(value);
+    }
+
+    /// An operand of the product that `name` is, movement looked through; nothing where it is no product.
+    std::optional<StoredOperand> operand(const std::string &name, int index) const {
+        const auto found = values_.find(name);
+        int maker = found == values_.end() ? -1 : producers_[found->second];
+        while (maker >= 0 && only_moves(program_.nodes[maker])) maker = producers_[program_.nodes[maker].operands[0]];
+        if (maker < 0 || !products.contains(program_.nodes[maker].op)) return {};
+        return stored_operand(program_.nodes[maker], static_cast<size_t>(index), program_, forms_);
+    }
+
+private:
+    const Program program_;
+    const StoredForms forms_;
+    const std::vector<int> producers_;
+    std::map<std::string, ValueId> values_;
+};
 
 } // namespace
 
@@ -94,10 +151,18 @@ ValueId StoredForms::stored(ValueId value) const {
 
 void complete(std::vector<NumericsDecision> &decisions, const Program &made, const Rulebook &rulebook) {
     const StoredForms forms(made, rulebook);
+    const std::vector<int> makers = producers(made);
+    std::optional<ReplacedProducts> replaced;
     for (NumericsDecision &decision : decisions) {
+        std::optional<StoredOperand> operand;
+        if (decision.operand >= 0) {
+            if (!replaced) replaced.emplace(made, rulebook);
+            operand = replaced->operand(made.value_name(decision.value), decision.operand);
+            decision.value = made.nodes[makers[decision.value]].operands[decision.operand];
+        }
         decision.value = forms.stored(decision.value);
-        decision.stored = made.type(decision.value).dtype;
-        decision.scale = forms.scale(decision.value);
+        decision.stored = operand ? operand->dtype : made.type(decision.value).dtype;
+        decision.scale = operand ? operand->scale : forms.scale(decision.value);
     }
 }
 
@@ -108,6 +173,7 @@ void ProductFormats::add(const ProductFormats &other) {
     unsafe_conversions += other.unsafe_conversions;
     own_conversions += other.own_conversions;
     for (const auto &[format, count] : other.narrow) narrow[format] += count;
+    for (const auto &[block, count] : other.blocks) blocks[block] += count;
 }
 
 size_t ProductFormats::narrow_products() const {
@@ -120,11 +186,11 @@ ProductFormats product_formats(const Program &made, const Rulebook &rulebook, co
     DecidedNames decided;
     for (const NumericsDecision &decision : decisions)
         if (decision.is_policys()) decided.insert(made.value_name(decision.value));
-    const Program program = expand_to(made, rulebook, contractions);
+    const Program program = expand_to(made, rulebook, products);
     const StoredForms forms(program, rulebook);
     ProductFormats formats;
     for (const Node &node : program.nodes)
-        if (contractions.contains(node.op)) count_product(node, program, forms, decided, formats);
+        if (products.contains(node.op)) count_product(node, program, forms, decided, formats);
     formats.unsafe_conversions = count_unsafe(decisions, true);
     formats.own_conversions = count_unsafe(decisions, false);
     return formats;

@@ -12,9 +12,12 @@ struct ScaleOrigin {
         values,     ///< its own values: the operator `op` chose it
         argument,   ///< a scaled argument, moved and converted
         propagated, ///< operands' scales, by the rules of operators
+        blocks,     ///< several: one for each block of a product's operand
     };
     Kind kind = Kind::none;
     std::string op = {};
+    std::string block = {};    ///< its extents: "32", "128 x 128"
+    Dtype format = Dtype::f32; ///< of the scales of blocks
     bool operator==(const ScaleOrigin &) const = default;
 };
 
@@ -29,6 +32,7 @@ struct NumericsDecision {
     ValueId value = -1; ///< in the program that was made; once it is there, what the value is read from
     Dtype stored = Dtype::f32;
     ScaleOrigin scale = {};
+    int operand = -1; ///< of a node that was replaced, whose result is `value` until what is read is known
 
     bool is_policys() const { return row.line != 0; }
     /// A conversion to 8 bits of an ordinary number: what is small becomes zero, what is large the end of the format.
@@ -57,6 +61,7 @@ private:
 struct ProductFormats {
     size_t products = 0;
     std::map<std::string, size_t> narrow; ///< "f8", "f16", "bf16": that of the wider operand
+    std::map<std::string, size_t> blocks; ///< those of the narrow ones that are scaled by blocks: "32"
     size_t own = 0;                       ///< narrow ones of the program's own: it says itself that an operand is narrow and has no scale
     size_t unscaled = 0;                  ///< other narrow ones with an operand that has no scale, and not the range of f32 (bf16)
     size_t unsafe_conversions = 0;        ///< of the policy, to 8 bits without a scale, in products or not

@@ -78,15 +78,17 @@ const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
     if (!is_float(program_.type(value).dtype)) return nullptr;
     place.shape = program_.type(value).shape;
     const PolicyRule *first = nullptr;
+    bool is_asked_about = false;
     for (size_t i = 0; i < policy_.rules.size(); i++) {
         const PolicyRule &row = policy_.rules[i];
+        is_asked_about |= row.place == place.place;
         if (!row_matches(row, place)) continue;
         counts_[i].matched++;
         counts_[i].decided += first == nullptr;
         if (first != nullptr) counts_[i].before.insert(first->location.line);
         if (first == nullptr) first = &row;
     }
-    places_.push_back(std::move(place));
+    if (is_asked_about) places_.push_back(std::move(place));
     return first;
 }
 
@@ -98,14 +100,23 @@ const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
 }
 
 /// An operand is a cotangent when the node that makes it belongs to a gradient.
+std::vector<std::string> PolicyMatcher::roles_of(ValueId operand) const {
+    if (producers_[operand] >= 0 && program_.nodes[producers_[operand]].role == Role::cotangent) return {"cotangent"};
+    return {"primal", roles_.is_weight(operand) ? "weight" : "activation"};
+}
+
 const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) {
     const ValueId value = node.operands[index];
     const Rule &rule = rulebook_.rule(node.op, node.location);
-    const bool is_cotangent = producers_[value] >= 0 && program_.nodes[producers_[value]].role == Role::cotangent;
     const std::string &name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
-    PolicyPlace place{Place::operand, {"cotangent"}, name, node.op, node.scope, {}};
-    if (!is_cotangent) place.roles = {"primal", roles_.is_weight(value) ? "weight" : "activation"};
-    return decide(std::move(place), value);
+    return decide({Place::operand, roles_of(value), name, node.op, node.scope, {}}, value);
+}
+
+const PolicyRule *PolicyMatcher::node(const Node &node) {
+    PolicyPlace place{Place::node, {}, "", node.op, node.scope, {}};
+    for (const ValueId operand : node.operands) place.operands.push_back(roles_of(operand));
+    for (const std::vector<std::string> &roles : place.operands) place.name += (place.name.empty() ? "" : " x ") + roles.back();
+    return decide(std::move(place), node.results[0]);
 }
 
 const PolicyRule *PolicyMatcher::node_result(const Node &node, size_t index) {

@@ -15,6 +15,7 @@ struct PolicyPlace {
     std::string name;               ///< of an argument or a result of the program; in the rulebook, of an operand or a result
     std::string op, scope;          ///< of the node
     Extents shape;
+    std::vector<std::vector<std::string>> operands = {}; ///< of a whole node: the roles of each operand
 };
 
 /// Tells for each place of a program which row of a policy decides for it, and at the end which rows decided for none: those say
@@ -28,6 +29,7 @@ public:
     /// program.
     const PolicyRule *argument(const Argument &argument);
     const PolicyRule *operand(const Node &node, size_t index);
+    const PolicyRule *node(const Node &node);
     const PolicyRule *node_result(const Node &node, size_t index);
     const PolicyRule *program_result(const Result &result);
 
@@ -41,6 +43,7 @@ private:
         std::set<int> before; ///< lines of the rows that decided in its place
     };
     const PolicyRule *decide(PolicyPlace place, ValueId value);
+    std::vector<std::string> roles_of(ValueId operand) const;
 
     const Policy &policy_;
     const Rulebook &rulebook_;

@@ -13,7 +13,18 @@ constexpr const char *allowed = "`optional: true` lets it stand";
 
 bool has_own_names(Place place) { return place == Place::argument || place == Place::program_result; }
 
+/// A word for all operands, or one for each.
+bool operands_match(const PolicyRule &row, const PolicyPlace &place) {
+    if (row.operands.size() > 1 && row.operands.size() != place.operands.size()) return false;
+    for (size_t i = 0; i < place.operands.size(); i++) {
+        const std::string &word = row.operands[row.operands.size() == 1 ? 0 : i];
+        if (word != "any" && !std::ranges::count(place.operands[i], word)) return false;
+    }
+    return true;
+}
+
 bool which_matches(const PolicyRule &row, const PolicyPlace &place) {
+    if (row.place == Place::node) return operands_match(row, place);
     if (row.which.empty() || row.which == "any") return true;
     const std::vector<std::string> &words = place_words(row.place);
     if (std::ranges::count(words, row.which)) return std::ranges::count(place.roles, row.which) > 0;
@@ -29,10 +40,24 @@ bool size_matches(const PolicyRule &row, const PolicyPlace &place) {
     return !row.size_below || (count.is_static() && count.value() < *row.size_below);
 }
 
-std::string joined(const std::vector<std::string> &words) {
+std::string joined(const std::vector<std::string> &words, const std::string &separator = ", ") {
     std::string text;
-    for (const std::string &word : words) text += (text.empty() ? "" : ", ") + word;
+    for (const std::string &word : words) text += (text.empty() ? "" : separator) + word;
     return text;
+}
+
+/// The field of a row that says where, and what there is at such places.
+struct PlaceWords {
+    std::string field, title;
+};
+
+const PlaceWords &words_of(Place place) {
+    static const std::map<Place, PlaceWords> words = {{Place::argument, {"argument", "Arguments"}},
+                                                      {Place::operand, {"operand", "Operands"}},
+                                                      {Place::node, {"operands", "Operands"}},
+                                                      {Place::node_result, {"result", "Results"}},
+                                                      {Place::program_result, {"result", "Results"}}};
+    return words.at(place);
 }
 
 /// One condition of a row, as it is written and as it is told about.
@@ -44,9 +69,9 @@ struct Condition {
 };
 
 std::vector<Condition> conditions_of(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
-    const char *field = row.place == Place::argument ? "argument" : row.place == Place::operand ? "operand" : "result";
-    const char *title = row.place == Place::argument ? "Arguments" : row.place == Place::operand ? "Operands" : "Results";
-    std::vector<Condition> conditions = {{which_matches, field, row.which, title, {}},
+    const auto &[field, title] = words_of(row.place);
+    const std::string which = row.place == Place::node ? joined(row.operands, " x ") : row.which;
+    std::vector<Condition> conditions = {{which_matches, field, which, title, {}},
                                          {op_matches, "op", joined(row.ops), "Operators", {}},
                                          {scope_matches, "scope", row.scope, "Scopes", {}},
                                          {size_matches, "size_below", row.size_below ? std::to_string(*row.size_below) : "", "", {}}};

@@ -77,6 +77,37 @@ rules:
     EXPECT_FALSE(policy.rules[2].optional);
 }
 
+TEST(rulebook, a_row_gives_a_scale) {
+    const auto read = [](const std::string &row) {
+        const PolicyRule rule = parse_policy("{policy: p, rules: [" + row + "]}", "p.yaml").rules.at(0);
+        std::string text;
+        for (const auto &[op, attributes] : rule.insert) text += op + " " + to_string(attributes) + " ";
+        return text + (rule.scaled ? "scaled" : "");
+    };
+    EXPECT_EQ(read("{operand: any, scale: {by: max}, store: f8_e4m3fn}"), "dynamic_rescale {norm: max, to: 224} ");
+    EXPECT_EQ(read("{operand: any, scale: {by: l2, to: 0.5}, store: f8_e4m3fn}"), "dynamic_rescale {norm: l2, to: 0.5} ");
+    EXPECT_EQ(read("{operand: any, scale: {by: bound}, insert: [{hashed_round: {dtype: f16}}]}"),
+              "dynamic_rescale {norm: bound, to: 32752} hashed_round {dtype: f16} ")
+        << "before what rounds, whose format it fills";
+    EXPECT_EQ(read("{op: exp, result: any, scale: {by: max}, store: bf16}"), "dynamic_rescale {norm: max} ")
+        << "a format with the range of f32";
+    EXPECT_EQ(read("{result: y, scale: {by: max}, store: f8_e5m2}"), "dynamic_rescale {norm: max, to: 28672} scaled");
+}
+
+TEST(rulebook, a_row_replaces_an_operator) {
+    const PolicyRule row =
+        parse_policy("{policy: p, rules: [{op: dot_general, operands: [any, weight], replace: {scaled_dot_general: {block: 32}}}]}",
+                     "p.yaml")
+            .rules.at(0);
+    EXPECT_EQ(row.place, PolicyRule::Place::node);
+    EXPECT_EQ(row.operands, (std::vector<std::string>{"any", "weight"}));
+    ASSERT_TRUE(row.replacement.has_value());
+    EXPECT_EQ(row.replacement->op + " " + to_string(row.replacement->attributes), "scaled_dot_general {block: 32}");
+    EXPECT_EQ(parse_policy("{policy: p, rules: [{op: dot_general, operands: primal}]}", "p.yaml").rules.at(0).replacement.has_value(),
+              false)
+        << "the node stays";
+}
+
 TEST(rulebook, our_policies_load) {
     EXPECT_GE(policy_names(ours).size(), 4);
     for (const std::string &name : policy_names(ours)) {
@@ -84,8 +115,8 @@ TEST(rulebook, our_policies_load) {
         EXPECT_FALSE(policy.doc.empty()) << name;
         EXPECT_EQ(policy.name, name);
         EXPECT_EQ(policy.rules.empty(), policy.name == "f32");
-        const bool narrow = policy.name.starts_with("f16") || policy.name.starts_with("f8");
-        EXPECT_EQ(policy.overflow, narrow ? Overflow::saturate : Overflow::format) << name;
+        const bool has_scales = policy.name != "f32" && policy.name != "bf16";
+        EXPECT_EQ(policy.overflow, has_scales ? Overflow::saturate : Overflow::format) << name;
     }
     EXPECT_THROW(load_policy("nowhere.yaml"), UserError);
 }

@@ -58,7 +58,7 @@ TEST(rulebook, readme_has_the_shapes_of_base_operators) {
 TEST(rulebook, readme_has_the_words_of_policies) {
     using Place = PolicyRule::Place;
     const std::vector<std::string> rows = table_under("Policies");
-    const std::vector<Place> places = {Place::argument, Place::operand, Place::program_result, Place::node_result};
+    const std::vector<Place> places = {Place::argument, Place::operand, Place::node, Place::program_result, Place::node_result};
     ASSERT_EQ(rows.size(), places.size());
     for (size_t i = 0; i < places.size(); i++)
         for (const std::string &word : place_words(places[i])) EXPECT_NE(rows[i].find(word), std::string::npos) << word << ": " << rows[i];

@@ -1,0 +1,197 @@
+// assign_numerics: rows that replace an operator, and rows that give a scale.
+#include "interpret/interpret.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "support.h"
+#include "transforms/numerics_report.h"
+#include "transforms/passes.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace scalide {
+
+namespace {
+
+Policy policy_of(const std::string &rows, const std::string &settings = "") {
+    return parse_policy("{policy: p, " + settings + "rules: [\n" + rows + "]}", "p.yaml");
+}
+
+Program assigned(const std::string &text, const Policy &policy, std::vector<NumericsDecision> *decisions = nullptr) {
+    const Program program = assign_numerics(typed(text), rules(), policy, decisions);
+    verify(program, "assign_numerics");
+    return program;
+}
+
+const std::string mxfp8 = "{op: dot_general, operands: any, replace: {scaled_dot_general: {block: 32, scales: f8_e8m0fnu}}}";
+const std::string by_four = "{op: dot_general, operands: any, replace: {scaled_dot_general: {block: 4, scales: f8_e8m0fnu}}}";
+
+const std::string product = "(x: f32[2, 6], w: f32[6, 3]) -> (y: f32[2, 3]) {\n y = dot_general(x, w) {contract: [[1], [0]]}\n}";
+
+/// Two layers and the product of a gradient.
+const std::string layers = "(x: f32[8, 8], w: f32[8, 8], v: f32[8, 8]) -> (y: f32[8, 8], g: f32[8, 8]) {\n"
+                           " scope \"body\" {\n a = dot_general(x, w) {contract: [[1], [0]]}\n }\n"
+                           " scope \"head\" {\n y = dot_general(a, v) {contract: [[1], [0]]}\n }\n"
+                           " c = exp(y) : f32[8, 8] cotangent\n g = dot_general(c, v) {contract: [[1], [1]]} : f32[8, 8] cotangent\n}";
+
+size_t count(const std::string &text, const std::string &word) {
+    size_t found = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) found++;
+    return found;
+}
+
+/// Random numbers of magnitudes from 2^-20 to 2^20.
+Array drawn(const Type &type, std::mt19937 &random) {
+    Array array{type.dtype, {}, {}};
+    int64_t elements = 1;
+    for (const Extent &extent : type.shape) array.shape.push_back(extent.value()), elements *= extent.value();
+    std::normal_distribution<double> normal;
+    for (int64_t i = 0; i < elements; i++)
+        array.data.push_back(round_to(Dtype::f32, std::ldexp(normal(random), static_cast<int>(random() % 41) - 20)));
+    return array;
+}
+
+/// A row of `k` numbers `stride` apart as MXFP8 keeps it: the largest magnitude of each block in (224, 448] of e4m3, or (28672, 57344] of
+/// e5m2, times a power of two.
+std::vector<double> in_blocks(const double *first, int64_t k, int64_t stride, int64_t block, Dtype dtype) {
+    const double largest = dtype == Dtype::f8_e5m2 ? 57344 : 448;
+    std::vector<double> row;
+    for (int64_t start = 0; start < k; start += block) {
+        double top = 0;
+        for (int64_t i = start; i < std::min(k, start + block); i++) top = std::max(top, std::fabs(first[i * stride]));
+        double scale = 1;
+        while (top > 0 && top / scale > largest) scale *= 2;
+        while (top > 0 && top / scale <= largest / 2) scale /= 2;
+        for (int64_t i = start; i < std::min(k, start + block); i++) row.push_back(round_to(dtype, first[i * stride] / scale) * scale);
+    }
+    return row;
+}
+
+} // namespace
+
+TEST(replaced_operators, stand_where_the_others_stood) {
+    EXPECT_EQ(body(assigned(product, policy_of(mxfp8))),
+              "y = scaled_dot_general(x, w) {batch: [[], []], block: 32, contract: [[1], [0]], lhs_dtype: f8_e4m3fn, preferred: f32,"
+              " rhs_dtype: f8_e4m3fn, scales: f8_e8m0fnu} : f32[2, 3]\n");
+}
+
+TEST(replaced_operators, round_by_blocks_along_the_sum) {
+    const std::vector<std::pair<std::string, Dtype>> rows = {
+        {by_four, Dtype::f8_e4m3fn},
+        {"{op: dot_general, operands: any, replace: {scaled_dot_general: {block: 4, scales: f8_e8m0fnu, lhs_dtype: f8_e5m2}}}",
+         Dtype::f8_e5m2}};
+    for (const auto &[row, lhs_dtype] : rows) {
+        const Program made = expand(assigned(product, policy_of(row)), rules());
+        std::mt19937 random(3);
+        const Array x = drawn(made.type(made.arguments[0].value), random), w = drawn(made.type(made.arguments[1].value), random);
+        const std::vector<double> got = interpret(made, {x, w}, rules(), Mode::stored)[0].data;
+        for (size_t i = 0; i < 2; i++)
+            for (size_t j = 0; j < 3; j++) {
+                const std::vector<double> a = in_blocks(&x.data[i * 6], 6, 1, 4, lhs_dtype);
+                const std::vector<double> b = in_blocks(&w.data[j], 6, 3, 4, Dtype::f8_e4m3fn);
+                double sum = 0, magnitudes = 0;
+                for (size_t k = 0; k < 6; k++) sum += a[k] * b[k], magnitudes += std::fabs(a[k] * b[k]);
+                EXPECT_NEAR(got[i * 3 + j], sum, 6 * std::ldexp(magnitudes, -24)) << row << " " << i << ", " << j;
+            }
+    }
+}
+
+TEST(replaced_operators, take_batches_and_several_summed_axes) {
+    const std::string text = "(x: f32[2, 5, 3, 4], w: f32[4, 2, 3]) -> (y: f32[2, 5]) {\n"
+                             " y = dot_general(x, w) {contract: [[3, 2], [0, 2]], batch: [[0], [1]]}\n}";
+    const Program made = expand(assigned(text, policy_of(by_four)), rules()), plain = expand(typed(text), rules());
+    std::mt19937 random(5);
+    std::vector<Array> inputs;
+    for (const Argument &argument : made.arguments) inputs.push_back(drawn(made.type(argument.value), random));
+    for (Array &input : inputs)
+        for (double &value : input.data) value = std::ldexp(std::trunc(std::remainder(value, 8)), -1); // e4m3 holds these
+    EXPECT_EQ(interpret(made, inputs, rules(), Mode::stored)[0].data, interpret(plain, inputs, rules(), Mode::stored)[0].data);
+}
+
+TEST(replaced_operators, are_chosen_by_operands_and_scope) {
+    const auto text = [](const std::string &rows) { return body(assigned(layers, policy_of(rows))); };
+    EXPECT_EQ(count(text(by_four), "scaled_dot_general("), 3u);
+    const std::string replace = "replace: {scaled_dot_general: {block: 4}}}";
+    EXPECT_EQ(count(text("{op: dot_general, operands: primal, " + replace), "scaled_dot_general("), 2u);
+    EXPECT_NE(text("{op: dot_general, operands: [cotangent, weight], " + replace).find("g = scaled_dot_general(c, v)"), std::string::npos);
+    EXPECT_EQ(count(text("{op: dot_general, scope: \"head/**\", operands: any},\n" + by_four), "scaled_dot_general("), 2u);
+}
+
+TEST(replaced_operators, are_what_other_rows_see) {
+    const std::string rows = by_four + ",\n{op: dot_general, operand: any, insert: [{convert: bf16}], optional: true},\n"
+                                       "{op: scaled_dot_general, operand: rhs, insert: [{convert: f16}]}";
+    const std::string text = body(assigned(product, policy_of(rows)));
+    EXPECT_EQ(text.find("bf16"), std::string::npos) << text;
+    EXPECT_NE(text.find("w.f16"), std::string::npos) << text;
+}
+
+TEST(replaced_operators, tell_whose_requirement_does_not_hold) {
+    const std::string text = "(x: f32[b, 4], y: f32[b, 4]) -> (z: f32[4, 4]) {\n z = dot_general(x, y) {contract: [[0], [0]]}\n}";
+    EXPECT_EQ(error_of([&] { assigned(text, policy_of(mxfp8)); }),
+              "t.scl:2:2: scaled_dot_general.where.c3: must be a number, or a multiple as 32*b, got b. p.yaml:2 puts it in the place of "
+              "dot_general");
+    const std::string multiple = "(x: f32[32*b, 4], y: f32[32*b, 4]) -> (z: f32[4, 4]) {\n z = dot_general(x, y) {contract: [[0], [0]]}\n}";
+    EXPECT_EQ(error_of([&] { expand(assigned(multiple, policy_of(mxfp8)), rules()); }), "no error");
+}
+
+TEST(replaced_operators, tell_what_matches_nothing) {
+    EXPECT_EQ(error_of([&] { assigned(product, policy_of("{op: dot_general, operands: [weight, cotangent]}")); }),
+              "p.yaml:2: policy.rules.operands: must match a float of program p, got 'weight x cotangent'. "
+              "Operands: activation x weight. `optional: true` lets it stand");
+    EXPECT_EQ(error_of([&] { assigned(product, policy_of(by_four + ",\n{op: dot_general, operands: primal}")); }),
+              "p.yaml:3: policy.rules: must decide for something, got a row hidden by what comes before it, line 2. Put it before that, or "
+              "drop it; `optional: true` lets it stand");
+}
+
+TEST(replaced_operators, are_reported) {
+    std::vector<NumericsDecision> decisions;
+    const std::string rows = "{op: dot_general, scope: \"head/**\", operands: any},\n" + by_four;
+    const Program made = assigned(layers, policy_of(rows), &decisions);
+    std::vector<std::string> told;
+    for (const NumericsDecision &decision : decisions)
+        if (decision.place == PolicyRule::Place::node)
+            told.push_back(decision.tensor + " " + decision.use + " " + std::string(to_string(decision.stored)) + " by " +
+                           decision.scale.block + " in " + std::string(to_string(decision.scale.format)) +
+                           (decision.is_unsafe() ? "!" : ""));
+    EXPECT_EQ(told, (std::vector<std::string>{
+                        "x scaled_dot_general.lhs f8_e4m3fn by 4 in f8_e8m0fnu", "w scaled_dot_general.rhs f8_e4m3fn by 4 in f8_e8m0fnu",
+                        "c scaled_dot_general.lhs f8_e4m3fn by 4 in f8_e8m0fnu", "v scaled_dot_general.rhs f8_e4m3fn by 4 in f8_e8m0fnu"}));
+    const ProductFormats formats = product_formats(made, rules(), decisions);
+    EXPECT_EQ(formats.products, 3u);
+    EXPECT_EQ(formats.narrow, (std::map<std::string, size_t>{{"f8", 2}}));
+    EXPECT_EQ(formats.blocks, (std::map<std::string, size_t>{{"4", 2}}));
+    EXPECT_EQ(formats.unscaled + formats.own + formats.unsafe_conversions, 0u);
+}
+
+TEST(given_scales, are_those_of_an_insertion) {
+    const auto both = [](const std::string &text, const std::string &scale, const std::string &insert) {
+        EXPECT_EQ(to_string(assigned(text, policy_of(scale))), to_string(assigned(text, policy_of(insert))));
+    };
+    both(product, "{op: dot_general, operand: any, scale: {by: max}, store: f8_e4m3fn}",
+         "{op: dot_general, operand: any, insert: [{dynamic_rescale: {norm: max, to: 224}}, {convert: f8_e4m3fn}]}");
+    both(product, "{op: dot_general, result: out, scale: {by: l2, to: 4}, store: f8_e5m2}",
+         "{op: dot_general, result: out, insert: [{dynamic_rescale: {norm: l2, to: 4}}], store: f8_e5m2}");
+    both(product, "{result: y, scale: {by: max}, store: f8_e4m3fn}",
+         "{result: y, insert: [{dynamic_rescale: {norm: max, to: 224}}], store: f8_e4m3fn, scaled: true}");
+    const std::string state = "(x: f32[2], w: f32[2] inout) -> (w = v) {\n v = add(w, x)\n}";
+    const std::string argument = "{argument: w, store: f16, scaled: true},\n";
+    both(state, argument + "{result: w, scale: {by: max, to: 1}, store: f16}",
+         argument + "{result: w, insert: [{dynamic_rescale: {norm: max, to: 1}}], store: f16}");
+}
+
+TEST(given_scales, of_arguments_need_operators_that_combine_scales) {
+    const std::string row = "{argument: x, scale: {by: max}}";
+    EXPECT_EQ(body(assigned("(x: f32[2]) -> (y: f32[2]) {\n y = neg(x)\n}", policy_of(row, "scales: propagated, "))),
+              "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 1} : f32[2]\ny = neg(x.dynamic_rescale) : f32[2]\n");
+    EXPECT_EQ(error_of([&] { assigned(product, policy_of(row)); }),
+              "p.yaml:2: policy.rules.scale: must stand beside operand or result where scales are stored, got argument 'x'. "
+              "A scale belongs to what is stored; with scales: propagated operators combine it");
+}
+
+TEST(given_scales, of_what_an_argument_holds_are_the_arguments) {
+    const std::string state = "(x: f32[2], w: f32[2] inout) -> (w = v) {\n v = add(w, x)\n}";
+    EXPECT_EQ(error_of([&] { assigned(state, policy_of("{result: w, scale: {by: max}}")); }),
+              "p.yaml:2: result.scaled: must be as the inout argument w, which is not scaled. Give the argument a rule that says the same");
+}
+
+} // namespace scalide
