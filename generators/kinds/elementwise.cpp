@@ -13,9 +13,6 @@ std::string why_not_elementwise(const KernelView &kernel) {
     return "";
 }
 
-/// The operators whose result is the same in whatever order and grouping tiles fold.
-constexpr std::string_view orderless[] = {"reduce_max", "reduce_min", "reduce_and", "reduce_or"};
-
 /// Tiles have at most three axes.
 constexpr size_t most_tiled_axes = 3;
 
@@ -68,8 +65,9 @@ std::string why_no_tiled(const KernelView &kernel) {
         if (!KernelView::is_walk_of_its_own(node)) {
             if (kernel.is_after(node) && !kernel.shape(node).empty())
                 return say(kernel, node, "must have rank 0, as it follows from a reduction", say_shape(kernel.shape(node)));
-        } else if (!kernel.folds_all(node) || std::ranges::find(orderless, node.op) == std::end(orderless)) {
-            return say(kernel, node, "must fold all elements by max, min, and, or", node.op + " to " + say_shape(kernel.shape(node)));
+        } else if (!kernel.folds_all(node) || !folds_in_any_order(base_operator(node.op))) {
+            return say(kernel, node, "must fold all elements by what any order gives the same bits",
+                       node.op + " to " + say_shape(kernel.shape(node)));
         }
     }
     return "";
