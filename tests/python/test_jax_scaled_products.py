@@ -1,5 +1,7 @@
 """jax.nn.scaled_matmul and jax.nn.scaled_dot_general. JAX has these products for GPUs alone: the oracle is its quantization and gradient around
 the product that its documentation gives."""
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -17,6 +19,10 @@ except ImportError:
 pytestmark = pytest.mark.skipif(module is None or not hasattr(jax.nn, "scaled_dot_general"), reason="this JAX has no jax.nn.scaled_dot_general")
 
 
+#: Products as MXFP8, from products as everybody writes them.
+POLICY = Path(__file__).parents[1] / "tool/mxfp8.yaml"
+
+
 def documented(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=np.float32):
     def wide(codes, scales):
         return codes.astype(jnp.float32) * jnp.repeat(scales.astype(jnp.float32), codes.shape[-1] // scales.shape[-1], axis=-1)
@@ -25,13 +31,18 @@ def documented(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=np.float
     return product.astype(preferred_element_type)
 
 
-def check(monkeypatch, fn, *args):
-    """Sums in another order: the tolerance is that of f32 products, or half a bf16's last place."""
+def in_jax(monkeypatch, fn, *args):
     with monkeypatch.context() as patch:
         patch.setattr(module, "_scaled_matmul", documented)
         jax.clear_caches()
         want = jax.tree.leaves(jax.jit(lambda *args: fn(*args))(*args))
     jax.clear_caches()
+    return want
+
+
+def check(monkeypatch, fn, *args):
+    """Sums in another order: the tolerance is that of f32 products, or half a bf16's last place."""
+    want = in_jax(monkeypatch, fn, *args)
     got = jax.tree.leaves(scalide.build(scalide.jax.trace(fn, *args))(*args))
     problems = [differs(a, b) for a, b in zip(got, want, strict=True)]
     assert not any(problems), problems
@@ -68,6 +79,31 @@ def test_gradient_of_mxfp8(monkeypatch):
     """JAX quantizes the cotangent and the other operand anew."""
     gradients = jax.grad(lambda x, w, ct: (mxfp8(x, w) * ct).sum(), (0, 1))
     check(monkeypatch, gradients, uneven(0, (32, 64)), uneven(1, (64, 96)), uneven(2, (32, 96)))
+
+
+def plain(x, w):
+    return x @ w
+
+
+def gradients(f):
+    return jax.grad(lambda x, w, ct: (f(x, w) * ct).sum(), (0, 1))
+
+
+def batched(x, w):
+    return mxfp8(x, w, (((2,), (1,)), ((0,), (0,))))
+
+
+@pytest.mark.parametrize("theirs, ours, shapes", [(mxfp8, plain, [(32, 64), (64, 96)]), (batched, plain, [(3, 32, 64), (3, 64, 96)]),
+                                                  (gradients(mxfp8), gradients(plain), [(32, 64), (64, 96), (32, 96)])],
+                         ids=["product", "batched", "gradients"])  # fmt: skip
+def test_policy_mxfp8(monkeypatch, theirs, ours, shapes):
+    """A product under the policy is JAX's of the same blocks: equal codes, sums of at most 96 terms in another order, so each element is as near as
+    96 roundings of f32 beside the sum of its terms' magnitudes."""
+    args = [uneven(seed, shape) for seed, shape in enumerate(shapes)]
+    got = jax.tree.leaves(scalide.build(scalide.jax.trace(ours, *args), numerics=POLICY)(*args))
+    want, terms = in_jax(monkeypatch, theirs, *args), in_jax(monkeypatch, theirs, *map(np.abs, args))
+    for a, b, magnitudes in zip(got, want, terms, strict=True):
+        assert (np.abs(a - b) <= 96 * 2.0**-24 * magnitudes).all()
 
 
 def test_nvfp4_is_one_clear_error():

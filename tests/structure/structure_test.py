@@ -97,7 +97,16 @@ def ascii_sources():
                 yield f"{name}:{number}: sources are ASCII"
 
 
-TESTS = [includes, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources]
+def mutations_apply():
+    """Each wrong edit of tests/mutations stands for one place that is there."""
+    text = (ROOT / "tests/mutations/mutations.yaml").read_text()
+    for file, before in re.findall(r"^  file: (\S+)\n  from: '(.*)'$", text, re.M):
+        count = (ROOT / file).read_text().count(before.replace("''", "'"))
+        if count != 1:
+            yield f"tests/mutations/mutations.yaml: {file}: `from` stands there once, got {count}: {before}"
+
+
+TESTS = [includes, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources, mutations_apply]
 
 if __name__ == "__main__":
     test = {t.__name__: t for t in TESTS}[sys.argv[1]]
