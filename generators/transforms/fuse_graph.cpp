@@ -14,7 +14,6 @@ constexpr int repeatable_scalar_cost = 512;
 /// Where every thread computes them: products of scales.
 constexpr int repeatable_in_threads = 4;
 
-
 void add_once(std::vector<Read> &reads, const Read &read) {
     const bool known = std::ranges::any_of(
         reads, [&](const Read &other) { return other.value == read.value && other.reader == read.reader && other.access == read.access; });

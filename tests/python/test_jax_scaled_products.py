@@ -1,7 +1,5 @@
 """jax.nn.scaled_matmul and jax.nn.scaled_dot_general. JAX has these products for GPUs alone: the oracle is its quantization and gradient around
 the product that its documentation gives."""
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -17,10 +15,6 @@ try:
 except ImportError:
     module = None
 pytestmark = pytest.mark.skipif(module is None or not hasattr(jax.nn, "scaled_dot_general"), reason="this JAX has no jax.nn.scaled_dot_general")
-
-
-#: Products as MXFP8, from products as everybody writes them.
-POLICY = Path(__file__).parents[1] / "tool/mxfp8.yaml"
 
 
 def documented(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=np.float32):
@@ -100,7 +94,7 @@ def test_policy_mxfp8(monkeypatch, theirs, ours, shapes):
     """A product under the policy is JAX's of the same blocks: equal codes, sums of at most 96 terms in another order, so each element is as near as
     96 roundings of f32 beside the sum of its terms' magnitudes."""
     args = [uneven(seed, shape) for seed, shape in enumerate(shapes)]
-    got = jax.tree.leaves(scalide.build(scalide.jax.trace(ours, *args), numerics=POLICY)(*args))
+    got = jax.tree.leaves(scalide.build(scalide.jax.trace(ours, *args), numerics="mxfp8")(*args))
     want, terms = in_jax(monkeypatch, theirs, *args), in_jax(monkeypatch, theirs, *map(np.abs, args))
     for a, b, magnitudes in zip(got, want, terms, strict=True):
         assert (np.abs(a - b) <= 96 * 2.0**-24 * magnitudes).all()

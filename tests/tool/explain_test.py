@@ -7,7 +7,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
 from tool import Scratch  # noqa: E402
 
-PROGRAM, UNSCALED, MXFP8, OWN = HERE / "two_layers.scl", HERE / "unscaled.yaml", HERE / "mxfp8.yaml", HERE / "own_formats.scl"
+PROGRAM, UNSCALED, OWN = HERE / "two_layers.scl", HERE / "unscaled.yaml", HERE / "own_formats.scl"
 BUILD_LINES = {
     "f32": "f32: 0 of 2 products in 8 or 16 bits; 0 % of bytes in 8 or 16 bits",
     "f8_master": "f8_master: 2 of 2 products in f8, all scaled; 3 % of bytes in 8 or 16 bits",
@@ -30,7 +30,7 @@ BITS = {"host": "", "opencl": "", "cuda": ", but for products of cuBLASLt, which
 
 
 def explained(scratch):
-    for policy in ("f32", "f8_master", "f8_scaled", str(MXFP8), str(UNSCALED)):
+    for policy in ("f32", "f8_master", "f8_scaled", "mxfp8", str(UNSCALED)):
         golden = (HERE / f"explain_{Path(policy).stem}.txt").read_text()
         printed = scratch.succeed("explain", PROGRAM, "--numerics", policy)
         assert printed == golden, printed
@@ -45,7 +45,7 @@ def as_json(scratch):
     scaled = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "f8_master", "--json"))
     assert {row["scale_operator"] for row in scaled if row["place"] == "operand"} == {"dynamic_rescale"}, scaled
     assert all(row["safe"] for row in scaled), scaled
-    blocks = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", MXFP8, "--json"))
+    blocks = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "mxfp8", "--json"))
     products = [(row["tensor"], row["use"], row["format"], row["scale"], row["scale_block"], row["scale_format"]) for row in blocks if row["place"] == "node"]
     assert products[0] == ("x", "scaled_dot_general.lhs", "f8_e4m3fn", "blocks", "32", "f8_e8m0fnu") and len(products) == 4, products
     assert all(row["safe"] for row in blocks), blocks

@@ -12,7 +12,7 @@ WIDTH, ROWS = 64, 32
 DEVIATIONS = tuple(10.0**power for power in range(-8, 9, 2))
 
 #: The relative error of two layers. Each layer adds an error of its own to that of its operand, so d layers may have sqrt(d / 2) times as much.
-TOLERANCES = {"f32": 1e-5, "f8": 0.06, "f16": 0.01, "bf16": 0.01}
+TOLERANCES = {"f32": 1e-5, "f8": 0.06, "mxfp8": 0.06, "f16": 0.01, "bf16": 0.01}
 
 
 def network(layers, x):
