@@ -57,7 +57,7 @@ private:
     [[noreturn]] static void fail(const Place &place, const ChildResult &result) {
         const bool is_ours = result.way_out.empty() && result.exit_status != child_of_bad_input;
         if (is_ours) {
-            throw InternalError("kernel " + place.kernel + " did not compile: " + result.reason + "\n" + result.output +
+            throw InternalError("internal error: kernel " + place.kernel + " did not compile: " + result.reason + "\n" + result.output +
                                 to_string(place.text()));
         }
         std::string got = result.output.empty() ? result.reason : result.reason + ": " + result.output;

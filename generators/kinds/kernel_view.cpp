@@ -41,6 +41,8 @@ bool KernelView::folds_trailing(const Node &node) const { return std::ranges::is
 
 bool KernelView::folds_leading(const Node &node) const { return std::ranges::is_sorted(folded(program_, node), std::greater<>()); }
 
+bool converts(const BaseOperator &op) { return op.shape == Shape::elementwise && op.evaluate == nullptr; }
+
 std::string say(const KernelView &kernel, const Node &node, const std::string &requirement, const std::string &got) {
     return node.op + "." + kernel.program().value_name(node.results[0]) + ": " + requirement + ", got " + got;
 }

@@ -39,6 +39,9 @@ private:
     std::vector<bool> after_;     ///< by value
 };
 
+/// True for operators that are about formats (convert_element_type, bitcast_convert_type): they alone compute on narrow floats.
+bool converts(const BaseOperator &op);
+
 /// `<op>.<result>: <requirement>, got <got>`: what is wrong with a node.
 std::string say(const KernelView &kernel, const Node &node, const std::string &requirement, const std::string &got);
 /// The shape of a value as messages have it: `[b, 10]`.

@@ -85,6 +85,9 @@ int tool_main(int argc, char **argv) {
         return report("error", error.what(), user_mistake);
     } catch (const std::bad_alloc &) {
         return report("error", no_memory, user_mistake);
+    } catch (const InternalError &error) { // says itself that it is one
+        std::fprintf(stderr, "%s\n", error.what());
+        return our_mistake;
     } catch (const std::exception &error) {
         return report("internal error", error.what(), our_mistake);
     }

@@ -1,4 +1,4 @@
-#include "expr/base_operators.h"
+#include "kinds/kernel_view.h"
 #include "rulebook/builder.h"
 #include "transforms/calls.h"
 #include "transforms/operators.h"
@@ -19,12 +19,15 @@ bool is_narrow(const Type &type) { return is_float(type.dtype) && size_of(type.d
 
 std::string why_not_typed(const Program &program, const Node &node, const Rulebook &rulebook) {
     if (find_call_kind(node.op) != nullptr) return ""; // verify compares a call with its program
+    const Rule *rule = rulebook.find(node.op);
+    if (rule == nullptr && find_base_operator(node.op) != nullptr) return ""; // a pass's own, of which a small rulebook needs no rule
+    if (rule == nullptr) return say(program, node, "must have a rule", node.op);
     std::vector<Type> operands;
     for (const ValueId operand : node.operands) operands.push_back(program.type(operand));
     Attributes attributes = node.attributes;
     std::vector<Type> types;
     try {
-        types = infer_result_types(rulebook.rule(node.op, node.location), operands, attributes, node.location);
+        types = infer_result_types(*rule, operands, attributes, node.location);
     } catch (const UserError &error) {
         return error.what();
     }
@@ -38,8 +41,8 @@ std::string why_not_typed(const Program &program, const Node &node, const Rulebo
 
 std::string why_not_wide(const Program &program, const Node &node) {
     const BaseOperator *base = find_base_operator(node.op);
-    const bool computes = base && base->shape != Shape::movement && base->shape != Shape::source && node.op != "convert_element_type";
-    if (!computes) return "";
+    const bool computes = base && base->shape != Shape::movement && base->shape != Shape::source;
+    if (!computes || converts(*base)) return "";
     for (const std::vector<ValueId> *values : {&node.operands, &node.results})
         for (const ValueId value : *values)
             if (is_narrow(program.type(value)))
