@@ -15,7 +15,7 @@ struct CompileOptions {
     FusionReport *fusion = nullptr;                     ///< filled when it is there: what was fused and why
     std::vector<NumericsDecision> *decisions = nullptr; ///< likewise: what `assign_numerics` decided
     /// After each pass every node is held to its rule (Invariant::typed) as well: that takes about as long as
-    /// the passes. All other invariants are always checked.
+    /// the passes. All other invariants are always checked, but between the passes of fusion, whose kernels are checked in the end.
     bool checks_types = true;
 };
 
