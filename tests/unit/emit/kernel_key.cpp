@@ -69,6 +69,12 @@ TEST(emit, kind_without_sources_of_its_own_depends_on_all) {
     }
 }
 
+TEST(emit, kernels_of_two_targets_have_two_keys) {
+    const Halide::Target other = target.with_feature(Halide::Target::Profile); // of no budget
+    for (const Program &kernel : kernels_of_a_model())
+        EXPECT_NE(lowering_key(kernel, target, lowering_hashes()), lowering_key(kernel, other, lowering_hashes())) << kind_of(kernel);
+}
+
 TEST(emit, changed_tile_numbers_recompile_the_kernels_that_use_them) {
     const std::string table =
         replaced(tiles_text, "{task: 16384, lanes: 16, line: 32}", "{task: 8192, lanes: 16, line: 32}"); // the row of kind row

@@ -117,6 +117,8 @@ TEST(ir, verify_checks_results) {
     EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "y"; }), "p.y: must be one result, got two");
     EXPECT_EQ(error_after([](Program &p) { p.results[0].name = "a b"; }),
               "p.a b: must have a name of letters, digits and _ . $, got \"a b\"");
+    const auto other_shape = [](Program &p) { p.values[p.results.back().value].type.shape[1] = Extent(5); };
+    EXPECT_NE(error_after(other_shape).find("must keep the type of the inout argument, f16[b, 4], got f16[b, 5]"), std::string::npos);
     EXPECT_EQ(error_after([](Program &p) { p.results.pop_back(); }), "p.w: must be a result once, as it is inout, got 0 results");
     EXPECT_EQ(error_after([](Program &p) { p.arguments[2].inout = false; }), "p.w: must be inout to be a result, got a plain argument");
     EXPECT_EQ(error_after([](Program &p) { p.results[0].value = 77; }), "p.y: must be the index of a value, got 77");
