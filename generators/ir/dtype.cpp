@@ -16,28 +16,12 @@ struct DtypeRow {
     Dtype dtype;
     std::string_view name;
     Kind kind;
-    int size;
+    int bits;
 };
 
-// In the order of the enumeration, so that a dtype is the index of its row.
-constexpr std::array<DtypeRow, 16> rows{{
-    {Dtype::f32, "f32", Kind::floating, 4},
-    {Dtype::f16, "f16", Kind::floating, 2},
-    {Dtype::bf16, "bf16", Kind::floating, 2},
-    {Dtype::f8_e4m3fn, "f8_e4m3fn", Kind::floating, 1},
-    {Dtype::f8_e5m2, "f8_e5m2", Kind::floating, 1},
-    {Dtype::f8_e4m3fnuz, "f8_e4m3fnuz", Kind::floating, 1},
-    {Dtype::f8_e5m2fnuz, "f8_e5m2fnuz", Kind::floating, 1},
-    {Dtype::f8_e8m0fnu, "f8_e8m0fnu", Kind::floating, 1},
-    {Dtype::i32, "i32", Kind::signed_integer, 4},
-    {Dtype::boolean, "bool", Kind::truth, 1},
-    {Dtype::f64, "f64", Kind::floating, 8},
-    {Dtype::i8, "i8", Kind::signed_integer, 1},
-    {Dtype::u8, "u8", Kind::unsigned_integer, 1},
-    {Dtype::i16, "i16", Kind::signed_integer, 2},
-    {Dtype::u16, "u16", Kind::unsigned_integer, 2},
-    {Dtype::u32, "u32", Kind::unsigned_integer, 4},
-}};
+#define SCALIDE_ROW(id, name, text, number, kind, bits, ...) DtypeRow{Dtype::name, text, Kind::kind, bits},
+constexpr std::array rows{SCALIDE_DTYPES(SCALIDE_ROW)}; // a dtype is the index of its row: runtime/src/status.cpp checks it
+#undef SCALIDE_ROW
 
 constexpr auto dtypes = [] {
     std::array<Dtype, rows.size()> list{};
@@ -68,17 +52,21 @@ bool is_signed(Dtype dtype) { return row_of(dtype).kind == Kind::signed_integer;
 
 bool is_unsigned(Dtype dtype) { return row_of(dtype).kind == Kind::unsigned_integer; }
 
-int size_of(Dtype dtype) { return row_of(dtype).size; }
+bool is_narrow(Dtype dtype) { return is_float(dtype) && bits_of(dtype) < 32; }
+
+int bits_of(Dtype dtype) { return row_of(dtype).bits; }
+
+int size_of(Dtype dtype) { return bits_of(dtype) / 8; }
 
 IntegerRange range_of(Dtype dtype) {
     internal_check(is_integer(dtype), "range_of: " + std::string(to_string(dtype)) + " is no integer");
-    const double codes = std::ldexp(1.0, 8 * size_of(dtype));
+    const double codes = std::ldexp(1.0, bits_of(dtype));
     return is_signed(dtype) ? IntegerRange{-codes / 2, codes / 2 - 1} : IntegerRange{0, codes - 1};
 }
 
 double wrap_integer(Dtype dtype, double value) {
     if (!std::isfinite(value)) return saturate_integer(dtype, value);
-    const int unused = 64 - 8 * size_of(dtype);
+    const int unused = 64 - bits_of(dtype);
     const auto words = static_cast<int64_t>(std::fmod(value, 0x1p63)); // 2^63 is a multiple of every range
     const uint64_t code = static_cast<uint64_t>(words) << unused;
     return is_signed(dtype) ? static_cast<double>(static_cast<int64_t>(code) >> unused) : static_cast<double>(code >> unused);

@@ -1,4 +1,5 @@
 #pragma once
+#include "scalide/dtypes.h"
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -6,26 +7,11 @@
 
 namespace scalide {
 
-/// Element types. f64 is for scale arithmetic alone: rank 0, between kernels, never an argument. The numbers are part of the C ABI
-/// (runtime/include/scalide/scalide.h) and never change.
-enum class Dtype : uint8_t {
-    f32 = 0,
-    f16 = 1,
-    bf16 = 2,
-    f8_e4m3fn = 3,
-    f8_e5m2 = 4,
-    f8_e4m3fnuz = 5,
-    f8_e5m2fnuz = 6,
-    f8_e8m0fnu = 7,
-    i32 = 8,
-    boolean = 9,
-    f64 = 10,
-    i8 = 11,
-    u8 = 12,
-    i16 = 13,
-    u16 = 14,
-    u32 = 15
-};
+/// Element types: the rows of the manifest (runtime/include/scalide/dtypes.h), whose numbers are part of the C ABI. f64 is for scale
+/// arithmetic alone: rank 0, between kernels, never an argument.
+#define SCALIDE_ENUMERATOR(id, name, text, number, ...) name = number,
+enum class Dtype : uint8_t { SCALIDE_DTYPES(SCALIDE_ENUMERATOR) };
+#undef SCALIDE_ENUMERATOR
 
 /// Where a value half-way between two codes goes.
 enum class Ties : uint8_t {
@@ -69,6 +55,9 @@ bool is_float(Dtype dtype);
 bool is_integer(Dtype dtype);
 bool is_signed(Dtype dtype);
 bool is_unsigned(Dtype dtype);
+/// A float of less than 32 bits: what policies store in, and arithmetic widens.
+bool is_narrow(Dtype dtype);
+int bits_of(Dtype dtype);
 /// Bytes of one element in memory.
 int size_of(Dtype dtype);
 

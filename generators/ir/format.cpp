@@ -12,18 +12,11 @@ namespace scalide {
 
 namespace {
 
-// In the order of the float dtypes of the enumeration. OCP 8-bit floating point (2023), the fnuz forms of Graphcore and AMD, OCP MX (e8m0).
-//   dtype              exponent mantissa bias  sign   infinity subnormals -0     NaN         largest
-constexpr std::array<FormatSpec, 8> formats{{
-    {Dtype::f32, 8, 23, 127, true, true, true, true, 0x7fc00000u, 0x7f7fffffu},
-    {Dtype::f16, 5, 10, 15, true, true, true, true, 0x7e00u, 0x7bffu},
-    {Dtype::bf16, 8, 7, 127, true, true, true, true, 0x7fc0u, 0x7f7fu},
-    {Dtype::f8_e4m3fn, 4, 3, 7, true, false, true, true, 0x7fu, 0x7eu},
-    {Dtype::f8_e5m2, 5, 2, 15, true, true, true, true, 0x7eu, 0x7bu},
-    {Dtype::f8_e4m3fnuz, 4, 3, 8, true, false, true, false, 0x80u, 0x7fu},
-    {Dtype::f8_e5m2fnuz, 5, 2, 16, true, false, true, false, 0x80u, 0x7fu},
-    {Dtype::f8_e8m0fnu, 8, 0, 127, false, false, false, false, 0xffu, 0xfeu, Ties::up},
-}};
+// The first dtypes, in their order.
+#define SCALIDE_FORMAT(id, name, exponent, mantissa, bias, sign, infinity, subnormals, negative_zero, nan, largest, ties)                  \
+    FormatSpec{Dtype::name, exponent, mantissa, bias, sign, infinity, subnormals, negative_zero, nan, largest, Ties::ties},
+constexpr std::array formats{SCALIDE_FORMATS(SCALIDE_FORMAT)};
+#undef SCALIDE_FORMAT
 
 uint32_t magnitude_mask(const FormatSpec &format) { return (1u << (format.exponent_bits + format.mantissa_bits)) - 1; }
 

@@ -12,8 +12,6 @@ using Halide::select;
 
 namespace {
 
-bool is_narrow(Dtype dtype) { return is_float(dtype) && size_of(dtype) <= 2; }
-
 // Towards zero, with the last bit set where anything was lost: rounding this to fewer bits rounds the f64 itself.
 Expr round_to_odd(const Expr &x) {
     Expr nearest = cast<float>(x), back = cast<double>(nearest);
@@ -53,7 +51,7 @@ Expr convert(const ElementwiseOperand &operand, Dtype result, Overflow overflow)
     if (is_integer(result)) return number.type().is_float() ? float_to_integer(number, result) : cast(storage_type(result), number);
     if (result == Dtype::f64 && number.type() == Halide::Float(32)) return widened(number);
     if (result == Dtype::f32 && number.type() == Halide::Float(64)) return narrowed(number);
-    if (!is_narrow(result)) return cast(Halide::Float(8 * size_of(result)), number);
+    if (!is_narrow(result)) return cast(Halide::Float(bits_of(result)), number);
     bool is_exact_f32 = number.type() == Halide::Float(32);
     return encode(result, is_exact_f32 ? number : round_to_odd(cast<double>(number)), overflow);
 }

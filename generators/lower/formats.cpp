@@ -199,7 +199,7 @@ Expr encode_by_instruction(const FormatSpec &format, const Expr &bits, Overflow 
 } // namespace
 
 Halide::Type storage_type(Dtype dtype) {
-    int bits = 8 * size_of(dtype);
+    int bits = bits_of(dtype);
     if (is_signed(dtype)) return Halide::Int(bits);
     if (is_unsigned(dtype)) return UInt(bits);
     return bits >= 32 ? Halide::Float(bits) : UInt(bits);

@@ -9,7 +9,7 @@ constexpr double most_copies = 64;
 /// About as often as the forms in lower/ use an operand; encoding a narrow float takes it apart.
 constexpr double copies_of_operand = 2, copies_of_encoded = 8;
 
-double copies(const Type &result) { return is_float(result.dtype) && size_of(result.dtype) <= 2 ? copies_of_encoded : copies_of_operand; }
+double copies(const Type &result) { return is_narrow(result.dtype) ? copies_of_encoded : copies_of_operand; }
 
 /// Rank-0 operations that LLVM takes out of loops by itself: products of scales.
 constexpr int most_inlined = 4;

@@ -144,7 +144,7 @@ Expr Values::convert(const Node &node, const ElementwiseOperand &operand, Dtype 
     const auto known = rounded_.find(operand.value.get());
     if (known != rounded_.end() && dtype == Dtype::f32) return known->second.rounded;
     Expr converted = lower_elementwise(node.op, std::array{operand}, node.attributes, dtype);
-    const bool narrows = operand.dtype == Dtype::f32 && is_float(dtype) && size_of(dtype) < size_of(Dtype::f32);
+    const bool narrows = operand.dtype == Dtype::f32 && is_narrow(dtype);
     if (narrows) rounded_[converted.get()] = {converted, round_to(dtype, operand.value, overflow_of(node.attributes))};
     return converted;
 }

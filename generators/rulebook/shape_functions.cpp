@@ -106,7 +106,7 @@ Dtype dtype_of(const StaticValue &value) {
     return *dtype;
 }
 
-Attribute bits_of(Values v) { return Attribute(int64_t(8 * size_of(dtype_of(v[0])))); }
+Attribute bits_of(Values v) { return Attribute(int64_t(scalide::bits_of(dtype_of(v[0])))); }
 
 const FormatSpec &format(const StaticValue &value) {
     const auto dtype = parse_dtype(value.value.word);

@@ -16,7 +16,6 @@ namespace {
 
 /// A float of at most 32 bits. Arithmetic in f64 is that of scales: it stays as it is.
 bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
-bool is_narrow(Dtype dtype) { return has_format(dtype) && dtype != Dtype::f32; }
 
 /// Scales that the program itself asks for, not its policy.
 bool is_scaled(const Program &program) {

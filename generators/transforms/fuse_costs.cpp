@@ -10,8 +10,6 @@ constexpr int expensive = 10;
 
 constexpr int64_t usual_extent = 128;
 
-bool is_narrow(Dtype dtype) { return is_float(dtype) && size_of(dtype) < 4; }
-
 bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 
 } // namespace

@@ -11,8 +11,6 @@ namespace {
 
 using Bound = std::optional<ValueId>; ///< rank 0, f32
 
-bool is_narrow(Dtype dtype) { return is_float(dtype) && size_of(dtype) < size_of(Dtype::f32); }
-
 class Bounds {
 public:
     Bounds(const Program &source, const Rulebook &rulebook)

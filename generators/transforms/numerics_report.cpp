@@ -34,7 +34,7 @@ ScaleOrigin origin_behind(const Node &node, const Rule &rule, const std::vector<
     return keeps_scale(node, rule) ? scales[*scaled] : ScaleOrigin{Kind::propagated};
 }
 
-bool needs_scale(Dtype dtype) { return is_float(dtype) && size_of(dtype) < 4 && dtype != Dtype::bf16; }
+bool needs_scale(Dtype dtype) { return is_narrow(dtype) && dtype != Dtype::bf16; }
 
 /// How an operand of a product is stored.
 struct StoredOperand {

@@ -16,9 +16,7 @@ namespace scalide {
 namespace {
 
 /// A narrow value stays what a conversion made: it is not folded and not moved behind a broadcast, only its reader is.
-bool narrows(const Node &node, const Type &type) {
-    return node.op == "convert_element_type" && is_float(type.dtype) && type.dtype != Dtype::f32 && type.dtype != Dtype::f64;
-}
+bool narrows(const Node &node, const Type &type) { return node.op == "convert_element_type" && is_narrow(type.dtype); }
 
 /// Walks that make no element, which kernels need not know.
 bool makes_nothing(const Node &node, const std::vector<Type> &types) {

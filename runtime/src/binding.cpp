@@ -9,12 +9,17 @@ namespace scalide {
 
 namespace {
 
-// Storage words: what the kernels were compiled for. In the order of scalide_dtype.
-constexpr HalideType halide_types[] = {
-    {2, 32, 1}, {1, 16, 1}, {1, 16, 1}, {1, 8, 1}, {1, 8, 1}, {1, 8, 1},  {1, 8, 1},  {1, 8, 1},
-    {0, 32, 1}, {1, 8, 1},  {2, 64, 1}, {0, 8, 1}, {1, 8, 1}, {0, 16, 1}, {1, 16, 1}, {1, 32, 1},
-};
-static_assert(sizeof(halide_types) / sizeof(halide_types[0]) == SCALIDE_DTYPE_COUNT, "one type per dtype");
+enum class Kind { floating, signed_integer, unsigned_integer, truth };
+
+/// The storage word: what the kernels were compiled for. A float that C has not is an unsigned integer.
+constexpr HalideType word_of(Kind kind, uint8_t bits) {
+    const uint8_t code = kind == Kind::floating && bits >= 32 ? 2 : kind == Kind::signed_integer ? 0 : 1;
+    return {code, bits, 1};
+}
+
+#define SCALIDE_WORD(id, name, text, number, kind, bits, ...) word_of(Kind::kind, bits),
+constexpr HalideType halide_types[] = {SCALIDE_DTYPES(SCALIDE_WORD)};
+#undef SCALIDE_WORD
 
 /// Calls visit(operand) for the operands of all steps, in order.
 template<typename Visit>

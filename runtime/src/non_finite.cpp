@@ -9,28 +9,32 @@ namespace {
 struct NonFiniteRow {
     uint64_t mask, pattern;
 };
-constexpr NonFiniteRow never = {0, 1};
 
-// In the order of scalide_dtype.
-constexpr NonFiniteRow rows[] = {
-    {0x7F800000, 0x7F800000},
-    {0x7C00, 0x7C00},
-    {0x7F80, 0x7F80},
-    {0x7F, 0x7F}, // e4m3fn: NaN only, as in the formats below but e5m2
-    {0x7C, 0x7C},
-    {0xFF, 0x80},
-    {0xFF, 0x80},
-    {0xFF, 0xFF},
-    never,
-    never,
-    {0x7FF0000000000000, 0x7FF0000000000000},
-    never,
-    never,
-    never,
-    never,
-    never,
+/// Of a float: a format with infinities keeps its largest exponent for them and for NaN, without -0 its code is the NaN, else all bits
+/// but the sign are set.
+constexpr NonFiniteRow row_of(int exponent, int mantissa, bool has_sign, bool has_infinity, bool has_negative_zero) {
+    const uint64_t magnitude = (uint64_t{1} << (exponent + mantissa)) - 1, sign = magnitude + 1;
+    if (has_infinity) return {magnitude >> mantissa << mantissa, magnitude >> mantissa << mantissa};
+    if (has_sign && !has_negative_zero) return {magnitude | sign, sign};
+    return {magnitude, magnitude};
+}
+
+struct NonFiniteTable {
+    NonFiniteRow rows[SCALIDE_DTYPE_COUNT];
 };
-static_assert(sizeof(rows) / sizeof(rows[0]) == SCALIDE_DTYPE_COUNT, "one row per dtype");
+
+constexpr NonFiniteTable make_table() {
+    NonFiniteTable table = {};
+    for (NonFiniteRow &row : table.rows) row = {0, 1}; // integers: never
+    table.rows[SCALIDE_F64] = row_of(11, 52, true, true, true);
+#define SCALIDE_ROW(id, name, exponent, mantissa, bias, sign, infinity, subnormals, negative_zero, ...)                                    \
+    table.rows[SCALIDE_##id] = row_of(exponent, mantissa, sign, infinity, negative_zero);
+    SCALIDE_FORMATS(SCALIDE_ROW)
+#undef SCALIDE_ROW
+    return table;
+}
+
+constexpr NonFiniteTable table = make_table();
 
 template<typename Word>
 bool any(const void *data, int64_t count, NonFiniteRow row) {
@@ -50,7 +54,7 @@ bool any(const void *data, int64_t count, NonFiniteRow row) {
 bool has_non_finite(const scalide_array &array) {
     int64_t count = 1;
     for (int32_t axis = 0; axis < array.rank; ++axis) count *= array.extent[axis];
-    const NonFiniteRow row = rows[array.dtype];
+    const NonFiniteRow row = table.rows[array.dtype];
     switch (scalide_dtype_size(array.dtype)) {
     case 1: return any<uint8_t>(array.data, count, row);
     case 2: return any<uint16_t>(array.data, count, row);

@@ -6,11 +6,9 @@ namespace scalide {
 
 namespace {
 
-// In the order of scalide_dtype.
-constexpr const char *names[SCALIDE_DTYPE_COUNT] = {
-    "F32", "F16",  "BF16", "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F8_E8M0",
-    "I32", "BOOL", "F64",  "I8",      "U8",      "I16",         "U16",         "U32",
-};
+#define SCALIDE_NAME(id, name, text, number, kind, bits, safetensors, ...) safetensors,
+constexpr const char *names[] = {SCALIDE_DTYPES(SCALIDE_NAME)};
+#undef SCALIDE_NAME
 
 } // namespace
 

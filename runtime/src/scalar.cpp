@@ -24,29 +24,22 @@ struct Access {
     double (*load)(const void *memory);
 };
 
+enum class Kind { floating, signed_integer, unsigned_integer, truth };
+
 template<typename T>
 constexpr Access access = {store<T>, load<T>};
-constexpr Access none = {nullptr, nullptr};
 
-// In the order of scalide_dtype.
-constexpr Access accesses[SCALIDE_DTYPE_COUNT] = {
-    access<float>,
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    access<int32_t>,
-    access<uint8_t>,
-    access<double>,
-    access<int8_t>,
-    access<uint8_t>,
-    access<int16_t>,
-    access<uint16_t>,
-    access<uint32_t>,
-};
+/// Of the types that C has; narrower floats are never rank 0.
+template<Kind kind, int bits>
+constexpr Access access_of() {
+    if constexpr (kind == Kind::floating) return bits == 32 ? access<float> : bits == 64 ? access<double> : Access{nullptr, nullptr};
+    if constexpr (kind == Kind::signed_integer) return bits == 8 ? access<int8_t> : bits == 16 ? access<int16_t> : access<int32_t>;
+    return bits == 8 ? access<uint8_t> : bits == 16 ? access<uint16_t> : access<uint32_t>;
+}
+
+#define SCALIDE_ACCESS(id, name, text, number, kind, bits, ...) access_of<Kind::kind, bits>(),
+constexpr Access accesses[] = {SCALIDE_DTYPES(SCALIDE_ACCESS)};
+#undef SCALIDE_ACCESS
 
 } // namespace
 

@@ -22,15 +22,22 @@ constexpr const char *device_names[] = {"cpu", "cuda", "opencl"};
 static_assert(sizeof(device_names) / sizeof(device_names[0]) == SCALIDE_DEVICE_COUNT, "one name per device");
 
 struct DtypeRow {
+    int32_t number;
     const char *name;
     size_t size;
 };
-// In the order of scalide_dtype.
-constexpr DtypeRow dtypes[] = {
-    {"f32", 4}, {"f16", 2},  {"bf16", 2}, {"f8_e4m3fn", 1}, {"f8_e5m2", 1}, {"f8_e4m3fnuz", 1}, {"f8_e5m2fnuz", 1}, {"f8_e8m0fnu", 1},
-    {"i32", 4}, {"bool", 1}, {"f64", 8},  {"i8", 1},        {"u8", 1},      {"i16", 2},         {"u16", 2},         {"u32", 4},
-};
+#define SCALIDE_ROW(id, name, text, number, kind, bits, ...) {number, text, bits / 8},
+constexpr DtypeRow dtypes[] = {SCALIDE_DTYPES(SCALIDE_ROW)};
+#undef SCALIDE_ROW
 static_assert(sizeof(dtypes) / sizeof(dtypes[0]) == SCALIDE_DTYPE_COUNT, "one row per dtype");
+
+/// Tables are indexed by dtypes.
+constexpr bool are_in_order() {
+    for (int32_t i = 0; i < SCALIDE_DTYPE_COUNT; ++i)
+        if (dtypes[i].number != i) return false;
+    return true;
+}
+static_assert(are_in_order(), "rows stand in the order of their numbers");
 
 bool is_dtype(int32_t dtype) { return dtype >= 0 && dtype < SCALIDE_DTYPE_COUNT; }
 

@@ -17,6 +17,7 @@
 #ifndef SCALIDE_SCALIDE_H
 #define SCALIDE_SCALIDE_H
 
+#include "scalide/dtypes.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,26 +29,10 @@ extern "C" {
 /* Elements of an array, 2^31 - 2^20: kernels count them in 32 bits, and round up to whole tasks. */
 #define SCALIDE_MAX_ELEMENTS 2146435072
 
-/* Element types; the numbers never change. */
-typedef enum {
-    SCALIDE_F32 = 0,
-    SCALIDE_F16 = 1,
-    SCALIDE_BF16 = 2,
-    SCALIDE_F8_E4M3FN = 3,
-    SCALIDE_F8_E5M2 = 4,
-    SCALIDE_F8_E4M3FNUZ = 5,
-    SCALIDE_F8_E5M2FNUZ = 6,
-    SCALIDE_F8_E8M0FNU = 7,
-    SCALIDE_I32 = 8,
-    SCALIDE_BOOL = 9,
-    SCALIDE_F64 = 10, /* rank-0 intermediates only, never an argument */
-    SCALIDE_I8 = 11,
-    SCALIDE_U8 = 12,
-    SCALIDE_I16 = 13,
-    SCALIDE_U16 = 14,
-    SCALIDE_U32 = 15
-} scalide_dtype;
-#define SCALIDE_DTYPE_COUNT 16
+/* Element types: SCALIDE_F32, SCALIDE_F8_E4M3FN, ...; the rows of dtypes.h, with their numbers. */
+#define SCALIDE_ENUMERATOR(id, name, text, number, ...) SCALIDE_##id = number,
+typedef enum { SCALIDE_DTYPES(SCALIDE_ENUMERATOR) } scalide_dtype;
+#undef SCALIDE_ENUMERATOR
 
 /* "f32", "f8_e4m3fn", ...; "?" for a number that is not a dtype. */
 const char *scalide_dtype_name(int32_t dtype);

@@ -38,23 +38,13 @@ std::shared_ptr<LoadedProgram> find_program(int64_t key) {
 }
 
 int32_t dtype_of(ffi::DataType type) {
-    switch (type) {
-    case ffi::DataType::F32: return SCALIDE_F32;
-    case ffi::DataType::F16: return SCALIDE_F16;
-    case ffi::DataType::BF16: return SCALIDE_BF16;
-    case ffi::DataType::F8E4M3FN: return SCALIDE_F8_E4M3FN;
-    case ffi::DataType::F8E5M2: return SCALIDE_F8_E5M2;
-    case ffi::DataType::F8E4M3FNUZ: return SCALIDE_F8_E4M3FNUZ;
-    case ffi::DataType::F8E5M2FNUZ: return SCALIDE_F8_E5M2FNUZ;
-    case ffi::DataType::S32: return SCALIDE_I32;
-    case ffi::DataType::PRED: return SCALIDE_BOOL;
-    case ffi::DataType::S8: return SCALIDE_I8;
-    case ffi::DataType::U8: return SCALIDE_U8;
-    case ffi::DataType::S16: return SCALIDE_I16;
-    case ffi::DataType::U16: return SCALIDE_U16;
-    case ffi::DataType::U32: return SCALIDE_U32;
+#define SCALIDE_CASE(id, name, text, number, kind, bits, safetensors, xla, ...)                                                            \
+    case xla: return SCALIDE_##id;
+    switch (static_cast<int>(type)) {
+        SCALIDE_DTYPES(SCALIDE_CASE)
     default: return SCALIDE_F64; // never an argument: bind says so
     }
+#undef SCALIDE_CASE
 }
 
 scalide_array describe(const ffi::AnyBuffer &buffer) {
