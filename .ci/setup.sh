@@ -20,7 +20,7 @@ run_logged() {
 }
 
 install_packages() {
-    local wanted=(g++ make cmake ninja-build python3 python3-pip libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev "$@") missing=() name
+    local wanted=(g++ make cmake ninja-build python3 python3-pip libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libjemalloc-dev "$@") missing=() name
     command -v dpkg-query >/dev/null || fail "this set-up is written for Debian 12 (no dpkg found). Install these packages yourself, then run cmake: ${wanted[*]}"
     for name in "${wanted[@]}"; do
         [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")

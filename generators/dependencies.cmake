@@ -3,6 +3,10 @@ find_package(yaml-cpp REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_library(SCALIDE_JEMALLOC_LIBRARY jemalloc DOC "The allocator of the tool; without it builds take longer")
+if(NOT SCALIDE_JEMALLOC_LIBRARY)
+    message(STATUS "jemalloc not found (Debian: libjemalloc-dev): the tool takes the allocator of the system, and up to twice the time")
+endif()
 
 # The wheel's own package needs CMake 3.28; Debian 12 has 3.25.
 if(SCALIDE_BUILD_PYTHON AND NOT SCALIDE_HALIDE_ROOT)

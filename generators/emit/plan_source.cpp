@@ -42,7 +42,7 @@ public:
         for (size_t i = 0; i < shapes_.size(); i++) {
             std::string rows;
             for (size_t axis = 0; axis < shapes_[i].size(); axis++) {
-                const auto &polynomial = shapes_[i][axis].terms();
+                const Extent::Terms polynomial = shapes_[i][axis].terms();
                 if (polynomial.empty()) {
                     rows += "{0, 0}, ";
                     continue;

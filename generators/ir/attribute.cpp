@@ -44,6 +44,13 @@ bool Attribute::operator==(const Attribute &other) const {
            word == other.word && list == other.list;
 }
 
+const Attributes::Map Attributes::none;
+
+Attributes::Map &Attributes::own() {
+    if (map_.use_count() != 1) map_ = std::make_shared<Map>(map());
+    return *map_;
+}
+
 Attribute to_attribute(const std::vector<int64_t> &values) { return make_list(values); }
 
 Attribute to_attribute(const std::vector<Extent> &values) { return make_list(values); }

@@ -2,6 +2,7 @@
 #include "ir/dtype.h"
 #include "ir/extent.h"
 #include <map>
+#include <memory>
 
 namespace scalide {
 
@@ -27,7 +28,41 @@ struct Attribute {
     bool operator==(const Attribute &other) const; ///< numbers compare by bits, so that NaN equals itself
 };
 
-using Attributes = std::map<std::string, Attribute>;
+/// The attributes of a node or a program by name, in the order of the names: a map that copies share until one of them changes, since every
+/// pass copies every node and few change attributes (copying them was a tenth of all passes).
+class Attributes {
+public:
+    using Map = std::map<std::string, Attribute>;
+    using value_type = Map::value_type;
+    using const_iterator = Map::const_iterator;
+    using iterator = const_iterator; ///< changes go through operator[]
+
+    Attributes() = default;
+    Attributes(std::initializer_list<value_type> entries) : map_(std::make_shared<Map>(entries)) {}
+
+    const_iterator begin() const { return map().begin(); }
+    const_iterator end() const { return map().end(); }
+    const_iterator find(const std::string &name) const { return map().find(name); }
+    bool contains(const std::string &name) const { return map().contains(name); }
+    /// Throws std::out_of_range where there is none.
+    const Attribute &at(const std::string &name) const { return map().at(name); }
+    size_t size() const { return map().size(); }
+    bool empty() const { return map().empty(); }
+    bool operator==(const Attributes &other) const { return map_ == other.map_ || map() == other.map(); }
+
+    Attribute &operator[](const std::string &name) { return own()[name]; }
+    /// Adds an attribute unless there is one of its name.
+    void try_emplace(const std::string &name, Attribute value) { own().try_emplace(name, std::move(value)); }
+    void insert(const Attributes &others) { own().insert(others.begin(), others.end()); }
+    void erase(const std::string &name) { own().erase(name); }
+
+private:
+    const Map &map() const { return map_ ? *map_ : none; }
+    Map &own();
+
+    static const Map none;
+    std::shared_ptr<Map> map_; ///< null: no attributes
+};
 
 /// A list of integers as an attribute, and back. The second throws InternalError on anything else or a symbolic extent.
 /// A word in a list of extents is a symbol.

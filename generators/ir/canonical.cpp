@@ -56,7 +56,7 @@ void rename_programs(Program &program) {
         const auto attribute = node.attributes.find("program");
         if (attribute == node.attributes.end()) continue;
         const auto name = names.find(attribute->second.word);
-        if (name != names.end()) attribute->second = name->second;
+        if (name != names.end()) node.attributes["program"] = name->second;
     }
 }
 

@@ -22,7 +22,7 @@ int64_t narrow(Wide value) {
     return static_cast<int64_t>(value);
 }
 
-void accumulate(std::map<Extent::Monomial, int64_t> &terms, const Extent::Monomial &monomial, Wide coefficient) {
+void accumulate(Extent::Terms &terms, const Extent::Monomial &monomial, Wide coefficient) {
     const auto [place, fresh] = terms.try_emplace(monomial, 0);
     place->second = narrow(place->second + coefficient);
     if (place->second == 0) terms.erase(place);
@@ -38,27 +38,30 @@ uint64_t magnitude_of(int64_t value) { return value < 0 ? -static_cast<uint64_t>
 
 } // namespace
 
-Extent::Extent(int64_t value) {
-    if (value != 0) terms_[{}] = value;
+Extent::Extent(Terms terms) : constant_(0), symbolic_(std::move(terms)) {
+    const auto constant = symbolic_.find({});
+    if (constant == symbolic_.end()) return;
+    constant_ = constant->second;
+    symbolic_.erase(constant);
 }
 
-Extent Extent::symbol(const std::string &name) {
-    Extent extent;
-    extent.terms_[{name}] = 1;
-    return extent;
-}
+Extent Extent::symbol(const std::string &name) { return Extent(Terms{{{name}, 1}}); }
 
-bool Extent::is_static() const { return terms_.empty() || (terms_.size() == 1 && terms_.begin()->first.empty()); }
+Extent::Terms Extent::terms() const {
+    Terms terms = symbolic_;
+    if (constant_ != 0) terms.emplace(Monomial(), constant_);
+    return terms;
+}
 
 int64_t Extent::value() const {
-    internal_check(is_static(), "extent " + to_string(*this) + " is not static");
-    return terms_.empty() ? 0 : terms_.begin()->second;
+    if (!is_static()) throw InternalError("internal error: extent " + to_string(*this) + " is not static");
+    return constant_;
 }
 
 int64_t Extent::evaluate(const Bindings &bindings) const {
-    Wide sum = 0;
+    Wide sum = constant_;
     bool fitting = true;
-    for (const auto &[monomial, coefficient] : terms_) {
+    for (const auto &[monomial, coefficient] : symbolic_) {
         Wide product = coefficient;
         for (const std::string &symbol : monomial) {
             const auto binding = bindings.find(symbol);
@@ -80,50 +83,57 @@ int64_t Extent::evaluate(const Bindings &bindings) const {
 
 std::vector<std::string> Extent::symbols() const {
     std::set<std::string> names;
-    for (const auto &[monomial, coefficient] : terms_) names.insert(monomial.begin(), monomial.end());
+    for (const auto &[monomial, coefficient] : symbolic_) names.insert(monomial.begin(), monomial.end());
     return {names.begin(), names.end()};
 }
 
 std::optional<Extent> Extent::divide(const Extent &other) const {
-    if (other.terms_.size() != 1) return std::nullopt;
-    const auto &[divisor, divisor_coefficient] = *other.terms_.begin();
-    Extent quotient;
-    for (const auto &[monomial, coefficient] : terms_) {
+    if (is_static() && other.is_static())
+        return other.constant_ == 0 || constant_ % other.constant_ != 0 ? std::nullopt : std::optional(Extent(constant_ / other.constant_));
+    const Terms divisors = other.terms();
+    if (divisors.size() != 1) return std::nullopt;
+    const auto &[divisor, divisor_coefficient] = *divisors.begin();
+    Terms quotient;
+    for (const auto &[monomial, coefficient] : terms()) {
         const Wide wide = coefficient;
         if (wide % divisor_coefficient != 0) return std::nullopt;
         if (!std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end())) return std::nullopt;
         Monomial rest;
         std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(), std::back_inserter(rest));
-        accumulate(quotient.terms_, rest, wide / divisor_coefficient);
+        accumulate(quotient, rest, wide / divisor_coefficient);
     }
-    return quotient;
+    return Extent(std::move(quotient));
 }
 
 Extent Extent::operator+(const Extent &other) const {
     Extent sum = *this;
-    for (const auto &[monomial, coefficient] : other.terms_) accumulate(sum.terms_, monomial, coefficient);
+    sum.constant_ = narrow(Wide(constant_) + other.constant_);
+    for (const auto &[monomial, coefficient] : other.symbolic_) accumulate(sum.symbolic_, monomial, coefficient);
     return sum;
 }
 
 Extent Extent::operator-(const Extent &other) const {
     Extent difference = *this;
-    for (const auto &[monomial, coefficient] : other.terms_) accumulate(difference.terms_, monomial, -Wide(coefficient));
+    difference.constant_ = narrow(Wide(constant_) - other.constant_);
+    for (const auto &[monomial, coefficient] : other.symbolic_) accumulate(difference.symbolic_, monomial, -Wide(coefficient));
     return difference;
 }
 
 Extent Extent::operator*(const Extent &other) const {
-    Extent product;
-    for (const auto &[left, left_coefficient] : terms_) {
-        for (const auto &[right, right_coefficient] : other.terms_) {
+    if (is_static() && other.is_static()) return narrow(Wide(constant_) * other.constant_);
+    Terms product;
+    for (const auto &[left, left_coefficient] : terms()) {
+        for (const auto &[right, right_coefficient] : other.terms()) {
             Monomial monomial;
             std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(monomial));
-            accumulate(product.terms_, monomial, Wide(left_coefficient) * right_coefficient);
+            accumulate(product, monomial, Wide(left_coefficient) * right_coefficient);
         }
     }
-    return product;
+    return Extent(std::move(product));
 }
 
 std::string to_string(const Extent &extent) {
+    if (extent.is_static()) return std::to_string(extent.constant());
     std::string text;
     const auto append = [&](const Extent::Monomial &monomial, int64_t coefficient) {
         const bool negative = coefficient < 0;
@@ -137,9 +147,8 @@ std::string to_string(const Extent &extent) {
     for (const auto &[monomial, coefficient] : extent.terms()) {
         if (!monomial.empty()) append(monomial, coefficient);
     }
-    const auto constant = extent.terms().find({});
-    if (constant != extent.terms().end()) append({}, constant->second);
-    return text.empty() ? "0" : text;
+    if (extent.constant() != 0) append({}, extent.constant());
+    return text;
 }
 
 } // namespace scalide

@@ -12,15 +12,19 @@ namespace scalide {
 class Extent {
 public:
     using Monomial = std::vector<std::string>; ///< sorted symbol names, repeated for powers; empty = the constant term
+    using Terms = std::map<Monomial, int64_t>;
     using Bindings = std::map<std::string, int64_t>;
 
-    Extent(int64_t value = 0);
+    Extent(int64_t value = 0) : constant_(value) {}
     static Extent symbol(const std::string &name);
 
-    bool is_static() const;
+    bool is_static() const { return symbolic_.empty(); }
     /// The value of a static extent. Throws InternalError otherwise.
     int64_t value() const;
-    const std::map<Monomial, int64_t> &terms() const { return terms_; }
+    /// The term without symbols, 0 where there is none.
+    int64_t constant() const { return constant_; }
+    /// The terms that are not zero, the constant one too.
+    Terms terms() const;
     /// Throws UserError when a symbol has no binding or the value leaves [0, 2^31).
     int64_t evaluate(const Bindings &bindings) const;
     std::vector<std::string> symbols() const;
@@ -30,11 +34,14 @@ public:
     Extent operator+(const Extent &other) const;
     Extent operator-(const Extent &other) const;
     Extent operator*(const Extent &other) const;
-    bool operator==(const Extent &other) const = default;
-    bool operator<(const Extent &other) const { return terms_ < other.terms_; } ///< any total order, for maps
+    auto operator<=>(const Extent &other) const = default; ///< any total order, for maps
 
 private:
-    std::map<Monomial, int64_t> terms_;
+    explicit Extent(Terms terms);
+
+    // Most extents are numbers: apart from the rest, a number takes no memory of its own.
+    int64_t constant_;
+    Terms symbolic_;
 };
 
 /// `4*b + 1`; parses back through parse_extent.

@@ -2,15 +2,57 @@
 #include "ir/program.h"
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace scalide {
 
+/// A hash table of the numbers of values, with open addressing, linear probing, at most half full. It copies no names: passes make every
+/// value anew, and a set of strings was a tenth of the time of all passes.
 struct Names::Index {
-    std::unordered_set<std::string> taken;
+    enum : int { is_free = -1, was_renamed = -2 }; ///< a search ends at the first and passes over the second
+
+    struct Slot {
+        uint32_t hash = 0;
+        int value = is_free;
+    };
+
+    std::vector<Slot> slots = std::vector<Slot>(64);
     std::unordered_map<std::string, int64_t> next; ///< by name: all smaller numbers are taken
-    size_t seen = 0;                               ///< values whose names are in `taken`
+    size_t used = 0;                               ///< slots that are not free
+    size_t seen = 0;                               ///< values that are in `slots`
+
+    static uint32_t hash_of(const std::string &name) { return static_cast<uint32_t>(std::hash<std::string>()(name)); }
+
+    /// The slot of a name, or the free one where it would stand.
+    Slot &find(const std::vector<Value> &values, const std::string &name) {
+        const uint32_t hash = hash_of(name);
+        for (size_t place = hash;; place++) {
+            Slot &slot = slots[place & (slots.size() - 1)];
+            if (slot.value == is_free || (slot.value >= 0 && slot.hash == hash && values[slot.value].name == name)) return slot;
+        }
+    }
+
+    /// `name` is that of value number `value`.
+    void insert(const std::vector<Value> &values, const std::string &name, int value) {
+        if (2 * used + 2 > slots.size()) grow();
+        Slot &slot = find(values, name);
+        used += slot.value == is_free ? 1 : 0;
+        slot = {hash_of(name), value};
+    }
+
+    void grow() {
+        std::vector<Slot> old(2 * slots.size());
+        old.swap(slots);
+        used = 0;
+        for (const Slot &slot : old) {
+            if (slot.value < 0) continue;
+            size_t place = slot.hash;
+            while (slots[place & (slots.size() - 1)].value != is_free) place++;
+            slots[place & (slots.size() - 1)] = slot;
+            used++;
+        }
+    }
 };
 
 Names::Names() = default;
@@ -25,26 +67,28 @@ Names::~Names() = default;
 
 Names::Index &Names::index(const std::vector<Value> &values) {
     if (!index_) index_ = std::make_unique<Index>();
-    for (; index_->seen < values.size(); index_->seen++) index_->taken.insert(values[index_->seen].name);
+    for (; index_->seen < values.size(); index_->seen++) index_->insert(values, values[index_->seen].name, static_cast<int>(index_->seen));
     return *index_;
 }
 
-bool Names::contains(const std::vector<Value> &values, const std::string &name) { return index(values).taken.contains(name); }
+bool Names::contains(const std::vector<Value> &values, const std::string &name) {
+    return index(values).find(values, name).value != Index::is_free;
+}
 
 std::string Names::fresh(const std::vector<Value> &values, const std::string &name) {
-    Index &known = index(values);
-    if (!known.taken.contains(name)) return name;
-    int64_t &number = known.next[name];
+    if (!contains(values, name)) return name;
+    int64_t &number = index_->next[name];
     for (;; number++) {
         std::string candidate = number == 0 ? name : name + std::to_string(number);
-        if (!known.taken.contains(candidate)) return candidate;
+        if (!contains(values, candidate)) return candidate;
     }
 }
 
-void Names::rename(const std::vector<Value> &values, const std::string &before, const std::string &after) {
+void Names::rename(const std::vector<Value> &values, int value, const std::string &name) {
     Index &known = index(values);
-    known.taken.erase(before);
-    known.taken.insert(after);
+    const std::string &before = values[value].name;
+    if (Index::Slot &slot = known.find(values, before); slot.value != Index::is_free) slot.value = Index::was_renamed;
+    known.insert(values, name, value);
     // `x12` is free again: number 0 of x12, 2 of x1 and 12 of x.
     constexpr size_t most_digits = 18;
     for (size_t digits = 0; digits <= most_digits && digits < before.size(); digits++) {

@@ -22,8 +22,8 @@ public:
     bool contains(const std::vector<Value> &values, const std::string &name);
     /// `name` itself, or `name` followed by the first number, from 1 on, that makes it a name no value has.
     std::string fresh(const std::vector<Value> &values, const std::string &name);
-    /// No value has the first name any longer, one has the second.
-    void rename(const std::vector<Value> &values, const std::string &before, const std::string &after);
+    /// Value number `value` is about to get this name, which no value has.
+    void rename(const std::vector<Value> &values, int value, const std::string &name);
 
 private:
     struct Index;

@@ -19,7 +19,7 @@ ValueId add_value(Program &program, const std::string &name, Type type) {
 }
 
 void rename_value(Program &program, ValueId value, const std::string &name) {
-    program.names.rename(program.values, program.values[value].name, name);
+    program.names.rename(program.values, value, name);
     program.values[value].name = name;
 }
 

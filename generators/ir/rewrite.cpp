@@ -41,7 +41,9 @@ void Rewriter::copy_results() {
 }
 
 ValueId Rewriter::operator()(ValueId old) const {
-    internal_check(is_mapped(old), "value " + source_.value_name(old) + " of program " + source_.name + " has not been rewritten yet");
+    if (!is_mapped(old))
+        throw InternalError("internal error: value " + source_.value_name(old) + " of program " + source_.name +
+                            " has not been rewritten yet");
     return map_[old];
 }
 

@@ -22,6 +22,13 @@ struct NamedPart {
     const ArrayPart &part;
 };
 
+/// `owner.field`, the place of a message.
+struct Subject {
+    const std::string &owner;
+    std::string_view field;
+    std::string text() const { return owner + "." + std::string(field); }
+};
+
 class Verifier {
 public:
     /// `callees` may be called: the sub-programs that stand before this program.
@@ -39,22 +46,30 @@ private:
     void check_inout(const Result &result);
     void check_parts(const std::vector<NamedPart> &parts) const;
 
-    void make(ValueId value, const std::string &field);
-    void check_made(ValueId value, const std::string &field) const;
-    void check_type(const Type &type, const std::string &subject) const;
-    void check_count(ValueId array, const std::string &subject) const;
-    void check_known(const Extent &extent, const std::string &subject) const;
-    void check_known(const Attribute &attribute, const std::string &subject) const;
+    void make(ValueId value, const Subject &field);
+    void check_made(ValueId value, const Subject &field) const;
+    void check_type(const Type &type, const Subject &subject) const;
+    void check_count(ValueId array, const Subject &subject) const;
+    void check_known(const Extent &extent, const Subject &subject) const;
+    void check_known(const Attribute &attribute, const Subject &subject) const;
     void check_types(const std::vector<ValueId> &values, const std::vector<Type> &expected, const std::string &field) const;
 
-    void require(bool holds, const std::string &subject, const std::string &requirement, const std::string &got) const;
+    void require(bool holds, const std::string &subject, const std::string &requirement, const std::string &got) const {
+        if (!holds) refuse(subject, requirement, got);
+    }
+    /// For what every node passes in every build: the words are made when they are needed.
+    template<typename Got>
+    void require(bool holds, const Subject &subject, std::string_view requirement, const Got &got) const {
+        if (!holds) refuse(subject.text(), std::string(requirement), got());
+    }
+    [[noreturn]] void refuse(const std::string &subject, const std::string &requirement, const std::string &got) const;
 
     const Program &program_;
     std::span<const Program> callees_;
     const std::string &after_;
     Location location_; ///< of the node at hand
     std::vector<bool> made_;
-    std::unordered_set<std::string> names_;
+    std::unordered_set<std::string_view> names_;
     std::set<std::string> symbols_;
 };
 
@@ -62,7 +77,7 @@ void Verifier::run() {
     require(is_name(program_.name), "program", "must have a name of letters, digits and _ . $", quote(program_.name));
     check_symbols();
     check_arguments();
-    for (const auto &[name, attribute] : program_.attributes) check_known(attribute, program_.name + "." + name);
+    for (const auto &[name, attribute] : program_.attributes) check_known(attribute, {program_.name, name});
     for (const Node &node : program_.nodes) check_node(node);
     location_ = {};
     check_results();
@@ -83,8 +98,8 @@ void Verifier::check_symbols() {
 void Verifier::check_arguments() {
     std::vector<NamedPart> parts;
     for (const Argument &argument : program_.arguments) {
-        make(argument.value, program_.name + ".arguments");
-        check_count(argument.value, program_.name + "." + program_.value_name(argument.value));
+        make(argument.value, {program_.name, "arguments"});
+        check_count(argument.value, {program_.name, program_.value_name(argument.value)});
         parts.push_back({program_.value_name(argument.value), argument.value, argument.scaled, argument.part});
     }
     check_parts(parts);
@@ -92,13 +107,13 @@ void Verifier::check_arguments() {
 
 void Verifier::check_node(const Node &node) {
     location_ = node.location;
-    require(is_name(node.op), program_.name, "must have nodes with a name of letters, digits and _ . $", quote(node.op));
-    require(!node.results.empty(), node.op + ".results", "must have at least one", "none");
-    for (const ValueId operand : node.operands) check_made(operand, node.op + ".operands");
-    for (const auto &[name, attribute] : node.attributes) check_known(attribute, node.op + "." + name);
-    for (const ValueId result : node.results) make(result, node.op + ".results");
+    if (!is_name(node.op)) refuse(program_.name, "must have nodes with a name of letters, digits and _ . $", quote(node.op));
+    require(!node.results.empty(), {node.op, "results"}, "must have at least one", [] { return "none"; });
+    for (const ValueId operand : node.operands) check_made(operand, {node.op, "operands"});
+    for (const auto &[name, attribute] : node.attributes) check_known(attribute, {node.op, name});
+    for (const ValueId result : node.results) make(result, {node.op, "results"});
     const auto callee = node.attributes.find("program");
-    require(node.op != "call" || callee != node.attributes.end(), "call.program", "must name a sub-program", "none");
+    require(node.op != "call" || callee != node.attributes.end(), {node.op, "program"}, "must name a sub-program", [] { return "none"; });
     if (callee != node.attributes.end()) check_call(node, callee->second);
 }
 
@@ -120,23 +135,26 @@ void Verifier::check_results() {
     for (const Result &result : program_.results) {
         require(names.insert(result.name).second, program_.name + "." + result.name, "must be one result", "two");
         check_result(result);
-        check_count(result.value, program_.name + "." + result.name);
+        check_count(result.value, {program_.name, result.name});
         parts.push_back({result.name, result.value, result.scaled, result.part});
     }
     check_parts(parts);
-    for (size_t i = 0; i < program_.arguments.size(); i++) {
+    std::vector<int> counts(program_.arguments.size(), 0);
+    for (const Result &result : program_.results)
+        if (result.argument >= 0) counts[result.argument]++;
+    for (size_t i = 0; i < counts.size(); i++) {
         const Argument &argument = program_.arguments[i];
-        const auto count = std::ranges::count(program_.results, static_cast<int>(i), &Result::argument);
-        const std::string subject = program_.name + "." + program_.value_name(argument.value);
-        require(argument.inout || count == 0, subject, "must be inout to be a result", "a plain argument");
-        require(!argument.inout || count == 1, subject, "must be a result once, as it is inout", std::to_string(count) + " results");
+        const Subject subject{program_.name, program_.value_name(argument.value)};
+        require(argument.inout || counts[i] == 0, subject, "must be inout to be a result", [] { return "a plain argument"; });
+        require(!argument.inout || counts[i] == 1, subject, "must be a result once, as it is inout",
+                [&] { return std::to_string(counts[i]) + " results"; });
     }
 }
 
 void Verifier::check_result(const Result &result) {
     const std::string subject = program_.name + "." + result.name;
     require(is_name(result.name), subject, "must have a name of letters, digits and _ . $", quote(result.name));
-    check_made(result.value, subject);
+    check_made(result.value, {program_.name, result.name});
     const bool in_range = result.argument >= -1 && result.argument < static_cast<int>(program_.arguments.size());
     require(in_range, subject, "must be an argument or -1", std::to_string(result.argument));
     if (result.argument >= 0) check_inout(result);
@@ -176,48 +194,50 @@ void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
     }
 }
 
-void Verifier::make(ValueId value, const std::string &field) {
+void Verifier::make(ValueId value, const Subject &field) {
     const bool in_range = value >= 0 && value < static_cast<ValueId>(made_.size());
-    require(in_range, field, "must be the index of a value", std::to_string(value));
+    require(in_range, field, "must be the index of a value", [&] { return std::to_string(value); });
     const Value &made = program_.values[value];
-    require(!made_[value], field, "must make each value once", made.name);
-    require(is_name(made.name), field, "must have a name of letters, digits and _ . $", quote(made.name));
-    require(names_.insert(made.name).second, field, "must have a name that no other value has", made.name);
-    check_type(made.type, program_.name + "." + made.name);
+    const auto name = [&] { return made.name; };
+    require(!made_[value], field, "must make each value once", name);
+    require(is_name(made.name), field, "must have a name of letters, digits and _ . $", [&] { return quote(made.name); });
+    require(names_.insert(made.name).second, field, "must have a name that no other value has", name);
+    check_type(made.type, {program_.name, made.name});
     made_[value] = true;
 }
 
-void Verifier::check_made(ValueId value, const std::string &field) const {
+void Verifier::check_made(ValueId value, const Subject &field) const {
     const bool in_range = value >= 0 && value < static_cast<ValueId>(made_.size());
-    require(in_range, field, "must be the index of a value", std::to_string(value));
-    require(made_[value], field, "must be made before it is used", program_.value_name(value));
+    require(in_range, field, "must be the index of a value", [&] { return std::to_string(value); });
+    require(made_[value], field, "must be made before it is used", [&] { return program_.value_name(value); });
 }
 
-void Verifier::check_type(const Type &type, const std::string &subject) const {
-    require(!is_unknown(type), subject, "must have a type", "none");
-    require(type.dtype != Dtype::f64 || type.is_scalar(), subject, "must have rank 0, as it is f64 (f32 may have more)", to_string(type));
+void Verifier::check_type(const Type &type, const Subject &subject) const {
+    require(!is_unknown(type), subject, "must have a type", [] { return "none"; });
+    const auto got = [&] { return to_string(type); };
+    require(type.dtype != Dtype::f64 || type.is_scalar(), subject, "must have rank 0, as it is f64 (f32 may have more)", got);
     for (const Extent &extent : type.shape) {
         check_known(extent, subject);
         const bool fits = !extent.is_static() || (extent.value() >= 0 && extent.value() <= largest_extent);
-        require(fits, subject, "must have extents from 0 to 2147483647", to_string(extent));
+        require(fits, subject, "must have extents from 0 to 2147483647", [&] { return to_string(extent); });
     }
 }
 
-void Verifier::check_count(ValueId array, const std::string &subject) const {
+void Verifier::check_count(ValueId array, const Subject &subject) const {
     double count = 1; // extents that are symbols are checked when they are bound
     for (const Extent &extent : program_.type(array).shape) count *= extent.is_static() ? double(extent.value()) : 1;
-    const std::string most = std::to_string(most_elements);
-    require(count <= double(most_elements), subject, "must have at most " + most + " elements: split the array",
-            to_string(program_.type(array)));
+    if (count > double(most_elements))
+        refuse(subject.text(), "must have at most " + std::to_string(most_elements) + " elements: split the array",
+               to_string(program_.type(array)));
 }
 
-void Verifier::check_known(const Extent &extent, const std::string &subject) const {
-    for (const std::string &symbol : extent.symbols()) {
-        require(symbols_.contains(symbol), subject, "must have extents over symbols of the arguments", symbol);
-    }
+void Verifier::check_known(const Extent &extent, const Subject &subject) const {
+    if (extent.is_static()) return;
+    for (const std::string &symbol : extent.symbols())
+        require(symbols_.contains(symbol), subject, "must have extents over symbols of the arguments", [&] { return symbol; });
 }
 
-void Verifier::check_known(const Attribute &attribute, const std::string &subject) const {
+void Verifier::check_known(const Attribute &attribute, const Subject &subject) const {
     check_known(attribute.integer, subject);
     for (const Attribute &element : attribute.list) check_known(element, subject);
 }
@@ -232,8 +252,7 @@ void Verifier::check_types(const std::vector<ValueId> &values, const std::vector
     }
 }
 
-void Verifier::require(bool holds, const std::string &subject, const std::string &requirement, const std::string &got) const {
-    if (holds) return;
+void Verifier::refuse(const std::string &subject, const std::string &requirement, const std::string &got) const {
     const UserError error({location_, subject, requirement, got, ""});
     if (after_.empty()) throw error;
     throw InternalError("internal error: after " + after_ + ": " + error.what());

@@ -78,8 +78,7 @@ Extent dilated(const Extent &extent, int64_t dilation) {
 std::optional<Extent> window_count(const Extent &extent, const WindowAxis &axis) {
     const Extent room = dilated(extent, axis.base_dilation) + axis.low + axis.high - dilated(axis.window, axis.window_dilation);
     if (room.is_static()) return room.value() < 0 ? Extent(0) : Extent(floor_divide(room.value(), axis.stride) + 1);
-    const auto constant = room.terms().find({});
-    const int64_t rest = constant == room.terms().end() ? 0 : constant->second;
+    const int64_t rest = room.constant();
     const auto steps = (room - Extent(rest)).divide(axis.stride);
     if (!steps) return std::nullopt;
     return *steps + Extent(floor_divide(rest, axis.stride) + 1);

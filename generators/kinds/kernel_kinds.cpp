@@ -27,17 +27,15 @@ std::string why_no_kernel(const Program &program) {
     return "";
 }
 
-bool is_narrow(const Type &type) { return is_float(type.dtype) && size_of(type.dtype) < 4; }
-
 /// Arithmetic is in 32 bits (f64 in rank 0): narrow floats are only moved and converted.
 std::string why_no_arithmetic(const KernelView &kernel) {
     const Program &program = kernel.program();
     for (const Node &node : kernel.nodes()) {
         const bool is_conversion = converts(base_operator(node.op)), moves = KernelView::walk(node) == Shape::movement;
-        const auto narrow = std::ranges::find_if(node.operands, [&](ValueId operand) { return is_narrow(program.type(operand)); });
+        const auto narrow = std::ranges::find_if(node.operands, [&](ValueId operand) { return is_narrow(program.type(operand).dtype); });
         if (narrow != node.operands.end() && !is_conversion && !moves)
             return say(kernel, node, "must read a narrow value through a convert_element_type", program.value_name(*narrow));
-        if (is_narrow(program.type(node.results[0])) && !is_conversion && !(moves && narrow != node.operands.end()))
+        if (is_narrow(program.type(node.results[0]).dtype) && !is_conversion && !(moves && narrow != node.operands.end()))
             return say(kernel, node, "must be a convert_element_type to make a narrow value", node.op);
     }
     return "";

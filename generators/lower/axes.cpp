@@ -163,11 +163,8 @@ public:
         if (keeps_axes_apart(node_)) {
             return;
         }
-        for (auto &[name, value] : node_.attributes) {
-            if (const AxisAttribute *row = find_axis_attribute(name)) {
-                value = rewritten(*row, value);
-            }
-        }
+        for (const auto &[name, value] : Attributes(node_.attributes))
+            if (const AxisAttribute *row = find_axis_attribute(name)) node_.attributes[name] = rewritten(*row, value);
     }
 
 private:
@@ -246,7 +243,7 @@ Program merge_axes(const Program &program) {
     }
     for (Node &node : merged.nodes) {
         NodeRewriter(groups, node).rewrite();
-        if (node.attributes.count("shape")) {
+        if (node.attributes.contains("shape")) {
             node.attributes["shape"] = to_attribute(merged.type(node.results[0]).shape);
         }
     }

@@ -159,7 +159,7 @@ private:
     void merge_attributes(Node &node, Type &type, bool is_over_rows) {
         type.shape = merged_shape(type.shape);
         const Extents &shape = merged_.type(node.operands[0]).shape;
-        if (is_reduction(node) && node.attributes.count("axis")) {
+        if (is_reduction(node) && node.attributes.contains("axis")) {
             node.attributes["axis"] = int64_t(is_over_rows ? 0 : type.rank());
         } else if (is_reduction(node)) {
             node.attributes["axes"] = to_attribute(is_over_rows ? count_from(0, 1) : count_from(type.rank(), int(shape.size())));

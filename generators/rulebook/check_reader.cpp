@@ -48,7 +48,7 @@ CheckCase read_case(const YamlValue &value, const Rule &rule) {
         if (const int operand = rule.operand_index(name); operand >= 0)
             check_case.shapes.emplace(name, read_shapes(entry, rule.operands[operand]));
         else if (const AttributeSpec *spec = find_attribute(rule, name))
-            check_case.attributes.emplace(name, read_fitting(entry, *spec));
+            check_case.attributes.try_emplace(name, read_fitting(entry, *spec));
         else
             fail_unknown(entry, rule, "an operand or an attribute");
     }
@@ -68,7 +68,7 @@ CheckVector read_vector(const YamlValue &value, const Rule &rule) {
     for (const auto &[name, entry] : value.entries()) {
         const AttributeSpec *spec = find_attribute(rule, name);
         if (spec) {
-            vector.attributes.emplace(name, read_fitting(entry, *spec));
+            vector.attributes.try_emplace(name, read_fitting(entry, *spec));
             continue;
         }
         if (rule.operand_index(name) < 0 && rule.result_index(name) < 0) fail_unknown(entry, rule, "an operand, a result or an attribute");

@@ -44,7 +44,7 @@ Insertion read_insertion(const YamlValue &value) {
     const auto &[op, attributes] = entries[0];
     if (op == "convert") return {"convert_element_type", {{"dtype", std::string(to_string(read_float_dtype(attributes)))}}};
     Insertion insertion{op, {}};
-    for (const auto &[name, attribute] : attributes.entries()) insertion.attributes.emplace(name, attribute.attribute());
+    for (const auto &[name, attribute] : attributes.entries()) insertion.attributes.try_emplace(name, attribute.attribute());
     return insertion;
 }
 
@@ -62,7 +62,7 @@ Insertion read_scale(const YamlValue &value, const PolicyRule &rule) {
     const YamlValue *to = fields.find("to");
     if (to && to->number() <= 0) to->fail("must be positive", to->text());
     const auto end = to ? to->attribute() : default_end(rule.stored_dtype());
-    if (end) scaling.attributes.emplace("to", *end);
+    if (end) scaling.attributes.try_emplace("to", *end);
     return scaling;
 }
 

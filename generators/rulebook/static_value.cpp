@@ -178,11 +178,9 @@ Extent to_extent(const Attribute &attribute) {
 
 std::optional<bool> less_or_equal(const Extent &a, const Extent &b) {
     const Extent difference = b - a;
-    const auto &terms = difference.terms();
+    const Extent::Terms terms = difference.terms();
     if (std::ranges::all_of(terms, [](const auto &term) { return term.second >= 0; })) return true;
-    const auto constant = terms.find({});
-    const bool is_negative =
-        constant != terms.end() && constant->second < 0 && std::ranges::all_of(terms, [](const auto &term) { return term.second <= 0; });
+    const bool is_negative = difference.constant() < 0 && std::ranges::all_of(terms, [](const auto &term) { return term.second <= 0; });
     return is_negative ? std::optional(false) : std::nullopt;
 }
 

@@ -193,8 +193,8 @@ ValueId Numerics::place_computation(const Node &node) {
     builder_.stamp_like(node);
     const std::string &name = rewriter_.source().value_name(node.results[0]);
     Attributes attributes = in_f32(rule, node);
-    if (node.op == "dot_general" && node.role == Role::primal && policy_.fast_accumulation) attributes.emplace("accumulation", "fast");
-    if (node.op == "dot_general" && policy_.tf32) attributes.emplace("precision", "tf32");
+    if (node.op == "dot_general" && node.role == Role::primal && policy_.fast_accumulation) attributes.try_emplace("accumulation", "fast");
+    if (node.op == "dot_general" && policy_.tf32) attributes.try_emplace("precision", "tf32");
     const std::vector<ValueId> results = builder_.add(node.op, operands, std::move(attributes), name);
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
     if (only_moves(node) && has_scale_.contains(operands[0])) has_scale_[results[0]] = has_scale_[operands[0]];
@@ -208,8 +208,9 @@ Node Numerics::replaced(const Node &node, const PolicyRule &row) const {
     Node made = node;
     made.op = row.replacement->op;
     const Rule &rule = builder_.rulebook().rule(made.op, row.location);
-    std::erase_if(made.attributes, [&](const auto &attribute) { return find_attribute(rule, attribute.first) == nullptr; });
-    made.attributes.insert(row.replacement->attributes.begin(), row.replacement->attributes.end());
+    for (const auto &[name, attribute] : node.attributes)
+        if (find_attribute(rule, name) == nullptr) made.attributes.erase(name);
+    made.attributes.insert(row.replacement->attributes);
     return made;
 }
 

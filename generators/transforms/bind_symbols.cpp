@@ -29,8 +29,9 @@ Attribute replaced(const Attribute &attribute, const Bindings &bindings) {
 
 /// Learns from `2*n = extent` what n is.
 void learn(const Extent &pattern, const Extent &extent, Bindings &bindings) {
-    if (pattern.is_static() || pattern.terms().size() != 1) return;
-    const auto &[monomial, coefficient] = *pattern.terms().begin();
+    const Extent::Terms terms = pattern.terms();
+    if (pattern.is_static() || terms.size() != 1) return;
+    const auto &[monomial, coefficient] = *terms.begin();
     if (monomial.size() != 1) return;
     if (const auto quotient = extent.divide(Extent(coefficient))) bindings.emplace(monomial[0], *quotient);
 }
@@ -77,7 +78,7 @@ Program bind_symbols(const Node &call, const Program &callee, const std::vector<
     for (Value &value : bound.values)
         for (Extent &extent : value.type.shape) extent = replaced(extent, bindings);
     for (Node &node : bound.nodes)
-        for (auto &[name, attribute] : node.attributes) attribute = replaced(attribute, bindings);
+        for (const auto &[name, attribute] : Attributes(node.attributes)) node.attributes[name] = replaced(attribute, bindings);
     return bound;
 }
 

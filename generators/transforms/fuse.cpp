@@ -23,7 +23,6 @@ namespace scalide {
 namespace {
 
 void merge_all(Groups &groups, const TargetFacts &facts) {
-    internal_check(order_overwrites(groups), "fuse: an inout argument is overwritten before it is read");
     merge_calls(groups, facts);
     merge_along_edges(groups);
     merge_tiled(groups, facts);
@@ -36,35 +35,39 @@ void merge_all(Groups &groups, const TargetFacts &facts) {
 class Kernels {
 public:
     Kernels(const Program &program, const TargetFacts &facts) {
-        form(program, facts, {});
+        internal_check(form(program, facts, {}), "fuse: an inout argument is overwritten before it is read");
         std::set<int> repeated = cheaper_to_repeat(*groups_);
-        if (facts.prepares_kernels) repeated = rounded_in_packing(*groups_, repeated);
-        if (!repeated.empty()) form(program, facts, repeated);
+        RoundedInPacking rounded = facts.prepares_kernels ? rounded_in_packing(*groups_) : RoundedInPacking();
+        repeated.merge(rounded.always);
+        rounded.where_ordered.insert(repeated.begin(), repeated.end());
+        if (rounded.where_ordered.empty() || form(program, facts, rounded.where_ordered)) return;
+        internal_check(form(program, facts, repeated), "fuse: what is repeated reads an inout argument that is overwritten");
     }
     const Groups &groups() const { return *groups_; }
 
 private:
-    void form(const Program &program, const TargetFacts &facts, const std::set<int> &repeated) {
+    /// False where arguments are overwritten before all of `repeated` has read them.
+    bool form(const Program &program, const TargetFacts &facts, const std::set<int> &repeated) {
+        groups_.reset();
         graph_ = std::make_unique<FuseGraph>(program, facts.prepares_kernels, repeated);
         groups_ = std::make_unique<Groups>(*graph_);
+        if (!order_overwrites(*groups_)) return false;
         merge_all(*groups_, facts);
+        return true;
     }
 
     std::unique_ptr<FuseGraph> graph_;
     std::unique_ptr<Groups> groups_;
 };
 
-/// Of the largest magnitude of what a map stores: once kernels are known, `form_kernels` forms them anew.
-Program reduce_rows(const Program &program, const TargetFacts &facts) {
+/// By what kernels would store; `form_kernels` forms them anew.
+Program place_stores(const Program &program, const TargetFacts &facts) {
     const auto is_largest = [&](const Node &node) { return is_largest_of_all(program, node); };
-    const bool may_help = facts.products.empty() && std::ranges::any_of(program.nodes, is_largest);
-    return may_help ? reduce_rows_first(Kernels(program, facts).groups()) : program;
-}
-
-Program narrow(const Program &program, const TargetFacts &facts) {
     const auto dtype = program.attributes.find("intermediates");
-    if (dtype == program.attributes.end()) return program;
-    return narrow_intermediates(Kernels(program, facts).groups(), *parse_dtype(dtype->second.word));
+    Stores stores;
+    stores.rows_first = facts.products.empty() && std::ranges::any_of(program.nodes, is_largest);
+    if (dtype != program.attributes.end()) stores.intermediates = parse_dtype(dtype->second.word);
+    return stores.rows_first || stores.intermediates ? place_stores(Kernels(program, facts).groups(), stores) : program;
 }
 
 constexpr FusionPass passes[] = {
@@ -74,8 +77,7 @@ constexpr FusionPass passes[] = {
     {"move_reduced_axes_last", [](const Program &program, const TargetFacts &) { return move_reduced_axes_last(program); }},
     {"copy_shared_results",
      [](const Program &program, const TargetFacts &facts) { return copy_shared_results(program, facts.prepares_kernels); }},
-    {"reduce_rows_first", reduce_rows},
-    {"narrow_intermediates", narrow},
+    {"place_stores", place_stores},
 };
 
 Program shape(const Program &program, const TargetFacts &facts) {

@@ -57,7 +57,8 @@ std::span<const Overwrite> FuseGraph::overwrites_by(int node) const {
 
 void FuseGraph::decide_floating(int index) {
     const Node &node = program_.nodes[index];
-    internal_check(find_base_operator(node.op) != nullptr && node.results.size() == 1, "fuse: '" + node.op + "' is no base operator");
+    if (find_base_operator(node.op) == nullptr || node.results.size() != 1)
+        throw InternalError("internal error: fuse: '" + node.op + "' is no base operator");
     const ValueId result = node.results[0];
     const Shape shape = shape_of(node);
     bool leaves_arrays = program_.type(result).is_scalar(); // an element of an array as a rank-0 value is stored once

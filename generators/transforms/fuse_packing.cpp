@@ -65,20 +65,17 @@ bool is_closed(const Groups &groups, const Chain &chain) {
 
 } // namespace
 
-std::set<int> rounded_in_packing(const Groups &groups, const std::set<int> &repeated) {
+RoundedInPacking rounded_in_packing(const Groups &groups) {
     const Program &program = groups.program();
-    std::set<int> found = repeated, with_overwritten;
+    RoundedInPacking found;
     for (int node = 0; node < std::ssize(program.nodes); ++node) {
         const Node &n = program.nodes[node];
         if (groups.graph().is_floating(node) || !is_rounding(program, n) || !is_for_products(groups, n.results[0])) continue;
         Chain chain{node, {}};
         if (!follow(groups, node, chain) || !is_closed(groups, chain)) continue;
-        (chain.reads_overwritten ? with_overwritten : found).merge(chain.nodes);
+        (chain.reads_overwritten ? found.where_ordered : found.always).merge(chain.nodes);
     }
-    with_overwritten.insert(found.begin(), found.end());
-    const FuseGraph graph(program, true, with_overwritten);
-    Groups formed(graph);
-    return order_overwrites(formed) ? with_overwritten : found;
+    return found;
 }
 
 } // namespace scalide

@@ -50,7 +50,7 @@ void drop_shown_results(Program &program) {
     const auto setting = program.attributes.find(shown_setting);
     if (setting == program.attributes.end()) return;
     const std::vector<Attribute> names = setting->second.list;
-    program.attributes.erase(setting);
+    program.attributes.erase(shown_setting);
     const size_t count = program.results.size() - names.size();
     for (size_t i = 0; i < names.size(); i++) {
         const ValueId value = program.results[count + i].value;

@@ -67,7 +67,7 @@ void Typing::complete_constant(const Node &node, Attributes &attributes) const {
     const auto value = attributes.find("value"), dtype = attributes.find("dtype");
     const bool is_number = value != attributes.end() && value->second.kind == Attribute::Kind::integer && value->second.integer.is_static();
     const bool is_whole = dtype != attributes.end() && !is_float(parse_dtype(dtype->second.word).value_or(Dtype::f32));
-    if (is_number && !is_whole) value->second = to_number(value->second);
+    if (is_number && !is_whole) attributes["value"] = to_number(value->second);
 }
 
 void Typing::place_call(const Node &node, const CallKind &kind) {

@@ -170,7 +170,8 @@ private:
 
 /// How many terms with symbols have this sign.
 int terms_of(const Extent &extent, int sign) {
-    return int(std::ranges::count_if(extent.terms(), [&](const auto &term) { return !term.first.empty() && term.second * sign > 0; }));
+    const Extent::Terms terms = extent.terms();
+    return int(std::ranges::count_if(terms, [&](const auto &term) { return !term.first.empty() && term.second * sign > 0; }));
 }
 
 /// True where ranges of single symbols say nothing: in the difference of two, and in what is left of a number by two.

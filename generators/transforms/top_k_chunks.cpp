@@ -35,7 +35,7 @@ Remake top_k_by_chunks(const Program &program, const Node &node, const SortCosts
     const int64_t chunk = n.is_static() && k.is_static() ? choose_chunk(n.value(), k.value(), costs) : 1;
     if (chunk == 1) return {};
     return [chunk, chunks = (n.value() + chunk - 1) / chunk](Builder &builder, const Node &top_k) {
-        std::map<std::string, Attribute> attributes = top_k.attributes;
+        Attributes attributes = top_k.attributes;
         attributes["chunk"] = chunk;
         attributes["chunks"] = chunks;
         return builder.add("top_k_by_chunks", top_k.operands, attributes);

@@ -10,7 +10,7 @@ namespace {
 
 Program as_program(Program kernel) {
     const std::string kind = kernel.attributes.at("kind").word;
-    kernel.attributes.clear();
+    kernel.attributes = {};
     if (kind == "row") kernel.attributes["sums"] = std::string("with_rows");
     return kernel;
 }
@@ -25,7 +25,8 @@ bool can_be_program(const Program &kernel) {
     std::set<std::string> bound; // by an extent of one term
     for (const Argument &argument : kernel.arguments)
         for (const Extent &extent : kernel.type(argument.value).shape)
-            if (extent.terms().size() == 1 && extent.terms().begin()->first.size() == 1) bound.insert(extent.symbols()[0]);
+            if (const Extent::Terms terms = extent.terms(); terms.size() == 1 && terms.begin()->first.size() == 1)
+                bound.insert(extent.symbols()[0]);
     return bound.size() == kernel.symbols.size();
 }
 

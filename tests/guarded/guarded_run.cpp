@@ -52,7 +52,7 @@ Program with_sizes(Program program, const Extent::Bindings &sizes) {
     for (Value &value : program.values)
         for (Extent &extent : value.type.shape) extent = extent.evaluate(sizes);
     for (Node &node : program.nodes)
-        for (auto &[name, attribute] : node.attributes) attribute = with_sizes(attribute, sizes);
+        for (const auto &[name, attribute] : Attributes(node.attributes)) node.attributes[name] = with_sizes(attribute, sizes);
     program.symbols.clear();
     program.attributes.erase("kind"); // a kind of kernel may have axes that are bound to 1, none that are 1
     return program;

@@ -13,8 +13,6 @@ std::string say(const Program &program, const Node &node, const std::string &req
     return node.op + "." + program.value_name(node.results[0]) + ": " + requirement + ", got " + got;
 }
 
-bool is_narrow(const Type &type) { return is_float(type.dtype) && size_of(type.dtype) < 4; }
-
 } // namespace
 
 std::string why_not_typed(const Program &program, const Node &node, const Rulebook &rulebook) {
@@ -45,7 +43,7 @@ std::string why_not_wide(const Program &program, const Node &node) {
     if (!computes || converts(*base)) return "";
     for (const std::vector<ValueId> *values : {&node.operands, &node.results})
         for (const ValueId value : *values)
-            if (is_narrow(program.type(value)))
+            if (is_narrow(program.type(value).dtype))
                 return say(program, node, "must compute in 32 bits", program.value_name(value) + ": " + to_string(program.type(value)));
     return "";
 }

@@ -1,5 +1,5 @@
-/* The manifest of element types: everything that is known of one stands in its row, and the tables of the generators (ir/dtype.h) and of the
- * runtime are made of these rows. The numbers never change. Python's names: generators/frontend/python/scalide/arrays.py, compared with
+/* The manifest of element types: everything that is known of one stands in its row, and the tables of the generators (ir/dtype.h) and of
+ * the runtime are made of these rows. The numbers never change. Python's names: generators/frontend/python/scalide/arrays.py, compared with
  * these by tests/python/test_dtypes.py. */
 #ifndef SCALIDE_DTYPES_H
 #define SCALIDE_DTYPES_H

@@ -126,7 +126,7 @@ TEST(ir, verify_checks_results) {
 
 TEST(ir, verify_checks_calls) {
     const std::string at = "t.scl:8:3: ";
-    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes.clear(); }), at + "call.program: must name a sub-program, got none");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes = {}; }), at + "call.program: must name a sub-program, got none");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes["program"] = "tail"; }),
               at + "call.program: must name a sub-program above, got tail");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[2].operands.clear(); }),

@@ -66,9 +66,8 @@ Attribute list(const char *text) { return parse_attribute(text, {}); }
 /// Symbols in attributes of a check case are extents.
 Attributes with_extents(const Rule &rule, Attributes attributes) {
     for (const AttributeSpec &spec : rule.attributes) {
-        const auto found = attributes.find(spec.name);
-        if (found == attributes.end() || spec.type != "shape") continue;
-        for (Attribute &element : found->second.list)
+        if (!attributes.contains(spec.name) || spec.type != "shape") continue;
+        for (Attribute &element : attributes[spec.name].list)
             if (element.kind == Attribute::Kind::word) element = parse_extent(element.word, {});
     }
     return attributes;
