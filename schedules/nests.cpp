@@ -1,6 +1,6 @@
 #include "schedules/nests.h"
 #include "expr/base_operators.h"
-#include "lower/row_sums.h"
+#include "lower/rows/row_sums.h"
 #include <algorithm>
 
 namespace scalide {

@@ -15,7 +15,7 @@ std::vector<Halide::Expr> bound_loops(const LoweredKernel &kernel, const KernelO
 /// Fuses loops (innermost first) into one; nullopt of none.
 std::optional<Halide::Var> fuse_loops(Halide::Stage nest, const std::vector<Halide::Var> &loops);
 
-/// True when a row kernel sums over its rows (lower/row_sums.h), and whether an output is made of such sums: it has no loop over rows.
+/// True when a row kernel sums over its rows (lower/rows/row_sums.h), and whether an output is made of such sums: it has no loop over rows.
 bool sums_rows(const LoweredKernel &kernel);
 bool is_sum_of_rows(const LoweredKernel &kernel, const KernelOutput &output);
 

@@ -3,7 +3,8 @@
 
 namespace scalide {
 
-/// What schedules of kind tiled share (lower/tiled.cpp): the stages of a kernel, and loops over tiles that all of its outputs run together.
+/// What schedules of kind tiled share (lower/products/tiled.cpp): the stages of a kernel, and loops over tiles that all of its outputs run
+/// together.
 class TileLoops {
 protected:
     explicit TileLoops(LoweredKernel &kernel);

@@ -5,7 +5,7 @@
 #include "emit/wide_accesses.h"
 #include "expr/error.h"
 #include "ir/text.h"
-#include "lower/halide_warnings.h"
+#include "lower/halide/halide_warnings.h"
 #include "schedules/schedule.h"
 
 namespace scalide {

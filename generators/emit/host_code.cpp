@@ -23,7 +23,7 @@ class AdaptHostCode : public IRMutator {
         return is_on_device ? Stmt(loop) : IRMutator::visit(loop);
     }
 
-    // lower/device_forms.cpp
+    // lower/halide/device_forms.cpp
     Halide::Expr visit(const Call *call) override {
         const Halide::Expr mutated = IRMutator::visit(call);
         const auto &arguments = mutated.as<Call>()->args;

@@ -3,8 +3,8 @@
 #include "ir/text.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
-#include "transforms/fuse_cards.h"
-#include "transforms/library_call.h"
+#include "transforms/library/cards.h"
+#include "transforms/library/library_call.h"
 #include <algorithm>
 #include <chrono>
 

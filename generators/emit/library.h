@@ -1,7 +1,7 @@
 #pragma once
 #include "emit/card_use.h"
 #include "emit/plan.h"
-#include "transforms/numerics_report.h"
+#include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
 #include <filesystem>
 

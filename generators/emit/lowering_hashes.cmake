@@ -1,13 +1,13 @@
-# Part of every kernel's cache key: the sources that turn its text into code. Those in files named after a kind (lower/<kind>.cpp,
-# lower/<kind>_*, schedules/*/<kind>.cpp) count for its kernels alone; tests/structure checks that no other kind runs them.
-file(GLOB lowering_sources CONFIGURE_DEPENDS ir/*.h ir/*.cpp emit/host_code.* emit/wide_accesses.* lower/*.h lower/*.cpp "${PROJECT_SOURCE_DIR}/schedules/*.h" "${PROJECT_SOURCE_DIR}/schedules/*.cpp"
+# Part of every kernel's cache key: the sources that turn its text into code. Those in files named after a kind (lower/*/<kind>.cpp,
+# lower/*/<kind>_*, schedules/*/<kind>.cpp) count for its kernels alone; tests/structure checks that no other kind runs them.
+file(GLOB lowering_sources CONFIGURE_DEPENDS ir/*.h ir/*.cpp emit/host_code.* emit/wide_accesses.* lower/*.h lower/*.cpp lower/*/*.h lower/*/*.cpp "${PROJECT_SOURCE_DIR}/schedules/*.h" "${PROJECT_SOURCE_DIR}/schedules/*.cpp"
     "${PROJECT_SOURCE_DIR}/schedules/*/*.h" "${PROJECT_SOURCE_DIR}/schedules/*/*.cpp" emit/ptx.cpp emit/device_code.h emit/device_code.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lowering_sources})
 
 set(lowering_kinds "")
 foreach(source ${lowering_sources})
     get_filename_component(stem "${source}" NAME_WE)
-    if(source MATCHES "/schedules/cpu/" AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/lower/${stem}.cpp")
+    if(source MATCHES "/lower/" AND EXISTS "${PROJECT_SOURCE_DIR}/schedules/cpu/${stem}.cpp" AND NOT stem IN_LIST lowering_kinds)
         list(APPEND lowering_kinds ${stem})
         set(lowering_${stem} "")
     endif()
@@ -18,7 +18,7 @@ foreach(source ${lowering_sources})
     get_filename_component(stem "${source}" NAME_WE)
     set(owner common)
     foreach(kind ${lowering_kinds})
-        if(source MATCHES "/(lower|cpu|gpu)/" AND "${stem}_" MATCHES "^${kind}_")
+        if(source MATCHES "/(lower/[a-z]+|cpu|gpu)/" AND "${stem}_" MATCHES "^${kind}_")
             set(owner ${kind})
         endif()
     endforeach()

@@ -1,5 +1,5 @@
 #include "emit/plan.h"
-#include "transforms/operand_scales.h"
+#include "transforms/library/operand_scales.h"
 #include <algorithm>
 
 namespace scalide {

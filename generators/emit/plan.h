@@ -1,8 +1,8 @@
 #pragma once
 #include "ir/library_product.h"
 #include "lower/kernel.h"
-#include "transforms/least_extents.h"
-#include "transforms/matmul_call.h"
+#include "transforms/expand/least_extents.h"
+#include "transforms/library/matmul_call.h"
 
 namespace scalide {
 

@@ -1,6 +1,6 @@
 #include "emit/ptx.h"
 #include "expr/error.h"
-#include "lower/device_ops.h"
+#include "lower/halide/device_ops.h"
 #include <regex>
 #include <sstream>
 
@@ -14,8 +14,8 @@ struct Body {
     std::string sm_80, sm_89;
 };
 
-// The arithmetic of lower/formats.cpp. A format of `mantissa` bits, `shift` = 23 - mantissa: magnitudes are cut at the largest number,
-// rounded to even at bit `shift`; below the smallest normal number the addition of `magic` rounds.
+// The arithmetic of lower/formats/formats.cpp. A format of `mantissa` bits, `shift` = 23 - mantissa: magnitudes are cut at the largest
+// number, rounded to even at bit `shift`; below the smallest normal number the addition of `magic` rounds.
 std::string encode_by_bits(const std::string &largest, int shift, const std::string &rebias, const std::string &smallest_normal,
                            const std::string &magic, const std::string &nan) {
     const std::string s = std::to_string(shift), half = std::to_string((1 << (shift - 1)) - 1);

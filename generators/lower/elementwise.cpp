@@ -1,8 +1,8 @@
 #include "lower/elementwise_rows.h"
-#include "lower/formats.h"
-#include "lower/integers.h"
-#include "lower/math.h"
-#include "lower/strict.h"
+#include "lower/formats/formats.h"
+#include "lower/formats/integers.h"
+#include "lower/halide/strict.h"
+#include "lower/math/math.h"
 
 #include <algorithm>
 #include <string>

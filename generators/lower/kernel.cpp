@@ -1,12 +1,12 @@
 #include "lower/kernel.h"
 #include "kinds/kernel_kinds.h"
-#include "lower/axes.h"
-#include "lower/device_forms.h"
-#include "lower/formats.h"
+#include "lower/axes/axes.h"
+#include "lower/axes/rows.h"
+#include "lower/axes/whole.h"
+#include "lower/formats/formats.h"
+#include "lower/halide/device_forms.h"
 #include "lower/kinds.h"
-#include "lower/rows.h"
 #include "lower/shared.h"
-#include "lower/whole.h"
 
 namespace scalide {
 namespace {

@@ -19,7 +19,7 @@ constexpr const char *argument_prefix = "argument_";
 /// UInt(8).
 struct LoweredKernel {
     std::string kind;
-    Program program; ///< with merged axes (lower/axes.h): the buffers have the shapes of its arguments and results
+    Program program; ///< with merged axes (lower/axes/axes.h): the buffers have the shapes of its arguments and results
     std::map<std::string, Halide::Param<int>> symbols; ///< by symbol name, all that the program declares
     std::vector<Halide::ImageParam> inputs; ///< by argument of the kernel program; undefined for an inout argument that a result overwrites
     std::vector<KernelOutput> outputs;      ///< in call order

@@ -1,5 +1,5 @@
 #include "lower/outputs.h"
-#include "lower/formats.h"
+#include "lower/formats/formats.h"
 #include <algorithm>
 
 namespace scalide {

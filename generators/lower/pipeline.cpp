@@ -1,5 +1,5 @@
 #include "lower/kernel.h"
-#include "lower/running_sums.h"
+#include "lower/rows/running_sums.h"
 #include <limits>
 #include <map>
 #include <set>

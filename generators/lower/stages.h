@@ -7,14 +7,14 @@
 // what a stage is over (its arguments, in the order of a buffer). A stage that a kernel does not need is not defined, or its list is empty.
 namespace scalide {
 
-/// Reductions in lanes (lower/reduction.h): the same number of each stage, one a reduction.
+/// Reductions in lanes (lower/rows/reduction.h): the same number of each stage, one a reduction.
 struct LaneStages {
     std::vector<Halide::Func> partial; ///< (lane, outer); updates: whole vectors, then the rest, each over (columns, steps)
     std::vector<Halide::Func> lane;    ///< (lane, outer), 16 of them; the same Func as `partial` where that has no more
     std::vector<Halide::Func> fold;    ///< (outer): the result
 };
 
-/// Reductions of whole arrays (lower/totals.cpp). Kernels of kind full have nothing else.
+/// Reductions of whole arrays (lower/rows/totals.cpp). Kernels of kind full have nothing else.
 struct TotalStages {
     LaneStages lanes;                 ///< the fold of the blocks has an argument, those of the rest and of the blocks' results have none
     std::vector<Halide::Func> totals; ///< (): of each shape
@@ -34,7 +34,7 @@ struct ColumnStages {
     TotalStages whole; ///< reductions of whole arrays beside them
 };
 
-/// Sums over the rows of a row kernel (lower/row_sums.h).
+/// Sums over the rows of a row kernel (lower/rows/row_sums.h).
 struct RowSumStages {
     int block_rows = 0;
     Halide::Func running; ///< (x, block): an update over the rows of the block, whose loop is named block_row_name; undefined before it
@@ -45,7 +45,7 @@ struct RowSumStages {
 struct RowStages {
     Extent rows, columns;
     LaneStages lanes; ///< `partial` alone where a warp makes a row
-    /// A warp of a GPU makes a row (lower/row_warp.h), whose columns are rounded up to a multiple of most_lanes.
+    /// A warp of a GPU makes a row (lower/rows/row_warp.h), whose columns are rounded up to a multiple of most_lanes.
     bool is_warp = false;
     std::vector<Halide::Func> slot;     ///< (slot, thread, rows): exchanges between the lanes of a warp
     std::vector<Halide::Func> turn;     ///< (thread, rows): exchanges between its threads
@@ -53,7 +53,7 @@ struct RowStages {
     std::vector<Halide::Func> element;  ///< (x, rows): expensive values that several loops need
     std::vector<Halide::Func> scalar;   ///< (rows), in a warp (thread, rows): values that elements need
     RowSumStages sums;                  ///< not defined where nothing is summed over the rows
-    std::vector<Halide::Func> stored;   ///< (x, rows) or (rows): what reductions of whole arrays read (lower/whole.h)
+    std::vector<Halide::Func> stored;   ///< (x, rows) or (rows): what reductions of whole arrays read (lower/axes/whole.h)
     TotalStages whole;                  ///< these reductions
 };
 
@@ -63,7 +63,7 @@ struct TransposeStages {
     Halide::Func block; ///< the same; what a schedule transposes
 };
 
-/// How the operands of a contraction are packed, on CPUs (lower/contract.h). Columns are counted in panels.
+/// How the operands of a contraction are packed, on CPUs (lower/products/contract.h). Columns are counted in panels.
 struct PackedStages {
     int width = 0;      ///< columns of a panel
     bool pairs = false; ///< neighbouring depths are multiplied and added in pairs
@@ -77,7 +77,7 @@ struct PackedStages {
     Halide::Func rhs_block; ///< like rhs: what a schedule transposes in registers; where k is contiguous and there are no pairs
 };
 
-/// Reductions of the epilogue of a contraction, on CPUs (lower/contract_reductions.cpp).
+/// Reductions of the epilogue of a contraction, on CPUs (lower/products/contract_reductions.cpp).
 struct EpilogueFoldStages {
     Halide::Func terms;               ///< (column, row, panel, batch): what is folded, the identity beyond the last column
     std::vector<Halide::Func> halves; ///< (column, row, panel, batch): half as many columns each time, at last one
@@ -105,7 +105,7 @@ struct ScatterStages {
     std::vector<int> whole; ///< buffer dimensions of the result that every window covers
 };
 
-/// sort: a network of short lines (lower/sort_network.cpp), digits of the others (lower/sort_digits.cpp).
+/// sort: a network of short lines (lower/sorts/sort_network.cpp), digits of the others (lower/sorts/sort_digits.cpp).
 struct SortStages {
     int axis = 0;         ///< buffer dimension that is sorted
     Halide::Func network; ///< (place, two halves that passes go between, other axes); update 0 fills it, update 1 runs the passes
@@ -120,7 +120,7 @@ struct WindowStages {
     Halide::Func winner; ///< (axes of the windows): the element that each chooses
 };
 
-/// window: a convolution (lower/window_convolution.cpp).
+/// window: a convolution (lower/windows/window_convolution.cpp).
 struct ConvolutionStages {
     int width = 0;                              ///< lanes of a register tile
     int lane_dimension = 0, tile_dimension = 0; ///< of the result's buffer

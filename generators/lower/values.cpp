@@ -1,8 +1,8 @@
 #include "lower/values.h"
 #include "expr/base_operators.h"
+#include "lower/axes/movement.h"
 #include "lower/elementwise.h"
-#include "lower/formats.h"
-#include "lower/movement.h"
+#include "lower/formats/formats.h"
 #include <array>
 
 namespace scalide {

@@ -16,7 +16,7 @@ struct Insertion {
 ///   - {op: [dot_general], operands: any, replace: {...}}               on a node, by what all of its operands are
 ///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        on a node's result: with op or scope
 ///   - {result: inout, insert: [...], store: f16}                       on a program result
-/// A row that decides for nothing is an error (transforms/policy_match.h) unless it is `optional`.
+/// A row that decides for nothing is an error (transforms/numerics/policy_match.h) unless it is `optional`.
 struct PolicyRule {
     enum class Place { argument, operand, node_result, program_result, node };
     Place place;
@@ -37,7 +37,7 @@ struct PolicyRule {
     std::optional<Dtype> stored_dtype() const;
 };
 
-/// The words that `which` may be at a place, beside names: what a value is in the program (transforms/policy_roles.h).
+/// The words that `which` may be at a place, beside names: what a value is in the program (transforms/numerics/policy_roles.h).
 const std::vector<std::string> &place_words(PolicyRule::Place place);
 
 /// A numerics policy, from YAML: `policy, doc, extends, scales, strategy, rounding, key, round, overflow, intermediates, accumulation,

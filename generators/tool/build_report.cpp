@@ -1,5 +1,5 @@
 #include "tool/build_report.h"
-#include "transforms/library_call.h"
+#include "transforms/library/library_call.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>

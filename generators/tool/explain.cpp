@@ -1,5 +1,5 @@
 #include "tool/common.h"
-#include "transforms/numerics_report.h"
+#include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
 #include <array>
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 #include "emit/library.h"
 #include "tool/common.h"
-#include "transforms/numerics_report.h"
+#include "transforms/numerics/numerics_report.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,7 +1,7 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
-#include "transforms/calls.h"
+#include "transforms/calls/calls.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include <algorithm>

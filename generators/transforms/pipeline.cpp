@@ -1,6 +1,6 @@
 #include "transforms/pipeline.h"
 #include "ir/verify.h"
-#include "transforms/fuse.h"
+#include "transforms/fusion/fuse.h"
 #include "transforms/spec/invariants.h"
 #include <algorithm>
 

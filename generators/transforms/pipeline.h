@@ -1,6 +1,6 @@
 #pragma once
-#include "transforms/fusion_report.h"
-#include "transforms/numerics_report.h"
+#include "transforms/fusion/fusion_report.h"
+#include "transforms/numerics/numerics_report.h"
 #include "transforms/passes.h"
 #include <functional>
 
@@ -26,7 +26,7 @@ Program compile(const Program &program, const Rulebook &rulebook, const CompileO
 /// The passes that know no kernels: infer_types, inline_calls, simplify, assign_numerics, simplify, propagate_scales, expand, simplify.
 Program to_base_operators(const Program &program, const Rulebook &rulebook, const CompileOptions &options);
 
-/// The passes of fusion (transforms/fuse.h) on a program of base operators.
+/// The passes of fusion (transforms/fusion/fuse.h) on a program of base operators.
 Program to_kernels(const Program &program, const Rulebook &rulebook, const CompileOptions &options);
 
 /// The names that `--dump-after` takes, in order.

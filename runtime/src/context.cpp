@@ -1,5 +1,5 @@
 #include "context.h"
-#include "float_environment.h"
+#include "threads/float_environment.h"
 #include <algorithm>
 #include <cstring>
 #include <new>

@@ -1,10 +1,10 @@
 #pragma once
-#include "device.h"
-#include "kernel_context.h"
+#include "devices/device.h"
+#include "run/kernel_context.h"
+#include "run/scratch.h"
 #include "scalide/scalide.h"
-#include "scratch.h"
 #include "text.h"
-#include "thread_pool.h"
+#include "threads/thread_pool.h"
 #include <csetjmp>
 
 namespace scalide {

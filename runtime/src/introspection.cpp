@@ -1,10 +1,10 @@
 // Questions about programs and bindings.
-#include "binding.h"
-#include "bound_matmul.h"
-#include "check.h"
-#include "extent.h"
-#include "float_environment.h"
-#include "scalar.h"
+#include "bind/binding.h"
+#include "bind/bound_matmul.h"
+#include "bind/check.h"
+#include "bind/extent.h"
+#include "run/scalar.h"
+#include "threads/float_environment.h"
 #include <cstring>
 
 using namespace scalide;

@@ -1,8 +1,8 @@
 // Programs out of shared libraries.
 #include "context.h"
-#include "elf_file.h"
-#include "float_environment.h"
-#include "memory.h"
+#include "files/elf_file.h"
+#include "run/memory.h"
+#include "threads/float_environment.h"
 #include <dlfcn.h>
 
 using namespace scalide;

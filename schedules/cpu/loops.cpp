@@ -63,7 +63,7 @@ void vectorize_partial(Halide::Func partial) {
 }
 
 namespace {
-constexpr int blocks_of_task = 16; ///< of 4096 elements (lower/totals.cpp)
+constexpr int blocks_of_task = 16; ///< of 4096 elements (lower/rows/totals.cpp)
 }
 
 void schedule_totals(const TotalStages &stages) {

@@ -18,11 +18,11 @@ void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 /// Schedules an output whose elements do not depend on each other's loops (elements.cpp). Tiles: task, lanes.
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles);
 
-/// Vectorizes a stage `partial` (lower/reduction.h): all lanes at once; then what is left of the columns, masked.
+/// Vectorizes a stage `partial` (lower/rows/reduction.h): all lanes at once; then what is left of the columns, masked.
 void vectorize_partial(Halide::Func partial);
 /// The stages `lane` that are Funcs of their own, each vectorized.
 std::vector<Halide::Func> vector_lanes(const LaneStages &stages);
-/// Schedules what lower/reduction.h makes for reductions of whole arrays.
+/// Schedules what lower/rows/reduction.h makes for reductions of whole arrays.
 void schedule_totals(const TotalStages &stages);
 
 } // namespace scalide

@@ -38,9 +38,9 @@ void schedule_elements_with(const LoweredKernel &kernel, const KernelOutput &out
 /// The output whose threads may make a stage: the only one that reads it, and not through a reduction of whole arrays; else nullptr.
 const KernelOutput *only_reader(const LoweredKernel &kernel, const Halide::Func &stage);
 
-/// A block of threads for each place of a `fold` (lower/reduction.h): computes its stages `partial` and `lane` at `block`, the loop over
-/// blocks of `consumer`. A thread adds its lane in registers; then lanes meet in shared memory.
-/// Of several `rows` (an argument of the stages) threads make the lanes of each.
+/// A block of threads for each place of a `fold` (lower/rows/reduction.h): computes its stages `partial` and `lane` at `block`, the loop
+/// over blocks of `consumer`. A thread adds its lane in registers; then lanes meet in shared memory. Of several `rows` (an argument of the
+/// stages) threads make the lanes of each.
 void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::LoopLevel &block, const std::optional<Halide::Var> &rows = {});
 /// Makes `loops` the loop over blocks; one block when there are none.
 void spread_blocks(Halide::Stage nest, const std::vector<Halide::Var> &loops);

@@ -12,10 +12,10 @@
 //   threads_columns
 //   thread_row      columns up to which one thread makes a row
 //   warps           rows of a block whose warps make one each
-//   rows            of kernels with sums over rows (lower/row_sums.h), which are rows of a block one after the other: so many at a time,
-//   shared_bytes    where what is kept of them fits this much shared memory
-// Such kernels have sums of a thread's columns in its registers while the rows pass by (lower/running_sums.h), and a small launch that adds
-// what blocks have left.
+//   rows            of kernels with sums over rows (lower/rows/row_sums.h), which are rows of a block one after the other: so many at a
+//   time, shared_bytes    where what is kept of them fits this much shared memory
+// Such kernels have sums of a thread's columns in its registers while the rows pass by (lower/rows/running_sums.h), and a small launch that
+// adds what blocks have left.
 namespace scalide::gpu {
 namespace {
 using namespace Halide;

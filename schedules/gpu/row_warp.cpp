@@ -1,5 +1,5 @@
 #include "schedules/gpu/row_warp.h"
-#include "lower/row_warp.h"
+#include "lower/rows/row_warp.h"
 #include "schedules/gpu/loops.h"
 #include <optional>
 

@@ -100,7 +100,7 @@ private:
     }
 
     void reduce_tiles() {
-        constexpr int lanes_of_fold = 16; // lower/reduction.cpp
+        constexpr int lanes_of_fold = 16; // lower/rows/reduction.cpp
         Func partial = stages_.of_tile.partial[0], lane = stages_.of_tile.lane[0], fold = stages_.of_tile.fold[0];
         // Halide cannot prove it where outputs share the loops. A thread has one lane.
         for (const auto &[stage, lanes] : {std::pair(partial, 1), std::pair(partial.in(), side_), std::pair(lane, lanes_of_fold)}) {

@@ -86,7 +86,7 @@ TEST_F(probes_of_schedules, functions_of_8_bit_results) {
             ASSERT_TRUE(value >= cut(exact - error) && value <= cut(exact + error)) << way.what << ": " << value << " for gelu of " << x;
         }
         report(std::string(way.what) + ", " + std::to_string(different) + " codes of 248 are others", count, count, run,
-               "lower/math_exp.cpp: a polynomial and a division in all numerics");
+               "lower/math/exp.cpp: a polynomial and a division in all numerics");
     }
 }
 
@@ -147,7 +147,7 @@ TEST_F(probes_of_schedules, rows_that_a_thread_adds) {
         run();
         EXPECT_EQ(values_of(Dtype::f32, read(out)), expected) << height;
         report("sum of columns of f32, a thread adds " + std::to_string(height) + " rows", 4 * rows * columns, 0, run,
-               "lower/column.cpp: block_rows is 128");
+               "lower/rows/column.cpp: block_rows is 128");
     }
 }
 
@@ -170,7 +170,7 @@ TEST_F(probes_of_schedules, who_makes_a_row) {
                 }
             }
             report("softmax of " + std::to_string(columns) + " columns of bf16 by " + who, 2 * count, 2 * count, run,
-                   "lower/row.cpp: a warp makes rows of 128 to 1024 columns");
+                   "lower/rows/row.cpp: a warp makes rows of 128 to 1024 columns");
         }
     }
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include "../cublaslt/standin.h"
 #include "accumulation_cuda.h"
-#include "binding.h"
+#include "bind/binding.h"
 #include "blocks_all.h"
 #include "blocks_cuda.h"
 #include "elementwise.h"

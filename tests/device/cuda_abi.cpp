@@ -1,5 +1,5 @@
 // Compiles where our declarations of CUDA's driver are NVIDIA's.
-#include "cuda_abi.h"
+#include "devices/cuda_abi.h"
 #include <cuda.h>
 #include <type_traits>
 

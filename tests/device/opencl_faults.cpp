@@ -1,9 +1,9 @@
 // device.opencl_faults.*: each call to OpenCL's driver fails once. The linker redirects the runtime's dlsym here (--wrap), where a function
 // of ours stands before each of the driver's. Skipped where there is no driver.
+#include "devices/opencl_abi.h"
 #include "elementwise.h"
 #include "elementwise_cpu.h"
 #include "elementwise_opencl.h"
-#include "opencl_abi.h"
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // device.training.*: a whole FP8 training step with its state, on stand-ins for CUDA's driver and cuBLASLt: what each product asks, what
 // each launch reads and writes, and that all of it is one graph.
 #include "../cublaslt/standin.h"
-#include "binding.h"
+#include "bind/binding.h"
 #include "elementwise.h"
 #include "scalide/plan.h"
 #include "standin_driver.h"

@@ -1,6 +1,6 @@
 #include "exhaustive/code_runs.h"
 #include "exhaustive/references.h"
-#include "lower/formats.h"
+#include "lower/formats/formats.h"
 #include "support/pointwise.h"
 #include "support/unary_functions.h"
 #include <algorithm>

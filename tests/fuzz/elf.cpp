@@ -1,4 +1,4 @@
-#include "elf_file.h"
+#include "files/elf_file.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 

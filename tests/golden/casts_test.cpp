@@ -1,6 +1,6 @@
-#include "lower/formats.h"
-#include "lower/math.h"
-#include "lower/strict.h"
+#include "lower/formats/formats.h"
+#include "lower/halide/strict.h"
+#include "lower/math/math.h"
 #include "support/golden.h"
 #include <cmath>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What generated kernels may ask for by these names is the runtime's own (runtime/src/hooks.cpp).
+# What generated kernels may ask for by these names is the runtime's own (runtime/src/run/hooks.cpp).
 HALIDE_HOOKS = {"halide_do_par_for", "halide_malloc", "halide_free", "halide_error"}
 SYSTEM_LIBRARIES = r"linux-vdso|ld-linux.*|libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl"
 FOREIGN = r"LLVM|llvm|4YAML|3CLI|8nlohmann|6Halide|3fmt|7scalide7Program|7scalide8Rulebook"

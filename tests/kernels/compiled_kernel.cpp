@@ -1,7 +1,7 @@
 #include "kernels/compiled_kernel.h"
 #include "kernels/checked_accesses.h"
 #include "kernels/guarded_memory.h"
-#include "lower/halide_warnings.h"
+#include "lower/halide/halide_warnings.h"
 #include "schedules/schedule.h"
 #include <HalideRuntime.h>
 #include <algorithm>

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-// What a product of f8 operands and all that cuBLASLt does besides mean (transforms/matmul_call.h), by f64: scales, what is added, the
-// largest magnitude before the factor of the result, saturation, in every pair of operands and every dtype of the result.
+// What a product of f8 operands and all that cuBLASLt does besides mean (transforms/library/matmul_call.h), by f64: scales, what is added,
+// the largest magnitude before the factor of the result, saturation, in every pair of operands and every dtype of the result.
 
 namespace scalide::contract_test {
 namespace {

@@ -31,7 +31,7 @@ def sweeps(rows):
     gelu = f"program p(x: bf16{x}) -> (y: bf16{x}) {{\n y = gelu_tanh(x)\n}}\n"
     yield "map", "threads", (64, 128, 256, 512, 1024), "convert", convert
     yield "map", "cost", (16, 32, 64, 128, 256, 512), "gelu", gelu
-    for columns in (2048, 4096):  # threads_columns, or threads, make a row; up to 1024 columns a warp does (lower/row.cpp)
+    for columns in (2048, 4096):  # threads_columns, or threads, make a row; up to 1024 columns a warp does (lower/rows/row.cpp)
         yield "row", "columns", (1024, 2 * columns), f"softmax of {columns}", softmax(rows * 4096 // columns, columns)
     yield "row", "warps", (1, 2, 4, 8), "softmax of 512", softmax(rows * 8, 512)
     for columns in (2048, 4096, 16384):

@@ -1,5 +1,5 @@
-#include "arena.h"
-#include "memory.h"
+#include "bind/arena.h"
+#include "run/memory.h"
 #include <gtest/gtest.h>
 #include <random>
 #include <vector>

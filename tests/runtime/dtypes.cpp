@@ -1,5 +1,5 @@
 // The tables that have a row for each dtype.
-#include "binding.h"
+#include "bind/binding.h"
 #include <gtest/gtest.h>
 #include <string>
 

@@ -1,5 +1,5 @@
 // Checked runs, and what of each dtype is not finite.
-#include "non_finite.h"
+#include "run/non_finite.h"
 #include "fixture.h"
 #include <algorithm>
 #include <limits>

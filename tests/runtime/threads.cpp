@@ -1,6 +1,6 @@
 #include "fixture.h"
 #include "halide_hooks.h"
-#include "scratch.h"
+#include "run/scratch.h"
 #include <atomic>
 #include <cstring>
 #include <random>

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = {"kernel", "schedule"}
-KINDS = {p.stem for p in (ROOT / "schedules/cpu").glob("*.cpp") if (ROOT / "generators/lower" / p.name).exists()}
+KINDS = {p.stem for p in (ROOT / "generators/lower").glob("*/*.cpp") if (ROOT / "schedules/cpu" / p.name).exists()}
 
 
 def owner(stem):

@@ -1,5 +1,5 @@
 #pragma once
-#include "lower/math.h"
+#include "lower/math/math.h"
 #include <cmath>
 #include <ostream>
 #include <span>

@@ -1,6 +1,6 @@
 #include "transforms/spec/invariants.h"
 #include "kinds/kernel_kinds.h"
-#include "transforms/calls.h"
+#include "transforms/calls/calls.h"
 #include <algorithm>
 
 namespace scalide {

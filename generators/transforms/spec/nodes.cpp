@@ -1,6 +1,6 @@
 #include "kinds/kernel_view.h"
 #include "rulebook/builder.h"
-#include "transforms/calls.h"
+#include "transforms/calls/calls.h"
 #include "transforms/operators.h"
 #include "transforms/spec/invariants.h"
 #include <algorithm>

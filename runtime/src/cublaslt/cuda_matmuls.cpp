@@ -1,5 +1,5 @@
 #include "cuda_matmuls.h"
-#include "memory.h"
+#include "run/memory.h"
 #include <new>
 
 namespace scalide {

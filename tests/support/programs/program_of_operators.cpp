@@ -3,7 +3,7 @@
 #include "rulebook/check_operands.h"
 #include "support/programs/random_program.h"
 #include "support/programs/rules.h"
-#include "transforms/bind_symbols.h"
+#include "transforms/calls/bind_symbols.h"
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -1,7 +1,7 @@
-#include "lower/axes.h"
+#include "lower/axes/axes.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "lower/rows.h"
+#include "lower/axes/rows.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

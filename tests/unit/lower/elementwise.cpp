@@ -1,8 +1,8 @@
 #include "lower/elementwise.h"
 #include "expr/error.h"
 #include "ir/evaluation.h"
-#include "lower/formats.h"
-#include "lower/strict.h"
+#include "lower/formats/formats.h"
+#include "lower/halide/strict.h"
 #include "support/ulp.h"
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "lower/formats.h"
+#include "lower/formats/formats.h"
 #include "expr/error.h"
-#include "lower/strict.h"
+#include "lower/halide/strict.h"
 #include "support/pointwise.h"
 #include <bit>
 #include <cmath>

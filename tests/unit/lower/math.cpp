@@ -47,7 +47,7 @@ TEST(lower, functions_are_within_2_ulp) {
     }
 }
 
-// A select between a result and its argument is where LLVM merged bits wrongly (see with_sign_of in lower/strict.cpp).
+// A select between a result and its argument is where LLVM merged bits wrongly (see with_sign_of in lower/halide/strict.cpp).
 TEST(lower, results_selected_against_their_argument) {
     Words words = arguments();
     words.resize(1 << 17);

@@ -1,5 +1,5 @@
 // factor_scales: scales that do not vary along the sum stand behind it, where a library multiplies codes alone.
-#include "transforms/factor_scales.h"
+#include "transforms/library/factor_scales.h"
 #include "interpret/interpret.h"
 #include "ir/verify.h"
 #include "support/programs/before_fusion.h"

@@ -1,8 +1,8 @@
 // fuse_for_cards: a program for each group of cards whose library multiplies otherwise.
-#include "transforms/fuse_cards.h"
 #include "interpret/interpret.h"
 #include "support/programs/before_fusion.h"
 #include "support/programs/zeros.h"
+#include "transforms/library/cards.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

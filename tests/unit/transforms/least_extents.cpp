@@ -1,4 +1,4 @@
-#include "transforms/least_extents.h"
+#include "transforms/expand/least_extents.h"
 #include "support.h"
 #include "transforms/passes.h"
 #include <gtest/gtest.h>

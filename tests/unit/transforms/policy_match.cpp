@@ -1,4 +1,4 @@
-#include "transforms/policy_match.h"
+#include "transforms/numerics/policy_match.h"
 #include "ir/text.h"
 #include "support.h"
 #include "transforms/passes.h"

@@ -1,4 +1,4 @@
-#include "transforms/reachability.h"
+#include "transforms/fusion/groups/reachability.h"
 #include <gtest/gtest.h>
 #include <random>
 

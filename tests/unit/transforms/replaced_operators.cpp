@@ -3,7 +3,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support.h"
-#include "transforms/numerics_report.h"
+#include "transforms/numerics/numerics_report.h"
 #include "transforms/passes.h"
 #include <cmath>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "transforms/top_k_chunks.h"
+#include "transforms/expand/top_k_chunks.h"
 #include "interpret/interpret.h"
 #include "support.h"
 #include "transforms/passes.h"

@@ -1,0 +1,59 @@
+#include "lower/elementwise.h"
+#include "lower/formats/formats.h"
+#include "lower/halide/strict.h"
+
+#include <cmath>
+
+namespace scalide {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::select;
+
+namespace {
+
+// Towards zero, with the last bit set where anything was lost: rounding this to fewer bits rounds the f64 itself.
+Expr round_to_odd(const Expr &x) {
+    Expr nearest = cast<float>(x), back = cast<double>(nearest);
+    Expr too_large = strict_lt(from_bits(magnitude_bits(x)), from_bits(magnitude_bits(back)));
+    Expr bits = float_bits(nearest) - select(too_large, bits32(1), bits32(0));
+    return from_bits(select(strict_eq(back, x) || scalide::is_nan(x), float_bits(nearest), bits | bits32(1)));
+}
+
+// The largest float below what is too large is cut off to the largest integer, or is the largest that fits.
+Expr float_to_integer(const Expr &x, Dtype result) {
+    const IntegerRange range = range_of(result);
+    const double limit = range.largest + 1;
+    const double below = x.type().bits() == 64 ? std::nextafter(limit, 0.0) : std::nextafter(static_cast<float>(limit), 0.0f);
+    Halide::Type type = storage_type(result);
+    Expr bounded = Halide::clamp(x, constant_like(x, range.smallest), constant_like(x, below));
+    Expr largest = Halide::Internal::make_const(type, static_cast<int64_t>(range.largest));
+    return select(scalide::is_nan(x), Halide::Internal::make_const(type, 0), strict_le(constant_like(x, limit), x), largest,
+                  cast(type, bounded));
+}
+
+// f32, f64 and integers as they are, bool as i32.
+Expr to_number(const ElementwiseOperand &operand) {
+    if (is_narrow(operand.dtype)) return decode(operand.dtype, operand.value);
+    return operand.dtype == Dtype::boolean ? cast<int32_t>(operand.value) : operand.value;
+}
+
+Expr to_truth(const Expr &number) {
+    return number.type().is_float() ? !strict_eq(number, constant_like(number, 0)) : number != Halide::Internal::make_zero(number.type());
+}
+
+} // namespace
+
+Expr convert(const ElementwiseOperand &operand, Dtype result, Overflow overflow) {
+    if (operand.dtype == result) return operand.value;
+    Expr number = to_number(operand);
+    if (result == Dtype::boolean) return to_truth(number);
+    if (is_integer(result)) return number.type().is_float() ? float_to_integer(number, result) : cast(storage_type(result), number);
+    if (result == Dtype::f64 && number.type() == Halide::Float(32)) return widened(number);
+    if (result == Dtype::f32 && number.type() == Halide::Float(64)) return narrowed(number);
+    if (!is_narrow(result)) return cast(Halide::Float(bits_of(result)), number);
+    bool is_exact_f32 = number.type() == Halide::Float(32);
+    return encode(result, is_exact_f32 ? number : round_to_odd(cast<double>(number)), overflow);
+}
+
+} // namespace scalide

@@ -1,0 +1,256 @@
+#include "lower/formats/formats.h"
+#include "expr/error.h"
+#include "lower/halide/device_ops.h"
+#include "lower/halide/strict.h"
+
+#include <string>
+
+namespace scalide {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::max;
+using Halide::min;
+using Halide::select;
+using Halide::UInt;
+
+namespace {
+
+constexpr uint32_t infinity_bits = 0x7f800000u, magnitude_bits = 0x7fffffffu, quiet_nan_bits = 0x7fc00000u;
+
+uint32_t magnitude_mask(const FormatSpec &format) { return (1u << (format.exponent_bits + format.mantissa_bits)) - 1; }
+uint32_t sign_bit(const FormatSpec &format) { return format.has_sign ? magnitude_mask(format) + 1 : 0; }
+// By how much codes are shifted to stand where f32 has its exponent and mantissa, and what is then missing in the exponent.
+int shift_of(const FormatSpec &format) { return 23 - format.mantissa_bits; }
+uint32_t rebias_of(const FormatSpec &format) { return static_cast<uint32_t>(127 - format.bias) << 23; }
+bool has_nan(const FormatSpec &format) { return format.max_code < magnitude_mask(format) || !format.has_negative_zero; }
+// f32's own exponents: no subnormal of the format is a normal f32.
+bool has_wide_exponent(const FormatSpec &format) { return format.exponent_bits == 8 && format.bias == 127; }
+
+// What target it is is known when the kernel is lowered.
+Expr has(Halide::Target::Feature feature) { return Halide::target_has_feature(feature); }
+
+// The conversions of f16 that x86 (F16C) and CUDA have as instructions; a host with F16C may have an OpenCL device.
+Expr in_hardware(const Expr &hardware, const Expr &portable) {
+    using Halide::Target;
+    return select((has(Target::F16C) || has(Target::CUDA)) && !has(Target::OpenCL), hardware, portable);
+}
+// Halide's cast says nnan, so LLVM makes `x != x` of its result false. The mask changes no bit (an f16 has ten of 23 mantissa bits), but
+// LLVM does not know that and forgets what it thinks of the number.
+Expr half_to_float(const Expr &bits) {
+    Expr wide = cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits)));
+    return from_bits(float_bits(wide) & bits32(0xffffe000u));
+}
+Expr float_to_half(const Expr &value) { return Halide::reinterpret(UInt(16), cast(Halide::Float(16), value)); }
+// f32 without its last bits: bf16.
+bool is_cut_f32(const FormatSpec &format) { return has_wide_exponent(format) && format.has_sign && format.has_infinity; }
+bool has_half_exponent(const FormatSpec &format) { return format.exponent_bits == 5 && format.bias == 15 && format.has_infinity; }
+
+Expr decode_by_bits(const FormatSpec &format, const Expr &magnitude) {
+    Expr normal = (magnitude << shift_of(format)) + bits32(rebias_of(format));
+    if (has_wide_exponent(format)) return normal;
+    // One exponent more and the leading one subtracted again: exact, and the result is a normal number or zero.
+    uint32_t leading_one = rebias_of(format) + (1u << 23);
+    Expr subnormal = strict_sub(from_bits((magnitude << shift_of(format)) + bits32(leading_one)), float32(leading_one));
+    return select(magnitude < bits32(1u << format.mantissa_bits), float_bits(subnormal), normal);
+}
+
+Expr decode_magnitude(const FormatSpec &format, const Expr &magnitude) {
+    Expr portable = decode_by_bits(format, magnitude);
+    if (format.exponent_bits > 4) return portable;
+    // A finite f16 with another bias.
+    Expr half = half_to_float(magnitude << (10 - format.mantissa_bits));
+    Expr scale = float32(static_cast<uint32_t>(127 + 15 - format.bias) << 23);
+    return in_hardware(float_bits(strict_mul(half, scale)), portable);
+}
+
+Expr decode_e8m0(const FormatSpec &format, const Expr &code) {
+    Expr half_of_smallest_normal = bits32(0x00400000u);
+    Expr value = select(code == bits32(0), half_of_smallest_normal, code << shift_of(format));
+    return from_bits(select(code == bits32(format.nan_code), bits32(quiet_nan_bits), value));
+}
+
+Expr decode_portable(const FormatSpec &format, const Expr &word) {
+    Expr magnitude = word & bits32(magnitude_mask(format));
+    Expr value = decode_magnitude(format, magnitude);
+    // An exponent of ones keeps what the mantissa says: zero is infinity, all else NaN.
+    if (format.max_code < magnitude_mask(format)) {
+        value = select(magnitude > bits32(format.max_code), value | bits32(infinity_bits), value);
+    }
+    value = value | ((word & bits32(sign_bit(format))) << (32 - format.bits()));
+    if (!format.has_negative_zero) value = select(word == bits32(format.nan_code), bits32(quiet_nan_bits), value);
+    return from_bits(value);
+}
+
+// Rounded f32 magnitude bits in units of the format's last place, still with f32's exponent bias.
+Expr round_normal(const FormatSpec &format, const Expr &magnitude) {
+    int shift = shift_of(format);
+    // Ties up spare the one tie below code 1, which is code 0 itself (e8m0).
+    Expr odd = format.ties == Ties::up ? min(magnitude >> shift, bits32(1)) : (magnitude >> shift) & bits32(1);
+    return (magnitude + bits32((1u << (shift - 1)) - 1) + odd) >> shift;
+}
+
+// Adding 2^(23 + exponent of the last place) lets the hardware round at the right bit, ties to even.
+Expr round_subnormal(const FormatSpec &format, const Expr &magnitude) {
+    auto magic = static_cast<uint32_t>(127 + 23 + 1 - format.bias - format.mantissa_bits) << 23;
+    return float_bits(strict_add(from_bits(magnitude), float32(magic))) - bits32(magic);
+}
+
+// The code of a magnitude, with everything beyond the largest value on `limit_code`.
+Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t limit_code) {
+    int shift = shift_of(format);
+    Expr clamped = min(magnitude, bits32((limit_code << shift) + rebias_of(format)));
+    Expr normal = round_normal(format, clamped) - bits32(rebias_of(format) >> shift);
+    if (has_wide_exponent(format)) return normal;
+    Expr code = select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
+    if (format.mantissa_bits != 10 || !has_half_exponent(format)) return code;
+    return select(has(Halide::Target::CUDA), cast(UInt(32), float_to_half(from_bits(clamped))), code);
+}
+
+// From which f32 magnitude on a number that saturates is NaN: infinities stay what they are, where the format has none that is NaN.
+uint32_t first_nan(const FormatSpec &format, Overflow overflow) {
+    bool infinity_is_nan = overflow == Overflow::saturate && !format.has_infinity && has_nan(format);
+    return infinity_bits + (infinity_is_nan ? 0 : 1);
+}
+
+Expr encode_unsigned(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    bool saturates = overflow != Overflow::format;
+    Expr code = encode_magnitude(format, bits, saturates ? format.max_code : format.max_code + 1);
+    Expr not_positive = Halide::reinterpret(Halide::Int(32), bits) <= 0;
+    code = select(not_positive, bits32(saturates ? 0 : format.nan_code), code);
+    return select((bits & bits32(magnitude_bits)) >= bits32(first_nan(format, overflow)), bits32(format.nan_code), code);
+}
+
+// On CPUs the instruction rounds what is finite, its sign included; all behind it is in 16 bits, as the result is.
+Expr encode_half(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    const uint32_t limit = format.max_code + (overflow == Overflow::format ? 1 : 0);
+    Expr magnitude = bits & bits32(magnitude_bits), sign = bits & bits32(~magnitude_bits);
+    Expr limited = min(magnitude, bits32((limit << shift_of(format)) + rebias_of(format)));
+    Expr code = float_to_half(from_bits(limited | sign)), nan = cast(UInt(16), bits32(format.nan_code));
+    if (overflow == Overflow::format) nan = nan | cast(UInt(16), sign >> 16);
+    if (overflow == Overflow::saturate) code = select(magnitude == bits32(infinity_bits), code + cast(UInt(16), 1), code);
+    return select(magnitude > bits32(infinity_bits), nan, code);
+}
+
+Expr encode_signed(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    bool saturates = overflow != Overflow::format || !has_nan(format);
+    Expr magnitude = bits & bits32(magnitude_bits);
+    Expr sign = (bits >> (32 - format.bits())) & bits32(sign_bit(format));
+    Expr code = encode_magnitude(format, magnitude, format.max_code + (saturates ? 0 : 1));
+    if (overflow == Overflow::saturate && format.has_infinity) {
+        code = select(magnitude == bits32(infinity_bits), bits32(format.max_code + 1), code);
+    }
+    Expr is_nan = magnitude >= bits32(first_nan(format, overflow));
+    if (!format.has_negative_zero) {
+        sign = select(code == bits32(0), bits32(0), sign);
+        is_nan = is_nan || code > bits32(format.max_code);
+    }
+    bool nan_has_sign = format.has_negative_zero && overflow == Overflow::format;
+    return nan_has_sign ? select(is_nan, bits32(format.nan_code), code) | sign : select(is_nan, bits32(format.nan_code), code | sign);
+}
+
+// The same numbers as through the code, which never is: of f8 half of the instructions (what a product rounds while it packs). Adding
+// 1.5 * 2^(23 + exponent of the last place) and taking it away lets the hardware round there, ties to even, whatever the sign.
+Expr round_in_place(const FormatSpec &format, const Expr &value, Overflow overflow) {
+    Expr bits = float_bits(value), magnitude = bits & bits32(magnitude_bits), sign = bits & bits32(~magnitude_bits);
+    Expr clamped = min(magnitude, bits32((format.max_code << shift_of(format)) + rebias_of(format)));
+    Expr exponent = max(clamped & bits32(infinity_bits), bits32(rebias_of(format) + (1u << 23)));
+    Expr magic = from_bits(exponent + bits32((static_cast<uint32_t>(shift_of(format)) << 23) | 0x00400000u));
+    Expr rounded = float_bits(strict_sub(strict_add(from_bits(clamped), magic), magic));
+    if (overflow == Overflow::saturate && format.has_infinity) {
+        rounded = select(magnitude == bits32(infinity_bits), magnitude, rounded);
+    }
+    return from_bits(select(magnitude >= bits32(first_nan(format, overflow)), bits32(quiet_nan_bits), rounded | sign));
+}
+
+/// What is read, or depends on a loop.
+class Reads : public Halide::Internal::IRGraphVisitor {
+public:
+    bool found = false;
+
+protected:
+    using IRGraphVisitor::visit;
+    void visit(const Halide::Internal::Variable *) override { found = true; }
+    void visit(const Halide::Internal::Call *op) override {
+        found |= op->call_type == Halide::Internal::Call::Halide || op->call_type == Halide::Internal::Call::Image;
+        IRGraphVisitor::visit(op);
+    }
+};
+
+/// Halide 21's LLVM cannot select a marker (lower/halide/device_ops.h) of constants; of these it folds the arithmetic.
+bool is_marked(const Expr &word) {
+    Reads reads;
+    word.accept(&reads);
+    return reads.found;
+}
+
+// The instructions clip infinities, and make 0x7f of NaN.
+Expr encode_by_instruction(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    Expr magnitude = bits & bits32(magnitude_bits), infinite = magnitude == bits32(infinity_bits);
+    bool clips = overflow == Overflow::clip;
+    if (format.dtype == Dtype::f8_e4m3fn) {
+        return device_op(DeviceOp::f32_to_e4m3, clips ? bits : select(infinite, bits32(quiet_nan_bits), bits));
+    }
+    Expr code = select(magnitude > bits32(infinity_bits), bits32(format.nan_code), device_op(DeviceOp::f32_to_e5m2, bits));
+    Expr infinity = bits32(format.max_code + 1) | ((bits >> 24) & bits32(sign_bit(format)));
+    return clips ? code : select(infinite, infinity, code);
+}
+
+} // namespace
+
+Halide::Type storage_type(Dtype dtype) {
+    int bits = bits_of(dtype);
+    if (is_signed(dtype)) return Halide::Int(bits);
+    if (is_unsigned(dtype)) return UInt(bits);
+    return bits >= 32 ? Halide::Float(bits) : UInt(bits);
+}
+
+Expr decode(const FormatSpec &format, const Expr &code) {
+    if (format.bits() == 32) return code;
+    Expr word = cast(UInt(32), code);
+    if (!format.has_subnormals) return decode_e8m0(format, word);
+    if (is_cut_f32(format)) return from_bits(word << shift_of(format));
+    if (format.dtype == Dtype::f8_e4m3fn && is_marked(word)) {
+        return from_bits(
+            select(has(Halide::Target::CUDA), device_op(DeviceOp::e4m3_to_f32, word), float_bits(decode_portable(format, word))));
+    }
+    if (has_half_exponent(format)) return in_hardware(half_to_float(word << (10 - format.mantissa_bits)), decode_portable(format, word));
+    return decode_portable(format, word);
+}
+
+Expr decode(Dtype dtype, const Expr &code) { return decode(format_of(dtype), code); }
+
+Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
+    if (format.bits() == 32) return value;
+    internal_check(format.ties == Ties::even || has_wide_exponent(format), "encode: ties up need the exponents of f32");
+    Expr bits = float_bits(value);
+    Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
+    if (format.mantissa_bits == 10 && has_half_exponent(format)) {
+        return select(has(Halide::Target::F16C) && !has(Halide::Target::CUDA) && !has(Halide::Target::OpenCL),
+                      encode_half(format, bits, overflow), cast(UInt(16), code));
+    }
+    bool is_instruction = format.dtype == Dtype::f8_e4m3fn || format.dtype == Dtype::f8_e5m2;
+    if (is_instruction && overflow != Overflow::format && is_marked(bits)) {
+        code = select(has(Halide::Target::CUDA), encode_by_instruction(format, bits, overflow), code);
+    }
+    return cast(UInt(format.bits() > 8 ? 16 : 8), code);
+}
+
+Expr encode(Dtype dtype, const Expr &value, Overflow overflow) { return encode(format_of(dtype), value, overflow); }
+
+Expr decode_bf16(Dtype dtype, const Expr &code) {
+    const FormatSpec &format = format_of(dtype);
+    internal_check(format.mantissa_bits <= 7, "decode_bf16: " + std::string(to_string(dtype)) + " does not fit");
+    Expr word = dtype == Dtype::bf16 ? code : cast(UInt(16), float_bits(decode(format, code)) >> 16);
+    return Halide::reinterpret(Halide::BFloat(16), word);
+}
+
+Expr round_to(Dtype dtype, const Expr &value, Overflow overflow) {
+    const FormatSpec &format = format_of(dtype);
+    const Expr by_code = decode(format, encode(format, value, overflow));
+    const bool is_f8 = format.has_sign && format.has_negative_zero && format.has_subnormals && format.bits() == 8;
+    if (!is_f8 || overflow == Overflow::format) return by_code;
+    return select(has(Halide::Target::CUDA), by_code, round_in_place(format, value, overflow));
+}
+
+} // namespace scalide

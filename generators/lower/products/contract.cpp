@@ -1,0 +1,120 @@
+#include "lower/products/contract.h"
+#include "lower/outputs.h"
+
+namespace scalide {
+using Halide::Expr;
+
+namespace {
+
+/// What a value of the kernel is made from.
+enum class Part { operand, epilogue, fold, sum };
+
+/// A contract kernel taken apart.
+struct Parts {
+    std::vector<Part> of_value;
+    std::vector<const Node *> folds, sums; ///< the reductions
+};
+
+Part part_of(const Node &node, const std::vector<Part> &of_value) {
+    Part part = Part::operand;
+    for (ValueId operand : node.operands) {
+        internal_check(part == Part::operand || of_value[operand] == Part::operand || of_value[operand] == part,
+                       "contract: " + node.op + " joins values that are made one after the other");
+        part = std::max(part, of_value[operand]);
+    }
+    return part;
+}
+
+Parts take_apart(const Program &program, const Contraction &contraction) {
+    Parts parts{std::vector<Part>(program.values.size(), Part::operand), {}, {}};
+    for (const Node &node : program.nodes) {
+        Part part = part_of(node, parts.of_value);
+        if (&node == contraction.node) {
+            part = Part::epilogue;
+        } else if (node.op.starts_with("reduce_") && node.op != "reduce_precision") {
+            part = part == Part::epilogue ? Part::fold : Part::sum;
+            (part == Part::fold ? parts.folds : parts.sums).push_back(&node);
+        }
+        for (ValueId result : node.results) {
+            parts.of_value[result] = part;
+        }
+    }
+    return parts;
+}
+
+/// Results that share a loop: those of one part and shape, in the order of the program.
+std::vector<std::vector<int>> group_results(const Program &program, const Parts &parts) {
+    std::map<std::pair<Part, Extents>, std::vector<int>> groups;
+    for (int i = 0; i < int(program.results.size()); i++) {
+        ValueId value = program.results[i].value;
+        const Part part = std::max(parts.of_value[value], Part::epilogue); // an epilogue may return what it alone reads: a mask
+        groups[{part, program.type(value).shape}].push_back(i);
+    }
+    std::vector<std::vector<int>> result;
+    for (const auto &[key, group] : groups) {
+        result.push_back(group);
+    }
+    return result;
+}
+
+/// The epilogue reads the product at the index of the result.
+void bind_product(Values &values, const Contraction &contraction) {
+    values.bind(contraction.node->results[0], [contraction](const Index &index) -> Expr {
+        const ContractOperand &lhs = contraction.lhs, &rhs = contraction.rhs;
+        Expr column = rhs.free_axis < 0 ? 0 : index.back();
+        Expr row = lhs.free_axis < 0 ? 0 : index[lhs.batch_axis >= 0];
+        Expr batch = lhs.batch_axis < 0 ? 0 : index[0];
+        return contraction.product(column % contraction.width, row, column / contraction.width, batch);
+    });
+}
+
+/// What the schedule has to know of the contraction, still without stages.
+ContractStages describe(const Contraction &contraction) {
+    ContractStages stages;
+    stages.batch = contraction.batch;
+    stages.rows = contraction.rows;
+    stages.columns = contraction.columns;
+    stages.depth = contraction.depth;
+    stages.has_rows = contraction.lhs.free_axis >= 0;
+    stages.has_columns = contraction.rhs.free_axis >= 0;
+    stages.packed.width = contraction.width;
+    stages.packed.pairs = contraction.pairs;
+    stages.packed.lhs_depth_contiguous = contraction.lhs.depth_contiguous;
+    stages.packed.rhs_depth_contiguous = contraction.rhs.depth_contiguous;
+    return stages;
+}
+
+} // namespace
+
+Index result_index(const Contraction &contraction, const Index &batch_row_column) {
+    const std::array<bool, 3> present = {contraction.lhs.batch_axis >= 0, contraction.lhs.free_axis >= 0, contraction.rhs.free_axis >= 0};
+    Index index;
+    for (size_t i = 0; i < present.size(); i++) {
+        if (present[i]) {
+            index.push_back(batch_row_column[i]);
+        }
+    }
+    return index;
+}
+
+/// Outputs: the result's shape, then rank-0 folds, then sums by shape.
+void lower_contract(Lowering &lowering) {
+    LoweredKernel &kernel = lowering.kernel;
+    Contraction contraction = describe_contraction(lowering);
+    kernel.stages = describe(contraction);
+    Parts parts = take_apart(kernel.program, contraction);
+    if (lowering.target.has_gpu_feature()) {
+        lower_contract_sums(lowering, parts.sums);
+        lower_plain_product(lowering, contraction, parts.folds);
+    } else {
+        lower_product(lowering, contraction);
+        lower_contract_sums(lowering, parts.sums);
+        lower_contract_folds(lowering, contraction, parts.folds);
+        bind_product(lowering.values, contraction);
+    }
+    for (const std::vector<int> &group : group_results(kernel.program, parts)) {
+        add_output(lowering, group, axis_vars(kernel.program.type(kernel.program.results[group[0]].value).rank()));
+    }
+}
+
+} // namespace scalide

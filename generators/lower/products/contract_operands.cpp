@@ -1,0 +1,150 @@
+#include "lower/formats/formats.h"
+#include "lower/halide/strict.h"
+#include "lower/products/contract.h"
+#include <algorithm>
+
+namespace scalide {
+using Halide::Expr;
+
+namespace {
+
+/// The array read with the most axes in an operand's Expr: the one whose order in memory counts.
+class WidestRead : public Halide::Internal::IRGraphVisitor {
+public:
+    const Halide::Internal::Call *call = nullptr;
+
+protected:
+    using IRGraphVisitor::visit;
+    void visit(const Halide::Internal::Call *op) override {
+        bool is_read = op->call_type == Halide::Internal::Call::Halide || op->call_type == Halide::Internal::Call::Image;
+        if (is_read && (!call || op->args.size() > call->args.size())) {
+            call = op;
+        }
+        IRGraphVisitor::visit(op);
+    }
+};
+
+/// Fills in `plain` and `depth_contiguous` from the Expr of the operand at symbolic indices.
+void find_layout(Values &values, ContractOperand &operand) {
+    Halide::Var batch("batch"), free("free"), depth("depth");
+    Expr value = operand_at(values, operand, {batch, free, depth});
+    WidestRead widest;
+    value.accept(&widest);
+    bool is_array = widest.call && !widest.call->args.empty();
+    operand.plain = value.as<Halide::Internal::Call>() && value.as<Halide::Internal::Call>() == widest.call;
+    operand.depth_contiguous = is_array && Halide::Internal::expr_uses_var(widest.call->args[0], depth.name());
+}
+
+/// True when nothing but movement stands between the value and a widening convert from a format whose values are bf16 numbers.
+bool is_exact_bf16(const Values &values, ValueId value) {
+    static const std::array<Dtype, 3> exact = {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2};
+    static const std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
+    const Node *node = values.producer(value);
+    while (node && std::find(moves.begin(), moves.end(), node->op) != moves.end()) {
+        node = values.producer(node->operands[0]);
+    }
+    if (!node || node->op != "convert_element_type") {
+        return false;
+    }
+    return std::find(exact.begin(), exact.end(), values.program().type(node->operands[0]).dtype) != exact.end();
+}
+
+bool is_reversed(const Program &program, ValueId value) {
+    std::vector<bool> reversed(program.values.size());
+    for (const Node &node : program.nodes) {
+        const auto is_so = [&](ValueId operand) { return reversed[operand]; };
+        reversed[node.results[0]] = node.op == "rev" || std::ranges::any_of(node.operands, is_so);
+    }
+    return reversed[value];
+}
+
+/// The axes of one side of a pair list such as `[[1], [0]]`: none or one.
+int axis_of(const Node &node, const std::string &attribute, int side) {
+    auto found = node.attributes.find(attribute);
+    if (found == node.attributes.end() || found->second.list.empty()) {
+        return -1;
+    }
+    std::vector<int64_t> axes = to_integers(found->second.list[side]);
+    internal_check(axes.size() <= 1, "contract: more than one axis in " + attribute);
+    return axes.empty() ? -1 : int(axes[0]);
+}
+
+ContractOperand describe_operand(const Lowering &lowering, const Node &node, int side) {
+    ContractOperand operand;
+    operand.value = node.operands[side];
+    operand.batch_axis = axis_of(node, "batch", side);
+    operand.depth_axis = axis_of(node, "contract", side);
+    for (int axis = 0; axis < lowering.kernel.program.type(operand.value).rank(); axis++) {
+        if (axis != operand.batch_axis && axis != operand.depth_axis) {
+            internal_check(operand.free_axis < 0, "contract: an operand has more than one free axis");
+            operand.free_axis = axis;
+        }
+    }
+    operand.is_reversed = is_reversed(lowering.kernel.program, operand.value);
+    find_layout(lowering.values, operand);
+    operand.exact_bf16 = is_exact_bf16(lowering.values, operand.value);
+    return operand;
+}
+
+Extent axis_extent(const Program &program, const ContractOperand &operand, int axis) {
+    return axis < 0 ? Extent(1) : program.type(operand.value).shape[axis];
+}
+
+const Node *find_contraction(const Program &program) {
+    const Node *found = nullptr;
+    for (const Node &node : program.nodes) {
+        if (node.op == "dot_general") {
+            internal_check(!found, "contract: more than one dot_general");
+            found = &node;
+        }
+    }
+    internal_check(found, "contract: no dot_general");
+    return found;
+}
+
+/// Fewer vectors than the budget where the result is narrower.
+int panel_width(const Extent &columns, const Lowering &lowering) {
+    const int lanes = lowering.target.natural_vector_size<float>();
+    int vectors = lowering.budgets.panel_vectors;
+    while (vectors > 1 && columns.is_static() && columns.value() <= vectors / 2 * lanes) {
+        vectors /= 2;
+    }
+    return vectors * lanes;
+}
+
+} // namespace
+
+Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
+    Index index(std::max({operand.batch_axis, operand.free_axis, operand.depth_axis}) + 1);
+    const std::array<std::pair<int, Expr>, 3> places = {
+        {{operand.batch_axis, at.batch}, {operand.free_axis, at.free}, {operand.depth_axis, at.depth}}};
+    const Extents &shape = values.program().type(operand.value).shape;
+    for (const auto &[axis, expr] : places) {
+        if (axis < 0) continue;
+        // The last panel overhangs, and of what is read in reverse along a fixed extent Halide 21 loses the condition that masks it.
+        index[axis] = operand.is_reversed && shape[axis].is_static() ? Halide::min(expr, values.extent(shape[axis]) - 1) : expr;
+    }
+    return values.at(operand.value, index);
+}
+
+Expr operand_bf16_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
+    Expr value = operand_at(values, operand, at);
+    return Halide::reinterpret(Halide::BFloat(16), Halide::cast<uint16_t>(float_bits(value) >> 16));
+}
+
+Contraction describe_contraction(const Lowering &lowering) {
+    const Program &program = lowering.kernel.program;
+    Contraction c;
+    c.node = find_contraction(program);
+    c.lhs = describe_operand(lowering, *c.node, 0);
+    c.rhs = describe_operand(lowering, *c.node, 1);
+    c.batch = axis_extent(program, c.lhs, c.lhs.batch_axis);
+    c.rows = axis_extent(program, c.lhs, c.lhs.free_axis);
+    c.columns = axis_extent(program, c.rhs, c.rhs.free_axis);
+    c.depth = axis_extent(program, c.lhs, c.lhs.depth_axis);
+    c.width = panel_width(c.columns, lowering);
+    c.pairs = lowering.budgets.bf16_pairs == 1 && c.lhs.exact_bf16 && c.rhs.exact_bf16;
+    return c;
+}
+
+} // namespace scalide

@@ -1,0 +1,151 @@
+#include "lower/products/contract.h"
+
+namespace scalide {
+using Halide::Expr;
+using Halide::Func;
+using Halide::Var;
+
+namespace {
+
+/// Lowers the product: packing of both operands, then the sum.
+class ProductLowering {
+public:
+    ProductLowering(Lowering &lowering, Contraction &contraction)
+        : values_(lowering.values), stages_(contract_stages(lowering)), contraction_(contraction), rows_(values_.extent(contraction.rows)),
+          columns_(values_.extent(contraction.columns)), depth_(values_.extent(contraction.depth)),
+          ragged_columns_(!contraction.columns.divide(contraction.width)),
+          ragged_pairs_(contraction.pairs && !contraction.depth.divide(2)) {}
+
+    void lower() {
+        if (contraction_.pairs || !contraction_.lhs.plain) {
+            pack_lhs();
+        }
+        contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
+        contraction_.pairs ? sum_pairs() : sum();
+        stages_.product = contraction_.product;
+    }
+
+private:
+    /// func(vars) = value(0) where the guard holds, else 0. An undefined guard always holds. `value` is told what to add to its depth:
+    /// the reduction variable of extent 1 that carries the guard, so that nothing is read where it does not hold.
+    template<typename Value>
+    void define(const Func &func, const std::vector<Var> &vars, const Expr &guard, Value value) {
+        Func result = func;
+        if (!guard.defined()) {
+            result(vars) = value(Expr(0));
+            return;
+        }
+        Halide::RDom once(0, 1, "once");
+        once.where(guard);
+        Expr guarded = value(Expr(once.x));
+        result(vars) = Halide::cast(guarded.type(), 0);
+        result(vars) = guarded;
+    }
+
+    Expr element(const ContractOperand &operand, const ContractIndex &at) {
+        return contraction_.pairs ? operand_bf16_at(values_, operand, at) : operand_at(values_, operand, at);
+    }
+
+    /// An element of a pair, where vectors run along rows or columns: of an odd depth the last pair ends with a zero. The last element is
+    /// read again there: a guard would be a second definition that zeroes all, and would keep the stores of a pair apart.
+    Expr element_of_pair(const ContractOperand &operand, const ContractIndex &at) {
+        if (!ragged_pairs_) return element(operand, at);
+        const Expr read = element(operand, {at.batch, at.free, Halide::min(at.depth, depth_ - 1)});
+        return Halide::select(at.depth < depth_, read, Halide::cast(read.type(), 0));
+    }
+
+    Expr column_of(const Expr &column, const Expr &panel) const { return panel * contraction_.width + column; }
+
+    void pack_lhs() {
+        const ContractOperand &lhs = contraction_.lhs;
+        if (contraction_.pairs && !lhs.depth_contiguous) {
+            lhs_rows_(row_, k_, batch_) = element_of_pair(lhs, {batch_, row_, k_});
+            lhs_(pair_, row_, k_, batch_) = lhs_rows_(row_, 2 * k_ + pair_, batch_);
+            stages_.packed.lhs_rows = lhs_rows_;
+        } else {
+            const std::vector<Var> vars = lhs.depth_contiguous ? std::vector<Var>{k_, row_, batch_} : std::vector<Var>{row_, k_, batch_};
+            define(lhs_, vars, ragged_pairs_ ? k_ < depth_ : Expr(), [&](const Expr &once) {
+                return element(lhs, {batch_, row_, k_ + once});
+            });
+        }
+        stages_.packed.lhs = lhs_;
+    }
+
+    /// The left operand at a row that may overhang: the last row stands for those beyond it.
+    Expr lhs_at(const Expr &depth) {
+        Expr row = Halide::min(row_, rows_ - 1);
+        const ContractOperand &lhs = contraction_.lhs;
+        if (!contraction_.pairs && lhs.plain) {
+            return operand_at(values_, lhs, {batch_, row, depth});
+        }
+        return lhs.depth_contiguous ? lhs_(depth, row, batch_) : lhs_(row, depth, batch_);
+    }
+
+    void pack_rhs() {
+        Expr column = column_of(column_, panel_), guard;
+        if (ragged_columns_) {
+            guard = column < columns_;
+        }
+        Func rows = contraction_.pairs ? rhs_rows_ : rhs_;
+        define(rows, {column_, k_, panel_, batch_}, guard, [&](const Expr &once) {
+            return element_of_pair(contraction_.rhs, {batch_, column + once, k_});
+        });
+        if (contraction_.pairs) {
+            rhs_(pair_, column_, k_, panel_, batch_) = rhs_rows_(column_, 2 * k_ + pair_, panel_, batch_);
+            stages_.packed.rhs_rows = rhs_rows_;
+        }
+        stages_.packed.rhs = rhs_;
+    }
+
+    /// k is contiguous: it is what vectors run over, so it has the guard; columns are clamped.
+    void pack_rhs_transposed() {
+        Expr column = column_of(column_, panel_);
+        column = ragged_columns_ ? Halide::min(column, columns_ - 1) : column;
+        Expr guard = contraction_.depth.divide(contraction_.pairs ? 32 : 16) ? Expr() : k_ < depth_;
+        define(rhs_rows_, {k_, column_, panel_, batch_}, guard, [&](const Expr &once) {
+            return element(contraction_.rhs, {batch_, column, k_ + once});
+        });
+        if (contraction_.pairs) {
+            rhs_(pair_, column_, k_, panel_, batch_) = rhs_rows_(2 * k_ + pair_, column_, panel_, batch_);
+        } else {
+            rhs_block_(column_, k_, panel_, batch_) = rhs_rows_(k_, column_, panel_, batch_);
+            rhs_(column_, k_, panel_, batch_) = rhs_block_(column_, k_, panel_, batch_);
+            stages_.packed.rhs_block = rhs_block_;
+        }
+        stages_.packed.rhs_rows = rhs_rows_;
+        stages_.packed.rhs = rhs_;
+    }
+
+    void sum() {
+        Halide::RDom r(0, depth_, "r");
+        Func &product = contraction_.product;
+        product = Func("product");
+        product(column_, row_, panel_, batch_) = 0.0f;
+        product(column_, row_, panel_, batch_) += lhs_at(r) * rhs_(column_, r, panel_, batch_);
+    }
+
+    void sum_pairs() {
+        Halide::RDom r(0, 2, 0, (depth_ + 1) / 2, "r");
+        bool interleaved = !contraction_.lhs.depth_contiguous;
+        Expr row = Halide::min(row_, rows_ - 1);
+        Expr a = interleaved ? lhs_(r.x, row, r.y, batch_) : lhs_(2 * r.y + r.x, row, batch_);
+        Func &product = contraction_.product;
+        product = Func("product");
+        product(column_, row_, panel_, batch_) = 0.0f;
+        product(column_, row_, panel_, batch_) += Halide::cast<float>(a) * Halide::cast<float>(rhs_(r.x, column_, r.y, panel_, batch_));
+    }
+
+    Values &values_;
+    ContractStages &stages_;
+    Contraction &contraction_;
+    Expr rows_, columns_, depth_;
+    bool ragged_columns_, ragged_pairs_;
+    Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
+    Var pair_{"pair"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};
+};
+
+} // namespace
+
+void lower_product(Lowering &lowering, Contraction &contraction) { ProductLowering(lowering, contraction).lower(); }
+
+} // namespace scalide

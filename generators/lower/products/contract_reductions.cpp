@@ -1,0 +1,154 @@
+#include "lower/products/contract.h"
+#include "lower/rows/reduction.h"
+#include <algorithm>
+
+namespace scalide {
+using Halide::Expr;
+using Halide::Func;
+using Halide::Tuple;
+using Halide::Var;
+
+namespace {
+
+constexpr int fold_lanes = 16; ///< rows that are folded side by side
+
+void define(Halide::FuncRef place, const Tuple &value) {
+    if (value.size() == 1) {
+        place = value[0];
+    } else {
+        place = value;
+    }
+}
+
+/// Folds epilogue values over all axes.
+class FoldLowering {
+public:
+    FoldLowering(Lowering &lowering, const Contraction &contraction, ReductionGroup group)
+        : values_(lowering.values), stages_(contract_stages(lowering).folds), contraction_(contraction), group_(std::move(group)),
+          size_(int(group_.identity().size())) {}
+
+    void lower() { group_.bind(values_, fold_lanes_of(partials_of(terms()))); }
+
+private:
+    /// (column, row, panel, batch). Arguments are read in the last row again where the tile overhangs, the product where it is.
+    Func terms() {
+        const ValueId product = contraction_.node->results[0];
+        values_.bind(product, [this](const Index &) { return contraction_.product(column_, row_, panel_, batch_); });
+        Expr column = panel_ * contraction_.width + column_;
+        Halide::RDom once(0, 1, "once");
+        Index place = {batch_, Halide::min(row_, values_.extent(contraction_.rows) - 1), column + once.x};
+        bool ragged = !contraction_.columns.divide(contraction_.width);
+        once.where(column < values_.extent(contraction_.columns));
+        Func terms = stages_.terms = Func("fold_terms");
+        if (ragged) {
+            define(terms(column_, row_, panel_, batch_), group_.identity());
+        } else {
+            place[2] = column;
+        }
+        std::vector<Expr> folded = group_.terms(values_, result_index(contraction_, place), 0);
+        for (int i = 0; ragged && i < size_; i++) { // a term that reads no argument would not depend on the guard
+            folded[i] = Halide::select(once.x == 0, folded[i], group_.identity()[i]);
+        }
+        define(terms(column_, row_, panel_, batch_), Tuple(folded));
+        return terms;
+    }
+
+    bool has_batch() const { return contraction_.lhs.batch_axis >= 0; }
+
+    /// (row, panel, batch): the columns of a panel, halved until one is left. Like the result, whose loops it joins, without a batch
+    /// when there is none.
+    Func partials_of(Func halves) {
+        for (int width = contraction_.width / 2; width >= 1; width /= 2) {
+            const Func next = stages_.halves.emplace_back("fold_halves");
+            define(next(column_, row_, panel_, batch_), group_.combine(components(halves(column_, row_, panel_, batch_), size_),
+                                                                       components(halves(column_ + width, row_, panel_, batch_), size_)));
+            halves = next;
+        }
+        const Func partials = stages_.partials = Func("fold_partials");
+        const std::vector<Var> vars = buffer_order(axis_vars(3)); // loops are joined by name: x counts panels here
+        std::vector<Var> place = {vars[1], vars[0]};
+        if (has_batch()) {
+            place.push_back(vars[2]);
+        }
+        const Expr batch = has_batch() ? Expr(vars[2]) : 0;
+        define(partials(place), Tuple(components(halves(0, vars[1], vars[0], batch), size_)));
+        return partials;
+    }
+
+    Func fold_lanes_of(const Func &partials) {
+        Var lane("lane");
+        Expr rows = values_.extent(contraction_.rows);
+        Expr panels = (values_.extent(contraction_.columns) + contraction_.width - 1) / contraction_.width;
+        Halide::RDom r({{0, (rows + fold_lanes - 1) / fold_lanes}, {0, panels}, {0, values_.extent(contraction_.batch)}}, "r");
+        Expr row = r.x * fold_lanes + lane;
+        r.where(row < rows);
+        // Of a number of rows Halide 21 loses that condition, and makes rows that are not there.
+        std::vector<Expr> place = {Halide::Internal::is_positive_const(rows) ? Halide::min(row, rows - 1) : row, r.y};
+        if (has_batch()) {
+            place.push_back(r.z);
+        }
+        const Func lanes = stages_.lanes = Func("fold_lanes");
+        define(lanes(lane), group_.identity());
+        define(lanes(lane), group_.combine(components(lanes(lane), size_), components(partials(place), size_)));
+        std::vector<std::vector<Expr>> parts;
+        for (int i = 0; i < fold_lanes; i++) {
+            parts.push_back(components(lanes(i), size_));
+        }
+        const Func fold("fold");
+        define(fold(), group_.tree(parts));
+        return fold;
+    }
+
+    Values &values_;
+    EpilogueFoldStages &stages_;
+    const Contraction &contraction_;
+    ReductionGroup group_;
+    int size_;
+    Var column_{"column"}, row_{"row"}, panel_{"panel"}, batch_{"batch"};
+};
+
+/// The sum of an operand's values over some of its axes, one element after the other.
+Func lower_sum(Values &values, const Reduction &reduction) {
+    const Node &node = reduction.node();
+    const Extents &shape = values.program().type(node.operands[0]).shape;
+    const std::vector<int64_t> axes = to_integers(node.attributes.at("axes"));
+    std::vector<Halide::Range> ranges;
+    for (int64_t axis : axes) {
+        ranges.push_back({0, values.extent(shape[axis])});
+    }
+    Halide::RDom r(ranges, "r");
+    const std::vector<Var> vars = axis_vars(int(shape.size() - axes.size()));
+    Index index;
+    for (int axis = 0, kept = 0; axis < int(shape.size()); axis++) {
+        auto found = std::find(axes.begin(), axes.end(), axis);
+        index.push_back(found == axes.end() ? Expr(vars[kept++]) : Expr(r[int(found - axes.begin())]));
+    }
+    Func sum("sum");
+    sum(buffer_order(vars)) = reduction.identity()[0];
+    const std::vector<Expr> added = reduction.combine({sum(buffer_order(vars))}, {values.at(node.operands[0], index)});
+    assign(sum(buffer_order(vars)), over(r, Halide::Tuple(added)));
+    return sum;
+}
+
+} // namespace
+
+void lower_contract_folds(Lowering &lowering, const Contraction &contraction, const std::vector<const Node *> &reductions) {
+    if (reductions.empty()) {
+        return;
+    }
+    std::vector<Reduction> group;
+    for (const Node *node : reductions) {
+        group.emplace_back(lowering.kernel.program, *node);
+    }
+    FoldLowering(lowering, contraction, ReductionGroup(group)).lower();
+}
+
+void lower_contract_sums(Lowering &lowering, const std::vector<const Node *> &reductions) {
+    for (const Node *node : reductions) {
+        Func sum = lower_sum(lowering.values, Reduction(lowering.kernel.program, *node));
+        lowering.values.bind(node->results[0], sum);
+        contract_stages(lowering).sums.push_back(sum);
+    }
+}
+
+} // namespace scalide

@@ -1,0 +1,172 @@
+#include "lower/outputs.h"
+#include "lower/rows/reduction.h"
+#include <algorithm>
+#include <set>
+
+// column: reductions over leading axes. Rows are summed in blocks of fixed size, then the blocks, so that the order depends on nothing but
+// the shape. Arrays of one shape are read once for all their reductions.
+namespace scalide {
+using Halide::Expr;
+
+namespace {
+
+constexpr int block_rows = 128;
+
+/// The reductions of one shape over its leading axes.
+class ColumnReduction {
+public:
+    ColumnReduction(Lowering &lowering, const std::vector<const Node *> &nodes, int number)
+        : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())),
+          number_(std::to_string(number)), is_gpu_(lowering.target.has_gpu_feature()) {
+        const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
+        axes_ = folded_axes(*nodes[0]);
+        for (size_t axis = 0; axis < shape.size(); axis++) (is_folded(axis) ? rows_ : column_shape_).push_back(shape[axis]);
+        columns_ = axis_vars(int(column_shape_.size()));
+        all_ = lowering.values.extent(element_count(rows_));
+        sums_.rows = element_count(rows_);
+        sums_.columns = column_shape_.back();
+        sums_.others = element_count({column_shape_.begin(), column_shape_.end() - 1});
+    }
+
+    ColumnSums lower() {
+        Halide::Func total = sums_.total = Halide::Func("total_" + number_);
+        Expr count = Halide::Internal::simplify(all_ / block_rows);
+        const bool has_blocks = is_gpu_ || !Halide::Internal::is_const_zero(count);
+        if (has_blocks) add_blocks(count);
+        if (!is_gpu_) add_rest();
+        assign(total(places()), Halide::Tuple(components(is_gpu_ ? sums_.block(places(count)) : sums_.rest(places()), size_)));
+        bound_columns(total);
+        if (has_blocks) {
+            Halide::RDom r(0, count);
+            assign(total(places()), group_.combine(components(total(places()), size_), components(sums_.block(places(r)), size_)));
+        }
+        group_.bind(lowering_.values, total);
+        return sums_;
+    }
+
+private:
+    static ReductionGroup reductions_of(const Program &program, const std::vector<const Node *> &nodes) {
+        std::vector<Reduction> reductions;
+        for (const Node *node : nodes) {
+            reductions.emplace_back(program, *node);
+        }
+        return ReductionGroup(reductions);
+    }
+
+    bool is_folded(size_t axis) const { return std::ranges::find(axes_, int64_t(axis)) != axes_.end(); }
+
+    /// Axes of extent 1 may stand in front of those that are folded.
+    Index element(const Index &rows) const {
+        Index index;
+        auto row = rows.begin();
+        auto column = columns_.begin();
+        while (row != rows.end() || column != columns_.end()) index.push_back(is_folded(index.size()) ? *row++ : Expr(*column++));
+        return index;
+    }
+
+    /// Arguments of a stage: the columns, then perhaps a block.
+    std::vector<Expr> places(const Expr &block = Expr()) const {
+        Index columns(columns_.begin(), columns_.end());
+        std::vector<Expr> args = buffer_order(columns);
+        if (block.defined()) {
+            args.push_back(block);
+        }
+        return args;
+    }
+
+    /// Else Halide makes as many columns as it thinks that readers may want, which a reduction of them rounds up to its vectors. On a GPU a
+    /// schedule makes what one thread needs.
+    void bound_columns(Halide::Func func) const {
+        if (is_gpu_) return;
+        for (size_t i = 0; i < columns_.size(); i++) func.bound(columns_[i], 0, lowering_.values.extent(column_shape_[i]));
+    }
+
+    void add_blocks(const Expr &count) {
+        Halide::Var block("block");
+        Halide::Func func = sums_.block = Halide::Func("block_" + number_);
+        std::vector<Halide::Var> args = buffer_order(columns_);
+        args.push_back(block);
+        assign(func(args), group_.identity());
+        bound_columns(func);
+        if (!is_gpu_) func.bound(block, 0, count);
+        Halide::RDom r(0, block_rows);
+        accumulate(func, places(block), r, block * block_rows);
+    }
+
+    void add_rest() {
+        Halide::Func func = sums_.rest = Halide::Func("rest_" + number_);
+        assign(func(buffer_order(columns_)), group_.identity());
+        bound_columns(func);
+        Expr left = Halide::Internal::simplify(all_ % block_rows);
+        Halide::RDom r(0, left);
+        accumulate(func, places(), r, Halide::Internal::simplify(all_ - left));
+    }
+
+    void accumulate(const Halide::Func &func, const std::vector<Expr> &place, Halide::RDom r, const Expr &first_row) {
+        const Expr row = first_row + r, last = Halide::Internal::simplify(all_ - 1);
+        const Index rows = split_row(is_gpu_ ? Halide::clamp(row, 0, last) : row, rows_, lowering_.values);
+        std::vector<Expr> terms = group_.terms(lowering_.values, element(rows), row);
+        if (is_gpu_) {
+            terms = terms_where(row < all_, group_, terms);
+            r.where(all_ > 0); // nothing can be read of an empty array
+        }
+        assign(func(place), over(r, group_.combine(components(func(place), size_), terms)));
+    }
+
+    Lowering &lowering_;
+    ReductionGroup group_;
+    int size_;
+    std::vector<int64_t> axes_;
+    Extents rows_, column_shape_;
+    std::vector<Halide::Var> columns_;
+    Expr all_;
+    std::string number_; ///< among those of the kernel
+    bool is_gpu_;
+    ColumnSums sums_;
+};
+
+/// By value: how many reductions lie one behind the other below it.
+std::vector<int> find_depths(const Program &program) {
+    std::vector<int> depths(program.values.size());
+    for (const Node &node : program.nodes) {
+        int &depth = depths[node.results[0]];
+        for (const ValueId operand : node.operands) depth = std::max(depth, depths[operand]);
+        depth += is_reduction(node);
+    }
+    return depths;
+}
+
+void reduce(Lowering &lowering, const std::vector<const Node *> &nodes, ColumnStages &stages) {
+    if (int(folded_axes(*nodes[0]).size()) == lowering.kernel.program.type(nodes[0]->operands[0]).rank()) {
+        reduce_all(lowering, nodes, stages.whole);
+    } else {
+        stages.sums.push_back(ColumnReduction(lowering, nodes, int(stages.sums.size())).lower());
+    }
+}
+
+} // namespace
+
+void lower_column(Lowering &lowering) {
+    const Program &program = lowering.kernel.program;
+    auto &stages = lowering.kernel.stages.emplace<ColumnStages>();
+    stages.block_rows = block_rows;
+    const std::vector<int> depths = find_depths(program);
+    for (int depth = 0; depth <= std::ranges::max(depths); depth++) {
+        std::set<std::pair<Extents, std::vector<int64_t>>> done;
+        const auto is_other = [&](const Node *node) { return depths[node->operands[0]] != depth; };
+        for (const Node &node : program.nodes) {
+            if (!is_reduction(node) || is_other(&node)) continue;
+            const Extents &shape = program.type(node.operands[0]).shape;
+            const std::vector<int64_t> axes = folded_axes(node);
+            if (!done.insert({shape, axes}).second) continue;
+            std::vector<const Node *> nodes = find_reductions(program, shape, axes);
+            std::erase_if(nodes, is_other);
+            reduce(lowering, nodes, stages);
+        }
+    }
+    for (const std::vector<int> &results : results_by_shape(program)) {
+        add_output(lowering, results, axis_vars(program.type(program.results[results[0]].value).rank()));
+    }
+}
+
+} // namespace scalide

@@ -1,0 +1,332 @@
+#include "expr/base_operators.h"
+#include "lower/axes/whole.h"
+#include "lower/outputs.h"
+#include "lower/rows/row_sums.h"
+#include "lower/rows/row_warp.h"
+#include <algorithm>
+#include <set>
+
+// Row kernels: reductions over the last axis of arrays of shape rows x columns (any number of row axes). Reductions of one depth, that is,
+// with as many reductions below them, run in one loop. An expensive value of shape rows x columns that several loops need is computed once
+// a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage `scalar`. On a GPU an
+// argument of the shape is read once, into a stage `argument`, if there is room.
+//
+// Outputs have the row axes y, d2 ... and, if they have columns, x.
+namespace scalide {
+namespace {
+
+/// From here on an operator costs more than writing a value to the first-level cache and reading it back.
+constexpr int expensive = 4;
+/// Sums of shorter rows have fewer lanes than a warp (choose_lanes).
+constexpr int64_t least_warp = 2 * most_lanes;
+
+/// The values of a row kernel in the order in which they are made: by depth.
+class RowPlan {
+public:
+    RowPlan(const Program &program, bool is_gpu, const Budgets &budgets)
+        : program_(program), budgets_(budgets), producers_(producers(program)), depth_(program.values.size(), 0) {
+        find_depths();
+        place_scalars();
+        const Extent &columns = space().back();
+        is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp &&
+                   columns.value() <= budgets.warp_columns && !has_column_reductions(program) &&
+                   (columns.value() % most_lanes == 0 || !moves());
+        int64_t free = !is_gpu ? std::numeric_limits<int64_t>::max() : !columns.is_static() ? 0 : room(columns.value());
+        while (free > 0 && place_element()) free--;
+        for (size_t i = 0; is_gpu && i < program.arguments.size(); i++) {
+            if (free > 0 && is_walked(program.arguments[i].value)) {
+                kept_.insert(program.arguments[i].value);
+                free--;
+            }
+        }
+    }
+
+    bool is_warp() const { return is_warp_; }
+    /// Arguments that get a stage.
+    const std::set<ValueId> &kept() const { return kept_; }
+
+    /// Rows and columns: the shape that reductions over the last axis read.
+    const Extents &space() const {
+        for (const Node &node : program_.nodes) {
+            if (is_row_reduction(node)) {
+                return program_.type(node.operands[0]).shape;
+            }
+        }
+        throw InternalError("internal error: a row kernel has no reduction over its last axis");
+    }
+    int last_depth() const { return last_depth_; }
+
+    /// The reductions of values of this depth.
+    std::vector<const Node *> reductions(int depth) const {
+        std::vector<const Node *> found;
+        for (const Node &node : program_.nodes) {
+            if (is_row_reduction(node) && depth_[node.operands[0]] == depth) {
+                found.push_back(&node);
+            }
+        }
+        return found;
+    }
+
+    /// Values of this depth that get a stage, in order.
+    std::vector<ValueId> placed(int depth) const {
+        std::vector<ValueId> values;
+        for (const Node &node : program_.nodes) {
+            if (placed_.count(node.results[0]) && depth_[node.results[0]] == depth) {
+                values.push_back(node.results[0]);
+            }
+        }
+        return values;
+    }
+
+private:
+    /// Rows that a block, or a warp, of a GPU can keep.
+    int64_t room(int64_t columns) const {
+        return is_warp_ ? budgets_.warp_registers / ((columns + warp_threads - 1) / warp_threads)
+                        : budgets_.shared_elements / std::max<int64_t>(columns, 1);
+    }
+
+    bool moves() const {
+        return std::ranges::any_of(program_.nodes, [](const Node &node) {
+            return find_base_operator(node.op)->shape == Shape::movement && node.op != "broadcast_in_dim";
+        });
+    }
+
+    /// An argument of the shape of the space that is read element by element, and not overwritten.
+    bool is_walked(ValueId argument) const {
+        const auto walks = [&](const Node &node) {
+            return find_base_operator(node.op)->shape == Shape::elementwise || is_reduction(node) ||
+                   std::ranges::find(node.operands, argument) == node.operands.end();
+        };
+        const auto overwrites = [&](const Result &result) {
+            return result.argument >= 0 && program_.arguments[result.argument].value == argument;
+        };
+        return program_.type(argument).shape == space() && std::ranges::all_of(program_.nodes, walks) &&
+               std::ranges::none_of(program_.results, overwrites);
+    }
+
+    bool is_row_reduction(const Node &node) const {
+        return is_reduction(node) && !is_whole_reduction(program_, node) && !is_column_reduction(program_, node);
+    }
+
+    const Node *producer(ValueId value) const { return producers_[value] < 0 ? nullptr : &program_.nodes[producers_[value]]; }
+
+    void find_depths() {
+        for (const Node &node : program_.nodes) {
+            int depth = 0;
+            for (ValueId operand : node.operands) {
+                depth = std::max(depth, depth_[operand]);
+            }
+            depth_[node.results[0]] = depth + is_reduction(node);
+            last_depth_ = std::max(last_depth_, depth_[node.results[0]]);
+        }
+    }
+
+    /// What is computed from reductions once a row and broadcast to the elements.
+    void place_scalars() {
+        for (const Node &node : program_.nodes) {
+            if (node.op != "broadcast_in_dim") {
+                continue;
+            }
+            const Node *operand = producer(node.operands[0]);
+            if (operand && depth_[node.operands[0]] > 0 && !is_reduction(*operand)) {
+                placed_.insert(node.operands[0]);
+            }
+        }
+    }
+
+    /// Marks what the loop `loop` computes when it makes `value`.
+    void use(ValueId value, int loop, std::vector<std::set<int>> &users) const {
+        const Node *node = producer(value);
+        if (!node || is_reduction(*node) || !users[value].insert(loop).second) {
+            return;
+        }
+        for (ValueId operand : node->operands) {
+            if (!placed_.count(operand)) {
+                use(operand, loop, users);
+            }
+        }
+    }
+
+    static constexpr int sums_loop = -1; ///< the loop of running sums
+
+    std::vector<std::set<int>> find_users() const {
+        std::vector<std::set<int>> users(program_.values.size());
+        for (const Node &node : program_.nodes) {
+            if (is_reduction(node) && !placed_.count(node.operands[0])) {
+                use(node.operands[0], is_column_reduction(program_, node) ? sums_loop : depth_[node.operands[0]], users);
+            }
+        }
+        for (const Result &result : program_.results) {
+            if (!placed_.count(result.value)) {
+                use(result.value, last_depth_, users);
+            }
+        }
+        int loop = last_depth_;
+        for (ValueId value : placed_) {
+            use(value, ++loop, users);
+        }
+        return users;
+    }
+
+    /// Places the last expensive element that more than one loop computes.
+    bool place_element() {
+        const std::vector<std::set<int>> users = find_users();
+        for (size_t i = program_.nodes.size(); i-- > 0;) {
+            ValueId value = program_.nodes[i].results[0];
+            bool is_element = program_.type(value).shape == space();
+            if (is_element && users[value].size() > 1 && operator_cost(program_.nodes[i].op) >= expensive && !placed_.count(value)) {
+                placed_.insert(value);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    const Program &program_;
+    const Budgets &budgets_;
+    std::vector<int> producers_;
+    std::vector<int> depth_; ///< by value
+    int last_depth_ = 0;
+    bool is_warp_ = false;
+    std::set<ValueId> placed_, kept_;
+};
+
+class RowLowering {
+public:
+    explicit RowLowering(Lowering &lowering)
+        : lowering_(lowering), program_(lowering.kernel.program), stages_(lowering.kernel.stages.emplace<RowStages>()),
+          plan_(program_, lowering.target.has_gpu_feature(), lowering.budgets), vars_(axis_vars(int(plan_.space().size()))) {}
+
+    void lower() {
+        stages_.columns = plan_.space().back();
+        stages_.rows = element_count({plan_.space().begin(), plan_.space().end() - 1});
+        stages_.is_warp = plan_.is_warp();
+        for (size_t i = 0; i < program_.arguments.size(); i++) read_argument(i);
+        for (int depth = 0; depth <= plan_.last_depth(); depth++) {
+            for (ValueId value : plan_.placed(depth)) {
+                place(value);
+            }
+            reduce(plan_.reductions(depth));
+        }
+        in_thread(0);
+        stages_.sums = sum_columns(lowering_, vars_);
+        stages_.stored = store_reduced(lowering_, first_vars(int(vars_.size()) - 1));
+        add_outputs([](const Type &type) { return !type.is_scalar(); });
+        stages_.whole = reduce_stored(lowering_, stages_.stored);
+        add_outputs([](const Type &type) { return type.is_scalar(); });
+    }
+
+private:
+    void add_outputs(const std::function<bool(const Type &)> &chosen) {
+        for (const std::vector<int> &results : results_by_shape(program_)) {
+            const Type &type = program_.type(program_.results[results[0]].value);
+            if (!chosen(type)) continue;
+            in_thread(type.shape == plan_.space() ? thread_of(vars_.back()) : Halide::Expr(0));
+            add_output(lowering_, results, is_of_columns(type) ? std::vector{vars_.back()} : first_vars(type.rank()));
+        }
+    }
+
+    /// What is left of sums over rows; `fuse` joins none whose columns are as many as the rows.
+    bool is_of_columns(const Type &type) const { return has_column_reductions(program_) && type.shape == Extents{plan_.space().back()}; }
+
+    /// From now on values of shape rows are read in this thread of a warp, which has its own.
+    void in_thread(const Halide::Expr &thread) {
+        for (const auto &bind : in_warp_) bind(thread);
+    }
+
+    /// The row axes, or those and the columns.
+    std::vector<Halide::Var> first_vars(int rank) const { return {vars_.begin(), vars_.begin() + rank}; }
+
+    bool has_padding() const { return plan_.is_warp() && plan_.space().back().value() % most_lanes != 0; }
+
+    /// Behind the end of a row stand its last elements again, in pairs where there are any: a thread reads two as one word.
+    Halide::Expr inside(const Halide::Expr &column) const {
+        const int columns = int(plan_.space().back().value());
+        return columns % 2 == 0 ? Halide::clamp(column / 2, 0, columns / 2 - 1) * 2 + column % 2 : Halide::clamp(column, 0, columns - 1);
+    }
+
+    void read_argument(size_t argument) {
+        const ValueId value = program_.arguments[argument].value;
+        const Extents &shape = program_.type(value).shape;
+        const Halide::ImageParam &input = lowering_.kernel.inputs[argument];
+        if (!input.defined() || shape.empty()) return;
+        const bool is_padded = has_padding() && shape.back() == plan_.space().back();
+        const auto read = [this, input, is_padded](Index index) -> Halide::Expr {
+            if (is_padded) index.back() = inside(index.back());
+            return input(buffer_order(index));
+        };
+        if (plan_.kept().count(value)) {
+            Halide::Func stage("kept_" + std::to_string(stages_.argument.size()));
+            stage(buffer_order(vars_)) = read(Index(vars_.begin(), vars_.end()));
+            lowering_.values.bind(value, stage);
+            stages_.argument.push_back(stage);
+        } else if (is_padded) {
+            const Dtype dtype = program_.type(value).dtype;
+            lowering_.values.bind(value, [=](const Index &index) { return from_word(dtype, read(index)); });
+        }
+    }
+
+    void place(ValueId value) {
+        const Type &type = program_.type(value);
+        const std::vector<Halide::Var> vars = first_vars(type.rank());
+        const bool is_element = type.shape == plan_.space(), has_thread = plan_.is_warp() && !is_element;
+        std::vector<Halide::Func> &stages = is_element ? stages_.element : stages_.scalar;
+        Halide::Func stage((is_element ? "element_" : "scalar_") + std::to_string(stages.size()));
+        std::vector<Halide::Var> args = buffer_order(vars);
+        if (has_thread) args.insert(args.begin(), thread_);
+        in_thread(is_element ? thread_of(vars_.back()) : thread_);
+        stage(args) = to_word(type.dtype, lowering_.values.at(value, Index(vars.begin(), vars.end())));
+        stages.push_back(stage);
+        if (!has_thread) return lowering_.values.bind(value, stage);
+        in_warp_.push_back([this, value, stage, dtype = type.dtype](const Halide::Expr &thread) {
+            lowering_.values.bind(value, [=](const Index &index) {
+                Index place = buffer_order(index);
+                place.insert(place.begin(), thread);
+                return from_word(dtype, stage(place));
+            });
+        });
+    }
+
+    void reduce(const std::vector<const Node *> &nodes) {
+        if (nodes.empty()) {
+            return;
+        }
+        std::vector<Reduction> reductions;
+        for (const Node *node : nodes) {
+            internal_check(program_.type(node->operands[0]).shape == plan_.space(), "reductions of a row kernel have different shapes");
+            reductions.emplace_back(program_, *node);
+        }
+        std::vector<Halide::Var> rows = first_vars(int(vars_.size()) - 1);
+        auto at = [rows](const Index &, const Halide::Expr &column) {
+            Index index(rows.begin(), rows.end());
+            index.push_back(column);
+            return index;
+        };
+        const Extent &columns = plan_.space().back();
+        ReductionGroup group(reductions);
+        ReductionSpace space{buffer_order(rows), lowering_.values.extent(columns), choose_lanes(columns), {}, at};
+        if (!plan_.is_warp()) return group.bind(lowering_.values, reduce_lanes(lowering_, group, space, stages_.lanes));
+        if (has_padding()) {
+            const int count = int(columns.value());
+            space.columns = (count + most_lanes - 1) / most_lanes * most_lanes;
+            space.inside = [count](const Index &, const Halide::Expr &column) { return column < count; };
+        }
+        in_thread(Halide::Var("lane") / warp_neighbours);
+        const Halide::Func total = reduce_in_warp(lowering_, group, space, stages_);
+        in_warp_.push_back([this, group, total](const Halide::Expr &thread) { group.bind(lowering_.values, total, thread); });
+    }
+
+    Lowering &lowering_;
+    const Program &program_;
+    RowStages &stages_;
+    RowPlan plan_;
+    std::vector<Halide::Var> vars_;
+    Halide::Var thread_{"thread"};
+    std::vector<std::function<void(const Halide::Expr &thread)>> in_warp_; ///< bind a value of shape rows to what a thread has of it
+};
+
+} // namespace
+
+void lower_row(Lowering &lowering) { RowLowering(lowering).lower(); }
+
+} // namespace scalide

@@ -1,0 +1,121 @@
+#include "lower/rows/reduction.h"
+
+// Reductions of whole arrays, for kernels of every kind that have some. Arrays of one shape are read once for all their reductions.
+namespace scalide {
+using Halide::Expr;
+
+namespace {
+
+/// One partial result: the order of a sum depends on nothing but the shape. Small, as a GPU has one thread a lane of a block (a card wants
+/// 10^5 of them); on a CPU 65536 are no faster (sum of 8M f32, maximum of 16M f16, one thread of an EPYC Zen 5, 2026-11-22).
+constexpr int block_elements = 4096;
+constexpr int read_together = 8; ///< rows of a block are a multiple of this, where there are as many
+
+/// The blocks of one shape: `count` whole ones of `size` rows (or, of a line, elements), and what is left behind them.
+class Blocks {
+public:
+    Blocks(Lowering &lowering, const Extents &shape)
+        : lowering_(lowering), shape_(shape), rows_(shape.begin(), shape.end() - 1), is_line_(rows_.empty()), size_(block_size()),
+          all_(lowering.values.extent(is_line_ ? shape.back() : element_count(rows_))) {}
+
+    /// Known to be no more than a block.
+    bool is_one_block() const { return Halide::Internal::can_prove(count() == 0); }
+    Expr count() const { return Halide::Internal::simplify(all_ / size_); }
+
+    ReductionSpace whole() const {
+        Halide::Var block("block");
+        return space({block}, block * size_, size_);
+    }
+    ReductionSpace rest() const {
+        Expr left = Halide::Internal::simplify(all_ % size_);
+        return space({}, all_ - left, left);
+    }
+    /// Every block, the rest as the last one.
+    ReductionSpace guarded() const {
+        ReductionSpace result = whole();
+        Expr first = Halide::Var("block") * size_;
+        result.is_any = Halide::Internal::simplify(all_ > 0);
+        result.inside = [=, this](const Index &steps, const Expr &column) { return first + (is_line_ ? column : steps[0]) < all_; };
+        return result;
+    }
+
+private:
+    int block_size() const {
+        const Extent &columns = shape_.back();
+        if (is_line_) {
+            return block_elements;
+        }
+        const int rows = columns.is_static() ? int(std::max<int64_t>(1, block_elements / std::max<int64_t>(1, columns.value()))) : 16;
+        return rows > read_together ? rows / read_together * read_together : rows;
+    }
+
+    ReductionSpace space(std::vector<Halide::Var> outer, Expr first, Expr size) const {
+        Values &values = lowering_.values;
+        if (is_line_) {
+            auto at = [first, this](const Index &, const Expr &column) { return Index{inside(first + column)}; };
+            return {outer, size, choose_lanes(shape_.back()), {}, at};
+        }
+        auto at = [first, this, &values](const Index &steps, const Expr &column) {
+            Index index = split_row(inside(first + steps[0]), rows_, values);
+            index.push_back(column);
+            return index;
+        };
+        return {outer, values.extent(shape_.back()), choose_lanes(shape_.back()), {{0, size}}, at};
+    }
+
+    /// A place that may lie behind the last element, where a GPU reads nothing but Halide must know that it does not. A clamp would say
+    /// that there is an element: Halide then drops the condition that keeps threads from an empty array.
+    Expr inside(const Expr &place) const {
+        if (!lowering_.target.has_gpu_feature()) return place;
+        return Halide::unsafe_promise_clamped(Halide::min(place, all_ - 1), 0, all_ - 1);
+    }
+
+    Lowering &lowering_;
+    const Extents &shape_;
+    Extents rows_;
+    bool is_line_;
+    int size_;
+    Expr all_;
+};
+
+/// The results of `count` blocks.
+ReductionSpace second_level(const Halide::Func &blocks, const Expr &count, int size) {
+    const auto known = Halide::Internal::as_const_int(count);
+    ReductionSpace space{{}, count, known ? choose_lanes(Extent(*known)) : most_lanes, {}, {}};
+    space.at = [](const Index &, const Expr &column) { return Index{column}; };
+    space.terms = [=](const Index &index) { return components(blocks(index), size); };
+    return space;
+}
+
+} // namespace
+
+void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes, TotalStages &stages) {
+    if (nodes.empty()) {
+        return;
+    }
+    const Program &program = lowering.kernel.program;
+    std::vector<Reduction> reductions;
+    for (const Node *node : nodes) {
+        reductions.emplace_back(program, *node);
+    }
+    ReductionGroup group(reductions);
+    const int size = int(group.identity().size());
+    Blocks blocks(lowering, program.type(nodes[0]->operands[0]).shape);
+    const auto reduced = [&](const ReductionSpace &space) { return reduce_lanes(lowering, group, space, stages.lanes); };
+    Halide::Func total("total_" + std::to_string(stages.totals.size()));
+    if (blocks.is_one_block()) {
+        assign(total(), Halide::Tuple(components(reduced(blocks.rest())(), size)));
+    } else {
+        const bool is_gpu = lowering.target.has_gpu_feature();
+        const Halide::Func rest = is_gpu ? Halide::Func() : reduced(blocks.rest());
+        Halide::Func whole = reduced(is_gpu ? blocks.guarded() : blocks.whole());
+        // Else Halide makes as many blocks as vectors of the second level would read, and those are read from behind the ends of arrays.
+        if (!is_gpu) whole.bound(whole.args()[0], 0, blocks.count());
+        const Halide::Func sum = reduced(second_level(whole, blocks.count(), size));
+        assign(total(), group.combine(components(is_gpu ? whole(blocks.count()) : rest(), size), components(sum(), size)));
+    }
+    stages.totals.push_back(total);
+    group.bind(lowering.values, total);
+}
+
+} // namespace scalide

@@ -1,0 +1,101 @@
+#include "expr/base_operators.h"
+#include "lower/elementwise.h"
+#include "lower/outputs.h"
+#include "lower/windows/windows.h"
+#include <algorithm>
+
+// scatter: a copy of an array, then the updates of its windows one after the other, in row-major order of the index vectors, so that sums
+// have an order. Axes of the array that every window covers, and batching axes, are loops of their own: they can run in parallel.
+namespace scalide {
+using Halide::Expr;
+
+namespace {
+
+class Scatter {
+public:
+    Scatter(Lowering &lowering, const Node &node)
+        : lowering_(lowering), node_(node), windows_(lowering.values, node), dtype_(type().dtype), vars_(axis_vars(type().rank())) {}
+
+    void lower() {
+        const Index here(vars_.begin(), vars_.end());
+        func_(buffer_order(vars_)) = to_word(dtype_, lowering_.values.at(node_.operands[0], here));
+        update();
+        make_dense(func_, type().shape, lowering_.kernel);
+        lowering_.kernel.outputs.push_back({func_, {0}});
+    }
+
+private:
+    const Type &type() const { return lowering_.kernel.program.type(node_.results[0]); }
+
+    /// Element of the array of windows: a loop over updates, the elements of a window innermost, or the axis of the result.
+    Index make_loops(Halide::RDom &r) {
+        const std::vector<int> whole = windows_.whole_axes();
+        Halide::Region ranges; // innermost first
+        std::vector<int> loop_of(whole.size(), -1);
+        for (const bool in_window : {true, false}) {
+            for (size_t i = whole.size(); i-- > 0;) {
+                if (whole[i] < 0 && windows_.is_window_axis(i) == in_window) {
+                    loop_of[i] = int(ranges.size());
+                    ranges.emplace_back(0, lowering_.values.extent(windows_.shape()[i]));
+                }
+            }
+        }
+        if (ranges.empty()) {
+            ranges.emplace_back(0, 1);
+        }
+        r = Halide::RDom(ranges);
+        Index at;
+        auto &stages = lowering_.kernel.stages.emplace<ScatterStages>();
+        for (size_t i = 0; i < whole.size(); i++) {
+            at.push_back(whole[i] < 0 ? Expr(r[loop_of[i]]) : Expr(vars_[size_t(whole[i])]));
+            if (whole[i] >= 0) {
+                stages.whole.push_back(type().rank() - 1 - whole[i]);
+            }
+        }
+        return at;
+    }
+
+    void update() {
+        Halide::RDom r;
+        const Index at = make_loops(r);
+        const WindowPlace place = windows_.place(at);
+        for (const Expr &room : place.room) {
+            if (!Halide::Internal::is_const(room)) {
+                r.where(room > 0);
+            }
+        }
+        r.where(place.inside);
+        const std::vector<Expr> target = buffer_order(place.index);
+        const Expr update = lowering_.values.at(node_.operands[2], at);
+        assign(func_(target), over(r, Halide::Tuple(to_word(dtype_, combined(from_word(dtype_, func_(target)), update)))));
+    }
+
+    Expr combined(const Expr &old, const Expr &update) const {
+        const std::string_view op = base_operator(node_.op).fold;
+        if (op.empty()) {
+            return update;
+        }
+        const ElementwiseOperand operands[] = {{old, dtype_}, {update, dtype_}};
+        return lower_elementwise(op, operands, {}, dtype_);
+    }
+
+    Lowering &lowering_;
+    const Node &node_;
+    Windows windows_;
+    Dtype dtype_;
+    std::vector<Halide::Var> vars_;
+    Halide::Func func_{"output_0"};
+};
+
+} // namespace
+
+void lower_scatter(Lowering &lowering) {
+    const Program &program = lowering.kernel.program;
+    const auto is_scatter = [](const Node &node) { return find_base_operator(node.op)->shape == Shape::scatter; };
+    const auto node = std::ranges::find_if(program.nodes, is_scatter);
+    internal_check(node != program.nodes.end() && program.results.size() == 1 && program.results[0].value == node->results[0],
+                   "a scatter kernel must give what a scatter makes");
+    Scatter(lowering, *node).lower();
+}
+
+} // namespace scalide

@@ -1,0 +1,297 @@
+#include "lower/axes/movement.h"
+#include "lower/windows/window.h"
+#include "lower/windows/window_places.h"
+#include <numeric>
+
+// Convolutions as a direct loop nest. A register tile is `width` neighbours along one axis of the result, the lanes (features, or places of
+// an image whose features lie apart in memory), by some along another. What overhangs the result is computed and never stored.
+namespace scalide {
+using Halide::Expr;
+using Halide::Func;
+using Halide::Var;
+
+namespace {
+
+constexpr int64_t fewest_lanes = 8; ///< an innermost axis shorter than that leaves the lanes to a longer one
+
+std::vector<Var> numbered_vars(const std::string &name, size_t count) {
+    std::vector<Var> vars;
+    for (size_t i = 0; i < count; i++) {
+        vars.emplace_back(name + std::to_string(i));
+    }
+    return vars;
+}
+
+bool is_long(const Extent &extent) { return !extent.is_static() || extent.value() >= fewest_lanes; }
+
+/// A symbolic extent counts as longer than any.
+bool is_longer(const Extent &a, const Extent &b) { return !a.is_static() || (b.is_static() && a.value() > b.value()); }
+
+class ConvolutionLowering {
+public:
+    ConvolutionLowering(Lowering &lowering, const Node &node)
+        : stages_(lowering.kernel.stages.emplace<ConvolutionStages>()), values_(lowering.values), node_(node),
+          lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
+          convolution_(convolution(node.attributes, rhs_type_.shape)), zero_(make_constant(out_type_.dtype, 0)) {
+        lane_axis_ = choose_lane_axis();
+        tile_axis_ = choose_tile_axis();
+        width_ = choose_width(lowering.target.natural_vector_size<float>());
+    }
+
+    void lower() {
+        if (!reads_lhs()) {
+            pack_lhs();
+        }
+        if (has_panels()) {
+            pack_panels();
+        } else if (!is_argument(node_.operands[1])) {
+            pack_rhs();
+        }
+        sum();
+        bind();
+        describe();
+    }
+
+private:
+    const Type &type(ValueId value) const { return values_.program().type(value); }
+    int64_t features_axis() const { return convolution_.out_spec[1]; }
+    bool has_panels() const { return lane_axis_ == features_axis(); }
+    size_t spatial_rank() const { return convolution_.spatial.size(); }
+
+    int64_t choose_lane_axis() const {
+        const Extents &shape = out_type_.shape;
+        const auto last = int64_t(shape.size()) - 1;
+        if (is_long(shape[last])) {
+            return last;
+        }
+        return is_longer(shape[convolution_.out_spec[0]], shape[features_axis()]) ? convolution_.out_spec[0] : features_axis();
+    }
+
+    /// Two vectors, or one where two would overhang a short axis by one.
+    int choose_width(int lanes) const {
+        const Extent &extent = lane_extent();
+        const int64_t vectors = extent.is_static() ? (extent.value() + lanes - 1) / lanes : 2;
+        return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
+    }
+
+    /// Features beside lanes of places; beside lanes of features the last spatial axis, unless another is longer and that one is short.
+    int64_t choose_tile_axis() const {
+        if (!has_panels()) {
+            return features_axis();
+        }
+        std::vector<int64_t> axes(convolution_.out_spec.begin() + 2, convolution_.out_spec.end());
+        std::ranges::reverse(axes);
+        axes.push_back(convolution_.out_spec[0]);
+        int64_t best = axes[0];
+        for (int64_t axis : axes) {
+            if (!is_long(out_type_.shape[best]) && is_longer(out_type_.shape[axis], out_type_.shape[best])) {
+                best = axis;
+            }
+        }
+        return best;
+    }
+
+    bool is_argument(ValueId value) const { return values_.producer(value) == nullptr && type(value).dtype == out_type_.dtype; }
+
+    /// The argument as it is: nothing to decode, pad or clamp.
+    bool reads_lhs() const {
+        const bool stays_inside = std::ranges::all_of(convolution_.spatial, has_elements_only);
+        return has_panels() && stays_inside && is_argument(node_.operands[0]);
+    }
+
+    /// Places p of spatial axis `i`: element (p - low) / dilation, or none.
+    PaddedAxis padded(size_t i, const Expr &p) const {
+        const WindowAxis &axis = convolution_.spatial[i];
+        return unpad(p, values_.extent(axis.low), int(axis.base_dilation), values_.extent(lhs_type_.shape[convolution_.lhs_spec[i + 2]]));
+    }
+
+    void pack_lhs() {
+        const std::vector<Var> vars = numbered_vars("axis", lhs_type_.shape.size());
+        Index index(vars.begin(), vars.end());
+        WindowPlaces::Place place;
+        for (size_t i = 0; i < spatial_rank(); i++) {
+            const int64_t axis = convolution_.lhs_spec[i + 2];
+            const PaddedAxis moved = padded(i, index[axis]);
+            index[axis] = moved.index;
+            place.inside = place.inside.defined() ? place.inside && moved.inside : moved.inside;
+            place.extents.push_back(values_.extent(lhs_type_.shape[axis]));
+        }
+        const int64_t images = convolution_.lhs_spec[0];
+        if (lane_axis_ == convolution_.out_spec[0]) {
+            index[images] = Halide::min(index[images], values_.extent(lhs_type_.shape[images]) - 1);
+        }
+        lhs_(buffer_order(vars)) = place.choose(values_.at(node_.operands[0], index), zero_);
+        stages_.lhs = lhs_;
+    }
+
+    /// The images at place `at` (batch, feature, spatial) of the padded and dilated array.
+    Expr lhs_at(const Index &at) {
+        Index index(at.size());
+        for (size_t i = 0; i < at.size(); i++) {
+            index[convolution_.lhs_spec[i]] = at[i];
+        }
+        if (!reads_lhs()) {
+            return lhs_(buffer_order(index));
+        }
+        for (size_t i = 0; i < spatial_rank(); i++) {
+            Expr &place = index[convolution_.lhs_spec[i + 2]];
+            place = place - values_.extent(convolution_.spatial[i].low);
+        }
+        return values_.at(node_.operands[0], index);
+    }
+
+    /// Index of rhs by its roles: output feature, input feature, places.
+    Index rhs_index(const Expr &feature, const Expr &input, const Index &places) const {
+        Index index(rhs_type_.shape.size());
+        index[convolution_.rhs_spec[0]] = feature;
+        index[convolution_.rhs_spec[1]] = input;
+        for (size_t i = 0; i < places.size(); i++) {
+            index[convolution_.rhs_spec[i + 2]] = places[i];
+        }
+        return index;
+    }
+
+    void pack_panels() {
+        const Var input("input");
+        const std::vector<Var> places = numbered_vars("place", spatial_rank());
+        const Expr feature = within_lanes(panel_ * width_ + column_);
+        rhs_(panel_index<Var>(column_, input, places, panel_)) =
+            values_.at(node_.operands[1], rhs_index(feature, input, {places.begin(), places.end()}));
+        stages_.rhs = rhs_;
+    }
+
+    /// The last lane stands for those that overhang.
+    Expr within_lanes(const Expr &lane) const {
+        return lane_extent().divide(width_) ? lane : Halide::min(lane, values_.extent(lane_extent()) - 1);
+    }
+
+    template<typename T>
+    static std::vector<T> panel_index(const T &column, const T &input, const std::vector<T> &places, const T &panel) {
+        std::vector<T> index = {column, input};
+        index.insert(index.end(), places.rbegin(), places.rend());
+        index.push_back(panel);
+        return index;
+    }
+
+    void pack_rhs() {
+        const std::vector<Var> vars = numbered_vars("axis", rhs_type_.shape.size());
+        rhs_(buffer_order(vars)) = values_.at(node_.operands[1], {vars.begin(), vars.end()});
+        stages_.rhs = rhs_;
+    }
+
+    Expr rhs_at(const Expr &feature, const Expr &input, const Index &places) {
+        if (has_panels()) {
+            return rhs_(panel_index<Expr>(column_, input, places, panel_));
+        }
+        const Index index = rhs_index(feature, input, places);
+        return is_argument(node_.operands[1]) ? values_.at(node_.operands[1], index) : Expr(rhs_(buffer_order(index)));
+    }
+
+    const Extent &lane_extent() const { return out_type_.shape[lane_axis_]; }
+
+    /// The axes of the result that are neither lanes nor tile, last first.
+    std::vector<int64_t> other_axes() const {
+        std::vector<int64_t> axes;
+        for (int64_t axis = int64_t(out_type_.shape.size()) - 1; axis >= 0; axis--) {
+            if (axis != lane_axis_ && axis != tile_axis_) {
+                axes.push_back(axis);
+            }
+        }
+        return axes;
+    }
+
+    template<typename T>
+    std::vector<T> product_index(const T &column, const T &row, const T &panel, const std::vector<T> &others) const {
+        std::vector<T> index = {column, row, panel};
+        index.insert(index.end(), others.begin(), others.end());
+        return index;
+    }
+
+    /// The group of the feature at this place of the product: the same for a whole panel where panels do not straddle groups.
+    Expr group_of(const Expr &feature) const {
+        const int64_t groups = convolution_.feature_groups * convolution_.batch_groups;
+        const Extent features = *out_type_.shape[features_axis()].divide(groups);
+        const bool one_a_panel = has_panels() && features.divide(width_);
+        const Expr here = has_panels() ? within_lanes(feature) : feature;
+        return (one_a_panel ? Expr(panel_ * width_) : here) / values_.extent(features);
+    }
+
+    void sum() {
+        const std::vector<int64_t> others = other_axes();
+        const std::vector<Var> vars = numbered_vars("other", others.size());
+        Index out(out_type_.shape.size()); // last: the overhang of a tile is the last row again
+        out[lane_axis_] = panel_ * width_ + column_;
+        out[tile_axis_] = Halide::min(row_, values_.extent(out_type_.shape[tile_axis_]) - 1);
+        for (size_t i = 0; i < others.size(); i++) {
+            out[others[i]] = vars[i];
+        }
+        const std::vector<Var> args = product_index<Var>(column_, row_, panel_, vars);
+        product_(args) = zero_;
+        product_(args) += term(out);
+        stages_.product = product_;
+    }
+
+    Expr term(const Index &out) {
+        std::vector<Halide::Range> ranges = {{0, values_.extent(rhs_type_.shape[convolution_.rhs_spec[1]])}};
+        for (size_t i = spatial_rank(); i-- > 0;) {
+            ranges.emplace_back(0, values_.extent(convolution_.spatial[i].window));
+        }
+        const Halide::RDom r(ranges, "term");
+        const Expr feature = out[features_axis()];
+        Expr image = out[convolution_.out_spec[0]], input = r[0];
+        if (convolution_.feature_groups > 1) {
+            input = group_of(feature) * values_.extent(rhs_type_.shape[convolution_.rhs_spec[1]]) + input;
+        }
+        if (convolution_.batch_groups > 1) {
+            image = group_of(feature) * values_.extent(out_type_.shape[convolution_.out_spec[0]]) + image;
+        }
+        Index places(spatial_rank()), from = {image, input};
+        for (size_t i = 0; i < spatial_rank(); i++) {
+            const WindowAxis &axis = convolution_.spatial[i];
+            places[i] = r[int(spatial_rank() - i)];
+            from.push_back(out[convolution_.out_spec[i + 2]] * int(axis.stride) + places[i] * int(axis.window_dilation));
+        }
+        return lhs_at(from) * rhs_at(feature, r[0], places);
+    }
+
+    void bind() {
+        values_.bind(node_.results[0], [this_ = *this](const Index &index) -> Expr {
+            std::vector<Expr> others;
+            for (int64_t axis : this_.other_axes()) {
+                others.push_back(index[axis]);
+            }
+            const Expr lane = index[this_.lane_axis_];
+            return this_.product_(this_.product_index<Expr>(lane % this_.width_, index[this_.tile_axis_], lane / this_.width_, others));
+        });
+    }
+
+    void describe() {
+        const int last = int(out_type_.shape.size()) - 1;
+        stages_.width = width_;
+        stages_.lane_dimension = last - int(lane_axis_);
+        stages_.tile_dimension = last - int(tile_axis_);
+        stages_.lanes = lane_extent();
+        stages_.tile = out_type_.shape[tile_axis_];
+        stages_.terms = rhs_type_.shape[convolution_.rhs_spec[1]];
+        for (const WindowAxis &axis : convolution_.spatial) {
+            stages_.terms = stages_.terms * axis.window;
+        }
+    }
+
+    ConvolutionStages &stages_;
+    Values &values_;
+    const Node &node_;
+    const Type &lhs_type_, &rhs_type_, &out_type_;
+    const Convolution convolution_;
+    const Expr zero_;
+    int64_t lane_axis_ = 0, tile_axis_ = 0;
+    int width_ = 0;
+    Func lhs_{"lhs"}, rhs_{"rhs"}, product_{"product"};
+    Var column_{"column"}, row_{"row"}, panel_{"panel"};
+};
+
+} // namespace
+
+void lower_convolution(Lowering &lowering, const Node &node) { ConvolutionLowering(lowering, node).lower(); }
+
+} // namespace scalide

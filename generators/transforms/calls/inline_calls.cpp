@@ -1,0 +1,50 @@
+#include "ir/rewrite.h"
+#include "transforms/calls/calls.h"
+#include "transforms/passes.h"
+#include "transforms/splice.h"
+
+namespace scalide {
+
+namespace {
+
+/// `programs`: what may be called, without calls of its own; the gradient of the program may need them once more.
+Program without_calls(const Program &program, const std::vector<Program> &programs, const Rulebook &rulebook) {
+    Rewriter rewriter(program);
+    rewriter.copy_arguments();
+    for (const Node &node : program.nodes) {
+        if (const CallKind *kind = find_call_kind(node.op)) {
+            std::vector<Type> operands;
+            for (const ValueId operand : node.operands) operands.push_back(program.type(operand));
+            Program callee = callee_of(*kind, {node, operands, program.symbols, rulebook}, programs);
+            callee.programs = programs;
+            Node call = node;
+            call.operands = rewriter(node.operands);
+            const std::vector<ValueId> results = append_body(rewriter.result(), kind->body(node, callee, rulebook), call);
+            for (size_t i = 0; i < node.results.size(); i++) rewriter.map(node.results[i], results[i]);
+        } else {
+            rewriter.copy(node);
+        }
+    }
+    rewriter.copy_results();
+    return rewriter.take();
+}
+
+/// What only gradients call is not needed once they are there.
+Program without_programs(Program program, const Rulebook &rulebook) {
+    for (size_t i = program.nodes.size(); i-- > 0;) {
+        if (program.nodes[i].attributes.contains("program")) replace_node(program, rulebook, i, expand_value);
+    }
+    program.programs.clear();
+    return program;
+}
+
+} // namespace
+
+Program inline_calls(const Program &program, const Rulebook &rulebook) {
+    std::vector<Program> programs;
+    for (const Program &callee : program.programs) programs.push_back(without_calls(callee, programs, rulebook));
+    Program inlined = without_programs(without_calls(program, programs, rulebook), rulebook);
+    return remove_dead_nodes(inlined);
+}
+
+} // namespace scalide

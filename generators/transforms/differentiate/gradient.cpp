@@ -1,0 +1,193 @@
+#include "rulebook/instance.h"
+#include "transforms/calls/calls.h"
+#include "transforms/differentiate/transpose_rules.h"
+#include "transforms/operators.h"
+#include "transforms/passes.h"
+#include "transforms/splice.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Reverse accumulation over the nodes of a program. A cotangent has the type of its value; what a node adds to one is kept in a list
+/// and summed when the node that makes the value is reached.
+class Differentiation {
+public:
+    Differentiation(Program &program, const Rulebook &rulebook) : program_(program), builder_(rulebook, program) {}
+
+    std::vector<ValueId> run(std::vector<ValueId> outputs, const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt);
+
+private:
+    void find_active(const std::vector<ValueId> &wrt, const std::vector<ValueId> &outputs);
+    bool expand_first(std::vector<ValueId> &outputs);
+    bool stops_gradient(const Node &node) const;
+    bool has_gradient_of_its_value(const Node &node) const;
+    bool is_on_path(const Node &node) const;
+    void visit(const Node &node);
+    void visit_expressions(const Node &node, const Rule &rule, const std::vector<ValueId> &cts);
+    void visit_derived(const Node &node, const std::vector<ValueId> &cts);
+    void visit_program(const Node &node, ValueId ct);
+    void check_has_gradient(const Node &node, const Rule &rule) const;
+    ValueId cotangent(ValueId value);
+    void accumulate(ValueId value, ValueId ct);
+    ValueId zeros(ValueId value);
+
+    Program &program_;
+    Builder builder_;
+    std::vector<bool> active_; ///< depends on one of `wrt` through float values, and an output depends on it
+    std::vector<std::vector<ValueId>> parts_;
+};
+
+std::vector<ValueId> Differentiation::run(std::vector<ValueId> outputs, const std::vector<ValueId> &cotangents,
+                                          const std::vector<ValueId> &wrt) {
+    do find_active(wrt, outputs);
+    while (expand_first(outputs));
+    builder_.set_role(Role::cotangent);
+    parts_.resize(program_.values.size());
+    for (size_t i = 0; i < outputs.size(); i++) accumulate(outputs[i], cotangents[i]);
+    const size_t count = program_.nodes.size();
+    for (size_t i = count; i-- > 0;) {
+        const Node node = program_.nodes[i]; // a copy: the vector grows
+        if (is_on_path(node)) visit(node);
+    }
+    std::vector<ValueId> gradients;
+    for (const ValueId value : wrt) {
+        const ValueId ct = cotangent(value);
+        gradients.push_back(ct >= 0 ? ct : zeros(value));
+    }
+    return gradients;
+}
+
+void Differentiation::find_active(const std::vector<ValueId> &wrt, const std::vector<ValueId> &outputs) {
+    std::vector<bool> reached(program_.values.size(), false), needed(program_.values.size(), false);
+    for (const ValueId value : wrt) reached[value] = true;
+    for (const ValueId value : outputs) needed[value] = true;
+    for (const Node &node : program_.nodes) {
+        const bool reads = std::ranges::any_of(node.operands, [&](ValueId operand) { return reached[operand]; });
+        if (!reads || stops_gradient(node)) continue;
+        for (const ValueId result : node.results) reached[result] = reached[result] || is_float(program_.type(result).dtype);
+    }
+    for (auto node = program_.nodes.rbegin(); node != program_.nodes.rend(); ++node) {
+        if (std::ranges::none_of(node->results, [&](ValueId result) { return needed[result]; })) continue;
+        for (const ValueId operand : node->operands) needed[operand] = true;
+    }
+    active_.assign(program_.values.size(), false);
+    for (size_t i = 0; i < active_.size(); i++) active_[i] = reached[i] && needed[i];
+}
+
+/// Comparisons and the like: no gradient, and results that are plain by nature.
+bool Differentiation::stops_gradient(const Node &node) const {
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    return rule.gradient_kind == GradientKind::none && std::ranges::all_of(rule.results, &ResultSpec::plain);
+}
+
+/// Some result and some operand carry a derivative.
+bool Differentiation::is_on_path(const Node &node) const {
+    const auto is_active = [&](ValueId value) { return active_[value]; };
+    return std::ranges::any_of(node.results, is_active) && std::ranges::any_of(node.operands, is_active);
+}
+
+bool Differentiation::has_gradient_of_its_value(const Node &node) const {
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    return rule.gradient_kind == GradientKind::derived && !rule.is_base;
+}
+
+/// Puts the `value` of the first composite that is differentiated through it in the place of its node. False when there is none.
+bool Differentiation::expand_first(std::vector<ValueId> &outputs) {
+    const auto found =
+        std::ranges::find_if(program_.nodes, [&](const Node &node) { return is_on_path(node) && has_gradient_of_its_value(node); });
+    if (found == program_.nodes.end()) return false;
+    const auto index = static_cast<size_t>(found - program_.nodes.begin());
+    const auto aliases = replace_node(program_, builder_.rulebook(), index, expand_value);
+    for (ValueId &output : outputs) {
+        if (aliases.contains(output)) output = aliases.at(output);
+    }
+    return true;
+}
+
+void Differentiation::visit(const Node &node) {
+    builder_.stamp_like(node);
+    builder_.set_role(Role::cotangent);
+    std::vector<ValueId> cts;
+    for (const ValueId result : node.results) cts.push_back(cotangent(result));
+    if (std::ranges::all_of(cts, [](ValueId ct) { return ct < 0; })) return;
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    check_has_gradient(node, rule);
+    if (rule.gradient_kind == GradientKind::expressions) visit_expressions(node, rule, cts);
+    if (rule.gradient_kind == GradientKind::derived) visit_derived(node, cts);
+    if (rule.gradient_kind == GradientKind::program) visit_program(node, cts[0]);
+}
+
+void Differentiation::check_has_gradient(const Node &node, const Rule &rule) const {
+    if (rule.gradient_kind != GradientKind::none) return;
+    throw UserError(
+        {node.location, node.op + ".grad",
+         "must be there: the value " + program_.value_name(node.results[0]) + " lies between a loss and what it is differentiated by",
+         "none", "Give the rule a gradient, or stop it with stop_gradient"});
+}
+
+void Differentiation::visit_expressions(const Node &node, const Rule &rule, const std::vector<ValueId> &cts) {
+    std::vector<ScaledValue> operands;
+    for (const ValueId operand : node.operands) operands.push_back({operand});
+    Instance instance(builder_, rule, std::move(operands), node.attributes);
+    for (size_t i = 0; i < node.operands.size(); i++) {
+        if (active_[node.operands[i]]) accumulate(node.operands[i], instance.gradient(static_cast<int>(i), node.results, cts));
+    }
+}
+
+void Differentiation::visit_derived(const Node &node, const std::vector<ValueId> &cts) {
+    for (size_t i = 0; i < node.operands.size(); i++) {
+        if (active_[node.operands[i]]) accumulate(node.operands[i], transpose_operator(builder_, node, static_cast<int>(i), cts[0]));
+    }
+}
+
+void Differentiation::visit_program(const Node &node, ValueId ct) {
+    const Type type = program_.type(ct);
+    Node call{"call", {ct}, node.attributes, {}, node.scope, Role::cotangent, node.location};
+    const Program callee = callee_of(*find_call_kind("call"), {call, {type}, program_.symbols, builder_.rulebook()}, program_.programs);
+    const bool fits = callee.results.size() == 1 && callee.type(callee.results[0].value) == type;
+    if (!fits) throw UserError({node.location, node.op + ".program", "must make one value of type " + to_string(type), callee.name, ""});
+    accumulate(node.operands[0], append_body(program_, callee, call)[0]);
+}
+
+/// The sum of what was accumulated; -1 when nothing was.
+ValueId Differentiation::cotangent(ValueId value) {
+    std::vector<ValueId> &parts = parts_[value];
+    if (parts.empty()) return -1;
+    ValueId sum = parts[0];
+    for (size_t i = 1; i < parts.size(); i++) sum = builder_.add_one("add", {sum, parts[i]});
+    parts = {sum};
+    return sum;
+}
+
+void Differentiation::accumulate(ValueId value, ValueId ct) {
+    if (ct < 0) return;
+    const Type type = program_.type(value);
+    parts_[value].push_back(builder_.broadcast(builder_.convert(ct, type.dtype), type.shape));
+}
+
+ValueId Differentiation::zeros(ValueId value) {
+    const Type type = program_.type(value);
+    return builder_.broadcast(builder_.constant(0, type.dtype), type.shape);
+}
+
+} // namespace
+
+std::vector<ValueId> append_vjp(Program &program, const Rulebook &rulebook, const std::vector<ValueId> &outputs,
+                                const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt) {
+    return Differentiation(program, rulebook).run(outputs, cotangents, wrt);
+}
+
+std::vector<ValueId> append_gradient(Program &program, const Rulebook &rulebook, ValueId loss, const std::vector<ValueId> &wrt) {
+    const Type &type = program.type(loss);
+    if (!type.is_scalar() || !is_float(type.dtype)) {
+        throw UserError({Location(), "grad.of", "must be a rank-0 float, which the gradient is of",
+                         program.value_name(loss) + " of type " + to_string(type), "Reduce it with reduce_sum or mean first"});
+    }
+    Builder builder(rulebook, program);
+    builder.set_role(Role::cotangent);
+    return append_vjp(program, rulebook, {loss}, {builder.constant(1, type.dtype)}, wrt);
+}
+
+} // namespace scalide

@@ -1,0 +1,57 @@
+#include "ir/rewrite.h"
+#include "transforms/expand/least_extents.h"
+#include "transforms/expand/magnitude_bounds.h"
+#include "transforms/expand/normalize_dot.h"
+#include "transforms/expand/top_k_chunks.h"
+#include "transforms/passes.h"
+#include "transforms/splice.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// How a node is written in base operators; empty when it already is one.
+Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook, const TargetFacts &facts) {
+    if (node.op == "norm_bound") return {}; // looks at how its operand is made, in base operators
+    if (const Remake chunks = top_k_by_chunks(program, node, facts.sort)) return chunks;
+    if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
+    if (node.op != "dot_general") return {};
+    if (is_integer_dot(program, node)) return dot_as_sum_of_pairs;
+    if (is_vector_dot(program, node)) return dot_as_sum;
+    if (!is_normal_dot(program, node)) return normalize_dot;
+    return {};
+}
+
+/// True when the value of a composite is made by one of these operators, directly or within others.
+bool is_made_by(const Rule &rule, const Rulebook &rulebook, const std::set<std::string> &ops) {
+    return std::ranges::any_of(rulebook.callees(rule),
+                               [&](const Rule *callee) { return ops.contains(callee->op) || is_made_by(*callee, rulebook, ops); });
+}
+
+} // namespace
+
+Program expand_to(const Program &program, const Rulebook &rulebook, const std::set<std::string> &ops) {
+    Program expanded = program;
+    for (size_t i = 0; i < expanded.nodes.size();) {
+        const Node &node = expanded.nodes[i];
+        const bool is_whole =
+            ops.contains(node.op) || node.op == "call" || !is_made_by(rulebook.rule(node.op, node.location), rulebook, ops);
+        if (is_whole) {
+            i++;
+        } else {
+            replace_node(expanded, rulebook, i, expand_value);
+        }
+    }
+    return remove_dead_nodes(expanded);
+}
+
+Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {
+    Program expanded = program;
+    replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook, facts); });
+    expanded = bound_magnitudes(remove_dead_nodes(expanded), rulebook);
+    require_elements(expanded);
+    return expanded;
+}
+
+} // namespace scalide

@@ -1,0 +1,223 @@
+#include "transforms/expand/least_extents.h"
+#include "transforms/operators.h"
+#include <algorithm>
+#include <cmath>
+
+namespace scalide {
+
+namespace {
+
+/// An axis of the first operand and how many elements it must have.
+struct Need {
+    std::string attribute; ///< that asks for them
+    Extent extent, least;
+};
+
+using Needs = std::vector<Need>;
+
+Needs of_place(const Program &program, const Node &node) {
+    return {{"axis", program.type(node.operands[0]).shape[node.attributes.at("axis").integer.value()], 1}};
+}
+
+Needs of_sizes(const Program &program, const Node &node, const std::string &attribute) {
+    const Extents &shape = program.type(node.operands[0]).shape;
+    const std::vector<Attribute> &sizes = node.attributes.at(attribute).list;
+    Needs needs;
+    for (size_t axis = 0; axis < shape.size(); axis++) needs.push_back({attribute, shape[axis], sizes[axis].integer});
+    return needs;
+}
+
+/// Where an axis without elements leaves a result without elements, nothing is read.
+bool is_empty_with(const Extent &extent, const Extent &count) {
+    return extent.is_static() ? extent.value() == 0 && count == Extent(0) : count.divide(extent).has_value();
+}
+
+Needs of_gather(const Program &program, const Node &node) {
+    const Extent count = element_count(program.type(node.results[0]).shape);
+    Needs needs = of_sizes(program, node, "slice_sizes");
+    std::erase_if(needs, [&](const Need &need) { return need.least == Extent(1) && is_empty_with(need.extent, count); });
+    return needs;
+}
+
+/// A window of updates has the axes of the operand that are neither inserted nor batching.
+Needs of_scatter(const Program &program, const Node &node) {
+    const Extents &shape = program.type(node.operands[0]).shape, &updates = program.type(node.operands[2]).shape;
+    const auto integers = [&](const char *name) { return to_integers(node.attributes.at(name)); };
+    const std::vector<int64_t> window = integers("update_window_dims"),
+                               kept = other_axes(std::ssize(shape), integers("inserted_window_dims"), integers("operand_batching_dims"));
+    Needs needs;
+    for (size_t i = 0; i < kept.size(); i++) needs.push_back({"updates", shape[kept[i]], updates[window[i]]});
+    return needs;
+}
+
+Needs of_slice(const Program &program, const Node &node) { return of_sizes(program, node, "sizes"); }
+
+Needs of_update(const Program &program, const Node &node) {
+    const Extents &shape = program.type(node.operands[0]).shape, &update = program.type(node.operands[1]).shape;
+    Needs needs;
+    for (size_t axis = 0; axis < shape.size(); axis++) needs.push_back({"update", shape[axis], update[axis]});
+    return needs;
+}
+
+/// n elements have n - 1 gaps: one at least, where gaps are filled and it is not known that there is none.
+Needs of_pad(const Program &program, const Node &node) {
+    const Extents &shape = program.type(node.operands[0]).shape;
+    const Padding pad = padding(node);
+    Needs needs;
+    for (size_t axis = 0; axis < shape.size(); axis++)
+        if (pad.interior[axis] != 0 && !shape[axis].is_static()) needs.push_back({"interior", shape[axis], 1});
+    return needs;
+}
+
+struct Row {
+    std::string_view op;
+    Needs (*needs)(const Program &, const Node &);
+};
+
+constexpr Row rows[] = {{"argmax", of_place},
+                        {"argmin", of_place},
+                        {"dynamic_slice", of_slice},
+                        {"gather", of_gather},
+                        {"pad", of_pad},
+                        {"dynamic_update_slice", of_update},
+                        {"scatter", of_scatter},
+                        {"scatter_add", of_scatter},
+                        {"scatter_mul", of_scatter},
+                        {"scatter_min", of_scatter},
+                        {"scatter_max", of_scatter}};
+
+/// Ranges of symbols that an operator narrows.
+class Ranges {
+public:
+    explicit Ranges(std::vector<Symbol> &symbols) : symbols_(symbols) {}
+
+    /// Raises the minima of the symbols of `surplus`, which grows with them, until it is not negative; false when single minima do not say
+    /// that.
+    bool raise(const Extent &surplus) {
+        if (value(surplus, &Symbol::minimum) >= 0) return true;
+        const std::vector<std::string> names = surplus.symbols();
+        for (const std::string &name : names) raise_to(name, 1);
+        if (value(surplus, &Symbol::minimum) < 0 && names.size() == 1)
+            raise_to(names[0], first_value(names[0], [&](int64_t n) { return value_at(surplus, {{names[0], n}}) >= 0; }));
+        return value(surplus, &Symbol::minimum) >= 0;
+    }
+
+    /// Lowers the maximum of the one symbol of `surplus`, which falls with it, until it is not negative; false where there is no such one.
+    bool lower(const Extent &surplus) {
+        if (value(surplus, &Symbol::maximum) >= 0) return true;
+        const std::vector<std::string> names = surplus.symbols();
+        if (names.size() != 1) return false;
+        Symbol &lowered = symbol(names[0]);
+        const int64_t most = first_value(names[0], [&](int64_t n) { return value_at(surplus, {{names[0], n}}) < 0; }) - 1;
+        lowered.maximum = std::max(lowered.minimum, most / lowered.multiple * lowered.multiple);
+        return value(surplus, &Symbol::maximum) >= 0;
+    }
+
+    /// No value within the ranges is less.
+    double least(const Extent &extent) {
+        return sum_of(extent, [&](const std::string &name, int64_t coefficient) {
+            return coefficient > 0 ? symbol(name).minimum : symbol(name).maximum;
+        });
+    }
+
+private:
+    Symbol &symbol(const std::string &name) { return *std::ranges::find(symbols_, name, &Symbol::name); }
+
+    void raise_to(const std::string &name, int64_t least) {
+        Symbol &raised = symbol(name);
+        const int64_t steps = (least + raised.multiple - 1) / raised.multiple;
+        raised.minimum = std::max(raised.minimum, std::min(steps * raised.multiple, raised.maximum));
+    }
+
+    /// The least value in a symbol's range that has a property, which all above have too; the largest where none has.
+    template<typename Property>
+    int64_t first_value(const std::string &name, const Property &has) {
+        int64_t low = symbol(name).minimum, high = symbol(name).maximum;
+        while (low < high) {
+            const int64_t middle = low + (high - low) / 2;
+            if (has(middle))
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        return low;
+    }
+
+    double value(const Extent &extent, int64_t Symbol::*end) {
+        Extent::Bindings bindings;
+        for (const std::string &name : extent.symbols()) bindings[name] = symbol(name).*end;
+        return value_at(extent, bindings);
+    }
+
+    static double value_at(const Extent &extent, const Extent::Bindings &bindings) {
+        return sum_of(extent, [&](const std::string &name, int64_t) { return bindings.at(name); });
+    }
+
+    /// The extent where a symbol is `at(name, coefficient of the term)`.
+    template<typename At>
+    static double sum_of(const Extent &extent, const At &at) {
+        double sum = 0;
+        for (const auto &[monomial, coefficient] : extent.terms()) {
+            double term = static_cast<double>(coefficient);
+            for (const std::string &name : monomial) term *= static_cast<double>(at(name, coefficient));
+            sum += term;
+        }
+        return sum;
+    }
+
+    std::vector<Symbol> &symbols_;
+};
+
+/// How many terms with symbols have this sign.
+int terms_of(const Extent &extent, int sign) {
+    const Extent::Terms terms = extent.terms();
+    return int(std::ranges::count_if(terms, [&](const auto &term) { return !term.first.empty() && term.second * sign > 0; }));
+}
+
+/// True where ranges of single symbols say nothing: in the difference of two, and in what is left of a number by two.
+bool is_open(const Extent &surplus) { return terms_of(surplus, -1) > 0 && (terms_of(surplus, 1) > 0 || surplus.symbols().size() > 1); }
+
+bool narrow(Ranges &ranges, const Extent &surplus) {
+    return is_open(surplus) || (terms_of(surplus, -1) == 0 ? ranges.raise(surplus) : ranges.lower(surplus));
+}
+
+/// Calls `visit(node, need)` for each need of the program.
+template<typename Visit>
+void for_each_need(const Program &program, const Visit &visit) {
+    for (const Node &node : program.nodes) {
+        const auto *row = std::ranges::find(rows, node.op, &Row::op);
+        if (row == std::end(rows)) continue;
+        for (const Need &need : row->needs(program, node)) visit(node, need);
+    }
+}
+
+} // namespace
+
+void require_elements(Program &program) {
+    Ranges ranges(program.symbols);
+    for_each_need(program, [&](const Node &node, const Need &need) {
+        const Extent surplus = need.extent - need.least;
+        if (narrow(ranges, surplus)) return;
+        throw UserError({node.location, node.op + "." + need.attribute,
+                         "must have an axis of at least " + to_string(need.least) + " elements", to_string(need.extent),
+                         surplus.is_static() ? "" : "Give the symbols a range, such as n in 1..1000"});
+    });
+}
+
+std::string to_string(const Requirement &requirement) {
+    return to_string(requirement.extent) + " must be at least " + to_string(requirement.least);
+}
+
+std::vector<Requirement> open_requirements(const Program &program) {
+    std::vector<Symbol> symbols = program.symbols;
+    std::vector<Requirement> open;
+    for_each_need(program, [&](const Node &node, const Need &need) {
+        const Extent surplus = need.extent - need.least;
+        const Requirement requirement{node.op + "." + need.attribute, need.extent, need.least};
+        if (is_open(surplus) && Ranges(symbols).least(surplus) < 0 && std::ranges::find(open, requirement) == open.end())
+            open.push_back(requirement);
+    });
+    return open;
+}
+
+} // namespace scalide

@@ -1,0 +1,144 @@
+#include "transforms/fusion/extract.h"
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "ir/shape.h"
+#include "ir/text.h"
+#include "transforms/fusion/groups/overwrites.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Copies the nodes of one group, and before each the floating nodes it needs, into a kernel.
+class KernelBuilder {
+public:
+    KernelBuilder(const Groups &groups, int group) : groups_(groups), rewriter_(groups.program()) {
+        kernel().programs.clear();
+        kernel().attributes = {};
+        for (ValueId input : groups.inputs(group)) add_argument(input);
+        for (int node : groups[group].nodes) {
+            for (ValueId operand : program().nodes[node].operands) add_floating(operand);
+            rewriter_.copy(program().nodes[node]);
+        }
+        for (ValueId output : groups.outputs(group)) add_result(output);
+    }
+
+    Program take() { return rewriter_.take(); }
+
+private:
+    const Program &program() const { return groups_.program(); }
+    Program &kernel() { return rewriter_.result(); }
+
+    void add_argument(ValueId value) {
+        rewriter_.map(value, add_value(kernel(), program().value_name(value), program().type(value)));
+        kernel().arguments.push_back({rewriter_(value), false, false});
+    }
+
+    void add_floating(ValueId value) {
+        if (rewriter_.is_mapped(value)) return;
+        const int node = groups_.graph().producer(value);
+        internal_check(node >= 0 && groups_.graph().is_floating(node), "fuse: a kernel needs a value that is no input of it");
+        for (ValueId operand : program().nodes[node].operands) add_floating(operand);
+        rewriter_.copy(program().nodes[node]);
+    }
+
+    void add_result(ValueId value) {
+        Result result{program().value_name(value), rewriter_(value), false, -1};
+        for (const Overwrite &overwrite : groups_.graph().overwrites_by(groups_.graph().producer(value)))
+            if (rewriter_.is_mapped(overwrite.argument)) overwrite_argument(result, rewriter_(overwrite.argument));
+        kernel().results.push_back(result);
+    }
+
+    void overwrite_argument(Result &result, ValueId value) {
+        const auto argument = std::ranges::find(kernel().arguments, value, &Argument::value);
+        argument->inout = true;
+        result.argument = static_cast<int>(argument - kernel().arguments.begin());
+        result.name = kernel().value_name(value);
+    }
+
+    const Groups &groups_;
+    Rewriter rewriter_;
+};
+
+/// A single result whose elements come through one transpose that moves the innermost axis, with elementwise operators around it.
+bool is_transposition(const Program &kernel) {
+    int transposes = 0;
+    for (const Node &node : kernel.nodes) {
+        const Access access = access_of(kernel, node);
+        if (access == Access::same || access == Access::scalar) continue;
+        if (node.op != "transpose") return false;
+        const int64_t innermost = to_integers(node.attributes.at("permutation")).back();
+        transposes += innermost + 1 == kernel.type(node.operands[0]).rank() ? 2 : 1;
+    }
+    return transposes == 1 && kernel.results.size() == 1;
+}
+
+/// A reduction of rows, neither over them nor of whole arrays.
+bool folds_columns(const Program &kernel, const Node &node) {
+    if (find_base_operator(node.op)->shape != Shape::reduce || kernel.type(node.results[0]).is_scalar()) return false;
+    const auto axis = node.attributes.find("axis");
+    const bool is_one = axis != node.attributes.end();
+    return !leaves_columns(kernel.type(node.operands[0]).shape,
+                           is_one ? std::vector{axis->second.integer.value()} : to_integers(node.attributes.at("axes")));
+}
+
+int folded_axes(const Program &kernel) {
+    for (const Node &node : kernel.nodes)
+        if (folds_columns(kernel, node)) return kernel.type(node.operands[0]).rank() - kernel.type(node.results[0]).rank();
+    throw InternalError("internal error: fuse: a row kernel without a reduction");
+}
+
+Program build_kernel(const Groups &groups, int group) {
+    Program kernel = KernelBuilder(groups, group).take();
+    const KernelKind kind = groups[group].kind;
+    kernel.attributes["kind"] = kind == KernelKind::map && is_transposition(kernel) ? "transpose" : std::string(to_string(kind));
+    if (!groups[group].library.empty()) kernel.attributes["library"] = groups[group].library;
+    if (kind == KernelKind::row) kernel.attributes["row_axes"] = folded_axes(kernel);
+    return canonical(kernel);
+}
+
+/// Sub-programs by their text, named by kind and number.
+class KernelSet {
+public:
+    explicit KernelSet(Program &program) : program_(program) {}
+
+    const std::string &name_of(Program kernel) {
+        const auto [known, is_new] = names_.emplace(to_string(kernel), "");
+        if (is_new) {
+            const std::string &kind = kernel.attributes.at("kind").word;
+            known->second = kind + "_" + std::to_string(++counts_[kind]);
+            kernel.name = known->second;
+            program_.programs.push_back(std::move(kernel));
+        }
+        return known->second;
+    }
+
+private:
+    Program &program_;
+    std::map<std::string, std::string> names_;
+    std::map<std::string, int> counts_;
+};
+
+} // namespace
+
+Program extract_kernels(const Groups &groups, const std::vector<int> &order) {
+    const Program &program = groups.program();
+    Rewriter rewriter(program);
+    rewriter.result().programs.clear();
+    rewriter.copy_arguments();
+    KernelSet kernels(rewriter.result());
+    for (int group : order) {
+        Node call;
+        call.op = "call";
+        call.attributes["program"] = kernels.name_of(build_kernel(groups, group));
+        call.operands = groups.inputs(group); // the arguments of the kernel are made in this order
+        call.results = groups.outputs(group);
+        call.location = program.nodes[groups[group].nodes.back()].location;
+        rewriter.copy(call);
+    }
+    rewriter.copy_results();
+    return rewriter.take();
+}
+
+} // namespace scalide

@@ -1,0 +1,113 @@
+#include "transforms/fusion/fuse.h"
+#include "ir/rewrite.h"
+#include "transforms/fusion/extract.h"
+#include "transforms/fusion/groups/overwrites.h"
+#include "transforms/fusion/merge/calls.h"
+#include "transforms/fusion/merge/merge.h"
+#include "transforms/fusion/merge/order.h"
+#include "transforms/fusion/merge/packing.h"
+#include "transforms/fusion/merge/repeat.h"
+#include "transforms/fusion/merge/sums.h"
+#include "transforms/fusion/merge/tiled.h"
+#include "transforms/fusion/normalize.h"
+#include "transforms/fusion/report.h"
+#include "transforms/fusion/shown.h"
+#include "transforms/fusion/stores.h"
+#include "transforms/library/factor_scales.h"
+#include "transforms/library/write_calls.h"
+#include <algorithm>
+#include <memory>
+
+namespace scalide {
+
+namespace {
+
+void merge_all(Groups &groups, const TargetFacts &facts) {
+    merge_calls(groups, facts);
+    merge_along_edges(groups);
+    merge_tiled(groups, facts);
+    merge_sums(groups);
+    merge_side_by_side(groups);
+    merge_scalars(groups);
+}
+
+/// The kernels of a program. What is cheaper to repeat shows when they are known; then they are formed anew.
+class Kernels {
+public:
+    Kernels(const Program &program, const TargetFacts &facts) {
+        internal_check(form(program, facts, {}), "fuse: an inout argument is overwritten before it is read");
+        std::set<int> repeated = cheaper_to_repeat(*groups_);
+        RoundedInPacking rounded = facts.prepares_kernels ? rounded_in_packing(*groups_) : RoundedInPacking();
+        repeated.merge(rounded.always);
+        rounded.where_ordered.insert(repeated.begin(), repeated.end());
+        if (rounded.where_ordered.empty() || form(program, facts, rounded.where_ordered)) return;
+        internal_check(form(program, facts, repeated), "fuse: what is repeated reads an inout argument that is overwritten");
+    }
+    const Groups &groups() const { return *groups_; }
+
+private:
+    /// False where arguments are overwritten before all of `repeated` has read them.
+    bool form(const Program &program, const TargetFacts &facts, const std::set<int> &repeated) {
+        groups_.reset();
+        graph_ = std::make_unique<FuseGraph>(program, facts.prepares_kernels, repeated);
+        groups_ = std::make_unique<Groups>(*graph_);
+        if (!order_overwrites(*groups_)) return false;
+        merge_all(*groups_, facts);
+        return true;
+    }
+
+    std::unique_ptr<FuseGraph> graph_;
+    std::unique_ptr<Groups> groups_;
+};
+
+/// By what kernels would store; `form_kernels` forms them anew.
+Program place_stores(const Program &program, const TargetFacts &facts) {
+    const auto is_largest = [&](const Node &node) { return is_largest_of_all(program, node); };
+    const auto dtype = program.attributes.find("intermediates");
+    Stores stores;
+    stores.rows_first = facts.products.empty() && std::ranges::any_of(program.nodes, is_largest);
+    if (dtype != program.attributes.end()) stores.intermediates = parse_dtype(dtype->second.word);
+    return stores.rows_first || stores.intermediates ? place_stores(Kernels(program, facts).groups(), stores) : program;
+}
+
+constexpr FusionPass passes[] = {
+    {"show_results", [](const Program &program, const TargetFacts &) { return add_shown_results(remove_dead_nodes(program)); }},
+    {"factor_scales", factor_scales},
+    {"write_calls", write_calls},
+    {"move_reduced_axes_last", [](const Program &program, const TargetFacts &) { return move_reduced_axes_last(program); }},
+    {"copy_shared_results",
+     [](const Program &program, const TargetFacts &facts) { return copy_shared_results(program, facts.prepares_kernels); }},
+    {"place_stores", place_stores},
+};
+
+Program shape(const Program &program, const TargetFacts &facts) {
+    Program shaped = program;
+    for (const FusionPass &pass : passes) shaped = pass.run(shaped, facts);
+    return shaped;
+}
+
+} // namespace
+
+std::span<const FusionPass> fusion_passes() { return passes; }
+
+Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionReport *report) {
+    const Kernels kernels(shaped, facts);
+    const std::vector<int> order = run_order(kernels.groups());
+    Program fused = extract_kernels(kernels.groups(), order);
+    if (report != nullptr) {
+        *report = explain_fusion(kernels.groups(), order);
+        for (size_t call = 0; call < order.size(); ++call) report->kernels[call].kernel = fused.nodes[call].attributes.at("program").word;
+    }
+    drop_shown_results(fused);
+    return fused;
+}
+
+Program fuse(const Program &program, const TargetFacts &facts) { return form_kernels(shape(program, facts), facts); }
+
+Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
+    Fusion fusion;
+    fusion.program = form_kernels(shape(program, facts), facts, &fusion.report);
+    return fusion;
+}
+
+} // namespace scalide

@@ -1,0 +1,125 @@
+#include "transforms/fusion/groups/graph.h"
+#include "expr/base_operators.h"
+#include "ir/shape.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Arithmetic that may be repeated in every kernel that needs it. Rank 0 counts for whole kernels, but each has to be scheduled.
+constexpr int repeatable_cost = 8;
+/// The scale of a state from the largest magnitudes behind it, counted once for each way to them: 60 operations, and a kernel less.
+constexpr int repeatable_scalar_cost = 512;
+/// Where every thread computes them: products of scales.
+constexpr int repeatable_in_threads = 4;
+
+void add_once(std::vector<Read> &reads, const Read &read) {
+    const bool known = std::ranges::any_of(
+        reads, [&](const Read &other) { return other.value == read.value && other.reader == read.reader && other.access == read.access; });
+    if (!known) reads.push_back(read);
+}
+
+} // namespace
+
+FuseGraph::FuseGraph(const Program &program, bool repeats_scalars, std::set<int> repeated)
+    : program_(program), repeats_scalars_(repeats_scalars), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)),
+      overwriters_(program.values.size(), -1), floating_(program.nodes.size()), is_result_(program.values.size()),
+      is_copied_(program.values.size()), from_arguments_(program.values.size()), repeated_cost_(program.values.size()),
+      sources_(program.values.size()), reads_(program.nodes.size()), readers_(program.values.size()) {
+    for (const Argument &argument : program.arguments) {
+        sources_[argument.value] = {{argument.value, -1, Access::same}};
+        from_arguments_[argument.value] = true;
+    }
+    for (const Result &result : program.results) {
+        is_result_[result.value] = true;
+        if (result.argument >= 0 && producers_[result.value] >= 0)
+            overwrites_.push_back({program.arguments[result.argument].value, result.value});
+    }
+    for (const Overwrite &overwrite : overwrites_)
+        if (overwriters_[overwrite.argument] < 0) overwriters_[overwrite.argument] = producers_[overwrite.value];
+    overwrites_by_node_ = overwrites_;
+    std::ranges::stable_sort(overwrites_by_node_, {}, [this](const Overwrite &overwrite) { return producers_[overwrite.value]; });
+    for (const Node &node : program.nodes)
+        if (is_copy(program, node)) is_copied_[node.operands[0]] = true;
+    for (int node = 0; node < static_cast<int>(program.nodes.size()); ++node) {
+        decide_floating(node);
+        find_sources(node);
+        if (!is_floating(node)) add_reads(node);
+    }
+}
+
+std::span<const Overwrite> FuseGraph::overwrites_by(int node) const {
+    const auto found =
+        std::ranges::equal_range(overwrites_by_node_, node, {}, [this](const Overwrite &each) { return producers_[each.value]; });
+    return {found.begin(), found.end()};
+}
+
+void FuseGraph::decide_floating(int index) {
+    const Node &node = program_.nodes[index];
+    if (find_base_operator(node.op) == nullptr || node.results.size() != 1)
+        throw InternalError("internal error: fuse: '" + node.op + "' is no base operator");
+    const ValueId result = node.results[0];
+    const Shape shape = shape_of(node);
+    bool leaves_arrays = program_.type(result).is_scalar(); // an element of an array as a rank-0 value is stored once
+    leaves_arrays &= std::ranges::any_of(node.operands, [&](ValueId value) { return !program_.type(value).is_scalar(); });
+    const bool is_free = shape == Shape::source || shape == Shape::movement || is_decoding(program_, node);
+    const bool from_arguments = std::ranges::all_of(node.operands, [&](ValueId value) { return from_arguments_[value]; });
+    if (is_result_[result] || leaves_arrays || is_copy(program_, node) || (is_copied_[result] && reads_overwritten(node))) return;
+    repeated_cost_[result] = cost_of(node);
+    for (ValueId operand : node.operands) repeated_cost_[result] += repeated_cost_[operand];
+    const auto is_scalar = [&](ValueId value) { return program_.type(value).is_scalar(); };
+    const bool is_rank_0 = is_scalar(result) && std::ranges::all_of(node.operands, is_scalar);
+    floating_[index] = is_free || repeated_.contains(index) || ((from_arguments || (is_rank_0 && repeats_scalars_)) && is_cheap(node));
+    from_arguments_[result] = floating_[index] && from_arguments;
+    // What follows from rank-0 arithmetic that was too long is too: else each kernel of a long chain would repeat what is between the
+    // stored.
+    const bool is_long = is_rank_0 && repeated_cost_[result] > repeatable_scalar_cost;
+    if (!floating_[index]) repeated_cost_[result] = is_long ? repeatable_scalar_cost : 0;
+}
+
+/// An argument that is overwritten stands behind the node: a copy of what it makes is made when the argument may be gone.
+bool FuseGraph::reads_overwritten(const Node &node) const {
+    return std::ranges::any_of(node.operands, [&](ValueId operand) {
+        return std::ranges::any_of(sources_[operand], [&](const Read &read) { return overwriters_[read.value] >= 0; });
+    });
+}
+
+bool FuseGraph::is_cheap(const Node &node) const {
+    const Type &type = program_.type(node.results[0]);
+    if (shape_of(node) != Shape::elementwise || is_rounding(program_, node) || type.dtype == Dtype::f64) return false;
+    const auto reads_f64 = [&](ValueId value) { return program_.type(value).dtype == Dtype::f64; };
+    if (std::ranges::any_of(node.operands, reads_f64)) return false;
+    const int most = repeats_scalars_ ? repeatable_scalar_cost : repeatable_in_threads;
+    if (type.is_scalar()) return repeated_cost_[node.results[0]] <= most && !is_expensive(node);
+    if (repeated_cost_[node.results[0]] > repeatable_cost) return false;
+    std::vector<Read> inputs;
+    for (ValueId operand : node.operands)
+        for (const Read &read : sources_[operand]) add_once(inputs, {read.value, -1, Access::same});
+    double bytes = 0;
+    for (const Read &read : inputs) bytes += sizes_.bytes(program_.type(read.value));
+    return bytes <= 2 * sizes_.bytes(type); // else storing it saves its readers more than it costs
+}
+
+void FuseGraph::find_sources(int index) {
+    const Node &node = program_.nodes[index];
+    for (ValueId result : node.results) {
+        if (!is_floating(index)) {
+            sources_[result] = {{result, -1, Access::same}};
+            continue;
+        }
+        const Access outer = access_of(program_, node);
+        for (ValueId operand : node.operands)
+            for (const Read &read : sources_[operand]) add_once(sources_[result], {read.value, -1, compose(read.access, outer)});
+    }
+}
+
+void FuseGraph::add_reads(int index) {
+    const Node &node = program_.nodes[index];
+    const Access outer = access_of(program_, node);
+    for (ValueId operand : node.operands)
+        for (const Read &read : sources_[operand]) add_once(reads_[index], {read.value, index, compose(read.access, outer)});
+    for (const Read &read : reads_[index]) readers_[read.value].push_back(read);
+}
+
+} // namespace scalide

@@ -1,0 +1,340 @@
+#include "transforms/fusion/groups/legality.h"
+#include "expr/base_operators.h"
+#include "ir/shape.h"
+#include "transforms/fusion/groups/overwrites.h"
+#include "transforms/fusion/groups/places.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Halide compiles a kernel in a time that grows faster than its stages (reductions, contractions, results); arithmetic costs less.
+constexpr int most_stages = 15;
+/// Nodes count once for each place at which they are computed (fusion/groups/places.h): the gradient of a product of 200 elements, a tree
+/// of slices and pads, compiles in 24 s with 400 of them in a kernel, in 4 s with 100 (2-core Zen 5, 2026-11-22).
+constexpr int most_nodes = 120;
+/// Arithmetic that may be done in the packing of an operand, once for each element and block that packs it.
+constexpr int most_prologue_cost = 12;
+
+/// A producer and a consumer that reads it.
+struct Edge {
+    const Groups &groups;
+    int producer_id, consumer_id;
+    const Group &producer, &consumer;
+    std::vector<Read> reads;
+    const FuseGraph &graph() const { return groups.graph(); }
+    const Program &program() const { return groups.program(); }
+};
+
+/// The shape that a node walks over: that of its operand where it reduces.
+Extents walked(const Program &program, int node) {
+    const Node &n = program.nodes[node];
+    return without_ones(program.type(shape_of(program, node) == Shape::reduce ? n.operands[0] : n.results[0]).shape);
+}
+
+bool all_walk(const Program &program, const Group &group, const std::vector<Extents> &shapes) {
+    return !group.moves &&
+           std::ranges::all_of(group.nodes, [&](int node) { return std::ranges::find(shapes, walked(program, node)) != shapes.end(); });
+}
+
+bool all_reads_are(const Edge &edge, std::initializer_list<Access> accesses) {
+    return std::ranges::all_of(edge.reads, [&](const Read &read) { return std::ranges::find(accesses, read.access) != accesses.end(); });
+}
+
+Extents shape_read(const Edge &edge) { return without_ones(edge.program().type(edge.reads.front().value).shape); }
+
+/// Arithmetic of a group; a large number when it must not be repeated.
+int repeated_cost(const Program &program, const Group &group) {
+    int cost = 0;
+    for (int node : group.nodes) {
+        const bool once = is_expensive(program.nodes[node]) || is_rounding(program, program.nodes[node]);
+        cost += once ? 2 * most_prologue_cost : cost_of(program.nodes[node]);
+    }
+    return cost;
+}
+
+bool map_reads_map(const Edge &edge) {
+    if (all_reads_are(edge, {Access::same})) return true;
+    const auto repeats = [&](const Read &read) {
+        const NominalSizes &sizes = edge.graph().sizes();
+        const ValueId result = edge.program().nodes[read.reader].results[0];
+        return sizes.elements(edge.program().type(result).shape) > sizes.elements(edge.program().type(read.value).shape);
+    };
+    const bool is_cheap = repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
+    return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && (is_cheap || std::ranges::none_of(edge.reads, repeats));
+}
+
+/// Every value of `other` is a row-kernel value of `row`: one an element or one a row.
+bool fits_rows(const Edge &edge, const Group &row, const Group &other) {
+    const bool is_one_row = row.kept.empty();
+    if (!all_walk(edge.program(), other, {row.iteration, row.kept})) return false;
+    return is_one_row ? all_reads_are(edge, {Access::same, Access::rows, Access::scalar})
+                      : all_reads_are(edge, {Access::same, Access::rows});
+}
+bool map_feeds_row(const Edge &edge) { return fits_rows(edge, edge.consumer, edge.producer); }
+bool row_feeds_map(const Edge &edge) { return fits_rows(edge, edge.producer, edge.consumer); }
+bool row_feeds_row(const Edge &edge) {
+    return edge.consumer.iteration == edge.producer.iteration && edge.consumer.kept == edge.producer.kept &&
+           fits_rows(edge, edge.producer, edge.consumer);
+}
+
+/// Elementwise before a reduction whose other results nobody wants.
+bool map_feeds_reduction(const Edge &edge) {
+    return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && all_reads_are(edge, {Access::same}) &&
+           all_walk(edge.program(), edge.producer, {shape_read(edge)});
+}
+
+/// A reduction over all axes beside the kernel that makes what it reduces.
+bool is_reduced_beside(const Edge &edge, const std::vector<Extents> &shapes) {
+    return std::ranges::find(shapes, shape_read(edge)) != shapes.end() && all_reads_are(edge, {Access::same}) &&
+           all_walk(edge.program(), edge.consumer, {shape_read(edge)});
+}
+bool row_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.iteration, edge.producer.kept}); }
+bool column_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.kept}); }
+/// Elementwise before a node that reads each element once, or copies it first.
+bool map_feeds_scan(const Edge &edge) {
+    return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && all_reads_are(edge, {Access::same}) && !edge.producer.moves;
+}
+
+/// Arithmetic that may be repeated for each element of a window.
+bool map_feeds_scatter(const Edge &edge) {
+    return map_feeds_scan(edge) && repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
+}
+
+/// A contract kernel walks the result that it stores.
+bool contract_feeds_full(const Edge &edge) {
+    return is_reduced_beside(edge, {edge.producer.iteration}) && !edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id);
+}
+
+/// Elementwise after: on the shape of what is read.
+bool feeds_elementwise(const Edge &edge) {
+    return all_reads_are(edge, {Access::same}) && all_walk(edge.program(), edge.consumer, {shape_read(edge)});
+}
+
+/// A window kernel walks the axes of its result, those of extent 1 too: a convolution's tile lies along two of them.
+bool window_feeds_map(const Edge &edge) {
+    const Extents &shape = edge.program().type(edge.reads.front().value).shape;
+    const auto keeps_axes = [&](int node) { return edge.program().type(edge.program().nodes[node].results[0]).shape == shape; };
+    return feeds_elementwise(edge) && std::ranges::all_of(edge.consumer.nodes, keeps_axes);
+}
+
+/// The nodes of a contract group that its dot_general needs, the dot_general included.
+std::vector<int> prologue_of(const Groups &groups, const Group &group) {
+    const FuseGraph &graph = groups.graph();
+    std::vector<int> found;
+    for (int node : group.nodes)
+        if (shape_of(groups.program(), node) == Shape::contract) found.push_back(node);
+    for (size_t i = 0; i < found.size(); ++i)
+        for (const Read &read : graph.reads(found[i]))
+            if (const int node = graph.producer(read.value); node >= 0 && std::ranges::binary_search(group.nodes, node))
+                found.push_back(node);
+    return found;
+}
+
+/// Into the packing of an operand, or into the epilogue; what it makes is no result of the contraction in either case.
+bool map_feeds_contract(const Edge &edge) {
+    if (!edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id)) return false;
+    const std::vector<int> prologue = prologue_of(edge.groups, edge.consumer);
+    const auto is_operand = [&](const Read &read) { return std::ranges::find(prologue, read.reader) != prologue.end(); };
+    if (std::ranges::all_of(edge.reads, is_operand)) return repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
+    return std::ranges::none_of(edge.reads, is_operand) && all_reads_are(edge, {Access::same}) &&
+           all_walk(edge.program(), edge.producer, {edge.consumer.iteration});
+}
+
+enum class Shapes { of_producer, of_consumer };
+
+/// One row a pair of kinds.
+struct FusionRule {
+    KernelKind producer, consumer;
+    bool (*allows)(const Edge &); ///< null: never
+    Shapes shapes;                ///< whose kind and shapes the fused kernel has
+    std::string_view reason;      ///< when it is not allowed
+};
+
+using enum KernelKind;
+constexpr std::string_view needs_all_elements = "a value over all elements is known only when the kernel that makes it has ended";
+constexpr std::string_view needs_all_rows = "a sum over the rows needs all of them: it reads the stored array";
+constexpr std::string_view operand_is_read_often = "a contraction reads its operands many times: they are stored first";
+constexpr std::string_view window_reads_often = "a window reads each element many times: they are stored first";
+constexpr std::string_view window_makes_places = "what windows make is stored before it is read at other places";
+constexpr std::string_view not_row_by_row = "the consumer does not walk the same rows";
+
+constexpr FusionRule rules[] = {
+    {map, map, map_reads_map, Shapes::of_consumer, "the consumer reads it at other indices, where it would be computed again"},
+    {map, row, map_feeds_row, Shapes::of_consumer, not_row_by_row},
+    {map, column, map_feeds_reduction, Shapes::of_consumer, "it is stored for other kernels anyway: the reduction reads it"},
+    {map, full, map_feeds_reduction, Shapes::of_consumer, "it is stored for other kernels anyway: the reduction reads it"},
+    {map, contract, map_feeds_contract, Shapes::of_consumer,
+     "an operand is computed in the packing only when that is cheap, unrounded, and for this contraction alone"},
+    {row, map, row_feeds_map, Shapes::of_producer, not_row_by_row},
+    {row, row, row_feeds_row, Shapes::of_producer, not_row_by_row},
+    {row, column, nullptr, Shapes::of_producer, needs_all_rows},
+    {row, full, row_feeds_full, Shapes::of_producer, "the reduction reads more than what the rows make"},
+    {row, contract, nullptr, Shapes::of_producer, operand_is_read_often},
+    {column, map, feeds_elementwise, Shapes::of_producer, "the reduction must end before its result is read at other indices"},
+    {column, row, nullptr, Shapes::of_producer, "the column reduction must end before its result is read by rows"},
+    {column, column, nullptr, Shapes::of_producer, "the first column reduction must end before the second begins"},
+    {column, full, column_feeds_full, Shapes::of_producer, "the reduction reads more than what the columns make"},
+    {column, contract, nullptr, Shapes::of_producer, operand_is_read_often},
+    {full, map, nullptr, Shapes::of_producer, needs_all_elements},
+    {full, row, nullptr, Shapes::of_producer, needs_all_elements},
+    {full, column, nullptr, Shapes::of_producer, needs_all_elements},
+    {full, full, nullptr, Shapes::of_producer, needs_all_elements},
+    {full, contract, nullptr, Shapes::of_producer, needs_all_elements},
+    {contract, map, feeds_elementwise, Shapes::of_producer,
+     "the consumer reads the result at other indices than the contraction writes it"},
+    {contract, row, nullptr, Shapes::of_producer, "a tile of a contraction is no whole row"},
+    {contract, column, nullptr, Shapes::of_producer, "a tile of a contraction is no whole column"},
+    {contract, full, contract_feeds_full, Shapes::of_producer,
+     "the reduction reads more than what the contraction makes, or alone reads that"},
+    {contract, contract, nullptr, Shapes::of_producer, operand_is_read_often},
+    {map, scan, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
+    {map, scatter, map_feeds_scatter, Shapes::of_consumer, "updates and indices are computed in place only when that is cheap"},
+    {map, sort, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
+    {scan, map, feeds_elementwise, Shapes::of_producer, "the scan must end before its result is read at other indices"},
+    {map, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {row, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {column, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {full, window, nullptr, Shapes::of_consumer, needs_all_elements},
+    {contract, window, nullptr, Shapes::of_consumer, window_reads_often},
+    {window, map, window_feeds_map, Shapes::of_producer, window_makes_places},
+    {window, row, nullptr, Shapes::of_producer, window_makes_places},
+    {window, column, nullptr, Shapes::of_producer, window_makes_places},
+    {window, full, nullptr, Shapes::of_producer, window_makes_places},
+    {window, contract, nullptr, Shapes::of_producer, operand_is_read_often},
+    {window, window, nullptr, Shapes::of_producer, window_reads_often},
+};
+
+constexpr std::string_view library_computes = "a library multiplies: other arithmetic is done before and after";
+constexpr std::string_view tiles_alone = "what goes through tiles (transposed copies, reductions beside maps) shares no other loops";
+constexpr std::string_view walks_alone = "scans, scatters and sorts share no loops with other kernels than elementwise ones";
+constexpr std::string_view scalar_reads = "rank-0 arithmetic waits for kernels to end: it is one kernel a level";
+constexpr std::string_view scalar_is_read = "rank-0 arithmetic is done once, before the kernels that need it";
+
+/// A value that `last` reads, or a group before it makes, which needs `first` and is made by neither; empty when there is none.
+std::string value_between(const Groups &groups, int first, int last) {
+    for (int between : groups.before(last)) {
+        if (between == first || !groups.has_path(first, between)) continue;
+        const std::vector<Read> reads = groups.reads_between(between, last);
+        return groups.program().value_name(reads.empty() ? groups.outputs(between).front() : reads.front().value);
+    }
+    return "";
+}
+
+std::string cycle_reason(const Groups &groups, int first, int second) {
+    std::string value = value_between(groups, first, second);
+    if (value.empty()) value = value_between(groups, second, first);
+    return value.empty() ? "" : "the kernel that makes " + value + " must run between the two";
+}
+
+} // namespace
+
+bool is_full(const Groups &groups, int group) {
+    return !groups[group].library.empty() || std::ssize(groups[group].nodes) >= most_nodes || groups.stages(group) >= most_stages;
+}
+
+std::string why_apart(const Groups &groups, int first, int second) {
+    const auto nodes = std::ssize(groups[first].nodes) + std::ssize(groups[second].nodes);
+    if (nodes > most_nodes || groups.stages(first) + groups.stages(second) > most_stages) return "the kernel would have too many stages";
+    return overwrites_safely(groups, nodes_of(groups, first, second))
+               ? ""
+               : "an argument would be overwritten while other parts of the kernel still read it";
+}
+
+namespace {
+
+Verdict refuse(std::string_view reason) { return {false, {}, std::string(reason)}; }
+
+bool moves_within(const Edge &edge) {
+    return !all_reads_are(edge, {Access::same, Access::rows, Access::scalar}) || edge.producer.moves || edge.consumer.moves;
+}
+
+} // namespace
+
+Verdict judge(const Groups &groups, int producer, int consumer) {
+    const Edge edge{groups, producer, consumer, groups[producer], groups[consumer], groups.reads_between(producer, consumer)};
+    if (!edge.producer.library.empty() || !edge.consumer.library.empty()) return refuse(library_computes);
+    const bool is_tiled = edge.producer.kind == tiled || edge.consumer.kind == tiled;
+    if (is_tiled && edge.producer.kind != scalar && edge.consumer.kind != scalar) return refuse(tiles_alone);
+    const auto *rule = std::ranges::find_if(
+        rules, [&](const FusionRule &row) { return row.producer == edge.producer.kind && row.consumer == edge.consumer.kind; });
+    if (rule == std::end(rules)) {
+        if (edge.consumer.kind != scalar && edge.producer.kind != scalar) return refuse(walks_alone);
+        return refuse(edge.consumer.kind == scalar ? scalar_reads : scalar_is_read);
+    }
+    if (rule->allows == nullptr) return refuse(rule->reason);
+    if (const std::string reason = cycle_reason(groups, producer, consumer); !reason.empty()) return refuse(reason);
+    if (edge.reads.empty()) return refuse("one only has to run before the other");
+    if (!rule->allows(edge)) return refuse(rule->reason);
+    if (const std::string reason = why_apart(groups, producer, consumer); !reason.empty()) return refuse(reason);
+    Verdict verdict{true, rule->shapes == Shapes::of_producer ? edge.producer : edge.consumer, ""};
+    verdict.merged.moves = moves_within(edge);
+    if (verdict.merged.moves && count_places(groups, nodes_of(groups, producer, consumer), most_nodes + 1) > most_nodes)
+        return refuse("the kernel would compute too many values again, at other indices");
+    return verdict;
+}
+
+namespace {
+
+/// The column group is one sum, over the contracting axis, of the very value that an operand of the dot_general is.
+bool is_sum_of_operand(const Groups &groups, const Group &contract, const Group &column) {
+    const Program &program = groups.program();
+    const auto shape_is = [&](Shape shape) { return [&, shape](int node) { return shape_of(program, node) == shape; }; };
+    if (std::ranges::count_if(column.nodes, shape_is(Shape::reduce)) != 1) return false;
+    const Node &sum = program.nodes[*std::ranges::find_if(column.nodes, shape_is(Shape::reduce))];
+    const Node &dot = program.nodes[*std::ranges::find_if(contract.nodes, shape_is(Shape::contract))];
+    const auto is_after = [&](int node) { return walked(program, node) == column.kept || shape_of(program, node) == Shape::reduce; };
+    if (sum.op != "reduce_sum" || !std::ranges::all_of(column.nodes, is_after)) return false;
+    const std::vector<Attribute> &contracted = dot.attributes.at("contract").list;
+    for (size_t side = 0; side < 2; ++side)
+        if (dot.operands[side] == sum.operands[0] && contracted[side] == sum.attributes.at("axes")) return true;
+    return false;
+}
+
+} // namespace
+
+bool share_an_array(const Groups &groups, int first, int second) {
+    const std::vector<ValueId> &inputs = groups.inputs(first);
+    return std::ranges::any_of(groups.inputs(second), [&](ValueId value) {
+        return without_ones(groups.program().type(value).shape) == groups[first].iteration &&
+               std::ranges::find(inputs, value) != inputs.end();
+    });
+}
+
+namespace {
+
+bool rows_beside(const Groups &groups, int first, int second) {
+    return groups[first].iteration == groups[second].iteration && groups[first].kept == groups[second].kept &&
+           share_an_array(groups, first, second);
+}
+bool sum_beside_contract(const Groups &groups, int contract, int column) {
+    return is_sum_of_operand(groups, groups[contract], groups[column]);
+}
+bool always(const Groups &, int, int) { return true; }
+
+struct BesideRule {
+    KernelKind first, second;
+    bool (*allows)(const Groups &, int first, int second);
+};
+
+constexpr BesideRule beside_rules[] = {
+    {map, map, always}, {column, column, always}, {full, full, always}, {row, row, rows_beside}, {contract, column, sum_beside_contract},
+};
+
+} // namespace
+
+Verdict judge_beside(const Groups &groups, int first, int second) {
+    if (!groups[first].library.empty() || !groups[second].library.empty()) return refuse(library_computes);
+    const auto *rule = std::ranges::find_if(
+        beside_rules, [&](const BesideRule &row) { return row.first == groups[first].kind && row.second == groups[second].kind; });
+    if (rule == std::end(beside_rules)) return refuse("kernels of different kinds");
+    if (!rule->allows(groups, first, second)) return refuse("they share no array");
+    if (const std::string reason = why_apart(groups, first, second); !reason.empty()) return refuse(reason);
+    if (groups.has_path(first, second) || groups.has_path(second, first)) return refuse("one needs the other");
+    Verdict verdict{true, groups[first], ""};
+    verdict.merged.moves = groups[first].moves || groups[second].moves;
+    return verdict;
+}
+
+} // namespace scalide

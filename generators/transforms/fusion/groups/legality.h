@@ -1,0 +1,28 @@
+#pragma once
+#include "transforms/fusion/groups/groups.h"
+
+namespace scalide {
+
+/// Whether two groups can be one kernel, and either what that kernel is or why not.
+struct Verdict {
+    bool allowed = false;
+    Group merged;       ///< kind and shapes
+    std::string reason; ///< in words, for a person who asks why there are two kernels
+};
+
+/// True when nothing more fits into a group's kernel.
+bool is_full(const Groups &groups, int group);
+
+/// What forbids any two groups to be one kernel, in words; empty when nothing does.
+std::string why_apart(const Groups &groups, int first, int second);
+
+/// Both read an array over which the first iterates.
+bool share_an_array(const Groups &groups, int first, int second);
+
+/// `consumer` reads values of `producer`.
+Verdict judge(const Groups &groups, int producer, int consumer);
+
+/// Neither needs the other: kernels of one kind side by side, and the sum of an operand beside the contraction that reads it.
+Verdict judge_beside(const Groups &groups, int first, int second);
+
+} // namespace scalide

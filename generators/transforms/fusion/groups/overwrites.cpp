@@ -1,0 +1,139 @@
+#include "transforms/fusion/groups/overwrites.h"
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "ir/shape.h"
+#include <algorithm>
+#include <functional>
+
+namespace scalide {
+
+namespace {
+
+bool is_elementwise(const Node &node) { return find_base_operator(node.op)->shape == Shape::elementwise; }
+
+/// `reshape` to the same shape is what a copy looks like; as a result of the program it is never repeated in its readers.
+void copy_results(Program &program, const std::function<bool(const Result &)> &needs_copy) {
+    for (Result &result : program.results) {
+        if (!needs_copy(result)) continue;
+        Node copy;
+        copy.op = "reshape";
+        copy.operands = {result.value};
+        const Type type = program.type(result.value);
+        copy.attributes["shape"] = to_attribute(type.shape);
+        result.value = add_node(program, copy, {type}, result.name)[0];
+    }
+}
+
+void copy_arguments_and_duplicates(Program &program) {
+    const std::vector<int> makers = producers(program);
+    std::vector<bool> is_taken(program.values.size());
+    copy_results(program, [&](const Result &result) {
+        const bool is_unchanged = result.argument >= 0 && program.arguments[result.argument].value == result.value;
+        if (is_unchanged) return false;
+        const bool needs_copy = makers[result.value] < 0 || is_taken[result.value];
+        is_taken[result.value] = true;
+        return needs_copy;
+    });
+}
+
+/// What follows `start` among `nodes`, `start` included.
+std::vector<int> downstream(const FuseGraph &graph, const std::vector<int> &nodes, const std::vector<int> &start) {
+    std::vector<int> found = start;
+    for (size_t i = 0; i < found.size(); ++i)
+        for (const Read &read : graph.readers(graph.program().nodes[found[i]].results[0]))
+            if (std::ranges::binary_search(nodes, read.reader) && std::ranges::find(found, read.reader) == found.end())
+                found.push_back(read.reader);
+    return found;
+}
+
+bool is_read_in_place(const Program &program, const Read &read, const Overwrite &overwrite) {
+    const Node &reader = program.nodes[read.reader];
+    return read.access == Access::same && is_elementwise(reader) &&
+           without_ones(program.type(reader.results[0]).shape) == without_ones(program.type(overwrite.value).shape);
+}
+
+/// `nodes`: with the one that makes the new value.
+bool overwrites_safely(const FuseGraph &graph, const std::vector<int> &nodes, const Overwrite &overwrite) {
+    const Program &program = graph.program();
+    std::vector<int> readers;
+    for (const Read &read : graph.readers(overwrite.argument)) {
+        if (!std::ranges::binary_search(nodes, read.reader)) continue;
+        if (!is_read_in_place(program, read, overwrite)) return false;
+        readers.push_back(read.reader);
+    }
+    return std::ranges::all_of(downstream(graph, nodes, readers), [&](int node) {
+        return std::ranges::all_of(graph.readers(program.nodes[node].results[0]), [&](const Read &read) {
+            return !std::ranges::binary_search(nodes, read.reader) || is_read_in_place(program, read, overwrite);
+        });
+    });
+}
+
+/// Rank-0 arithmetic between the same array kernels becomes one kernel: where the new value follows from the old one by such arithmetic
+/// alone, that kernel would overwrite what its other results still need.
+bool follows_from_itself(const FuseGraph &graph, const Overwrite &overwrite) {
+    const auto is_scalar = [&](int node) { return node >= 0 && group_of_node(graph.program(), node).kind == KernelKind::scalar; };
+    std::vector<int> behind = {graph.producer(overwrite.value)};
+    if (!is_scalar(behind[0])) return false;
+    for (size_t i = 0; i < behind.size(); ++i)
+        for (const Read &read : graph.reads(behind[i])) {
+            if (read.value == overwrite.argument) return true;
+            const int node = graph.producer(read.value);
+            if (is_scalar(node) && std::ranges::find(behind, node) == behind.end()) behind.push_back(node);
+        }
+    return false;
+}
+
+/// The scale of a state: its new value follows from arrays that the old one is a factor of. Written last, it stays at hand for kernels
+/// that compute such arrays again (fusion/merge/repeat.h).
+bool is_scale_of_state(const FuseGraph &graph, const Overwrite &overwrite) {
+    const Program &program = graph.program();
+    const auto is_array = [&](const Read &read) { return !program.type(program.nodes[read.reader].results[0]).is_scalar(); };
+    return program.type(overwrite.value).is_scalar() && std::ranges::any_of(graph.readers(overwrite.argument), is_array);
+}
+
+/// Orders the readers of the argument before the overwriting node; false when one of them can only run after it.
+bool order_readers(Groups &groups, const Overwrite &overwrite) {
+    const FuseGraph &graph = groups.graph();
+    const int writer = graph.producer(overwrite.value);
+    for (const Read &read : graph.readers(overwrite.argument))
+        if (read.reader != writer && groups.has_path(groups.group_of(writer), groups.group_of(read.reader))) return false;
+    for (const Read &read : graph.readers(overwrite.argument)) groups.add_order(read.reader, writer);
+    return true;
+}
+
+} // namespace
+
+bool order_overwrites(Groups &groups) {
+    return std::ranges::all_of(groups.graph().overwrites(), [&](const Overwrite &overwrite) { return order_readers(groups, overwrite); });
+}
+
+std::vector<int> following(const Groups &groups, int node) {
+    return downstream(groups.graph(), groups[groups.group_of(node)].nodes, {node});
+}
+
+bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {
+    const FuseGraph &graph = groups.graph();
+    return std::ranges::all_of(nodes, [&](int node) {
+        return std::ranges::all_of(graph.overwrites_by(node),
+                                   [&](const Overwrite &overwrite) { return overwrites_safely(graph, nodes, overwrite); });
+    });
+}
+
+Program copy_shared_results(const Program &program, bool repeats_scalars) {
+    Program copied = program;
+    copy_arguments_and_duplicates(copied);
+    const FuseGraph graph(copied, repeats_scalars);
+    Groups groups(graph);
+    std::set<ValueId> conflicts;
+    for (const Overwrite &overwrite : graph.overwrites()) {
+        const std::vector<int> writer = {graph.producer(overwrite.value)};
+        if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || is_scale_of_state(graph, overwrite) ||
+            !order_readers(groups, overwrite))
+            conflicts.insert(overwrite.value);
+    }
+    Program result = copied;
+    copy_results(result, [&](const Result &r) { return r.argument >= 0 && conflicts.contains(r.value); });
+    return result;
+}
+
+} // namespace scalide

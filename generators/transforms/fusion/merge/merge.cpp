@@ -1,0 +1,291 @@
+#include "transforms/fusion/merge/merge.h"
+#include "transforms/fusion/groups/legality.h"
+#include "transforms/fusion/groups/overwrites.h"
+#include "transforms/fusion/merge/order.h"
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <queue>
+
+namespace scalide {
+
+namespace {
+
+/// Halide compiles a kernel of rank-0 operations in a time that grows faster than their number: 2,662 took a minute. Constants count.
+constexpr size_t most_scalar_nodes = 384;
+
+/// Two groups, and the bytes that need not be moved when they are one.
+struct Candidate {
+    double saved = 0;
+    int producer = -1, consumer = -1;
+    /// Most bytes first; of equals the producer, then the consumer, that comes first.
+    bool operator<(const Candidate &other) const {
+        return std::tuple(saved, -producer, -consumer) < std::tuple(other.saved, -other.producer, -other.consumer);
+    }
+};
+
+double saved_bytes(const Groups &groups, int producer, int consumer) {
+    const FuseGraph &graph = groups.graph();
+    const std::vector<ValueId> &read_before = groups.inputs(producer);
+    double bytes = 0;
+    for (ValueId value : groups.inputs(consumer)) {
+        const double size = graph.sizes().bytes(groups.program().type(value));
+        const bool is_made_here = groups.producer_group(value) == producer;
+        if (is_made_here || std::ranges::find(read_before, value) != read_before.end()) bytes += size;
+        const auto is_inside = [&](const Read &read) {
+            const int reader = groups.group_of(read.reader);
+            return reader == producer || reader == consumer;
+        };
+        if (is_made_here && !graph.is_result(value) && std::ranges::all_of(graph.readers(value), is_inside)) bytes += size;
+    }
+    return bytes;
+}
+
+/// When groups can run, counted in array kernels before them.
+class Depths {
+public:
+    explicit Depths(const Groups &groups) : groups_(groups), earliest_(groups.size()) {
+        const std::vector<int> order = groups.in_order();
+        for (int group : order) renew_earliest(group);
+        latest_.assign(groups.size(), order.empty() ? 0 : std::ranges::max(earliest_));
+        for (auto group = order.rbegin(); group != order.rend(); ++group) renew_latest(*group);
+    }
+
+    bool overlap(int a, int b) const { return earliest_[a] <= latest_[b] && earliest_[b] <= latest_[a]; }
+
+    /// `group` has taken one in that could run at the same depth: so nobody has to run later than before, or earlier, than fits all.
+    void grown(int group) {
+        renew_earliest(group);
+        renew_latest(group);
+        spread(groups_.after(group), [this](int next) { return renew_earliest(next) ? &groups_.after(next) : nullptr; });
+        spread(groups_.before(group), [this](int next) { return renew_latest(next) ? &groups_.before(next) : nullptr; });
+    }
+
+private:
+    int step(int group) const { return groups_[group].kind == KernelKind::scalar ? 0 : 1; }
+
+    bool renew_earliest(int group) {
+        const int known = earliest_[group];
+        for (int earlier : groups_.before(group)) earliest_[group] = std::max(earliest_[group], earliest_[earlier] + step(earlier));
+        return earliest_[group] != known;
+    }
+    bool renew_latest(int group) {
+        const int known = latest_[group];
+        for (int later : groups_.after(group)) latest_[group] = std::min(latest_[group], latest_[later] - step(group));
+        return latest_[group] != known;
+    }
+
+    /// Renews groups, and where that changes one, those that `renew` returns.
+    template<typename Renew>
+    static void spread(const std::set<int> &start, Renew renew) {
+        std::vector<int> todo(start.begin(), start.end());
+        for (size_t i = 0; i < todo.size(); ++i)
+            if (const std::set<int> *next = renew(todo[i])) todo.insert(todo.end(), next->begin(), next->end());
+    }
+
+    const Groups &groups_;
+    std::vector<int> earliest_, latest_; ///< by group
+};
+
+std::vector<int> alive_of_kind(const Groups &groups, KernelKind kind) {
+    std::vector<int> found;
+    for (int group = 0; group < groups.size(); ++group)
+        if (groups.is_alive(group) && groups[group].kind == kind) found.push_back(group);
+    return found;
+}
+
+/// For kinds whose kernels may always run together.
+struct Always {
+    bool operator()(int, int) const { return true; }
+    void merged(int) const {}
+};
+
+/// Maps go together when neither waits for the other's depth: it would keep what it reads in memory. What nobody reads can wait.
+class RunTogether {
+public:
+    explicit RunTogether(const Groups &groups) : groups_(groups), depths_(groups) {}
+
+    bool operator()(int first, int second) const {
+        const bool ends = groups_.after(first).empty(), other_ends = groups_.after(second).empty();
+        return ends || other_ends ? ends && other_ends : depths_.overlap(first, second);
+    }
+    void merged(int group) { depths_.grown(group); }
+
+private:
+    const Groups &groups_;
+    Depths depths_;
+};
+
+/// Merges every pair of this kind that may be merged and that `fits`.
+template<typename Fits>
+void merge_pairs(Groups &groups, KernelKind kind, Fits fits) {
+    std::vector<int> seconds = alive_of_kind(groups, kind);
+    for (int first : std::vector(seconds)) {
+        for (int second : seconds) {
+            if (!groups.is_alive(first) || is_full(groups, first)) break;
+            if (first == second || !groups.is_alive(second) || !fits(first, second)) continue;
+            const Verdict verdict = judge_beside(groups, first, second);
+            if (!verdict.allowed) continue;
+            groups.merge(first, second, verdict.merged);
+            fits.merged(first);
+        }
+        std::erase_if(seconds, [&](int second) { return !groups.is_alive(second) || is_full(groups, second); });
+    }
+}
+
+/// The same for kinds whose kernels must share an array.
+void merge_neighbours(Groups &groups, KernelKind first_kind, KernelKind second_kind) {
+    for (int first : alive_of_kind(groups, first_kind)) {
+        int second = -1;
+        const auto next = [&] {
+            const std::set<int> near = groups.is_alive(first) ? groups.neighbours(first) : std::set<int>();
+            const auto found = near.upper_bound(second);
+            return found == near.end() ? -1 : *found;
+        };
+        for (second = next(); second >= 0; second = next()) {
+            if (groups[second].kind != second_kind) continue;
+            const Verdict verdict = judge_beside(groups, first, second);
+            if (verdict.allowed) groups.merge(first, second, verdict.merged);
+        }
+    }
+}
+
+/// By group: between which array kernels its rank-0 arithmetic can run. Overwriting an argument takes the level after its readers'.
+std::vector<int> scalar_levels(const Groups &groups) {
+    std::vector<int> level(groups.size());
+    for (int group : run_order(groups)) {
+        const bool is_scalar = groups[group].kind == KernelKind::scalar;
+        for (int earlier : groups.before(group)) {
+            const bool is_array = groups[earlier].kind != KernelKind::scalar;
+            const bool is_next = is_scalar && (is_array || groups.reads_between(earlier, group).empty()); // or it must only run first
+            level[group] = std::max(level[group], level[earlier] + is_next);
+        }
+    }
+    return level;
+}
+
+/// A level whose arithmetic nobody needs before the next level joins that one: a kernel less.
+void sink_levels(const Groups &groups, std::vector<int> &level) {
+    std::map<int, std::set<int>> by_level;
+    for (int group : alive_of_kind(groups, KernelKind::scalar)) by_level[level[group]].insert(group);
+    for (auto here = by_level.begin(); here != by_level.end() && std::next(here) != by_level.end(); ++here) {
+        const auto next = std::next(here);
+        const auto can_wait = [&](int group) {
+            return std::ranges::all_of(groups.after(group), [&](int later) {
+                const bool only_first = groups[later].kind == KernelKind::scalar && groups.reads_between(group, later).empty();
+                return here->second.contains(later) || level[later] - only_first >= next->first;
+            });
+        };
+        if (!std::ranges::all_of(here->second, can_wait)) continue;
+        for (int group : here->second) level[group] = next->first;
+        next->second.merge(here->second);
+    }
+}
+
+/// The groups of a level, each soon after those of the level that it needs, so that parts of this order share few values.
+std::vector<int> by_need(const Groups &groups, const std::vector<int> &level) {
+    const std::set<int> members(level.begin(), level.end());
+    std::set<int> placed;
+    std::vector<int> order;
+    for (int group : level) {
+        if (std::ranges::any_of(groups.after(group), [&](int later) { return members.contains(later); })) continue;
+        for (std::vector<int> todo{group}; !todo.empty();) {
+            const int next = todo.back();
+            for (int earlier : groups.before(next))
+                if (members.contains(earlier) && !placed.contains(earlier)) todo.push_back(earlier);
+            if (todo.back() != next) continue;
+            todo.pop_back();
+            if (placed.insert(next).second) order.push_back(next);
+        }
+    }
+    return order;
+}
+
+/// Adds the nodes of a group, and the floating ones that a kernel repeats for them.
+void add_nodes(const Groups &groups, int group, std::set<int> &nodes) {
+    std::vector<int> todo = groups[group].nodes;
+    while (!todo.empty()) {
+        const int node = todo.back();
+        todo.pop_back();
+        if (!nodes.insert(node).second) continue;
+        for (const ValueId operand : groups.program().nodes[node].operands)
+            if (const int behind = groups.graph().producer(operand); behind >= 0 && groups.graph().is_floating(behind))
+                todo.push_back(behind);
+    }
+}
+
+/// The groups of a level in parts of as many operations as kernels can hold. Each part needs only parts before it.
+std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> level) {
+    std::ranges::sort(level, {}, [&](int group) { return groups[group].nodes.front(); });
+    std::vector<std::vector<int>> parts;
+    std::set<int> nodes;
+    for (const int group : by_need(groups, level)) {
+        std::set<int> own;
+        add_nodes(groups, group, own);
+        const auto known = std::ranges::count_if(own, [&](int node) { return nodes.contains(node); });
+        if (parts.empty() || nodes.size() + own.size() - known > most_scalar_nodes) {
+            parts.emplace_back();
+            nodes.clear();
+        }
+        nodes.merge(own);
+        parts.back().push_back(group);
+    }
+    return parts;
+}
+
+/// The kernel with reductions over all axes that alone gives a scalar group its values; -1 when there is none, or an argument would be
+/// overwritten too soon.
+int only_producer(const Groups &groups, int scalar) {
+    const std::set<int> &before = groups.before(scalar);
+    if (before.size() != 1) return -1;
+    const int producer = *before.begin();
+    const bool reduces_all = groups[producer].kind == KernelKind::full || groups[producer].kind == KernelKind::tiled;
+    if (!reduces_all || groups.reads_between(producer, scalar).empty()) return -1;
+    const std::vector<int> nodes = nodes_of(groups, producer, scalar);
+    return nodes.size() <= 2 * most_scalar_nodes && overwrites_safely(groups, nodes) ? producer : -1;
+}
+
+} // namespace
+
+void merge_along_edges(Groups &groups) {
+    std::priority_queue<Candidate> candidates;
+    const auto is_scalar = [&](int group) { return groups[group].kind == KernelKind::scalar; }; // joins nothing here
+    const auto add = [&](int producer, int consumer) {
+        if (!is_scalar(producer) && !is_scalar(consumer)) candidates.push({saved_bytes(groups, producer, consumer), producer, consumer});
+    };
+    for (int group = 0; group < groups.size(); ++group)
+        for (int consumer : groups.after(group)) add(group, consumer);
+    while (!candidates.empty()) {
+        const auto [saved, producer, consumer] = candidates.top();
+        candidates.pop();
+        if (!groups.is_alive(producer) || !groups.is_alive(consumer)) continue;
+        const Verdict verdict = judge(groups, producer, consumer);
+        if (!verdict.allowed) continue;
+        groups.merge(producer, consumer, verdict.merged);
+        for (int earlier : groups.before(producer)) add(earlier, producer);
+        for (int later : groups.after(producer)) add(producer, later);
+    }
+}
+
+void merge_side_by_side(Groups &groups) {
+    merge_neighbours(groups, KernelKind::contract, KernelKind::column);
+    merge_neighbours(groups, KernelKind::row, KernelKind::row);
+    merge_pairs(groups, KernelKind::full, Always());
+    merge_pairs(groups, KernelKind::column, Always());
+    merge_pairs(groups, KernelKind::map, RunTogether(groups));
+}
+
+void merge_scalars(Groups &groups) {
+    std::vector<int> level = scalar_levels(groups);
+    sink_levels(groups, level);
+    std::map<int, std::vector<int>> by_level;
+    for (int group : run_order(groups))
+        if (groups[group].kind == KernelKind::scalar) by_level[level[group]].push_back(group);
+    std::vector<std::vector<int>> parts;
+    for (auto &[number, together] : by_level) std::ranges::move(cut_level(groups, std::move(together)), std::back_inserter(parts));
+    groups.merge_all(parts);
+    for (int scalar : alive_of_kind(groups, KernelKind::scalar))
+        if (const int full = only_producer(groups, scalar); full >= 0) groups.merge(full, scalar, groups[full]);
+}
+
+} // namespace scalide

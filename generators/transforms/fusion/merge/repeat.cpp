@@ -1,0 +1,123 @@
+#include "transforms/fusion/merge/repeat.h"
+#include "expr/base_operators.h"
+#include "transforms/fusion/groups/overwrites.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+constexpr int most_repeated_cost = 3;
+/// Of a new narrow state, which is needed twice, for its largest element and where it is written: an Adam step is memory-bound.
+constexpr int most_state_cost = 60;
+constexpr double traffic_for_one_result_less = 2;
+
+std::set<int> reading_groups(const Groups &groups, ValueId value) {
+    std::set<int> found;
+    for (const Read &read : groups.graph().readers(value)) found.insert(groups.group_of(read.reader));
+    return found;
+}
+
+bool is_overwritten(const Program &program, ValueId argument) {
+    return std::ranges::any_of(program.arguments, [&](const Argument &a) { return a.value == argument && a.inout; });
+}
+
+/// True when `value` is in memory while `reader` runs, whether `reader` needs it or not. Rank-0 values always are once they are stored.
+bool is_at_hand(const Groups &groups, ValueId value, int reader) {
+    const int producer = groups.producer_group(value);
+    if (producer < 0) return !is_overwritten(groups.program(), value);
+    return std::ranges::any_of(groups.graph().readers(value), [&](const Read &read) {
+        const int group = groups.group_of(read.reader);
+        return group != producer && (group == reader || groups.program().type(value).is_scalar() || !groups.has_path(group, reader));
+    });
+}
+
+/// True when an inout argument still holds what it held while `reader` runs: `reader` itself overwrites it, or it is a scale, whose copy
+/// can wait.
+bool is_kept_for(const Groups &groups, ValueId argument, int reader) {
+    const int writer = groups.graph().overwriter(argument);
+    if (writer < 0 || groups.group_of(writer) == reader) return true;
+    return groups.program().type(argument).is_scalar() && is_copy(groups.program(), groups.program().nodes[writer]);
+}
+
+/// What `reader`, which writes a new state, can read in place of what `node` makes: the old state, and what other groups store, which
+/// stays in memory for it.
+bool can_be_read(const Groups &groups, ValueId value, int node, int reader) {
+    const int producer = groups.producer_group(value);
+    return producer < 0 ? is_kept_for(groups, value, reader) : producer != groups.group_of(node) || is_at_hand(groups, value, reader);
+}
+
+/// The nodes that `reader` would have to run to have a value without reading it, and the values that it would read instead.
+struct Repetition {
+    std::set<int> nodes;
+    std::set<ValueId> reads;
+    int cost = 0;
+};
+
+bool is_repeatable(const Program &program, int node) {
+    const Node &n = program.nodes[node];
+    return find_base_operator(n.op)->shape == Shape::elementwise && !is_rounding(program, n) && !program.type(n.results[0]).is_scalar();
+}
+
+bool repeat(const Groups &groups, int node, int reader, Repetition &repetition, bool is_state) {
+    const Program &program = groups.program();
+    if (!is_repeatable(program, node)) return false;
+    if (!repetition.nodes.insert(node).second) return true;
+    repetition.cost += cost_of(program.nodes[node]);
+    return std::ranges::all_of(groups.graph().reads(node),
+                               [&](const Read &read) {
+                                   if (is_state ? can_be_read(groups, read.value, node, reader) : is_at_hand(groups, read.value, reader)) {
+                                       repetition.reads.insert(read.value);
+                                       return true;
+                                   }
+                                   const int behind = groups.graph().producer(read.value);
+                                   return behind >= 0 && groups.group_of(behind) == groups.group_of(node) &&
+                                          repeat(groups, behind, reader, repetition, is_state);
+                               }) &&
+           repetition.cost <= (is_state ? most_state_cost : most_repeated_cost);
+}
+
+/// True when what follows from `node` in its kernel overwrites a narrow array: the state of the next step.
+bool makes_narrow_state(const Groups &groups, int node) {
+    return std::ranges::any_of(following(groups, node), [&](int each) {
+        return std::ranges::any_of(groups.graph().overwrites_by(each), [&](const Overwrite &overwrite) {
+            const Type &type = groups.program().type(overwrite.argument);
+            return !type.is_scalar() && size_of(type.dtype) < size_of(Dtype::f32);
+        });
+    });
+}
+
+/// The nodes to repeat so that nobody needs to store what `node` makes; empty when that does not pay.
+std::set<int> nodes_to_repeat(const Groups &groups, int node) {
+    const NominalSizes &sizes = groups.graph().sizes();
+    const Program &program = groups.program();
+    const ValueId value = program.nodes[node].results[0];
+    const bool is_state = std::ranges::any_of(groups.graph().readers(value), [&](const Read &read) {
+        return groups.group_of(read.reader) != groups.group_of(node) && makes_narrow_state(groups, read.reader);
+    });
+    double saved = sizes.bytes(program.type(value)), added = 0;
+    std::set<int> nodes;
+    for (int reader : reading_groups(groups, value)) {
+        if (reader == groups.group_of(node)) continue;
+        Repetition repetition;
+        if (!repeat(groups, node, reader, repetition, is_state)) return {};
+        nodes.merge(repetition.nodes);
+        saved += sizes.bytes(program.type(value));
+        const std::vector<ValueId> &inputs = groups.inputs(reader);
+        for (ValueId read : repetition.reads)
+            if (std::ranges::find(inputs, read) == inputs.end()) added += sizes.bytes(program.type(read));
+    }
+    return added <= traffic_for_one_result_less * saved ? nodes : std::set<int>();
+}
+
+} // namespace
+
+std::set<int> cheaper_to_repeat(const Groups &groups) {
+    std::set<int> found;
+    for (int group = 0; group < groups.size(); ++group)
+        for (ValueId value : groups.outputs(group))
+            if (!groups.graph().is_result(value)) found.merge(nodes_to_repeat(groups, groups.graph().producer(value)));
+    return found;
+}
+
+} // namespace scalide

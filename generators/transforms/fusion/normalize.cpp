@@ -1,0 +1,117 @@
+#include "transforms/fusion/normalize.h"
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "transforms/operators.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// Appends nodes in the place of one reduction.
+class ReductionRewriter {
+public:
+    ReductionRewriter(Rewriter &rewriter, const Node &node)
+        : rewriter_(rewriter), node_(node), operand_(rewriter(node.operands[0])),
+          axes_(node.attributes.contains("axes") ? reduced_axes(node) : std::vector{node.attributes.at("axis").integer.value()}) {}
+
+    void run() {
+        drop_ones();
+        if (axes_.empty()) return rewriter_.map(node_.results[0], fold_nothing());
+        if (!folds_one_end()) move_axes_last();
+        rewriter_.map(node_.results[0], fold());
+    }
+
+private:
+    const Type &type() const { return rewriter_.result().type(operand_); }
+    bool is_folded(int64_t axis) const { return std::ranges::find(axes_, axis) != axes_.end(); }
+
+    ValueId add(const std::string &op, std::vector<ValueId> operands, Attributes attributes, const Type &type, const std::string &name) {
+        Node node = node_;
+        node.op = op;
+        node.operands = std::move(operands);
+        node.attributes = std::move(attributes);
+        return add_node(rewriter_.result(), node, {type}, name)[0];
+    }
+
+    /// Folding an axis of extent 1 changes nothing: reads the operand without such axes.
+    void drop_ones() {
+        Extents shape;
+        std::vector<int64_t> axes;
+        for (int64_t axis = 0; axis < type().rank(); ++axis) {
+            const Extent &extent = type().shape[axis];
+            if (is_folded(axis) && extent == Extent(1)) continue;
+            if (is_folded(axis)) axes.push_back(static_cast<int64_t>(shape.size()));
+            shape.push_back(extent);
+        }
+        if (axes != axes_ && !axes.empty()) operand_ = add("reshape", {operand_}, reshape_attributes(shape), {type().dtype, shape}, "");
+        axes_ = axes;
+    }
+
+    /// One element is its own maximum, and its place is 0.
+    ValueId fold_nothing() {
+        const Type &result = rewriter_.source().type(node_.results[0]);
+        if (node_.attributes.contains("axis")) return full_of_zeros(result);
+        const ValueId element = add("reshape", {operand_}, reshape_attributes(result.shape), result, name());
+        if (node_.op != "reduce_sum" || !is_float(result.dtype)) return element;
+        return add("add", {element, full_of_zeros(result)}, {}, result, name()); // sums fold from +0: none is -0
+    }
+
+    ValueId full_of_zeros(const Type &type) {
+        const ValueId zero = add("constant", {}, constant_attributes(0, type.dtype), {type.dtype, {}}, "");
+        return type.is_scalar() ? zero : add("broadcast_in_dim", {zero}, broadcast_attributes(type.shape, {}), type, "");
+    }
+
+    /// True when the axes of extent other than 1 are folded at one end.
+    bool folds_one_end() const {
+        std::vector<bool> folded;
+        for (int64_t axis = 0; axis < type().rank(); ++axis)
+            if (type().shape[axis] != Extent(1)) folded.push_back(is_folded(axis));
+        return std::ranges::is_sorted(folded) || std::ranges::is_sorted(folded, std::greater<>());
+    }
+
+    void move_axes_last() {
+        std::vector<int64_t> permutation = other_axes(type().rank(), axes_);
+        const int64_t kept = std::ssize(permutation);
+        permutation.insert(permutation.end(), axes_.begin(), axes_.end());
+        Extents shape;
+        for (const int64_t axis : permutation) shape.push_back(type().shape[axis]);
+        operand_ = add("transpose", {operand_}, transpose_attributes(permutation), {type().dtype, shape}, "");
+        for (size_t i = 0; i < axes_.size(); ++i) axes_[i] = kept + static_cast<int64_t>(i);
+    }
+
+    ValueId fold() {
+        Attributes attributes = node_.attributes;
+        if (attributes.contains("axes"))
+            attributes["axes"] = to_attribute(axes_);
+        else
+            attributes["axis"] = Attribute(axes_[0]);
+        return add(node_.op, {operand_}, attributes, rewriter_.source().type(node_.results[0]), name());
+    }
+
+    const std::string &name() const { return rewriter_.source().value_name(node_.results[0]); }
+
+    Rewriter &rewriter_;
+    const Node &node_;
+    ValueId operand_;
+    std::vector<int64_t> axes_;
+};
+
+} // namespace
+
+Program move_reduced_axes_last(const Program &program) {
+    Rewriter rewriter(program);
+    rewriter.copy_arguments();
+    for (const Node &node : program.nodes) {
+        const BaseOperator *op = find_base_operator(node.op);
+        internal_check(op != nullptr, "fuse: '" + node.op + "' is no base operator");
+        if (op->shape == Shape::reduce)
+            ReductionRewriter(rewriter, node).run();
+        else
+            rewriter.copy(node);
+    }
+    rewriter.copy_results();
+    return remove_dead_nodes(rewriter.take()); // nobody asks what the place of one element was among
+}
+
+} // namespace scalide

@@ -1,0 +1,10 @@
+#pragma once
+#include "transforms/fusion/fusion_report.h"
+#include "transforms/fusion/groups/groups.h"
+
+namespace scalide {
+
+/// The report of finished groups that run in this order.
+FusionReport explain_fusion(const Groups &groups, const std::vector<int> &order);
+
+} // namespace scalide

@@ -1,0 +1,142 @@
+#include "transforms/fusion/stores.h"
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "ir/shape.h"
+#include "transforms/fusion/groups/overwrites.h"
+#include "transforms/operators.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+constexpr int none = -1;
+
+/// The map that stores for others too what this node takes the largest element of; none where there is no such one.
+int reduced_map(const Groups &groups, int node) {
+    if (groups.graph().is_floating(node) || !is_largest_of_all(groups.program(), groups.program().nodes[node])) return none;
+    const int group = groups.group_of(node);
+    if (groups[group].kind != KernelKind::full) return none;
+    const auto map = std::ranges::find_if(groups.before(group), [&](int producer) {
+        return groups[producer].kind == KernelKind::map && !groups.reads_between(producer, group).empty();
+    });
+    return map == groups.before(group).end() ? none : *map;
+}
+
+class StorePlacer {
+public:
+    StorePlacer(const Groups &groups, const Stores &stores)
+        : groups_(groups), stores_(stores), rewriter_(groups.program()), by_rows_(program().nodes.size(), false), kernels_(groups.size()) {
+        for (int group = 0; group < groups.size(); ++group) kernels_[group] = group;
+        for (int node = 0; stores.rows_first && node < std::ssize(program().nodes); ++node) {
+            const int map = reduced_map(groups, node);
+            if (map == none) continue;
+            by_rows_[node] = true;
+            kernels_[groups.group_of(node)] = map;
+        }
+    }
+
+    Program run() {
+        rewriter_.copy_arguments();
+        for (int node = 0; node < std::ssize(program().nodes); ++node) {
+            place(node);
+            for (const ValueId result : program().nodes[node].results)
+                if (stores_.intermediates && is_stored(result)) narrow(node, result);
+        }
+        rewriter_.copy_results();
+        return rewriter_.take();
+    }
+
+private:
+    const Program &program() const { return groups_.program(); }
+
+    /// The number of the kernel that will run a node; none for what any may run.
+    int kernel_of(int node) const { return groups_.graph().is_floating(node) ? none : kernels_[groups_.group_of(node)]; }
+
+    /// True for an array of f32 that a kernel writes for another to read, as Stores::intermediates says.
+    bool is_stored(ValueId value) const {
+        const int node = groups_.graph().producer(value);
+        if (node < 0 || groups_.graph().is_floating(node) || groups_.graph().is_result(value)) return false;
+        const Group &group = groups_[groups_.group_of(node)];
+        constexpr KernelKind kinds[] = {KernelKind::map, KernelKind::row, KernelKind::contract, KernelKind::window};
+        const Type &type = program().type(value);
+        const bool is_array = type.dtype == Dtype::f32 && without_ones(type.shape) == group.iteration;
+        if (!is_array || group.iteration.empty() || std::ranges::find(kinds, group.kind) == std::end(kinds)) return false;
+        const auto in_library = [&](const Read &read) { return !groups_[groups_.group_of(read.reader)].library.empty(); };
+        const auto in_update = [&](const Read &read) { return is_in_update(read.reader); };
+        const auto is_outside = [&](const Read &read) { return kernel_of(read.reader) != kernel_of(node); };
+        const std::vector<Read> &readers = groups_.graph().readers(value);
+        return group.library.empty() && std::ranges::none_of(readers, in_library) && std::ranges::none_of(readers, in_update) &&
+               std::ranges::any_of(readers, is_outside);
+    }
+
+    /// As an element of the result, not of a product that follows.
+    bool is_in_update(int reader) const {
+        const auto makes_result = [&](int each) {
+            const ValueId made = program().nodes[each].results[0];
+            return groups_.graph().is_result(made) && !program().type(made).is_scalar();
+        };
+        return find_base_operator(program().nodes[reader].op)->shape != Shape::contract &&
+               std::ranges::any_of(following(groups_, reader), makes_result);
+    }
+
+    /// A node reads what another kernel stored, and what its own kernel makes as it is.
+    void place(int index) {
+        const Node &node = program().nodes[index];
+        std::vector<std::pair<ValueId, ValueId>> exact;
+        for (const ValueId operand : node.operands) {
+            const auto found = narrowed_.find(operand);
+            if (found == narrowed_.end() || found->second.kernel == kernel_of(index)) continue;
+            exact.push_back({operand, rewriter_(operand)});
+            rewriter_.map(operand, found->second.widened);
+        }
+        by_rows_[index] ? reduce_rows_first(node) : rewriter_.copy(node);
+        for (const auto &[operand, value] : exact) rewriter_.map(operand, value);
+    }
+
+    void reduce_rows_first(const Node &node) {
+        const Type type = program().type(node.operands[0]);
+        Node rows = node;
+        rows.operands = rewriter_(node.operands);
+        rows.attributes = reduce_attributes({type.rank() - 1});
+        Node all = rows;
+        all.operands = add_node(rewriter_.result(), rows, {{type.dtype, Extents(type.shape.begin(), type.shape.end() - 1)}}, "");
+        all.attributes = reduce_attributes(count_up(type.rank() - 1));
+        rewriter_.map(node.results[0], add_node(rewriter_.result(), all, {{type.dtype, {}}}, program().value_name(node.results[0]))[0]);
+    }
+
+    void narrow(int node, ValueId value) {
+        const ValueId stored = convert(node, rewriter_(value), *stores_.intermediates);
+        narrowed_[value] = {convert(node, stored, Dtype::f32), kernel_of(node)};
+    }
+
+    ValueId convert(int node, ValueId value, Dtype to) {
+        const Node &like = program().nodes[node];
+        const Node made{"convert_element_type", {value}, convert_attributes(to), {}, like.scope, like.role, like.location};
+        const std::string name = rewriter_.result().value_name(value) + "." + std::string(to_string(to));
+        return add_node(rewriter_.result(), made, {{to, rewriter_.result().type(value).shape}}, name)[0];
+    }
+
+    struct Narrowed {
+        ValueId widened; ///< as other kernels read it
+        int kernel;      ///< that makes it
+    };
+
+    const Groups &groups_;
+    const Stores stores_;
+    Rewriter rewriter_;
+    std::vector<bool> by_rows_; ///< by node
+    std::vector<int> kernels_;  ///< by group: itself, or the map that will reduce its rows
+    std::map<ValueId, Narrowed> narrowed_;
+};
+
+} // namespace
+
+bool is_largest_of_all(const Program &program, const Node &node) {
+    return (node.op == "reduce_max" || node.op == "reduce_min") && program.type(node.results[0]).is_scalar() &&
+           without_ones(program.type(node.operands[0]).shape).size() > 1;
+}
+
+Program place_stores(const Groups &groups, const Stores &stores) { return StorePlacer(groups, stores).run(); }
+
+} // namespace scalide

@@ -1,0 +1,435 @@
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "rulebook/check_rule.h"
+#include "rulebook/random_key.h"
+#include "transforms/numerics/numerics_report.h"
+#include "transforms/numerics/policy_match.h"
+#include "transforms/operators.h"
+#include "transforms/passes.h"
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace scalide {
+
+namespace {
+
+/// A float of at most 32 bits. Arithmetic in f64 is that of scales: it stays as it is.
+bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
+
+/// Scales that the program itself asks for, not its policy.
+bool is_scaled(const Program &program) {
+    return program.attributes.contains("strategy") || program.attributes.contains("rounding") ||
+           std::ranges::any_of(program.arguments, &Argument::scaled) || std::ranges::any_of(program.results, &Result::scaled);
+}
+
+/// Rebuilds a program in f32. A value of the source is mapped to an f32 value; where it is rounded to a narrow dtype, to a widening of the
+/// conversion.
+class Numerics {
+public:
+    Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions)
+        : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
+          producers_(producers(source)), matcher_(policy, rulebook, source), propagates_(policy.propagates || is_scaled(source)),
+          decisions_(decisions) {
+        for (const Result &result : source.results) is_result_.insert(result.value);
+    }
+
+    Program run();
+
+private:
+    /// One that is narrow or has a scale.
+    struct ReadArgument {
+        ValueId value;
+        bool scaled;
+        const PolicyRule *scaling; ///< gives it a scale; may be null
+    };
+    void place_arguments();
+    ValueId as_read(const ReadArgument &argument);
+    bool is_conversion(const Node &node) const;
+    void place(const Node &node);
+    void place_conversion(const Node &node);
+    void place_bits(const Node &node);
+    ValueId place_computation(const Node &node);
+    Node replaced(const Node &node, const PolicyRule &row) const;
+    void place_replacement(const Node &node, const PolicyRule &row);
+    void place_result(const Result &result);
+
+    std::vector<ValueId> operands_of(const Node &node);
+    ValueId operand_edge(const Node &node, size_t index);
+    ValueId node_result(const Node &node, size_t index, ValueId value);
+    std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
+    Attributes in_f32(const Rule &rule, const Node &node) const;
+
+    void note(NumericsDecision decision, const PolicyRule *row);
+    void note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row);
+    void note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row);
+    void note_replacement(const Node &node, ValueId result, const PolicyRule &row);
+
+    ValueId insert(ValueId value, const PolicyRule &policy, ValueId previous = -1);
+    ValueId stored(ValueId value, const PolicyRule &policy, const Attributes &asked = {});
+    bool makes_scaled(const PolicyRule &policy) const;
+    ValueId unscaled(ValueId value, Dtype stored);
+    ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
+    ValueId rounded(ValueId value, Dtype dtype, const Attributes &asked = {});
+    Attributes narrowing(Dtype dtype, const Attributes &asked = {}) const;
+    bool is_exact_in(ValueId value, Dtype dtype) const;
+
+    Rewriter rewriter_;
+    Builder builder_;
+    const Policy &policy_;
+    const std::vector<int> uses_, producers_;
+    PolicyMatcher matcher_;
+    std::set<ValueId> is_result_;
+    std::map<std::string, ValueId> inserted_;  ///< the same insertion on the same value is made once
+    std::map<ValueId, std::string> labels_;    ///< the value that an inserted one is a form of
+    int64_t streams_ = 0;                      ///< of the insertions that round at random, from 1 on
+    std::map<ValueId, Dtype> exact_;           ///< f32 values all of whose elements are of that dtype
+    std::map<ValueId, Dtype> has_scale_;       ///< f32 values that are elements of that dtype times one scale of their own
+    const bool propagates_;                    ///< see Policy::propagates
+    std::vector<NumericsDecision> *decisions_; ///< may be null
+};
+
+Program Numerics::run() {
+    place_arguments();
+    for (const Node &node : rewriter_.source().nodes) place(node);
+    for (const Result &result : rewriter_.source().results) place_result(result);
+    matcher_.check();
+    if (policy_.intermediates && *policy_.intermediates != Dtype::f32)
+        rewriter_.result().attributes["intermediates"] = std::string(to_string(*policy_.intermediates));
+    return rewriter_.take();
+}
+
+void Numerics::place_arguments() {
+    const Program &source = rewriter_.source();
+    std::vector<ReadArgument> read; // after all arguments
+    for (const Argument &argument : source.arguments) {
+        const Value &value = source.values[argument.value];
+        Type type = value.type;
+        const PolicyRule *rule = argument.part == ArrayPart() ? matcher_.argument(argument) : nullptr; // parts are stored as they are
+        if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
+        const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
+        const ValueId fresh = add_value(rewriter_.result(), value.name, type);
+        rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part, argument.location});
+        rewriter_.map(argument.value, fresh);
+        if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, argument.location, fresh}, rule);
+        const bool gets_scale = rule != nullptr && !rule->insert.empty();
+        if (is_narrow(type.dtype) || scaled || gets_scale) read.push_back({argument.value, scaled, gets_scale ? rule : nullptr});
+    }
+    for (const ReadArgument &argument : read) rewriter_.map(argument.value, as_read(argument));
+}
+
+ValueId Numerics::as_read(const ReadArgument &argument) {
+    const ValueId fresh = rewriter_(argument.value);
+    const Dtype dtype = builder_.type(fresh).dtype;
+    const ValueId wide = is_narrow(dtype) ? insert_once("convert_element_type", {fresh}, convert_attributes(Dtype::f32)) : fresh;
+    exact_[wide] = dtype;
+    if (argument.scaling == nullptr) return argument.scaled && !propagates_ ? unscaled(wide, dtype) : wide;
+    if (!propagates_)
+        throw UserError({argument.scaling->location, "policy.rules.scale", "must stand beside operand or result where scales are stored",
+                         "argument '" + builder_.program().value_name(fresh) + "'",
+                         "A scale belongs to what is stored; with scales: propagated operators combine it"});
+    return insert(wide, *argument.scaling);
+}
+
+/// data * scale of a value that is stored in `dtype`: from here on an ordinary number.
+ValueId Numerics::unscaled(ValueId value, Dtype dtype) {
+    const ValueId plain = insert_once("stop_scaling", {value}, {});
+    has_scale_[plain] = dtype;
+    return plain;
+}
+
+/// Between formats, or from integers to a narrow one.
+bool Numerics::is_conversion(const Node &node) const {
+    if (node.op != "convert_element_type") return false;
+    const Dtype from = builder_.type(rewriter_(node.operands[0])).dtype, to = rewriter_.source().type(node.results[0]).dtype;
+    return (has_format(from) && has_format(to)) || (is_integer(from) && is_narrow(to));
+}
+
+void Numerics::place(const Node &node) {
+    builder_.stamp_like(node);
+    const PolicyRule *row = matcher_.node(node);
+    if (row != nullptr && row->replacement) {
+        place_replacement(node, *row);
+    } else if (is_conversion(node)) {
+        place_conversion(node);
+    } else if (node.op == "bitcast_convert_type") {
+        place_bits(node);
+    } else {
+        place_computation(node);
+    }
+}
+
+/// A conversion that the program asks for rounds, whatever the policy says.
+void Numerics::place_conversion(const Node &node) {
+    const Dtype dtype = rewriter_.source().type(node.results[0]).dtype;
+    const ValueId operand = operands_of(node)[0], value = is_narrow(dtype) ? rounded(operand, dtype, node.attributes) : operand;
+    const ValueId result = node_result(node, 0, value);
+    if (is_narrow(dtype) && result == value) note_result(node, 0, value, nullptr);
+    rewriter_.map(node.results[0], result);
+}
+
+/// The bits of a narrow float are those of its format, and so is a float made of them.
+void Numerics::place_bits(const Node &node) {
+    const Program &source = rewriter_.source();
+    const Dtype from = source.type(node.operands[0]).dtype, to = source.type(node.results[0]).dtype;
+    const ValueId value = rewriter_(node.operands[0]);
+    const ValueId stored = is_narrow(from) ? insert_once("convert_element_type", {value}, narrowing(from)) : value;
+    const ValueId bits = builder_.add_one(node.op, {stored}, node.attributes, source.value_name(node.results[0]));
+    if (!is_narrow(to)) return rewriter_.map(node.results[0], bits);
+    const ValueId wide = insert_once("convert_element_type", {bits}, convert_attributes(Dtype::f32));
+    exact_[wide] = to;
+    rewriter_.map(node.results[0], wide);
+}
+
+/// Where nothing is scaled, what a program says of scales (set_scaling, dynamic_rescale) leaves values alone. Returns the first result of
+/// the operator, -1 where it is none.
+ValueId Numerics::place_computation(const Node &node) {
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    const std::vector<ValueId> operands = operands_of(node);
+    if (!propagates_ && builder_.rulebook().makes_scaled(rule)) {
+        rewriter_.map(node.results[0], operands[0]);
+        return -1;
+    }
+    builder_.stamp_like(node);
+    const std::string &name = rewriter_.source().value_name(node.results[0]);
+    Attributes attributes = in_f32(rule, node);
+    if (node.op == "dot_general" && node.role == Role::primal && policy_.fast_accumulation) attributes.try_emplace("accumulation", "fast");
+    if (node.op == "dot_general" && policy_.tf32) attributes.try_emplace("precision", "tf32");
+    const std::vector<ValueId> results = builder_.add(node.op, operands, std::move(attributes), name);
+    if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
+    if (only_moves(node) && has_scale_.contains(operands[0])) has_scale_[results[0]] = has_scale_[operands[0]];
+    if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;
+    for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));
+    return results[0];
+}
+
+/// The operator of a row on a node's operands: it takes the attributes that it knows over.
+Node Numerics::replaced(const Node &node, const PolicyRule &row) const {
+    Node made = node;
+    made.op = row.replacement->op;
+    const Rule &rule = builder_.rulebook().rule(made.op, row.location);
+    for (const auto &[name, attribute] : node.attributes)
+        if (find_attribute(rule, name) == nullptr) made.attributes.erase(name);
+    made.attributes.insert(row.replacement->attributes);
+    return made;
+}
+
+/// What the operator requires is an error of a node that names another one: so the message says whose operator it is.
+void Numerics::place_replacement(const Node &node, const PolicyRule &row) {
+    const Node made = replaced(node, row);
+    try {
+        note_replacement(made, place_computation(made), row);
+    } catch (const UserError &error) {
+        Message message = error.message();
+        message.way_out += (message.way_out.empty() ? "" : ". ") + to_string(row.location) + " puts it in the place of " + node.op;
+        throw UserError(message);
+    }
+}
+
+std::vector<ValueId> Numerics::operands_of(const Node &node) {
+    std::vector<ValueId> operands;
+    for (size_t i = 0; i < node.operands.size(); i++) operands.push_back(operand_edge(node, i));
+    return operands;
+}
+
+ValueId Numerics::operand_edge(const Node &node, size_t index) {
+    const ValueId old = node.operands[index], value = rewriter_(old);
+    if (!is_float(builder_.type(value).dtype)) return value;
+    const Node *producer = producers_[old] < 0 ? nullptr : &rewriter_.source().nodes[producers_[old]];
+    const PolicyRule *policy = matcher_.operand(node, index);
+    if (policy == nullptr) return value;
+    builder_.stamp_like(producer != nullptr ? *producer : node);
+    if (producer == nullptr) builder_.set_role(Role::primal);
+    const ValueId result = stored(value, *policy);
+    note_operand(node, index, result, *policy);
+    return result;
+}
+
+/// `value` as a row stores it, widened again.
+ValueId Numerics::stored(ValueId value, const PolicyRule &policy, const Attributes &asked) {
+    const bool scaled = makes_scaled(policy) && !propagates_;
+    const auto has_scale = has_scale_.find(value);
+    const std::optional<Dtype> dtype = policy.stored_dtype();
+    if (scaled && has_scale != has_scale_.end() && has_scale->second == dtype) return value; // stored so already
+    ValueId result = insert(value, policy);
+    if (policy.store) result = rounded(result, *policy.store, asked);
+    return scaled ? unscaled(result, dtype.value_or(Dtype::f32)) : result;
+}
+
+bool Numerics::makes_scaled(const PolicyRule &policy) const {
+    return std::ranges::any_of(policy.insert, [&](const Insertion &insertion) {
+        return builder_.rulebook().makes_scaled(builder_.rulebook().rule(insertion.op, policy.location));
+    });
+}
+
+ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
+    const ValueId old = node.results[index];
+    if (!is_float(builder_.type(value).dtype)) return value;
+    builder_.stamp_like(node);
+    const PolicyRule *policy = matcher_.node_result(node, index);
+    const auto dtype = policy == nullptr ? default_rounding(node, old) : std::nullopt;
+    if (policy == nullptr && !dtype) return value;
+    const ValueId result = policy != nullptr ? stored(value, *policy, node.attributes) : rounded(value, *dtype, node.attributes);
+    if (policy != nullptr || result != value) note_result(node, index, result, policy);
+    return result;
+}
+
+void Numerics::note(NumericsDecision decision, const PolicyRule *row) {
+    if (decisions_ == nullptr) return;
+    if (row != nullptr) decision.row = row->location;
+    decisions_->push_back(std::move(decision));
+}
+
+void Numerics::note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row) {
+    const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
+    const std::string use = node.op + "." + operands[std::min(index, operands.size() - 1)].name;
+    note({row.place, rewriter_.source().value_name(node.operands[index]), use, node.scope, {}, node.location, value}, &row);
+}
+
+void Numerics::note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row) {
+    const std::string use = node.op + "." + builder_.rulebook().rule(node.op, node.location).result(index).name;
+    const std::string &tensor = rewriter_.source().value_name(node.results[index]);
+    note({PolicyRule::Place::node_result, tensor, use, node.scope, {}, node.location, value}, row);
+}
+
+/// One decision for each operand, of which the operator makes what it reads.
+void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRule &row) {
+    if (decisions_ == nullptr || result < 0) return;
+    const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
+    for (size_t i = 0; i < node.operands.size(); i++) {
+        const std::string use = node.op + "." + operands[std::min(i, operands.size() - 1)].name;
+        note({row.place, rewriter_.source().value_name(node.operands[i]), use, node.scope, {}, node.location, result}, &row);
+        decisions_->back().operand = static_cast<int>(i);
+    }
+}
+
+/// What a program types narrow is rounded where it would be stored: after sums, when it is read more than once, at results.
+std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result) const {
+    const Dtype dtype = rewriter_.source().type(result).dtype;
+    if (!is_narrow(dtype)) return {};
+    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
+    static const std::set<std::string> summing{"contract", "reduce", "scan", "window"};
+    const bool sums = summing.contains(rule.family);
+    return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) ? std::optional(dtype) : std::nullopt;
+}
+
+/// Attributes that give a result its dtype say f32 where they said a narrow one; a narrow constant keeps its rounded value.
+Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
+    Attributes attributes = node.attributes;
+    for (size_t i = 0; i < rule.results.size(); i++) {
+        const Dtype dtype = rewriter_.source().type(node.results[i]).dtype;
+        const Expression &by = rule.results[i].dtype;
+        if (!is_narrow(dtype) || by == nullptr || by->kind != ExpressionNode::Kind::name || !attributes.contains(by->text)) continue;
+        attributes[by->text] = std::string(to_string(Dtype::f32));
+        if (node.op != "constant") continue;
+        const double value = to_number(node.attributes.at("value"));
+        // An infinity is meant: the end of a format would be a number with a scale.
+        const bool exact = std::isinf(value) && format_of(dtype).has_infinity;
+        attributes["value"] = exact ? value : round_to(dtype, value, policy_.overflow);
+    }
+    return attributes;
+}
+
+void Numerics::place_result(const Result &result) {
+    const Program &source = rewriter_.source();
+    Result fresh = result;
+    fresh.value = rewriter_(result.value);
+    const Type type = builder_.type(fresh.value);
+    if (is_float(type.dtype)) {
+        if (producers_[result.value] >= 0) builder_.stamp_like(source.nodes[producers_[result.value]]);
+        const bool inout = result.argument >= 0;
+        const PolicyRule *rule = result.part == ArrayPart() ? matcher_.program_result(result) : nullptr;
+        const ValueId previous = inout ? rewriter_(source.arguments[result.argument].value) : -1;
+        if (rule != nullptr) fresh.value = insert(fresh.value, *rule, previous);
+        const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;
+        const Dtype declared = argument != nullptr ? builder_.type(argument->value).dtype : source.type(result.value).dtype;
+        const Dtype dtype = rule != nullptr ? rule->store.value_or(declared) : declared;
+        if (argument != nullptr && dtype != declared) {
+            throw UserError({rule->location, "result.store",
+                             "must be the dtype of the inout argument " + result.name + ", " + std::string(to_string(declared)),
+                             std::string(to_string(dtype)), "Give the argument a rule with the same store"});
+        }
+        if (argument != nullptr && rule != nullptr && rule->scaled.value_or(argument->scaled) != argument->scaled)
+            throw UserError({rule->location, "result.scaled",
+                             "must be as the inout argument " + result.name + ", which is " + (argument->scaled ? "" : "not ") + "scaled",
+                             "", "Give the argument a rule that says the same"});
+        if (rule != nullptr) fresh.scaled = rule->scaled.value_or(fresh.scaled);
+        if (argument != nullptr) fresh.scaled = argument->scaled;
+        if (fresh.scaled && !propagates_ && (rule == nullptr || !makes_scaled(*rule))) {
+            fresh.value = insert_once("dynamic_rescale", {fresh.value}, {{"norm", std::string("max")}, {"to", 1.0}});
+        }
+        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, narrowing(dtype));
+        const int producer = producers_[result.value];
+        const Location made = producer >= 0 ? source.nodes[producer].location : Location();
+        note({PolicyRule::Place::program_result, result.name, "", "", {}, made, fresh.value}, rule);
+    }
+    rewriter_.result().results.push_back(std::move(fresh));
+}
+
+/// The second operand of an operator of two is the key that it draws from, or what the inout argument held before.
+ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previous) {
+    for (const auto &[op, attributes] : policy.insert) {
+        std::vector<ValueId> operands = {value};
+        const Rule &rule = builder_.rulebook().rule(op, policy.location);
+        if (takes_key(rule)) {
+            operands.push_back(random_key(rewriter_.result(), policy_.scales.key));
+        } else if (rule.operands.size() == 2) {
+            if (previous < 0)
+                throw UserError({policy.location, "rules.insert", op + " must stand in a row {result: inout}", "another place",
+                                 "Its second operand is what the argument held before"});
+            operands.push_back(previous);
+        }
+        const auto dtype = op == "convert_element_type" ? parse_dtype(attributes.at("dtype").word) : std::nullopt;
+        value = dtype ? rounded(value, *dtype, attributes) : insert_once(op, operands, attributes);
+    }
+    return value;
+}
+
+ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes) {
+    std::string key = op + to_string(attributes);
+    for (ValueId operand : operands) key += " " + std::to_string(operand);
+    const auto [entry, is_new] = inserted_.try_emplace(key, -1);
+    if (!is_new) return entry->second;
+    const auto label = labels_.find(operands[0]);
+    const std::string name = label == labels_.end() ? rewriter_.result().value_name(operands[0]) : label->second;
+    const std::string word = op == "convert_element_type" ? attributes.at("dtype").word : op;
+    Attributes complete = attributes;
+    if (takes_key(builder_.rulebook().rule(op, {}))) complete["stream"] = ++streams_;
+    entry->second = builder_.add_one(op, operands, std::move(complete), name + "." + word);
+    labels_[entry->second] = name;
+    return entry->second;
+}
+
+/// Attributes of a conversion to `dtype`: overflow as `asked` says, else the policy. What saturates does not say so.
+Attributes Numerics::narrowing(Dtype dtype, const Attributes &asked) const {
+    Attributes attributes = convert_attributes(dtype);
+    if (is_narrow(dtype) && overflow_of(asked, policy_.overflow) == Overflow::format) attributes["overflow"] = "format";
+    return attributes;
+}
+
+/// `value` rounded to `dtype`, as f32.
+ValueId Numerics::rounded(ValueId value, Dtype dtype, const Attributes &asked) {
+    if (!is_narrow(dtype) || is_exact_in(value, dtype)) return value;
+    const ValueId narrow = insert_once("convert_element_type", {value}, narrowing(dtype, asked));
+    const ValueId wide = insert_once("convert_element_type", {narrow}, convert_attributes(Dtype::f32));
+    exact_[wide] = dtype;
+    return wide;
+}
+
+bool Numerics::is_exact_in(ValueId value, Dtype dtype) const {
+    const auto found = exact_.find(value);
+    return found != exact_.end() && found->second == dtype;
+}
+
+} // namespace
+
+Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions) {
+    std::set<std::string> named;
+    for (const PolicyRule &rule : policy.rules) named.insert(rule.ops.begin(), rule.ops.end());
+    const Program parts = expand_to(program, rulebook, named);
+    Program made = Numerics(parts, rulebook, policy, decisions).run();
+    if (decisions != nullptr) complete(*decisions, made, rulebook);
+    return made;
+}
+
+} // namespace scalide

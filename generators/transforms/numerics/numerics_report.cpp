@@ -1,0 +1,221 @@
+#include "transforms/numerics/numerics_report.h"
+#include "expr/base_operators.h"
+#include "transforms/fusion/groups/costs.h"
+#include "transforms/operators.h"
+#include "transforms/passes.h"
+#include <algorithm>
+#include <set>
+
+namespace scalide {
+
+namespace {
+
+using Kind = ScaleOrigin::Kind;
+
+/// What sums products: base operators, and the composites that carry the scales of blocks.
+const std::set<std::string> products = [] {
+    std::set<std::string> names{"scaled_matmul", "block_scaled_matmul"};
+    for (const BaseOperator &op : base_operators())
+        if (op.sums_products) names.emplace(op.name);
+    return names;
+}();
+
+bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
+
+/// The same array in another place or format (what rounds, a conversion among them, names the format), or data alone is computed with: its
+/// scale is the operand's own.
+bool keeps_scale(const Node &node, const Rule &rule) {
+    return node.attributes.contains("dtype") || only_moves(node) || rule.carries_scale();
+}
+
+ScaleOrigin origin_behind(const Node &node, const Rule &rule, const std::vector<ScaleOrigin> &scales) {
+    const auto scaled = std::ranges::find_if(node.operands, [&](ValueId operand) { return scales[operand].kind != Kind::none; });
+    if (scaled == node.operands.end()) return {};
+    return keeps_scale(node, rule) ? scales[*scaled] : ScaleOrigin{Kind::propagated};
+}
+
+bool needs_scale(Dtype dtype) { return is_narrow(dtype) && dtype != Dtype::bf16; }
+
+/// How an operand of a product is stored.
+struct StoredOperand {
+    ValueId value;
+    Dtype dtype;
+    ScaleOrigin scale;
+};
+
+/// The extents of a block, without those of one element before the last.
+std::string block_of(const Extents &shape, const Extents &scales) {
+    std::string block;
+    for (size_t axis = 0; axis < shape.size(); axis++) {
+        const Extent extent = shape[axis].divide(scales[axis]).value_or(1);
+        if (axis + 1 < shape.size() && extent == Extent(1)) continue;
+        block += (block.empty() ? "" : " x ") + to_string(extent);
+    }
+    return block;
+}
+
+StoredOperand stored_operand(const Node &product, size_t index, const Program &program, const StoredForms &forms) {
+    const ValueId stored = forms.stored(product.operands[index]);
+    StoredOperand operand{stored, program.type(stored).dtype, forms.scale(stored)};
+    const bool has_blocks = product.operands.size() == 4; // lhs, rhs and their scales
+    if (!has_blocks) return operand;
+    const ValueId scales = product.operands[index + 2];
+    operand.scale = {Kind::blocks,
+                     {},
+                     block_of(program.type(product.operands[index]).shape, program.type(scales).shape),
+                     program.type(forms.stored(scales)).dtype};
+    return operand;
+}
+
+/// Values of a program that a policy says how to store, by name.
+using DecidedNames = std::set<std::string>;
+
+void count_product(const Node &node, const Program &program, const StoredForms &forms, const DecidedNames &decided,
+                   ProductFormats &formats) {
+    formats.products++;
+    std::optional<Dtype> widest;
+    bool is_scaled = true, is_own = false;
+    std::string block;
+    for (size_t i = 0; i < 2; i++) {
+        const auto [stored, dtype, scale] = stored_operand(node, i, program, forms);
+        if (!widest || size_of(dtype) > size_of(*widest)) widest = dtype;
+        const bool lacks_scale = needs_scale(dtype) && scale.kind == Kind::none, is_decided = decided.contains(program.value_name(stored));
+        is_scaled &= !lacks_scale || !is_decided;
+        is_own |= lacks_scale && !is_decided;
+        block = std::max(block, scale.block);
+    }
+    if (!is_float(*widest) || size_of(*widest) >= 4) return;
+    formats.narrow[size_of(*widest) == 1 ? "f8" : std::string(to_string(*widest))]++;
+    if (!block.empty()) formats.blocks[block]++;
+    formats.unscaled += !is_scaled;
+    formats.own += is_scaled && is_own;
+}
+
+/// Values that are converted to 8 bits without a scale, each once: by the policy, or by the program.
+size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys) {
+    std::set<ValueId> values;
+    for (const NumericsDecision &decision : decisions)
+        if (decision.is_unsafe() && decision.is_policys() == policys) values.insert(decision.value);
+    return values.size();
+}
+
+/// The products that operators in the place of others are made of, by what they make. Made when one is first asked for.
+class ReplacedProducts {
+public:
+    ReplacedProducts(const Program &made, const Rulebook &rulebook)
+        : program_(expand_to(made, rulebook, products)), forms_(program_, rulebook), producers_(producers(program_)) {
+        for (size_t value = 0; value < program_.values.size(); value++) values_[program_.values[value].name] = static_cast<ValueId>(value);
+    }
+
+    /// An operand of the product that `name` is, movement looked through; nothing where it is no product.
+    std::optional<StoredOperand> operand(const std::string &name, int index) const {
+        const auto found = values_.find(name);
+        int maker = found == values_.end() ? -1 : producers_[found->second];
+        while (maker >= 0 && only_moves(program_.nodes[maker])) maker = producers_[program_.nodes[maker].operands[0]];
+        if (maker < 0 || !products.contains(program_.nodes[maker].op)) return {};
+        return stored_operand(program_.nodes[maker], static_cast<size_t>(index), program_, forms_);
+    }
+
+private:
+    const Program program_;
+    const StoredForms forms_;
+    const std::vector<int> producers_;
+    std::map<std::string, ValueId> values_;
+};
+
+} // namespace
+
+StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
+    : program_(made), producers_(producers(made)), scales_(made.values.size()) {
+    for (const Argument &argument : made.arguments)
+        if (argument.scaled) scales_[argument.value] = {Kind::argument};
+    for (const Node &node : made.nodes) {
+        if (node.op == "stop_scaling") continue;
+        const Rule &rule = rulebook.rule(node.op, node.location);
+        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? ScaleOrigin{Kind::values, node.op} : origin_behind(node, rule, scales_);
+        for (size_t i = 0; i < node.results.size(); i++)
+            if (!rule.result(i).plain && is_float(made.type(node.results[i]).dtype)) scales_[node.results[i]] = origin;
+    }
+}
+
+ValueId StoredForms::stored(ValueId value) const {
+    while (producers_[value] >= 0) {
+        const Node &node = program_.nodes[producers_[value]];
+        const bool widens = is_convert(node) && size_of(program_.type(node.operands[0]).dtype) < size_of(program_.type(value).dtype) &&
+                            is_float(program_.type(node.operands[0]).dtype);
+        if (!widens && node.op != "stop_scaling" && !only_moves(node)) break;
+        value = node.operands[0];
+    }
+    return value;
+}
+
+void complete(std::vector<NumericsDecision> &decisions, const Program &made, const Rulebook &rulebook) {
+    const StoredForms forms(made, rulebook);
+    const std::vector<int> makers = producers(made);
+    std::optional<ReplacedProducts> replaced;
+    for (NumericsDecision &decision : decisions) {
+        std::optional<StoredOperand> operand;
+        if (decision.operand >= 0) {
+            if (!replaced) replaced.emplace(made, rulebook);
+            operand = replaced->operand(made.value_name(decision.value), decision.operand);
+            decision.value = made.nodes[makers[decision.value]].operands[decision.operand];
+        }
+        decision.value = forms.stored(decision.value);
+        decision.stored = operand ? operand->dtype : made.type(decision.value).dtype;
+        decision.scale = operand ? operand->scale : forms.scale(decision.value);
+    }
+}
+
+void ProductFormats::add(const ProductFormats &other) {
+    products += other.products;
+    own += other.own;
+    unscaled += other.unscaled;
+    unsafe_conversions += other.unsafe_conversions;
+    own_conversions += other.own_conversions;
+    for (const auto &[format, count] : other.narrow) narrow[format] += count;
+    for (const auto &[block, count] : other.blocks) blocks[block] += count;
+}
+
+size_t ProductFormats::narrow_products() const {
+    size_t count = 0;
+    for (const auto &[format, products] : narrow) count += products;
+    return count;
+}
+
+ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const std::vector<NumericsDecision> &decisions) {
+    DecidedNames decided;
+    for (const NumericsDecision &decision : decisions)
+        if (decision.is_policys()) decided.insert(made.value_name(decision.value));
+    const Program program = expand_to(made, rulebook, products);
+    const StoredForms forms(program, rulebook);
+    ProductFormats formats;
+    for (const Node &node : program.nodes)
+        if (products.contains(node.op)) count_product(node, program, forms, decided, formats);
+    formats.unsafe_conversions = count_unsafe(decisions, true);
+    formats.own_conversions = count_unsafe(decisions, false);
+    return formats;
+}
+
+std::map<Dtype, double> bytes_written(const Program &fused) {
+    const NominalSizes sizes(fused);
+    std::map<Dtype, double> bytes;
+    for (const Node &node : fused.nodes)
+        for (const ValueId result : node.results)
+            if (is_float(fused.type(result).dtype)) bytes[fused.type(result).dtype] += sizes.bytes(fused.type(result));
+    return bytes;
+}
+
+std::vector<std::pair<std::string, double>> wide_intermediates(const Program &fused) {
+    const NominalSizes sizes(fused);
+    std::set<ValueId> results;
+    for (const Result &result : fused.results) results.insert(result.value);
+    std::vector<std::pair<std::string, double>> wide;
+    for (const Node &node : fused.nodes)
+        for (const ValueId value : node.results)
+            if (fused.type(value).dtype == Dtype::f32 && !fused.type(value).shape.empty() && !results.contains(value))
+                wide.emplace_back(fused.value_name(value), sizes.bytes(fused.type(value)));
+    std::ranges::stable_sort(wide, [](const auto &a, const auto &b) { return a.second > b.second; });
+    return wide;
+}
+
+} // namespace scalide

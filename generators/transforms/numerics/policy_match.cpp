@@ -1,0 +1,145 @@
+#include "transforms/numerics/policy_match.h"
+#include "rulebook/check_policy.h"
+#include "transforms/numerics/policy_misses.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+using Place = PolicyRule::Place;
+
+bool is_separator(char letter) { return letter == '/' || letter == '.'; }
+
+/// Where in a name the part of a glob that was read may end, as flags by position.
+class GlobEnds {
+public:
+    explicit GlobEnds(std::string_view name) : name_(name), ends_(name.size() + 1) { ends_[0] = true; }
+
+    void letter(char letter) {
+        std::vector<bool> ends(ends_.size());
+        for (size_t i = 0; i < name_.size(); i++) ends[i + 1] = ends_[i] && name_[i] == letter;
+        ends_ = std::move(ends);
+    }
+    void any_letters(bool separators) {
+        for (size_t i = 0; i < name_.size(); i++)
+            if (ends_[i] && (separators || !is_separator(name_[i]))) ends_[i + 1] = true;
+    }
+    /// None or more of what a separator ends.
+    void any_segments() {
+        bool begun = false;
+        for (size_t i = 0; i < name_.size(); i++) {
+            begun = begun || ends_[i];
+            if (begun && is_separator(name_[i])) ends_[i + 1] = true;
+        }
+    }
+    bool at_end() const { return ends_.back(); }
+    bool at_end_or_separator(char separator) const {
+        for (size_t i = 0; i < name_.size(); i++)
+            if (ends_[i] && name_[i] == separator) return true;
+        return at_end();
+    }
+
+private:
+    std::string_view name_;
+    std::vector<bool> ends_;
+};
+
+} // namespace
+
+bool glob_matches(std::string_view glob, std::string_view name) {
+    if (glob.empty()) return true;
+    GlobEnds ends(name);
+    for (size_t i = 0; i < glob.size(); i++) {
+        const std::string_view rest = glob.substr(i);
+        const bool at_segment = i == 0 || is_separator(glob[i - 1]);
+        if (rest.size() == 3 && is_separator(rest[0]) && rest.ends_with("**")) return ends.at_end_or_separator(rest[0]);
+        const bool deep = rest.starts_with("**");
+        const bool segments = deep && at_segment && rest.size() > 2 && is_separator(rest[2]);
+        if (segments) {
+            ends.any_segments();
+        } else if (rest[0] == '*') {
+            ends.any_letters(deep);
+        } else {
+            ends.letter(rest[0]);
+        }
+        i += segments ? 2 : deep;
+    }
+    return ends.at_end();
+}
+
+PolicyMatcher::PolicyMatcher(const Policy &policy, const Rulebook &rulebook, const Program &program)
+    : policy_(policy), rulebook_(rulebook), program_(program), roles_(program, rulebook), producers_(producers(program)),
+      counts_(policy.rules.size()) {
+    check_policy(policy, rulebook);
+}
+
+const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
+    if (!is_float(program_.type(value).dtype)) return nullptr;
+    place.shape = program_.type(value).shape;
+    const PolicyRule *first = nullptr;
+    bool is_asked_about = false;
+    for (size_t i = 0; i < policy_.rules.size(); i++) {
+        const PolicyRule &row = policy_.rules[i];
+        is_asked_about |= row.place == place.place;
+        if (!row_matches(row, place)) continue;
+        counts_[i].matched++;
+        counts_[i].decided += first == nullptr;
+        if (first != nullptr) counts_[i].before.insert(first->location.line);
+        if (first == nullptr) first = &row;
+    }
+    if (is_asked_about) places_.push_back(std::move(place));
+    return first;
+}
+
+const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
+    PolicyPlace place{Place::argument, {"input"}, program_.value_name(argument.value), "", "", {}};
+    if (argument.inout) place.roles = {"inout", "state"};
+    if (roles_.is_weight(argument.value)) place.roles.push_back("weight");
+    return decide(std::move(place), argument.value);
+}
+
+/// An operand is a cotangent when the node that makes it belongs to a gradient.
+std::vector<std::string> PolicyMatcher::roles_of(ValueId operand) const {
+    if (producers_[operand] >= 0 && program_.nodes[producers_[operand]].role == Role::cotangent) return {"cotangent"};
+    return {"primal", roles_.is_weight(operand) ? "weight" : "activation"};
+}
+
+const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) {
+    const ValueId value = node.operands[index];
+    const Rule &rule = rulebook_.rule(node.op, node.location);
+    const std::string &name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
+    return decide({Place::operand, roles_of(value), name, node.op, node.scope, {}}, value);
+}
+
+const PolicyRule *PolicyMatcher::node(const Node &node) {
+    PolicyPlace place{Place::node, {}, "", node.op, node.scope, {}};
+    for (const ValueId operand : node.operands) place.operands.push_back(roles_of(operand));
+    for (const std::vector<std::string> &roles : place.operands) place.name += (place.name.empty() ? "" : " x ") + roles.back();
+    return decide(std::move(place), node.results[0]);
+}
+
+const PolicyRule *PolicyMatcher::node_result(const Node &node, size_t index) {
+    const std::string &name = rulebook_.rule(node.op, node.location).result(index).name;
+    return decide({Place::node_result, {}, name, node.op, node.scope, {}}, node.results[index]);
+}
+
+const PolicyRule *PolicyMatcher::program_result(const Result &result) {
+    PolicyPlace place{Place::program_result, {"output"}, result.name, "", "", {}};
+    const bool inout = result.argument >= 0;
+    if (inout) place.roles = {"inout", "state"};
+    if (inout && roles_.is_weight(program_.arguments[result.argument].value)) place.roles.push_back("weight");
+    return decide(std::move(place), result.value);
+}
+
+void PolicyMatcher::check() const {
+    for (size_t i = 0; i < policy_.rules.size(); i++) {
+        const PolicyRule &row = policy_.rules[i];
+        const Count &count = counts_[i];
+        if (row.optional || count.decided > 0) continue;
+        if (count.matched == 0) throw UserError(describe_miss(row, places_, program_.name));
+        if (!row.inherited) throw UserError(describe_hidden(row, count.before));
+    }
+}
+
+} // namespace scalide

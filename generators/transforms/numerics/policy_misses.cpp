@@ -1,0 +1,144 @@
+#include "transforms/numerics/policy_misses.h"
+#include "rulebook/nearest.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+using Place = PolicyRule::Place;
+
+constexpr size_t most_named = 12;
+constexpr const char *allowed = "`optional: true` lets it stand";
+
+bool has_own_names(Place place) { return place == Place::argument || place == Place::program_result; }
+
+/// A word for all operands, or one for each.
+bool operands_match(const PolicyRule &row, const PolicyPlace &place) {
+    if (row.operands.size() > 1 && row.operands.size() != place.operands.size()) return false;
+    for (size_t i = 0; i < place.operands.size(); i++) {
+        const std::string &word = row.operands[row.operands.size() == 1 ? 0 : i];
+        if (word != "any" && !std::ranges::count(place.operands[i], word)) return false;
+    }
+    return true;
+}
+
+bool which_matches(const PolicyRule &row, const PolicyPlace &place) {
+    if (row.place == Place::node) return operands_match(row, place);
+    if (row.which.empty() || row.which == "any") return true;
+    const std::vector<std::string> &words = place_words(row.place);
+    if (std::ranges::count(words, row.which)) return std::ranges::count(place.roles, row.which) > 0;
+    return has_own_names(row.place) ? glob_matches(row.which, place.name) : row.which == place.name;
+}
+
+bool op_matches(const PolicyRule &row, const PolicyPlace &place) { return row.ops.empty() || std::ranges::count(row.ops, place.op) > 0; }
+
+bool scope_matches(const PolicyRule &row, const PolicyPlace &place) { return glob_matches(row.scope, place.scope); }
+
+bool size_matches(const PolicyRule &row, const PolicyPlace &place) {
+    const Extent count = row.size_below ? element_count(place.shape) : Extent(0);
+    return !row.size_below || (count.is_static() && count.value() < *row.size_below);
+}
+
+std::string joined(const std::vector<std::string> &words, const std::string &separator = ", ") {
+    std::string text;
+    for (const std::string &word : words) text += (text.empty() ? "" : separator) + word;
+    return text;
+}
+
+/// The field of a row that says where, and what there is at such places.
+struct PlaceWords {
+    std::string field, title;
+};
+
+const PlaceWords &words_of(Place place) {
+    static const std::map<Place, PlaceWords> words = {{Place::argument, {"argument", "Arguments"}},
+                                                      {Place::operand, {"operand", "Operands"}},
+                                                      {Place::node, {"operands", "Operands"}},
+                                                      {Place::node_result, {"result", "Results"}},
+                                                      {Place::program_result, {"result", "Results"}}};
+    return words.at(place);
+}
+
+/// One condition of a row, as it is written and as it is told about.
+struct Condition {
+    bool (*holds)(const PolicyRule &, const PolicyPlace &);
+    std::string field, text; ///< empty text: not there
+    std::string title;       ///< of the names that there are
+    std::set<std::string> names;
+};
+
+std::vector<Condition> conditions_of(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
+    const auto &[field, title] = words_of(row.place);
+    const std::string which = row.place == Place::node ? joined(row.operands, " x ") : row.which;
+    std::vector<Condition> conditions = {{which_matches, field, which, title, {}},
+                                         {op_matches, "op", joined(row.ops), "Operators", {}},
+                                         {scope_matches, "scope", row.scope, "Scopes", {}},
+                                         {size_matches, "size_below", row.size_below ? std::to_string(*row.size_below) : "", "", {}}};
+    for (const PolicyPlace *place : places) {
+        conditions[0].names.insert(place->name);
+        if (!place->op.empty()) conditions[1].names.insert(place->op);
+        if (!place->scope.empty()) conditions[2].names.insert(place->scope);
+    }
+    return conditions;
+}
+
+/// The segments of a glob that have letters only.
+std::string letters_of(const std::string &glob) {
+    const size_t first = glob.find_first_not_of("*/."), last = glob.find_last_not_of("*/.");
+    return first == std::string::npos ? "" : glob.substr(first, last - first + 1);
+}
+
+/// The names, what they begin with, and their segments.
+std::vector<std::string> parts_of(const std::set<std::string> &names) {
+    std::set<std::string> parts = names;
+    for (const std::string &name : names) {
+        for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+            end = name.find_first_of("/.", begin);
+            parts.insert(name.substr(begin, end - begin));
+            parts.insert(name.substr(0, end));
+        }
+    }
+    return {parts.begin(), parts.end()};
+}
+
+std::string way_out(const Condition &condition) {
+    const std::string near = nearest(letters_of(condition.text), parts_of(condition.names));
+    std::string text = near.empty() || near == condition.text ? "" : "Did you mean '" + near + "'? ";
+    std::vector<std::string> names(condition.names.begin(), condition.names.end());
+    const size_t more = names.size() - std::min(names.size(), most_named);
+    names.resize(names.size() - more);
+    if (names.empty()) return text + allowed;
+    return text + condition.title + ": " + joined(names) + (more ? " and " + std::to_string(more) + " more" : "") + ". " + allowed;
+}
+
+} // namespace
+
+bool row_matches(const PolicyRule &row, const PolicyPlace &place) {
+    return row.place == place.place && which_matches(row, place) && op_matches(row, place) && scope_matches(row, place) &&
+           size_matches(row, place);
+}
+
+Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &all, const std::string &program) {
+    std::vector<const PolicyPlace *> places;
+    for (const PolicyPlace &place : all)
+        if (place.place == row.place) places.push_back(&place);
+    const std::string requirement = "must match a float of program " + program;
+    std::vector<std::string> fields;
+    for (const Condition &condition : conditions_of(row, places)) {
+        if (condition.text.empty()) continue;
+        fields.push_back(condition.field);
+        const bool holds = std::ranges::any_of(places, [&](const PolicyPlace *place) { return condition.holds(row, *place); });
+        if (!holds) return {row.location, "policy.rules." + condition.field, requirement, "'" + condition.text + "'", way_out(condition)};
+    }
+    return {row.location, "policy.rules", requirement, "nothing where " + joined(fields) + " hold together", allowed};
+}
+
+Message describe_hidden(const PolicyRule &row, const std::set<int> &lines) {
+    std::vector<std::string> words;
+    for (const int line : lines) words.push_back(std::to_string(line));
+    return {row.location, "policy.rules", "must decide for something", "a row hidden by what comes before it, line " + joined(words),
+            std::string("Put it before that, or drop it; ") + allowed};
+}
+
+} // namespace scalide

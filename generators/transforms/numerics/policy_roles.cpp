@@ -1,0 +1,85 @@
+#include "transforms/numerics/policy_roles.h"
+#include "rulebook/check_rule.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+constexpr std::string_view convolution = "conv_general_dilated";
+
+bool is_contraction(const Rule &rule, const Rulebook &rulebook) {
+    if (rule.family == "contract" || rule.op == convolution) return true;
+    return rule.family == "window" && std::ranges::count(used_operators(rule, rulebook), convolution) > 0;
+}
+
+bool is_float_class(const OperandSpec &operand) {
+    return operand.operand_class == OperandClass::floating || operand.operand_class == OperandClass::number ||
+           operand.operand_class == OperandClass::any;
+}
+
+/// The first operand leaves the node as it came, but for its place and its dtype; no other one gives elements.
+bool hands_on(const Rule &rule) {
+    if (rule.operands.empty() || rule.operands[0].variadic || rule.results.size() != 1) return false;
+    const bool names_it = rule.value.size() == 1 && rule.value[0]->kind == ExpressionNode::Kind::name;
+    if (names_it && rule.value[0]->text == rule.operands[0].name) return true;
+    const bool moves = rule.family == "movement" || rule.family == "index";
+    const bool converts = rule.op == "convert_element_type" || rule.op == "reduce_precision";
+    return converts || (moves && std::ranges::count_if(rule.operands, is_float_class) == 1);
+}
+
+bool has_symbol(const Extents &shape) {
+    return std::ranges::any_of(shape, [](const Extent &extent) { return !extent.is_static(); });
+}
+
+} // namespace
+
+PolicyRoles::PolicyRoles(const Program &program, const Rulebook &rulebook)
+    : program_(program), rulebook_(rulebook), source_(program.values.size(), -1), depends_(program.values.size()),
+      roles_(program.values.size(), Role::primal) {
+    for (const Argument &argument : program.arguments) {
+        source_[argument.value] = argument.value;
+        depends_[argument.value] = true;
+    }
+    for (const Node &node : program.nodes) {
+        trace(node);
+        meet(node);
+    }
+    std::set<ValueId> data;
+    for (const Meeting &meeting : meetings_) decide(meeting, data);
+    for (const ValueId argument : data) weights_.erase(argument);
+}
+
+void PolicyRoles::trace(const Node &node) {
+    const bool depends = std::ranges::any_of(node.operands, [&](ValueId operand) { return depends_[operand]; });
+    for (const ValueId result : node.results) {
+        depends_[result] = depends;
+        roles_[result] = node.role;
+    }
+    if (hands_on(rulebook_.rule(node.op, node.location))) source_[node.results[0]] = source_[node.operands[0]];
+}
+
+void PolicyRoles::meet(const Node &node) {
+    if (!is_contraction(rulebook_.rule(node.op, node.location), rulebook_)) return;
+    const ValueId lhs = node.operands[0], rhs = node.operands[1], a = source_[lhs], b = source_[rhs];
+    if (a >= 0 && roles_[rhs] == Role::cotangent) meets_cotangent_.insert(a);
+    if (b >= 0 && roles_[lhs] == Role::cotangent) meets_cotangent_.insert(b);
+    if (node.role == Role::primal && a != b && depends_[lhs] && depends_[rhs]) meetings_.push_back({a, b});
+}
+
+/// Takes the weight of a meeting down, and the data when that is an argument too.
+void PolicyRoles::decide(const Meeting &meeting, std::set<ValueId> &data) {
+    auto [a, b] = meeting;
+    if (a < 0 || b < 0) {
+        weights_.insert(std::max(a, b));
+        return;
+    }
+    const bool cotangents[2] = {meets_cotangent_.contains(a), meets_cotangent_.contains(b)};
+    const bool symbols[2] = {has_symbol(program_.type(a).shape), has_symbol(program_.type(b).shape)};
+    const bool *say = symbols[0] != symbols[1] ? symbols : cotangents;
+    if (say[1] && !say[0]) std::swap(a, b);
+    data.insert(a);
+    weights_.insert(b);
+}
+
+} // namespace scalide

@@ -1,0 +1,45 @@
+#include "transforms/simplify/narrow_choices.h"
+#include "expr/base_operators.h"
+#include "transforms/operators.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace scalide {
+
+namespace {
+
+bool is_f32(double number) {
+    if (std::isinf(number)) return true;
+    return std::abs(number) <= std::numeric_limits<float>::max() && static_cast<double>(static_cast<float>(number)) == number;
+}
+
+/// The f32 value that was widened to `value`, or the constant as f32; nothing where there is none. What is no f64 stays.
+std::optional<ValueId> in_f32(const Candidate &at, ValueId value) {
+    const Type type = at.facts.program().type(value);
+    if (type.dtype != Dtype::f64) return value;
+    const Node *inner = at.facts.producer(value, "convert_element_type");
+    if (inner != nullptr && at.facts.program().type(inner->operands[0]).dtype == Dtype::f32) return inner->operands[0];
+    const auto number = at.facts.splat(value);
+    if (!number || !is_f32(*number) || !type.is_scalar()) return {};
+    return at.emit("constant", {}, constant_attributes(*number, Dtype::f32));
+}
+
+} // namespace
+
+std::optional<ValueId> choose_in_f32(const Candidate &at) {
+    const BaseOperator *op = find_base_operator(at.node.op);
+    if (op == nullptr || !op->chooses) return {};
+    const auto type_of = [&](ValueId value) { return at.facts.program().type(value).dtype; };
+    if (std::ranges::none_of(at.node.operands, [&](ValueId value) { return type_of(value) == Dtype::f64; })) return {};
+    std::vector<ValueId> operands;
+    for (const ValueId operand : at.node.operands) {
+        const auto narrow = in_f32(at, operand);
+        if (!narrow) return {};
+        operands.push_back(*narrow);
+    }
+    const ValueId chosen = at.emit(at.node.op, operands, at.node.attributes);
+    return type_of(chosen) == at.type.dtype ? chosen : at.emit("convert_element_type", {chosen}, convert_attributes(at.type.dtype));
+}
+
+} // namespace scalide

@@ -1,0 +1,180 @@
+#include "expr/base_operators.h"
+#include "ir/rewrite.h"
+#include "rulebook/builder.h"
+#include "transforms/operators.h"
+#include "transforms/passes.h"
+#include "transforms/simplify/constant_folding.h"
+#include "transforms/simplify/moved_arithmetic.h"
+#include "transforms/simplify/movement_chains.h"
+#include "transforms/simplify/narrow_choices.h"
+#include "transforms/simplify/rewrite_rules.h"
+#include "transforms/simplify/turned_products.h"
+#include <algorithm>
+
+namespace scalide {
+
+namespace {
+
+/// A narrow value stays what a conversion made: it is not folded and not moved behind a broadcast, only its reader is.
+bool narrows(const Node &node, const Type &type) { return node.op == "convert_element_type" && is_narrow(type.dtype); }
+
+/// Walks that make no element, which kernels need not know.
+bool makes_nothing(const Node &node, const std::vector<Type> &types) {
+    constexpr Shape walks[] = {Shape::reduce, Shape::scan, Shape::sort, Shape::scatter, Shape::contract, Shape::window};
+    const BaseOperator *op = find_base_operator(node.op);
+    return op != nullptr && std::ranges::find(walks, op->shape) != std::end(walks) &&
+           std::ranges::all_of(types, [](const Type &type) { return element_count(type.shape) == Extent(0); });
+}
+
+/// Builds the simplified program node by node: a node is looked at when it is placed, with operands that are simplified already.
+class Simplifier {
+public:
+    Simplifier(const Program &source, const Rulebook &rulebook) : rewriter_(source), rulebook_(rulebook), facts_(rewriter_.result()) {}
+
+    Program run();
+
+private:
+    std::vector<ValueId> place(Node node, const std::vector<Type> &types, const std::vector<std::string> &names);
+    std::vector<ValueId> place_once(Node node, const std::vector<Type> &types, const std::vector<std::string> &names);
+    std::optional<ValueId> simpler(const Node &node, const Type &type);
+    std::optional<ValueId> fold(const Node &node, const Type &type);
+    std::optional<ValueId> hoist(const Node &node, const Type &type);
+    std::optional<ValueId> rewrite(const Node &node, const Type &type);
+
+    ValueId emit(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
+    ValueId replacement(const Expression &expression, const Bindings &bound, const Type &type);
+    ValueId splat(double value, const Type &type);
+    ValueId spread(ValueId scalar, const Extents &shape);
+
+    Rewriter rewriter_;
+    const Rulebook &rulebook_;
+    Facts facts_;
+    const Node *at_ = nullptr; ///< the node of the source that is being placed: new nodes get its scope, role and location
+    std::map<std::string, std::vector<ValueId>> placed_;
+    const Emit emit_ = [this](const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes) {
+        return emit(op, operands, attributes);
+    };
+};
+
+Program Simplifier::run() {
+    rewriter_.copy_arguments();
+    for (const Node &node : rewriter_.source().nodes) {
+        at_ = &node;
+        Node fresh = node;
+        fresh.operands = rewriter_(node.operands);
+        std::vector<Type> types;
+        std::vector<std::string> names;
+        for (const ValueId result : node.results) {
+            types.push_back(rewriter_.source().type(result));
+            names.push_back(rewriter_.source().value_name(result));
+        }
+        const std::vector<ValueId> results = place(std::move(fresh), types, names);
+        for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], results[i]);
+    }
+    rewriter_.copy_results();
+    return remove_dead_nodes(rewriter_.take());
+}
+
+std::vector<ValueId> Simplifier::place(Node node, const std::vector<Type> &types, const std::vector<std::string> &names) {
+    if (makes_nothing(node, types)) {
+        std::vector<ValueId> none;
+        for (const Type &type : types) none.push_back(splat(0, type));
+        return none;
+    }
+    if (types.size() == 1) {
+        if (const auto value = simpler(node, types[0])) return {*value};
+    }
+    return place_once(std::move(node), types, names);
+}
+
+/// Equal sub-expressions are made once. Roles and scopes don't tell values apart: what a gradient computes anew without reading a
+/// cotangent is a primal value.
+std::vector<ValueId> Simplifier::place_once(Node node, const std::vector<Type> &types, const std::vector<std::string> &names) {
+    std::string key = node.op + to_string(node.attributes);
+    for (const ValueId operand : node.operands) key += " " + std::to_string(operand);
+    for (const Type &type : types) key += " " + to_string(type);
+    const auto found = placed_.find(key);
+    if (found != placed_.end()) return found->second;
+    node.results.clear();
+    for (size_t i = 0; i < types.size(); i++) node.results.push_back(add_value(rewriter_.result(), names[i], types[i]));
+    rewriter_.result().nodes.push_back(node);
+    return placed_[key] = node.results;
+}
+
+std::optional<ValueId> Simplifier::simpler(const Node &node, const Type &type) {
+    if (const auto value = fold(node, type)) return value;
+    if (const auto value = hoist(node, type)) return value;
+    if (const auto value = merge_movement({node, type, facts_, emit_})) return value;
+    if (const auto value = move_later({node, type, facts_, emit_})) return value;
+    if (const auto value = choose_in_f32({node, type, facts_, emit_})) return value;
+    return rewrite(node, type);
+}
+
+std::optional<ValueId> Simplifier::fold(const Node &node, const Type &type) {
+    const bool is_folded = node.op == "broadcast_in_dim" && facts_.scalar_source(node.operands[0]) == node.operands[0];
+    if (node.operands.empty() || is_folded || narrows(node, type)) return {};
+    std::vector<double> operands;
+    for (const ValueId operand : node.operands) {
+        const auto number = facts_.splat(operand);
+        if (!number) return {};
+        operands.push_back(*number);
+    }
+    const auto value = fold_constants(facts_.program(), node, type, operands);
+    return value ? std::optional(splat(*value, type)) : std::nullopt;
+}
+
+/// Elementwise on nothing but broadcast rank-0 values: once in rank 0.
+std::optional<ValueId> Simplifier::hoist(const Node &node, const Type &type) {
+    const BaseOperator *op = find_base_operator(node.op);
+    if (op == nullptr || op->shape != Shape::elementwise || type.is_scalar() || narrows(node, type)) return {};
+    std::vector<ValueId> scalars;
+    for (const ValueId operand : node.operands) {
+        scalars.push_back(facts_.scalar_source(operand));
+        if (scalars.back() < 0) return {};
+    }
+    Node fresh = node;
+    fresh.operands = scalars;
+    return spread(place(std::move(fresh), {{type.dtype, {}}}, {node.op})[0], type.shape);
+}
+
+std::optional<ValueId> Simplifier::rewrite(const Node &node, const Type &type) {
+    for (const RewriteRule &rule : rewrite_rules()) {
+        const auto bound = match(rule.pattern, node, facts_);
+        if (bound && rule.holds(facts_, *bound)) return replacement(rule.replacement, *bound, type);
+    }
+    return {};
+}
+
+ValueId Simplifier::emit(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes) {
+    Node node{op, operands, attributes, {}, at_->scope, at_->role, at_->location};
+    std::vector<Type> types;
+    for (const ValueId operand : operands) types.push_back(facts_.program().type(operand));
+    types = infer_result_types(rulebook_.rule(op, at_->location), types, node.attributes, at_->location);
+    return place(std::move(node), types, {op})[0];
+}
+
+/// Numbers in a replacement have the type of the value that it replaces.
+ValueId Simplifier::replacement(const Expression &expression, const Bindings &bound, const Type &type) {
+    if (expression->kind == ExpressionNode::Kind::name) return bound.at(expression->text);
+    if (expression->kind == ExpressionNode::Kind::number) return splat(expression->number, type);
+    std::vector<ValueId> operands;
+    for (const Expression &operand : expression->operands) operands.push_back(replacement(operand, bound, type));
+    return emit(expression->text, operands, {});
+}
+
+ValueId Simplifier::splat(double value, const Type &type) {
+    return spread(emit("constant", {}, constant_attributes(value, type.dtype)), type.shape);
+}
+
+ValueId Simplifier::spread(ValueId scalar, const Extents &shape) {
+    return shape.empty() ? scalar : emit("broadcast_in_dim", {scalar}, broadcast_attributes(shape, {}));
+}
+
+} // namespace
+
+Program simplify(const Program &program, const Rulebook &rulebook) {
+    const Program turned = turn_products(program);
+    return Simplifier(turned, rulebook).run();
+}
+
+} // namespace scalide

@@ -1,0 +1,76 @@
+#pragma once
+#include "context.h"
+#include "halide_abi.h"
+#include "run/memory.h"
+#include "scalide/plan.h"
+
+namespace scalide {
+
+/// A buffer of the plan with its place in memory.
+struct BoundBuffer {
+    void *memory;
+    int64_t elements;
+    uint64_t size_value; ///< SCALIDE_STORAGE_SIZE: the value itself, in the buffer's dtype
+};
+
+struct BoundMatmul;
+
+/// What a run on a device does. Empty on the CPU.
+struct Launches {
+    void *tables; ///< one block, which holds all below
+    Launch *rows;
+    int32_t *ends; ///< by step: how many launches there are up to its end
+    LaunchArgument *arguments;
+    void **values;
+    int32_t count, argument_count; ///< rows and arguments that there is room for
+    int32_t used;                  ///< rows that a run launches
+    BoundMatmul *matmuls;          ///< by product of the plan, in the order of steps; a block of its own
+    uint64_t scratch_bytes;        ///< for what a kernel keeps between two launches: the most of all steps
+    char *scratch;
+    void *graph; ///< NULL before scalide_capture
+};
+
+/// Whom a run shows intermediate values.
+struct Trace {
+    scalide_trace call; ///< NULL = nobody
+    void *user;
+};
+
+} // namespace scalide
+
+/// All tables lie in one block behind the structure; the arena is a second one.
+struct scalide_binding {
+    scalide_context *context;
+    const scalide_program *program;
+    void *user_context;
+    scalide_array *arrays;
+    int32_t *symbols;
+    scalide::BoundBuffer *buffers;
+    uint64_t *scalars;
+    scalide::HalideBuffer *descriptors; ///< one per operand that is a buffer, in order of steps and operands
+    scalide::HalideDimension *dimensions;
+    void **arguments; ///< the argv of step 0, of step 1, ...
+    void *arena;      ///< on a device it has the scalars, sizes and constants too
+    uint64_t arena_bytes;
+    scalide::Launches launches;
+    int32_t current_step;
+    scalide_status status;
+};
+
+namespace scalide {
+
+/// The type that a kernel's view of this dtype has: that of the storage words.
+HalideType halide_type_of(int32_t dtype);
+/// A binding without arrays and addresses; nullptr: out of memory.
+scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program);
+/// Sizes, arena, scratch memory and the kernels' arguments of a binding whose arrays and symbols are known.
+scalide_status prepare(scalide_binding &binding);
+/// Writes all addresses: those of the buffers into the kernels' views, those of the operands into the kernels' argument lists; on a device
+/// those into the launches. Fails there only.
+scalide_status point(scalide_binding &binding);
+
+scalide_status run_on_device(scalide_binding &binding, const Trace &trace);
+/// Makes the graph of the launches, anew when there is one. On failure there is none.
+scalide_status capture(scalide_binding &binding);
+
+} // namespace scalide

@@ -1,0 +1,152 @@
+#include "bind/check.h"
+#include "bind/extent.h"
+
+namespace scalide {
+
+namespace {
+
+const scalide_buffer &data_buffer(const Call &call, int32_t argument) {
+    return call.program.buffers[call.program.arguments[argument].data_buffer];
+}
+
+/// ` b = 32, n = 5`
+Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols) {
+    for (int32_t i = 0; i < program.symbol_count; ++i) text << (i == 0 ? " " : ", ") << program.symbols[i].name << " = " << symbols[i];
+    return text;
+}
+
+/// `. Pass an array of shape [b, 64]` and, with values, ` with b = 32`
+void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t *symbols) {
+    print_shape(text << ". Pass an array of shape ", call.program, data_buffer(call, argument));
+    if (symbols && call.program.symbol_count > 0) print_values(text << " with", call.program, symbols);
+    text << '.';
+}
+
+/// The extent that a symbol's value is read from.
+struct SymbolSource {
+    int32_t argument, axis;
+    int64_t coefficient;
+};
+
+bool find_source(const Call &call, int32_t symbol, SymbolSource *source) {
+    for (int32_t i = 0; i < call.program.argument_count; ++i) {
+        if (call.program.arguments[i].role == SCALIDE_OUTPUT) continue;
+        const scalide_buffer &buffer = data_buffer(call, i);
+        for (int32_t axis = 0; axis < buffer.rank; ++axis) {
+            if (sole_symbol(buffer.shape[axis]) != symbol) continue;
+            *source = {i, axis, buffer.shape[axis].terms[0].coefficient};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool solve_symbol(const Call &call, const SymbolSource &source, const scalide_symbol &symbol, int32_t *value) {
+    const int64_t extent = call.arrays[source.argument].extent[source.axis];
+    const int64_t solution = extent / source.coefficient;
+    *value = static_cast<int32_t>(solution);
+    if (extent % source.coefficient != 0) {
+        Text text = complain(call, source.argument)
+                    << "extent " << source.axis << " must be a multiple of " << source.coefficient << ", got " << extent;
+        advise_shape(text, call, source.argument, nullptr);
+        return false;
+    }
+    if (solution < symbol.minimum || solution > symbol.maximum) {
+        complain(call, source.argument) << "extent " << source.axis << " must give " << symbol.name << " in [" << symbol.minimum << ", "
+                                        << symbol.maximum << "], got " << solution
+                                        << ". Pass an array in that range, or declare another range in the program.";
+        return false;
+    }
+    if (symbol.multiple > 1 && solution % symbol.multiple != 0) {
+        complain(call, source.argument) << "extent " << source.axis << " must give " << symbol.name << " a multiple of " << symbol.multiple
+                                        << ", got " << solution << ". Pad the array, or declare another step in the program.";
+        return false;
+    }
+    return true;
+}
+
+} // namespace
+
+Text complain(const Call &call, int32_t argument) {
+    return start_message(call.context) << call.program.name << '.' << call.program.arguments[argument].name << ": ";
+}
+
+bool check_count(const Call &call, size_t count) {
+    if (count == static_cast<size_t>(call.program.argument_count)) return true;
+    Text text = start_message(call.context) << call.program.name << ": the number of arrays must be " << call.program.argument_count
+                                            << ", got " << uint64_t(count) << ". Pass in this order:";
+    for (int32_t i = 0; i < call.program.argument_count; ++i) text << (i == 0 ? " " : ", ") << call.program.arguments[i].name;
+    text << '.';
+    return false;
+}
+
+bool check_type(const Call &call, int32_t argument) {
+    constexpr int64_t largest = INT32_MAX;
+    const scalide_buffer &buffer = data_buffer(call, argument);
+    const scalide_array &array = call.arrays[argument];
+    if (array.dtype != buffer.dtype) {
+        complain(call, argument) << "dtype must be " << scalide_dtype_name(buffer.dtype) << ", got " << scalide_dtype_name(array.dtype)
+                                 << ". Convert the array, or build the program with other numerics.";
+        return false;
+    }
+    if (array.rank != buffer.rank) {
+        Text text = complain(call, argument) << "rank must be " << buffer.rank << ", got " << array.rank;
+        advise_shape(text, call, argument, nullptr);
+        return false;
+    }
+    int64_t elements = 1;
+    for (int32_t axis = 0; axis < array.rank; ++axis) {
+        const bool in_range = array.extent[axis] >= 0 && array.extent[axis] <= largest;
+        if (in_range && (elements *= array.extent[axis]) <= SCALIDE_MAX_ELEMENTS) continue;
+        if (in_range) {
+            complain(call, argument) << "the number of elements must be at most " << SCALIDE_MAX_ELEMENTS << ", got more. Split the array.";
+            return false;
+        }
+        Text text = complain(call, argument) << "extent " << axis << " must be in [0, " << largest << "], got " << array.extent[axis];
+        advise_shape(text, call, argument, nullptr);
+        return false;
+    }
+    return true;
+}
+
+scalide_status solve_symbols(const Call &call, int32_t *symbols) {
+    for (int32_t i = 0; i < call.program.symbol_count; ++i) {
+        SymbolSource source;
+        if (!find_source(call, i, &source)) {
+            start_message(call.context)
+                << call.program.name << ": the symbol " << call.program.symbols[i].name
+                << " must be an extent of an input, got no such input. Give an input this extent, alone on an axis.";
+            return SCALIDE_INVALID_PROGRAM;
+        }
+        if (!solve_symbol(call, source, call.program.symbols[i], &symbols[i])) return SCALIDE_INVALID_ARGUMENT;
+    }
+    return SCALIDE_OK;
+}
+
+bool check_requirements(const Call &call, const int32_t *symbols) {
+    for (int32_t i = 0; i < call.program.requirement_count; ++i) {
+        const scalide_requirement &requirement = call.program.requirements[i];
+        int64_t surplus;
+        if (evaluate(*requirement.surplus, symbols, &surplus) || surplus >= 0) continue;
+        Text text = start_message(call.context) << call.program.name << ": " << requirement.name << ": " << requirement.rule << ", got";
+        print_values(text, call.program, symbols) << ". Pass arrays of such extents.";
+        return false;
+    }
+    return true;
+}
+
+bool check_shape(const Call &call, int32_t argument, const int32_t *symbols) {
+    const scalide_buffer &buffer = data_buffer(call, argument);
+    const scalide_array &array = call.arrays[argument];
+    for (int32_t axis = 0; axis < buffer.rank; ++axis) {
+        int64_t extent;
+        const bool fits = evaluate(buffer.shape[axis], symbols, &extent);
+        if (fits && array.extent[axis] == extent) continue;
+        Text text = complain(call, argument) << "extent " << axis << " must be " << extent << ", got " << array.extent[axis];
+        advise_shape(text, call, argument, symbols);
+        return false;
+    }
+    return true;
+}
+
+} // namespace scalide

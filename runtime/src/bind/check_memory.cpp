@@ -1,0 +1,120 @@
+#include "bind/check.h"
+#include "run/memory.h"
+
+namespace scalide {
+
+namespace {
+
+uint64_t element_count(const scalide_array &array) {
+    uint64_t count = 1;
+    for (int32_t axis = 0; axis < array.rank; ++axis) count *= static_cast<uint64_t>(array.extent[axis]);
+    return count;
+}
+
+uint64_t data_bytes(const scalide_array &array) { return element_count(array) * scalide_dtype_size(array.dtype); }
+
+bool check_strides(const Call &call, int32_t argument) {
+    const scalide_array &array = call.arrays[argument];
+    int64_t dense = 1;
+    for (int32_t axis = array.rank - 1; axis >= 0; --axis) {
+        if (array.extent[axis] != 1 && array.stride[axis] != dense) {
+            complain(call, argument) << "stride " << axis << " must be " << dense << " (dense, row-major), got " << array.stride[axis]
+                                     << ". Copy the array into contiguous memory.";
+            return false;
+        }
+        dense *= array.extent[axis];
+    }
+    return true;
+}
+
+bool check_address(const Call &call, int32_t argument, const char *what, const void *memory, uint64_t alignment) {
+    const uint64_t rest = reinterpret_cast<uintptr_t>(memory) % alignment;
+    if (rest == 0) return true;
+    complain(call, argument) << what << " must be aligned to " << alignment << " bytes, got an address " << rest
+                             << " behind a multiple. Pass aligned memory; 64 bytes are fastest.";
+    return false;
+}
+
+bool check_device(const Call &call, int32_t argument, const char *what, const void *memory) {
+    Device *device = call.context->device;
+    if (!device || !memory || device->driver->holds(*device, memory)) return true;
+    complain(call, argument) << what
+                             << " must point to memory of the context's device, got another address. Allocate it with "
+                                "scalide_allocate and copy to it with scalide_copy_in.";
+    return false;
+}
+
+constexpr uint64_t device_access = 16; ///< bytes that one instruction of a device reads (schedules/gpu/map.cpp)
+
+bool check_data(const Call &call, int32_t argument) {
+    const scalide_array &array = call.arrays[argument];
+    const uint64_t bytes = data_bytes(array);
+    if (bytes == 0) return true;
+    if (!array.data) {
+        complain(call, argument) << "data must point to " << bytes << " bytes, got NULL. Pass the address of the array's memory.";
+        return false;
+    }
+    // Halide reads a buffer that it also writes in whole vectors from aligned addresses.
+    const bool whole_vectors = call.program.arguments[argument].role == SCALIDE_INOUT && array.rank > 0;
+    const uint64_t alone = call.context->device && array.rank > 0 ? device_access : scalide_dtype_size(array.dtype);
+    const uint64_t alignment = whole_vectors ? memory_alignment : alone;
+    return check_strides(call, argument) && check_address(call, argument, "data", array.data, alignment) &&
+           check_device(call, argument, "data", array.data);
+}
+
+bool check_scale(const Call &call, int32_t argument) {
+    const scalide_array &array = call.arrays[argument];
+    const bool scaled = call.program.arguments[argument].scale_buffer >= 0;
+    if (scaled && !array.scale) {
+        complain(call, argument) << "scale must point to an f32 (the argument is scaled), got NULL. Pass the address of its scale.";
+        return false;
+    }
+    if (!scaled && array.scale) {
+        complain(call, argument) << "scale must be NULL (the argument is plain), got a pointer. Multiply data by the scale, or build the "
+                                    "program with this argument scaled.";
+        return false;
+    }
+    return check_address(call, argument, "scale", array.scale, sizeof(float)) && check_device(call, argument, "scale", array.scale);
+}
+
+/// The memory of an argument's data (part 0) or scale (part 1).
+struct MemoryRange {
+    uintptr_t begin, end;
+};
+
+MemoryRange range_of(const scalide_array &array, int part) {
+    const auto begin = reinterpret_cast<uintptr_t>(part == 0 ? array.data : array.scale);
+    if (begin == 0) return {0, 0};
+    return {begin, begin + (part == 0 ? data_bytes(array) : sizeof(float))};
+}
+
+bool touch(const MemoryRange &a, const MemoryRange &b) { return a.begin < b.end && b.begin < a.end; }
+
+bool parts_overlap(const scalide_array &array) { return touch(range_of(array, 0), range_of(array, 1)); }
+
+bool overlap(const scalide_array &a, const scalide_array &b) {
+    for (int i = 0; i < 4; ++i) {
+        if (touch(range_of(a, i / 2), range_of(b, i % 2))) return true;
+    }
+    return false;
+}
+
+} // namespace
+
+bool check_memory(const Call &call, int32_t argument) { return check_data(call, argument) && check_scale(call, argument); }
+
+bool check_overlap(const Call &call) {
+    for (int32_t written = 0; written < call.program.argument_count; ++written) {
+        if (call.program.arguments[written].role == SCALIDE_INPUT) continue;
+        for (int32_t other = 0; other < call.program.argument_count; ++other) {
+            const scalide_array &array = call.arrays[written];
+            if (!(written == other ? parts_overlap(array) : overlap(array, call.arrays[other]))) continue;
+            complain(call, written) << "memory must not overlap other arguments (a run writes it), got an overlap with "
+                                    << call.program.arguments[other].name << ". Pass separate memory.";
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace scalide

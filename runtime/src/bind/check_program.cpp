@@ -1,0 +1,165 @@
+#include "bind/check.h"
+#include "bind/extent.h"
+#include "cpu_features.h"
+#include "run/scalar.h"
+
+namespace scalide {
+
+namespace {
+
+Text complain(scalide_context *context, const scalide_program &program) { return start_message(context) << program.name << ": "; }
+
+bool in_range(int32_t index, int32_t count) { return index >= 0 && index < count; }
+
+bool good_extent(const scalide_program &program, const scalide_extent &extent) {
+    for (int32_t i = 0; i < extent.count; ++i) {
+        for (int32_t symbol : extent.terms[i].symbol) {
+            if (symbol >= program.symbol_count) return false;
+        }
+    }
+    return true;
+}
+
+bool good_shape(const scalide_program &program, int32_t rank, const scalide_extent *shape) {
+    if (rank < 0 || rank > SCALIDE_MAX_RANK) return false;
+    for (int32_t axis = 0; axis < rank; ++axis) {
+        if (!good_extent(program, shape[axis])) return false;
+    }
+    return true;
+}
+
+// An argument's memory is checked as the shape of its own buffers says, so no other buffer may lie in it.
+bool good_owner(const scalide_program &program, const scalide_buffer &buffer) {
+    if (!in_range(buffer.index, program.argument_count)) return false;
+    const scalide_argument &owner = program.arguments[buffer.index];
+    const auto own = static_cast<int32_t>(&buffer - program.buffers);
+    return buffer.storage == SCALIDE_STORAGE_DATA ? owner.data_buffer == own
+                                                  : owner.scale_buffer == own && buffer.dtype == SCALIDE_F32 && buffer.rank == 0;
+}
+
+bool good_lifetime(const scalide_program &program, const scalide_buffer &buffer) {
+    return in_range(buffer.first_step, program.step_count) && in_range(buffer.last_step, program.step_count) &&
+           buffer.first_step <= buffer.last_step;
+}
+
+bool good_size(const scalide_program &program, const scalide_buffer &buffer) {
+    return buffer.rank == 0 && is_scalar_dtype(buffer.dtype) && buffer.size && good_extent(program, *buffer.size);
+}
+
+bool good_storage(const scalide_program &program, const scalide_buffer &buffer) {
+    switch (buffer.storage) {
+    case SCALIDE_STORAGE_DATA:
+    case SCALIDE_STORAGE_SCALE: return good_owner(program, buffer);
+    case SCALIDE_STORAGE_ARENA: return good_lifetime(program, buffer);
+    case SCALIDE_STORAGE_SCALAR: return buffer.rank == 0 && in_range(buffer.index, program.scalar_count);
+    case SCALIDE_STORAGE_CONSTANT: return buffer.constant && buffer.first_step < 0;
+    case SCALIDE_STORAGE_SIZE: return good_size(program, buffer) && buffer.first_step < 0;
+    default: return false;
+    }
+}
+
+bool good_buffer(const scalide_program &program, const scalide_buffer &buffer) {
+    return scalide_dtype_size(buffer.dtype) > 0 && good_shape(program, buffer.rank, buffer.shape) && good_storage(program, buffer);
+}
+
+bool good_requirement(const scalide_program &program, const scalide_requirement &requirement) {
+    return requirement.rule && requirement.surplus && good_extent(program, *requirement.surplus);
+}
+
+bool is_buffer_of(const scalide_program &program, int32_t buffer, int32_t storage, int32_t argument) {
+    return in_range(buffer, program.buffer_count) && program.buffers[buffer].storage == storage &&
+           program.buffers[buffer].index == argument;
+}
+
+bool good_argument(const scalide_program &program, const scalide_argument &argument) {
+    const auto own = static_cast<int32_t>(&argument - program.arguments);
+    return in_range(argument.role, SCALIDE_INOUT + 1) && is_buffer_of(program, argument.data_buffer, SCALIDE_STORAGE_DATA, own) &&
+           (argument.scale_buffer < 0 || is_buffer_of(program, argument.scale_buffer, SCALIDE_STORAGE_SCALE, own));
+}
+
+bool good_operand(const scalide_program &program, const scalide_operand &operand) {
+    if (operand.kind != SCALIDE_OPERAND_BUFFER && operand.rank != 0) return false;
+    switch (operand.kind) {
+    case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
+    case SCALIDE_OPERAND_SCALAR: // by value from the host: a device's are buffers
+        return in_range(operand.index, program.buffer_count) && program.buffers[operand.index].rank == 0 && program.device == SCALIDE_CPU;
+    case SCALIDE_OPERAND_BUFFER: return in_range(operand.index, program.buffer_count) && good_shape(program, operand.rank, operand.shape);
+    default: return false;
+    }
+}
+
+bool good_matmul(const scalide_program &program, const scalide_matmul &matmul) {
+    bool good = matmul.extents != nullptr;
+    const int32_t buffers[] = {matmul.lhs, matmul.rhs, matmul.result};
+    const int32_t optional[] = {matmul.factor,        matmul.bias, matmul.addend,     matmul.addend_factor,
+                                matmul.result_factor, matmul.amax, matmul.lhs_scales, matmul.rhs_scales};
+    const struct {
+        int32_t buffer, layout;
+    } scales[] = {{matmul.lhs_scales, matmul.lhs_scale_layout}, {matmul.rhs_scales, matmul.rhs_scale_layout}};
+    for (int32_t buffer : buffers) good = good && in_range(buffer, program.buffer_count);
+    for (int32_t buffer : optional) good = good && buffer < program.buffer_count;
+    for (const auto &[buffer, layout] : scales)
+        good = good && in_range(layout, SCALIDE_SCALES_VEC32_UE8M0 + 1) && (buffer < 0) == (layout == SCALIDE_SCALES_NONE);
+    for (int32_t i = 0; good && i < SCALIDE_MATMUL_EXTENTS; ++i) good = good_extent(program, matmul.extents[i]);
+    return good;
+}
+
+bool good_step(const scalide_program &program, const scalide_step &step) {
+    bool good = step.kernel && step.operand_count >= 0 && (!step.matmul || good_matmul(program, *step.matmul));
+    for (int32_t i = 0; good && i < step.operand_count; ++i) good = good_operand(program, step.operands[i]);
+    return good;
+}
+
+/// The first bad element of a table, by name; nullptr when all are good.
+template<typename T>
+const char *find_bad(const scalide_program &program, const T *table, int32_t count, bool (*good)(const scalide_program &, const T &)) {
+    for (int32_t i = 0; i < count; ++i) {
+        if (!good(program, table[i])) return table[i].name;
+    }
+    return nullptr;
+}
+
+const char *find_bad_table(const scalide_program &program) {
+    const int32_t counts[] = {program.symbol_count, program.argument_count, program.buffer_count,
+                              program.step_count,   program.scalar_count,   program.requirement_count};
+    for (int32_t count : counts) {
+        if (count < 0) return "a number of entries";
+    }
+    if (!good_extent(program, program.scratch)) return "scratch";
+    if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
+    if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
+    if (const char *name = find_bad(program, program.requirements, program.requirement_count, good_requirement)) return name;
+    return find_bad(program, program.steps, program.step_count, good_step);
+}
+
+} // namespace
+
+scalide_status check_program(scalide_context *context, const scalide_program &program) {
+    if (program.plan_version != SCALIDE_PLAN_VERSION) {
+        complain(context, program) << "plan version must be " << uint64_t(SCALIDE_PLAN_VERSION) << ", got "
+                                   << uint64_t(program.plan_version) << ". Generate the library again with the tool of this runtime.";
+        return SCALIDE_INVALID_PROGRAM;
+    }
+    const int32_t device = scalide_context_device(context);
+    if (program.device != device) {
+        complain(context, program) << "the context must be for " << scalide_device_name(program.device) << " (the program's target), got "
+                                   << scalide_device_name(device) << ". Create it with this device, or build the program for "
+                                   << scalide_device_name(device) << '.';
+        return SCALIDE_WRONG_DEVICE;
+    }
+    if (const char *name = find_bad_table(program)) {
+        complain(context, program) << "the plan's tables must fit together, got a wrong entry for " << name
+                                   << ". Generate the library again.";
+        return SCALIDE_INVALID_PROGRAM;
+    }
+    size_t length;
+    if (const char *feature = missing_cpu_feature(program.target, &length)) {
+        Text text = complain(context, program) << "the CPU must have all features of the target " << program.target << ", got one without ";
+        for (size_t i = 0; i < length; ++i) text << feature[i];
+        text << ". Build the program for this machine.";
+        return SCALIDE_UNSUPPORTED_CPU;
+    }
+    return SCALIDE_OK;
+}
+
+} // namespace scalide

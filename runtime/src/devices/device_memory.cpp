@@ -1,0 +1,67 @@
+// Memory of a context and copies between it and the host's: a device's driver, or the CPU's own.
+#include "context.h"
+#include "run/memory.h"
+#include "threads/float_environment.h"
+#include <cstring>
+
+using namespace scalide;
+
+namespace {
+
+scalide_status failed(scalide_context *context, const char *what, scalide_status status) {
+    if (status != SCALIDE_OK) {
+        start_message(context) << what << ": " << (context->device ? context->device->failure : "the memory must be there, got none")
+                               << ". " << way_out(status);
+    }
+    return status;
+}
+
+} // namespace
+
+scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **memory) {
+    if (!context || !memory) return SCALIDE_INVALID_ARGUMENT;
+    *memory = nullptr;
+    Device *device = context->device;
+    const uint64_t wanted = bytes > 0 ? bytes : 1;
+    if (device) return failed(context, "scalide_allocate", device->driver->allocate(*device, wanted, memory));
+    *memory = allocate(wanted);
+    return failed(context, "scalide_allocate", *memory ? SCALIDE_OK : SCALIDE_OUT_OF_MEMORY);
+}
+
+void scalide_release(scalide_context *context, void *memory) {
+    if (!context || !memory) return;
+    const FloatEnvironment environment;
+    if (context->device) {
+        context->device->driver->synchronise(*context->device); // a run in progress may use it
+        context->device->driver->release(*context->device, memory);
+    } else {
+        release(memory);
+    }
+}
+
+scalide_status scalide_copy_in(scalide_context *context, void *to, const void *from, size_t bytes) {
+    if (!context || (bytes > 0 && (!to || !from))) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
+    Device *device = context->device;
+    if (bytes == 0) return SCALIDE_OK;
+    if (device) return failed(context, "scalide_copy_in", device->driver->copy_in(*device, to, from, bytes));
+    std::memmove(to, from, bytes);
+    return SCALIDE_OK;
+}
+
+scalide_status scalide_copy_out(scalide_context *context, void *to, const void *from, size_t bytes) {
+    if (!context || (bytes > 0 && (!to || !from))) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
+    Device *device = context->device;
+    if (bytes == 0) return SCALIDE_OK;
+    if (device) return failed(context, "scalide_copy_out", device->driver->copy_out(*device, to, from, bytes));
+    std::memmove(to, from, bytes);
+    return SCALIDE_OK;
+}
+
+scalide_status scalide_synchronise(scalide_context *context) {
+    if (!context) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
+    Device *device = context->device;
+    return device ? failed(context, "scalide_synchronise", device->driver->synchronise(*device)) : SCALIDE_OK;
+}

@@ -1,0 +1,74 @@
+#include "files/file.h"
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace scalide {
+
+namespace {
+
+/// The call again as long as a signal comes in between.
+template<typename Call>
+auto uninterrupted(const Call &call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR) result = call();
+    return result;
+}
+
+} // namespace
+
+File::File(const char *path, int flags) : descriptor_(uninterrupted([&] { return ::open(path, flags | O_CLOEXEC, 0666); })) {}
+
+bool File::size(uint64_t *bytes) const {
+    struct stat facts;
+    if (fstat(descriptor_, &facts) != 0) return false;
+    if (!S_ISREG(facts.st_mode)) {
+        errno = S_ISDIR(facts.st_mode) ? EISDIR : ESPIPE;
+        return false;
+    }
+    *bytes = static_cast<uint64_t>(facts.st_size);
+    return true;
+}
+
+bool is_replaceable(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) != 0 || S_ISREG(facts.st_mode);
+}
+
+bool File::read_at(uint64_t offset, void *memory, uint64_t bytes) const {
+    auto *to = static_cast<char *>(memory);
+    while (bytes > 0) {
+        const ssize_t got = uninterrupted([&] { return pread(descriptor_, to, bytes, static_cast<off_t>(offset)); });
+        if (got == 0) errno = EIO;
+        if (got <= 0) return false;
+        to += got;
+        offset += static_cast<uint64_t>(got);
+        bytes -= static_cast<uint64_t>(got);
+    }
+    return true;
+}
+
+bool File::write(const void *memory, uint64_t bytes) const {
+    const auto *from = static_cast<const char *>(memory);
+    while (bytes > 0) {
+        const ssize_t put = uninterrupted([&] { return ::write(descriptor_, from, bytes); });
+        if (put < 0) return false;
+        from += put;
+        bytes -= static_cast<uint64_t>(put);
+    }
+    return true;
+}
+
+bool File::flush() const {
+    return uninterrupted([&] { return fsync(descriptor_); }) == 0;
+}
+
+bool File::close() {
+    if (descriptor_ < 0) return true;
+    const int descriptor = descriptor_;
+    descriptor_ = -1;
+    return ::close(descriptor) == 0;
+}
+
+} // namespace scalide

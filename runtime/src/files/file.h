@@ -1,0 +1,30 @@
+#pragma once
+#include "files/safetensors_format.h"
+#include <cstdint>
+
+namespace scalide {
+
+/// An open file descriptor, closed at the end of the scope.
+class File {
+public:
+    File(const char *path, int flags);
+    ~File() { close(); }
+    File(const File &) = delete;
+    File &operator=(const File &) = delete;
+
+    bool is_open() const { return descriptor_ >= 0; }
+    /// False: the system's error stands in errno; reading behind the end is EIO.
+    bool size(uint64_t *bytes) const;
+    bool read_at(uint64_t offset, void *memory, uint64_t bytes) const;
+    bool write(const void *memory, uint64_t bytes) const;
+    bool flush() const;
+    bool close();
+
+private:
+    int descriptor_;
+};
+
+/// True unless something stands at `path` that is no regular file: to rename onto a device would remove it.
+bool is_replaceable(const char *path);
+
+} // namespace scalide

@@ -1,0 +1,277 @@
+#include "files/file.h"
+#include "files/header_parser.h"
+#include "run/memory.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+
+using namespace scalide;
+
+struct scalide_safetensors {
+    scalide_tensor *tensors; ///< in the order of the header
+    uint64_t *by_name;       ///< indices of tensors, sorted by name
+    scalide_metadata *metadata;
+    uint64_t tensor_count, metadata_count;
+    void *tables; ///< holds the tables and all strings
+    void *data;
+};
+
+namespace {
+
+constexpr char damaged[] = ". The file is damaged: save it again.";
+
+/// One read in progress.
+struct Reading {
+    FileMessage message;
+    File file;
+    uint64_t file_bytes, header_bytes;
+    char *text, *pool;
+    Header header;
+    uint64_t *by_offset;
+    scalide_safetensors *result;
+    scalide_status failure;
+
+    uint64_t data_start() const { return header_length_bytes + header_bytes; }
+};
+
+bool out_of_memory(Reading &reading, const char *what, uint64_t bytes) {
+    reading.failure = SCALIDE_OUT_OF_MEMORY;
+    reading.message.begin() << what << " must get " << bytes << " bytes, got no memory. Free some memory.";
+    return false;
+}
+
+bool system_error(const Reading &reading) {
+    Text text = reading.message.begin() << "must be a readable file, ";
+    print_system_error(text, errno) << "Check the path.";
+    return false;
+}
+
+bool read_sizes(Reading &reading) {
+    if (!reading.file.is_open() || !reading.file.size(&reading.file_bytes)) return system_error(reading);
+    if (reading.file_bytes < header_length_bytes) {
+        reading.message.begin() << "must begin with 8 bytes of header length, got a file of " << reading.file_bytes << " bytes" << damaged;
+        return false;
+    }
+    unsigned char bytes[header_length_bytes];
+    if (!reading.file.read_at(0, bytes, sizeof(bytes))) return system_error(reading);
+    for (int i = 7; i >= 0; --i) reading.header_bytes = reading.header_bytes << 8 | bytes[i];
+    if (reading.header_bytes > max_header_bytes) {
+        reading.message.begin() << "the header must have at most " << max_header_bytes << " bytes, got " << reading.header_bytes
+                                << ". The file is not in the safetensors format.";
+        return false;
+    }
+    if (reading.header_bytes > reading.file_bytes - header_length_bytes) {
+        reading.message.begin() << "the header must end inside the file, got a header of " << reading.header_bytes << " bytes in a file of "
+                                << reading.file_bytes << damaged;
+        return false;
+    }
+    return true;
+}
+
+bool parse_into(Reading &reading) {
+    reading.header.tensor_count = reading.header.metadata_count = 0;
+    return HeaderParser(reading.text, reading.header_bytes, reading.pool, reading.message).parse(&reading.header);
+}
+
+/// The tables of the result, and those that only the reading needs (behind them, given back with them).
+uint64_t lay_out(Reading &reading, scalide_safetensors &result, void *memory) {
+    Carver carver(memory);
+    carver.take<scalide_safetensors>(1);
+    result.tensors = carver.take<scalide_tensor>(result.tensor_count);
+    result.by_name = carver.take<uint64_t>(result.tensor_count);
+    result.metadata = carver.take<scalide_metadata>(result.metadata_count);
+    reading.pool = carver.take<char>(reading.header_bytes + 1);
+    reading.header.tensors = carver.take<HeaderTensor>(result.tensor_count);
+    reading.by_offset = carver.take<uint64_t>(result.tensor_count);
+    return carver.bytes();
+}
+
+bool read_header(Reading &reading) {
+    reading.text = static_cast<char *>(allocate(2 * reading.header_bytes));
+    if (!reading.text) return out_of_memory(reading, "the header", 2 * reading.header_bytes);
+    if (!reading.file.read_at(header_length_bytes, reading.text, reading.header_bytes)) return system_error(reading);
+    reading.pool = reading.text + reading.header_bytes;
+    if (!parse_into(reading)) return false;
+    scalide_safetensors counts = {};
+    counts.tensor_count = reading.header.tensor_count;
+    counts.metadata_count = reading.header.metadata_count;
+    const uint64_t bytes = lay_out(reading, counts, nullptr);
+    void *memory = allocate(bytes);
+    if (!memory) return out_of_memory(reading, "the table of tensors", bytes);
+    reading.result = static_cast<scalide_safetensors *>(memory);
+    *reading.result = counts;
+    lay_out(reading, *reading.result, memory);
+    reading.header.metadata = reading.result->metadata;
+    return parse_into(reading);
+}
+
+Text complain(const Reading &reading, const HeaderTensor &tensor) { return reading.message.begin() << "tensor '" << tensor.name << "': "; }
+
+bool check_dtype(const Reading &reading, const HeaderTensor &tensor) {
+    if (safetensors_dtype(tensor.dtype) >= 0) return true;
+    Text text = complain(reading, tensor) << "dtype must be one of";
+    for (int32_t dtype = 0; dtype < SCALIDE_DTYPE_COUNT; ++dtype) text << ' ' << safetensors_name(dtype);
+    text << ", got " << tensor.dtype << ". Convert the tensor.";
+    return false;
+}
+
+bool check_size(const Reading &reading, const HeaderTensor &tensor) {
+    if (tensor.rank > SCALIDE_MAX_RANK) {
+        complain(reading, tensor) << "rank must be at most " << int32_t(SCALIDE_MAX_RANK) << ", got " << tensor.rank
+                                  << ". Reshape the tensor.";
+        return false;
+    }
+    auto bytes = static_cast<int64_t>(scalide_dtype_size(safetensors_dtype(tensor.dtype)));
+    bool fits = true;
+    for (int32_t axis = 0; axis < tensor.rank; ++axis) fits = !__builtin_mul_overflow(bytes, tensor.extent[axis], &bytes) && fits;
+    if (!fits) {
+        complain(reading, tensor) << "the shape must have fewer than 2^63 bytes, got more" << damaged;
+        return false;
+    }
+    if (tensor.end >= tensor.begin && tensor.end - tensor.begin == bytes) return true;
+    complain(reading, tensor) << "data_offsets must span the " << bytes << " bytes of its shape, got [" << tensor.begin << ", "
+                              << tensor.end << "]" << damaged;
+    return false;
+}
+
+/// Tensors must fill the data without overlap and without a hole.
+bool check_places(Reading &reading) {
+    const uint64_t count = reading.header.tensor_count;
+    const HeaderTensor *tensors = reading.header.tensors;
+    for (uint64_t i = 0; i < count; ++i) reading.by_offset[i] = i;
+    std::sort(reading.by_offset, reading.by_offset + count, [tensors](uint64_t a, uint64_t b) {
+        const HeaderTensor &x = tensors[a], &y = tensors[b];
+        return x.begin != y.begin ? x.begin < y.begin : x.end != y.end ? x.end < y.end : a < b;
+    });
+    int64_t at = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        const HeaderTensor &tensor = tensors[reading.by_offset[i]];
+        if (tensor.begin != at) {
+            complain(reading, tensor) << "data must begin at byte " << at << ", where the data before it ends, got " << tensor.begin
+                                      << damaged;
+            return false;
+        }
+        at = tensor.end;
+    }
+    const uint64_t data_bytes = reading.file_bytes - reading.data_start();
+    if (static_cast<uint64_t>(at) == data_bytes) return true;
+    reading.message.begin() << "the data must have " << at << " bytes, as the header says, got " << data_bytes << damaged;
+    return false;
+}
+
+bool check_names(Reading &reading) {
+    scalide_safetensors &result = *reading.result;
+    const HeaderTensor *tensors = reading.header.tensors;
+    for (uint64_t i = 0; i < result.tensor_count; ++i) result.by_name[i] = i;
+    std::sort(result.by_name, result.by_name + result.tensor_count, [tensors](uint64_t a, uint64_t b) {
+        const int order = std::strcmp(tensors[a].name, tensors[b].name);
+        return order != 0 ? order < 0 : a < b;
+    });
+    for (uint64_t i = 1; i < result.tensor_count; ++i) {
+        const HeaderTensor &tensor = tensors[result.by_name[i]];
+        if (std::strcmp(tensor.name, tensors[result.by_name[i - 1]].name) != 0) continue;
+        complain(reading, tensor) << "name must be unique, got two tensors of it" << damaged;
+        return false;
+    }
+    return true;
+}
+
+bool check_version(const Reading &reading) {
+    const char *found = scalide_safetensors_metadata(reading.result, version_key);
+    if (!found || std::strcmp(found, version) == 0) return true;
+    reading.message.begin() << "metadata '" << version_key << "' must be " << version << ", got " << found
+                            << ". Read the file with a newer runtime.";
+    return false;
+}
+
+bool check_header(Reading &reading) {
+    for (uint64_t i = 0; i < reading.header.tensor_count; ++i) {
+        if (!check_dtype(reading, reading.header.tensors[i]) || !check_size(reading, reading.header.tensors[i])) return false;
+    }
+    return check_names(reading) && check_places(reading) && check_version(reading);
+}
+
+bool read_data(Reading &reading) {
+    scalide_safetensors &result = *reading.result;
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < result.tensor_count; ++i) {
+        const HeaderTensor &tensor = reading.header.tensors[i];
+        bytes += round_up(static_cast<uint64_t>(tensor.end - tensor.begin), memory_alignment);
+    }
+    result.data = allocate(bytes);
+    if (!result.data) return out_of_memory(reading, "the data", bytes);
+    auto *to = static_cast<char *>(result.data);
+    for (uint64_t i = 0; i < result.tensor_count; ++i) {
+        const HeaderTensor &tensor = reading.header.tensors[i];
+        const auto size = static_cast<uint64_t>(tensor.end - tensor.begin);
+        if (!reading.file.read_at(reading.data_start() + static_cast<uint64_t>(tensor.begin), to, size)) return system_error(reading);
+        result.tensors[i] = {tensor.name, scalide_dense_array(to, nullptr, safetensors_dtype(tensor.dtype), tensor.rank, tensor.extent)};
+        to += round_up(size, memory_alignment);
+    }
+    return true;
+}
+
+const scalide_array *find_exactly(const scalide_safetensors *file, const char *name, const char *suffix) {
+    const size_t length = std::strlen(name);
+    // The order of `name + suffix` against another name.
+    const auto compare = [&](const char *other) {
+        const int order = std::strncmp(other, name, length);
+        return order != 0 ? order : std::strcmp(other + length, suffix);
+    };
+    uint64_t *const end = file->by_name + file->tensor_count;
+    const uint64_t *place = std::partition_point(file->by_name, end, [&](uint64_t i) { return compare(file->tensors[i].name) < 0; });
+    return place != end && compare(file->tensors[*place].name) == 0 ? &file->tensors[*place].array : nullptr;
+}
+
+} // namespace
+
+scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size) {
+    if (!path || !file) return SCALIDE_INVALID_ARGUMENT;
+    *file = nullptr;
+    Reading reading = {{path, message, message_size}, {path, O_RDONLY}, 0, 0, nullptr, nullptr, {}, nullptr, nullptr, SCALIDE_FILE_ERROR};
+    const bool good = read_sizes(reading) && read_header(reading) && check_header(reading) && read_data(reading);
+    release(reading.text);
+    if (good) {
+        *file = reading.result;
+        return SCALIDE_OK;
+    }
+    scalide_safetensors_close(reading.result);
+    return reading.failure;
+}
+
+void scalide_safetensors_close(scalide_safetensors *file) {
+    if (!file) return;
+    release(file->data);
+    release(file);
+}
+
+size_t scalide_safetensors_count(const scalide_safetensors *file) { return file ? file->tensor_count : 0; }
+
+const scalide_tensor *scalide_safetensors_tensor(const scalide_safetensors *file, size_t index) {
+    return index < scalide_safetensors_count(file) ? &file->tensors[index] : nullptr;
+}
+
+scalide_status scalide_safetensors_find(const scalide_safetensors *file, const char *name, scalide_array *array) {
+    if (!file || !name || !array) return SCALIDE_INVALID_ARGUMENT;
+    if (const scalide_array *plain = find_exactly(file, name, "")) {
+        *array = *plain;
+        return SCALIDE_OK;
+    }
+    for (const auto &suffixes : {part_suffixes[1], part_suffixes[0]}) { // a whole `x.data` may stand beside the second row
+        const scalide_array *data = find_exactly(file, name, suffixes[0]), *scale = find_exactly(file, name, suffixes[1]);
+        if (!data || !scale || scale->dtype != SCALIDE_F32 || scale->rank != 0) continue;
+        *array = *data;
+        array->scale = static_cast<float *>(scale->data);
+        return SCALIDE_OK;
+    }
+    return SCALIDE_INVALID_ARGUMENT;
+}
+
+const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key) {
+    if (!file || !key) return nullptr;
+    for (uint64_t i = 0; i < file->metadata_count; ++i) {
+        if (std::strcmp(file->metadata[i].key, key) == 0) return file->metadata[i].value;
+    }
+    return nullptr;
+}

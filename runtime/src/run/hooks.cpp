@@ -1,0 +1,45 @@
+// The entry points that Halide's kernels call. They go through the user context, so a shared library of kernels carries its own copy
+// of this file and is still driven by the threads and the scratch memory of whoever runs it.
+//
+// Symbol clashes: an application may contain Halide's own runtime, which defines the same names (weakly). Ours are weak and hidden:
+// either definition may win a static link, and nothing leaves a shared library. When ours win, kernels of others (their user context is
+// NULL, or does not begin with our mark) run serially on malloc; when Halide's win, our kernels run on Halide's threads and heap,
+// correctly, but then a run allocates. Link the two into different shared libraries to keep both fast.
+#include "run/kernel_context.h"
+#include "run/memory.h"
+
+#define SCALIDE_HOOK extern "C" __attribute__((weak, visibility("hidden")))
+
+namespace {
+
+using namespace scalide;
+
+const KernelServices *services_of(void *user_context) {
+    const auto *context = static_cast<const KernelContext *>(user_context);
+    return context && context->mark == kernel_context_mark ? context->services : nullptr;
+}
+
+} // namespace
+
+SCALIDE_HOOK int halide_do_par_for(void *user_context, HalideTask task, int min, int size, uint8_t *closure) {
+    if (const KernelServices *services = services_of(user_context)) return services->parallel_for(user_context, task, min, size, closure);
+    int error = 0;
+    for (int i = 0; i < size && error == 0; ++i) error = task(user_context, min + i, closure);
+    return error;
+}
+
+SCALIDE_HOOK void *halide_malloc(void *user_context, size_t bytes) {
+    if (const KernelServices *services = services_of(user_context)) return services->allocate(user_context, bytes);
+    // Halide may touch 8 bytes on both sides: a line in front, a line behind.
+    char *memory = bytes < PTRDIFF_MAX ? static_cast<char *>(allocate(bytes + 2 * memory_alignment)) : nullptr;
+    return memory ? memory + memory_alignment : nullptr;
+}
+
+SCALIDE_HOOK void halide_free(void *user_context, void *memory) {
+    if (const KernelServices *services = services_of(user_context)) return services->release(user_context, memory);
+    if (memory) release(static_cast<char *>(memory) - memory_alignment);
+}
+
+SCALIDE_HOOK void halide_error(void *user_context, const char *message) {
+    if (const KernelServices *services = services_of(user_context)) services->error(user_context, message);
+}

@@ -1,0 +1,95 @@
+#include "bind/binding.h"
+#include "bind/extent.h"
+#include "run/non_finite.h"
+#include "threads/float_environment.h"
+
+using namespace scalide;
+
+namespace {
+
+void show_new_buffers(const scalide_binding &binding, int32_t step, const Trace &trace) {
+    const scalide_program &program = *binding.program;
+    for (int32_t i = 0; i < program.buffer_count; ++i) {
+        if (program.buffers[i].first_step != step) continue;
+        const scalide_array array = describe(program.buffers[i], binding.symbols, binding.buffers[i].memory);
+        trace.call(trace.user, program.buffers[i].name, &array);
+    }
+}
+
+bool run_step(scalide_binding &binding, void **arguments) {
+    scalide_context *context = binding.context;
+    const int error = binding.program->steps[binding.current_step].kernel(arguments);
+    if (error != 0) {
+        char text[64];
+        Text(text, sizeof(text)) << "the kernel must return 0, got " << int32_t(error) << '.';
+        fail_run(context, SCALIDE_KERNEL_FAILED, text);
+    }
+    return context->run_status.load(std::memory_order_relaxed) == SCALIDE_OK;
+}
+
+void run_steps(scalide_binding &binding, const Trace &trace) {
+    const scalide_program &program = *binding.program;
+    void **arguments = binding.arguments;
+    for (int32_t step = 0; step < program.step_count; ++step) {
+        binding.current_step = step;
+        if (!run_step(binding, arguments)) return;
+        if (trace.call) show_new_buffers(binding, step, trace);
+        arguments += 1 + program.steps[step].operand_count;
+    }
+}
+
+scalide_status finish(scalide_binding &binding) {
+    scalide_context *context = binding.context;
+    level_scratch(context);
+    const auto status = static_cast<scalide_status>(context->run_status.exchange(SCALIDE_OK));
+    if (status != SCALIDE_OK) {
+        start_message(context) << binding.program->name << '.' << binding.program->steps[binding.current_step].name << ": "
+                               << context->failure;
+        binding.status = status;
+    }
+    return status;
+}
+
+scalide_status run(scalide_binding &binding, const Trace &trace) {
+    const FloatEnvironment environment;
+    if (binding.context->device) return run_on_device(binding, trace);
+    if (binding.status != SCALIDE_OK) return binding.status;
+    Worker &caller = binding.context->workers[0];
+    jmp_buf here;
+    caller.escape = &here;
+    if (_setjmp(here) == 0) {
+        run_steps(binding, trace);
+    } else {
+        caller.scratch.rewind(nullptr);
+    }
+    caller.escape = nullptr;
+    return finish(binding);
+}
+
+/// Who looks at the results of a checked run.
+struct Watch {
+    const scalide_binding &binding;
+    scalide_non_finite *first;
+};
+
+void note_non_finite(void *user, const char *buffer, const scalide_array *array) {
+    const Watch &watch = *static_cast<const Watch *>(user);
+    if (watch.first->buffer || !has_non_finite(*array)) return;
+    const int32_t step = watch.binding.current_step;
+    *watch.first = {buffer, watch.binding.program->steps[step].name, static_cast<size_t>(step)};
+}
+
+} // namespace
+
+scalide_status scalide_run(scalide_binding *binding) { return binding ? run(*binding, {nullptr, nullptr}) : SCALIDE_INVALID_ARGUMENT; }
+
+scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user) {
+    return binding ? run(*binding, {trace, user}) : SCALIDE_INVALID_ARGUMENT;
+}
+
+scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite *first) {
+    if (!binding || !first) return SCALIDE_INVALID_ARGUMENT;
+    *first = {};
+    Watch watch = {*binding, first};
+    return run(*binding, {note_non_finite, &watch});
+}

@@ -1,0 +1,97 @@
+// A run on a device appends the launches that bind has written down to the device's queue.
+#include "bind/binding.h"
+#include "bind/extent.h"
+#include "threads/float_environment.h"
+
+namespace scalide {
+
+namespace {
+
+scalide_status fail(scalide_binding &binding, scalide_status status) {
+    start_message(binding.context) << binding.program->name << '.' << binding.program->steps[binding.current_step].name << ": "
+                                   << binding.context->device->failure << ". " << way_out(status);
+    return binding.status = status;
+}
+
+/// Launches rows [begin, end).
+scalide_status launch(scalide_binding &binding, int32_t begin, int32_t end) {
+    Device &device = *binding.context->device;
+    int32_t done = 0;
+    const scalide_status status = device.driver->launch(device, binding.launches.rows + begin, end - begin, &done);
+    if (status == SCALIDE_OK) return status;
+    while (binding.launches.ends[binding.current_step] <= begin + done && binding.current_step + 1 < binding.program->step_count)
+        ++binding.current_step;
+    return fail(binding, status);
+}
+
+// Copies them to the host, where the trace may read them.
+scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
+    Device &device = *binding.context->device;
+    for (int32_t i = 0; i < binding.program->buffer_count; ++i) {
+        const scalide_buffer &buffer = binding.program->buffers[i];
+        if (buffer.first_step != binding.current_step) continue;
+        const uint64_t bytes = static_cast<uint64_t>(binding.buffers[i].elements) * scalide_dtype_size(buffer.dtype);
+        void *copy = allocate(bytes);
+        if (!copy) {
+            start_message(binding.context) << binding.program->name << '.' << buffer.name << ": the trace must get " << bytes
+                                           << " bytes, got no memory. Use a smaller batch.";
+            return SCALIDE_OUT_OF_MEMORY;
+        }
+        const scalide_status status = bytes > 0 ? device.driver->copy_out(device, copy, binding.buffers[i].memory, bytes) : SCALIDE_OK;
+        if (status == SCALIDE_OK) {
+            const scalide_array array = describe(buffer, binding.symbols, copy);
+            trace.call(trace.user, buffer.name, &array);
+        }
+        release(copy);
+        if (status != SCALIDE_OK) return fail(binding, status);
+    }
+    return SCALIDE_OK;
+}
+
+scalide_status run_traced(scalide_binding &binding, const Trace &trace) {
+    scalide_status status = SCALIDE_OK;
+    int32_t begin = 0;
+    for (int32_t step = 0; status == SCALIDE_OK && step < binding.program->step_count; ++step) {
+        binding.current_step = step;
+        status = launch(binding, begin, binding.launches.ends[step]);
+        begin = binding.launches.ends[step];
+        if (status == SCALIDE_OK) status = show_new_buffers(binding, trace);
+    }
+    return status;
+}
+
+} // namespace
+
+scalide_status run_on_device(scalide_binding &binding, const Trace &trace) {
+    if (binding.status != SCALIDE_OK) return binding.status;
+    if (trace.call) return run_traced(binding, trace);
+    binding.current_step = 0;
+    if (!binding.launches.graph) return launch(binding, 0, binding.launches.used);
+    Device &device = *binding.context->device;
+    const scalide_status status = device.driver->replay(device, binding.launches.graph);
+    return status == SCALIDE_OK ? status : fail(binding, status);
+}
+
+scalide_status capture(scalide_binding &binding) {
+    Device &device = *binding.context->device;
+    Launches &launches = binding.launches;
+    if (launches.graph) device.driver->release_graph(device, launches.graph);
+    launches.graph = nullptr;
+    const scalide_status status = device.driver->capture(device, launches.rows, launches.used, &launches.graph);
+    if (status == SCALIDE_OK) return status;
+    start_message(binding.context) << binding.program->name << ": " << device.failure << ". Run without a graph.";
+    return status;
+}
+
+} // namespace scalide
+
+scalide_status scalide_capture(scalide_binding *binding) {
+    using namespace scalide;
+    if (!binding) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
+    const Device *device = binding->context->device;
+    if (device && device->driver->capture) return capture(*binding);
+    start_message(binding->context) << binding->program->name << ": the device must have graphs to capture a run, got "
+                                    << scalide_device_name(binding->program->device) << ". Run without a graph.";
+    return SCALIDE_UNSUPPORTED;
+}
