@@ -70,21 +70,18 @@ size_t count_nonzero(const scalide_array &array) {
     return nonzero;
 }
 
-std::string stem_of(const std::string &name, const std::string &end) {
-    return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
-}
-
-void record(void *user, const char *name, const scalide_array *array) {
+void record(void *user, const scalide_traced *buffer, const scalide_array *array) {
     StepTrace &trace = *static_cast<StepTrace *>(user);
-    const std::string label = name;
-    if (array->dtype == SCALIDE_F32 || array->dtype == SCALIDE_F16) trace.nonzero[stem_of(label, ".data")] = count_nonzero(*array);
-    if (array->rank == 0 && array->dtype == SCALIDE_F32 && label.ends_with(".scale")) {
-        trace.scales[label.substr(0, label.size() - 6)] = *static_cast<const float *>(array->data);
+    const std::string tensor = buffer->tensor;
+    if (buffer->part == SCALIDE_SCALE) {
+        trace.scales[tensor] = *static_cast<const float *>(array->data);
+        return;
     }
+    // The first form of a tensor is what it is rounded from.
+    if (array->dtype == SCALIDE_F32 || array->dtype == SCALIDE_F16) trace.nonzero.try_emplace(tensor, count_nonzero(*array));
     for (const SmallFormat &format : small_formats) {
         if (array->dtype != format.dtype) continue;
-        const std::string tensor = stem_of(label, ".data");
-        StepTrace::Codes &codes = trace.codes[tensor];
+        StepTrace::Codes &codes = trace.codes[tensor + "." + scalide_dtype_name(array->dtype)];
         codes.count = count_of(*array);
         const auto *data = static_cast<const unsigned char *>(array->data);
         for (size_t i = 0; i < codes.count; i++) {
@@ -93,8 +90,8 @@ void record(void *user, const char *name, const scalide_array *array) {
             codes.subnormal += magnitude > 0 && magnitude < format.first_normal;
             codes.largest += magnitude == format.largest;
         }
-        // `w1.f8_e4m3fn` holds the codes of `w1`: zeros that were none before have underflowed.
-        const auto source = trace.nonzero.find(tensor.substr(0, tensor.find('.')));
+        // Zeros that were none before have underflowed.
+        const auto source = trace.nonzero.find(tensor);
         if (source != trace.nonzero.end()) codes.underflowed = source->second - (codes.count - codes.zero);
     }
 }

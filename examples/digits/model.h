@@ -58,7 +58,7 @@ struct StepTrace {
     };
     std::map<std::string, Codes> codes;
     std::map<std::string, double> scales;
-    std::map<std::string, size_t> nonzero; // elements of the f32 and f16 tensors seen so far
+    std::map<std::string, size_t> nonzero; // elements of the tensors seen so far, as they were first
 };
 
 // A training step for one batch size: arrays and a binding of a generated program to them.

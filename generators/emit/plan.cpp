@@ -27,7 +27,8 @@ public:
 
 private:
     int add_buffer(ValueId value, Storage storage, int index) {
-        plan_.buffers.push_back({program_.value_name(value), program_.type(value), storage, index});
+        const Value &row = program_.values[value];
+        plan_.buffers.push_back({row.name, row.type, storage, index, -1, -1, {row.part.kind, row.part.array(row.name)}});
         return buffer_of_[value] = static_cast<int>(plan_.buffers.size()) - 1;
     }
 
@@ -40,6 +41,7 @@ private:
             plan_.arguments.push_back({part.array(name), role, add_buffer(value, Storage::data, count), -1});
         }
         plan_.buffers.back().name = name;
+        plan_.buffers.back().part = {part.kind, part.array(name)};
     }
 
     void add_arguments() {

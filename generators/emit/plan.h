@@ -21,6 +21,7 @@ struct PlanBuffer {
     Storage storage = Storage::arena;
     int index = -1;                      ///< argument (data, scale) or slot (scalar)
     int first_step = -1, last_step = -1; ///< the first step that writes it, the last that touches it
+    ArrayPart part = {};                 ///< of a tensor; a whole one may have none
 };
 
 struct PlanArgument {

@@ -138,9 +138,10 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
                                  argument.scale_buffer);
     }
     for (const PlanBuffer &buffer : plan.buffers) {
-        buffers += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0}},\n", quoted(buffer.name), static_cast<int>(buffer.type.dtype),
-                               buffer.type.rank(), extents.shape(buffer.type.shape), static_cast<int>(buffer.storage), buffer.index,
-                               buffer.first_step, buffer.last_step);
+        buffers +=
+            fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}}},\n", quoted(buffer.name), static_cast<int>(buffer.type.dtype),
+                        buffer.type.rank(), extents.shape(buffer.type.shape), static_cast<int>(buffer.storage), buffer.index,
+                        buffer.first_step, buffer.last_step, static_cast<int>(buffer.part.kind), quoted(buffer.part.of));
     }
     for (const Requirement &requirement : plan.requirements) {
         requirements += fmt::format("    {{{}, {}, {}}},\n", quoted(requirement.name), quoted(to_string(requirement)),

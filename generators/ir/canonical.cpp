@@ -36,6 +36,7 @@ void rename_values(Program &program) {
     int count = 0;
     for (size_t i = 0; i < program.values.size(); i++) {
         if (!is_argument[i]) program.values[i].name = "v" + std::to_string(count++);
+        program.values[i].part = {};
     }
     for (size_t i = 0; i < program.results.size(); i++) {
         Result &result = program.results[i];

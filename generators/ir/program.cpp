@@ -13,8 +13,8 @@ const Program &Program::program(const std::string &name) const {
     return *found;
 }
 
-ValueId add_value(Program &program, const std::string &name, Type type) {
-    program.values.push_back({program.names.fresh(program.values, name), std::move(type)});
+ValueId add_value(Program &program, const std::string &name, Type type, ArrayPart part) {
+    program.values.push_back({program.names.fresh(program.values, name), std::move(type), std::move(part)});
     return static_cast<ValueId>(program.values.size()) - 1;
 }
 

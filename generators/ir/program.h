@@ -13,10 +13,25 @@ using ValueId = int;
 /// Which side of a differentiation a node belongs to: policies tell primal from cotangent operands by it.
 enum class Role : uint8_t { primal, cotangent };
 
+/// What an array is a part of, once propagate_scales has split scaled arrays into data and scale. Nothing else says so: any array may have
+/// any name. Of an argument or a result `of` is the array that a caller knows, a whole one has none, and the scale stands right behind the
+/// data. Of a value it is the tensor of the source that the value is a form of (rounded, rescaled), for who looks at it (scalide_trace).
+struct ArrayPart {
+    enum class Kind : uint8_t { whole, data, scale }; // scalide_part has the same numbers
+    Kind kind = Kind::whole;
+    std::string of; ///< the name of the scaled array
+
+    bool is_scale() const { return kind == Kind::scale; }
+    /// The name of the array, where `own` is that of the argument, result or value.
+    const std::string &array(const std::string &own) const { return of.empty() ? own : of; }
+    bool operator==(const ArrayPart &) const = default;
+};
+
 /// One array: an argument or the result of exactly one node. Names are unique in a program and made of [A-Za-z0-9_.$].
 struct Value {
     std::string name;
     Type type;
+    ArrayPart part = {};
 };
 
 /// One operation. `op` is a LAX name (a rule) or `call`, whose attribute `program` names a sub-program.
@@ -28,19 +43,6 @@ struct Node {
     std::string scope; ///< "mlp/0": from `scope` blocks; policies match it by glob
     Role role = Role::primal;
     Location location;
-};
-
-/// Which part of a scaled array an argument or a result is once propagate_scales has split it. The scale stands right behind the data.
-/// Nothing else says so: a whole array may have any name.
-struct ArrayPart {
-    enum class Kind : uint8_t { whole, data, scale };
-    Kind kind = Kind::whole;
-    std::string of; ///< the name of the scaled array; a whole array has none
-
-    bool is_scale() const { return kind == Kind::scale; }
-    /// The name of the array that a caller knows, where `own` is that of the argument or the result.
-    const std::string &array(const std::string &own) const { return kind == Kind::whole ? own : of; }
-    bool operator==(const ArrayPart &) const = default;
 };
 
 /// A parameter of a program. An inout argument is overwritten by the Result that names it.
@@ -88,7 +90,7 @@ struct Program {
 };
 
 /// Adds a value with a fresh name: `name` itself, or `name` followed by the first free number.
-ValueId add_value(Program &program, const std::string &name, Type type);
+ValueId add_value(Program &program, const std::string &name, Type type, ArrayPart part = {});
 /// Gives a value another name, which no other value has.
 void rename_value(Program &program, ValueId value, const std::string &name);
 /// Appends a node and its result values (named after `name`, or after the operator when it is empty). Returns the results.

@@ -14,7 +14,7 @@ Rewriter::Rewriter(const Program &source) : source_(source), map_(source.values.
 void Rewriter::copy_arguments() {
     for (const Argument &argument : source_.arguments) {
         const Value &value = source_.values[argument.value];
-        map(argument.value, add_value(result_, value.name, value.type));
+        map(argument.value, add_value(result_, value.name, value.type, value.part));
         result_.arguments.push_back(argument);
         result_.arguments.back().value = (*this)(argument.value);
     }
@@ -26,7 +26,7 @@ void Rewriter::copy(const Node &node) {
     fresh.results.clear();
     for (const ValueId old : node.results) {
         const Value &value = source_.values[old];
-        fresh.results.push_back(add_value(result_, value.name, value.type));
+        fresh.results.push_back(add_value(result_, value.name, value.type, value.part));
         map(old, fresh.results.back());
     }
     result_.nodes.push_back(std::move(fresh));

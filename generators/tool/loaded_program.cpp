@@ -54,7 +54,9 @@ std::vector<scalide_array> views_of(std::vector<HostArray> &arrays) {
     return views;
 }
 
-void show_array(void *user, const char *name, const scalide_array *array) { (*static_cast<const Show *>(user))(copy_of(name, *array)); }
+void show_array(void *user, const scalide_traced *buffer, const scalide_array *array) {
+    (*static_cast<const Show *>(user))(copy_of(buffer->name, *array));
+}
 
 HostArray empty_array(const scalide_argument_info &info) {
     HostArray array;

@@ -83,7 +83,8 @@ void Typing::add(const Node &node, std::vector<ValueId> operands, Attributes att
     fresh.attributes = std::move(attributes);
     fresh.results.clear();
     for (size_t i = 0; i < types.size(); i++) {
-        fresh.results.push_back(add_value(rewriter_.result(), rewriter_.source().value_name(node.results[i]), types[i]));
+        const Value &source = rewriter_.source().values[node.results[i]];
+        fresh.results.push_back(add_value(rewriter_.result(), source.name, types[i], source.part));
         rewriter_.map(node.results[i], fresh.results[i]);
     }
     if (fresh.op == "constant") constants_[fresh.results[0]] = fresh;

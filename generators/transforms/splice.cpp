@@ -33,7 +33,7 @@ std::vector<ValueId> append_body(Program &program, const Program &body, const No
         Node fresh = node;
         for (ValueId &operand : fresh.operands) operand = map[operand];
         for (ValueId &result : fresh.results) {
-            map[result] = add_value(program, body.value_name(result), body.type(result));
+            map[result] = add_value(program, body.value_name(result), body.type(result), body.values[result].part);
             result = map[result];
         }
         fresh.scope = within(call.scope, node.scope);

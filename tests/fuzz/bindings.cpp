@@ -24,8 +24,8 @@ scalide_context *new_context() {
     return context;
 }
 
-void look_at(void *, const char *name, const scalide_array *array) {
-    expect(name[0] != 0 && array->data, "a traced buffer has a name and memory");
+void look_at(void *, const scalide_traced *buffer, const scalide_array *array) {
+    expect(buffer->name[0] != 0 && buffer->tensor[0] != 0 && array->data, "a traced buffer has a name and memory");
     static_cast<void>(*static_cast<volatile char *>(array->data));
 }
 

@@ -19,7 +19,7 @@ void touch(const void *memory, uint64_t bytes) {
     static_cast<void>(at[bytes - 1]);
 }
 
-void touch_array(void *, const char *, const scalide_array *array) {
+void touch_array(void *, const scalide_traced *, const scalide_array *array) {
     uint64_t bytes = scalide_dtype_size(array->dtype);
     for (int32_t axis = 0; axis < array->rank; ++axis) bytes *= static_cast<uint64_t>(array->extent[axis]);
     touch(array->data, bytes);
@@ -137,8 +137,8 @@ private:
     void change_buffer(scalide_buffer &buffer) {
         // How long a constant is only its shape says.
         if (buffer.constant) return;
-        std::array<int32_t *, 6> fields = {&buffer.dtype, &buffer.rank,       &buffer.storage,
-                                           &buffer.index, &buffer.first_step, &buffer.last_step};
+        std::array<int32_t *, 7> fields = {&buffer.dtype,      &buffer.rank,      &buffer.storage, &buffer.index,
+                                           &buffer.first_step, &buffer.last_step, &buffer.part};
         const size_t field = choices_.below(fields.size() + 1);
         if (field == fields.size()) {
             buffer.size = choices_.coin() ? nullptr : plan_.shapes[choices_.below(plan_.shapes.size())].data();

@@ -44,9 +44,9 @@ void print_kernels(const scalide_program *program, scalide_binding *binding, int
         Trace trace{Clock::now(), {}};
         scalide_run_traced(
             binding,
-            [](void *user, const char *name, const scalide_array *) {
+            [](void *user, const scalide_traced *buffer, const scalide_array *) {
                 Trace &trace = *static_cast<Trace *>(user);
-                trace.times.emplace_back(name, milliseconds_since(trace.last) * 1e3);
+                trace.times.emplace_back(buffer->name, milliseconds_since(trace.last) * 1e3);
                 trace.last = Clock::now();
             },
             &trace);

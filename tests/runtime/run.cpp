@@ -74,12 +74,13 @@ TEST(runtime, traces_each_buffer_when_it_is_written) {
     Binding binding;
     ASSERT_EQ(bind(context, sample_program(), sample, &binding.handle), SCALIDE_OK);
     std::string seen;
-    const auto record = [](void *user, const char *name, const scalide_array *array) {
+    const auto record = [](void *user, const scalide_traced *buffer, const scalide_array *array) {
+        constexpr const char *parts[] = {"", " data", " scale"};
         std::string &text = *static_cast<std::string *>(user);
-        text += name + std::string("[") + (array->rank > 0 ? std::to_string(array->extent[0]) : "") + "] ";
+        text += buffer->tensor + std::string(parts[buffer->part]) + "[" + (array->rank > 0 ? std::to_string(array->extent[0]) : "") + "] ";
     };
     ASSERT_EQ(scalide_run_traced(binding.handle, record, &seen), SCALIDE_OK);
-    EXPECT_EQ(seen, "y[6] h[6] total[] w.data[4] w.scale[] mean[] ");
+    EXPECT_EQ(seen, "y[6] h[6] total[] w data[4] w scale[] mean[] ");
 }
 
 TEST(runtime, takes_another_array_in_place) {

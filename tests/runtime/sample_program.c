@@ -20,8 +20,8 @@ static const float table[4] __attribute__((aligned(64))) = {1, 2, 3, 4};
 enum { X, W, W_SCALE, Y, MEAN, H, TOTAL, SIZE_Y, TABLE };
 static const scalide_buffer buffers[] = {
     {"x", SCALIDE_F32, 2, shape_b4, SCALIDE_STORAGE_DATA, 0, -1, 0, 0, 0},
-    {"w.data", SCALIDE_F32, 1, shape_4, SCALIDE_STORAGE_DATA, 1, 2, 2, 0, 0},
-    {"w.scale", SCALIDE_F32, 0, 0, SCALIDE_STORAGE_SCALE, 1, 2, 2, 0, 0},
+    {"w.data", SCALIDE_F32, 1, shape_4, SCALIDE_STORAGE_DATA, 1, 2, 2, 0, 0, SCALIDE_DATA, "w"},
+    {"w.scale", SCALIDE_F32, 0, 0, SCALIDE_STORAGE_SCALE, 1, 2, 2, 0, 0, SCALIDE_SCALE, "w"},
     {"y", SCALIDE_F32, 1, shape_b, SCALIDE_STORAGE_DATA, 2, 0, 1, 0, 0},
     {"mean", SCALIDE_F32, 0, 0, SCALIDE_STORAGE_DATA, 3, 2, 2, 0, 0},
     {"h", SCALIDE_F32, 1, shape_b, SCALIDE_STORAGE_ARENA, -1, 0, 0, 0, 0},

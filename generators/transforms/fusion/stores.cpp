@@ -113,8 +113,10 @@ private:
     ValueId convert(int node, ValueId value, Dtype to) {
         const Node &like = program().nodes[node];
         const Node made{"convert_element_type", {value}, convert_attributes(to), {}, like.scope, like.role, like.location};
-        const std::string name = rewriter_.result().value_name(value) + "." + std::string(to_string(to));
-        return add_node(rewriter_.result(), made, {{to, rewriter_.result().type(value).shape}}, name)[0];
+        const Value from = rewriter_.result().values[value];
+        const ValueId form = add_node(rewriter_.result(), made, {{to, from.type.shape}}, from.name + "." + std::string(to_string(to)))[0];
+        rewriter_.result().values[form].part = {from.part.kind, from.part.array(from.name)};
+        return form;
     }
 
     struct Narrowed {

@@ -107,6 +107,7 @@ private:
     /// Others read a value in its own shape.
     void keep(ValueId old, ValueId written, const Call &call) {
         written_[old] = written;
+        rewriter_.result().values[written].part = source_.values[old].part;
         const Type &type = source_.type(old);
         const Node &maker = source_.nodes[makers_[old]];
         if (!type.is_scalar() && call.shape != call.own) {

@@ -108,7 +108,7 @@ void Numerics::place_arguments() {
         const PolicyRule *rule = argument.part == ArrayPart() ? matcher_.argument(argument) : nullptr; // parts are stored as they are
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
-        const ValueId fresh = add_value(rewriter_.result(), value.name, type);
+        const ValueId fresh = add_value(rewriter_.result(), value.name, type, value.part);
         rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part, argument.location});
         rewriter_.map(argument.value, fresh);
         if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, argument.location, fresh}, rule);
@@ -397,6 +397,7 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     if (takes_key(builder_.rulebook().rule(op, {}))) complete["stream"] = ++streams_;
     entry->second = builder_.add_one(op, operands, std::move(complete), name + "." + word);
     labels_[entry->second] = name;
+    rewriter_.result().values[entry->second].part.of = name;
     return entry->second;
 }
 

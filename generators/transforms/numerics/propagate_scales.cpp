@@ -46,7 +46,7 @@ private:
     bool is_scaled_node(const Node &node, const ScaledValues &values) const;
     ValueId full(ScaledValue &value);
     void add_parts(const std::string &name, const Type &type, bool inout, ScaledValue &value);
-    void name_value(ValueId value, size_t first, const std::string &name);
+    void name_value(ValueId value, size_t first, const std::string &name, const ArrayPart &part);
     std::string fresh_result(const std::string &name) const;
 
     const Program &source_;
@@ -72,23 +72,24 @@ Program Propagation::run() {
 }
 
 void Propagation::add_parts(const std::string &name, const Type &type, bool inout, ScaledValue &value) {
-    value.data = add_value(result_, name + ".data", type);
-    value.scale = add_value(result_, name + ".scale", {Dtype::f32, {}});
-    result_.arguments.push_back({value.data, false, inout, {ArrayPart::Kind::data, name}});
-    result_.arguments.push_back({value.scale, false, inout, {ArrayPart::Kind::scale, name}});
+    const ArrayPart data{ArrayPart::Kind::data, name}, scale{ArrayPart::Kind::scale, name};
+    value.data = add_value(result_, name + ".data", type, data);
+    value.scale = add_value(result_, name + ".scale", {Dtype::f32, {}}, scale);
+    result_.arguments.push_back({value.data, false, inout, data});
+    result_.arguments.push_back({value.scale, false, inout, scale});
 }
 
 /// Whole arguments are named first: callers know them by these names, while parts may have any.
 void Propagation::place_arguments(ScaledValues &values) {
     for (const Argument &argument : source_.arguments) {
-        const auto &[name, type] = source_.values[argument.value];
-        if (!argument.scaled) values[argument.value].value = add_value(result_, name, type);
+        const Value &value = source_.values[argument.value];
+        if (!argument.scaled) values[argument.value].value = add_value(result_, value.name, value.type, value.part);
     }
     for (const Argument &argument : source_.arguments) {
-        const auto &[name, type] = source_.values[argument.value];
+        const Value &value = source_.values[argument.value];
         argument_.push_back(static_cast<int>(result_.arguments.size()));
         if (argument.scaled) {
-            add_parts(name, type, argument.inout, values[argument.value]);
+            add_parts(value.name, value.type, argument.inout, values[argument.value]);
         } else {
             result_.arguments.push_back(argument);
             result_.arguments.back().value = values[argument.value].value;
@@ -120,7 +121,7 @@ void Propagation::copy(const Program &program, const Node &node, ScaledValues &v
     Node fresh = node;
     for (ValueId &operand : fresh.operands) operand = values[operand].value;
     for (ValueId &result : fresh.results) {
-        const ValueId value = add_value(result_, program.value_name(result), program.type(result));
+        const ValueId value = add_value(result_, program.value_name(result), program.type(result), program.values[result].part);
         values[result].value = value;
         result = value;
     }
@@ -128,7 +129,9 @@ void Propagation::copy(const Program &program, const Node &node, ScaledValues &v
     result_.nodes.push_back(fresh);
     if (!has_parts || !builder_.rulebook().rule(node.op, node.location).carries_scale()) return;
     const ScaledValue from = parts_.at(fresh.operands[0]);
-    const ValueId data = builder_.add_one(node.op, {from.data}, node.attributes, program.value_name(node.results[0]) + ".data");
+    const Value &result = program.values[node.results[0]];
+    const ValueId data = builder_.add_one(node.op, {from.data}, node.attributes, result.name + ".data");
+    result_.values[data].part = {ArrayPart::Kind::data, result.part.array(result.name)};
     parts_[made] = {made, data, from.scale};
 }
 
@@ -140,11 +143,12 @@ void Propagation::copy_product(const Program &program, const Node &node, ScaledV
         operands.push_back(parts == parts_.end() ? values[old].value : builder_.convert(parts->second.data, Dtype::f32));
         if (parts != parts_.end()) scales.push_back(parts->second.scale);
     }
-    const std::string &name = program.value_name(node.results[0]);
-    const ValueId sum = builder_.add_one(node.op, operands, node.attributes, name + ".data");
+    const Value &result = program.values[node.results[0]];
+    const ValueId sum = builder_.add_one(node.op, operands, node.attributes, result.name + ".data");
+    result_.values[sum].part = {ArrayPart::Kind::data, result.part.array(result.name)};
     const ValueId scale = scales.size() == 2 ? builder_.add_one("mul", scales) : scales[0];
     const ValueId factor = builder_.broadcast(scale, builder_.type(sum).shape);
-    values[node.results[0]].value = builder_.add_one("mul", {sum, factor}, {}, name);
+    values[node.results[0]].value = builder_.add_one("mul", {sum, factor}, {}, result.name);
 }
 
 void Propagation::place_scaled(const Program &program, const Node &node, ScaledValues &values) {
@@ -168,17 +172,18 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
     Instance instance(builder_, rule, std::move(operands), node.attributes, settings_);
     for (size_t i = 0; i < node.results.size(); i++) {
         const int index = static_cast<int>(i);
-        const std::string &name = program.value_name(node.results[i]);
+        const Value &made = program.values[node.results[i]];
         ScaledValue &value = values[node.results[i]];
         if (is_plain(i)) {
             value.value = instance.plain(index);
-            name_value(value.value, first, name);
+            name_value(value.value, first, made.name, made.part);
             continue;
         }
         value.scale = instance.scale(index);
         value.data = instance.data(index, value.scale);
-        name_value(value.scale, first, name + ".scale");
-        name_value(value.data, first, name + ".data");
+        const std::string &of = made.part.array(made.name);
+        name_value(value.scale, first, made.name + ".scale", {ArrayPart::Kind::scale, of});
+        name_value(value.data, first, made.name + ".data", {ArrayPart::Kind::data, of});
     }
 }
 
@@ -250,9 +255,11 @@ std::string Propagation::fresh_result(const std::string &name) const {
 }
 
 /// Names a value after the one of the source that it was made for, the first of several.
-void Propagation::name_value(ValueId value, size_t first, const std::string &name) {
+void Propagation::name_value(ValueId value, size_t first, const std::string &name, const ArrayPart &part) {
     if (static_cast<size_t>(value) < first || result_.names.contains(result_.values, name)) return;
-    if (named_.insert(value).second) rename_value(result_, value, name);
+    if (!named_.insert(value).second) return;
+    rename_value(result_, value, name);
+    result_.values[value].part = part;
 }
 
 } // namespace

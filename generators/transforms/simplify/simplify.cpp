@@ -19,11 +19,11 @@ namespace {
 bool narrows(const Node &node, const Type &type) { return node.op == "convert_element_type" && is_narrow(type.dtype); }
 
 /// Walks that make no element, which kernels need not know.
-bool makes_nothing(const Node &node, const std::vector<Type> &types) {
+bool makes_nothing(const Node &node, const std::vector<Value> &results) {
     constexpr Shape walks[] = {Shape::reduce, Shape::scan, Shape::sort, Shape::scatter, Shape::contract, Shape::window};
     const BaseOperator *op = find_base_operator(node.op);
     return op != nullptr && std::ranges::find(walks, op->shape) != std::end(walks) &&
-           std::ranges::all_of(types, [](const Type &type) { return element_count(type.shape) == Extent(0); });
+           std::ranges::all_of(results, [](const Value &result) { return element_count(result.type.shape) == Extent(0); });
 }
 
 /// Builds the simplified program node by node: a node is looked at when it is placed, with operands that are simplified already.
@@ -34,8 +34,8 @@ public:
     Program run();
 
 private:
-    std::vector<ValueId> place(Node node, const std::vector<Type> &types, const std::vector<std::string> &names);
-    std::vector<ValueId> place_once(Node node, const std::vector<Type> &types, const std::vector<std::string> &names);
+    std::vector<ValueId> place(Node node, const std::vector<Value> &results);
+    std::vector<ValueId> place_once(Node node, const std::vector<Value> &results);
     std::optional<ValueId> simpler(const Node &node, const Type &type);
     std::optional<ValueId> fold(const Node &node, const Type &type);
     std::optional<ValueId> hoist(const Node &node, const Type &type);
@@ -62,41 +62,37 @@ Program Simplifier::run() {
         at_ = &node;
         Node fresh = node;
         fresh.operands = rewriter_(node.operands);
-        std::vector<Type> types;
-        std::vector<std::string> names;
-        for (const ValueId result : node.results) {
-            types.push_back(rewriter_.source().type(result));
-            names.push_back(rewriter_.source().value_name(result));
-        }
-        const std::vector<ValueId> results = place(std::move(fresh), types, names);
+        std::vector<Value> made;
+        for (const ValueId result : node.results) made.push_back(rewriter_.source().values[result]);
+        const std::vector<ValueId> results = place(std::move(fresh), made);
         for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], results[i]);
     }
     rewriter_.copy_results();
     return remove_dead_nodes(rewriter_.take());
 }
 
-std::vector<ValueId> Simplifier::place(Node node, const std::vector<Type> &types, const std::vector<std::string> &names) {
-    if (makes_nothing(node, types)) {
+std::vector<ValueId> Simplifier::place(Node node, const std::vector<Value> &results) {
+    if (makes_nothing(node, results)) {
         std::vector<ValueId> none;
-        for (const Type &type : types) none.push_back(splat(0, type));
+        for (const Value &result : results) none.push_back(splat(0, result.type));
         return none;
     }
-    if (types.size() == 1) {
-        if (const auto value = simpler(node, types[0])) return {*value};
+    if (results.size() == 1) {
+        if (const auto value = simpler(node, results[0].type)) return {*value};
     }
-    return place_once(std::move(node), types, names);
+    return place_once(std::move(node), results);
 }
 
 /// Equal sub-expressions are made once. Roles and scopes don't tell values apart: what a gradient computes anew without reading a
 /// cotangent is a primal value.
-std::vector<ValueId> Simplifier::place_once(Node node, const std::vector<Type> &types, const std::vector<std::string> &names) {
+std::vector<ValueId> Simplifier::place_once(Node node, const std::vector<Value> &results) {
     std::string key = node.op + to_string(node.attributes);
     for (const ValueId operand : node.operands) key += " " + std::to_string(operand);
-    for (const Type &type : types) key += " " + to_string(type);
+    for (const Value &result : results) key += " " + to_string(result.type);
     const auto found = placed_.find(key);
     if (found != placed_.end()) return found->second;
     node.results.clear();
-    for (size_t i = 0; i < types.size(); i++) node.results.push_back(add_value(rewriter_.result(), names[i], types[i]));
+    for (const Value &result : results) node.results.push_back(add_value(rewriter_.result(), result.name, result.type, result.part));
     rewriter_.result().nodes.push_back(node);
     return placed_[key] = node.results;
 }
@@ -150,7 +146,7 @@ ValueId Simplifier::emit(const std::string &op, const std::vector<ValueId> &oper
     std::vector<Type> types;
     for (const ValueId operand : operands) types.push_back(facts_.program().type(operand));
     types = infer_result_types(rulebook_.rule(op, at_->location), types, node.attributes, at_->location);
-    return place(std::move(node), types, {op})[0];
+    return place(std::move(node), {{op, types[0]}})[0];
 }
 
 /// Numbers in a replacement have the type of the value that it replaces.

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 9u
+#define SCALIDE_PLAN_VERSION 10u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -66,6 +66,8 @@ typedef struct {
     int32_t first_step, last_step; /* all buffers: the first step that writes it (-1: none) and the last that touches it */
     const void *constant;          /* SCALIDE_STORAGE_CONSTANT only */
     const scalide_extent *size;    /* SCALIDE_STORAGE_SIZE only */
+    int32_t part;                  /* scalide_part: what of `tensor` it holds */
+    const char *tensor;            /* of the source program; NULL: itself */
 } scalide_buffer;
 
 typedef enum {

@@ -136,10 +136,18 @@ scalide_status scalide_run(scalide_binding *binding);
 /* From now on a run of this binding is one launch of a graph of all steps (CUDA). SCALIDE_UNSUPPORTED where the device has no graphs:
  * runs stay as they are. SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY likewise. */
 scalide_status scalide_capture(scalide_binding *binding);
+/* What a buffer holds: an array, or the data or the scale of a scaled one (value = data * scale). */
+typedef enum { SCALIDE_WHOLE = 0, SCALIDE_DATA = 1, SCALIDE_SCALE = 2 } scalide_part;
+typedef struct {
+    const char *name; /* unique in the plan: "h.data", "h.f16"; for people */
+    const char
+        *tensor;  /* of the source program, which this is a form of: rounded (`array.dtype` says to what), rescaled, or as it is: "h" */
+    int32_t part; /* scalide_part: what of the tensor it is */
+} scalide_traced;
 /* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is the host's and valid during
  * the call, which is in the float environment of programs. */
-typedef void (*scalide_trace)(void *user, const char *buffer_name, const scalide_array *array);
-/* As scalide_run, showing intermediate values (by their names in the plan, "h.data", "h.scale") as they are produced. Operands that are
+typedef void (*scalide_trace)(void *user, const scalide_traced *buffer, const scalide_array *array);
+/* As scalide_run, showing intermediate values as they are produced. Operands that are
  * rounded while they are packed, and scales that several kernels compute, are stored in libraries that were built with --traceable alone.
  */
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user);

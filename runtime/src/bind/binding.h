@@ -34,6 +34,11 @@ struct Launches {
 struct Trace {
     scalide_trace call; ///< NULL = nobody
     void *user;
+
+    void show(const scalide_buffer &buffer, const scalide_array &array) const {
+        const scalide_traced traced = {buffer.name, buffer.tensor ? buffer.tensor : buffer.name, buffer.part};
+        call(user, &traced, &array);
+    }
 };
 
 } // namespace scalide

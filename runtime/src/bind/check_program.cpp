@@ -59,7 +59,9 @@ bool good_storage(const scalide_program &program, const scalide_buffer &buffer) 
 }
 
 bool good_buffer(const scalide_program &program, const scalide_buffer &buffer) {
-    return scalide_dtype_size(buffer.dtype) > 0 && good_shape(program, buffer.rank, buffer.shape) && good_storage(program, buffer);
+    const bool has_part = in_range(buffer.part, SCALIDE_SCALE + 1);
+    return has_part && scalide_dtype_size(buffer.dtype) > 0 && good_shape(program, buffer.rank, buffer.shape) &&
+           good_storage(program, buffer);
 }
 
 bool good_requirement(const scalide_program &program, const scalide_requirement &requirement) {

@@ -11,8 +11,7 @@ void show_new_buffers(const scalide_binding &binding, int32_t step, const Trace 
     const scalide_program &program = *binding.program;
     for (int32_t i = 0; i < program.buffer_count; ++i) {
         if (program.buffers[i].first_step != step) continue;
-        const scalide_array array = describe(program.buffers[i], binding.symbols, binding.buffers[i].memory);
-        trace.call(trace.user, program.buffers[i].name, &array);
+        trace.show(program.buffers[i], describe(program.buffers[i], binding.symbols, binding.buffers[i].memory));
     }
 }
 

@@ -38,10 +38,7 @@ scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
             return SCALIDE_OUT_OF_MEMORY;
         }
         const scalide_status status = bytes > 0 ? device.driver->copy_out(device, copy, binding.buffers[i].memory, bytes) : SCALIDE_OK;
-        if (status == SCALIDE_OK) {
-            const scalide_array array = describe(buffer, binding.symbols, copy);
-            trace.call(trace.user, buffer.name, &array);
-        }
+        if (status == SCALIDE_OK) trace.show(buffer, describe(buffer, binding.symbols, copy));
         release(copy);
         if (status != SCALIDE_OK) return fail(binding, status);
     }
