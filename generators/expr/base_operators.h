@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -29,6 +30,18 @@ enum class From {
     any_operand,  ///< from one operand that has it
     all_operands, ///< when all operands have it
 };
+
+/// Whether it follows from these operands; has(operand) says which have it.
+template<typename Operands, typename Has>
+bool follows(From from, const Operands &operands, const Has &has) {
+    switch (from) {
+    case From::nothing: return false;
+    case From::no_operand: return true;
+    case From::any_operand: return std::ranges::any_of(operands, has);
+    case From::all_operands: return std::ranges::all_of(operands, has);
+    }
+    return false;
+}
 
 /// What is known of the signs of a result. Of floats: integers may wrap around.
 struct Signs {

@@ -1,5 +1,6 @@
 #include "lower/products/contract.h"
 #include "lower/outputs.h"
+#include "lower/rows/reduction.h"
 
 namespace scalide {
 using Halide::Expr;
@@ -31,7 +32,7 @@ Parts take_apart(const Program &program, const Contraction &contraction) {
         Part part = part_of(node, parts.of_value);
         if (&node == contraction.node) {
             part = Part::epilogue;
-        } else if (node.op.starts_with("reduce_") && node.op != "reduce_precision") {
+        } else if (is_reduction(node)) {
             part = part == Part::epilogue ? Part::fold : Part::sum;
             (part == Part::fold ? parts.folds : parts.sums).push_back(&node);
         }

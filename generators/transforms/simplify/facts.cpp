@@ -6,21 +6,6 @@
 
 namespace scalide {
 
-namespace {
-
-template<typename Has>
-bool follows(From from, const std::vector<ValueId> &operands, const Has &has) {
-    switch (from) {
-    case From::nothing: return false;
-    case From::no_operand: return true;
-    case From::any_operand: return std::ranges::any_of(operands, has);
-    case From::all_operands: return std::ranges::all_of(operands, has);
-    }
-    return false;
-}
-
-} // namespace
-
 bool is_power_of_two(double value) {
     int exponent = 0;
     return std::isfinite(value) && std::fabs(std::frexp(value, &exponent)) == 0.5 && exponent > -125 && exponent <= 126;

@@ -53,16 +53,6 @@ bool same_bits(double a, double b) { return (std::isnan(a) && std::isnan(b)) || 
 bool is_no_negative_zero(double x) { return x != 0 || !std::signbit(x); }
 bool is_never_negative(double x) { return std::isnan(x) || !std::signbit(x); }
 
-bool follows(From from, const Numbers &operands, bool (*has)(double)) {
-    switch (from) {
-    case From::nothing: return false;
-    case From::no_operand: return true;
-    case From::any_operand: return std::ranges::any_of(operands, has);
-    case From::all_operands: return std::ranges::all_of(operands, has);
-    }
-    return false;
-}
-
 void expect_signs(const BaseOperator &op, const Numbers &operands, double result) {
     const Signs &signs = op.signs;
     EXPECT_TRUE(!follows(signs.never_negative_zero, operands, is_no_negative_zero) || is_no_negative_zero(result))

@@ -88,7 +88,10 @@ def elementwise(walk, equation, operands):
     return [walk.convert(out, dtype)]
 
 
-@add_rule("eq_to", "le_to", "lt_to")
+_TOTAL_ORDER = {"eq_to": "eq", "le_to": "le", "lt_to": "lt"}
+
+
+@add_rule(*_TOTAL_ORDER)
 def total_order(walk, equation, operands):
     """Comparison of floats by their bits, -0 before 0 and NaN last: those of negative ones are turned around."""
     ((_, shape),) = walk.types(equation)
@@ -101,7 +104,7 @@ def total_order(walk, equation, operands):
             (turned,) = walk.emit("and", [sign, Number(2**31 - 1, "i32")], {}, bits)
             (operand,) = walk.emit("xor", [word, turned], {}, bits)
         words.append(walk.broadcast(operand, shape))
-    return walk.emit(equation.name.removesuffix("_to"), words, {}, walk.types(equation))
+    return walk.emit(_TOTAL_ORDER[equation.name], words, {}, walk.types(equation))
 
 
 @add_rule("nextafter")

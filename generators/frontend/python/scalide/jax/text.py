@@ -62,6 +62,7 @@ class Line:
     text: str
     scope: str
     place: Any  #: where it came from, for messages
+    is_cotangent: bool = False
     makes: Sequence[Value] = ()
     reads: Sequence[Value] = ()
 
@@ -87,22 +88,22 @@ class Writer:
         operands = [self._operand(op, operand, operands) for operand in operands]
         scaled = any(operand.scaled for operand in operands)
         results = [Value(self._fresh(), dtype, tuple(shape), scaled and is_float(dtype)) for dtype, shape in types]
-        self.lines.append(Line("", self.scope, self.place, results))
-        self._write(self.lines[-1], op, operands, attributes, " cotangent" * self.is_cotangent)
+        self.lines.append(Line("", self.scope, self.place, self.is_cotangent, results))
+        self._write(self.lines[-1], op, operands, attributes)
         return results
 
-    def _write(self, line: Line, op: str, operands: Sequence, attributes: dict, role: str) -> None:
+    def _write(self, line: Line, op: str, operands: Sequence, attributes: dict) -> None:
         texts = [operand.name if isinstance(operand, Value) else number_text(operand.value) for operand in operands]
         text = f"{', '.join(v.name for v in line.makes)} = {op}({', '.join(texts)})"
         if attributes:
             text += " {" + ", ".join(f"{name}: {attribute_text(value)}" for name, value in attributes.items()) + "}"
-        line.text = text + " : " + ", ".join(type_text(v.dtype, v.shape) for v in line.makes) + role
+        line.text = text + " : " + ", ".join(type_text(v.dtype, v.shape) for v in line.makes) + " cotangent" * line.is_cotangent
         line.reads = [operand for operand in operands if isinstance(operand, Value)]
         self.nodes.update((v.name, (op, operands, attributes)) for v in line.makes)
 
     def rewrite(self, line: Line, op: str, operands: Sequence) -> None:
         """The node of a line becomes another with the same result."""
-        self._write(line, op, operands, {}, " cotangent" * line.text.endswith(" cotangent"))
+        self._write(line, op, operands, {})
 
     def drop_unused(self, results: Sequence[Value]) -> None:
         """Leaves out the nodes that these results do not need."""
