@@ -155,7 +155,8 @@ private:
     /// Each stage is a launch.
     void place_single(Func stage) {
         stage.compute_root();
-        if (stage.name().starts_with("fold")) {
+        const auto is_stage = [&](const Func &fold) { return fold.name() == stage.name(); };
+        if (std::ranges::any_of(stages_.lanes.fold, is_stage)) {
             spread_blocks(stage, {});
         } else {
             spread_all(stage, tiles_.at("threads"));
