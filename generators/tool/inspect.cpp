@@ -3,21 +3,51 @@
 #include "transforms/numerics/numerics_report.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/resource.h>
 
 namespace scalide {
 
 namespace {
 
+/// What each pass costs, with the checks behind it.
+class PassCosts {
+public:
+    void add(const std::string &pass, const Program &made) {
+        size_t nodes = made.nodes.size();
+        for (const Program &callee : made.programs) nodes += callee.nodes.size();
+        rusage usage = {};
+        getrusage(RUSAGE_SELF, &usage);
+        const double now = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+        if (!pass.empty()) fmt::print("{:<24} {:>9.3f} {:>9} {:>9.1f}\n", pass, now - before_, nodes, double(usage.ru_maxrss) / 1024);
+        before_ = now;
+    }
+    static void print_head() { fmt::print("{:<24} {:>9} {:>9} {:>9}\n", "pass", "CPU s", "nodes", "peak MiB"); }
+
+private:
+    static double seconds_of(const timeval &time) { return double(time.tv_sec) + 1e-6 * double(time.tv_usec); }
+
+    double before_ = 0;
+};
+
 struct InspectCommand {
     ProgramOptions program;
     BuildOptions build; ///< its target, its cards, and whether it is traceable
+    bool costs = false;
 
     void run() const {
         const Rulebook rulebook = program.load_rulebook();
         const TargetFacts facts = target_facts(build);
+        const Program loaded = program.load_program(rulebook);
         FusionReport report;
-        const Program fused =
-            compile(program.load_program(rulebook), rulebook, {program.load_numerics(), facts, {}, &report, nullptr, build.checks_types});
+        CompileOptions options{program.load_numerics(), facts, {}, &report, nullptr, build.checks_types};
+        PassCosts measured;
+        if (costs) {
+            PassCosts::print_head();
+            measured.add("", loaded);
+            options.after_pass = [&](const std::string &pass, const Program &made) { measured.add(pass, made); };
+        }
+        const Program fused = compile(loaded, rulebook, options);
+        if (costs) return;
         print(report);
         print_bytes(fused);
         print_bits(fused);
@@ -70,6 +100,8 @@ void add_inspect(CLI::App &app) {
     command->program.add_to(*inspect)->required();
     add_target(*inspect, command->build);
     add_verify(*inspect, command->build);
+    inspect->add_flag("--costs", command->costs,
+                      "print what each pass costs instead: processor seconds, nodes behind it, the most memory so far");
     inspect->callback([command] { command->run(); });
 }
 

@@ -4,9 +4,10 @@ and more layers, in several numerics. The last column is the growth: the exponen
 programs. 1 is linear.
 
 Usage: build_cost.py [--tool TOOL] [--layers 4,12,48] [--numerics f32,f8_scaled] [--programs transformer] [--limit SECONDS] [--most-growth E] [--json FILE]
+       build_cost.py --by-pass [the same]     a table for each program: seconds, nodes and memory behind each pass
        build_cost.py --print PROGRAM LAYERS   prints a program
-The programs are training steps: `chain` (products and gelu, SGD), `transformer` (layer_norm, attention, MLP; AdamW). --most-growth fails where
-the time grows faster.
+The programs are training steps: `chain` (products and gelu, SGD), `transformer` (layer_norm, attention, MLP; AdamW); and `elementwise`, a chain of
+as many nodes as layers are asked. --most-growth fails where the time grows faster.
 """
 import argparse
 import json
@@ -77,6 +78,12 @@ def adamw(name, shape):
   {name}_next = sub({name}, {name}_step)"""  # fmt: skip
 
 
+def elementwise(count):
+    """A chain of nodes, each of which reads the one before and the argument; its values stay where they are."""
+    lines = "".join(f"\n  x{i + 1} = {('add', 'sub')[i % 2]}(x{i}, a)" for i in range(count))
+    return f"program chain(x0: f32[1024] inout, a: f32[1024]) -> (x0 = x{count}) {{{lines}\n}}\n"
+
+
 PROGRAMS = {"chain": (chain_layer, sgd), "transformer": (transformer_layer, adamw)}
 NUMERICS = ["f32", "bf16", "f16_scaled", "f8_scaled"]
 
@@ -86,6 +93,8 @@ def typed(shape):
 
 
 def program(name, layers):
+    if name == "elementwise":
+        return elementwise(layers)
     layer, update = PROGRAMS[name]
     shapes, body = {}, ""
     for i in range(layers):
@@ -120,6 +129,17 @@ def seconds(tool, file, numerics, limit):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def print_passes(arguments):
+    for name in arguments.programs:
+        for numerics in arguments.numerics:
+            for layers in arguments.layers:
+                with tempfile.TemporaryDirectory(prefix="scalide-performance-") as scratch:
+                    file = Path(scratch) / "program.scl"
+                    file.write_text(program(name, layers))
+                    print(f"\n{name}, {layers} layers, {numerics}", flush=True)
+                    subprocess.run([arguments.tool, "inspect", "--costs", "-n", numerics, file], check=True, timeout=arguments.limit)
+
+
 def measure(arguments, name, numerics):
     row = {"program": name, "numerics": numerics, "seconds": {}}
     with tempfile.TemporaryDirectory(prefix="scalide-performance-") as scratch:
@@ -149,11 +169,14 @@ def main():
     parser.add_argument("--limit", type=float, default=300)
     parser.add_argument("--most-growth", type=float, default=math.inf)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--by-pass", action="store_true")
     parser.add_argument("--print", nargs=2, metavar=("PROGRAM", "LAYERS"))
     arguments = parser.parse_args()
     if arguments.print:
         print(program(arguments.print[0], int(arguments.print[1])), end="")
         return
+    if arguments.by_pass:
+        return print_passes(arguments)
     print(f"{'program':<12} {'numerics':<11}" + "".join(f"{layers:>5} layers" for layers in arguments.layers) + "   growth")
     rows = []
     for name in arguments.programs:
