@@ -4,7 +4,7 @@
 namespace scalide {
 
 /// Hashes of the sources that turn a kernel's text into code: those that kernels of all kinds pass through, and those of one kind
-/// (lower/<kind>.cpp, lower/<kind>_*, schedules/*/<kind>.cpp). A changed schedule recompiles the kernels of its kind.
+/// (lower/*/<kind>.cpp, lower/*/<kind>_*, schedules/*/<kind>.cpp). A changed schedule recompiles the kernels of its kind.
 struct LoweringHashes {
     std::string common;
     std::map<std::string, std::string> by_kind;

@@ -11,7 +11,7 @@ struct Lowering {
     const Budgets &budgets;
 };
 
-/// One function a kind (lower/<kind>.cpp). What it leaves for the schedule is documented in lower/stages.h.
+/// One function a kind (lower/*/<kind>.cpp). What it leaves for the schedule is documented in lower/stages.h.
 void lower_scalar(Lowering &lowering);
 void lower_map(Lowering &lowering);
 void lower_row(Lowering &lowering);

@@ -4,7 +4,7 @@
 #include "transforms/target_facts.h"
 #include <set>
 
-/// The passes, one per file of the same name. Each takes a verified program and returns one.
+/// The passes up to base operators, one per file of the same name (those of fusion: fusion/fuse.h). Each takes a verified program and returns one.
 namespace scalide {
 
 struct NumericsDecision;
@@ -23,7 +23,7 @@ Program inline_calls(const Program &program, const Rulebook &rulebook);
 Program simplify(const Program &program, const Rulebook &rulebook);
 
 /// Formats and rescales as ordinary operators: applies the policy, makes every float node f32, places convert_element_type where values
-/// are rounded (design section 1, idea 6). Afterwards a narrow dtype comes only out of an argument or a convert, and is read only by a
+/// are rounded. Afterwards a narrow dtype comes only out of an argument or a convert, and is read only by a
 /// widening convert. Arguments are retyped as the policy says. `decisions`: gets what was decided, place by place (numerics_report.h).
 Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy,
                         std::vector<NumericsDecision> *decisions = nullptr);

@@ -96,7 +96,7 @@ scalide_status scalide_read_scalar(const scalide_binding *binding, const char *b
     const int32_t index = find(program.buffers, program.buffer_count, buffer_name);
     if (index < 0 || program.buffers[index].rank != 0 || !is_scalar_dtype(program.buffers[index].dtype)) {
         start_message(binding->context) << program.name << '.' << buffer_name
-                                        << ": must be a buffer of rank 0 and dtype f64, f32, i32 or bool, got none of this name. "
+                                        << ": must be a buffer of rank 0 and of f64, f32, an integer dtype or bool, got none of this name. "
                                            "scalide inspect lists the buffers.";
         return SCALIDE_INVALID_ARGUMENT;
     }

@@ -65,7 +65,7 @@ TEST(runtime, reads_scalars_by_name) {
     EXPECT_EQ(scalide_read_scalar(binding.handle, "h", &total), SCALIDE_INVALID_ARGUMENT);
     EXPECT_STREQ(
         scalide_message(context.handle),
-        "sample.h: must be a buffer of rank 0 and dtype f64, f32, i32 or bool, got none of this name. scalide inspect lists the buffers.");
+        "sample.h: must be a buffer of rank 0 and of f64, f32, an integer dtype or bool, got none of this name. scalide inspect lists the buffers.");
 }
 
 TEST(runtime, traces_each_buffer_when_it_is_written) {

@@ -3,8 +3,8 @@
 #include <Halide.h>
 
 // Storage codes to and from f32 as integer Exprs, generated from FormatSpec: bit exact whatever the float mode of the kernel around them.
-// Neither direction multiplies a subnormal number (a trap of 100 cycles and more on some CPUs) nor uses Halide's own 16-bit types, whose
-// conversions lose NaN and may be narrowed into half precision arithmetic.
+// Neither direction multiplies a subnormal number (a trap of 100 cycles and more on some CPUs) nor computes in Halide's own 16-bit types,
+// whose conversions lose NaN and may be narrowed into half precision arithmetic; they stand where a machine converts by an instruction.
 
 namespace scalide {
 

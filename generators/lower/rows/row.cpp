@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <set>
 
-// Row kernels: reductions over the last axis of arrays of shape rows x columns (any number of row axes). Reductions of one depth, that is,
-// with as many reductions below them, run in one loop. An expensive value of shape rows x columns that several loops need is computed once
-// a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage `scalar`. On a GPU an
-// argument of the shape is read once, into a stage `argument`, if there is room.
+// Row kernels: reductions over the last axis of arrays of shape rows x columns (one axis of rows, or none: axes/rows.h). Reductions of one
+// depth, that is, with as many reductions below them, run in one loop. An expensive value of shape rows x columns that several loops need
+// is computed once a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage
+// `scalar`. On a GPU an argument of the shape is read once, into a stage `argument`, if there is room.
 //
 // Outputs have the row axes y, d2 ... and, if they have columns, x.
 namespace scalide {

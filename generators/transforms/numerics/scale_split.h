@@ -5,7 +5,7 @@
 
 namespace scalide {
 
-/// Gives plain values a scale where they meet scaled ones (features.md S6): a rank-0 value v, and broadcasts of one, get the power of two
+/// Gives plain values a scale where they meet scaled ones: a rank-0 value v, and broadcasts of one, get the power of two
 /// at or below |v| as their scale and data in +-[1, 2). Zero: data 0, scale 0. Infinities and NaN: themselves, scale inf. Scales below
 /// 2^-126 are not formed: smaller v keep data below 1. Nor are those of constants above 2^64: what is that large is meant as a mask, and
 /// f32 data beside it shall stay normal.

@@ -50,8 +50,8 @@ public:
 
     /// Makes descriptors. False, with words, where a rule is broken or the library refuses.
     bool prepare(const MatmulDesc &desc, const MatmulDevice &device, const MatmulPointers &pointers, Text &why);
-    /// Finds an algorithm: from `folder` (NULL: none) where an earlier process left it, else by search; each is run once before it is
-    /// trusted, which writes D. `device_name` is a part of the key.
+    /// Finds an algorithm: from `folder` (NULL: none) where an earlier process left it, else by search; each is run twice before it is
+    /// trusted (the second run is timed), which writes D. `device_name` is a part of the key.
     bool choose(const MatmulStream &where, MatmulSearch search, const char *folder, const char *device_name, Text &why);
     cublaslt::Status run(cublaslt::Handle handle, void *stream) const;
     const char *name_of(cublaslt::Status status) const { return library_.status_name(status); }

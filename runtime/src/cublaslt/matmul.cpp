@@ -43,7 +43,7 @@ int32_t addend_type(const MatmulDesc &desc) {
 bool reads_factors(const MatmulDesc &desc) { return desc.has_factor || desc.has_addend_factor; }
 
 constexpr float zero = 0, one = 1;
-/// cuBLASLt answers at most this many; the first is nearly always as good as the best of 8 (fp8-matmul probes find out on a card).
+/// cuBLASLt answers at most this many; the first is nearly always as good as the best of 8.
 constexpr int most_candidates = 8;
 
 } // namespace

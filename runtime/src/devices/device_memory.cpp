@@ -20,6 +20,7 @@ scalide_status failed(scalide_context *context, const char *what, scalide_status
 
 scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **memory) {
     if (!context || !memory) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
     *memory = nullptr;
     Device *device = context->device;
     const uint64_t wanted = bytes > 0 ? bytes : 1;
