@@ -4,7 +4,8 @@
 #include "transforms/target_facts.h"
 #include <set>
 
-/// The passes up to base operators, one per file of the same name (those of fusion: fusion/fuse.h). Each takes a verified program and returns one.
+/// The passes up to base operators, one per file of the same name (those of fusion: fusion/fuse.h). Each takes a verified program and
+/// returns one.
 namespace scalide {
 
 struct NumericsDecision;
