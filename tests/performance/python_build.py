@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""How long the training step 784-512-512-10, batch 128, takes from a JAX function to a library: traced and built with an empty cache, again with
-a full one, and JAX's own tracing and compilation of it; medians of the rounds, in s. Usage: python_build.py [--rounds N] [--json FILE], with
-the package installed, or PYTHONPATH=build/python build/venv/bin/python tests/performance/python_build.py
+"""How long a training step takes from a JAX function to a library: traced and built with an empty cache, again with a full one, and JAX's own
+tracing and compilation of it; medians of the rounds, in s. Usage: python_build.py [--gpt LAYERS] [--numerics f32,f8_scaled] [--rounds N]
+[--json FILE], with the package installed, or PYTHONPATH=build/python build/venv/bin/python tests/performance/python_build.py
+
+The step is SGD of 784-512-512-10, batch 128; with --gpt AdamW of a causal transformer: 4 sequences of 32 tokens, width 64, 4 heads.
 """
 import argparse
 import json
@@ -33,6 +35,64 @@ def step(params, x, y):
     return jax.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, gradients), value
 
 
+BATCH, LENGTH, WIDTH, HEADS, TOKENS = 4, 32, 64, 4, 256
+
+
+def normed(p, x):
+    centred = x - jnp.mean(x, -1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.mean(centred * centred, -1, keepdims=True) + 1e-5) * p["g"] + p["b"]
+
+
+def attention(p, x):
+    q, k, v = jnp.split((x @ p["qkv"]).reshape(BATCH, LENGTH, HEADS, 3 * WIDTH // HEADS).transpose(0, 2, 1, 3), 3, -1)
+    scores = q @ k.transpose(0, 1, 3, 2) / (WIDTH // HEADS) ** 0.5
+    scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, jnp.finfo(jnp.float32).min)
+    return (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(BATCH, LENGTH, WIDTH) @ p["out"]
+
+
+def gpt_loss(params, x, y):
+    h = params["embedding"][x] + params["position"]
+    for p in params["layers"]:
+        h = h + attention(p, normed(p["n1"], h))
+        h = h + jax.nn.gelu(normed(p["n2"], h) @ p["up"]) @ p["down"]
+    logits = jax.nn.log_softmax(normed(params["norm"], h) @ params["head"])
+    return -jnp.mean(jnp.take_along_axis(logits, y[..., None], -1))
+
+
+def gpt_step(state, x, y):
+    params, m, v = state
+    value, gradients = jax.value_and_grad(gpt_loss)(params, x, y)
+    m = jax.tree_util.tree_map(lambda m, g: 0.9 * m + 0.1 * g, m, gradients)
+    v = jax.tree_util.tree_map(lambda v, g: 0.999 * v + 0.001 * g * g, v, gradients)
+    params = jax.tree_util.tree_map(lambda p, m, v: p - 1e-3 * (m / (jnp.sqrt(v) + 1e-8) + 0.01 * p), params, m, v)
+    return (params, m, v), value
+
+
+def gpt(layers):
+    draw = np.random.default_rng(0)
+
+    def weight(*shape):
+        return (draw.normal(size=shape) / shape[0] ** 0.5).astype(np.float32)
+
+    def norm():
+        return {"g": np.ones(WIDTH, np.float32), "b": np.zeros(WIDTH, np.float32)}
+
+    def layer():
+        return {"n1": norm(), "qkv": weight(WIDTH, 3 * WIDTH), "out": weight(WIDTH, WIDTH),
+                "n2": norm(), "up": weight(WIDTH, 4 * WIDTH), "down": weight(4 * WIDTH, WIDTH)}  # fmt: skip
+
+    params = {"embedding": weight(TOKENS, WIDTH), "position": weight(LENGTH, WIDTH), "layers": [layer() for _ in range(layers)],
+              "norm": norm(), "head": weight(WIDTH, TOKENS)}  # fmt: skip
+    zeros = jax.tree_util.tree_map(np.zeros_like, params)
+    tokens = draw.integers(0, TOKENS, (BATCH, LENGTH)).astype(np.int32)
+    return (params, zeros, zeros), tokens, tokens
+
+
+def mlp():
+    params = [{"w": np.ones(pair, np.float32), "b": np.zeros(pair[1], np.float32)} for pair in zip(SIZES, SIZES[1:])]
+    return params, np.ones((128, SIZES[0]), np.float32), np.zeros(128, np.int32)
+
+
 def seconds(call):
     jax.clear_caches()  # every tracing starts anew
     start = time.perf_counter()
@@ -43,23 +103,25 @@ def seconds(call):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--gpt", type=int, metavar="LAYERS")
+    parser.add_argument("--numerics", type=lambda text: text.split(","), default=["f32"])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    params = [{"w": np.ones(pair, np.float32), "b": np.zeros(pair[1], np.float32)} for pair in zip(SIZES, SIZES[1:])]
-    given = params, np.ones((128, SIZES[0]), np.float32), np.zeros(128, np.int32)
+    function, given = (gpt_step, gpt(arguments.gpt)) if arguments.gpt else (step, mlp())
 
-    def build(cache):
-        scalide.build(scalide.jax.trace(step, *given, donate_argnums=0), cache=cache)
+    def build(cache, numerics):
+        scalide.build(scalide.jax.trace(function, *given, donate_argnums=0), numerics=numerics, cache=cache)
 
     times = {}
     for _ in range(arguments.rounds):
-        with tempfile.TemporaryDirectory() as cache:
-            times.setdefault("scalide, empty cache", []).append(seconds(lambda: build(cache)))
-            times.setdefault("scalide, full cache", []).append(seconds(lambda: build(cache)))
-        times.setdefault("jax.jit", []).append(seconds(lambda: jax.jit(step).lower(*given).compile()))
+        for numerics in arguments.numerics:
+            with tempfile.TemporaryDirectory() as cache:
+                for state in ("empty", "full"):
+                    times.setdefault(f"scalide {numerics}, {state} cache", []).append(seconds(lambda: build(cache, numerics)))
+        times.setdefault("jax.jit", []).append(seconds(lambda: jax.jit(function).lower(*given).compile()))
     medians = {name: statistics.median(values) for name, values in times.items()}
     for name, value in medians.items():
-        print(f"{name:<22} {value:.2f} s")
+        print(f"{name:<32} {value:.2f} s")
     if arguments.json:
         arguments.json.write_text(json.dumps(medians))
 
