@@ -20,11 +20,11 @@ protected:
 
 struct Shown {
     std::map<std::string, std::vector<unsigned char>> buffers;
-    static void record(void *user, const char *name, const scalide_array *array) {
+    static void record(void *user, const scalide_traced *buffer, const scalide_array *array) {
         size_t bytes = scalide_dtype_size(array->dtype);
         for (int32_t i = 0; i < array->rank; i++) bytes *= static_cast<size_t>(array->extent[i]);
         const auto *data = static_cast<const unsigned char *>(array->data);
-        static_cast<Shown *>(user)->buffers[name].assign(data, data + bytes);
+        static_cast<Shown *>(user)->buffers[buffer->name].assign(data, data + bytes);
     }
 };
 

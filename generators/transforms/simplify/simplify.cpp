@@ -130,7 +130,7 @@ std::optional<ValueId> Simplifier::hoist(const Node &node, const Type &type) {
     }
     Node fresh = node;
     fresh.operands = scalars;
-    return spread(place(std::move(fresh), {{type.dtype, {}}}, {node.op})[0], type.shape);
+    return spread(place(std::move(fresh), {{node.op, {type.dtype, {}}}})[0], type.shape);
 }
 
 std::optional<ValueId> Simplifier::rewrite(const Node &node, const Type &type) {

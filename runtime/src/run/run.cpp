@@ -71,11 +71,11 @@ struct Watch {
     scalide_non_finite *first;
 };
 
-void note_non_finite(void *user, const char *buffer, const scalide_array *array) {
+void note_non_finite(void *user, const scalide_traced *buffer, const scalide_array *array) {
     const Watch &watch = *static_cast<const Watch *>(user);
     if (watch.first->buffer || !has_non_finite(*array)) return;
     const int32_t step = watch.binding.current_step;
-    *watch.first = {buffer, watch.binding.program->steps[step].name, static_cast<size_t>(step)};
+    *watch.first = {buffer->name, watch.binding.program->steps[step].name, static_cast<size_t>(step)};
 }
 
 } // namespace
