@@ -63,9 +63,8 @@ TEST(runtime, reads_scalars_by_name) {
     EXPECT_EQ(static_cast<float>(total / size), sample.mean);
     EXPECT_EQ(scale, 1.0);
     EXPECT_EQ(scalide_read_scalar(binding.handle, "h", &total), SCALIDE_INVALID_ARGUMENT);
-    EXPECT_STREQ(
-        scalide_message(context.handle),
-        "sample.h: must be a buffer of rank 0 and of f64, f32, an integer dtype or bool, got none of this name. scalide inspect lists the buffers.");
+    EXPECT_STREQ(scalide_message(context.handle), "sample.h: must be a buffer of rank 0 and of f64, f32, an integer dtype or bool, got "
+                                                  "none of this name. scalide inspect lists the buffers.");
 }
 
 TEST(runtime, traces_each_buffer_when_it_is_written) {

@@ -3,7 +3,8 @@
 #include <cstdint>
 
 /// The part of cuBLASLt's C interface that we call, so that no CUDA header is needed: numbers and layouts of cublasLt.h and
-/// library_types.h of CUDA 12.8 to 13.0, which NVIDIA keeps. tests/cublaslt/cublaslt_abi.cpp compares them with the headers where there are any.
+/// library_types.h of CUDA 12.8 to 13.0, which NVIDIA keeps. tests/cublaslt/cublaslt_abi.cpp compares them with the headers where there are
+/// any.
 namespace scalide::cublaslt {
 
 using Handle = struct HandleOpaque *;

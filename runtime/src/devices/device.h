@@ -69,7 +69,8 @@ struct DeviceDriver {
     void (*forget)(Device &device, Launch &launch);
     /// False, and why in `failure`, when no library computes this product. NULL, as are the next two: this kind of device has no library.
     bool (*accepts_matmul)(Device &device, const MatmulDesc &desc);
-    /// Readies the call of a product, which runs to be tried; where *matmul is one, takes other arrays. SCALIDE_UNSUPPORTED: the library cannot.
+    /// Readies the call of a product, which runs to be tried; where *matmul is one, takes other arrays. SCALIDE_UNSUPPORTED: the library
+    /// cannot.
     scalide_status (*prepare_matmul)(Device &device, const MatmulDesc &desc, const MatmulPointers &pointers, void **matmul);
     void (*forget_matmul)(Device &device, void *matmul);
 
