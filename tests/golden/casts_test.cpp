@@ -122,24 +122,22 @@ void check_reduce_precision(const GoldenSuite &suite, const nlohmann::json &entr
 
 TEST(casts, all_cases) {
     auto suite = load_golden("casts");
-    if (!suite) GTEST_SKIP() << missing("casts");
     int count = 0;
-    for (const nlohmann::json &entry : suite->index["cases"]) {
+    for (const nlohmann::json &entry : suite.index["cases"]) {
         count++;
         if (entry["op"] == "cast") {
-            check_cast(*suite, entry, Ties::even);
+            check_cast(suite, entry, Ties::even);
         } else {
             ASSERT_EQ(entry["op"], "reduce_precision");
-            check_reduce_precision(*suite, entry);
+            check_reduce_precision(suite, entry);
         }
     }
-    EXPECT_EQ(count, suite->index["count"]);
+    EXPECT_EQ(count, suite.index["count"]);
 }
 
 TEST(casts_e8m0, all_cases) {
     auto suite = load_golden("casts_e8m0");
-    if (!suite) GTEST_SKIP() << missing("casts_e8m0");
-    for (const nlohmann::json &entry : suite->index["cases"]) check_cast(*suite, entry, format_of(Dtype::f8_e8m0fnu).ties);
+    for (const nlohmann::json &entry : suite.index["cases"]) check_cast(suite, entry, format_of(Dtype::f8_e8m0fnu).ties);
 }
 
 } // namespace

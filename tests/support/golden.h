@@ -2,7 +2,6 @@
 #include "ir/dtype.h"
 #include "support/npz.h"
 #include <nlohmann/json.hpp>
-#include <optional>
 
 namespace scalide::test {
 
@@ -12,9 +11,8 @@ struct GoldenSuite {
     Npz arrays;
 };
 
-/// Loads a suite from the golden folder of SCALIDE_SHARED_DIR; empty when it is not there: the test then says GTEST_SKIP with `missing()`.
-std::optional<GoldenSuite> load_golden(const std::string &suite);
-std::string missing(const std::string &suite);
+/// Loads a suite: the whole of it from the golden folder of SCALIDE_SHARED_DIR where there is one, else what tests/golden/data has of it.
+GoldenSuite load_golden(const std::string &suite);
 
 /// The elements of an array as f64. Float dtypes narrower than 32 bits may be stored as words of their size.
 std::vector<double> to_doubles(const NpyArray &array, Dtype dtype);
