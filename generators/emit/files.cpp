@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <new>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -47,12 +48,18 @@ private:
 /// A file that is replaced, and the one that was there.
 class Replacement {
 public:
-    Replacement(fs::path file, fs::path old) : file_(std::move(file)), old_(std::move(old)), was_there_(fs::exists(file_)) {
+    Replacement(fs::path part, fs::path file, fs::path old) : part_(std::move(part)), file_(std::move(file)), old_(std::move(old)) {}
+
+    void apply() {
         std::error_code ignored; // a file system without hard links: what is replaced stays so
+        was_there_ = fs::exists(file_, ignored);
         fs::create_hard_link(file_, old_, ignored);
+        is_applied_ = true;
+        move_file(part_, file_);
     }
     void undo() const {
         std::error_code ignored;
+        if (!is_applied_) return;
         if (was_there_) {
             fs::rename(old_, file_, ignored);
         } else {
@@ -61,9 +68,24 @@ public:
     }
 
 private:
-    fs::path file_, old_;
-    bool was_there_;
+    fs::path part_, file_, old_;
+    bool was_there_ = false, is_applied_ = false;
 };
+
+const WorkFolder *living_folder = nullptr;
+pid_t owner = 0; ///< of the folder: children have a copy of this memory
+
+/// Twice, as who is out of memory may have some a moment later.
+void remove_folder(const fs::path &folder) noexcept {
+    for (int attempt = 0; attempt < 2; attempt++) {
+        try {
+            std::error_code ignored;
+            fs::remove_all(folder, ignored);
+            return;
+        } catch (const std::bad_alloc &) {
+        }
+    }
+}
 
 // Names end in the process that made them: a folder whose process is gone was left by a kill.
 void remove_stale_folders(const fs::path &parent) {
@@ -118,29 +140,29 @@ WorkFolder::WorkFolder(const fs::path &parent) : path_(parent / (part_prefix + s
     make_folder(parent);
     remove_stale_folders(parent);
     make_folder(path_);
+    living_folder = this;
+    owner = getpid();
 }
 
 WorkFolder::~WorkFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    living_folder = nullptr;
+    remove_folder(path_);
 }
 
-std::vector<fs::path> WorkFolder::publish(const std::vector<std::string> &names, const fs::path &folder) const {
+void remove_work_folder() noexcept {
+    if (living_folder != nullptr && getpid() == owner) remove_folder(living_folder->path());
+}
+
+void WorkFolder::publish(const std::vector<std::string> &names, const fs::path &folder) const {
     const FolderLock lock(folder);
-    std::vector<fs::path> files;
     std::vector<Replacement> replaced;
+    for (const std::string &name : names) replaced.emplace_back(path_ / name, folder / name, path_ / ("old." + name));
     try {
-        for (const std::string &name : names) {
-            const fs::path file = folder / name;
-            replaced.emplace_back(file, path_ / ("old." + name));
-            move_file(path_ / name, file);
-            files.push_back(file);
-        }
+        for (Replacement &replacement : replaced) replacement.apply();
     } catch (...) {
         for (const Replacement &replacement : replaced) replacement.undo();
         throw;
     }
-    return files;
 }
 
 } // namespace scalide

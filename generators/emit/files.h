@@ -25,7 +25,7 @@ struct PartFile {
 };
 
 /// A folder of our own for files in the making, removed at the end of its life. Folders that a killed process left under the same
-/// parent are removed first.
+/// parent are removed first. A process has one at a time.
 class WorkFolder {
 public:
     explicit WorkFolder(const std::filesystem::path &parent);
@@ -35,11 +35,14 @@ public:
     const std::filesystem::path &path() const { return path_; }
     /// Moves files of these names to `folder`, where they replace those of an older build: all of them, or none when it throws UserError.
     /// Builds that do so at the same time come one after the other: the files there are of one build. (Of two, each whole, where the
-    /// process is killed in between.) Returns where they are.
-    std::vector<std::filesystem::path> publish(const std::vector<std::string> &names, const std::filesystem::path &folder) const;
+    /// process is killed in between.) Lack of memory is seen before the first is moved.
+    void publish(const std::vector<std::string> &names, const std::filesystem::path &folder) const;
 
 private:
     std::filesystem::path path_;
 };
+
+/// Removes the folder that lives: for who ends the process without destructors.
+void remove_work_folder() noexcept;
 
 } // namespace scalide

@@ -49,6 +49,7 @@ public:
         };
         run_in_children(work, child_limits(options_), done);
         if (!first) return;
+        cache_.trim();       // a child that ends for lack of memory leaves its parts
         cache_.check_room(); // a full disk is no mistake of ours
         fail(places[*first], failure);
     }

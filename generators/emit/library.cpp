@@ -107,13 +107,16 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
         }
     }
     KernelObjects objects = build_objects(prepared, target, options, cache);
-    report.files = write_library(report.plans, prepared, options, objects, cache);
-    cache.trim();
-    for (PreparedProgram &program : prepared) report.fused.push_back(std::move(program.fused));
-    report.kernels = objects.files.size();
-    report.compiled = objects.compiled;
-    report.uses = std::move(objects.uses);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    write_library(report.plans, prepared, options, objects, cache, [&](std::vector<std::filesystem::path> files) {
+        report.files = std::move(files);
+        cache.trim();
+        for (PreparedProgram &program : prepared) report.fused.push_back(std::move(program.fused));
+        report.kernels = objects.files.size();
+        report.compiled = objects.compiled;
+        report.uses = std::move(objects.uses);
+        report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        if (options.before_publish) options.before_publish(report);
+    });
     return report;
 }
 

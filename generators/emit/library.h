@@ -7,6 +7,8 @@
 
 namespace scalide {
 
+struct BuildReport;
+
 struct BuildOptions {
     std::string name; ///< of the library and its C function; empty: the program's
     std::string target = "host";
@@ -24,6 +26,9 @@ struct BuildOptions {
     std::function<void(const std::string &pass, const Program &)> after_pass;
     /// Called as kernels become ready: how many of how many, the newest, and whether it came from the cache.
     std::function<void(size_t done, size_t total, const std::string &kernel, bool cached)> progress;
+    /// Called when all is made and the files of an older build are still there: whoever throws here leaves them. What comes behind only
+    /// moves files.
+    std::function<void(const BuildReport &)> before_publish;
 };
 
 struct BuildReport {

@@ -114,8 +114,8 @@ void check_toolchain(const Halide::Target &target, bool shared_library) {
                      "Name a cross compiler in the variable CC, such as CC=aarch64-linux-gnu-gcc for arm-64-linux"});
 }
 
-std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs,
-                                    const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache) {
+void write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs, const BuildOptions &options,
+                   const KernelObjects &objects, const ObjectCache &cache, const std::function<void(std::vector<fs::path> files)> &made) {
     std::vector<PlannedProgram> planned;
     for (size_t i = 0; i < plans.size(); i++) planned.push_back({plans[i], programs[i].fused, programs[i].symbols()});
     const bool is_one = std::ranges::count(plans, false, &Plan::is_variant) == 1;
@@ -138,7 +138,10 @@ std::vector<fs::path> write_library(const std::vector<Plan> &plans, const std::v
         outputs.push_back("lib" + name + ".so");
         link_shared(work / outputs.back(), archive, options);
     }
-    return work.publish(outputs, options.output_folder);
+    std::vector<fs::path> files;
+    for (const std::string &output : outputs) files.push_back(options.output_folder / output);
+    made(std::move(files));
+    work.publish(outputs, options.output_folder);
 }
 
 } // namespace scalide

@@ -1,5 +1,6 @@
 #pragma once
 #include "emit/kernel_objects.h"
+#include <functional>
 
 namespace scalide {
 
@@ -8,8 +9,10 @@ namespace scalide {
 void check_toolchain(const Halide::Target &target, bool shared_library);
 
 /// Writes `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) to the output folder: made in a folder beside
-/// and moved at the end. The archive comes from the cache when the same was made before. Returns the files. Throws UserError.
-std::vector<std::filesystem::path> write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs,
-                                                 const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache);
+/// and moved at the end, after `made` was told where they will be. The archive comes from the cache when the same was made before. Throws
+/// UserError.
+void write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs, const BuildOptions &options,
+                   const KernelObjects &objects, const ObjectCache &cache,
+                   const std::function<void(std::vector<std::filesystem::path> files)> &made);
 
 } // namespace scalide

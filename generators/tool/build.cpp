@@ -71,11 +71,16 @@ struct BuildCommand {
         build.runtime_library = home.runtime_library;
         build.after_pass = [this](const std::string &pass, const Program &after) { dump(pass, after); };
         build.progress = [this](size_t done, size_t total, const std::string &kernel, bool cached) { show(done, total, kernel, cached); };
-        const BuildReport report = build_library(programs(rulebook), rulebook, build);
-        fmt::print("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(), report.kernels,
-                   report.steps, report.compiled, report.kernels - report.compiled, report.seconds);
-        (full_report ? print_build_report : print_exceptions)(report, target_facts(build));
-        fmt::print("{}\n", numerics_line(report));
+        std::string text;
+        build.before_publish = [&](const BuildReport &report) { text = describe(report); };
+        build_library(programs(rulebook), rulebook, build);
+        std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+
+    std::string describe(const BuildReport &report) const {
+        return fmt::format("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(),
+                           report.kernels, report.steps, report.compiled, report.kernels - report.compiled, report.seconds) +
+               (full_report ? table_of : exceptions_of)(report, target_facts(build)) + numerics_line(report) + "\n";
     }
 };
 

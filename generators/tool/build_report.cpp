@@ -93,8 +93,8 @@ std::vector<Product> products_of(const BuildReport &report, const TargetFacts &f
     return products;
 }
 
-void print(const Product &product) {
-    fmt::print("{}: {}\n", product.step, product.reason.empty() ? "by " + product.library : "by its kernel, as " + product.reason);
+std::string to_string(const Product &product) {
+    return fmt::format("{}: {}\n", product.step, product.reason.empty() ? "by " + product.library : "by its kernel, as " + product.reason);
 }
 
 /// "18 of 18 products in f8", "12 of 18 products in f8, 2 in f16".
@@ -151,30 +151,34 @@ std::string numerics_line(const BuildReport &report) {
     return line;
 }
 
-void print_exceptions(const BuildReport &report, const TargetFacts &facts) {
+std::string exceptions_of(const BuildReport &report, const TargetFacts &facts) {
+    std::string text;
     for (const Kernel &kernel : kernels_of(report))
         for (const Use &use : kernel.uses)
-            if (use.spilled_bytes > 0) fmt::print("{} spills {} bytes on sm_{}\n", kernel.name, use.spilled_bytes, use.card);
+            if (use.spilled_bytes > 0) text += fmt::format("{} spills {} bytes on sm_{}\n", kernel.name, use.spilled_bytes, use.card);
     for (const Product &product : products_of(report, facts))
-        if (!product.reason.empty()) print(product);
-    for (const std::string &left : report.left_to_kernels) fmt::print("{}\n", left);
+        if (!product.reason.empty()) text += to_string(product);
+    for (const std::string &left : report.left_to_kernels) text += left + "\n";
+    return text;
 }
 
-void print_build_report(const BuildReport &report, const TargetFacts &facts) {
+std::string table_of(const BuildReport &report, const TargetFacts &facts) {
     const std::vector<Kernel> kernels = kernels_of(report);
     const bool has_cards = std::ranges::any_of(kernels, [](const Kernel &kernel) { return !kernel.uses.empty(); });
     size_t width = 6;
     for (const Kernel &kernel : kernels) width = std::max(width, kernel.name.size());
-    fmt::print("{:<{}}  kind       steps{}\n", "kernel", width, has_cards ? "  card    launches  registers  spilled  shared bytes" : "");
+    std::string text = fmt::format("{:<{}}  kind       steps{}\n", "kernel", width,
+                                   has_cards ? "  card    launches  registers  spilled  shared bytes" : "");
     for (const Kernel &kernel : kernels) {
         const std::string row = fmt::format("{:<{}}  {:<9} {:>6}", kernel.name, width, kernel.kind, kernel.steps);
-        if (kernel.uses.empty()) fmt::print("{}\n", row);
+        if (kernel.uses.empty()) text += row + "\n";
         for (const Use &use : kernel.uses)
-            fmt::print("{}  sm_{:<4} {:>8}  {:>9}  {:>7}  {:>12}\n", row, use.card, use.launches, use.registers, use.spilled_bytes,
-                       use.shared_bytes);
+            text += fmt::format("{}  sm_{:<4} {:>8}  {:>9}  {:>7}  {:>12}\n", row, use.card, use.launches, use.registers, use.spilled_bytes,
+                                use.shared_bytes);
     }
-    for (const Product &product : products_of(report, facts)) print(product);
-    for (const std::string &left : report.left_to_kernels) fmt::print("{}\n", left);
+    for (const Product &product : products_of(report, facts)) text += to_string(product);
+    for (const std::string &left : report.left_to_kernels) text += left + "\n";
+    return text;
 }
 
 } // namespace scalide

@@ -5,7 +5,7 @@ namespace scalide {
 
 /// What a build left out that one would want to know: kernels that spill registers on a card, products of matrices that no library
 /// computes on a target that has one, with the reason. A line each; nothing where all is well.
-void print_exceptions(const BuildReport &report, const TargetFacts &facts);
+std::string exceptions_of(const BuildReport &report, const TargetFacts &facts);
 
 /// The last line of a build: products by format, whether what needs a scale has one, and the share of bytes that kernels write in fewer
 /// than 32 bits. "f8_scaled: 18 of 18 products in f8, all scaled; 74 % of bytes in 8 or 16 bits".
@@ -13,6 +13,6 @@ std::string numerics_line(const BuildReport &report);
 
 /// `--report`: each kernel with its steps and, for CUDA, what it uses by card (most registers and shared memory of a launch, spilled bytes
 /// of all); then each product of matrices with the library that computes it.
-void print_build_report(const BuildReport &report, const TargetFacts &facts);
+std::string table_of(const BuildReport &report, const TargetFacts &facts);
 
 } // namespace scalide

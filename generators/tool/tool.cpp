@@ -1,4 +1,5 @@
 #include "tool/tool.h"
+#include "emit/files.h"
 #include "frontend/generator.h"
 #include "rulebook/nearest.h"
 #include "tool/common.h"
@@ -39,9 +40,10 @@ void note_lack_of_memory() {
     throw std::bad_alloc();
 }
 
-/// Libraries have functions that may not throw and yet allocate (CLI11). What such a command has begun the next one removes.
+/// Libraries have functions that may not throw and yet allocate (CLI11, nlohmann_json).
 [[noreturn]] void end_without_memory() {
     if (!is_out_of_memory) std::abort();
+    remove_work_folder();
     report("error", no_memory, user_mistake);
     _exit(user_mistake);
 }
