@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/golden/data from the whole reference data (a folder of <suite>.json and <suite>.npz; its README says which versions of which
-systems made them): whole suites where they are small, else as many cases as fit into files of 1 MB, of every operator as many as of any
-other, and all cases that tests/golden/deviations names. Of long lists of single numbers (conversions, powers of two) every n-th stays.
+systems made them): whole suites where they are small, else as many cases as fit into files of 1 MB, of every operator or graph as many
+as of any other, and all cases that tests/golden/deviations names. Of long lists of single numbers (conversions, powers of two) every n-th stays.
 
 Usage: shrink.py FULL [DATA]
 """
@@ -53,12 +53,13 @@ def needed(suite):
 
 
 def by_turns(cases):
-    """The first case of each operator, then the second ..."""
+    """The first case of each operator or graph, then the second ..."""
     places = {}
     order = []
     for case in cases:
-        places[case["op"]] = places.get(case["op"], -1) + 1
-        order.append((places[case["op"]], len(order)))
+        of = json.dumps(case.get("flat", case["op"]), sort_keys=True)
+        places[of] = places.get(of, -1) + 1
+        order.append((places[of], len(order)))
     return [cases[number] for _, number in sorted(order)]
 
 
