@@ -140,8 +140,8 @@ scalide_status scalide_capture(scalide_binding *binding);
 typedef enum { SCALIDE_WHOLE = 0, SCALIDE_DATA = 1, SCALIDE_SCALE = 2 } scalide_part;
 typedef struct {
     const char *name; /* unique in the plan: "h.data", "h.f16"; for people */
-    const char
-        *tensor;  /* of the source program, which this is a form of: rounded (`array.dtype` says to what), rescaled, or as it is: "h" */
+    /* Of the source program, "h": what this is a form of, rounded (`array.dtype` says to what), rescaled, or as it is. */
+    const char *tensor;
     int32_t part; /* scalide_part: what of the tensor it is */
 } scalide_traced;
 /* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is the host's and valid during

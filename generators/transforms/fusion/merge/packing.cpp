@@ -1,6 +1,5 @@
 #include "transforms/fusion/merge/packing.h"
 #include "expr/base_operators.h"
-#include "transforms/fusion/groups/overwrites.h"
 #include <algorithm>
 
 namespace scalide {
