@@ -25,8 +25,9 @@ struct Names::Index {
     static uint32_t hash_of(const std::string &name) { return static_cast<uint32_t>(std::hash<std::string>()(name)); }
 
     /// The slot of a name, or the free one where it would stand.
-    Slot &find(const std::vector<Value> &values, const std::string &name) {
-        const uint32_t hash = hash_of(name);
+    Slot &find(const std::vector<Value> &values, const std::string &name) { return find(values, name, hash_of(name)); }
+
+    Slot &find(const std::vector<Value> &values, const std::string &name, uint32_t hash) {
         for (size_t place = hash;; place++) {
             Slot &slot = slots[place & (slots.size() - 1)];
             if (slot.value == is_free || (slot.value >= 0 && slot.hash == hash && values[slot.value].name == name)) return slot;
@@ -36,9 +37,10 @@ struct Names::Index {
     /// `name` is that of value number `value`.
     void insert(const std::vector<Value> &values, const std::string &name, int value) {
         if (2 * used + 2 > slots.size()) grow();
-        Slot &slot = find(values, name);
+        const uint32_t hash = hash_of(name);
+        Slot &slot = find(values, name, hash);
         used += slot.value == is_free ? 1 : 0;
-        slot = {hash_of(name), value};
+        slot = {hash, value};
     }
 
     void grow() {

@@ -9,6 +9,8 @@ Rewriter::Rewriter(const Program &source) : source_(source), map_(source.values.
     result_.attributes = source.attributes;
     result_.symbols = source.symbols;
     result_.programs = source.programs;
+    result_.values.reserve(source.values.size());
+    result_.nodes.reserve(source.nodes.size());
 }
 
 void Rewriter::copy_arguments() {
@@ -59,21 +61,46 @@ bool Rewriter::is_mapped(ValueId old) const { return map_[old] >= 0; }
 
 Program Rewriter::take() { return std::move(result_); }
 
-Program remove_dead_nodes(const Program &program) {
+namespace {
+
+/// For each value whether a result is made of it.
+std::vector<bool> live_values(const Program &program) {
     std::vector<bool> live(program.values.size(), false);
     for (const Result &result : program.results) live[result.value] = true;
-    const auto is_live = [&](const Node &node) { return std::ranges::any_of(node.results, [&](ValueId value) { return live[value]; }); };
     for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
-        if (!is_live(*node)) continue;
+        if (std::ranges::none_of(node->results, [&](ValueId value) { return live[value]; })) continue;
         for (const ValueId operand : node->operands) live[operand] = true;
     }
-    Rewriter rewriter(program);
-    rewriter.copy_arguments();
-    for (const Node &node : program.nodes) {
-        if (is_live(node)) rewriter.copy(node);
+    return live;
+}
+
+} // namespace
+
+Program remove_dead_nodes(Program program) {
+    const std::vector<bool> live = live_values(program);
+    std::erase_if(program.nodes,
+                  [&](const Node &node) { return std::ranges::none_of(node.results, [&](ValueId value) { return live[value]; }); });
+    std::vector<ValueId> fresh(program.values.size(), -1);
+    std::vector<Value> values;
+    values.reserve(program.values.size());
+    const auto keep = [&](ValueId &value) {
+        values.push_back(std::move(program.values[value]));
+        fresh[value] = static_cast<ValueId>(values.size()) - 1;
+        value = fresh[value];
+    };
+    for (Argument &argument : program.arguments) keep(argument.value);
+    const auto read = [&](ValueId &value) {
+        if (fresh[value] < 0) throw InternalError("internal error: program " + program.name + ": a node reads what is made behind it");
+        value = fresh[value];
+    };
+    for (Node &node : program.nodes) {
+        std::ranges::for_each(node.operands, read);
+        std::ranges::for_each(node.results, keep);
     }
-    rewriter.copy_results();
-    return rewriter.take();
+    for (Result &result : program.results) read(result.value);
+    program.values = std::move(values);
+    program.names = Names();
+    return program;
 }
 
 } // namespace scalide

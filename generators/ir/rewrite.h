@@ -37,6 +37,6 @@ private:
 };
 
 /// Drops nodes none of whose results is used. Arguments stay.
-Program remove_dead_nodes(const Program &program);
+Program remove_dead_nodes(Program program);
 
 } // namespace scalide

@@ -97,6 +97,13 @@ Expr select_n(const Call &call) {
 
 Expr convert_element_type(const Call &call) { return convert(call.operands[0], call.result, overflow_of(call.attributes)); }
 
+Expr round_mantissa_by_hash(const Call &call) {
+    const Expr x = cast<float>(call.value(0)), own = float_bits(strict(x));
+    const uint32_t places = uint32_t(23 - integer_attribute(call, "mantissa_bits"));
+    const Expr moved = own + ((own * bits32(2654435769u)) >> bits32(32 - places));
+    return select(math::is_finite(x), from_bits((moved >> bits32(places)) << bits32(places)), x);
+}
+
 Expr bitcast_convert_type(const Call &call) {
     Expr x = call.value(0);
     return Halide::reinterpret(storage_type(call.result), x.type().is_float() ? strict(x) : x);
@@ -140,6 +147,7 @@ ElementwiseRows arithmetic_rows() {
         {"debug_callback", one<same>},
         {"convert_element_type", convert_element_type},
         {"bitcast_convert_type", bitcast_convert_type},
+        {"round_mantissa_by_hash", round_mantissa_by_hash},
     };
     return rows;
 }

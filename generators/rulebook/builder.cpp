@@ -20,7 +20,7 @@ std::vector<ValueId> Builder::add(const std::string &op, const std::vector<Value
 
 ValueId Builder::add_one(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes, const std::string &name) {
     const std::vector<ValueId> results = add(op, operands, std::move(attributes), name);
-    internal_check(results.size() == 1, "operator " + op + " has " + std::to_string(results.size()) + " results");
+    if (results.size() != 1) throw InternalError("internal error: operator " + op + " has " + std::to_string(results.size()) + " results");
     return results[0];
 }
 

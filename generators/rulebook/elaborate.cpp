@@ -42,7 +42,8 @@ Term Elaboration::elaborate(const Expression &expression, Place place) {
 }
 
 Term Elaboration::elaborate_name(const std::string &name, Place place) {
-    if (rule_.operand_index(name) >= 0) return operand_term(name, &Elaboration::full);
+    if (rule_.operand_index(name) >= 0)
+        return operand_term(name, [this](int operand) { return make_term(builder_.program(), full(operand)); });
     const auto let = std::ranges::find(rule_.lets, name, [](const auto &named) { return named.first; });
     if (let != rule_.lets.end()) return elaborate_let(name, let->second, place);
     if (const auto defined = names_.find(name); defined != names_.end()) return defined->second;
@@ -52,7 +53,8 @@ Term Elaboration::elaborate_name(const std::string &name, Place place) {
 Term Elaboration::elaborate_member(const ExpressionNode &node) {
     const std::string &object = node.operands[0]->text;
     if (object == "ct") return names_.at("ct." + node.text);
-    return operand_term(object, node.text == "data" ? &Elaboration::data_part : &Elaboration::scale_part);
+    if (node.text == "data") return operand_term(object, [this](int operand) { return make_term(builder_.program(), data_part(operand)); });
+    return operand_term(object, [this](int operand) { return scale_part(operand); });
 }
 
 /// A let that no scale enters means the same everywhere, and is made once for scale and data.
@@ -85,9 +87,8 @@ bool Elaboration::mentions(const Expression &expression, const std::string &name
 
 void Elaboration::choose_case(std::optional<int> index) { case_ = index; }
 
-Term Elaboration::operand_term(const std::string &name, ValueId (Elaboration::*part)(int)) {
+Term Elaboration::operand_term(const std::string &name, const std::function<Term(int)> &term) {
     const int operand = rule_.operand_index(name);
-    const auto term = [&](int flat) { return make_term(builder_.program(), (this->*part)(flat)); };
     if (!rule_.operands[operand].variadic) return term(operand);
     if (case_) return term(operand + *case_);
     std::vector<Term> cases;
@@ -109,9 +110,9 @@ ValueId Elaboration::data_part(int operand) {
     return value.is_scaled() ? value.data : value.value;
 }
 
-ValueId Elaboration::scale_part(int operand) {
+Term Elaboration::scale_part(int operand) const {
     const ScaledValue &value = operands_[operand];
-    return value.is_scaled() ? value.scale : literal(Attribute(1.0), Dtype::f32);
+    return value.is_scaled() ? make_term(builder_.program(), value.scale) : make_term(Attribute(1.0));
 }
 
 Term Elaboration::elaborate_call(const ExpressionNode &node, Place place) {

@@ -1,6 +1,7 @@
 #pragma once
 #include "rulebook/instance.h"
 #include "rulebook/term.h"
+#include <functional>
 
 namespace scalide {
 
@@ -44,9 +45,9 @@ private:
     Term elaborate_member(const ExpressionNode &node);
     Term elaborate_call(const ExpressionNode &node, Place place);
     Term elaborate_let(const std::string &name, const Expression &let, Place place);
-    Term operand_term(const std::string &name, ValueId (Elaboration::*part)(int));
+    Term operand_term(const std::string &name, const std::function<Term(int)> &term);
     ValueId data_part(int operand);
-    ValueId scale_part(int operand);
+    Term scale_part(int operand) const; ///< 1 of a plain operand
     bool depends_on_scales(const Expression &expression) const;
 
     Term call_each(const std::string &callee, const std::vector<Term> &arguments, Place place);
@@ -56,6 +57,7 @@ private:
     Term call_whole(const Rule &callee, const std::vector<Term> &arguments, Attributes attributes);
     /// Takes the arguments after the operands off, as attributes in declared order.
     Attributes take_attributes(const Rule &callee, std::vector<Term> &arguments) const;
+    std::optional<Term> unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes) const;
     std::optional<Term> fold(const std::string &callee, const std::vector<Term> &arguments) const;
     Term largest(const Term &a, const Term &b, Place place);
     Term random_key_term() const;

@@ -181,6 +181,20 @@ std::optional<Term> Elaboration::fold(const std::string &op, const std::vector<T
     return make_term(evaluate_operator(op, constants));
 }
 
+/// Calls that need no node: a conversion to the dtype that is there, and, in the arithmetic of scales, a product with the scale 1 of a
+/// plain operand.
+std::optional<Term> Elaboration::unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes) const {
+    const auto is_of = [&](const Term &term, std::string_view dtype) {
+        return !term.constant && !term.cases && to_string(builder_.type(term.node).dtype) == dtype;
+    };
+    if (op == "convert_element_type" && is_of(arguments[0], attributes.at("dtype").word)) return arguments[0];
+    if (op != "mul") return std::nullopt;
+    const auto is_one = [](const Term &term) { return term.constant && *term.constant == Attribute(1.0); };
+    if (is_one(arguments[0]) && is_of(arguments[1], "f64")) return arguments[1];
+    if (is_one(arguments[1]) && is_of(arguments[0], "f64")) return arguments[0];
+    return std::nullopt;
+}
+
 Attributes Elaboration::take_attributes(const Rule &callee, std::vector<Term> &arguments) const {
     Attributes attributes;
     const size_t operands = callee.operands.size();
@@ -202,6 +216,7 @@ Attributes Elaboration::take_attributes(const Rule &callee, std::vector<Term> &a
 
 Term Elaboration::call_operator(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place) {
     if (auto folded = fold(callee.op, arguments)) return *folded;
+    if (auto same = unchanged(callee.op, arguments, attributes)) return *same;
     arguments = flattened(callee, arguments);
     if (is_elementwise(callee)) return call_elementwise(callee, std::move(arguments), std::move(attributes), place);
     return call_whole(callee, arguments, std::move(attributes));

@@ -172,7 +172,7 @@ protected:
         driver.reset(-1, 0);
         reset_library(failing, 2, 0);
     }
-    ~matmul() override { driver.capability(9); }
+    ~matmul() override { driver.capability(90); }
     std::vector<std::string> calls() const {
         std::vector<std::string> all;
         for (const std::string &call : driver.calls()) all.push_back(call.substr(0, call.find(' ')));

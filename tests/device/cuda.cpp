@@ -231,6 +231,31 @@ TEST_F(cuda, kernels_for_another_card_are_refused) {
                  "Build the program for this device.");
 }
 
+/// By the name in the message of a bind without arrays.
+TEST_F(cuda, the_variant_of_the_largest_capability_that_a_card_has_is_bound) {
+    const auto named = [](const char *name) {
+        scalide_program program = *launching_program();
+        program.name = name;
+        return program;
+    };
+    const scalide_program sm_80 = named("sm_80"), sm_86 = named("sm_86"), sm_90 = named("sm_90");
+    const scalide_variant variants[] = {{86, &sm_86}, {80, &sm_80}, {90, &sm_90}, {100, nullptr}};
+    scalide_program program = named("any");
+    program.variants = variants;
+    program.variant_count = 4;
+    const std::pair<int32_t, std::string> expected[] = {{75, "any"},   {80, "sm_80"}, {83, "sm_80"}, {86, "sm_86"},
+                                                        {89, "sm_86"}, {90, "sm_90"}, {100, "any"},  {120, "any"}};
+    for (const auto &[capability, chosen] : expected) {
+        standin.capability(capability);
+        const Context context(SCALIDE_CUDA);
+        scalide_binding *binding = nullptr;
+        EXPECT_EQ(scalide_bind(context.handle, &program, nullptr, 0, &binding), SCALIDE_INVALID_ARGUMENT);
+        EXPECT_EQ(std::string(scalide_message(context.handle)).find(chosen + ": the number of arrays"), 0u)
+            << capability << ": " << scalide_message(context.handle);
+    }
+    standin.capability(90);
+}
+
 TEST_F(cuda, host_memory_is_refused) {
     const Context context(SCALIDE_CUDA);
     Launching arrays(context.handle);

@@ -20,7 +20,7 @@ size_t scaled_calls(const Bound &bound) {
 } // namespace
 
 TEST_F(matmul, tiles_of_scales_are_those_of_a_kernel) {
-    driver.capability(10);
+    driver.capability(100);
     const Context context(SCALIDE_CUDA);
     Mxfp8 bound(context.handle);
     ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
@@ -45,7 +45,7 @@ TEST_F(matmul, tiles_of_scales_are_those_of_a_kernel) {
 
 TEST_F(matmul, scales_that_a_card_does_not_know_are_the_kernels) {
     const Context older(SCALIDE_CUDA);
-    driver.capability(10);
+    driver.capability(100);
     const Context newer(SCALIDE_CUDA);
     Blocks blocks(newer.handle, 48);
     Mxfp8 mx(older.handle);
@@ -65,7 +65,8 @@ TEST_F(matmul, scales_that_a_card_does_not_know_are_the_kernels) {
 }
 
 TEST_F(matmul, a_program_for_all_cards_calls_what_each_knows) {
-    const std::pair<int32_t, std::pair<size_t, size_t>> expected[] = {{8, {0, 0}}, {9, {2, 0}}, {10, {0, 1}}, {12, {0, 1}}, {13, {0, 0}}};
+    const std::pair<int32_t, std::pair<size_t, size_t>> expected[] = {
+        {80, {0, 0}}, {90, {2, 0}}, {100, {0, 1}}, {120, {0, 1}}, {130, {0, 0}}};
     for (const auto &[capability, calls] : expected) {
         driver.capability(capability);
         const Context context(SCALIDE_CUDA);
@@ -73,8 +74,8 @@ TEST_F(matmul, a_program_for_all_cards_calls_what_each_knows) {
         Mxfp8 mx(context.handle, mxfp8_all_program());
         ASSERT_EQ(blocks.bind(), SCALIDE_OK) << scalide_message(context.handle);
         ASSERT_EQ(mx.bind(), SCALIDE_OK) << scalide_message(context.handle);
-        EXPECT_EQ(scaled_calls(blocks), calls.first) << "sm_" << capability << "0";
-        EXPECT_EQ(scaled_calls(mx), calls.second) << "sm_" << capability << "0";
+        EXPECT_EQ(scaled_calls(blocks), calls.first) << "sm_" << capability;
+        EXPECT_EQ(scaled_calls(mx), calls.second) << "sm_" << capability;
         scalide_step_info info;
         const size_t steps = scalide_step_count(blocks.binding);
         EXPECT_EQ(scalide_describe_step(blocks.binding, steps, &info), SCALIDE_INVALID_ARGUMENT);
@@ -102,17 +103,17 @@ TEST_F(matmul, scaled_products_are_equal_by_the_library_and_by_the_kernels) {
         for (const auto &[place, count] : scales)
             for (int64_t i = 0; i < count; ++i) reinterpret_cast<float *>(bytes(place))[i] = static_cast<float>(1 << (i * 5 % 3));
         EXPECT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
-        EXPECT_EQ(scaled_calls(bound), capability == 9 ? 2u : 0u);
+        EXPECT_EQ(scaled_calls(bound), capability == 90 ? 2u : 0u);
         EXPECT_EQ(scalide_run(bound.binding), SCALIDE_OK) << scalide_message(context.handle);
         EXPECT_EQ(scalide_synchronise(context.handle), SCALIDE_OK);
         std::vector<uint8_t> all(bytes(Blocks::y), bytes(Blocks::y) + 2 * b * n);
         std::copy_n(bytes(Blocks::z), 4 * b * n, std::back_inserter(all)); // insert is a false warning of g++ 12
         return all;
     };
-    const std::vector<uint8_t> of_library = results(9, blocks_cuda_program());
-    EXPECT_EQ(of_library, results(10, blocks_cuda_program())) << "kernels that stand for calls";
-    EXPECT_EQ(of_library, results(9, blocks_all_program()));
-    EXPECT_EQ(of_library, results(8, blocks_all_program())) << "other products";
+    const std::vector<uint8_t> of_library = results(90, blocks_cuda_program());
+    EXPECT_EQ(of_library, results(100, blocks_cuda_program())) << "kernels that stand for calls";
+    EXPECT_EQ(of_library, results(90, blocks_all_program()));
+    EXPECT_EQ(of_library, results(80, blocks_all_program())) << "other products";
     EXPECT_GT(std::ranges::count_if(of_library, [](uint8_t byte) { return byte != 0; }), b * n);
 }
 
@@ -197,15 +198,15 @@ TEST_F(matmul, operands_are_widened_where_no_card_multiplies_them) {
         std::string libraries;
         for (size_t step = 0; step < scalide_step_count(bound.binding); ++step)
             libraries += bound.step(step).library ? "library " : bound.step(step).reason ? bound.step(step).reason : "kernel ";
-        EXPECT_EQ(libraries, capability == 8 ? "kernel library library " : "library kernel library ");
+        EXPECT_EQ(libraries, capability == 80 ? "kernel library library " : "library kernel library ");
         EXPECT_EQ(scalide_run(bound.binding), SCALIDE_OK) << scalide_message(context.handle);
         EXPECT_EQ(scalide_synchronise(context.handle), SCALIDE_OK);
         std::vector<uint8_t> all(bytes(Widened::y), bytes(Widened::y) + 4 * b * 32);
         std::copy_n(bytes(Widened::z), 2 * b * 48, std::back_inserter(all));
         return all;
     };
-    const std::vector<uint8_t> with_f8 = results(9);
-    EXPECT_EQ(with_f8, results(8)) << "sums are exact";
+    const std::vector<uint8_t> with_f8 = results(90);
+    EXPECT_EQ(with_f8, results(80)) << "sums are exact";
     EXPECT_EQ(std::ranges::count(std::span(with_f8).first(4 * b * 32), 0xc1) +
                   std::ranges::count(std::span(with_f8).first(4 * b * 32), 0xc2),
               b * 32);

@@ -41,7 +41,7 @@ constexpr int device_count = 2;
 
 std::vector<std::string> calls;
 int64_t fail_at = -1;
-int major_capability = 9;
+int capability = 90;
 CUresult failure = success;
 
 } // namespace
@@ -171,7 +171,7 @@ void standin_arguments(size_t count) { argument_counts.push_back(count); }
 size_t standin_count() { return calls.size(); }
 const char *standin_call(size_t index) { return calls[index].c_str(); }
 size_t standin_live() { return objects.size() + memory.size(); }
-void standin_capability(int32_t major) { major_capability = major; }
+void standin_capability(int32_t of_cards) { capability = of_cards; }
 void standin_lose() {
     while (!objects.empty()) drop(*objects.begin());
     for (const auto &[address, bytes] : memory) std::free(reinterpret_cast<void *>(address));
@@ -210,9 +210,10 @@ CUresult cuDeviceGetName(char *name, int room, int device) {
 }
 CUresult cuDeviceGetAttribute(int *value, int what, int device) {
     RETURN_IF(enter("cuDeviceGetAttribute %d %d", what, device));
-    static const std::map<int, int> attributes = {{1, 1024}, {5, 2147483647}, {6, 65535}, {7, 65535}, {97, 232448}, {75, 9}, {76, 0}};
+    const std::map<int, int> attributes = {
+        {1, 1024}, {5, 2147483647}, {6, 65535}, {7, 65535}, {75, capability / 10}, {76, capability % 10}, {97, 232448}};
     RETURN_IF(attributes.count(what) ? success : invalid_value);
-    *value = what == 75 ? major_capability : attributes.at(what);
+    *value = attributes.at(what);
     return success;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, int device) {

@@ -20,8 +20,8 @@ size_t standin_count();
 const char *standin_call(size_t index);
 /// Handles and memory that are alive.
 size_t standin_live();
-/// What the cards are from now on: 9 is sm_90, which they begin as.
-void standin_capability(int32_t major);
+/// What the cards are from now on: 90 is sm_90, which they begin as.
+void standin_capability(int32_t capability);
 /// As if the card had fallen off the bus: nothing is alive.
 void standin_lose();
 }

@@ -44,7 +44,7 @@ Program inline_calls(const Program &program, const Rulebook &rulebook) {
     std::vector<Program> programs;
     for (const Program &callee : program.programs) programs.push_back(without_calls(callee, programs, rulebook));
     Program inlined = without_programs(without_calls(program, programs, rulebook), rulebook);
-    return remove_dead_nodes(inlined);
+    return remove_dead_nodes(std::move(inlined));
 }
 
 } // namespace scalide

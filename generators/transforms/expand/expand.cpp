@@ -43,13 +43,13 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
             replace_node(expanded, rulebook, i, expand_value);
         }
     }
-    return remove_dead_nodes(expanded);
+    return remove_dead_nodes(std::move(expanded));
 }
 
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {
     Program expanded = program;
     replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook, facts); });
-    expanded = bound_magnitudes(remove_dead_nodes(expanded), rulebook);
+    expanded = bound_magnitudes(remove_dead_nodes(std::move(expanded)), rulebook);
     require_elements(expanded);
     return expanded;
 }

@@ -68,7 +68,7 @@ Program Propagation::run() {
     place_arguments(values);
     place_nodes(source_, values);
     for (const Result &result : source_.results) place_result(result, values);
-    return remove_dead_nodes(result_);
+    return remove_dead_nodes(std::move(result_));
 }
 
 void Propagation::add_parts(const std::string &name, const Type &type, bool inout, ScaledValue &value) {

@@ -53,6 +53,16 @@ TEST(fuse_stores, a_new_narrow_state_is_not_stored_in_between) {
     EXPECT_EQ(std::ranges::count(types, "bf16[64, 64]"), 0);
 }
 
+/// A kernel that computed the new state from the old one again would overwrite elements that it still has to read: an error of `compile`.
+TEST(fuse_stores, a_transposed_state_is_stored_in_between) {
+    for (const std::string link : {"u = transpose(w) {permutation: [1, 0]}", "t = transpose(w) {permutation: [1, 0]}\n  u = add(w, t)",
+                                   "t = mul(w, w)\n  u = rev(t) {dimensions: [0]}"}) {
+        const Program fused = compiled("(w: f32[64, 64] inout) -> (w = u) {\n  " + link + "\n}\n", "f16_scaled");
+        EXPECT_EQ(stored(fused).size(), 1u) << link;
+    }
+    EXPECT_TRUE(stored(compiled("(w: f32[64, 64] inout) -> (w = u) {\n  t = mul(w, w)\n  u = add(w, t)\n}\n", "f16_scaled")).empty());
+}
+
 TEST(fuse_stores, both_forms_of_a_step_round_alike) {
     std::string functional = step;
     functional.replace(0, functional.find("{"), "(x: f32[32, 64], w: f32[64, 64], m: f32[64, 64]) -> (u: f32[64, 64], n: f32[64, 64]) ");

@@ -77,6 +77,23 @@ bool repeat(const Groups &groups, int node, int reader, Repetition &repetition, 
            repetition.cost <= (is_state ? most_state_cost : most_repeated_cost);
 }
 
+/// False where `reader` would overwrite an argument of which it still needs elements at other places: through a transposition, say.
+bool is_in_place(const Groups &groups, const Repetition &repetition, ValueId value, int reader) {
+    const FuseGraph &graph = groups.graph();
+    const auto is_overwritten_here = [&](ValueId read) {
+        const int writer = graph.overwriter(read);
+        return writer >= 0 && groups.group_of(writer) == reader && !groups.program().type(read).is_scalar();
+    };
+    if (std::ranges::none_of(repetition.reads, is_overwritten_here)) return true;
+    const auto is_elsewhere = [&](const Read &read) {
+        const int producer = graph.producer(read.value);
+        const bool matters = producer < 0 ? is_overwritten_here(read.value) : read.value == value || repetition.nodes.contains(producer);
+        return matters && read.access != Access::same;
+    };
+    const auto reads_elsewhere = [&](int node) { return std::ranges::any_of(graph.reads(node), is_elsewhere); };
+    return std::ranges::none_of(repetition.nodes, reads_elsewhere) && std::ranges::none_of(groups[reader].nodes, reads_elsewhere);
+}
+
 /// True when what follows from `node` in its kernel overwrites a narrow array: the state of the next step.
 bool makes_narrow_state(const Groups &groups, int node) {
     return std::ranges::any_of(following(groups, node), [&](int each) {
@@ -100,7 +117,7 @@ std::set<int> nodes_to_repeat(const Groups &groups, int node) {
     for (int reader : reading_groups(groups, value)) {
         if (reader == groups.group_of(node)) continue;
         Repetition repetition;
-        if (!repeat(groups, node, reader, repetition, is_state)) return {};
+        if (!repeat(groups, node, reader, repetition, is_state) || !is_in_place(groups, repetition, value, reader)) return {};
         nodes.merge(repetition.nodes);
         saved += sizes.bytes(program.type(value));
         const std::vector<ValueId> &inputs = groups.inputs(reader);
