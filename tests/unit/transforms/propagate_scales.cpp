@@ -92,6 +92,20 @@ TEST(transforms, propagate_scales_agrees) {
     }
 }
 
+/// Functions close to linear near zero: data of a small scale stays near 1, as the argument's does, and so does that of a large one.
+TEST(transforms, propagate_scales_keeps_small_scales_of_functions_that_are_linear_near_zero) {
+    const Array data = vector({0.25, -0.5, 0.75, -0.25});
+    for (const std::string op : {"tanh", "sin", "tan", "asin", "atan", "sinh", "asinh", "atanh", "erf", "erf_inv", "expm1", "log1p"})
+        for (const double scale : {0x1p-40, 0x1p-20, 1.0}) {
+            const Program program = typed("(x: f32[4] scaled) -> (y: f32[4] scaled) {\n  y = " + op + "(x)\n}");
+            const std::vector<Array> results = interpret(propagated(program), {data, scalar(scale)}, rules(), Mode::real);
+            for (const double element : results[0].data) {
+                EXPECT_GT(std::abs(element), 0.1) << op << " at " << scale;
+                EXPECT_LT(std::abs(element), 2) << op << " at " << scale;
+            }
+        }
+}
+
 TEST(transforms, propagate_scales_leaves_plain_programs_alone) {
     const Program program = typed("(x: f32[4], y: f32[4]) -> (z: f32[4]) {\n a = neg(x)\n z = add(a, y)\n}");
     EXPECT_EQ(to_string(propagated(program)), to_string(program));
