@@ -10,7 +10,7 @@ namespace scalide {
 
 namespace {
 
-enum class Kind { floating, signed_integer, unsigned_integer, truth };
+enum class Kind { SCALIDE_DTYPE_KINDS };
 
 struct DtypeRow {
     Dtype dtype;

@@ -5,7 +5,7 @@
 #define SCALIDE_DTYPES_H
 
 /* row(C name, C++ name, text, number, kind, bits in memory, safetensors, XLA_FFI_DataType, cudaDataType_t)
- * kind: floating, signed_integer, unsigned_integer, truth. cudaDataType_t: -1 where no matmul of cuBLASLt takes it.
+ * kind: one of SCALIDE_DTYPE_KINDS. cudaDataType_t: -1 where no matmul of cuBLASLt takes it.
  * f64 is for rank-0 intermediates only, never an argument. */
 /* clang-format off */
 #define SCALIDE_DTYPES(row)                                                                             \
@@ -26,6 +26,7 @@
     row(U16,         u16,         "u16",         14, unsigned_integer, 16, "U16",         7,  -1)       \
     row(U32,         u32,         "u32",         15, unsigned_integer, 32, "U32",         8,  -1)
 #define SCALIDE_DTYPE_COUNT 16
+#define SCALIDE_DTYPE_KINDS floating, signed_integer, unsigned_integer, truth
 
 /* row(C name, C++ name, exponent bits, mantissa bits, bias, sign, infinity, subnormals, -0, code of NaN, code of the largest finite value,
  *     half-way cases): floats of at most 32 bits. value = (-1)^s * 2^(e - bias) * 1.m; without -0 its code is NaN (fnuz). OCP 8-bit

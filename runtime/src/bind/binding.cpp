@@ -9,7 +9,7 @@ namespace scalide {
 
 namespace {
 
-enum class Kind { floating, signed_integer, unsigned_integer, truth };
+enum class Kind { SCALIDE_DTYPE_KINDS };
 
 /// The storage word: what the kernels were compiled for. A float that C has not is an unsigned integer.
 constexpr HalideType word_of(Kind kind, uint8_t bits) {

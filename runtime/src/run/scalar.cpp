@@ -24,7 +24,7 @@ struct Access {
     double (*load)(const void *memory);
 };
 
-enum class Kind { floating, signed_integer, unsigned_integer, truth };
+enum class Kind { SCALIDE_DTYPE_KINDS };
 
 template<typename T>
 constexpr Access access = {store<T>, load<T>};
