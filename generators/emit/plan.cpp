@@ -1,5 +1,5 @@
 #include "emit/plan.h"
-#include "transforms/library/operand_scales.h"
+#include "transforms/library/kernel_call.h"
 #include <algorithm>
 
 namespace scalide {
@@ -106,36 +106,24 @@ private:
         plan_.steps.push_back(std::move(step));
     }
 
-    // The kernel is one call of the library (MatmulCall) of its arguments.
+    // The kernel is one call of the library, of its arguments.
     PlanMatmul matmul_of(const Node &call, const Program &kernel) const {
-        const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
-        const std::vector<int> makers = producers(kernel);
-        const MatmulCalls calls(kernel, [&](ValueId value) { return makers[value] < 0; });
-        const auto found = calls.with_packed_scales(calls.of(static_cast<int>(dot - kernel.nodes.begin())).back());
-        internal_check(found.has_value(), "plan: " + kernel.name + " has its scales in memory");
-        const MatmulCall &whole = *found;
-        const auto buffer = [&](ValueId value) {
-            if (value < 0) return -1;
-            const auto argument = std::ranges::find(kernel.arguments, value, &Argument::value);
-            if (argument != kernel.arguments.end()) return buffer_of_[call.operands[argument - kernel.arguments.begin()]];
-            const auto result = std::ranges::find(kernel.results, value, &Result::value);
-            internal_check(result != kernel.results.end(), "plan: " + kernel.name + " is one product");
-            return buffer_of_[call.results[result - kernel.results.begin()]];
-        };
-        internal_check(kernel.results.size() == (whole.amax < 0 ? 1u : 2u), "plan: " + kernel.name + " makes what its product does");
+        const auto [whole, scales] = kernel_call(kernel.attributes.at("call"));
+        const auto argument = [&](int number) { return number < 0 ? -1 : buffer_of_[call.operands.at(number)]; };
+        const auto result = [&](int number) { return number < 0 ? -1 : buffer_of_[call.results.at(number)]; };
         return {.form = whole.form,
-                .lhs = buffer(whole.form.lhs.value),
-                .rhs = buffer(whole.form.rhs.value),
-                .result = buffer(whole.result),
-                .lhs_scales = buffer(whole.form.lhs.scales.value),
-                .rhs_scales = buffer(whole.form.rhs.scales.value),
-                .scales = scale_layouts(kernel, whole.form).value(),
-                .factor = buffer(whole.factor),
-                .bias = buffer(whole.bias),
-                .addend = buffer(whole.addend),
-                .addend_factor = buffer(whole.addend_factor),
-                .result_factor = buffer(whole.result_factor),
-                .amax = buffer(whole.amax),
+                .lhs = argument(whole.form.lhs.value),
+                .rhs = argument(whole.form.rhs.value),
+                .result = result(whole.result),
+                .lhs_scales = argument(whole.form.lhs.scales.value),
+                .rhs_scales = argument(whole.form.rhs.scales.value),
+                .scales = scales,
+                .factor = argument(whole.factor),
+                .bias = argument(whole.bias),
+                .addend = argument(whole.addend),
+                .addend_factor = argument(whole.addend_factor),
+                .result_factor = argument(whole.result_factor),
+                .amax = result(whole.amax),
                 .fast_accumulation = whole.fast_accumulation,
                 .tf32 = whole.tf32};
     }

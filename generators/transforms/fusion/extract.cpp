@@ -4,6 +4,7 @@
 #include "ir/shape.h"
 #include "ir/text.h"
 #include "transforms/fusion/groups/overwrites.h"
+#include "transforms/library/kernel_call.h"
 #include <algorithm>
 
 namespace scalide {
@@ -93,7 +94,10 @@ Program build_kernel(const Groups &groups, int group) {
     Program kernel = KernelBuilder(groups, group).take();
     const KernelKind kind = groups[group].kind;
     kernel.attributes["kind"] = kind == KernelKind::map && is_transposition(kernel) ? "transpose" : std::string(to_string(kind));
-    if (!groups[group].library.empty()) kernel.attributes["library"] = groups[group].library;
+    if (!groups[group].library.empty()) {
+        kernel.attributes["library"] = groups[group].library;
+        kernel.attributes["call"] = to_attribute(in_kernel(*groups[group].call, groups.inputs(group), groups.outputs(group)));
+    }
     if (kind == KernelKind::row) kernel.attributes["row_axes"] = folded_axes(kernel);
     return canonical(kernel);
 }

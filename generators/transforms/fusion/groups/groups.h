@@ -1,9 +1,12 @@
 #pragma once
 #include "transforms/fusion/groups/graph.h"
 #include "transforms/fusion/groups/reachability.h"
+#include <memory>
 #include <set>
 
 namespace scalide {
+
+struct KernelCall;
 
 enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort, window, tiled };
 std::string_view to_string(KernelKind kind);
@@ -16,6 +19,7 @@ struct Group {
     Extents kept;             ///< of row and column: what reductions leave of `iteration`
     bool moves = false;       ///< computed values are read at another index within the group
     std::string library = ""; ///< that computes it (fusion/merge/calls.h); empty: a kernel of ours
+    std::shared_ptr<const KernelCall> call = nullptr; ///< of the library, of values of the program
 };
 
 /// The fusion in progress: a partition of the anchored nodes of a program into groups, at first one each, and the order between them:
@@ -58,8 +62,11 @@ public:
     /// True when nothing outside `readers_group` reads what `group` makes.
     bool is_read_only_by(int group, int readers_group) const;
 
-    /// A library computes this group.
-    void set_library(int group, const std::string &library) { groups_[group].library = library; }
+    /// A library computes this group by this call.
+    void set_library(int group, const std::string &library, std::shared_ptr<const KernelCall> call) {
+        groups_[group].library = library;
+        groups_[group].call = std::move(call);
+    }
     /// Its kernel is of this kind.
     void set_kind(int group, KernelKind kind) { groups_[group].kind = kind; }
     /// Makes one group of two; it keeps the number of the first. Throws InternalError where that would close a cycle.

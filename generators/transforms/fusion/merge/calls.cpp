@@ -1,6 +1,8 @@
 #include "transforms/fusion/merge/calls.h"
 #include "transforms/fusion/groups/overwrites.h"
+#include "transforms/library/kernel_call.h"
 #include "transforms/library/library_call.h"
+#include "transforms/library/operand_scales.h"
 #include <algorithm>
 
 namespace scalide {
@@ -51,7 +53,8 @@ void merge_calls(Groups &groups, const TargetFacts &facts) {
                    are_one_call(groups, group, anchored(call));
         });
         if (longest == possible.rend()) continue;
-        groups.set_library(group, find_product(program, *longest, facts)->library);
+        const KernelCall call{calls.with_packed_scales(*longest).value(), scale_layouts(program, longest->form).value()};
+        groups.set_library(group, find_product(program, *longest, facts)->library, std::make_shared<KernelCall>(call));
         for (int node : anchored(*longest))
             if (groups.group_of(node) != group) groups.merge(group, groups.group_of(node), Group(groups[group]));
     }
