@@ -12,11 +12,18 @@ namespace scalide {
 
 namespace {
 
-// The first dtypes, in their order.
 #define SCALIDE_FORMAT(id, name, exponent, mantissa, bias, sign, infinity, subnormals, negative_zero, nan, largest, ties)                  \
     FormatSpec{Dtype::name, exponent, mantissa, bias, sign, infinity, subnormals, negative_zero, nan, largest, Ties::ties},
 constexpr std::array formats{SCALIDE_FORMATS(SCALIDE_FORMAT)};
 #undef SCALIDE_FORMAT
+
+// By dtype; -1: it has none.
+constexpr auto format_rows = [] {
+    std::array<int, SCALIDE_DTYPE_COUNT> rows{};
+    rows.fill(-1);
+    for (size_t i = 0; i < formats.size(); i++) rows[static_cast<size_t>(formats[i].dtype)] = static_cast<int>(i);
+    return rows;
+}();
 
 uint32_t magnitude_mask(const FormatSpec &format) { return (1u << (format.exponent_bits + format.mantissa_bits)) - 1; }
 
@@ -50,8 +57,8 @@ uint32_t overflow_code(const FormatSpec &format, bool negative, Overflow overflo
 } // namespace
 
 const FormatSpec &format_of(Dtype dtype) {
-    auto row = static_cast<size_t>(dtype);
-    internal_check(row < formats.size(), "format_of: " + std::string(to_string(dtype)) + " has no storage format");
+    const int row = format_rows[static_cast<size_t>(dtype)];
+    if (row < 0) throw InternalError("internal error: format_of: " + std::string(to_string(dtype)) + " has no storage format");
     return formats[row];
 }
 
