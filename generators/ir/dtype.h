@@ -45,7 +45,7 @@ enum class Overflow : uint8_t {
 };
 
 /// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool", "f64",
-/// "i8", "u8", "i16", "u16", "u32".
+/// "i8", "u8", "i16", "u16", "u32", "f8_e3m4", "f8_e4m3", "f8_e4m3b11fnuz".
 std::string_view to_string(Dtype dtype);
 std::optional<Dtype> parse_dtype(std::string_view name);
 std::span<const Dtype> all_dtypes();

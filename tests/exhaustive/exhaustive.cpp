@@ -59,7 +59,7 @@ TEST_P(exhaustive_formats, encode_equals_the_software_codec) {
 
 INSTANTIATE_TEST_SUITE_P(all, exhaustive_formats,
                          testing::Values(Dtype::f16, Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2, Dtype::f8_e4m3fnuz, Dtype::f8_e5m2fnuz,
-                                         Dtype::f8_e8m0fnu),
+                                         Dtype::f8_e8m0fnu, Dtype::f8_e3m4, Dtype::f8_e4m3, Dtype::f8_e4m3b11fnuz),
                          [](const auto &info) { return std::string(to_string(info.param)); });
 
 class exhaustive_functions : public testing::TestWithParam<test::UnaryFunction> {};

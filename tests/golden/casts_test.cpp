@@ -15,9 +15,6 @@ using Codes = std::vector<uint32_t>;
 
 // Formats that only the data knows: the same table serves them. Their dtype field means nothing.
 const std::map<std::string, FormatSpec> other_formats{
-    {"f8_e4m3", {Dtype::f32, 4, 3, 7, true, true, true, true, 0x7c, 0x77}},
-    {"f8_e3m4", {Dtype::f32, 3, 4, 3, true, true, true, true, 0x78, 0x6f}},
-    {"f8_e4m3b11fnuz", {Dtype::f32, 4, 3, 11, true, false, true, false, 0x80, 0x7f}},
     {"f6_e2m3fn", {Dtype::f32, 2, 3, 1, true, false, true, true, 0x20, 0x1f}},
     {"f6_e3m2fn", {Dtype::f32, 3, 2, 3, true, false, true, true, 0x20, 0x1f}},
     {"f4_e2m1fn", {Dtype::f32, 2, 1, 1, true, false, true, true, 0x08, 0x07}},

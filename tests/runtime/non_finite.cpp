@@ -86,6 +86,9 @@ TEST(runtime, knows_what_is_not_finite_in_each_dtype) {
     EXPECT_EQ(count_non_finite<uint8_t>(SCALIDE_F8_E4M3FNUZ), 1);
     EXPECT_EQ(count_non_finite<uint8_t>(SCALIDE_F8_E5M2FNUZ), 1);
     EXPECT_EQ(count_non_finite<uint8_t>(SCALIDE_F8_E8M0FNU), 1);
+    EXPECT_EQ(count_non_finite<uint8_t>(SCALIDE_F8_E3M4), 32);
+    EXPECT_EQ(count_non_finite<uint8_t>(SCALIDE_F8_E4M3), 16);
+    EXPECT_EQ(count_non_finite<uint8_t>(SCALIDE_F8_E4M3B11FNUZ), 1);
     EXPECT_EQ(count_non_finite<uint16_t>(SCALIDE_F16), 2048);
     EXPECT_EQ(count_non_finite<uint16_t>(SCALIDE_BF16), 256);
     for (const int32_t dtype : {SCALIDE_BOOL, SCALIDE_I8, SCALIDE_U8}) EXPECT_EQ(count_non_finite<uint8_t>(dtype), 0);

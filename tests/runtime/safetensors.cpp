@@ -80,7 +80,8 @@ const WrongFile wrong_files[] = {
     {"two_of_a_name", "{" + good_tensor + R"(,"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", 12,
      "tensor 'a': name must be unique, got two tensors of it. The file is damaged: save it again."},
     {"unknown_dtype", R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8,
-     "tensor 'a': dtype must be one of F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E4M3FNUZ F8_E5M2FNUZ F8_E8M0 I32 BOOL F64 I8 U8 I16 U16 U32, got "
+     "tensor 'a': dtype must be one of F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E4M3FNUZ F8_E5M2FNUZ F8_E8M0 I32 BOOL F64 I8 U8 I16 U16 U32 F8_E3M4 "
+     "F8_E4M3_IEEE F8_E4M3B11FNUZ, got "
      "I64. Convert the "
      "tensor."},
     {"high_rank", R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}})", 4,

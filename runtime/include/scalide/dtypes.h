@@ -6,7 +6,8 @@
 
 /* row(C name, C++ name, text, number, kind, bits in memory, safetensors, XLA_FFI_DataType, cudaDataType_t)
  * kind: one of SCALIDE_DTYPE_KINDS. cudaDataType_t: -1 where no matmul of cuBLASLt takes it.
- * f64 is for rank-0 intermediates only, never an argument. */
+ * f64 is for rank-0 intermediates only, never an argument. safetensors: the last three are no names of that format, whose F8_E4M3 is
+ * f8_e4m3fn; other readers refuse them. */
 /* clang-format off */
 #define SCALIDE_DTYPES(row)                                                                             \
     row(F32,         f32,         "f32",         0,  floating,         32, "F32",         11, 0)        \
@@ -24,13 +25,17 @@
     row(U8,          u8,          "u8",          12, unsigned_integer, 8,  "U8",          6,  -1)       \
     row(I16,         i16,         "i16",         13, signed_integer,   16, "I16",         3,  -1)       \
     row(U16,         u16,         "u16",         14, unsigned_integer, 16, "U16",         7,  -1)       \
-    row(U32,         u32,         "u32",         15, unsigned_integer, 32, "U32",         8,  -1)
-#define SCALIDE_DTYPE_COUNT 16
+    row(U32,         u32,         "u32",         15, unsigned_integer, 32, "U32",         8,  -1)       \
+    row(F8_E3M4,     f8_e3m4,     "f8_e3m4",     16, floating,         8,  "F8_E3M4",     29, -1)       \
+    row(F8_E4M3,     f8_e4m3,     "f8_e4m3",     17, floating,         8,  "F8_E4M3_IEEE", 28, -1)      \
+    row(F8_E4M3B11FNUZ, f8_e4m3b11fnuz, "f8_e4m3b11fnuz", 18, floating, 8, "F8_E4M3B11FNUZ", 23, -1)
+#define SCALIDE_DTYPE_COUNT 19
 #define SCALIDE_DTYPE_KINDS floating, signed_integer, unsigned_integer, truth
 
 /* row(C name, C++ name, exponent bits, mantissa bits, bias, sign, infinity, subnormals, -0, code of NaN, code of the largest finite value,
  *     half-way cases): floats of at most 32 bits. value = (-1)^s * 2^(e - bias) * 1.m; without -0 its code is NaN (fnuz). OCP 8-bit
- * floating point (2023), the fnuz forms of Graphcore and AMD, OCP MX (e8m0). */
+ * floating point (2023), the fnuz forms of Graphcore and AMD, OCP MX (e8m0), IEEE-like 8-bit formats (e3m4, e4m3), the first FP8 of TPUs
+ * (e4m3b11fnuz). */
 #define SCALIDE_FORMATS(row)                                                                            \
     row(F32,         f32,         8, 23, 127, true,  true,  true,  true,  0x7fc00000u, 0x7f7fffffu, even) \
     row(F16,         f16,         5, 10, 15,  true,  true,  true,  true,  0x7e00u,     0x7bffu,     even) \
@@ -39,7 +44,10 @@
     row(F8_E5M2,     f8_e5m2,     5, 2,  15,  true,  true,  true,  true,  0x7eu,       0x7bu,       even) \
     row(F8_E4M3FNUZ, f8_e4m3fnuz, 4, 3,  8,   true,  false, true,  false, 0x80u,       0x7fu,       even) \
     row(F8_E5M2FNUZ, f8_e5m2fnuz, 5, 2,  16,  true,  false, true,  false, 0x80u,       0x7fu,       even) \
-    row(F8_E8M0FNU,  f8_e8m0fnu,  8, 0,  127, false, false, false, false, 0xffu,       0xfeu,       up)
+    row(F8_E8M0FNU,  f8_e8m0fnu,  8, 0,  127, false, false, false, false, 0xffu,       0xfeu,       up)   \
+    row(F8_E3M4,     f8_e3m4,     3, 4,  3,   true,  true,  true,  true,  0x78u,       0x6fu,       even) \
+    row(F8_E4M3,     f8_e4m3,     4, 3,  7,   true,  true,  true,  true,  0x7cu,       0x77u,       even) \
+    row(F8_E4M3B11FNUZ, f8_e4m3b11fnuz, 4, 3, 11, true, false, true, false, 0x80u,     0x7fu,       even)
 /* clang-format on */
 
 #endif

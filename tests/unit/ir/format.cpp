@@ -25,6 +25,9 @@ TEST(ir, formats_have_the_published_ranges) {
         {Dtype::f8_e5m2, 8, 57344, std::ldexp(1, -14), std::ldexp(1, -16)},
         {Dtype::f8_e4m3fnuz, 8, 240, std::ldexp(1, -7), std::ldexp(1, -10)},
         {Dtype::f8_e5m2fnuz, 8, 57344, std::ldexp(1, -15), std::ldexp(1, -17)},
+        {Dtype::f8_e3m4, 8, 15.5, 0.25, std::ldexp(1, -6)},
+        {Dtype::f8_e4m3, 8, 240, std::ldexp(1, -6), std::ldexp(1, -9)},
+        {Dtype::f8_e4m3b11fnuz, 8, 30, std::ldexp(1, -10), std::ldexp(1, -13)},
     };
     for (const Largest &row : rows) {
         const FormatSpec &format = format_of(row.dtype);

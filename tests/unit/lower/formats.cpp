@@ -117,7 +117,8 @@ TEST(lower, codecs_hold_inside_fast_arithmetic) {
 }
 
 TEST(lower, bf16_words_of_narrow_codes_are_exact) {
-    for (Dtype dtype : {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2, Dtype::f8_e4m3fnuz, Dtype::f8_e5m2fnuz}) {
+    for (Dtype dtype : {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2, Dtype::f8_e4m3fnuz, Dtype::f8_e5m2fnuz, Dtype::f8_e3m4,
+                        Dtype::f8_e4m3, Dtype::f8_e4m3b11fnuz}) {
         const FormatSpec &format = format_of(dtype);
         Words codes = codes_of(format);
         Words words = Pointwise([&](const Expr &word) {
