@@ -30,8 +30,8 @@ Extent located(const Lexer &lexer, const Token &token, const Operation &operatio
 
 Extent parse_factor(Lexer &lexer) {
     if (lexer.peek().kind == TokenKind::integer) return parse_integer(lexer);
-    if (!is_name(lexer.peek().text)) lexer.fail("extent", "must be an integer or a symbol");
-    return Extent::symbol(parse_name(lexer, "extent"));
+    if (!is_plain_name(lexer.peek().text)) lexer.fail("extent", "must be an integer or a symbol");
+    return Extent::symbol(parse_plain_name(lexer, "extent"));
 }
 
 Extent parse_term(Lexer &lexer) {
@@ -91,6 +91,11 @@ Attribute parse_list(Lexer &lexer, const std::set<std::string> &symbols, int dep
     return list;
 }
 
+void check_length(const Lexer &lexer, const Token &token, std::string_view name, const std::string &subject) {
+    const bool fits = !name.empty() && name.size() <= longest_name;
+    if (!fits) lexer.fail(token, subject, "must have a name of 1 to " + std::to_string(longest_name) + " bytes");
+}
+
 // The text of all of `text`, which nothing may follow.
 template<typename Parser>
 auto parse_whole(std::string_view text, const Location &where, const Parser &parser) {
@@ -144,7 +149,7 @@ Attributes parse_attributes(Lexer &lexer, const std::set<std::string> &symbols) 
     Attributes attributes;
     lexer.sequence("{", "}", "attributes", [&] {
         const Token token = lexer.peek();
-        const std::string name = parse_name(lexer, "attribute");
+        const std::string name = parse_plain_name(lexer, "attribute");
         if (attributes.contains(name)) lexer.fail(token, "attribute", "must stand once");
         lexer.expect(":", "attribute");
         attributes[name] = parse_attribute(lexer, symbols);
@@ -153,10 +158,18 @@ Attributes parse_attributes(Lexer &lexer, const std::set<std::string> &symbols) 
 }
 
 std::string parse_name(Lexer &lexer, const std::string &subject) {
-    if (lexer.peek().kind != TokenKind::name || !is_name(lexer.peek().text)) {
-        lexer.fail(subject, "must be a name of letters, digits and _ . $");
-    }
-    if (lexer.peek().text.size() > longest_name) lexer.fail(subject, "must have at most " + std::to_string(longest_name) + " characters");
+    const Token token = lexer.peek();
+    const bool is_quoted = token.kind == TokenKind::string;
+    if (!is_quoted && !is_plain_name(token.text)) lexer.fail(subject, "must be a name of letters, digits and _ . $, or text in quotes");
+    const std::string name = is_quoted ? parse_string(lexer) : std::string(lexer.take().text);
+    check_length(lexer, token, name, subject);
+    return name;
+}
+
+std::string parse_plain_name(Lexer &lexer, const std::string &subject) {
+    const Token token = lexer.peek();
+    if (!is_plain_name(token.text)) lexer.fail(subject, "must be a name of letters, digits and _ . $");
+    check_length(lexer, token, token.text, subject);
     return std::string(lexer.take().text);
 }
 
@@ -165,6 +178,7 @@ std::string parse_string(Lexer &lexer) {
     const Token token = lexer.take();
     const std::optional<std::string> text = unquote(token.text);
     if (!text) lexer.fail(token, "string", "must have no escapes but \\\", \\\\ and \\xHH");
+    if (!is_text(*text)) lexer.fail(token, "string", "must be UTF-8 without zero bytes");
     return *text;
 }
 

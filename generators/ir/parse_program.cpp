@@ -1,6 +1,7 @@
 #include "ir/named_program.h"
 #include "ir/parse_parts.h"
 #include "ir/text.h"
+#include "ir/words.h"
 
 #include <algorithm>
 
@@ -12,11 +13,23 @@ constexpr size_t longest_text = size_t(64) << 20;
 constexpr size_t most_nodes = 1000000;
 constexpr size_t longest_scope = 1000;
 
+/// A name, and where it stands.
+struct PlacedName {
+    Token token;
+    std::string name;
+};
+
+/// What stands behind the colon of a node, for each of its results.
+struct DeclaredType {
+    Type type;
+    ArrayPart part = {};
+};
+
 // `name: type scaled = value`, `name: type data of x = value` or `argument = value`, kept until the body has been read.
 struct DeclaredResult {
-    Token token, value;
-    Result result;
-    Type type;
+    PlacedName name, value;
+    Result result = {};
+    Type type = {};
 };
 
 // Reads one `program name {..} [..] (..) -> (..) { .. }`.
@@ -34,12 +47,13 @@ private:
     void parse_scope(const std::string &outer, int depth);
     void parse_node(const std::string &scope);
     NamedOperand parse_operand();
-    std::vector<Type> parse_types(size_t count);
+    std::vector<DeclaredType> parse_types(size_t count);
+    PlacedName parse_placed(const std::string &subject) { return {lexer_.peek(), parse_name(lexer_, subject)}; }
 
     void check_count(size_t more) const;
-    ValueId find(const Token &token, const std::string &subject) const;
-    void check_fresh(const Token &token, const std::string &subject) const;
-    int find_argument(const Token &token) const;
+    ValueId find(const PlacedName &name, const std::string &subject) const;
+    void check_fresh(const PlacedName &name, const std::string &subject) const;
+    int find_argument(const PlacedName &name) const;
     void add_result(const DeclaredResult &declared);
 
     Lexer &lexer_;
@@ -71,7 +85,7 @@ Program ProgramParser::parse() {
 
 void ProgramParser::parse_symbol() {
     const Token token = lexer_.peek();
-    Symbol symbol{parse_name(lexer_, "symbol")};
+    Symbol symbol{parse_plain_name(lexer_, "symbol")};
     if (!symbols_.insert(symbol.name).second) lexer_.fail(token, "symbol", "must have a name of its own");
     if (lexer_.accept("in")) {
         symbol.minimum = parse_integer(lexer_);
@@ -82,46 +96,46 @@ void ProgramParser::parse_symbol() {
     program_.symbols.push_back(symbol);
 }
 
-// `data of x`, `scale of x`, or nothing.
+// `data of x`, `scale of x`, of a value also `form of x`, or nothing.
 ArrayPart ProgramParser::parse_part() {
-    const bool is_data = lexer_.accept("data");
-    if (!is_data && !lexer_.accept("scale")) return {};
-    lexer_.expect("of", "part");
-    return {is_data ? ArrayPart::Kind::data : ArrayPart::Kind::scale, parse_name(lexer_, "part")};
+    using Kind = ArrayPart::Kind;
+    for (const auto &[word, kind] : {std::pair("form", Kind::whole), {"data", Kind::data}, {"scale", Kind::scale}}) {
+        if (!lexer_.accept(word)) continue;
+        lexer_.expect("of", "part");
+        return {kind, parse_name(lexer_, "part")};
+    }
+    return {};
 }
 
 void ProgramParser::parse_argument() {
-    const Token token = lexer_.peek();
-    const std::string name = parse_name(lexer_, "argument");
-    check_fresh(token, "argument");
+    const PlacedName name = parse_placed("argument");
+    check_fresh(name, "argument");
     lexer_.expect(":", "argument");
-    Argument argument{named_.define(name, parse_type(lexer_))};
+    Argument argument{named_.define(name.name, parse_type(lexer_))};
     argument.scaled = lexer_.accept("scaled");
-    argument.part = parse_part();
+    argument.part = program_.values[argument.value].part = parse_part();
     argument.inout = lexer_.accept("inout");
-    argument.location = lexer_.location(token);
+    argument.location = lexer_.location(name.token);
     program_.arguments.push_back(argument);
 }
 
 void ProgramParser::parse_result() {
-    DeclaredResult declared{lexer_.peek(), lexer_.peek(), {}, {}};
-    declared.result.name = parse_name(lexer_, "result");
+    const PlacedName name = parse_placed("result");
+    DeclaredResult declared{name, name};
+    declared.result.name = name.name;
     if (lexer_.accept(":")) {
         declared.type = parse_type(lexer_);
         declared.result.scaled = lexer_.accept("scaled");
         declared.result.part = parse_part();
     } else {
-        declared.result.argument = find_argument(declared.token);
+        declared.result.argument = find_argument(name);
         const Argument &argument = program_.arguments[declared.result.argument];
         declared.type = program_.type(argument.value);
         declared.result.scaled = argument.scaled;
         declared.result.part = argument.part;
         if (!lexer_.is("=")) lexer_.fail("result", "must have ': type' or '= value' after its name");
     }
-    if (lexer_.accept("=")) {
-        declared.value = lexer_.peek();
-        parse_name(lexer_, "result");
-    }
+    if (lexer_.accept("=")) declared.value = parse_placed("result");
     results_.push_back(declared);
 }
 
@@ -153,44 +167,43 @@ void ProgramParser::parse_node(const std::string &scope) {
     Node node;
     node.scope = scope;
     node.location = lexer_.location(lexer_.peek());
-    std::vector<Token> names;
+    std::vector<PlacedName> names;
     do {
         check_count(names.size());
-        names.push_back(lexer_.peek());
-        parse_name(lexer_, "node.result");
+        names.push_back(parse_placed("node.result"));
     } while (lexer_.accept(","));
     lexer_.expect("=", "node");
-    node.op = parse_name(lexer_, "node.operator");
+    node.op = parse_plain_name(lexer_, "node.operator");
     std::vector<NamedOperand> operands;
     lexer_.sequence("(", ")", "node.operands", [&] {
         check_count(operands.size()); // numbers become nodes
         operands.push_back(parse_operand());
     });
     if (lexer_.is("{")) node.attributes = parse_attributes(lexer_, symbols_);
-    const std::vector<Type> types = parse_types(names.size());
+    const std::vector<DeclaredType> types = parse_types(names.size());
     if (!lexer_.peek().first_on_line && lexer_.accept("cotangent")) node.role = Role::cotangent;
 
-    named_.add_operands(node, operands, std::string(names[0].text));
+    named_.add_operands(node, operands, names[0].name);
     for (size_t i = 0; i < names.size(); i++) {
         check_fresh(names[i], "node.result");
-        node.results.push_back(named_.define(std::string(names[i].text), types[i]));
+        node.results.push_back(named_.define(names[i].name, types[i].type));
+        program_.values.back().part = types[i].part;
     }
     program_.nodes.push_back(std::move(node));
 }
 
 NamedOperand ProgramParser::parse_operand() {
     if (starts_number(lexer_)) return {-1, parse_number(lexer_)};
-    const Token token = lexer_.peek();
-    parse_name(lexer_, "node.operand");
-    return {find(token, "node.operand"), {}};
+    return {find(parse_placed("node.operand"), "node.operand"), {}};
 }
 
-std::vector<Type> ProgramParser::parse_types(size_t count) {
-    if (!lexer_.accept(":")) return std::vector<Type>(count, unknown_type());
+std::vector<DeclaredType> ProgramParser::parse_types(size_t count) {
+    if (!lexer_.accept(":")) return std::vector<DeclaredType>(count, {unknown_type()});
     const Token token = lexer_.peek();
-    std::vector<Type> types;
+    std::vector<DeclaredType> types;
     do {
-        types.push_back(parse_type(lexer_));
+        types.push_back({parse_type(lexer_)});
+        if (!lexer_.peek().first_on_line) types.back().part = parse_part(); // the next node may be called `data`
     } while (lexer_.accept(","));
     if (types.size() != count) {
         const std::string requirement = "must be as many as the results, " + std::to_string(count);
@@ -205,20 +218,20 @@ void ProgramParser::check_count(size_t more) const {
     lexer_.fail("program", "must have at most " + std::to_string(most_nodes) + " nodes");
 }
 
-ValueId ProgramParser::find(const Token &token, const std::string &subject) const {
-    const ValueId value = named_.find(std::string(token.text));
-    if (value < 0) lexer_.fail(token, subject, "must be a value defined above");
+ValueId ProgramParser::find(const PlacedName &name, const std::string &subject) const {
+    const ValueId value = named_.find(name.name);
+    if (value < 0) lexer_.fail(name.token, subject, "must be a value defined above");
     return value;
 }
 
-void ProgramParser::check_fresh(const Token &token, const std::string &subject) const {
-    if (named_.find(std::string(token.text)) >= 0) lexer_.fail(token, subject, "must have a name that no other value has");
+void ProgramParser::check_fresh(const PlacedName &name, const std::string &subject) const {
+    if (named_.find(name.name) >= 0) lexer_.fail(name.token, subject, "must have a name that no other value has");
 }
 
-int ProgramParser::find_argument(const Token &token) const {
-    const auto names = [&](const Argument &argument) { return program_.value_name(argument.value) == token.text; };
+int ProgramParser::find_argument(const PlacedName &name) const {
+    const auto names = [&](const Argument &argument) { return program_.value_name(argument.value) == name.name; };
     const auto found = std::ranges::find_if(program_.arguments, names);
-    if (found == program_.arguments.end()) lexer_.fail(token, "result", "must have ': type' after its name, or be an inout argument");
+    if (found == program_.arguments.end()) lexer_.fail(name.token, "result", "must have ': type' after its name, or be an inout argument");
     return static_cast<int>(found - program_.arguments.begin());
 }
 
@@ -228,8 +241,8 @@ void ProgramParser::add_result(const DeclaredResult &declared) {
     Type &type = program_.values[result.value].type;
     if (is_unknown(type)) type = declared.type;
     if (!is_unknown(declared.type) && type != declared.type) {
-        const std::string value = "the type of " + program_.value_name(result.value) + ", " + to_string(type);
-        throw UserError({lexer_.location(declared.token), "result", "must have " + value, to_string(declared.type), ""});
+        const std::string value = "the type of " + name_to_string(program_.value_name(result.value)) + ", " + to_string(type);
+        throw UserError({lexer_.location(declared.name.token), "result", "must have " + value, to_string(declared.type), ""});
     }
     program_.results.push_back(result);
 }
@@ -247,7 +260,7 @@ Program parse_program(std::string_view text, const std::string &file) {
         const Token token = lexer.peek();
         Program program = ProgramParser(lexer).parse();
         if (std::ranges::find(programs, program.name, &Program::name) != programs.end()) {
-            throw UserError({lexer.location(token), "program", "must have a name of its own", program.name, ""});
+            throw UserError({lexer.location(token), "program", "must have a name of its own", name_to_string(program.name), ""});
         }
         programs.push_back(std::move(program));
     } while (lexer.peek().kind != TokenKind::end);

@@ -23,10 +23,11 @@ std::string join(const Items &items, const Print &print) {
     return text;
 }
 
-/// ` data of x`, ` scale of x`; nothing for a whole array.
+/// ` data of x`, ` scale of x`, ` form of x`; nothing for an array that is the whole of its tensor.
 std::string print_part(const ArrayPart &part) {
-    if (part.kind == ArrayPart::Kind::whole) return "";
-    return (part.is_scale() ? " scale of " : " data of ") + part.of;
+    if (part == ArrayPart()) return "";
+    const char *const words[] = {" form of ", " data of ", " scale of "};
+    return words[static_cast<int>(part.kind)] + name_to_string(part.of);
 }
 
 class Printer {
@@ -80,7 +81,7 @@ std::string Printer::print() {
 
 std::string Printer::header() const {
     const std::string settings = attributes() + symbols();
-    const std::string start = "program " + program_.name + settings;
+    const std::string start = "program " + name_to_string(program_.name) + settings;
     const std::string arguments = "(" + join(program_.arguments, [&](const Argument &each) { return argument(each); }) + ")";
     const std::string results = "-> (" + join(program_.results, [&](const Result &each) { return result(each); }) + ")";
     const std::string line = start + (settings.empty() ? "" : " ") + arguments + " " + results;
@@ -110,15 +111,16 @@ std::string Printer::symbol(const Symbol &symbol) const {
 
 std::string Printer::argument(const Argument &argument) const {
     const Value &value = program_.values[argument.value];
-    return value.name + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + print_part(argument.part) +
+    return name_to_string(value.name) + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + print_part(argument.part) +
            (argument.inout ? " inout" : "");
 }
 
 std::string Printer::result(const Result &result) const {
     const Value &value = program_.values[result.value];
-    if (result.argument >= 0) return program_.value_name(program_.arguments[result.argument].value) + " = " + value.name;
-    return result.name + ": " + to_string(value.type) + (result.scaled ? " scaled" : "") + print_part(result.part) +
-           (result.name == value.name ? "" : " = " + value.name);
+    const std::string of = " = " + name_to_string(value.name);
+    if (result.argument >= 0) return name_to_string(program_.value_name(program_.arguments[result.argument].value)) + of;
+    return name_to_string(result.name) + ": " + to_string(value.type) + (result.scaled ? " scaled" : "") + print_part(result.part) +
+           (result.name == value.name ? "" : of);
 }
 
 std::string Printer::node(const Node &node) const {
@@ -128,13 +130,14 @@ std::string Printer::node(const Node &node) const {
 }
 
 std::string Printer::types(const Node &node) const {
-    const auto unknown = [&](ValueId value) { return is_unknown(program_.type(value)); };
-    if (std::ranges::all_of(node.results, unknown)) return "";
-    return " : " + join(node.results, [&](ValueId value) { return to_string(program_.type(value)); });
+    const auto is_bare = [&](const Value &value) { return is_unknown(value.type) && value.part == ArrayPart(); };
+    if (std::ranges::all_of(node.results, [&](ValueId value) { return is_bare(program_.values[value]); })) return "";
+    return " : " +
+           join(node.results, [&](ValueId value) { return to_string(program_.type(value)) + print_part(program_.values[value].part); });
 }
 
 std::string Printer::names(const std::vector<ValueId> &values) const {
-    return join(values, [&](ValueId value) { return program_.value_name(value); });
+    return join(values, [&](ValueId value) { return name_to_string(program_.value_name(value)); });
 }
 
 } // namespace

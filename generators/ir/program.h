@@ -27,7 +27,7 @@ struct ArrayPart {
     bool operator==(const ArrayPart &) const = default;
 };
 
-/// One array: an argument or the result of exactly one node. Names are unique in a program and made of [A-Za-z0-9_.$].
+/// One array: an argument or the result of exactly one node. Names are unique in a program, and may be any text (is_name).
 struct Value {
     std::string name;
     Type type;

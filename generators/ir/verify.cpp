@@ -12,6 +12,9 @@ namespace scalide {
 
 namespace {
 
+constexpr const char *name_rule = "must have a name, which is UTF-8 without zero bytes",
+                     *plain_name_rule = "must have a name of letters, digits and _ . $",
+                     *part_rule = "must be a part of an array that has a name";
 constexpr int64_t largest_extent = 2147483647, most_elements = 2146435072; // of the runtime (SCALIDE_MAX_ELEMENTS)
 
 /// An argument or a result, as far as its part goes.
@@ -74,7 +77,7 @@ private:
 };
 
 void Verifier::run() {
-    require(is_name(program_.name), "program", "must have a name of letters, digits and _ . $", quote(program_.name));
+    require(is_name(program_.name), "program", name_rule, quote(program_.name));
     check_symbols();
     check_arguments();
     for (const auto &[name, attribute] : program_.attributes) check_known(attribute, {program_.name, name});
@@ -86,7 +89,7 @@ void Verifier::run() {
 void Verifier::check_symbols() {
     for (const Symbol &symbol : program_.symbols) {
         const std::string subject = program_.name + "." + symbol.name;
-        require(is_name(symbol.name), subject, "must have a name of letters, digits and _ . $", quote(symbol.name));
+        require(is_plain_name(symbol.name), subject, plain_name_rule, quote(symbol.name));
         require(symbols_.insert(symbol.name).second, subject, "must be declared once", "twice");
         const std::string range = std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum);
         const bool ordered = 0 <= symbol.minimum && symbol.minimum <= symbol.maximum && symbol.maximum <= largest_extent;
@@ -107,7 +110,7 @@ void Verifier::check_arguments() {
 
 void Verifier::check_node(const Node &node) {
     location_ = node.location;
-    if (!is_name(node.op)) refuse(program_.name, "must have nodes with a name of letters, digits and _ . $", quote(node.op));
+    if (!is_plain_name(node.op)) refuse(program_.name, "must have nodes with a name of letters, digits and _ . $", quote(node.op));
     require(!node.results.empty(), {node.op, "results"}, "must have at least one", [] { return "none"; });
     for (const ValueId operand : node.operands) check_made(operand, {node.op, "operands"});
     for (const auto &[name, attribute] : node.attributes) check_known(attribute, {node.op, name});
@@ -153,7 +156,7 @@ void Verifier::check_results() {
 
 void Verifier::check_result(const Result &result) {
     const std::string subject = program_.name + "." + result.name;
-    require(is_name(result.name), subject, "must have a name of letters, digits and _ . $", quote(result.name));
+    require(is_name(result.name), subject, name_rule, quote(result.name));
     check_made(result.value, {program_.name, result.name});
     const bool in_range = result.argument >= -1 && result.argument < static_cast<int>(program_.arguments.size());
     require(in_range, subject, "must be an argument or -1", std::to_string(result.argument));
@@ -180,7 +183,7 @@ void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
         const std::string subject = program_.name + "." + name, &of = part.of;
         const auto is_part = [&](size_t j, ArrayPart::Kind kind) { return j < parts.size() && parts[j].part == ArrayPart{kind, of}; };
         const bool is_whole = part.kind == ArrayPart::Kind::whole;
-        require(is_whole ? of.empty() : is_name(of), subject, "must be a part of an array that has a name", quote(of));
+        require(is_whole ? of.empty() : is_name(of), subject, part_rule, quote(of));
         require(is_whole || !scaled, subject, "must not be scaled, as it is a part of " + of, "scaled");
         if (part.is_scale()) {
             require(program_.type(value) == Type{Dtype::f32, {}}, subject, "must be f32[], as it is a scale",
@@ -200,7 +203,8 @@ void Verifier::make(ValueId value, const Subject &field) {
     const Value &made = program_.values[value];
     const auto name = [&] { return made.name; };
     require(!made_[value], field, "must make each value once", name);
-    require(is_name(made.name), field, "must have a name of letters, digits and _ . $", [&] { return quote(made.name); });
+    require(is_name(made.name), field, name_rule, [&] { return quote(made.name); });
+    require(made.part == ArrayPart() || is_name(made.part.of), {program_.name, made.name}, part_rule, [&] { return quote(made.part.of); });
     require(names_.insert(made.name).second, field, "must have a name that no other value has", name);
     check_type(made.type, {program_.name, made.name});
     made_[value] = true;

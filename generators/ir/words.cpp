@@ -18,14 +18,42 @@ bool is_bare_word(std::string_view word) {
     return !word.empty() && is_letter(word[0]) && std::ranges::all_of(word, is_bare_character) && !is_number_word(word);
 }
 
+/// Bytes of the first character of UTF-8; 0 when it is none, or zero. A character has the shortest form, and is no surrogate.
+size_t size_of_character(std::string_view bytes) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    if (byte(0) < 0x80) return byte(0) == 0 ? 0 : 1;
+    const size_t size = byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
+    if (byte(0) < 0xc2 || byte(0) > 0xf4 || bytes.size() < size) return 0;
+    uint32_t code = byte(0) & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if ((byte(i) & 0xc0) != 0x80) return 0;
+        code = code << 6 | (byte(i) & 0x3f);
+    }
+    constexpr uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+    return code < smallest[size] || code > 0x10ffff || is_surrogate ? 0 : size;
+}
+
 } // namespace
 
 bool is_name_character(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '$'; }
 
-bool is_name(std::string_view text) {
+bool is_plain_name(std::string_view text) {
     if (text.empty() || !(is_letter(text[0]) || text[0] == '$')) return false;
     return std::ranges::all_of(text, is_name_character) && !is_number_word(text);
 }
+
+bool is_text(std::string_view bytes) {
+    for (size_t size = 0; !bytes.empty(); bytes.remove_prefix(size)) {
+        size = size_of_character(bytes);
+        if (size == 0) return false;
+    }
+    return true;
+}
+
+bool is_name(std::string_view bytes) { return !bytes.empty() && is_text(bytes); }
+
+std::string name_to_string(std::string_view name) { return is_plain_name(name) ? std::string(name) : quote(name); }
 
 std::string word_to_string(std::string_view word, const std::set<std::string> &symbols) {
     return is_bare_word(word) && !symbols.contains(std::string(word)) ? std::string(word) : quote(word);

@@ -8,9 +8,16 @@ namespace scalide {
 
 /// True for the characters of names: letters, digits and `_ . $`, of words also `/`. ASCII only.
 bool is_name_character(char c);
-/// True for a name of a value, program, operator or symbol: a letter, `_` or `$`, then name characters; `inf` and `nan` are numbers.
-bool is_name(std::string_view text);
+/// True for a name that stands without quotes: a letter, `_` or `$`, then name characters; `inf` and `nan` are numbers. Operators,
+/// attributes and symbols have no others.
+bool is_plain_name(std::string_view text);
+/// True for UTF-8 without zero bytes: what JSON, C strings and Python can hold.
+bool is_text(std::string_view bytes);
+/// True for a name of a value, a result, a program or an array of parts: any text but the empty one.
+bool is_name(std::string_view bytes);
 
+/// The name as programs have it: plain or in quotes.
+std::string name_to_string(std::string_view name);
 /// The text of a word in an attribute: bare when it is made of letters, digits and `_ . /`, starts with a letter or `_`, and is
 /// neither a number nor one of `symbols`; else in quotes.
 std::string word_to_string(std::string_view word, const std::set<std::string> &symbols);

@@ -58,10 +58,19 @@ TEST(ir, parse_errors_of_names) {
     EXPECT_EQ(body_error("  r = neg(r) : f32[b]"), "t.scl:2:11: node.operand: must be a value defined above, got r");
     EXPECT_EQ(body_error("  x = neg(x) : f32[b]"), "t.scl:2:3: node.result: must have a name that no other value has, got x");
     EXPECT_EQ(body_error("  r, r = f(x) : f32[b], f32[b]"), "t.scl:2:6: node.result: must have a name that no other value has, got r");
-    EXPECT_EQ(body_error("  nan = neg(x) : f32[b]"), "t.scl:2:3: node.result: must be a name of letters, digits and _ . $, got nan");
+    EXPECT_EQ(body_error("  nan = neg(x) : f32[b]"),
+              "t.scl:2:3: node.result: must be a name of letters, digits and _ . $, or text in quotes, got nan");
     EXPECT_EQ(body_error("  r = a/b(x) : f32[b]"), "t.scl:2:7: node.operator: must be a name of letters, digits and _ . $, got a/b");
     EXPECT_EQ(body_error("  " + repeat("r", 257) + " = neg(x)"),
-              "t.scl:2:3: node.result: must have at most 256 characters, got " + repeat("r", 40) + "...");
+              "t.scl:2:3: node.result: must have a name of 1 to 256 bytes, got " + repeat("r", 40) + "...");
+    EXPECT_EQ(body_error("  \"\" = neg(x)"), "t.scl:2:3: node.result: must have a name of 1 to 256 bytes, got \"\"");
+    EXPECT_EQ(body_error("  \"\\x00\" = neg(x)"), "t.scl:2:3: string: must be UTF-8 without zero bytes, got \"\\x00\"");
+    EXPECT_EQ(body_error("  \"\\xed\\xa0\\x80\" = neg(x)"), "t.scl:2:3: string: must be UTF-8 without zero bytes, got \"\\xed\\xa0\\x80\"");
+    EXPECT_EQ(body_error("  r = neg(\"no r\")"), "t.scl:2:11: node.operand: must be a value defined above, got \"no r\"");
+    EXPECT_EQ(body_error("  \"x\" = neg(x)"), "t.scl:2:3: node.result: must have a name that no other value has, got \"x\"");
+    EXPECT_EQ(body_error("  r = \"neg\"(x)"), "t.scl:2:7: node.operator: must be a name of letters, digits and _ . $, got \"neg\"");
+    EXPECT_EQ(body_error("  r = neg(x) : f32[b] data x"), "t.scl:2:28: part: must have 'of' here, got x");
+    EXPECT_EQ(type_error("f32[\"b\"]"), "t.scl:1:18: extent: must be an integer or a symbol, got \"b\"");
     EXPECT_EQ(error_of("program p(x: f32[], x: f32[]) -> () {}"), "t.scl:1:21: argument: must have a name that no other value has, got x");
     EXPECT_EQ(error_of("program p() -> () {}\nprogram p() -> () {}"), "t.scl:2:1: program: must have a name of its own, got p");
 }
@@ -74,7 +83,8 @@ TEST(ir, parse_errors_of_nodes) {
     EXPECT_EQ(body_error("  r = neg(x) {a: }"), "t.scl:2:18: attribute: must be a number, an extent, a word, a string or a list, got }");
     EXPECT_EQ(body_error("  r = neg(x) {a: 1, a: 2}"), "t.scl:2:21: attribute: must stand once, got a");
     EXPECT_EQ(body_error("  r = neg(x) {a: 1 b: 2}"), "t.scl:2:20: attributes: must have ',' or '}' here, got b");
-    EXPECT_EQ(body_error("  r = neg(x,)"), "t.scl:2:13: node.operand: must be a name of letters, digits and _ . $, got )");
+    EXPECT_EQ(body_error("  r = neg(x,)"),
+              "t.scl:2:13: node.operand: must be a name of letters, digits and _ . $, or text in quotes, got )");
     EXPECT_EQ(body_error("  r = neg(x) {a 1}"), "t.scl:2:17: attribute: must have ':' here, got 1");
     EXPECT_EQ(body_error("  r = neg(x) {a: 1"), "t.scl:4:1: program: must have '}' here, got the end of the text");
     EXPECT_EQ(body_error("  r = add(x, -x)"), "t.scl:2:15: number: must be an integer, got x");

@@ -80,11 +80,20 @@ private:
         program.symbols = {{"b", 1, 4096, 16}, {"n"}};
         for (size_t i = 0; i < 1 + below(4); i++) program.arguments.push_back({add_value(program, "x", type()), flip(), flip()});
         for (size_t i = 0; i < below(20); i++) add_node(program, node(program), std::vector<Type>(1 + below(2), type()), name_of_value());
+        for (size_t i = program.arguments.size(); i < program.values.size(); i++) program.values[i].part = part();
         add_results(program);
         return program;
     }
 
-    std::string name_of_value() { return any_of<std::string>({"y", "scope", "cotangent", "x.data", "$c", "program", "", "b"}); }
+    std::string name_of_value() {
+        return any_of<std::string>(
+            {"y", "scope", "cotangent", "x.data", "$c", "program", "", "b", "layer 0/\"w\"", "\\", "\n", "data", "é"});
+    }
+
+    ArrayPart part() {
+        using Kind = ArrayPart::Kind;
+        return flip() ? ArrayPart() : ArrayPart{any_of({Kind::whole, Kind::data, Kind::scale}), name_of_value() + "x"};
+    }
 
     void add_results(Program &program) {
         for (size_t i = 0; i < program.arguments.size(); i++) {

@@ -1,6 +1,9 @@
 #include "ir/text.h"
+#include "ir/verify.h"
+#include "ir/words.h"
 
 #include <gtest/gtest.h>
+#include <sstream>
 
 namespace scalide {
 
@@ -30,6 +33,16 @@ program sgd_step {eps: 1e-05, fill: -inf, rounding: down, title: "two words"} [b
 }
 )";
 
+/// Names that no C compiler, shell, path or parser would take as they are.
+std::vector<std::string> odd_names() {
+    std::vector<std::string> names{"layer 0/kernel\"x", "\n", "\t\x7f\x1b[2J", " ", "x: f32[2]", "params['layer 0'].kernel"};
+    std::istringstream words(
+        R"(\ " ../../etc/passwd a/b größe 日本 😀 inf nan 0 -1 1e5 .x int # */ ??/ %s $(id) `id` ; program scope scaled inout
+        cotangent data of form)");
+    for (std::string word; words >> word;) names.push_back(word);
+    return names;
+}
+
 Program parse(const std::string &text) { return parse_program(text, "t.scl"); }
 
 } // namespace
@@ -48,6 +61,58 @@ TEST(ir, parts_of_arrays_are_in_the_text) {
     EXPECT_EQ(program.arguments[3].part, ArrayPart()) << "a name says nothing";
     EXPECT_EQ(program.results[1].part, program.arguments[1].part);
     EXPECT_EQ(program.results[2].part, (ArrayPart{ArrayPart::Kind::data, "y"}));
+}
+
+TEST(ir, parts_of_values_are_in_the_text) {
+    const std::string text = R"(program p(x: f32[2]) -> (data: f16[2]) {
+  h = convert_element_type(x) {dtype: f16} : f16[2] form of x
+  data, scale = split(h) : f16[2] data of "layer 0", f32[] scale of "layer 0" cotangent
+  form = neg(h) : f16[2]
+  y = neg(data) : f16[2] data of data
+}
+)";
+    const Program program = parse(text);
+    EXPECT_EQ(to_string(program), text);
+    const auto part_of = [&](size_t node, size_t result) { return program.values[program.nodes[node].results[result]].part; };
+    EXPECT_EQ(part_of(0, 0), (ArrayPart{ArrayPart::Kind::whole, "x"}));
+    EXPECT_EQ(part_of(1, 0), (ArrayPart{ArrayPart::Kind::data, "layer 0"}));
+    EXPECT_EQ(part_of(1, 1), (ArrayPart{ArrayPart::Kind::scale, "layer 0"}));
+    EXPECT_EQ(part_of(2, 0), ArrayPart());
+}
+
+TEST(ir, names_may_be_any_text) {
+    for (const std::string &name : odd_names()) {
+        Program program;
+        program.name = name;
+        const ValueId x = add_value(program, name, {Dtype::f32, {2}}, {ArrayPart::Kind::data, name});
+        program.arguments = {{x}};
+        Node node;
+        node.op = "neg";
+        node.operands = {x};
+        const ValueId y = add_node(program, node, {{Dtype::f32, {2}}}, name)[0];
+        program.values[y].part = {ArrayPart::Kind::whole, name};
+        program.results = {{name, y}};
+        Program callee = program;
+        callee.name += "2";
+        program.attributes["other"] = callee.name;
+        program.programs = {callee};
+        EXPECT_NO_THROW(verify(program, "")) << name;
+        const Program read = parse(to_string(program));
+        EXPECT_EQ(to_string(read), to_string(program));
+        EXPECT_EQ(read.name, name);
+        EXPECT_EQ(read.value_name(y), name + "1");
+        EXPECT_EQ(read.values[y].part.of, name);
+        EXPECT_EQ(read.results[0].name, name);
+        EXPECT_EQ(read.attributes.at("other").word, name + "2");
+    }
+}
+
+TEST(ir, names_are_utf8) {
+    for (const std::string &name : std::vector<std::string>{"", "\xff", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "a\xc3",
+                                                            "\xe0\x9f\xbf", std::string("a\0b", 3)})
+        EXPECT_FALSE(is_name(name)) << quote(name);
+    for (const std::string name : {"\x7f", "\xc2\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf4\x8f\xbf\xbf"})
+        EXPECT_TRUE(is_name(name)) << quote(name);
 }
 
 TEST(ir, parses_every_part) {
