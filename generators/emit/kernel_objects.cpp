@@ -2,6 +2,7 @@
 #include "emit/files.h"
 #include "emit/process.h"
 #include "ir/text.h"
+#include "ir/words.h"
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -127,7 +128,8 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
     size_t done = 0;
     const auto tell = [&](const Place &place, bool cached) {
         done++;
-        const std::string program = programs.size() > 1 ? place.fused->name + "." : ""; // kernels of several have the same names
+        const std::string program =
+            programs.size() > 1 ? name_to_string(place.fused->name) + "." : ""; // kernels of several have the same names
         if (options.progress) options.progress(done, objects.files.size(), program + place.kernel, cached);
     };
     for (const Place &place : found) tell(place, true);

@@ -1,6 +1,8 @@
 #include "emit/library.h"
 #include "emit/library_files.h"
+#include "emit/plan_text.h"
 #include "ir/text.h"
+#include "ir/words.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
 #include "transforms/library/cards.h"
@@ -42,7 +44,8 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
     const CompileOptions compilation{options.policy, facts, after_pass, nullptr, &decisions, options.checks_types};
     const Program expanded = to_base_operators(source.program, rulebook, compilation);
     Program fused = to_kernels(expanded, rulebook, compilation);
-    for (const std::string &left : scales_left_to_kernels(expanded, facts)) report.left_to_kernels.push_back(expanded.name + "." + left);
+    for (const std::string &left : scales_left_to_kernels(expanded, facts))
+        report.left_to_kernels.push_back(name_to_string(expanded.name) + "." + left);
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
     const std::vector<Requirement> requirements = open_requirements(expanded);
     std::vector<FusedProgram> programs{
@@ -106,6 +109,7 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
             report.steps += plan.steps.size();
         }
     }
+    check_identifiers(report.plans);
     KernelObjects objects = build_objects(prepared, target, options, cache);
     write_library(report.plans, prepared, options, objects, cache, [&](std::vector<std::filesystem::path> files) {
         report.files = std::move(files);

@@ -1,4 +1,5 @@
 #include "emit/library_files.h"
+#include "emit/c_text.h"
 #include "emit/files.h"
 #include "emit/plan_text.h"
 #include "emit/process.h"

@@ -1,6 +1,7 @@
+#include "emit/c_text.h"
 #include "emit/plan_text.h"
+#include "ir/words.h"
 #include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -9,19 +10,6 @@
 namespace scalide {
 
 namespace {
-
-std::string quoted(const std::string &text) {
-    std::string words = "\"";
-    for (const char c : text) {
-        if (c == '\n') {
-            words += "\\n\"\n    \"";
-        } else {
-            if (c == '"' || c == '\\') words += '\\';
-            words += c;
-        }
-    }
-    return words + "\"";
-}
 
 // Extents as tables, each distinct polynomial and shape once.
 class ExtentTables {
@@ -102,7 +90,7 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
         operands += table("scalide_operand", fmt::format("{}operands{}", prefix, s), rows);
         const auto &matmul = plan.steps[s].matmul;
         if (matmul) operands += table("scalide_matmul", fmt::format("{}matmul{}", prefix, s), matmul_row(*matmul, extents));
-        steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}, {}}},\n", quoted(plan.steps[s].kernel),
+        steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}, {}}},\n", to_c_string(plan.steps[s].kernel),
                              program.kernel_symbols.at(plan.steps[s].kernel), prefix, s, plan.steps[s].operands.size(),
                              matmul ? fmt::format("{}matmul{}", prefix, s) : "0");
     }
@@ -131,20 +119,20 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
     ExtentTables extents(prefix, plan.symbols);
     std::string symbols, arguments, buffers, requirements;
     for (const Symbol &symbol : plan.symbols) {
-        symbols += fmt::format("    {{{}, {}, {}, {}}},\n", quoted(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
+        symbols += fmt::format("    {{{}, {}, {}, {}}},\n", to_c_string(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
     }
     for (const PlanArgument &argument : plan.arguments) {
-        arguments += fmt::format("    {{{}, {}, {}, {}}},\n", quoted(argument.name), static_cast<int>(argument.role), argument.data_buffer,
-                                 argument.scale_buffer);
+        arguments += fmt::format("    {{{}, {}, {}, {}}},\n", to_c_string(argument.name), static_cast<int>(argument.role),
+                                 argument.data_buffer, argument.scale_buffer);
     }
     for (const PlanBuffer &buffer : plan.buffers) {
-        buffers +=
-            fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}}},\n", quoted(buffer.name), static_cast<int>(buffer.type.dtype),
-                        buffer.type.rank(), extents.shape(buffer.type.shape), static_cast<int>(buffer.storage), buffer.index,
-                        buffer.first_step, buffer.last_step, static_cast<int>(buffer.part.kind), quoted(buffer.part.of));
+        buffers += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}}},\n", to_c_string(buffer.name),
+                               static_cast<int>(buffer.type.dtype), buffer.type.rank(), extents.shape(buffer.type.shape),
+                               static_cast<int>(buffer.storage), buffer.index, buffer.first_step, buffer.last_step,
+                               static_cast<int>(buffer.part.kind), to_c_string(buffer.part.of));
     }
     for (const Requirement &requirement : plan.requirements) {
-        requirements += fmt::format("    {{{}, {}, {}}},\n", quoted(requirement.name), quoted(to_string(requirement)),
+        requirements += fmt::format("    {{{}, {}, {}}},\n", to_c_string(requirement.name), to_c_string(to_string(requirement)),
                                     extents.shape({requirement.extent - requirement.least}));
     }
     const std::string steps = steps_text(program, prefix, extents);
@@ -160,8 +148,8 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
                "{{0, 0}}, {8}, {9}, {10}, {11}}};\n",
-               prefix, quoted(plan.name), quoted(plan.target), quoted(plan.numerics), quoted(plan.hash), numbers, tables,
-               static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
+               prefix, to_c_string(plan.name), to_c_string(plan.target), to_c_string(plan.numerics), to_c_string(plan.hash), numbers,
+               tables, static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
                pointer(plan.requirements.size(), "requirements"));
 }
 
@@ -178,10 +166,18 @@ std::string family_text(std::span<const PlannedProgram> programs) {
 
 } // namespace
 
-std::string to_identifier(const std::string &name) {
-    std::string identifier;
-    for (const unsigned char c : name) identifier += std::isalnum(c) ? static_cast<char>(c) : '_';
-    return identifier.empty() || std::isdigit(static_cast<unsigned char>(identifier[0])) ? "_" + identifier : identifier;
+void check_identifiers(const std::vector<Plan> &plans) {
+    std::map<std::string, std::string> known;
+    for (const Plan &plan : plans) {
+        const auto [other, is_new] = known.emplace(upper(prefix_of(plan)), plan.name); // of enumerators, which are in capitals
+        if (is_new) continue;
+        const std::string got = name_to_string(other->second) + " and " + name_to_string(plan.name);
+        throw UserError({{},
+                         "library.programs",
+                         "must have different names in C, capitals aside",
+                         got + ", both " + to_identifier(plan.name),
+                         "Rename one"});
+    }
 }
 
 std::string plan_source(const std::vector<PlannedProgram> &programs) {

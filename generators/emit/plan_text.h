@@ -23,7 +23,7 @@ std::string plan_header(const std::string &library, const std::vector<Plan> &pla
 std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
                           const std::map<std::string, std::vector<CardUse>> &uses);
 
-/// A name as a C identifier.
-std::string to_identifier(const std::string &name);
+/// Throws UserError where two programs of a library would have the same names in C.
+void check_identifiers(const std::vector<Plan> &plans);
 
 } // namespace scalide

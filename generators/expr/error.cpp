@@ -4,6 +4,19 @@ namespace scalide {
 
 namespace {
 
+/// `\x1b` for control characters, which names and files may have and a terminal would obey. What a program printed keeps its lines.
+std::string harmless(const std::string &text) {
+    constexpr const char *digits = "0123456789abcdef";
+    std::string shown;
+    for (const unsigned char c : text) {
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+            shown += {'\\', 'x', digits[c >> 4], digits[c & 15]};
+        else
+            shown += static_cast<char>(c);
+    }
+    return shown;
+}
+
 std::string to_string(const Message &message) {
     std::string text;
     for (const std::string &part : {to_string(message.location), message.subject, message.requirement}) {
@@ -12,7 +25,7 @@ std::string to_string(const Message &message) {
     }
     if (!message.got.empty()) text += ", got " + message.got;
     if (!message.way_out.empty()) text += ". " + message.way_out;
-    return text;
+    return harmless(text);
 }
 
 } // namespace

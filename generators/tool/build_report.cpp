@@ -1,4 +1,5 @@
 #include "tool/build_report.h"
+#include "ir/words.h"
 #include "transforms/library/library_call.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ std::vector<Use> by_card(const std::vector<CardUse> &launches) {
 /// What stands before the kernels of a plan: the program where there are several, the cards of a variant.
 std::string name_of(const BuildReport &report, size_t plan) {
     const bool is_one = std::ranges::count(report.plans, false, &Plan::is_variant) == 1;
-    std::string name = is_one ? "" : report.fused[plan].name + ".";
+    std::string name = is_one ? "" : name_to_string(report.fused[plan].name) + ".";
     if (report.plans[plan].is_variant) name += fmt::format("sm_{}.", fmt::join(report.plans[plan].cards, ",sm_"));
     return name;
 }

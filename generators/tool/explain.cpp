@@ -1,3 +1,4 @@
+#include "ir/words.h"
 #include "tool/common.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
@@ -33,12 +34,9 @@ std::string short_place(const Location &location, const std::string &none) {
 
 Row row_of(const NumericsDecision &decision) {
     const std::string use = decision.use.empty() ? places[static_cast<size_t>(decision.place)] : decision.use;
-    return {decision.tensor,
-            use,
-            std::string(to_string(decision.stored)),
-            words(decision.scale),
-            short_place(decision.row, "default"),
-            short_place(decision.source, "-")};
+    return {name_to_string(decision.tensor),         use,
+            std::string(to_string(decision.stored)), words(decision.scale),
+            short_place(decision.row, "default"),    short_place(decision.source, "-")};
 }
 
 void print_table(const std::vector<NumericsDecision> &decisions) {
@@ -57,7 +55,7 @@ void print_table(const std::vector<NumericsDecision> &decisions) {
                                ? std::pair("warning", "and not scaled. Small values become zero: `scale: {by: max}` in the row "
                                                       "keeps them")
                                : std::pair("note", "by the program itself, without a scale: small values become zero");
-        fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, decision.tensor, row_of(decision)[1], to_string(decision.stored),
+        fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, row_of(decision)[0], row_of(decision)[1], to_string(decision.stored),
                    words.second);
     }
 }

@@ -1,6 +1,8 @@
 #include "emit/library.h"
+#include "ir/words.h"
 #include "tool/common.h"
 #include "transforms/numerics/numerics_report.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
@@ -70,7 +72,7 @@ struct InspectCommand {
         line += " bytes";
         const auto wide = wide_intermediates(fused);
         for (size_t i = 0; i < std::min(wide.size(), most_named); i++)
-            line += fmt::format("{}{} {:.0f}", i == 0 ? "; could be narrower: " : ", ", wide[i].first, wide[i].second);
+            line += fmt::format("{}{} {:.0f}", i == 0 ? "; could be narrower: " : ", ", name_to_string(wide[i].first), wide[i].second);
         if (wide.size() > most_named) line += fmt::format(" and {} more", wide.size() - most_named);
         fmt::print("\n{}{}\n", line, fused.symbols.empty() ? "" : ", an extent that is not given taken as 128");
     }
@@ -86,7 +88,9 @@ struct InspectCommand {
         }
         if (!report.edges.empty()) fmt::print("\nnot fused:\n");
         for (const UnfusedEdge &edge : report.edges) {
-            fmt::print("{:>3} -> {:<3} {}: {}\n", edge.producer, edge.consumer, fmt::join(edge.values, ", "), edge.reason);
+            std::vector<std::string> values = edge.values;
+            std::ranges::transform(values, values.begin(), name_to_string);
+            fmt::print("{:>3} -> {:<3} {}: {}\n", edge.producer, edge.consumer, fmt::join(values, ", "), edge.reason);
         }
     }
 };

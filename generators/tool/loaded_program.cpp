@@ -1,5 +1,6 @@
 #include "tool/loaded_program.h"
-#include "emit/plan_text.h"
+#include "emit/c_text.h"
+#include "ir/words.h"
 #include <fmt/format.h>
 
 namespace scalide {
@@ -98,7 +99,7 @@ scalide_status LoadedProgram::run_bound(scalide_binding *binding, const Show &sh
     if (!non_finite) return show ? scalide_run_traced(binding, show_array, &shown) : scalide_run(binding);
     scalide_non_finite first = {};
     const scalide_status status = scalide_run_checked(binding, &first);
-    *non_finite = first.buffer ? fmt::format("first non-finite: {}, step {} ({})", first.buffer, first.step, first.kernel)
+    *non_finite = first.buffer ? fmt::format("first non-finite: {}, step {} ({})", name_to_string(first.buffer), first.step, first.kernel)
                                : "first non-finite: none, all results are finite";
     return status;
 }

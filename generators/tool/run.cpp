@@ -1,5 +1,6 @@
 #include "emit/files.h"
 #include "emit/library.h"
+#include "ir/words.h"
 #include "tool/common.h"
 #include "tool/loaded_program.h"
 #include <algorithm>
@@ -17,7 +18,8 @@ void print_array(const HostArray &array) {
     std::string line;
     for (size_t i = 0; i < std::min(elements.size(), most_shown); i++) line += fmt::format(" {:.7g}", elements[i]);
     Extents shape(array.shape.begin(), array.shape.end());
-    fmt::print("{} {}:{}{}\n", array.name, to_string(Type{array.dtype, shape}), line, elements.size() > most_shown ? " ..." : "");
+    fmt::print("{} {}:{}{}\n", name_to_string(array.name), to_string(Type{array.dtype, shape}), line,
+               elements.size() > most_shown ? " ..." : "");
 }
 
 struct RunCommand {

@@ -1,4 +1,5 @@
 #include "transforms/fusion/shown.h"
+#include "ir/words.h"
 #include <algorithm>
 #include <array>
 
@@ -54,7 +55,8 @@ void drop_shown_results(Program &program) {
     const size_t count = program.results.size() - names.size();
     for (size_t i = 0; i < names.size(); i++) {
         const ValueId value = program.results[count + i].value;
-        if (!program.names.contains(program.values, names[i].word)) rename_value(program, value, names[i].word);
+        const std::string &name = names[i].word;
+        if (is_name(name) && !program.names.contains(program.values, name)) rename_value(program, value, name);
     }
     program.results.resize(count);
 }

@@ -1,4 +1,5 @@
 #include "transforms/library/library_call.h"
+#include "ir/words.h"
 #include "transforms/library/operand_scales.h"
 #include <algorithm>
 #include <map>
@@ -119,7 +120,7 @@ std::vector<std::string> scales_left_to_kernels(const Program &program, const Ta
             of_card.cards = {card};
             reasons[why_left(program, possible, of_card)].push_back(card);
         }
-        const std::string name = program.value_name(program.nodes[node].results[0]);
+        const std::string name = name_to_string(program.value_name(program.nodes[node].results[0]));
         for (const auto &[why, cards] : reasons)
             if (!why.empty())
                 sentences.push_back(name + ": scales by a kernel" + (cards == facts.cards ? "" : " on " + cards_of(cards)) + ", as " + why);
