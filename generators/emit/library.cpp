@@ -81,6 +81,8 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
 
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options) {
     internal_check(!programs.empty(), "build: a library of no programs");
+    if (!options.name.empty() && !is_name(options.name))
+        throw UserError({{}, "build.name", "must be UTF-8 without zero bytes", quote(options.name), ""});
     const KernelTarget target = kernel_target(options.target, options.cuda_cards);
     check_toolchain(target.halide, options.shared_library);
     const auto start = std::chrono::steady_clock::now();

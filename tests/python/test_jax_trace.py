@@ -34,7 +34,7 @@ def test_names_and_nesting():
 
     args = ({"dense": {"kernel-1": X, "bias": X[0]}}, Pair(X, X * 2), X[0])
     program = trace(f, *args, rate=2.0)
-    assert program.arguments == ("params.dense.bias", "params.dense.kernel_1", "pair.first", "pair.second", "rest.0", "rate")
+    assert program.arguments == ("params.dense.bias", "params.dense.kernel-1", "pair.first", "pair.second", "rest.0", "rate")
     assert program.results == ("out.all.0", "out.all.1", "out.all.3.0", "out.loss")
     same(scalide.build(program)(*args, rate=3.0), f(*args, rate=3.0))
     with pytest.raises(TypeError, match=re.escape("f: args[0]['dense']: must have the keys ['bias', 'kernel-1'], got ['kernel-1']")):

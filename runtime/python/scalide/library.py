@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _runtime, arrays
 from .scaled_array import ScaledArray
+from .words import name_text
 
 DTYPES = {name: numpy for name, (numpy, _) in arrays.DTYPES.items()}
 _runtime.set_dtypes(DTYPES)
@@ -75,7 +76,7 @@ class Library:
     """A program of a shared library (`scalide build --shared`, `scalide.build`).
 
     path: the file. program: the `scalide.Program` it was built from, whose trees the arguments and results then have.
-    name: of the program in the library (default: from the file's name). threads: 0 = the CPUs that this process may use.
+    name: of the program's C function, `<name>_program` (default: from the file's name). threads: 0 = the CPUs that this process may use.
 
     Any thread may call it; runs of libraries with as many threads come one after the other. Raises OSError (no such file, no library),
     ValueError (no such program), RuntimeError (made for another version of the runtime, or for another CPU).
@@ -89,7 +90,7 @@ class Library:
         name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]
         loadable, _folder = _loadable(self.path)
         self._native = _runtime.Program(loadable, name, threads)
-        self.name, self.target, self.numerics, self.hash = name, self._native.target, self._native.numerics, self._native.hash
+        self.name, self.target, self.numerics, self.hash = (getattr(self._native, field) for field in ("name", "target", "numerics", "hash"))
         self.arguments = tuple(Argument(*row) for row in self._native.arguments)
         self._inputs = [a for a in self.arguments if a.role != "output"]
         self._written = [a for a in self.arguments if a.role != "input"]
@@ -138,10 +139,10 @@ class Library:
         return jax.jit(Operation(self).run)
 
     def __repr__(self):
-        return f"<scalide.Library {self.name}({self._signature()}) -> ({', '.join(self.results)})>"
+        return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
 
     def _signature(self):
-        return ", ".join(f"{a.name}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role == 'inout')}" for a in self._inputs)
+        return ", ".join(f"{name_text(a.name)}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role == 'inout')}" for a in self._inputs)
 
     def _running(self):
         if self._native is None:

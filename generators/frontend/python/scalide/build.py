@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from .program import Program
+from .words import identifier
 
 
 class BuildError(RuntimeError):
@@ -50,7 +51,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
         scratch = tempfile.TemporaryDirectory(prefix="scalide-")
         output = scratch.name
     name = name or program.name
-    arguments = ["--target", target, "--numerics", numerics or program.policy, "--name", name, "--output", output, "--shared"]
+    arguments = ["--target", target, "--numerics", numerics or program.policy, f"--name={name}", "--output", output, "--shared"]
     arguments += ["--cache", cache] if cache is not None else []
     arguments += ["--jobs", jobs] if jobs else []
     arguments += ["--time-limit", time_limit]
@@ -59,7 +60,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     for path in [rules] if isinstance(rules, (str, os.PathLike)) else rules:
         arguments += ["--rules", path]
     printed = run_tool(program, "build", *arguments)
-    library = Library(Path(output) / f"lib{name}.so", program)
+    library = Library(Path(output) / f"lib{identifier(name)}.so", program)
     library.summary = printed.strip().splitlines()[-1]
     logging.getLogger("scalide").log(logging.WARNING if "warning: " in library.summary else logging.INFO, "%s: %s", name, library.summary)
     if scratch is not None:
@@ -70,9 +71,10 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
 def run_tool(program: Program, command: str, *arguments) -> str:
     """Runs `scalide COMMAND program.scl ARGUMENTS` and returns what it prints."""
     with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
-        file = Path(folder) / f"{program.name}.scl"
-        file.write_text(program.text)
-        with subprocess.Popen([tool_path(), command, file, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tool:
+        file = Path(folder) / f"{identifier(program.name)}.scl"
+        file.write_text(program.text, encoding="utf-8")
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
+        with subprocess.Popen([tool_path(), command, file, *map(str, arguments)], **pipes) as tool:
             try:
                 output, errors = tool.communicate()
             except BaseException:  # KeyboardInterrupt: the tool removes what it has begun, and ends its compilers

@@ -8,23 +8,11 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
+from .signature import Spec, read_signature
 from .tree import LEAF, Tree, leaf_count
+from .words import name_text, quoted
 
 HEADER = "#: "
-
-
-@dataclasses.dataclass(frozen=True)
-class Spec:
-    """An argument or a result of a program."""
-
-    name: str
-    dtype: str  #: "f32", "f8_e4m3fn", ...
-    shape: tuple[int | str, ...]  #: symbolic extents are text, "2*b"
-    scaled: bool = False  #: carries its own scale
-    inout: bool = False  #: an argument that is overwritten, a result that overwrites the argument of its name
-
-    def __str__(self):
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]" + " scaled" * self.scaled + " inout" * self.inout
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,13 +33,13 @@ class Program:
     places: Sequence = ()  #: for each line of the text where it came from (not saved)
 
     def __post_init__(self):
-        name, inputs, outputs = _signature(self.text)
-        for field, value in (("name", name), ("inputs", inputs), ("outputs", outputs)):
-            object.__setattr__(self, field, value)
-        object.__setattr__(self, "arguments", tuple(spec.name for spec in inputs))
-        object.__setattr__(self, "results", tuple(spec.name for spec in outputs))
+        signature = read_signature(self.text)
+        for field in ("name", "inputs", "outputs"):
+            object.__setattr__(self, field, getattr(signature, field))
+        object.__setattr__(self, "arguments", tuple(spec.name for spec in self.inputs))
+        object.__setattr__(self, "results", tuple(spec.name for spec in self.outputs))
         object.__setattr__(self, "_constant_leaves", list(self.constants.values()))
-        object.__setattr__(self, "_key_places", [i for i, spec in enumerate(inputs) if spec.dtype == "u32" and spec.shape[-1:] == (2,)])
+        object.__setattr__(self, "_key_places", [i for i, spec in enumerate(self.inputs) if spec.dtype == "u32" and spec.shape[-1:] == (2,)])
 
     def __str__(self):
         return self.text
@@ -86,13 +74,10 @@ class Program:
     def scalify(self) -> Program:
         """The same program with every float argument and result scaled: `ScaledArray`s go in and come out."""
         text = self.text
-        at = text.rindex("\nprogram ") + 1 if "\nprogram " in text else 0
-        head, body = text[:at], text[at:]
-        end = body.index("{\n")
-        signature = re.sub(r"(: b?f\d+(?:_\w+)?\[[^\]]*\])(?! scaled)", r"\1 scaled", body[:end])
-        for name in self.constants:
-            signature = re.sub(rf"({re.escape(name)}: \S+\[[^\]]*\]) scaled", r"\1", signature)
-        return dataclasses.replace(self, text=head + signature + body[end:], retrace=None)
+        for spec, end in reversed(read_signature(text).types):
+            if spec.is_float() and not spec.scaled and spec.name not in self.constants:
+                text = f"{text[:end]} scaled{text[end:]}"
+        return dataclasses.replace(self, text=text, retrace=None)
 
     def grad(self, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Program:
         """The program of `jax.grad(fn, argnums, has_aux)`: a traced one by JAX's rules; one that was loaded, written or scalified by Scalide's
@@ -114,10 +99,11 @@ class Program:
         made = [self.outputs[0]] * (transformation == "value_and_grad") + wanted
         values = [f"v{place}" for place in range(len(made))]
         results = ", ".join(f"{dataclasses.replace(spec, name=f'out.{place}')} = {value}" for place, (spec, value) in enumerate(zip(made, values)))
-        head = _head(self.text)
-        text = (f"{self.text.rstrip()}\nprogram {self.name}_{transformation}{head['symbols'] or ''}({head['inputs']}) -> ({results}) {{\n"
-                f"  {', '.join(values)} = {transformation}({', '.join(self.arguments)}) "
-                f"{{program: {self.name}, wrt: [{', '.join(spec.name for spec in wanted)}]}}\n}}\n")  # fmt: skip
+        signature = read_signature(self.text)
+        head = " ".join(filter(None, [name_text(f"{self.name}_{transformation}"), signature.symbols]))
+        text = (f"{self.text.rstrip()}\nprogram {head}({signature.arguments}) -> ({results}) {{\n"
+                f"  {', '.join(values)} = {transformation}({', '.join(map(name_text, self.arguments))}) "
+                f"{{program: {quoted(self.name)}, wrt: [{', '.join(quoted(spec.name) for spec in wanted)}]}}\n}}\n")  # fmt: skip
         if out_tree is not None and transformation == "value_and_grad":
             out_tree = {"tuple": [LEAF, out_tree]}
         return dataclasses.replace(self, text=text, out_tree=out_tree and Tree(out_tree), places=())
@@ -141,7 +127,7 @@ class Program:
             raise ValueError(f"{self.name}: arguments and results must nest in dicts with names, lists, tuples and named tuples to be saved, "
                              "got containers of other classes. Trace a function that takes and returns dicts")  # fmt: skip
         header = {"policy": self.policy, "in": trees[0], "out": trees[1], "constants": list(self.constants)}
-        Path(path).write_text(HEADER + json.dumps(header) + "\n" + self.text)
+        Path(path).write_text(HEADER + json.dumps(header) + "\n" + self.text, encoding="utf-8")
         if self.constants:
             from .arrays import write_safetensors
 
@@ -150,7 +136,7 @@ class Program:
     @classmethod
     def load(cls, path) -> Program:
         """A program from a file that `save` wrote, or any `.scl` file."""
-        text, header = Path(path).read_text(), {}
+        text, header = Path(path).read_text(encoding="utf-8"), {}
         if text.startswith(HEADER):
             line, text = text.split("\n", 1)
             header = json.loads(line[len(HEADER) :])
@@ -171,39 +157,3 @@ def _words_of(array):
     import jax
 
     return jax.random.key_data(array)
-
-
-_PARTS = re.compile(r"\s*([\w.$]+)\s*:\s*(\w+)\s*\[([^\]]*)\]((?:\s+(?:scaled|inout))*)")
-
-
-def _signature(text: str) -> tuple[str, tuple[Spec, ...], tuple[Spec, ...]]:
-    """Name, arguments and results of the last program of a text."""
-    head = _head(text)
-    inputs = tuple(_spec(part) for part in _PARTS.findall(head["inputs"]))
-    by_name = {spec.name: spec for spec in inputs}
-    outputs = []
-    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,]*)?", head["outputs"]):
-        typed, overwritten = _PARTS.match(part), part.split("=")[0].strip()
-        if not typed and overwritten not in by_name:
-            raise ValueError(f"program: {head['name']}.{overwritten}: must be a result 'name: dtype[extents]', or 'argument = value', got {part.strip()!r}")
-        outputs.append(_spec(typed.groups()) if typed else by_name[overwritten])
-    return head["name"], inputs, tuple(outputs)
-
-
-_HEAD = re.compile(r"program\s+(?P<name>[\w.$]+)\s*(?:\{[^}]*\})?(?P<symbols>\s*\[[^\]]*\])?\s*\((?P<inputs>.*?)\)\s*->\s*\((?P<outputs>.*?)\)\s*\{", re.S)
-
-
-def _head(text: str) -> re.Match:
-    """What stands before the nodes of the last program of a text."""
-    text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
-    starts = [found.start() for found in re.finditer(r"^program\s", text, re.M)]
-    head = _HEAD.match(text, starts[-1]) if starts else None
-    if head is None:
-        raise ValueError("program: must be text of the form 'program name(x: f32[2]) -> (y: f32[2]) { ... }', got " + repr(text[:40]))
-    return head
-
-
-def _spec(part: Sequence[str]) -> Spec:
-    name, dtype, extents, words = part
-    shape = tuple(int(extent) if extent.strip().isdigit() else extent.strip() for extent in extents.split(",") if extent.strip())
-    return Spec(name, dtype, shape, "scaled" in words, "inout" in words)

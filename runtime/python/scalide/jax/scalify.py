@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from ..build import build
 from ..scaled_array import ScaledArray
-from . import lax
+from . import compat, lax
 from .call import Operation
 from .config import Pow2RoundMode, get_scalify_config
 from .debug import expose_callbacks
@@ -90,7 +90,7 @@ def _operation(fn, dynamic_fn, args, kwargs, policy):
     _local.tracing = True
     try:
         jaxpr, results = jax.make_jaxpr(dynamic_fn, return_shape=True)(*plain[0], **plain[1])
-        if not any(map(_is_scaled, jax.tree_util.tree_leaves(shapes, is_leaf=_is_scaled))) and not re.search(r"\bset_scaling\b", str(jaxpr)):
+        if not any(map(_is_scaled, jax.tree_util.tree_leaves(shapes, is_leaf=_is_scaled))) and lax.set_scaling_p.name not in compat.primitives_of(jaxpr):
             return None
         exposed, callbacks = expose_callbacks(dynamic_fn, jaxpr, results)
         program = trace(exposed, *shapes[0], name=name, **shapes[1])

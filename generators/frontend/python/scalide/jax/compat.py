@@ -43,6 +43,17 @@ def open_jaxpr(jaxpr) -> tuple:
     return (jaxpr.jaxpr, jaxpr.consts) if isinstance(jaxpr, ClosedJaxpr) or hasattr(jaxpr, "consts") else (jaxpr, ())
 
 
+def primitives_of(jaxpr) -> set[str]:
+    """The names of all primitives in a jaxpr and in those that it calls."""
+    names = set()
+    for eqn in open_jaxpr(jaxpr)[0].eqns:
+        names.add(eqn.primitive.name)
+        for value in eqn.params.values():
+            inner = [each for each in (value if isinstance(value, (list, tuple)) else (value,)) if hasattr(each, "eqns")]
+            names.update(*map(primitives_of, inner))
+    return names
+
+
 def place_of(place: tuple) -> str:
     """`model.py:12:4 (loss)`: the user's line that made an equation, or the innermost call around it that the user wrote."""
     return next(filter(None, map(source_info_util.summarize, place)), "a line of JAX")
@@ -52,6 +63,14 @@ def is_of_user(jaxpr) -> bool:
     """False for the jaxpr of a function of JAX itself. JAX keeps such jaxprs, and with them the lines of whoever called the function first."""
     file = re.search(r" at (.*):\d+$", getattr(getattr(jaxpr, "debug_info", None), "func_src_info", None) or "")
     return file is None or source_info_util.is_user_filename(file[1])
+
+
+def scopes_of(eqn) -> tuple[list[str], bool]:
+    """The scopes of the user that an equation stands in, and whether it is of what JAX transposed."""
+    stack = eqn.source_info.name_stack.stack
+    transformations = {entry.name for entry in stack if isinstance(entry, source_info_util.Transform)}
+    scopes = [entry.name for entry in stack if isinstance(entry, source_info_util.Scope)]
+    return [name for name in scopes if name not in ("", "checkpoint", "rematted_computation")], "transpose" in transformations
 
 
 def top_k_axis(params: dict, rank: int) -> int:

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Sequence
 
+from ..words import name_text, quoted
+
 #: Operators that take a number in the place of an operand; it has the dtype of the value beside it.
 TAKE_NUMBERS = frozenset("add sub mul div rem max min pow eq ne lt le gt ge and or xor shift_left shift_right_logical "
                          "shift_right_arithmetic atan2 nextafter".split())
@@ -41,7 +43,7 @@ def attribute_text(value) -> str:
     if isinstance(value, Extent):
         return str(value)
     if isinstance(value, str):
-        return value if BARE_WORD.match(value) else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return value if BARE_WORD.match(value) else quoted(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
@@ -83,6 +85,14 @@ class Writer:
             if name not in self._taken:
                 return name
 
+    def take_name(self, name: str) -> str:
+        """The name, with a number where another value has it."""
+        fresh, count = name, 1
+        while fresh in self._taken:
+            fresh, count = f"{name}_{count}", count + 1
+        self._taken.add(fresh)
+        return fresh
+
     def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple]) -> list[Value]:
         """Appends a node and returns its results; `types` are (dtype, shape)."""
         operands = [self._operand(op, operand, operands) for operand in operands]
@@ -93,7 +103,7 @@ class Writer:
         return results
 
     def _write(self, line: Line, op: str, operands: Sequence, attributes: dict) -> None:
-        texts = [operand.name if isinstance(operand, Value) else number_text(operand.value) for operand in operands]
+        texts = [name_text(operand.name) if isinstance(operand, Value) else number_text(operand.value) for operand in operands]
         text = f"{', '.join(v.name for v in line.makes)} = {op}({', '.join(texts)})"
         if attributes:
             text += " {" + ", ".join(f"{name}: {attribute_text(value)}" for name, value in attributes.items()) + "}"
@@ -142,7 +152,7 @@ class Writer:
                     texts.append(indent + "}")
                     places.append(None)
                 if line.scope:
-                    texts.append(f'{indent}scope "{line.scope}" {{')
+                    texts.append(f"{indent}scope {quoted(line.scope)} {{")
                     places.append(None)
                 scope = line.scope
             texts.append(indent * (2 if scope else 1) + line.text)

@@ -15,6 +15,7 @@ from jax import tree_util
 from .. import tree
 from ..program import Program
 from ..scaled_array import ScaledArray
+from ..words import is_name, name_text
 from . import compat, primitives_windows  # noqa: F401, fills the table
 from .activations import fold_activations
 from .primitives import RULES
@@ -35,7 +36,8 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
     donate_argnums: as in jax.jit; a donated argument with a result of its shape and dtype is overwritten by it (inout)
     name:     of the program and its C function; that of fn when left out
 
-    Arguments are named by the function's parameters and the keys below them, `params.dense.kernel`; results `out`, `out.loss`, `out.0`.
+    Arguments are named by the function's parameters and the keys below them as they are, `params.dense.kernel`, `params.layer 0.kernel`;
+    results `out`, `out.loss`, `out.0`.
     Throws TraceError, which names the line of the file, when the function uses what Scalide has no rule for.
     """
     plain_args, plain_kwargs, scaled_paths = _without_scales(args, kwargs)
@@ -59,19 +61,15 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
 
 
 def _name_of(key) -> str:
-    for attribute in ("key", "idx", "name"):
-        if hasattr(key, attribute):
-            return re.sub(r"[^A-Za-z0-9_$]", "_", str(getattr(key, attribute)))
-    return re.sub(r"[^A-Za-z0-9_$]", "_", str(key))
+    return str(next((getattr(key, attribute) for attribute in ("key", "idx", "name") if hasattr(key, attribute)), key))
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    name = name if re.match(r"[A-Za-z_$]", name) and name not in ("inf", "nan") else "x" + name
-    fresh, count = name, 1
-    while fresh in taken:
-        fresh, count = f"{name}_{count}", count + 1
-    taken.add(fresh)
-    return fresh
+def _take_name(writer: Writer, *parts: str) -> str:
+    """The name of a leaf, of the names on the way to it."""
+    name = writer.take_name(".".join(parts))
+    if not is_name(name):
+        raise TraceError(f"{name[:100]!r}: a name must have 1 to 256 bytes of UTF-8 without zero bytes, got {len(name)} characters. Rename the keys")
+    return name
 
 
 def _is_leaf(value) -> bool:
@@ -152,12 +150,12 @@ class _Signature:
         self.parameters, self.traced, self.is_scaled = parameters, traced, is_scaled
         self.infos, self.in_structure = tree_util.tree_flatten_with_path(traced.args_info)
         self.out_infos, self.out_structure = tree_util.tree_flatten_with_path(traced.out_info)
-        self.taken: set[str] = set()
+        self.writer = Writer()
 
     def program(self, name: str) -> Program:
         jaxpr, _ = compat.open_jaxpr(self.traced.jaxpr)
         arguments = [self._argument(path, variable.aval) for (path, _), variable in zip(self.infos, jaxpr.invars)]
-        walk = Walk(Writer(self.taken), RULES)
+        walk = Walk(self.writer, RULES)
         results = walk.run_closed(self.traced.jaxpr, arguments)
         results = [walk.writer.value(result) for result in results]
         fold_activations(walk.writer)
@@ -172,7 +170,7 @@ class _Signature:
         side, which, *keys = path
         place = self.parameters.traced[which.idx] if side.idx == 0 else None
         name = self.parameters.name(place) if side.idx == 0 else _name_of(which)
-        name = _unique(".".join([name, *map(_name_of, keys)]), self.taken)
+        name = _take_name(self.writer, name, *map(_name_of, keys))
 
         def fail(requirement, got, way_out):
             return TraceError(f"argument {name}: {requirement}, got {got}. {way_out}")
@@ -198,12 +196,12 @@ class _Signature:
         made = []
         for number, ((path, _), result) in enumerate(zip(self.out_infos, results)):
             if number in overwritten:
-                made.append(f"{overwritten[number].name} = {result.name}")
+                made.append(f"{name_text(overwritten[number].name)} = {name_text(result.name)}")
             else:
-                own = _unique(".".join(["out", *map(_name_of, path)]), self.taken)
-                made.append(f"{type_of(result, own)} = {result.name}")
+                own = _take_name(self.writer, "out", *map(_name_of, path))
+                made.append(f"{type_of(result, own)} = {name_text(result.name)}")
         symbols = self._symbols()
-        head = f"program {name}" + (f" [{', '.join(symbols)}]" if symbols else "")
+        head = f"program {name_text(name)}" + (f" [{', '.join(symbols)}]" if symbols else "")
         signature = f"{head}({', '.join(declared)}) -> ({', '.join(made)}) {{"
         body, places = walk.writer.body()
         programs = "\n".join(walk.programs).splitlines()
@@ -257,4 +255,4 @@ def _is_taken(constraint: str, bounds: dict[str, _Bounds], replaced: set[str]) -
 
 
 def type_of(value: Value, name: str | None = None) -> str:
-    return f"{name or value.name}: {type_text(value.dtype, value.shape)}" + " scaled" * value.scaled
+    return f"{name_text(name or value.name)}: {type_text(value.dtype, value.shape)}" + " scaled" * value.scaled

@@ -104,9 +104,9 @@ class Walk:
         if rule is None:
             raise unknown(equation)
         outer = writer.scope, writer.is_cotangent, writer.place
-        stack = str(eqn.source_info.name_stack)
-        writer.scope = "/".join([*filter(None, [writer.scope]), *scope_names(stack)])
-        writer.is_cotangent = writer.is_cotangent or "transpose(" in stack
+        scopes, is_transposed = compat.scopes_of(eqn)
+        writer.scope = "/".join([*filter(None, [writer.scope]), *scopes])
+        writer.is_cotangent = writer.is_cotangent or is_transposed
         writer.place = place
         try:
             return rule(self, equation, operands)
@@ -147,7 +147,7 @@ class Walk:
         if words.size and array.dtype.kind in "iubf" and (words.view(f"u{words.itemsize}") == words[:1].view(f"u{words.itemsize}")).all():
             shape = list(array.shape)
             return self.emit("broadcast_in_dim", [self.constant(words[0])], {"shape": shape, "dims": []}, [(dtype, shape)])[0]
-        name = f"constant.{len(self.constants)}"
+        name = self.writer.take_name(f"constant.{len(self.constants)}")
         self.constants[name] = array
         return Value(name, dtype, array.shape)
 
@@ -189,12 +189,6 @@ class Walk:
         body, _ = walk.writer.body()
         self.programs += walk.programs + ["\n".join([f"program {name}({heads[0]}) -> ({heads[1]}) {{", *body, "}"])]
         return name
-
-
-def scope_names(stack: str) -> list[str]:
-    """Names of scopes without what transformations put around them: `transpose(jvp(mlp))/dense` is mlp, dense."""
-    names = [part.rsplit("(", 1)[-1].rstrip(")") for part in stack.split("/")]
-    return [name.replace('"', "") for name in names if name not in ("", "checkpoint", "rematted_computation")]
 
 
 def unknown(equation: Equation) -> TraceError:
