@@ -13,11 +13,8 @@ constexpr int64_t moved_elements = 8;
 /// How far from a kink elements are held.
 constexpr double kink_distance = 1e-2;
 
-/// Without the number of an array of a variadic operand.
-std::string operand_of(const LawInput &input) { return input.name.substr(0, input.name.find('.')); }
-
 void leave_kinks(const Rule &rule, LawInput &input) {
-    const auto found = rule.check.kinks.find(operand_of(input));
+    const auto found = rule.check.kinks.find(input.operand);
     if (found == rule.check.kinks.end()) return;
     for (double &element : input.data.data)
         for (double kink : found->second)
@@ -43,7 +40,7 @@ public:
         return operands;
     }
     bool refuses_gradient(const LawInput &input) const {
-        const auto found = check_.rule.gradient.find(operand_of(input));
+        const auto found = check_.rule.gradient.find(input.operand);
         return found != check_.rule.gradient.end() && found->second == nullptr;
     }
     void run(Draw &draw);

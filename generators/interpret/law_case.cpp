@@ -79,11 +79,11 @@ double draw_element(const Array &array, std::pair<double, double> domain, Draw &
 }
 
 /// Values in the domain; those of a scaled operand are divided by its scale, unless that is huge or tiny.
-void fill(LawInput &input, const LawCase &law_case, const std::string &operand, Draw &draw) {
+void fill(LawInput &input, const LawCase &law_case, Draw &draw) {
     const double divisor = input.scale > 0x1p-90 && input.scale < 0x1p90 ? input.scale : 1;
     input.data.data.resize(element_count(input.data.shape));
     for (double &element : input.data.data) {
-        element = draw_element(input.data, domain_of(*law_case.rule, operand), draw) / divisor;
+        element = draw_element(input.data, domain_of(*law_case.rule, input.operand), draw) / divisor;
         if (is_float(input.data.dtype)) element = round_to(input.data.dtype, element);
     }
 }
@@ -105,12 +105,12 @@ LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, 
         check_operands(rule, check_case, draw.pick(scales == Scales::any || scales == Scales::zero ? floats : f32_alone));
     const auto zero = static_cast<size_t>(draw.integer(0, std::max<int64_t>(0, static_cast<int64_t>(operands.size()) - 1)));
     for (size_t i = 0; i < operands.size(); i++) {
-        LawInput input{operands[i].name, {operands[i].type.dtype, {}, {}}};
+        LawInput input{operands[i].name, operands[i].spec->name, {operands[i].type.dtype, {}, {}}};
         for (const Extent &extent : operands[i].type.shape) input.data.shape.push_back(extent.evaluate(letters));
         input.scaled = scales != Scales::plain && is_float(input.data.dtype);
         if (input.scaled) input.scale = draw_scale(scales, draw);
-        fill(input, law_case, operands[i].spec->name, draw);
-        const auto [low, high] = domain_of(rule, operands[i].spec->name);
+        fill(input, law_case, draw);
+        const auto [low, high] = domain_of(rule, input.operand);
         if (scales == Scales::zero && i == zero && low <= 0 && high >= 0 && input.scaled) input.scale = 0;
         law_case.inputs.push_back(std::move(input));
     }
@@ -146,7 +146,7 @@ LawCase vector_case(const Rule &rule, const CheckVector &vector) {
         }
     choose_dtypes(rule, operands, vector.attributes, Dtype::f32);
     for (const CheckOperand &operand : operands) {
-        LawInput input{operand.name, {operand.type.dtype, {}, vector.values.at(operand.name)}};
+        LawInput input{operand.name, operand.spec->name, {operand.type.dtype, {}, vector.values.at(operand.name)}};
         for (const Extent &extent : operand.type.shape) input.data.shape.push_back(extent.value());
         law_case.inputs.push_back(std::move(input));
     }

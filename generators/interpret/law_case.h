@@ -34,6 +34,7 @@ enum class Scales {
 /// One operand of a law: data, and a scale when it is scaled.
 struct LawInput {
     std::string name;
+    std::string operand; ///< of the rule: of a variadic one several inputs have it
     Array data;
     bool scaled = false;
     double scale = 1;

@@ -24,7 +24,8 @@ endfunction()
 # add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [PARAMETERS name=value ...] [NUMERICS ...] ...)
 # add_scalide_library(<target> OPERATORS <names, or all> [DTYPES <formats>] [NUMERICS ...] ...)
 #
-# A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h". Of operators it has
+# A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h", with `_` for what in the
+# target's name is no letter or digit of C. Of operators it has
 # `<operator>_<dtype>_program` and `<operator>_<dtype>_scaled_program` each. Linking it links the runtime. A policy is one of ours by name
 # (`scalide policies`) or a .yaml file; paths are relative to the folder of the call, and what changes is generated again. CUDA_ARCH, with
 # TARGET cuda: the cards to compile for (90 100), all that are known when it is left out. TRACEABLE: each rounded operand and each scale is stored, so that scalide_run_traced shows it; slower
@@ -36,7 +37,8 @@ function(add_scalide_library target)
     set(call "add_scalide_library(${target})")
     _scalide_check_words("${call}" "${single};${several};TRACEABLE" ${ARGN})
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.scalide")
-    set(archive "${folder}/lib${target}.a")
+    string(MAKE_C_IDENTIFIER "${target}" name)
+    set(archive "${folder}/lib${name}.a")
     if(DEFINED ARG_OPERATORS)
         _scalide_refuse("${call}" OPERATORS GENERATOR PROGRAM PARAMETERS)
         set(generator Scalide::scalide)
@@ -65,7 +67,7 @@ function(add_scalide_library target)
     foreach(parameter ${ARG_PARAMETERS})
         list(APPEND options --parameter "${parameter}")
     endforeach()
-    add_custom_command(OUTPUT "${archive}" "${folder}/${target}.h"
+    add_custom_command(OUTPUT "${archive}" "${folder}/${name}.h"
         COMMAND ${generator} build ${what} --home "${SCALIDE_HOME}" ${options} ${numerics} --name "${target}" --output "${folder}"
         DEPENDS ${generator} ${dependencies} ${sources} ${policies} COMMENT "Generating ${target}" VERBATIM)
     add_custom_target(${target}_generate DEPENDS "${archive}")

@@ -200,7 +200,8 @@ int64_t scalide_symbol_value(const scalide_binding *binding, const char *name);
  * only. */
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value);
 
-/* A program out of a shared library, which exports `const scalide_program *<name>_program(void)`. */
+/* A program out of a shared library, which exports `const scalide_program *<name>_program(void)`: the program's name with `_` for each byte
+ * that is no ASCII letter or digit, and before a digit at the start. */
 typedef struct scalide_library scalide_library;
 scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **library);
 /* NULL (and a message in the context) when the library has no such program. */

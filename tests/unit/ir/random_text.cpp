@@ -87,7 +87,7 @@ private:
 
     std::string name_of_value() {
         return any_of<std::string>(
-            {"y", "scope", "cotangent", "x.data", "$c", "program", "", "b", "layer 0/\"w\"", "\\", "\n", "data", "é"});
+            {"y", "scope", "cotangent", "x.data", "$c", "program", "", "b", "layer 0/\"w\"", "\\", "\n", "data", "\u00e9"});
     }
 
     ArrayPart part() {

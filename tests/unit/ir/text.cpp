@@ -35,9 +35,10 @@ program sgd_step {eps: 1e-05, fill: -inf, rounding: down, title: "two words"} [b
 
 /// Names that no C compiler, shell, path or parser would take as they are.
 std::vector<std::string> odd_names() {
-    std::vector<std::string> names{"layer 0/kernel\"x", "\n", "\t\x7f\x1b[2J", " ", "x: f32[2]", "params['layer 0'].kernel"};
+    std::vector<std::string> names{"layer 0/kernel\"x", "\n",        "\t\x7f\x1b[2J", " ", "x: f32[2]", "params['layer 0'].kernel",
+                                   "gr\u00f6\u00dfe",   "\U0001f600"};
     std::istringstream words(
-        R"(\ " ../../etc/passwd a/b größe 日本 😀 inf nan 0 -1 1e5 .x int # */ ??/ %s $(id) `id` ; program scope scaled inout
+        R"(\ " ../../etc/passwd a/b inf nan 0 -1 1e5 .x int # */ ??/ %s $(id) `id` ; program scope scaled inout
         cotangent data of form)");
     for (std::string word; words >> word;) names.push_back(word);
     return names;

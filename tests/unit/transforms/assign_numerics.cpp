@@ -35,12 +35,12 @@ TEST(transforms, assign_numerics_leaves_f32_alone) {
 TEST(transforms, assign_numerics_retypes_arguments) {
     const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}}});
     EXPECT_EQ(to_string(assigned(square, policy)), "program p(x: f32[2], w: f16[2] scaled inout) -> (y: f32[2], w = v.f16) {\n"
-                                                   "  w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
-                                                   "  w.stop_scaling = stop_scaling(w.f32) : f32[2]\n"
+                                                   "  w.f32 = convert_element_type(w) {dtype: f32} : f32[2] form of w\n"
+                                                   "  w.stop_scaling = stop_scaling(w.f32) : f32[2] form of w\n"
                                                    "  y = mul(x, w.stop_scaling) : f32[2]\n"
                                                    "  v = add(w.stop_scaling, y) : f32[2]\n"
-                                                   "  v.dynamic_rescale = dynamic_rescale(v) {norm: max, to: 1.0} : f32[2]\n"
-                                                   "  v.f16 = convert_element_type(v.dynamic_rescale) {dtype: f16} : f16[2]\n"
+                                                   "  v.dynamic_rescale = dynamic_rescale(v) {norm: max, to: 1.0} : f32[2] form of v\n"
+                                                   "  v.f16 = convert_element_type(v.dynamic_rescale) {dtype: f16} : f16[2] form of v\n"
                                                    "}\n")
         << "a scaled result without a rescale gets one of its own";
 }
@@ -49,17 +49,17 @@ TEST(transforms, assign_numerics_propagates_scales_of_scaled_programs) {
     const std::string scaled =
         "(x: f32[2] scaled, w: f32[2] inout) -> (y: f32[2], w = v) {\n y = mul(x, w)\n v = dynamic_rescale(y) {norm: max}\n}";
     const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}}});
-    const std::string kept = "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
+    const std::string kept = "w.f32 = convert_element_type(w) {dtype: f32} : f32[2] form of w\n"
                              "y = mul(x, w.f32) : f32[2]\n"
                              "v = dynamic_rescale(y) {norm: max, to: 1} : f32[2]\n"
-                             "v.f16 = convert_element_type(v) {dtype: f16} : f16[2]\n";
+                             "v.f16 = convert_element_type(v) {dtype: f16} : f16[2] form of v\n";
     EXPECT_EQ(body(assigned(scaled, policy)), kept);
     Policy propagated = policy;
     propagated.propagates = true;
-    EXPECT_EQ(body(assigned(square, propagated)), "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
+    EXPECT_EQ(body(assigned(square, propagated)), "w.f32 = convert_element_type(w) {dtype: f32} : f32[2] form of w\n"
                                                   "y = mul(x, w.f32) : f32[2]\n"
                                                   "v = add(w.f32, y) : f32[2]\n"
-                                                  "v.f16 = convert_element_type(v) {dtype: f16} : f16[2]\n");
+                                                  "v.f16 = convert_element_type(v) {dtype: f16} : f16[2] form of v\n");
 }
 
 TEST(transforms, assign_numerics_ignores_scales_in_plain_programs) {
@@ -84,15 +84,15 @@ TEST(transforms, assign_numerics_inserts_once_on_edges) {
     const Insertion rescale{"dynamic_rescale", {{"norm", "max"}, {"to", 224}}};
     const Policy policy = policy_of({{Place::operand, "any", "", {"mul"}, {}, {rescale, convert("f8_e4m3fn")}, {}, {}, {}}});
     EXPECT_EQ(body(assigned("(x: f32[2], y: f32[2]) -> (r: f32[2]) {\n a = mul(x, x)\n b = mul(x, y)\n r = add(a, b)\n}", policy)),
-              "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 224} : f32[2]\n"
-              "x.f8_e4m3fn = convert_element_type(x.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
-              "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2]\n"
-              "x.stop_scaling = stop_scaling(x.f32) : f32[2]\n"
+              "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 224} : f32[2] form of x\n"
+              "x.f8_e4m3fn = convert_element_type(x.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2] form of x\n"
+              "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2] form of x\n"
+              "x.stop_scaling = stop_scaling(x.f32) : f32[2] form of x\n"
               "a = mul(x.stop_scaling, x.stop_scaling) : f32[2]\n"
-              "y.dynamic_rescale = dynamic_rescale(y) {norm: max, to: 224} : f32[2]\n"
-              "y.f8_e4m3fn = convert_element_type(y.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
-              "y.f32 = convert_element_type(y.f8_e4m3fn) {dtype: f32} : f32[2]\n"
-              "y.stop_scaling = stop_scaling(y.f32) : f32[2]\n"
+              "y.dynamic_rescale = dynamic_rescale(y) {norm: max, to: 224} : f32[2] form of y\n"
+              "y.f8_e4m3fn = convert_element_type(y.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2] form of y\n"
+              "y.f32 = convert_element_type(y.f8_e4m3fn) {dtype: f32} : f32[2] form of y\n"
+              "y.stop_scaling = stop_scaling(y.f32) : f32[2] form of y\n"
               "b = mul(x.stop_scaling, y.stop_scaling) : f32[2]\n"
               "r = add(a, b) : f32[2]\n");
 }
@@ -102,12 +102,12 @@ TEST(transforms, assign_numerics_hands_over_what_a_result_replaces) {
     const std::vector<PolicyRule> rows = {{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}},
                                           {Place::program_result, "inout", "", {}, {}, {rescale}, Dtype::f16, {}, {}}};
     EXPECT_EQ(body(assigned(square, policy_of(rows))),
-              "w.f32 = convert_element_type(w) {dtype: f32} : f32[2]\n"
-              "w.stop_scaling = stop_scaling(w.f32) : f32[2]\n"
+              "w.f32 = convert_element_type(w) {dtype: f32} : f32[2] form of w\n"
+              "w.stop_scaling = stop_scaling(w.f32) : f32[2] form of w\n"
               "y = mul(x, w.stop_scaling) : f32[2]\n"
               "v = add(w.stop_scaling, y) : f32[2]\n"
-              "v.delayed_rescale = delayed_rescale(v, w.stop_scaling) {norm: max, to: 1} : f32[2]\n"
-              "v.f16 = convert_element_type(v.delayed_rescale) {dtype: f16} : f16[2]\n");
+              "v.delayed_rescale = delayed_rescale(v, w.stop_scaling) {norm: max, to: 1} : f32[2] form of v\n"
+              "v.f16 = convert_element_type(v.delayed_rescale) {dtype: f16} : f16[2] form of v\n");
     Policy elsewhere = policy_of({{Place::node_result, "any", "", {"mul"}, {}, {rescale}, {}, {}, {"p.yaml", 3}}});
     try {
         assigned(square, elsewhere);
@@ -124,10 +124,10 @@ TEST(transforms, assign_numerics_tells_cotangents_apart) {
     EXPECT_EQ(body(assigned("(x: f32[2], y: f32[2]) -> (r: f32[2]) {\n c = exp(y) : f32[2] cotangent\n r = mul(x, c) : f32[2] cotangent\n}",
                             policy)),
               "c = exp(y) : f32[2] cotangent\n"
-              "x.f8_e4m3fn = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[2]\n"
-              "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2]\n"
-              "c.f8_e5m2 = convert_element_type(c) {dtype: f8_e5m2} : f8_e5m2[2] cotangent\n"
-              "c.f32 = convert_element_type(c.f8_e5m2) {dtype: f32} : f32[2] cotangent\n"
+              "x.f8_e4m3fn = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[2] form of x\n"
+              "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2] form of x\n"
+              "c.f8_e5m2 = convert_element_type(c) {dtype: f8_e5m2} : f8_e5m2[2] form of c cotangent\n"
+              "c.f32 = convert_element_type(c.f8_e5m2) {dtype: f32} : f32[2] form of c cotangent\n"
               "r = mul(x.f32, c.f32) : f32[2] cotangent\n");
 }
 
@@ -139,8 +139,8 @@ TEST(transforms, assign_numerics_stores_results_of_nodes) {
                       policy));
     EXPECT_EQ(text, "scope \"mlp/0\" {\n"
                     "  a = exp(x) : f32[4]\n"
-                    "  a.bf16 = convert_element_type(a) {dtype: bf16} : bf16[4]\n"
-                    "  a.f32 = convert_element_type(a.bf16) {dtype: f32} : f32[4]\n"
+                    "  a.bf16 = convert_element_type(a) {dtype: bf16} : bf16[4] form of a\n"
+                    "  a.f32 = convert_element_type(a.bf16) {dtype: f32} : f32[4] form of a\n"
                     "  s = exp(z) : f32[20]\n"
                     "}\n"
                     "b = exp(a.f32) : f32[4]\n"
@@ -150,17 +150,17 @@ TEST(transforms, assign_numerics_stores_results_of_nodes) {
 TEST(transforms, assign_numerics_rounds_what_the_program_types_narrow) {
     const std::string text = "(x: f16[4], w: f16[4]) -> (r: f16[] = d) {\n a = add(x, w)\n b = exp(a)\n c = mul(b, b)\n"
                              " d = reduce_sum(c) {axes: [0]}\n}";
-    EXPECT_EQ(body(assigned(text)), "x.f32 = convert_element_type(x) {dtype: f32} : f32[4]\n"
-                                    "w.f32 = convert_element_type(w) {dtype: f32} : f32[4]\n"
+    EXPECT_EQ(body(assigned(text)), "x.f32 = convert_element_type(x) {dtype: f32} : f32[4] form of x\n"
+                                    "w.f32 = convert_element_type(w) {dtype: f32} : f32[4] form of w\n"
                                     "a = add(x.f32, w.f32) : f32[4]\n"
                                     "b = exp(a) : f32[4]\n"
-                                    "b.f16 = convert_element_type(b) {dtype: f16} : f16[4]\n"
-                                    "b.f32 = convert_element_type(b.f16) {dtype: f32} : f32[4]\n"
+                                    "b.f16 = convert_element_type(b) {dtype: f16} : f16[4] form of b\n"
+                                    "b.f32 = convert_element_type(b.f16) {dtype: f32} : f32[4] form of b\n"
                                     "c = mul(b.f32, b.f32) : f32[4]\n"
                                     "d = reduce_sum(c) {axes: [0]} : f32[]\n"
-                                    "d.f16 = convert_element_type(d) {dtype: f16} : f16[]\n"
-                                    "d.f32 = convert_element_type(d.f16) {dtype: f32} : f32[]\n"
-                                    "d.f161 = convert_element_type(d.f32) {dtype: f16} : f16[]\n");
+                                    "d.f16 = convert_element_type(d) {dtype: f16} : f16[] form of d\n"
+                                    "d.f32 = convert_element_type(d.f16) {dtype: f32} : f32[] form of d\n"
+                                    "d.f161 = convert_element_type(d.f32) {dtype: f16} : f16[] form of d\n");
     Policy every;
     every.round_every_node = true;
     const std::string rounded = body(assigned(text, every));
@@ -170,7 +170,8 @@ TEST(transforms, assign_numerics_rounds_what_the_program_types_narrow) {
 TEST(transforms, assign_numerics_keeps_conversions_of_the_program) {
     EXPECT_EQ(body(assigned("(x: f32[4]) -> (r: f32[4] = b) {\n h = convert_element_type(x) {dtype: f16}\n"
                             " b = convert_element_type(h) {dtype: f32}\n}")),
-              "x.f16 = convert_element_type(x) {dtype: f16} : f16[4]\nx.f32 = convert_element_type(x.f16) {dtype: f32} : f32[4]\n");
+              "x.f16 = convert_element_type(x) {dtype: f16} : f16[4] form of x\nx.f32 = convert_element_type(x.f16) {dtype: f32} : f32[4] "
+              "form of x\n");
 }
 
 TEST(transforms, assign_numerics_says_what_overflows) {

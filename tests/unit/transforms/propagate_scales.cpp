@@ -148,7 +148,7 @@ TEST(transforms, propagate_scales_makes_pairs) {
         "    (x.data: f32[4] data of x, x.scale: f32[] scale of x, w.data: f16[2] data of w inout, w.scale: f32[] scale of w inout, n: "
         "i32[4])\n"
         "    -> (y.data: f32[4] data of y, y.scale: f32[] scale of y = x.scale, w.data = w.data, w.scale = w.scale) {\n"
-        "  y.data = neg(x.data) : f32[4]\n"
+        "  y.data = neg(x.data) : f32[4] data of y\n"
         "}\n");
 }
 
@@ -161,7 +161,7 @@ TEST(transforms, propagate_scales_leaves_names_to_whole_arrays) {
               "    (w.data1: f32[2] data of w inout, w.scale1: f32[] scale of w inout, w.scale: f32[], w.data: f32[2])\n"
               "    -> (w.data1 = y.data, w.scale1 = w.scale1, y.data: f32[2] = n, y.data1: f32[2] data of y = y.data, y.scale: "
               "f32[] scale of y = w.scale1) {\n"
-              "  y.data = neg(w.data1) : f32[2]\n"
+              "  y.data = neg(w.data1) : f32[2] data of y\n"
               "  broadcast_in_dim = broadcast_in_dim(w.scale) {dims: [], shape: [2]} : f32[2]\n"
               "  n = mul(w.data, broadcast_in_dim) : f32[2]\n"
               "}\n");

@@ -298,7 +298,7 @@ def reduce(walk, equation, operands):
 
 @add_rule(*compat.CALLS)
 def call(walk, equation, operands):
-    """The body in the place of the call. jax.nn.relu keeps its name, which policies know, and its gradient at 0."""
+    """The body in the place of the call. jax.nn.relu is the operator that policies know, with its gradient at 0."""
     inner = equation.params[compat.CALLS[equation.name]]
     if equation.name == "custom_jvp_call" and _is_relu(inner):
         return walk.emit("relu", operands, {}, walk.types(equation))
@@ -306,9 +306,9 @@ def call(walk, equation, operands):
 
 
 def _is_relu(closed) -> bool:
-    """A jitted function of that name that is max(x, 0)."""
+    """A jitted function that is max(x, 0)."""
     jaxpr, _ = compat.open_jaxpr(closed)
-    if len(jaxpr.eqns) != 1 or jaxpr.eqns[0].params.get("name") != "relu":
+    if len(jaxpr.eqns) != 1 or "jaxpr" not in jaxpr.eqns[0].params:
         return False
     body, _ = compat.open_jaxpr(jaxpr.eqns[0].params["jaxpr"])
     if [eqn.primitive.name for eqn in body.eqns] != ["max"] or len(body.invars) != 1:
