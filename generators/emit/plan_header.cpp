@@ -29,6 +29,12 @@ std::string comment(const Plan &plan) {
                        plan.doc.empty() ? "" : " * " + to_comment(plan.doc) + "\n", describe_symbols(plan));
 }
 
+/// The name of an argument whose member does not tell it: `"layer 0/x": `.
+std::string name_beside(const std::string &member, const std::string &name) {
+    const bool is_told = is_plain_name(name) && member == to_identifier(name);
+    return is_told ? "" : to_comment(name_to_string(name)) + ": ";
+}
+
 std::string count_of(const Plan &plan) { return upper(to_identifier(plan.name)) + "_ARGUMENT_COUNT"; }
 
 std::string section(const Plan &plan, Identifiers &identifiers) {
@@ -36,9 +42,7 @@ std::string section(const Plan &plan, Identifiers &identifiers) {
     std::string members, indices;
     for (const PlanArgument &argument : plan.arguments) {
         const std::string member = identifiers.member(name + "_", argument.name);
-        const bool is_told = is_plain_name(argument.name) && member == to_identifier(argument.name); // what the argument is called
-        members += fmt::format("    scalide_array {}; /* {}{} */\n", member,
-                               is_told ? "" : to_comment(name_to_string(argument.name)) + ": ", describe(plan, argument));
+        members += fmt::format("    scalide_array {}; /* {}{} */\n", member, name_beside(member, argument.name), describe(plan, argument));
         indices += fmt::format("    {}_{},\n", upper(name), upper(member));
     }
     return fmt::format(R"({0}const scalide_program *{1}_program(void);

@@ -82,7 +82,8 @@ void print_json(const std::vector<NumericsDecision> &decisions) {
                         {"source", json_of(decision.source)},
                         {"safe", !decision.is_unsafe()}});
     }
-    fmt::print("{}\n", list.dump(2));
+    // A file may be called what is no text.
+    fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 } // namespace

@@ -37,10 +37,18 @@ constexpr const char *shown_setting = "shown";
 Program add_shown_results(const Program &program) {
     Program shown = program;
     Attribute names{std::vector<Attribute>()};
+    int number = 0;
+    const auto fresh = [&] {
+        std::string name;
+        do {
+            name = "shown." + std::to_string(number++);
+        } while (std::ranges::find(program.results, name, &Result::name) != program.results.end());
+        return name;
+    };
     for (const Node &node : program.nodes) {
         if (node.op != "debug_callback") continue;
         const ValueId value = storable(shown, node.results[0]);
-        shown.results.push_back({"shown." + std::to_string(names.list.size()), value});
+        shown.results.push_back({fresh(), value});
         names.list.push_back(shown_name(node));
     }
     if (!names.list.empty()) shown.attributes[shown_setting] = std::move(names);

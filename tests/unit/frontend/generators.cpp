@@ -104,6 +104,18 @@ public:
 };
 SCALIDE_REGISTER_GENERATOR(UnknownOperator, unknown_operator)
 
+class OddNames : public Generator<OddNames> {
+public:
+    Input<Tensor> x{"layer 0/kernel\"x", f32, {"n"}};
+    State<Tensor> w{"*/", f32, {"n"}};
+    Output<Tensor> y{"out 1", f32, {"n"}};
+    void generate() override {
+        y = x + w;
+        w = x;
+    }
+};
+SCALIDE_REGISTER_GENERATOR(OddNames, odd_names)
+
 class Throws : public Generator<Throws> {
 public:
     GeneratorParam<int> size{"size", 3};
@@ -208,6 +220,12 @@ public:
 SCALIDE_REGISTER_GENERATOR(Square, square)
 
 } // namespace
+
+TEST(frontend, arguments_may_have_any_name) {
+    EXPECT_EQ(text_of("odd_names"), "program odd_names(\"layer 0/kernel\\\"x\": f32[n], \"*/\": f32[n] inout)"
+                                    " -> (\"out 1\": f32[n] = add, \"*/\" = \"layer 0/kernel\\\"x\") {\n"
+                                    "  add = add(\"layer 0/kernel\\\"x\", \"*/\") : f32[n]\n}\n");
+}
 
 TEST(frontend, writes_a_program) {
     EXPECT_EQ(text_of("affine"), "program affine(x: f32[n, 3], w: f32[3] inout) -> (y: f32[n, 3] = mul1, w = add) {\n"
@@ -318,7 +336,8 @@ TEST(frontend, mistakes_in_words) {
     for (const auto &[generator, words] : cases) EXPECT_EQ(error_of(generator), words);
     EXPECT_EQ(error_of("nobody"),
               "generator.nobody: must be registered exactly once, got 0 of that name. Registered here: affine, axes, coins, empty, "
-              "numbers, other_state, other_type, pairs, parameters, same_name, scopes, shapes, square, throws, throws_later, unassigned, "
+              "numbers, odd_names, other_state, other_type, pairs, parameters, same_name, scopes, shapes, square, throws, throws_later, "
+              "unassigned, "
               "unknown_operator");
 }
 

@@ -42,6 +42,18 @@ TEST(transforms, shown_arrays_have_two_parts) {
     EXPECT_EQ(fused.results.size(), 2u);
 }
 
+TEST(transforms, shown_values_and_results_may_have_any_name) {
+    const Program program = parse_program("program p(x: f32[n]) -> (\"shown.0\": f32[n] = y) {\n"
+                                          "  h = exp(x)\n  s = debug_print(h) {label: \"h \\\"1\\\"\"}\n"
+                                          "  t = debug_print(s) {label: \"\"}\n  y = add(t, t)\n}\n",
+                                          "t.scl");
+    CompileOptions options;
+    options.checks_types = true;
+    const Program fused = compile(program, rules(), options);
+    EXPECT_TRUE(is_stored(fused, "h \"1\"")) << to_string(fused);
+    EXPECT_EQ(fused.results[0].name, "shown.0");
+}
+
 TEST(transforms, shown_arguments_results_and_cotangents) {
     const Program program = parse_program("program loss(x: f32[n]) -> (l: f32[]) {\n"
                                           "  s = debug_print_grad(x) {label: slope}\n  q = mul(s, s)\n  l = reduce_sum(q) {axes: [0]}\n}\n"
