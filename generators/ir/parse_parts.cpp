@@ -10,7 +10,7 @@ namespace scalide {
 
 namespace {
 
-constexpr size_t longest_name = 256;
+constexpr size_t longest_name = 1000;
 constexpr int deepest = 200;
 constexpr int most_terms = 64;
 constexpr int most_factors = 16;

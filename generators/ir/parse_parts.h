@@ -15,7 +15,7 @@ Attribute parse_attribute(Lexer &lexer, const std::set<std::string> &symbols);
 /// `{name: attribute, ...}`
 Attributes parse_attributes(Lexer &lexer, const std::set<std::string> &symbols);
 
-/// A name of a value, result or program, plain or in quotes. It has 1 to 256 bytes.
+/// A name of a value, result or program, plain or in quotes. It has 1 to 1000 bytes.
 std::string parse_name(Lexer &lexer, const std::string &subject);
 /// A name of an operator, attribute or symbol, which has no quotes: of letters, digits and `_ . $`.
 std::string parse_plain_name(Lexer &lexer, const std::string &subject);

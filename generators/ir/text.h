@@ -29,7 +29,7 @@ namespace scalide {
 /// Symbols of argument types are declared. A number takes the dtype of the first value beside it that is not bool (f32 when there is none),
 /// and the shape of the first value with axes when the operator is an elementwise base operator. The parser inserts nothing else.
 ///
-/// Names are labels and may be any text of 1 to 256 bytes, UTF-8 without zero bytes. Plain ones, letters, digits and `_ . $` that start
+/// Names are labels and may be any text of 1 to 1000 bytes, UTF-8 without zero bytes. Plain ones, letters, digits and `_ . $` that start
 /// with none of digit and point, stand as they are, all others in quotes (escapes: `\"`, `\\`, `\xHH`), `"inf"` and `"nan"` too, which are
 /// numbers without them. Operators, attributes and symbols have plain names only. Words in attributes are letters, digits and `_ . /`,
 /// anything else stands in quotes. A word that names a symbol is that symbol unless it is quoted. Nested scopes are joined by '/'.

@@ -13,8 +13,7 @@ namespace scalide {
 namespace {
 
 constexpr const char *name_rule = "must have a name, which is UTF-8 without zero bytes",
-                     *plain_name_rule = "must have a name of letters, digits and _ . $",
-                     *part_rule = "must be a part of an array that has a name";
+                     *plain_name_rule = "must have a name of letters, digits and _ . $";
 constexpr int64_t largest_extent = 2147483647, most_elements = 2146435072; // of the runtime (SCALIDE_MAX_ELEMENTS)
 
 /// An argument or a result, as far as its part goes.
@@ -183,7 +182,8 @@ void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
         const std::string subject = program_.name + "." + name, &of = part.of;
         const auto is_part = [&](size_t j, ArrayPart::Kind kind) { return j < parts.size() && parts[j].part == ArrayPart{kind, of}; };
         const bool is_whole = part.kind == ArrayPart::Kind::whole;
-        require(is_whole ? of.empty() : is_name(of), subject, part_rule, quote(of));
+        require(is_whole ? of.empty() : is_name(of), subject, "must be whole, or the data or the scale of an array that has a name",
+                (is_whole ? "a form of " : "a part of ") + quote(of));
         require(is_whole || !scaled, subject, "must not be scaled, as it is a part of " + of, "scaled");
         if (part.is_scale()) {
             require(program_.type(value) == Type{Dtype::f32, {}}, subject, "must be f32[], as it is a scale",
@@ -204,7 +204,8 @@ void Verifier::make(ValueId value, const Subject &field) {
     const auto name = [&] { return made.name; };
     require(!made_[value], field, "must make each value once", name);
     require(is_name(made.name), field, name_rule, [&] { return quote(made.name); });
-    require(made.part == ArrayPart() || is_name(made.part.of), {program_.name, made.name}, part_rule, [&] { return quote(made.part.of); });
+    require(made.part == ArrayPart() || is_name(made.part.of), {program_.name, made.name}, "must be a part of an array that has a name",
+            [&] { return quote(made.part.of); });
     require(names_.insert(made.name).second, field, "must have a name that no other value has", name);
     check_type(made.type, {program_.name, made.name});
     made_[value] = true;

@@ -111,11 +111,13 @@ def cmake_words():
 
 
 def cmake_files():
-    """A .scl program needs no generator; it and the policies that are read are dependencies."""
-    calls = "find_package(Scalide REQUIRED)\nadd_scalide_library(sum PROGRAM sum.scl NUMERICS own.yaml)\nadd_executable(a a.c)\n"
+    """A .scl program needs no generator; it and the policies that are read are dependencies. A target may have a name that is none of C."""
+    calls = ("find_package(Scalide REQUIRED)\nadd_scalide_library(sum PROGRAM sum.scl NUMERICS own.yaml)\nadd_scalide_library(sum-2.x PROGRAM sum.scl)\n"
+             "add_executable(a a.c)\n")  # fmt: skip
     base = "policy: base\nrules:\n  - {argument: x, store: f32}\n"
-    folder = project("files", calls + "target_link_libraries(a PRIVATE sum)\n", sum_dot_scl=SUM, base_dot_yaml=base,
-                     own_dot_yaml="policy: own\nextends: base.yaml\n", a_dot_c='#include "sum.h"\nint main(void) { return !sum_program(); }\n')
+    folder = project("files", calls + "target_link_libraries(a PRIVATE sum sum-2.x)\n", sum_dot_scl=SUM, base_dot_yaml=base,
+                     own_dot_yaml="policy: own\nextends: base.yaml\n",
+                     a_dot_c='#include "sum.h"\n#include "sum_2_x.h"\nint main(void) { return sum_program() == sum_2_x_program(); }\n')
     header = folder / "build/sum.scalide/sum.h"
     configure(folder)
     run("cmake", "--build", folder / "build")

@@ -61,9 +61,9 @@ TEST(ir, parse_errors_of_names) {
     EXPECT_EQ(body_error("  nan = neg(x) : f32[b]"),
               "t.scl:2:3: node.result: must be a name of letters, digits and _ . $, or text in quotes, got nan");
     EXPECT_EQ(body_error("  r = a/b(x) : f32[b]"), "t.scl:2:7: node.operator: must be a name of letters, digits and _ . $, got a/b");
-    EXPECT_EQ(body_error("  " + repeat("r", 257) + " = neg(x)"),
-              "t.scl:2:3: node.result: must have a name of 1 to 256 bytes, got " + repeat("r", 40) + "...");
-    EXPECT_EQ(body_error("  \"\" = neg(x)"), "t.scl:2:3: node.result: must have a name of 1 to 256 bytes, got \"\"");
+    EXPECT_EQ(body_error("  " + repeat("r", 1001) + " = neg(x)"),
+              "t.scl:2:3: node.result: must have a name of 1 to 1000 bytes, got " + repeat("r", 40) + "...");
+    EXPECT_EQ(body_error("  \"\" = neg(x)"), "t.scl:2:3: node.result: must have a name of 1 to 1000 bytes, got \"\"");
     EXPECT_EQ(body_error("  \"\\x00\" = neg(x)"), "t.scl:2:3: string: must be UTF-8 without zero bytes, got \"\\x00\"");
     EXPECT_EQ(body_error("  \"\\xed\\xa0\\x80\" = neg(x)"), "t.scl:2:3: string: must be UTF-8 without zero bytes, got \"\\xed\\xa0\\x80\"");
     EXPECT_EQ(body_error("  r = neg(\"no r\")"), "t.scl:2:11: node.operand: must be a value defined above, got \"no r\"");

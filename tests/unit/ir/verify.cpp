@@ -105,6 +105,8 @@ TEST(ir, verify_checks_parts) {
     EXPECT_EQ(error("s: f32[] scale of x", "r: f32[] = s"), "p.s: must stand right behind the data of x, got another place");
     EXPECT_EQ(error("a: f16[2] data of x, s: f32[1] scale of x", "r: f16[2] = a"), "p.s: must be f32[], as it is a scale, got f32[1]");
     EXPECT_EQ(error(good + ", x: f32[]", "r: f32[] = s"), "p.x: must belong to an array of a name of its own, got x");
+    EXPECT_EQ(error("a: f16[2] form of x", "r: f16[2] = a"),
+              "p.a: must be whole, or the data or the scale of an array that has a name, got a form of \"x\"");
     EXPECT_EQ(error("a: f16[2] scaled data of x, s: f32[] scale of x", "r: f32[] = s"),
               "p.a: must not be scaled, as it is a part of x, got scaled");
     EXPECT_EQ(error(good, "r: f16[2] data of y = a"), "p.r: must have the scale of y right behind it, got none");

@@ -71,7 +71,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
 def run_tool(program: Program, command: str, *arguments) -> str:
     """Runs `scalide COMMAND program.scl ARGUMENTS` and returns what it prints."""
     with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
-        file = Path(folder) / f"{identifier(program.name)}.scl"
+        file = Path(folder) / f"{identifier(program.name)[:100]}.scl"
         file.write_text(program.text, encoding="utf-8")
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
         with subprocess.Popen([tool_path(), command, file, *map(str, arguments)], **pipes) as tool:

@@ -7,9 +7,9 @@ _PLAIN = re.compile(r"(?!(?:inf|nan)\Z)[A-Za-z_$][A-Za-z0-9_.$]*\Z")
 
 
 def is_name(text: str) -> bool:
-    """True for what a program can call a value: any text of 1 to 256 bytes of UTF-8 without zero bytes."""
+    """True for what a program can call a value: any text of 1 to 1000 bytes of UTF-8 without zero bytes."""
     size = len(text.encode(errors="replace"))
-    return 1 <= size <= 256 and not re.search("[\0\ud800-\udfff]", text)
+    return 1 <= size <= 1000 and not re.search("[\0\ud800-\udfff]", text)
 
 
 def name_text(name: str) -> str:

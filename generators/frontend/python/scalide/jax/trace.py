@@ -68,7 +68,7 @@ def _take_name(writer: Writer, *parts: str) -> str:
     """The name of a leaf, of the names on the way to it."""
     name = writer.take_name(".".join(parts))
     if not is_name(name):
-        raise TraceError(f"{name[:100]!r}: a name must have 1 to 256 bytes of UTF-8 without zero bytes, got {len(name)} characters. Rename the keys")
+        raise TraceError(f"{name[:100]!r}: a name must have 1 to 1000 bytes of UTF-8 without zero bytes, got {len(name)} characters. Rename the keys")
     return name
 
 
