@@ -58,13 +58,22 @@ ValueId NamedProgram::add_constant(const Node &like, const Attribute &number, co
 }
 
 ValueId NamedProgram::add_helper(Node node, const std::string &name, Type type) {
-    std::string fresh;
-    do {
-        fresh = name + "$" + std::to_string(helpers_++);
-    } while (names_.contains(fresh));
-    node.results = {define(fresh, std::move(type))};
+    helpers_.push_back(static_cast<ValueId>(program.values.size()));
+    program.values.push_back({name, std::move(type)});
+    node.results = {helpers_.back()};
     program.nodes.push_back(std::move(node));
-    return program.nodes.back().results[0];
+    return helpers_.back();
+}
+
+void NamedProgram::name_constants() {
+    int number = 0;
+    for (const ValueId helper : helpers_) {
+        std::string fresh;
+        do {
+            fresh = program.values[helper].name + "$" + std::to_string(number++);
+        } while (names_.contains(fresh));
+        program.values[helper].name = fresh;
+    }
 }
 
 } // namespace scalide

@@ -24,6 +24,9 @@ public:
     /// shapes are unknown and for base operators that are not elementwise (the fill of a pad). `name` starts the names of these values.
     void add_operands(Node &node, const std::vector<NamedOperand> &operands, const std::string &name);
 
+    /// Names what add_operands made, now that all other names are known.
+    void name_constants();
+
     Program program;
 
 private:
@@ -31,7 +34,7 @@ private:
     ValueId add_helper(Node node, const std::string &name, Type type);
 
     std::unordered_map<std::string, ValueId> names_;
-    int helpers_ = 0;
+    std::vector<ValueId> helpers_;
 };
 
 } // namespace scalide

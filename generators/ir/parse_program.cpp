@@ -80,6 +80,7 @@ Program ProgramParser::parse() {
     parse_body("", 0);
     lexer_.expect("}", "program");
     for (const DeclaredResult &declared : results_) add_result(declared);
+    named_.name_constants();
     return std::move(program_);
 }
 

@@ -5,9 +5,9 @@
 
 using namespace scalide;
 
-TEST(emit, every_dump_parses_back_in_all_numerics) {
-    const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
-    const std::string file = std::string(SCALIDE_TESTS_DIR) + "/emit/mlp.scl";
+namespace {
+
+void expect_dumps_parse_back(const std::string &file, const Rulebook &rulebook) {
     const Program program = parse_program(read_file(file), file);
     for (const char *policy : {"f32", "bf16", "f16_scaled", "f8_scaled"}) {
         std::vector<std::string> seen;
@@ -21,4 +21,13 @@ TEST(emit, every_dump_parses_back_in_all_numerics) {
                 {load_policy(std::string(SCALIDE_RULES_DIR) + "/policies/" + policy + ".yaml"), target_facts({}), check});
         EXPECT_EQ(seen, pass_names());
     }
+}
+
+} // namespace
+
+TEST(emit, every_dump_parses_back_in_all_numerics) {
+    const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
+    const std::string tests = SCALIDE_TESTS_DIR;
+    expect_dumps_parse_back(tests + "/emit/mlp.scl", rulebook);
+    expect_dumps_parse_back(tests + "/fuzz/seeds/pipeline/names.scl", rulebook);
 }

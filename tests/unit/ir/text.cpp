@@ -108,6 +108,13 @@ TEST(ir, names_may_be_any_text) {
     }
 }
 
+TEST(ir, constants_leave_names_to_others) {
+    const Program program = parse("program p(x: f32[]) -> (y$0: f32[]) {\n  y = mul(x, 2) : f32[]\n  y$0 = mul(y, 3)\n}\n");
+    EXPECT_NO_THROW(verify(program, "")) << to_string(program);
+    EXPECT_EQ(program.value_name(program.nodes[0].results[0]), "y$1");
+    EXPECT_EQ(program.value_name(program.nodes[2].results[0]), "y$0$2");
+}
+
 TEST(ir, names_are_utf8) {
     for (const std::string &name : std::vector<std::string>{"", "\xff", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "a\xc3",
                                                             "\xe0\x9f\xbf", std::string("a\0b", 3)})
