@@ -1,5 +1,6 @@
 #include "frontend/generator.h"
 #include "frontend/tracer.h"
+#include "ir/words.h"
 #include <charconv>
 #include <limits>
 #include <set>
@@ -160,11 +161,11 @@ void GeneratorBase::finish() {
     const auto expect = [&](const std::string &name, const Type &declared, const Tensor &tensor) {
         const Type &type = program.type(tensor.value());
         if (type == declared) return;
-        throw UserError({{}, program.name + "." + name, "must have the declared type " + to_string(declared), to_string(type), ""});
+        throw UserError({{}, subject_of(program.name, name), "must have the declared type " + to_string(declared), to_string(type), ""});
     };
     for (const Output<Tensor> *output : outputs_) {
         if (output->value_ < 0) {
-            throw UserError({{}, program.name + "." + output->name_, "must be assigned in generate()", "nothing", ""});
+            throw UserError({{}, subject_of(program.name, output->name_), "must be assigned in generate()", "nothing", ""});
         }
         expect(output->name_, output->type_, *output);
         program.results.push_back({output->name_, output->value()});

@@ -1,4 +1,5 @@
 #include "frontend/tracer.h"
+#include "ir/words.h"
 #include <algorithm>
 
 namespace scalide {
@@ -35,7 +36,7 @@ Tensor Tracer::add_argument(const std::string &name, const Type &type, const Arg
     for (const Argument &argument : program_.arguments) {
         if (program_.value_name(argument.value) == name) {
             throw UserError(
-                {{}, program_.name + "." + name, "each argument must have a name of its own", "it twice", "Rename one of them"});
+                {{}, subject_of(program_.name, name), "each argument must have a name of its own", "it twice", "Rename one of them"});
         }
     }
     for (const Extent &extent : type.shape) {

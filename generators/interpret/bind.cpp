@@ -1,4 +1,5 @@
 #include "interpret/bind.h"
+#include "ir/words.h"
 #include <algorithm>
 
 namespace scalide {
@@ -65,7 +66,7 @@ std::vector<Equation> check_types(const Program &program, const std::vector<Arra
     for (size_t i = 0; i < inputs.size(); i++) {
         const Value &value = program.values[program.arguments[i].value];
         const Array &input = inputs[i];
-        const std::string subject = program.name + "." + value.name;
+        const std::string subject = subject_of(program.name, value.name);
         if (input.dtype != value.type.dtype)
             fail(subject, "must have dtype " + std::string(to_string(value.type.dtype)), std::string(to_string(input.dtype)));
         if (input.shape.size() != value.type.shape.size())

@@ -28,7 +28,7 @@ struct NamedPart {
 struct Subject {
     const std::string &owner;
     std::string_view field;
-    std::string text() const { return owner + "." + std::string(field); }
+    std::string text() const { return subject_of(owner, field); }
 };
 
 class Verifier {
@@ -87,7 +87,7 @@ void Verifier::run() {
 
 void Verifier::check_symbols() {
     for (const Symbol &symbol : program_.symbols) {
-        const std::string subject = program_.name + "." + symbol.name;
+        const std::string subject = subject_of(program_.name, symbol.name);
         require(is_plain_name(symbol.name), subject, plain_name_rule, quote(symbol.name));
         require(symbols_.insert(symbol.name).second, subject, "must be declared once", "twice");
         const std::string range = std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum);
@@ -135,7 +135,7 @@ void Verifier::check_results() {
     std::unordered_set<std::string> names;
     std::vector<NamedPart> parts;
     for (const Result &result : program_.results) {
-        require(names.insert(result.name).second, program_.name + "." + result.name, "must be one result", "two");
+        require(names.insert(result.name).second, subject_of(program_.name, result.name), "must be one result", "two");
         check_result(result);
         check_count(result.value, {program_.name, result.name});
         parts.push_back({result.name, result.value, result.scaled, result.part});
@@ -154,7 +154,7 @@ void Verifier::check_results() {
 }
 
 void Verifier::check_result(const Result &result) {
-    const std::string subject = program_.name + "." + result.name;
+    const std::string subject = subject_of(program_.name, result.name);
     require(is_name(result.name), subject, name_rule, quote(result.name));
     check_made(result.value, {program_.name, result.name});
     const bool in_range = result.argument >= -1 && result.argument < static_cast<int>(program_.arguments.size());
@@ -166,9 +166,9 @@ void Verifier::check_inout(const Result &result) {
     const Argument &argument = program_.arguments[result.argument];
     const Value &before = program_.values[argument.value];
     const Value &after = program_.values[result.value];
-    const std::string subject = program_.name + "." + result.name;
-    require(result.name == before.name, subject, "must have the name of its argument", before.name);
-    const std::string type = to_string(after.type) + " (" + after.name + ")";
+    const std::string subject = subject_of(program_.name, result.name);
+    require(result.name == before.name, subject, "must have the name of its argument", name_to_string(before.name));
+    const std::string type = to_string(after.type) + " (" + name_to_string(after.name) + ")";
     require(before.type == after.type, subject, "must keep the type of the inout argument, " + to_string(before.type), type);
     require(result.scaled == argument.scaled, subject, "must be scaled as its argument is", result.scaled ? "scaled" : "plain");
     require(result.part == argument.part, subject, "must be the part that its argument is", "another");
@@ -179,11 +179,13 @@ void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
     std::unordered_set<std::string> arrays;
     for (size_t i = 0; i < parts.size(); i++) {
         const auto &[name, value, scaled, part] = parts[i];
-        const std::string subject = program_.name + "." + name, &of = part.of;
-        const auto is_part = [&](size_t j, ArrayPart::Kind kind) { return j < parts.size() && parts[j].part == ArrayPart{kind, of}; };
+        const std::string subject = subject_of(program_.name, name), of = name_to_string(part.of), array = name_to_string(part.array(name));
+        const auto is_part = [&](size_t j, ArrayPart::Kind kind) {
+            return j < parts.size() && parts[j].part == ArrayPart{kind, parts[i].part.of};
+        };
         const bool is_whole = part.kind == ArrayPart::Kind::whole;
-        require(is_whole ? of.empty() : is_name(of), subject, "must be whole, or the data or the scale of an array that has a name",
-                (is_whole ? "a form of " : "a part of ") + quote(of));
+        require(is_whole ? part.of.empty() : is_name(part.of), subject,
+                "must be whole, or the data or the scale of an array that has a name", (is_whole ? "a form of " : "a part of ") + of);
         require(is_whole || !scaled, subject, "must not be scaled, as it is a part of " + of, "scaled");
         if (part.is_scale()) {
             require(program_.type(value) == Type{Dtype::f32, {}}, subject, "must be f32[], as it is a scale",
@@ -192,7 +194,7 @@ void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
         } else {
             require(is_whole || is_part(i + 1, ArrayPart::Kind::scale), subject, "must have the scale of " + of + " right behind it",
                     "none");
-            require(arrays.insert(part.array(name)).second, subject, "must belong to an array of a name of its own", part.array(name));
+            require(arrays.insert(part.array(name)).second, subject, "must belong to an array of a name of its own", array);
         }
     }
 }
@@ -201,7 +203,7 @@ void Verifier::make(ValueId value, const Subject &field) {
     const bool in_range = value >= 0 && value < static_cast<ValueId>(made_.size());
     require(in_range, field, "must be the index of a value", [&] { return std::to_string(value); });
     const Value &made = program_.values[value];
-    const auto name = [&] { return made.name; };
+    const auto name = [&] { return name_to_string(made.name); };
     require(!made_[value], field, "must make each value once", name);
     require(is_name(made.name), field, name_rule, [&] { return quote(made.name); });
     require(made.part == ArrayPart() || is_name(made.part.of), {program_.name, made.name}, "must be a part of an array that has a name",
@@ -214,7 +216,7 @@ void Verifier::make(ValueId value, const Subject &field) {
 void Verifier::check_made(ValueId value, const Subject &field) const {
     const bool in_range = value >= 0 && value < static_cast<ValueId>(made_.size());
     require(in_range, field, "must be the index of a value", [&] { return std::to_string(value); });
-    require(made_[value], field, "must be made before it is used", [&] { return program_.value_name(value); });
+    require(made_[value], field, "must be made before it is used", [&] { return name_to_string(program_.value_name(value)); });
 }
 
 void Verifier::check_type(const Type &type, const Subject &subject) const {
@@ -253,7 +255,7 @@ void Verifier::check_types(const std::vector<ValueId> &values, const std::vector
     for (size_t i = 0; i < values.size(); i++) {
         const Value &value = program_.values[values[i]];
         const std::string requirement = "number " + std::to_string(i) + " must be " + to_string(expected[i]);
-        require(value.type == expected[i], field, requirement, to_string(value.type) + " (" + value.name + ")");
+        require(value.type == expected[i], field, requirement, to_string(value.type) + " (" + name_to_string(value.name) + ")");
     }
 }
 

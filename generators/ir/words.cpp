@@ -55,6 +55,8 @@ bool is_name(std::string_view bytes) { return !bytes.empty() && is_text(bytes); 
 
 std::string name_to_string(std::string_view name) { return is_plain_name(name) ? std::string(name) : quote(name); }
 
+std::string subject_of(std::string_view owner, std::string_view name) { return name_to_string(owner) + "." + name_to_string(name); }
+
 std::string word_to_string(std::string_view word, const std::set<std::string> &symbols) {
     return is_bare_word(word) && !symbols.contains(std::string(word)) ? std::string(word) : quote(word);
 }

@@ -18,6 +18,8 @@ bool is_name(std::string_view bytes);
 
 /// The name as programs have it: plain or in quotes.
 std::string name_to_string(std::string_view name);
+/// `owner.name`, of what a message is about.
+std::string subject_of(std::string_view owner, std::string_view name);
 /// The text of a word in an attribute: bare when it is made of letters, digits and `_ . /`, starts with a letter or `_`, and is
 /// neither a number nor one of `symbols`; else in quotes.
 std::string word_to_string(std::string_view word, const std::set<std::string> &symbols);

@@ -1,6 +1,7 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
+#include "ir/words.h"
 #include "transforms/calls/calls.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
@@ -106,7 +107,7 @@ void Typing::check_declared(const Node &node, const std::vector<Type> &types) co
     for (size_t i = 0; i < types.size(); i++) {
         const Value &declared = source.values[node.results[i]];
         if (is_unknown(declared.type) || declared.type == types[i]) continue;
-        throw UserError({node.location, node.op + "." + declared.name,
+        throw UserError({node.location, subject_of(node.op, declared.name),
                          "must have the type that its operands give it, " + to_string(types[i]), to_string(declared.type),
                          "Leave the type out, or convert with convert_element_type"});
     }

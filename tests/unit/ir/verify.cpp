@@ -81,7 +81,8 @@ TEST(ir, verify_checks_types) {
 TEST(ir, verify_checks_symbols_and_arguments) {
     EXPECT_EQ(error_after([](Program &p) { p.name = ""; }), "program: must have a name, which is UTF-8 without zero bytes, got \"\"");
     EXPECT_EQ(error_after([](Program &p) { p.symbols.push_back({"b"}); }), "p.b: must be declared once, got twice");
-    EXPECT_EQ(error_after([](Program &p) { p.symbols[0].name = "4"; }), "p.4: must have a name of letters, digits and _ . $, got \"4\"");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols[0].name = "4"; }),
+              "p.\"4\": must have a name of letters, digits and _ . $, got \"4\"");
     EXPECT_EQ(error_after([](Program &p) { p.symbols[0].minimum = -1; }),
               "p.b: must have a range within 0..2147483647, got -1..2147483647");
     EXPECT_EQ(error_after([](Program &p) { p.symbols[0].multiple = 0; }), "p.b: must have a step of at least 1, got 0");
@@ -106,10 +107,19 @@ TEST(ir, verify_checks_parts) {
     EXPECT_EQ(error("a: f16[2] data of x, s: f32[1] scale of x", "r: f16[2] = a"), "p.s: must be f32[], as it is a scale, got f32[1]");
     EXPECT_EQ(error(good + ", x: f32[]", "r: f32[] = s"), "p.x: must belong to an array of a name of its own, got x");
     EXPECT_EQ(error("a: f16[2] form of x", "r: f16[2] = a"),
-              "p.a: must be whole, or the data or the scale of an array that has a name, got a form of \"x\"");
+              "p.a: must be whole, or the data or the scale of an array that has a name, got a form of x");
     EXPECT_EQ(error("a: f16[2] scaled data of x, s: f32[] scale of x", "r: f32[] = s"),
               "p.a: must not be scaled, as it is a part of x, got scaled");
     EXPECT_EQ(error(good, "r: f16[2] data of y = a"), "p.r: must have the scale of y right behind it, got none");
+}
+
+TEST(ir, verify_shows_names_as_the_text_has_them) {
+    EXPECT_EQ(error_after([](Program &p) {
+                  p.name = "a b";
+                  p.values[p.nodes[0].results[0]].name = "y\n";
+                  p.values[p.nodes[0].results[0]].type = unknown_type();
+              }),
+              "t.scl:6:3: \"a b\".\"y\\x0a\": must have a type, got none");
 }
 
 TEST(ir, verify_checks_results) {
@@ -119,7 +129,8 @@ TEST(ir, verify_checks_results) {
     EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "u"; }), "p.u: must have the name of its argument, got w");
     EXPECT_EQ(error_after([](Program &p) { p.results[1].argument = 3; }), "p.w: must be an argument or -1, got 3");
     EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "y"; }), "p.y: must be one result, got two");
-    EXPECT_EQ(error_after([](Program &p) { p.results[0].name = ""; }), "p.: must have a name, which is UTF-8 without zero bytes, got \"\"");
+    EXPECT_EQ(error_after([](Program &p) { p.results[0].name = ""; }),
+              "p.\"\": must have a name, which is UTF-8 without zero bytes, got \"\"");
     const auto other_shape = [](Program &p) { p.values[p.results.back().value].type.shape[1] = Extent(5); };
     EXPECT_NE(error_after(other_shape).find("must keep the type of the inout argument, f16[b, 4], got f16[b, 5]"), std::string::npos);
     EXPECT_EQ(error_after([](Program &p) { p.results.pop_back(); }), "p.w: must be a result once, as it is inout, got 0 results");
