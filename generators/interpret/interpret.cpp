@@ -12,10 +12,12 @@ namespace scalide {
 namespace {
 
 using Arrays = std::vector<const Array *>;
+using RunOperation = std::function<void(Operation &)>;
 
 class Interpreter {
 public:
-    Interpreter(const Program &whole, const Rulebook &rulebook, Mode mode) : whole_(whole), rulebook_(rulebook), mode_(mode) {}
+    Interpreter(const Program &whole, const Rulebook &rulebook, Mode mode, const RunOperation &run_operation)
+        : whole_(whole), rulebook_(rulebook), mode_(mode), run_operation_(run_operation) {}
 
     std::vector<Array> run(const Program &program, const Arrays &inputs, const Extent::Bindings &bindings);
 
@@ -26,6 +28,7 @@ private:
     const Program &whole_; ///< has the sub-programs that calls name
     const Rulebook &rulebook_;
     Mode mode_;
+    const RunOperation &run_operation_;
     std::map<std::string, Program> composites_; ///< by operator, operand types and attributes
 };
 
@@ -52,7 +55,7 @@ std::vector<Array> Interpreter::run_node(const Node &node, Operation operation, 
     // A call has exactly the types of its program, so that symbols mean the same on both sides.
     if (node.op == "call") return run(whole_.program(node.attributes.at("program").word), operation.operands, bindings);
     if (find_base_operator(node.op) == nullptr) return run(composite(node, operation), operation.operands, {});
-    find_run(node.op)(operation);
+    run_operation_(operation);
     return std::move(operation.results);
 }
 
@@ -81,7 +84,8 @@ void check_kernel(const Program &program) {
 
 } // namespace
 
-std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode) {
+std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode,
+                             const RunOperation &run) {
     check_kernel(program);
     std::ranges::for_each(program.programs, check_kernel);
     const Extent::Bindings bindings = bind_extents(program, inputs);
@@ -93,7 +97,11 @@ std::vector<Array> interpret(const Program &program, const std::vector<Array> &i
             for (double &value : input.data) value = round_to(input.dtype, value, Overflow::format);
         arguments.push_back(&input);
     }
-    return Interpreter(program, rulebook, mode).run(program, arguments, bindings);
+    return Interpreter(program, rulebook, mode, run).run(program, arguments, bindings);
+}
+
+std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode) {
+    return interpret(program, inputs, rulebook, mode, [](Operation &operation) { find_run(operation.op)(operation); });
 }
 
 } // namespace scalide

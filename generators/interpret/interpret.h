@@ -1,14 +1,18 @@
 #pragma once
 #include "ir/program.h"
 #include "rulebook/rulebook.h"
+#include <functional>
 
 namespace scalide {
+
+struct Operation;
 
 /// A dense row-major array of f64 values (integers and bools are exact in them).
 struct Array {
     Dtype dtype = Dtype::f32;
     std::vector<int64_t> shape;
     std::vector<double> data;
+    std::vector<double> error = {}; ///< how far each element may be off; empty: not at all. Filled only where a caller's `run` does so.
 };
 
 enum class Mode {
@@ -22,5 +26,9 @@ enum class Mode {
 /// In mode `stored` a node whose rule changes storage only (dynamic_rescale, set_scaling ...) is the identity that its `value` says,
 /// and inputs are rounded to the dtype of their argument. Integers wrap around at 32 bits, a convert to them saturates (NaN: 0).
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode);
+
+/// The same with another way to run one base operator (interpret/operation.h).
+std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode,
+                             const std::function<void(Operation &)> &run);
 
 } // namespace scalide

@@ -21,13 +21,6 @@ bool is_compat(const std::string &reason) { return reason.starts_with("compat ")
 
 bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
 
-double largest(const Tensor &tensor) {
-    double top = 0;
-    for (const double value : tensor.values())
-        if (std::isfinite(value)) top = std::max(top, std::fabs(value));
-    return top;
-}
-
 /// Where upstream's scale or data leaves the range of f32, ours may still hold the value: as data beyond f32, or below it.
 bool is_out_of_range(double value, double expected) {
     if (std::signbit(value) != std::signbit(expected)) return false;
@@ -51,12 +44,11 @@ double ulp(const Tensor &like, double value) {
     return std::ldexp(scale, std::max(exponent, smallest) - format.mantissa_bits);
 }
 
-std::string difference(const Tensor &got, const Tensor &expected, Tolerance tolerance) {
+std::string difference(const Tensor &got, const Tensor &expected, const Tensor &meaning, double ulps) {
     if (got.data.shape != expected.data.shape) return "another shape";
-    const std::vector<double> values = got.values(), right = expected.values();
-    const double top = largest(expected), floor = tolerance.of_largest * std::max(ulp(got, top), ulp(expected, top));
+    const std::vector<double> values = got.values(), right = expected.values(), &error = meaning.data.error;
     for (size_t i = 0; i < values.size(); i++) {
-        const double allowed = tolerance.of_value * std::max(ulp(got, right[i]), ulp(expected, right[i])) + floor;
+        const double allowed = ulps * std::max(ulp(got, right[i]), ulp(expected, right[i])) + (error.empty() ? 0 : error[i]);
         if (agree(values[i], right[i], allowed) || is_out_of_range(values[i], right[i])) continue;
         std::ostringstream words;
         words.precision(9);

@@ -3,20 +3,15 @@
 
 namespace scalide::test {
 
-/// How far two runs of one computation may be apart, in units in the last place of the dtype (`ulp` below): of the value, and of the
-/// largest value of the array, which is what cancellation leaves behind.
-struct Tolerance {
-    double of_value, of_largest;
-};
-
 /// The distance of neighbours of `value` among what a tensor of that dtype and scale can hold. Below the normal numbers of f32 it is
 /// the smallest of them: XLA flushes what is smaller to zero.
 double ulp(const Tensor &like, double value);
 
-/// What differs first, "" when nothing does. Integers and bools must be equal; NaN equals NaN. Where upstream gives infinity or zero
-/// because its data or scale left the range of f32, a value that no f32 can hold is as good. Saturated values in narrow formats are
-/// deviations.
-std::string difference(const Tensor &got, const Tensor &expected, Tolerance tolerance);
+/// What differs first, "" when nothing does. An element may be off by `ulps` units in the last place of what holds it, as scaled data are
+/// rounded in places of their own, and by the error of the meaning (scaled_program.h). Integers and bools must be equal; NaN equals NaN.
+/// Where upstream gives infinity or zero because its data or scale left the range of f32, a value that no f32 can hold is as good.
+/// Saturated values in narrow formats are deviations.
+std::string difference(const Tensor &got, const Tensor &expected, const Tensor &meaning, double ulps);
 
 /// What `like` holds of exact values: they are rounded to its dtype at its scale, saturating; to integers, towards zero.
 Tensor as_held_by(const Tensor &like, const Tensor &exact);

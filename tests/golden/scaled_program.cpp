@@ -1,6 +1,10 @@
 #include "scaled_program.h"
 #include "ir/verify.h"
+#include "support/rounding_errors/monte_carlo.h"
+#include "support/rounding_errors/running_error.h"
 #include "transforms/passes.h"
+#include <algorithm>
+#include <cmath>
 
 namespace scalide::test {
 
@@ -49,11 +53,29 @@ Policy policy_of(const nlohmann::json &config) {
     return policy;
 }
 
-std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &inputs) {
+std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &inputs, std::mt19937 *random) {
     std::vector<Array> arrays;
-    for (const Tensor &input : inputs) arrays.push_back({input.data.dtype, input.data.shape, input.values()});
+    const bool rescales = std::ranges::any_of(inputs, [](const Tensor &input) { return input.scale.has_value(); });
+    for (const Tensor &input : inputs) {
+        Array &array = arrays.emplace_back(Array{input.data.dtype, input.data.shape, input.values()});
+        if (!rescales || !is_float(array.dtype)) continue;
+        for (const double value : array.data) array.error.push_back(std::ldexp(std::fabs(value), 1 - format_of(array.dtype).mantissa_bits));
+    }
     std::vector<Tensor> tensors;
-    for (Array &output : interpret(program, arrays, rules(), Mode::real)) tensors.push_back({std::move(output), std::nullopt});
+    for (Array &output : random == nullptr ? interpret_with_errors(program, arrays, rules(), Mode::real)
+                                           : interpret_with_random_roundings(program, arrays, rules(), Mode::real, *random))
+        tensors.push_back({std::move(output), std::nullopt});
+    return tensors;
+}
+
+std::vector<Tensor> with_drawn_errors(const std::function<std::vector<Tensor>(std::mt19937 *random)> &run) {
+    const std::vector<Array> arrays = scalide::with_drawn_errors([&](std::mt19937 *random) {
+        std::vector<Array> drawn;
+        for (const Tensor &tensor : run(random)) drawn.push_back(tensor.data);
+        return drawn;
+    });
+    std::vector<Tensor> tensors;
+    for (const Array &array : arrays) tensors.push_back({array, std::nullopt});
     return tensors;
 }
 

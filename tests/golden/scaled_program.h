@@ -2,6 +2,8 @@
 #include "interpret/interpret.h"
 #include "rulebook/policy.h"
 #include "support/golden.h"
+#include <functional>
+#include <random>
 
 namespace scalide::test {
 
@@ -23,8 +25,13 @@ std::vector<Tensor> read_tensors(const GoldenSuite &suite, const nlohmann::json 
 /// Strategy l2, the rounding of a case, and every node rounded where it stands, as JAX does.
 Policy policy_of(const nlohmann::json &config);
 
-/// What the program means: its value on full values in f64, for cases where upstream raises and the index has no other.
-std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &inputs);
+/// What the program means: its value on full values in f64, for cases where upstream raises and the index has no other, and in Array::error
+/// how far each element may be off where every value is rounded to its dtype (support/rounding_errors), inputs by 2 ulp where one is
+/// scaled: data are brought to another scale, a scale is rounded. With `random` the value is that of such roundings, drawn.
+std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &inputs, std::mt19937 *random = nullptr);
+
+/// with_drawn_errors of support/rounding_errors/monte_carlo.h, of what means something.
+std::vector<Tensor> with_drawn_errors(const std::function<std::vector<Tensor>(std::mt19937 *random)> &run);
 
 /// A program after the passes up to the base operators (no fusion).
 class ScaledProgram {

@@ -1,8 +1,7 @@
 #include "guarded/guarded_run.h"
 #include "ir/text.h"
-#include "support/compiled/compiled_program.h"
+#include "support/rounding_errors/running_error.h"
 #include "tool/arrays.h"
-#include <algorithm>
 #include <cmath>
 
 namespace scalide {
@@ -28,17 +27,6 @@ Array to_array(Dtype dtype, const std::vector<int64_t> &shape, const Words &word
     host.shape = shape;
     host.data.assign(words.begin(), words.end());
     return to_tensor(host);
-}
-
-/// Sums in other orders; where a kernel rounds, a value near a tie is one unit of the narrowest format off, and so is what follows from it.
-double tolerance_of(const Program &kernel) {
-    double tolerance = 1e-4;
-    for (const Value &value : kernel.values) {
-        const Dtype dtype = value.type.dtype;
-        const bool is_narrow = is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64;
-        if (is_narrow) tolerance = std::max(tolerance, std::ldexp(2.0, -format_of(dtype).mantissa_bits));
-    }
-    return tolerance;
 }
 
 Attribute with_sizes(Attribute attribute, const Extent::Bindings &sizes) {
@@ -80,7 +68,7 @@ RunKernel checked_kernel(const Program &kernel) {
 
 std::vector<Array> run_guarded(const RunKernel &kernel, const Program &program, const std::vector<Array> &inputs,
                                const Extent::Bindings &sizes) {
-    const std::vector<Array> expected = interpret(with_sizes(program, sizes), inputs, {}, Mode::stored);
+    const std::vector<Array> expected = interpret_with_errors(with_sizes(program, sizes), inputs, {}, Mode::stored);
     std::vector<Words> words, behind;
     for (const Array &input : inputs) words.push_back(to_words(input));
     for (const Guard guard : {Guard::behind, Guard::before}) {
@@ -97,8 +85,8 @@ std::vector<Array> run_guarded(const RunKernel &kernel, const Program &program, 
     std::vector<Array> made;
     for (size_t r = 0; r < expected.size(); r++) {
         made.push_back(to_array(expected[r].dtype, expected[r].shape, behind[r]));
-        const std::string difference = compare(made[r], expected[r], tolerance_of(program));
-        if (!difference.empty()) throw std::runtime_error(program.results[r].name + ": " + difference);
+        const std::string words = difference(made[r], expected[r]);
+        if (!words.empty()) throw std::runtime_error(program.results[r].name + ": " + words);
     }
     return made;
 }

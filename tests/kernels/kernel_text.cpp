@@ -1,5 +1,6 @@
 #include "kernels/kernel_text.h"
 #include "support/programs/zeros.h"
+#include "support/rounding_errors/running_error.h"
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -102,30 +103,6 @@ private:
     std::mt19937 random_;
 };
 
-/// One ulp of what the result was rounded to: a value in f32 that differs by a rounding may round to the next code.
-double unit_of(Dtype dtype) {
-    return is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64 ? std::ldexp(1.0, -format_of(dtype).mantissa_bits) : 0;
-}
-
-void expect_close(const std::vector<double> &got, const Array &expected, double tolerance, const std::string &name) {
-    ASSERT_EQ(got.size(), expected.data.size()) << name;
-    double largest = 0;
-    for (double e : expected.data) {
-        largest = std::isfinite(e) ? std::max(largest, std::abs(e)) : largest;
-    }
-    for (size_t i = 0; i < got.size(); i++) {
-        const double e = expected.data[i];
-        if (!std::isfinite(e) || !std::isfinite(got[i])) {
-            ASSERT_TRUE(got[i] == e || (std::isnan(got[i]) && std::isnan(e)))
-                << name << "[" << i << "]: got " << got[i] << ", expected " << e;
-            continue;
-        }
-        const double bound =
-            is_float(expected.dtype) ? tolerance * std::max(std::abs(e), largest) + unit_of(expected.dtype) * std::abs(e) : 0;
-        ASSERT_LE(std::abs(got[i] - e), bound) << name << "[" << i << "]: got " << got[i] << ", expected " << e;
-    }
-}
-
 std::map<std::string, int> parse_counts(const std::string &text) {
     std::map<std::string, int> counts;
     std::istringstream parts(text);
@@ -155,8 +132,6 @@ KernelText read_kernel_text(const fs::path &path) {
             result.launches = std::stoi(line.substr(12));
         } else if (line.rfind("# ptx: ", 0) == 0) {
             result.ptx = parse_counts(line.substr(7));
-        } else if (line.rfind("# tolerance: ", 0) == 0) {
-            result.tolerance = std::stod(line.substr(13));
         }
     }
     if (result.sizes.empty()) {
@@ -188,13 +163,13 @@ KernelArguments draw_arguments(const KernelText &text, const Extent::Bindings &s
 void expect_interpreted(const KernelText &text, const Extent::Bindings &sizes, const KernelArguments &arguments,
                         const std::function<std::vector<Words>(std::vector<Words> &)> &run) {
     SCOPED_TRACE(describe_run(text, sizes));
-    const std::vector<Array> expected = interpret(text.program, arguments.arrays, {}, Mode::stored);
+    const std::vector<Array> expected = interpret_with_errors(text.program, arguments.arrays, {}, Mode::stored);
     std::vector<Words> words = arguments.words;
     const std::vector<Words> results = run(words);
     for (size_t r = 0; r < expected.size(); r++) {
         const Result &result = text.program.results[r];
         const Words &got = result.argument >= 0 ? words[size_t(result.argument)] : results[r];
-        expect_close(to_doubles(expected[r].dtype, got), expected[r], text.tolerance, result.name);
+        ASSERT_EQ(difference({expected[r].dtype, expected[r].shape, to_doubles(expected[r].dtype, got)}, expected[r]), "") << result.name;
     }
 }
 

@@ -12,12 +12,10 @@ namespace scalide {
 ///   # inputs: positive               above 0.1; `special`: zeros, infinities and NaN among them; absent: within 3 of zero
 ///   # launches: 1                    of a device; absent: any number
 ///   # ptx: ld.global.nc.v4=2; ...    how many lines of the CUDA code have this word, all kernels of the text together
-///   # tolerance: 1e-5                of max(|expected|, the largest of the result); absent: 2e-6
 struct KernelText {
     Program program;
     std::vector<Extent::Bindings> sizes;
     std::string inputs;
-    double tolerance = 2e-6;
     int launches = 0; ///< 0: any number
     std::map<std::string, int> ptx;
 };
@@ -33,7 +31,8 @@ struct KernelArguments {
 };
 KernelArguments draw_arguments(const KernelText &text, const Extent::Bindings &sizes);
 
-/// What CompiledKernel::run gives for `arguments` must agree with the interpreter.
+/// What CompiledKernel::run gives for `arguments` must agree with the interpreter, each element as far as roundings of f32 make it differ
+/// (support/rounding_errors).
 void expect_interpreted(const KernelText &text, const Extent::Bindings &sizes, const KernelArguments &arguments,
                         const std::function<std::vector<Words>(std::vector<Words> &)> &run);
 

@@ -18,7 +18,7 @@ struct UpstreamCase {
     std::string text; ///< the program; sub-programs first
     std::vector<CaseArray> inputs;
     std::vector<std::vector<double>> values; ///< of the results, data * scale
-    double tolerance = 0;                    ///< relative to the larger of 1 and the largest finite magnitude
+    double tolerance = 0;                    ///< of each element, relative to it
     std::vector<double> scales = {};         ///< of the scaled results, where the scale itself went wrong
 };
 

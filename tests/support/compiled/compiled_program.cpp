@@ -1,6 +1,5 @@
 #include "support/compiled/compiled_program.h"
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 namespace scalide {
@@ -57,21 +56,6 @@ std::vector<Array> CompiledProgram::run(const std::vector<Array> &inputs) const 
     std::vector<Array> results;
     for (const Result &result : fused().results) results.push_back(part_of(made, result));
     return results;
-}
-
-std::string compare(const Array &got, const Array &expected, double tolerance) {
-    if (got.dtype != expected.dtype || got.shape != expected.shape) return "other dtype or shape";
-    double largest = 1;
-    for (const double value : expected.data) {
-        if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    }
-    const double bound = is_float(got.dtype) ? tolerance * largest : 0;
-    for (size_t i = 0; i < got.data.size(); i++) {
-        const double a = got.data[i], b = expected.data[i];
-        if (a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= bound) continue;
-        return "element " + std::to_string(i) + ": got " + std::to_string(a) + ", expected " + std::to_string(b);
-    }
-    return "";
 }
 
 } // namespace scalide

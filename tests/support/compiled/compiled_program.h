@@ -25,8 +25,4 @@ private:
     std::unique_ptr<LoadedProgram> loaded_;
 };
 
-/// The first element of `got` that is off by more than `tolerance` times the larger of 1 and the largest finite magnitude in `expected`,
-/// in words; empty when there is none. NaN equals NaN. Integers and bools must be equal.
-std::string compare(const Array &got, const Array &expected, double tolerance);
-
 } // namespace scalide

@@ -1,9 +1,7 @@
 #include "support/programs/random_program.h"
 #include "rulebook/builder.h"
 #include "support/programs/rules.h"
-#include <cmath>
 #include <functional>
-#include <limits>
 
 namespace scalide {
 
@@ -200,21 +198,6 @@ std::vector<Array> random_inputs(const Program &program, std::mt19937 &random) {
     for (Array &array : inputs)
         for (double &element : array.data) element = uniform(random);
     return inputs;
-}
-
-double largest_difference(const std::vector<Array> &a, const std::vector<Array> &b) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    if (a.size() != b.size()) return infinity;
-    double largest = 0;
-    for (size_t i = 0; i < a.size(); i++) {
-        if (a[i].shape != b[i].shape) return infinity;
-        for (size_t j = 0; j < a[i].data.size(); j++) {
-            const double x = a[i].data[j], y = b[i].data[j];
-            if (std::isnan(x) != std::isnan(y)) return infinity;
-            if (x != y && !std::isnan(x)) largest = std::max(largest, std::fabs(x - y) / std::max(1.0, std::fabs(x)));
-        }
-    }
-    return largest;
 }
 
 } // namespace scalide

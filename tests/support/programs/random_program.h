@@ -14,8 +14,4 @@ std::vector<Array> zero_inputs(const Program &program, const Extent::Bindings &s
 /// Inputs that fit the arguments, b = 3: floats in [-1, 1].
 std::vector<Array> random_inputs(const Program &program, std::mt19937 &random);
 
-/// The largest difference of two lists of arrays, relative to the larger of 1 and the magnitude; infinity when shapes differ or only one
-/// of two elements is NaN.
-double largest_difference(const std::vector<Array> &a, const std::vector<Array> &b);
-
 } // namespace scalide
