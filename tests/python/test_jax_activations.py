@@ -44,7 +44,7 @@ def test_beside_their_gradients():
         both = jax.value_and_grad(lambda x, fn=fn: jnp.sum(fn(x) ** 2))
         found = operators(trace(both, X))
         assert found.count(op) == 1 and len(found) > 4, found
-    check({op: (fn, (X,)) for op, fn in ACTIVATIONS.items()})
+    check({op: (fn, (X / 2,)) for op, fn in ACTIVATIONS.items()})  # below -2 JAX's gelu adds 1 to a tanh of which hardly a place differs from -1
 
 
 def test_near_misses_stay_arithmetic():

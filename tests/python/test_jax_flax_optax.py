@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 from flax.training import train_state
-from oracle import check, differs
+from oracle import check, differs, errors
 
 import scalide
 from scalide.jax import trace
@@ -50,7 +50,7 @@ def test_one_cycle_schedules():
     """Their intervals are chosen by a product of bools and floats."""
     schedules = {name: getattr(optax, f"{name}_onecycle_schedule")(100, 1e-2) for name in ("linear", "cosine")}
     steps = np.int32([0, 3, 30, 31, 60, 84, 85, 99, 100, 150])
-    check({name: (jax.vmap(schedule), (steps,)) for name, schedule in schedules.items()}, gradient=False)
+    check({name: (jax.vmap(schedule), (steps,)) for name, schedule in schedules.items()}, gradient=False, ulps=16)  # differences near 1
     optimizer = optax.adamw(schedules["cosine"])
     weights = {"w": jnp.linspace(-1, 1, 6)}
     check({"adamw": (lambda g, s, p: optimizer.update(g, s, p), (weights, optimizer.init(weights), weights))}, gradient=False)
@@ -75,7 +75,7 @@ def test_modules(name):
     module, shape = modules()[name]
     x = jnp.asarray(np.random.default_rng(1).normal(size=shape), jnp.float32)
     params = module.init(jax.random.key(0), x)
-    check({"grad": (jax.value_and_grad(lambda params, x: jnp.sum(jnp.sin(module.apply(params, x))), argnums=(0, 1)), (params, x))}, gradient=False, tolerance=1e-4)
+    check({"grad": (jax.value_and_grad(lambda params, x: jnp.sum(jnp.sin(module.apply(params, x))), argnums=(0, 1)), (params, x))}, gradient=False)
 
 
 def test_embedding():
@@ -130,11 +130,16 @@ def test_train_state(partitionable):
         return state, {"loss": value, "accuracy": (logits.argmax(-1) == y).mean(), "norm": optax.global_norm(gradients)}
 
     library, jitted = scalide.build(trace(step, state, x, y, donate_argnums=0)), jax.jit(step)
-    ours = theirs = state
-    for _ in range(4):
-        (ours, metrics), (theirs, expected) = library(ours, x, y), jitted(theirs, x, y)
-        for name in expected:
-            assert not differs(metrics[name], expected[name], 1e-4), name
+
+    def run(step, state):
+        metrics = []
+        for _ in range(4):
+            state, found = step(state, x, y)
+            metrics.append(found)
+        return metrics, state
+
+    (metrics, ours), want = run(library, state), run(jitted, state)
     assert isinstance(ours, State) and ours.step == 4
-    for a, b in zip(jax.tree_util.tree_leaves((ours.params, ours.batch_stats)), jax.tree_util.tree_leaves((theirs.params, theirs.batch_stats))):
-        assert not differs(a, b, 1e-3)
+    allowed = errors(lambda state: run(jitted, state), (state,), want)
+    problems = list(map(differs, jax.tree.leaves((metrics, ours)), jax.tree.leaves(want), allowed))
+    assert not any(problems), problems

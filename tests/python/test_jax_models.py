@@ -12,9 +12,9 @@ def normals(seed, **shapes):
     return {name: jnp.asarray(draw.normal(size=shape) / np.sqrt(shape[0] if len(shape) > 1 else 1), jnp.float32) for name, shape in shapes.items()}
 
 
-def whole(fn, *args, tolerance=1e-4):
-    check({"f": (fn, args)}, tolerance=tolerance)  # with its vector-Jacobian product
-    check({"grad": (jax.grad(lambda p, *rest: jnp.sum(fn(p, *rest) ** 2)), args)}, gradient=False, tolerance=tolerance)
+def whole(fn, *args):
+    check({"f": (fn, args)})  # with its vector-Jacobian product
+    check({"grad": (jax.grad(lambda p, *rest: jnp.sum(fn(p, *rest) ** 2)), args)}, gradient=False)
 
 
 def test_mlp():
@@ -105,10 +105,10 @@ def test_embedding_and_normalisations():
 
 def test_half_precision():
     """f16 and bf16 with f32 losses; JAX rounds after each operation, we less often."""
-    for dtype, tolerance in ((jnp.float16, 1e-2), (jnp.bfloat16, 6e-2)):
+    for dtype in (jnp.float16, jnp.bfloat16):
         params = jax.tree.map(lambda a: a.astype(dtype), normals(10, w1=(24, 40), w2=(40, 8)))
         x = normals(11, x=(16, 24))["x"].astype(dtype)
-        check({"grad": (jax.grad(lambda p, x: (jax.nn.relu(x @ p["w1"]) @ p["w2"]).astype(jnp.float32).var()), (params, x))}, gradient=False, tolerance=tolerance)
+        check({"grad": (jax.grad(lambda p, x: (jax.nn.relu(x @ p["w1"]) @ p["w2"]).astype(jnp.float32).var()), (params, x))}, gradient=False)
 
 
 def test_checkpoint_and_custom_rules():

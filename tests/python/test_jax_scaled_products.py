@@ -35,10 +35,14 @@ def in_jax(monkeypatch, fn, *args):
 
 
 def check(monkeypatch, fn, *args):
-    """Sums in another order: the tolerance is that of f32 products, or half a bf16's last place."""
-    want = in_jax(monkeypatch, fn, *args)
-    got = jax.tree.leaves(scalide.build(scalide.jax.trace(fn, *args))(*args))
-    problems = [differs(a, b) for a, b in zip(got, want, strict=True)]
+    same(monkeypatch, scalide.build(scalide.jax.trace(fn, *args))(*args), fn, *args)
+
+
+def same(monkeypatch, got, fn, *args):
+    """Equal codes, sums of at most 96 terms in another order: each element is as near as 96 roundings of f32 beside the sum of its terms'
+    magnitudes."""
+    want, terms = in_jax(monkeypatch, fn, *args), in_jax(monkeypatch, fn, *map(np.abs, args))
+    problems = [differs(a, b, 96 * 2.0**-24 * np.asarray(each, np.float64)) for a, b, each in zip(jax.tree.leaves(got), want, terms, strict=True)]
     assert not any(problems), problems
 
 
@@ -91,13 +95,9 @@ def batched(x, w):
                                                   (gradients(mxfp8), gradients(plain), [(32, 64), (64, 96), (32, 96)])],
                          ids=["product", "batched", "gradients"])  # fmt: skip
 def test_policy_mxfp8(monkeypatch, theirs, ours, shapes):
-    """A product under the policy is JAX's of the same blocks: equal codes, sums of at most 96 terms in another order, so each element is as near as
-    96 roundings of f32 beside the sum of its terms' magnitudes."""
+    """A product under the policy is JAX's of the same blocks."""
     args = [uneven(seed, shape) for seed, shape in enumerate(shapes)]
-    got = jax.tree.leaves(scalide.build(scalide.jax.trace(ours, *args), numerics="mxfp8")(*args))
-    want, terms = in_jax(monkeypatch, theirs, *args), in_jax(monkeypatch, theirs, *map(np.abs, args))
-    for a, b, magnitudes in zip(got, want, terms, strict=True):
-        assert (np.abs(a - b) <= 96 * 2.0**-24 * magnitudes).all()
+    same(monkeypatch, scalide.build(scalide.jax.trace(ours, *args), numerics="mxfp8")(*args), theirs, *args)
 
 
 def test_nvfp4_is_one_clear_error():
