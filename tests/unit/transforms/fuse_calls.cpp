@@ -59,8 +59,10 @@ const std::string scaled_f8 = R"(program p(x: f8_e4m3fn[b, 64], w: f8_e4m3fn[64,
 
 TEST(fuse_calls, a_factor_joins_and_f8_operands_lie_along_k) {
     const Program program = fused(scaled_f8);
-    EXPECT_EQ(library_kernels(program), "program contract_1 {kind: contract, library: lib} (a0: f8_e4m3fn[b, 64], a1: f8_e4m3fn[32, 64], "
-                                        "a2: f32[]) -> (r0: f32[b, 32] = v4) {\n"
+    EXPECT_EQ(library_kernels(program), "program contract_1 {call: [[product, 1, b, 32, 64], [lhs, 0, 1, 64, 0], [rhs, 1, 1, 64, 0], "
+                                        "[factor, 2], [result, 0]], kind: contract, library: lib}\n"
+                                        "    (a0: f8_e4m3fn[b, 64], a1: f8_e4m3fn[32, 64], a2: f32[])\n"
+                                        "    -> (r0: f32[b, 32] = v4) {\n"
                                         "  v0 = convert_element_type(a0) {dtype: f32} : f32[b, 64]\n"
                                         "  v1 = convert_element_type(a1) {dtype: f32} : f32[32, 64]\n"
                                         "  v2 = dot_general(v0, v1) {batch: [[], []], contract: [[1], [1]], preferred: f32} : f32[b, 32]\n"
