@@ -71,6 +71,7 @@ private:
     ValueId unscaled(ValueId value, Dtype stored);
     ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
     ValueId rounded(ValueId value, Dtype dtype, const Attributes &asked = {});
+    ValueId widened(ValueId value);
     Attributes narrowing(Dtype dtype, const Attributes &asked = {}) const;
     bool is_exact_in(ValueId value, Dtype dtype) const;
 
@@ -171,14 +172,11 @@ void Numerics::place_conversion(const Node &node) {
 /// The bits of a narrow float are those of its format, and so is a float made of them.
 void Numerics::place_bits(const Node &node) {
     const Program &source = rewriter_.source();
-    const Dtype from = source.type(node.operands[0]).dtype, to = source.type(node.results[0]).dtype;
+    const Dtype from = source.type(node.operands[0]).dtype;
     const ValueId value = rewriter_(node.operands[0]);
     const ValueId stored = is_narrow(from) ? insert_once("convert_element_type", {value}, narrowing(from)) : value;
     const ValueId bits = builder_.add_one(node.op, {stored}, node.attributes, source.value_name(node.results[0]));
-    if (!is_narrow(to)) return rewriter_.map(node.results[0], bits);
-    const ValueId wide = insert_once("convert_element_type", {bits}, convert_attributes(Dtype::f32));
-    exact_[wide] = to;
-    rewriter_.map(node.results[0], wide);
+    rewriter_.map(node.results[0], widened(bits));
 }
 
 /// Where nothing is scaled, what a program says of scales (set_scaling, dynamic_rescale) leaves values alone. Returns the first result of
@@ -199,7 +197,7 @@ ValueId Numerics::place_computation(const Node &node) {
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
     if (only_moves(node) && has_scale_.contains(operands[0])) has_scale_[results[0]] = has_scale_[operands[0]];
     if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;
-    for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, results[i]));
+    for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, widened(results[i])));
     return results[0];
 }
 
@@ -313,13 +311,16 @@ std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result
     return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) ? std::optional(dtype) : std::nullopt;
 }
 
-/// Attributes that give a result its dtype say f32 where they said a narrow one; a narrow constant keeps its rounded value.
+/// Attributes that give a result its dtype say f32 where they said a narrow one; a narrow constant keeps its rounded value. A plain result
+/// is made of codes, and what they are depends on the format: it stays narrow.
 Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
     Attributes attributes = node.attributes;
     for (size_t i = 0; i < rule.results.size(); i++) {
         const Dtype dtype = rewriter_.source().type(node.results[i]).dtype;
         const Expression &by = rule.results[i].dtype;
-        if (!is_narrow(dtype) || by == nullptr || by->kind != ExpressionNode::Kind::name || !attributes.contains(by->text)) continue;
+        if (!is_narrow(dtype) || rule.results[i].plain || by == nullptr || by->kind != ExpressionNode::Kind::name ||
+            !attributes.contains(by->text))
+            continue;
         attributes[by->text] = std::string(to_string(Dtype::f32));
         if (node.op != "constant") continue;
         const double value = to_number(node.attributes.at("value"));
@@ -411,8 +412,14 @@ Attributes Numerics::narrowing(Dtype dtype, const Attributes &asked) const {
 /// `value` rounded to `dtype`, as f32.
 ValueId Numerics::rounded(ValueId value, Dtype dtype, const Attributes &asked) {
     if (!is_narrow(dtype) || is_exact_in(value, dtype)) return value;
-    const ValueId narrow = insert_once("convert_element_type", {value}, narrowing(dtype, asked));
-    const ValueId wide = insert_once("convert_element_type", {narrow}, convert_attributes(Dtype::f32));
+    return widened(insert_once("convert_element_type", {value}, narrowing(dtype, asked)));
+}
+
+/// A narrow value as f32; others as they are.
+ValueId Numerics::widened(ValueId value) {
+    const Dtype dtype = builder_.type(value).dtype;
+    if (!is_narrow(dtype)) return value;
+    const ValueId wide = insert_once("convert_element_type", {value}, convert_attributes(Dtype::f32));
     exact_[wide] = dtype;
     return wide;
 }

@@ -1,3 +1,4 @@
+#include "interpret/interpret.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support.h"
@@ -30,6 +31,18 @@ const std::string square = "(x: f32[2], w: f32[2] inout) -> (y: f32[2], w = v) {
 
 TEST(transforms, assign_numerics_leaves_f32_alone) {
     EXPECT_EQ(body(assigned(square)), "y = mul(x, w) : f32[2]\nv = add(w, y) : f32[2]\n");
+}
+
+/// What scales and codes of blocks are depends on their format, however their readers compute.
+TEST(transforms, assign_numerics_keeps_the_formats_of_codes) {
+    const Program program = assigned("(x: f32[4]) -> (y: f32[2], c: f32[4]) {\n"
+                                     "  s = block_scales(x) {block: 2, dtype: f8_e5m2, scales: f8_e8m0fnu}\n"
+                                     "  y = convert_element_type(s) {dtype: f32}\n"
+                                     "  k = block_codes(x, s) {dtype: f8_e5m2}\n"
+                                     "  c = convert_element_type(k) {dtype: f32}\n}");
+    const std::vector<Array> results = interpret(program, {{Dtype::f32, {4}, {57344, 1, 1, 28671}}}, rules(), Mode::stored);
+    EXPECT_EQ(results[0].data, (std::vector<double>{2, 0.5}));
+    EXPECT_EQ(results[1].data, (std::vector<double>{28672, 0.5, 2, 57344}));
 }
 
 TEST(transforms, assign_numerics_retypes_arguments) {
