@@ -30,6 +30,11 @@ def same(got, want, allowed=None):
     assert not any(problems), problems
 
 
+def test_gradients_of_jitted_functions():
+    loss = jax.jit(lambda x: (x * x).sum())
+    same(scalide.build(trace(jax.grad(loss), X))(X), 2 * X)
+
+
 def test_names_and_nesting():
     def f(params, pair, *rest, rate=1.0):
         return {"loss": (params["dense"]["kernel-1"] * rate).sum(), "all": [pair.second, rest[0], None, (pair.first + 1,)]}

@@ -18,6 +18,9 @@ except ImportError:  # 0.4.33
 
 source_info_util.register_exclusion(str(pathlib.Path(__file__).parent))  # a user's line is none of ours
 
+#: What jax.jit makes. In 0.4.33 its methods are attributes, which functools.wraps copies to what is made of it, to gradients say.
+JITTED = type(jax.jit(lambda: None))
+
 #: Primitives that stand for a jaxpr, and the parameter that holds it. custom_jvp and custom_vjp: what JAX has not differentiated is called.
 CALLS = {
     "jit": "jaxpr",

@@ -45,7 +45,7 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
         from jax import export  # which needs absl in JAX 0.4.33
 
         plain_args = export.symbolic_args_specs(plain_args, symbolic)
-    own = static_argnums or static_argnames or donate_argnums or not hasattr(fn, "trace")
+    own = static_argnums or static_argnames or donate_argnums or not isinstance(fn, compat.JITTED)
     jitted = jax.jit(fn, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums) if own else fn
     traced = jitted.trace(*plain_args, **plain_kwargs)
     parameters = _Parameters(fn, len(args), *((static_argnums, static_argnames) if own else compat.static_arguments(fn)))
