@@ -22,8 +22,8 @@ struct Names {
 };
 constexpr Names of_gather{"offset_dims",           "collapsed_slice_dims",        "start_index_map",
                           "operand_batching_dims", "start_indices_batching_dims", "slice_sizes"};
-constexpr Names of_scatter{"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "operand_batching_dims",
-                           "scatter_indices_batching_dims"};
+constexpr Names of_scatter{"update_window_dims",    "inserted_window_dims",          "scatter_dims_to_operand_dims",
+                           "operand_batching_dims", "scatter_indices_batching_dims", nullptr};
 
 /// A part of operand 0 has no more elements along an axis than it has itself.
 void require_elements(const Operation &operation, const char *field, size_t axis, int64_t least) {
