@@ -3,9 +3,9 @@
 #include "expr/error.h"
 #include <cerrno>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
-#include <new>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -75,15 +75,15 @@ private:
 const WorkFolder *living_folder = nullptr;
 pid_t owner = 0; ///< of the folder: children have a copy of this memory
 
-/// Twice, as who is out of memory may have some a moment later.
+/// Without exceptions, which fs::remove_all throws through functions that must not where memory ends. Twice, as who is out of memory may
+/// have some a moment later. The folder has files alone.
 void remove_folder(const fs::path &folder) noexcept {
     for (int attempt = 0; attempt < 2; attempt++) {
-        try {
-            std::error_code ignored;
-            fs::remove_all(folder, ignored);
-            return;
-        } catch (const std::bad_alloc &) {
-        }
+        DIR *const entries = opendir(folder.c_str());
+        if (entries == nullptr) continue;
+        while (const dirent *entry = readdir(entries)) unlinkat(dirfd(entries), entry->d_name, 0); // . and .. are refused
+        closedir(entries);
+        if (rmdir(folder.c_str()) == 0) return;
     }
 }
 
@@ -145,8 +145,8 @@ WorkFolder::WorkFolder(const fs::path &parent) : path_(parent / (part_prefix + s
 }
 
 WorkFolder::~WorkFolder() {
-    living_folder = nullptr;
     remove_folder(path_);
+    living_folder = nullptr;
 }
 
 void remove_work_folder() noexcept {

@@ -43,7 +43,7 @@ def includes():
             path = found[1] or found[2]
             top = path.split("/")[0].removesuffix(".h")
             is_std = found[2] and "/" not in path and not path.endswith(".h") or path.startswith("sys/")
-            posix = found[2] and re.match(r"(unistd|fcntl|dlfcn|signal|spawn|poll|pthread|errno)\.h$", path)
+            posix = found[2] and re.match(r"(unistd|fcntl|dirent|dlfcn|signal|spawn|poll|pthread|errno)\.h$", path)
             if not (is_std or posix or top == layer or top in LAYERS[layer] or path in LAYERS[layer]):
                 yield f"{name}:{number}: {layer} may include only itself and {LAYERS[layer]}, got {path}"
 
