@@ -93,7 +93,7 @@ void remove_stale_folders(const fs::path &parent) {
     for (const fs::directory_entry &entry : fs::directory_iterator(parent, error)) {
         const std::string name = entry.path().filename().string();
         if (!name.starts_with(part_prefix)) continue;
-        if (!is_running(std::atoi(name.c_str() + std::strlen(part_prefix)))) fs::remove_all(entry.path(), error);
+        if (!is_running(std::atoi(name.c_str() + std::strlen(part_prefix)))) remove_folder(entry.path());
     }
 }
 

@@ -122,7 +122,7 @@ void Numerics::place_arguments() {
 ValueId Numerics::as_read(const ReadArgument &argument) {
     const ValueId fresh = rewriter_(argument.value);
     const Dtype dtype = builder_.type(fresh).dtype;
-    const ValueId wide = is_narrow(dtype) ? insert_once("convert_element_type", {fresh}, convert_attributes(Dtype::f32)) : fresh;
+    const ValueId wide = widened(fresh);
     exact_[wide] = dtype;
     if (argument.scaling == nullptr) return argument.scaled && !propagates_ ? unscaled(wide, dtype) : wide;
     if (!propagates_)
