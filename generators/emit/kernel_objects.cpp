@@ -29,8 +29,9 @@ ChildLimits child_limits(const BuildOptions &options) {
     return limits;
 }
 
-/// Runs a job for each of these kernels, each in a child process. Throws what the first that fails is: InternalError with its words and
-/// text, or UserError where the machine or an input is to blame.
+/// Runs a job for each of these kernels, each in a child process; once more, alone, where a signal ended it or memory was out: Linux
+/// ends a process when memory is short, and LLVM does not survive an allocation that fails. Throws what the first that fails is:
+/// InternalError with its words and text, or UserError where the machine or an input is to blame.
 class KernelJobs {
 public:
     using Job = std::function<void(const Place &)>;
@@ -38,32 +39,58 @@ public:
     KernelJobs(const BuildOptions &options, const ObjectCache &cache) : options_(options), cache_(cache) {}
 
     void run(const std::vector<Place> &places, const Job &job, const Job &succeeded) const {
-        std::vector<std::function<void()>> work;
-        for (const Place &place : places) work.push_back([&job, &place] { job(place); });
-        std::optional<size_t> first;
-        ChildResult failure;
-        const auto done = [&](size_t index, const ChildResult &result) {
-            if (result.ok) return succeeded(places[index]);
-            if (first) return;
-            first = index;
-            failure = result;
-        };
-        run_in_children(work, child_limits(options_), done);
-        if (!first) return;
-        cache_.trim();       // a child that ends for lack of memory leaves its parts
+        std::vector<const Place *> waiting;
+        for (const Place &place : places) waiting.push_back(&place);
+        ChildLimits limits = child_limits(options_);
+        std::vector<Failure> failures = run_each(waiting, limits, job, succeeded);
+        auto last = std::find_if(failures.begin(), failures.end(), [](const Failure &failure) { return !failure.result.may_succeed; });
+        if (last == failures.end()) {
+            waiting.clear();
+            for (const Failure &failure : failures) waiting.push_back(failure.place);
+            if (options_.retry)
+                for (const auto &[place, result] : failures) options_.retry("kernel " + place->kernel + ": " + words_of(result));
+            limits.jobs = 1;
+            failures = run_each(waiting, limits, job, succeeded);
+            last = failures.begin();
+        }
+        if (failures.empty()) return;
         cache_.check_room(); // a full disk is no mistake of ours
-        fail(places[*first], failure);
+        fail(*last->place, last->result);
     }
 
 private:
+    struct Failure {
+        const Place *place;
+        ChildResult result;
+    };
+
+    /// Those that failed, in the order in which they ended.
+    std::vector<Failure> run_each(const std::vector<const Place *> &places, const ChildLimits &limits, const Job &job,
+                                  const Job &succeeded) const {
+        std::vector<std::function<void()>> work;
+        for (const Place *place : places) work.push_back([&job, place] { job(*place); });
+        std::vector<Failure> failures;
+        run_in_children(work, limits, [&](size_t index, const ChildResult &result) {
+            if (result.ok) return succeeded(*places[index]);
+            failures.push_back({places[index], result});
+        });
+        if (!failures.empty()) cache_.trim(); // a child that ends for lack of memory leaves its parts
+        return failures;
+    }
+
+    static std::string words_of(const ChildResult &result) {
+        std::string words = result.output.empty() ? result.reason : result.reason + ": " + result.output;
+        words.erase(words.find_last_not_of(" .\n") + 1);
+        return words;
+    }
+
     [[noreturn]] static void fail(const Place &place, const ChildResult &result) {
         const bool is_ours = result.way_out.empty() && result.exit_status != child_of_bad_input;
         if (is_ours) {
             throw InternalError("internal error: kernel " + place.kernel + " did not compile: " + result.reason + "\n" + result.output +
                                 to_string(place.text()));
         }
-        std::string got = result.output.empty() ? result.reason : result.reason + ": " + result.output;
-        got.erase(got.find_last_not_of(" .\n") + 1);
+        const std::string got = words_of(result);
         const std::string way_out = got.find("LLVM ERROR: IO failure") == std::string::npos ? result.way_out : "Check the room on the disk";
         throw UserError({{}, "kernel " + place.kernel, "must be compiled by a child process", got, way_out});
     }

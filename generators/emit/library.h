@@ -26,6 +26,8 @@ struct BuildOptions {
     std::function<void(const std::string &pass, const Program &)> after_pass;
     /// Called as kernels become ready: how many of how many, the newest, and whether it came from the cache.
     std::function<void(size_t done, size_t total, const std::string &kernel, bool cached)> progress;
+    /// Called with what became of a kernel's compiler that a signal ended, or that had no memory, before it runs once more, alone.
+    std::function<void(const std::string &)> retry;
     /// Called when all is made and the files of an older build are still there: whoever throws here leaves them. What comes behind only
     /// moves files.
     std::function<void(const BuildReport &)> before_publish;

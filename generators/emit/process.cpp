@@ -44,6 +44,7 @@ std::string tail_of(FILE *file, size_t most_bytes) {
 }
 
 void describe(int status, ChildResult &result) {
+    result.may_succeed = WIFSIGNALED(status) || WEXITSTATUS(status) == child_without_memory;
     if (WIFSIGNALED(status)) {
         result.reason = "signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
         if (WTERMSIG(status) == SIGKILL) result.way_out = free_memory; // as Linux ends processes then
@@ -156,6 +157,7 @@ private:
         if (child.is_late) {
             result.reason = "no end after " + std::to_string(limits_.seconds) + " s";
             result.way_out = give_time;
+            result.may_succeed = false;
         }
         done_(child.index, result);
     }

@@ -10,10 +10,11 @@ namespace scalide {
 /// What became of a child process.
 struct ChildResult {
     bool ok = false;
-    int exit_status = 0; ///< where it ended by itself
-    std::string reason;  ///< "exit status 3", "signal 6 (Aborted)"; empty when ok
-    std::string output;  ///< the end of what it printed
-    std::string way_out; ///< where this machine, not the child's work, is the reason: what to do. No final stop
+    int exit_status = 0;      ///< where it ended by itself
+    std::string reason;       ///< "exit status 3", "signal 6 (Aborted)"; empty when ok
+    std::string output;       ///< the end of what it printed
+    std::string way_out;      ///< where this machine, not the child's work, is the reason: what to do. No final stop
+    bool may_succeed = false; ///< when tried again: it had no memory, or a signal ended it that is not ours
 };
 
 struct ChildLimits {

@@ -5,6 +5,7 @@
 #include "ir/text.h"
 #include "rulebook/nearest.h"
 #include <algorithm>
+#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 namespace scalide {
@@ -57,6 +58,7 @@ void add_limits(CLI::App &command, BuildOptions &build) {
         .add_option("--time-limit", build.child_seconds,
                     "seconds for each kernel, and for each run of the C compiler: what has not ended then is ended; 0: no limit")
         ->capture_default_str();
+    build.retry = [](const std::string &failure) { fmt::print(stderr, "{}; it is compiled once more, alone\n", failure); };
 }
 
 void add_verify(CLI::App &command, BuildOptions &build) {

@@ -103,8 +103,7 @@ class Faults(Builds):
             if not is_same(files, self.new):
                 yield "succeeded without all new files"
         else:
-            is_llvm = self.kind == "memory" and "signal 6 (Aborted)\n" in result.stderr  # whose assertions do not bear a lack of memory
-            if not is_llvm and (result.returncode != 1 or not result.stderr.startswith("error: ") or len(result.stderr) < 20):
+            if result.returncode != 1 or "error: " not in result.stderr or len(result.stderr) < 20:
                 yield f"status {result.returncode}"
             if files != self.old:
                 yield f"failed, and {[name for name in {**self.old, **files} if files.get(name) != self.old.get(name)]} are not the old ones"
@@ -163,6 +162,26 @@ def killed(scratch, _, times):
         assert not problems, problems
     print(f"{dead} of {times} builds were killed")
     assert dead * 4 >= times
+
+
+def revived(scratch, injector, _):
+    """A kernel's compiler that a signal ends runs once more, and the build says so; one that dies again ends the build."""
+    builds, calls = Builds(scratch), scratch.path / "calls"
+    plain, dead = scratch.environment, "error: kernel map_1: must be compiled by a child process, got signal 9 (Killed). When memory is out"
+    for fault, lines in ("death:0", 1), ("death:1", 1), ("deaths:0", None), ("deaths:1", None):
+        builds.restore()
+        calls.unlink(missing_ok=True)
+        scratch.environment = {**plain, "LD_PRELOAD": injector, "SCALIDE_FAULT_CALLS": str(calls), "SCALIDE_FAULT": fault}
+        result = scratch.run(*NEW)
+        scratch.environment = plain
+        retried = "kernel map_1: signal 9 (Killed); it is compiled once more, alone\n"
+        assert result.stderr.startswith(retried), result.stderr
+        if lines:
+            assert result.returncode == 0 and result.stderr == retried and is_same(content(builds.out), builds.new), result.stderr
+        else:
+            assert result.returncode == 1 and result.stderr[len(retried):].startswith(dead) and content(builds.out) == builds.old, result.stderr
+        problems = list(builds.wrong_after())
+        assert not problems, problems
 
 
 def together(scratch, injector, times):
@@ -255,7 +274,7 @@ def unheard(scratch, *_):
 
 TESTS = {"memory": faults_of("memory"), "file": faults_of("file"), "disk": faults_of("disk"), "process": faults_of("process"),
          "places": faults_of("memory", by_place=True),
-         "killed": killed, "together": together, "hanging": hanging, "interrupted": interrupted, "unheard": unheard}
+         "killed": killed, "revived": revived, "together": together, "hanging": hanging, "interrupted": interrupted, "unheard": unheard}
 
 if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:

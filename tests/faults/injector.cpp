@@ -1,10 +1,12 @@
 // Preloaded into `scalide`: lets a call to the C library fail. SCALIDE_FAULT is `<kind>:<number>`, the call of that kind since main began,
 // children included, counted from 0. On a disk that is full all later calls fail too. How many there were, and what the last one that
 // failed is called, is left in the file SCALIDE_FAULT_CALLS. Kind `pause` lets nothing fail: each rename waits for up to so many
-// milliseconds. With SCALIDE_FAULT_PLACES, `<callers> <file>`, the numbers of the calls that are the first of their place are written into
-// the file: a place is so many return addresses.
+// milliseconds. Kinds `death` and `deaths` kill the child process, or each from it on, that is about to begin as that many-th. With
+// SCALIDE_FAULT_PLACES, `<callers> <file>`, the numbers of the calls that are the first of their place are written into the file: a place
+// is so many return addresses.
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
@@ -23,8 +25,8 @@
 
 namespace {
 
-enum Kind { none, memory, file, disk, process, pause_ };
-constexpr const char *kind_names[] = {"", "memory", "file", "disk", "process", "pause"};
+enum Kind { none, memory, file, disk, process, pause_, death, deaths };
+constexpr const char *kind_names[] = {"", "memory", "file", "disk", "process", "pause", "death", "deaths"};
 
 Kind kind = none;
 int64_t number = 0;
@@ -93,6 +95,12 @@ Places places;
     return true;
 }
 
+void die_as_child() {
+    if (kind != death && kind != deaths) return;
+    const int64_t child = record->calls.fetch_add(1);
+    if (child == number || (kind == deaths && child > number)) kill(getpid(), SIGKILL);
+}
+
 /// The C library's own function.
 template<typename Function>
 Function real(Function, const char *name) {
@@ -104,7 +112,7 @@ bool is_wanted() { return std::getenv("SCALIDE_FAULT") && std::strcmp(program_in
 
 void begin() {
     const char *fault = std::getenv("SCALIDE_FAULT"), *colon = std::strchr(fault, ':');
-    for (const Kind row : {memory, file, disk, process, pause_}) {
+    for (const Kind row : {memory, file, disk, process, pause_, death, deaths}) {
         if (std::strncmp(fault, kind_names[row], std::strlen(kind_names[row])) == 0) kind = row;
     }
     number = std::atoll(colon + 1);
@@ -175,11 +183,16 @@ SCALIDE_FAIL(file, EIO, -1, int, fstat, (int file_, struct stat *facts), (file_,
 SCALIDE_FAIL(file, EIO, -1, int, access, (const char *path, int mode), (path, mode))
 SCALIDE_FAIL(file, EIO, nullptr, DIR *, opendir, (const char *path), (path))
 SCALIDE_FAIL(file, EIO, -1, int, utimensat, (int folder, const char *path, const timespec *times, int flags), (folder, path, times, flags))
-SCALIDE_FAIL(process, EAGAIN, -1, pid_t, fork, (), ())
 SCALIDE_FAIL(process, EINTR, -1, pid_t, wait, (int *status), (status))
 SCALIDE_FAIL(process, EINTR, -1, pid_t, waitpid, (pid_t process_, int *status, int flags), (process_, status, flags))
 SCALIDE_FAIL(process, EACCES, -1, int, execvp, (const char *path, char *const *words), (path, words))
 SCALIDE_FAIL(process, EBUSY, -1, int, dup2, (int from, int to), (from, to))
+
+pid_t fork() {
+    const pid_t child = fails("fork", process, EAGAIN) ? -1 : real(&::fork, "fork")();
+    if (child == 0) die_as_child();
+    return child;
+}
 
 int close(int file_) { // a file whose closing fails is closed
     const bool failed = fails("close", file, EIO);
