@@ -71,6 +71,8 @@ struct BaseOperator {
     bool is_commutative = false;         ///< f(a, b) has the bits of f(b, a), NaN payloads aside
     bool is_idempotent = false;          ///< f(a, a) = a, and a fold by it has the same bits in any order (max)
     bool chooses = false; ///< the result is an operand, or a number or truth value that f32 operands give exactly in f32: no f64 is needed
+    bool makes_scale =
+        false; ///< the result is 0, NaN or in [2^-126, 2^127], and f32 operands give it exactly in f32: nothing clamps it again
     std::optional<double> fold_start = {}; ///< what a fold by this operator begins with: f(start, a) = a, but for -0 + 0
 
     // movement

@@ -169,9 +169,9 @@ constexpr BaseOperator rows[] = {
     {.name = "divide_no_nan", .arity = 2, .cost = 5, .signs = {From::nothing, From::all_operands},
      .evaluate = [](Values v) { return v[1] == 0 ? 0 : v[0] / v[1]; }},
     {.name = "norm_to_scale", .arity = 1, .cost = 9, .signs = never_below_zero,
-     .evaluate = norm_to_scale, .parameter = "to", .chooses = true},
+     .evaluate = norm_to_scale, .parameter = "to", .chooses = true, .makes_scale = true},
     {.name = "clamp_scale", .arity = 1, .cost = 4, .signs = never_below_zero,
-     .evaluate = [](Values v) { return clamp_scale(v[0]); }, .chooses = true},
+     .evaluate = [](Values v) { return clamp_scale(v[0]); }, .chooses = true, .makes_scale = true},
     // truth
     {.name = "is_finite", .arity = 1, .cost = 1, .evaluate = [](Values v) { return double(std::isfinite(v[0])); }},
     {.name = "eq", .arity = 2, .cost = 1,

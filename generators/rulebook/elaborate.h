@@ -57,7 +57,8 @@ private:
     Term call_whole(const Rule &callee, const std::vector<Term> &arguments, Attributes attributes);
     /// Takes the arguments after the operands off, as attributes in declared order.
     Attributes take_attributes(const Rule &callee, std::vector<Term> &arguments) const;
-    std::optional<Term> unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes) const;
+    std::optional<Term> unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes,
+                                  Place place) const;
     std::optional<Term> fold(const std::string &callee, const std::vector<Term> &arguments) const;
     Term largest(const Term &a, const Term &b, Place place);
     Term random_key_term() const;
@@ -67,6 +68,7 @@ private:
     ValueId literal(const Attribute &value, Dtype dtype);
     ValueId materialize(const Term &term, Dtype dtype);
     ValueId broadcast(const Term &term, const Extents &shape);
+    bool makes_scale_in_f32(const Rule &callee, const std::vector<Term> &arguments) const;
     std::vector<Dtype> operand_dtypes(const Rule &callee, const std::vector<Term> &arguments, Place place) const;
 
     Builder &builder_;

@@ -183,15 +183,15 @@ std::optional<Term> Elaboration::fold(const std::string &op, const std::vector<T
 
 /// Calls that need no node: a conversion to the dtype that is there, and, in the arithmetic of scales, a product with the scale 1 of a
 /// plain operand.
-std::optional<Term> Elaboration::unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes) const {
-    const auto is_of = [&](const Term &term, std::string_view dtype) {
-        return !term.constant && !term.cases && to_string(builder_.type(term.node).dtype) == dtype;
-    };
-    if (op == "convert_element_type" && is_of(arguments[0], attributes.at("dtype").word)) return arguments[0];
-    if (op != "mul") return std::nullopt;
+std::optional<Term> Elaboration::unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes,
+                                           Place place) const {
+    const auto is_node = [](const Term &term) { return !term.constant && !term.cases; };
+    const bool is_conversion = op == "convert_element_type" && is_node(arguments[0]);
+    if (is_conversion && to_string(builder_.type(arguments[0].node).dtype) == attributes.at("dtype").word) return arguments[0];
+    if (op != "mul" || place != Place::scale) return std::nullopt;
     const auto is_one = [](const Term &term) { return term.constant && *term.constant == Attribute(1.0); };
-    if (is_one(arguments[0]) && is_of(arguments[1], "f64")) return arguments[1];
-    if (is_one(arguments[1]) && is_of(arguments[0], "f64")) return arguments[0];
+    if (is_one(arguments[0]) && is_node(arguments[1])) return arguments[1];
+    if (is_one(arguments[1]) && is_node(arguments[0])) return arguments[0];
     return std::nullopt;
 }
 
@@ -216,15 +216,22 @@ Attributes Elaboration::take_attributes(const Rule &callee, std::vector<Term> &a
 
 Term Elaboration::call_operator(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place) {
     if (auto folded = fold(callee.op, arguments)) return *folded;
-    if (auto same = unchanged(callee.op, arguments, attributes)) return *same;
+    if (auto same = unchanged(callee.op, arguments, attributes, place)) return *same;
     arguments = flattened(callee, arguments);
     if (is_elementwise(callee)) return call_elementwise(callee, std::move(arguments), std::move(attributes), place);
     return call_whole(callee, arguments, std::move(attributes));
 }
 
+/// True for an operator that makes a scale in f32 of what is f32 already.
+bool Elaboration::makes_scale_in_f32(const Rule &callee, const std::vector<Term> &arguments) const {
+    const BaseOperator *base = callee.is_base ? find_base_operator(callee.op) : nullptr;
+    const auto is_f32 = [&](const Term &term) { return !term.constant && builder_.type(term.node).dtype == Dtype::f32; };
+    return base != nullptr && base->makes_scale && std::ranges::all_of(arguments, is_f32);
+}
+
 /// Operands that share a letter meet in one dtype; a float is made of what is none where one is asked for.
 std::vector<Dtype> Elaboration::operand_dtypes(const Rule &callee, const std::vector<Term> &arguments, Place place) const {
-    const bool is_wide = place == Place::scale && std::ranges::all_of(arguments, is_single);
+    const bool is_wide = place == Place::scale && std::ranges::all_of(arguments, is_single) && !makes_scale_in_f32(callee, arguments);
     const Dtype default_float = is_wide ? Dtype::f64 : Dtype::f32;
     const auto own = [&](size_t i) {
         const Dtype dtype = builder_.type(arguments[i].node).dtype;

@@ -25,7 +25,8 @@ constexpr Condition c_is_a_power_of_two = [](Facts &facts, const Bindings &bound
 
 constexpr Condition x_is_clamped = [](Facts &facts, const Bindings &bound) {
     const Node *maker = facts.producer(bound.at("x"));
-    return maker != nullptr && (maker->op == "norm_to_scale" || maker->op == "clamp_scale");
+    const BaseOperator *op = maker != nullptr ? find_base_operator(maker->op) : nullptr;
+    return op != nullptr && op->makes_scale;
 };
 
 struct Row {

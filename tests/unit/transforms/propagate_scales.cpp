@@ -217,6 +217,20 @@ TEST(transforms, dynamic_rescale_makes_scaled_values) {
     EXPECT_EQ(small[1].data[0], 0x1p-20);
 }
 
+/// A norm in f32 has its scale in f32: nothing is widened, clamped or narrowed. Beside another scale it is a product of f64 that is.
+TEST(transforms, the_scale_of_a_norm_is_one_node) {
+    const auto made = [](const std::string &x) {
+        const Program program = propagated(typed("(x: f32[2]" + x + ") -> (z: f32[2] scaled) {\n z = dynamic_rescale(x) {norm: max}\n}"));
+        std::vector<std::string> ops;
+        for (const Node &node : program.nodes)
+            if (program.type(node.results[0]).is_scalar()) ops.push_back(node.op);
+        return ops;
+    };
+    EXPECT_EQ(made(""), (std::vector<std::string>{"norm_max", "norm_to_scale", "constant", "divide_no_nan"}));
+    const std::vector<std::string> scaled = made(" scaled");
+    EXPECT_EQ(std::ranges::count(scaled, "clamp_scale"), 1);
+}
+
 /// A floor of 1/256 of the scale of x, here 1; the power of two below the norm; without a norm x keeps its scale.
 TEST(transforms, delayed_rescale_takes_the_scale_of_what_is_replaced) {
     const std::string text = "(x: f32[2], y: f32[2] scaled) -> (z: f32[2] scaled) {\n z = delayed_rescale(x, y) {norm: max}\n}";
