@@ -31,31 +31,46 @@ void merge_all(Groups &groups, const TargetFacts &facts) {
     merge_scalars(groups);
 }
 
-/// The kernels of a program. What is cheaper to repeat shows when they are known; then they are formed anew.
+/// The kernels of a program. What is cheaper to repeat shows when they are known; then they are formed anew, but where `place_stores` has
+/// found all of it already.
 class Kernels {
 public:
-    Kernels(const Program &program, const TargetFacts &facts) {
-        internal_check(form(program, facts, {}), "fuse: an inout argument is overwritten before it is read");
-        std::set<int> repeated = cheaper_to_repeat(*groups_);
-        RoundedInPacking rounded = facts.prepares_kernels ? rounded_in_packing(*groups_) : RoundedInPacking();
-        repeated.merge(rounded.always);
-        rounded.where_ordered.insert(repeated.begin(), repeated.end());
-        if (rounded.where_ordered.empty() || form(program, facts, rounded.where_ordered)) return;
-        internal_check(form(program, facts, repeated), "fuse: what is repeated reads an inout argument that is overwritten");
+    Kernels(const Program &program, const TargetFacts &facts) : program_(program), facts_(facts) {
+        const std::set<int> known = repeated_nodes(program);
+        if (!known.empty() && form(known) && find_repeated().where_ordered.empty()) return;
+        internal_check(form({}), "fuse: an inout argument is overwritten before it is read");
+        const Repeated found = find_repeated();
+        if (found.where_ordered.empty() || form(found.where_ordered)) return;
+        internal_check(form(found.always), "fuse: what is repeated reads an inout argument that is overwritten");
     }
     const Groups &groups() const { return *groups_; }
 
 private:
     /// False where arguments are overwritten before all of `repeated` has read them.
-    bool form(const Program &program, const TargetFacts &facts, const std::set<int> &repeated) {
+    bool form(const std::set<int> &repeated) {
         groups_.reset();
-        graph_ = std::make_unique<FuseGraph>(program, facts.prepares_kernels, repeated);
+        graph_ = std::make_unique<FuseGraph>(program_, facts_.prepares_kernels, repeated);
         groups_ = std::make_unique<Groups>(*graph_);
         if (!order_overwrites(*groups_)) return false;
-        merge_all(*groups_, facts);
+        merge_all(*groups_, facts_);
         return true;
     }
 
+    /// What these kernels store that is cheaper to repeat, and with it what can only be where the order of overwrites allows it.
+    struct Repeated {
+        std::set<int> always, where_ordered;
+    };
+    Repeated find_repeated() const {
+        Repeated found{cheaper_to_repeat(*groups_), {}};
+        RoundedInPacking rounded = facts_.prepares_kernels ? rounded_in_packing(*groups_) : RoundedInPacking();
+        found.always.merge(rounded.always);
+        found.where_ordered = std::move(rounded.where_ordered);
+        found.where_ordered.insert(found.always.begin(), found.always.end());
+        return found;
+    }
+
+    const Program &program_;
+    const TargetFacts &facts_;
     std::unique_ptr<FuseGraph> graph_;
     std::unique_ptr<Groups> groups_;
 };
@@ -99,6 +114,7 @@ Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionRepo
         for (size_t call = 0; call < order.size(); ++call) report->kernels[call].kernel = fused.nodes[call].attributes.at("program").word;
     }
     drop_shown_results(fused);
+    fused.attributes.erase(repeated_attribute);
     return fused;
 }
 

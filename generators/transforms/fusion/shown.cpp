@@ -64,7 +64,7 @@ void drop_shown_results(Program &program) {
     for (size_t i = 0; i < names.size(); i++) {
         const ValueId value = program.results[count + i].value;
         const std::string &name = names[i].word;
-        if (is_name(name) && !program.names.contains(program.values, name)) rename_value(program, value, name);
+        if (is_name(name)) rename_value(program, value, name);
     }
     program.results.resize(count);
 }

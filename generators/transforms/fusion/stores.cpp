@@ -44,11 +44,19 @@ public:
                 if (stores_.intermediates && is_stored(result)) narrow(node, result);
         }
         rewriter_.copy_results();
+        name_repeated();
         return rewriter_.take();
     }
 
 private:
     const Program &program() const { return groups_.program(); }
+
+    void name_repeated() {
+        std::vector<Attribute> names;
+        for (const int node : groups_.graph().repeated())
+            names.emplace_back(rewriter_.result().value_name(rewriter_(program().nodes[node].results[0])));
+        if (!names.empty()) rewriter_.result().attributes[repeated_attribute] = Attribute(names);
+    }
 
     /// The number of the kernel that will run a node; none for what any may run.
     int kernel_of(int node) const { return groups_.graph().is_floating(node) ? none : kernels_[groups_.group_of(node)]; }
@@ -137,6 +145,17 @@ private:
 bool is_largest_of_all(const Program &program, const Node &node) {
     return (node.op == "reduce_max" || node.op == "reduce_min") && program.type(node.results[0]).is_scalar() &&
            without_ones(program.type(node.operands[0]).shape).size() > 1;
+}
+
+std::set<int> repeated_nodes(const Program &program) {
+    const auto found = program.attributes.find(repeated_attribute);
+    if (found == program.attributes.end()) return {};
+    std::set<std::string> names;
+    for (const Attribute &name : found->second.list) names.insert(name.word);
+    std::set<int> nodes;
+    for (int node = 0; node < std::ssize(program.nodes); ++node)
+        if (names.contains(program.value_name(program.nodes[node].results[0]))) nodes.insert(node);
+    return nodes;
 }
 
 Program place_stores(const Groups &groups, const Stores &stores) { return StorePlacer(groups, stores).run(); }

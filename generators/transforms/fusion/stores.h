@@ -16,7 +16,13 @@ struct Stores {
     std::optional<Dtype> intermediates = {};
 };
 
-/// A program with other stores, where these groups show that kernels would store and read again. Kernels are formed anew afterwards.
+/// A program with other stores, where these groups show that kernels would store and read again. Kernels are formed anew afterwards; what
+/// they repeat now stands in the program's attribute `repeated`, by name, until they are formed.
 Program place_stores(const Groups &groups, const Stores &stores);
+
+inline constexpr const char *repeated_attribute = "repeated";
+
+/// The nodes that this attribute names.
+std::set<int> repeated_nodes(const Program &program);
 
 } // namespace scalide

@@ -1,5 +1,6 @@
 #include "ir/text.h"
 #include "support.h"
+#include "transforms/fusion/fuse.h"
 #include "transforms/pipeline.h"
 #include <gtest/gtest.h>
 
@@ -61,6 +62,21 @@ TEST(fuse_stores, a_transposed_state_is_stored_in_between) {
         EXPECT_EQ(stored(fused).size(), 1u) << link;
     }
     EXPECT_TRUE(stored(compiled("(w: f32[64, 64] inout) -> (w = u) {\n  t = mul(w, w)\n  u = add(w, t)\n}\n", "f16_scaled")).empty());
+}
+
+TEST(fuse_stores, what_kernels_repeat_is_handed_on) {
+    Program shaped;
+    CompileOptions options;
+    options.policy = load_policy(policies + "f8_scaled.yaml");
+    options.after_pass = [&](const std::string &pass, const Program &program) {
+        if (pass == "place_stores") shaped = program;
+    };
+    const Program fused = compile(parse_program("program p" + step, "p.scl"), rules(), options);
+    ASSERT_TRUE(shaped.attributes.contains("repeated"));
+    EXPECT_EQ(to_string(parse_program(to_string(shaped), "p.scl")), to_string(shaped));
+    EXPECT_EQ(to_string(form_kernels(shaped, options.facts)), to_string(fused));
+    shaped.attributes.erase("repeated");
+    EXPECT_EQ(to_string(form_kernels(shaped, options.facts)), to_string(fused)) << "formed twice from nothing";
 }
 
 TEST(fuse_stores, both_forms_of_a_step_round_alike) {

@@ -47,7 +47,7 @@ NominalSizes::NominalSizes(const Program &program) {
 
 double NominalSizes::elements(const Extents &shape) const {
     double count = 1;
-    for (const Extent &extent : shape) count *= static_cast<double>(extent.evaluate(bindings_));
+    for (const Extent &extent : shape) count *= static_cast<double>(extent.is_static() ? extent.value() : extent.evaluate(bindings_));
     return count;
 }
 

@@ -28,6 +28,8 @@ public:
     const Program &program() const { return program_; }
     const NominalSizes &sizes() const { return sizes_; }
     bool is_floating(int node) const { return floating_[node]; }
+    /// Nodes that float because the caller said so.
+    const std::set<int> &repeated() const { return repeated_; }
     /// The node that makes a value; -1 for arguments.
     int producer(ValueId value) const { return producers_[value]; }
     /// Reads of an anchored node (by its index in the program), without duplicates.
