@@ -1,7 +1,5 @@
 #include "ir/names.h"
 #include "ir/program.h"
-#include <algorithm>
-#include <cctype>
 #include <functional>
 #include <unordered_map>
 
@@ -18,7 +16,7 @@ struct Names::Index {
     };
 
     std::vector<Slot> slots = std::vector<Slot>(64);
-    std::unordered_map<std::string, int64_t> next; ///< by name: all smaller numbers are taken
+    std::unordered_map<std::string, int64_t> next; ///< by name that was taken: all smaller numbers were
     size_t used = 0;                               ///< slots that are not free
     size_t seen = 0;                               ///< values that are in `slots`
 
@@ -34,11 +32,24 @@ struct Names::Index {
         }
     }
 
-    /// `name` is that of value number `value`.
+    /// `name` is that of value number `value` from now on.
     void insert(const std::vector<Value> &values, const std::string &name, int value) {
         if (2 * used + 2 > slots.size()) grow();
         const uint32_t hash = hash_of(name);
+        put(find(values, name, hash), hash, value);
+    }
+
+    /// The same where no value has this name; else false.
+    bool take(const std::vector<Value> &values, const std::string &name, int value) {
+        if (2 * used + 2 > slots.size()) grow();
+        const uint32_t hash = hash_of(name);
         Slot &slot = find(values, name, hash);
+        if (slot.value != is_free) return false;
+        put(slot, hash, value);
+        return true;
+    }
+
+    void put(Slot &slot, uint32_t hash, int value) {
         used += slot.value == is_free ? 1 : 0;
         slot = {hash, value};
     }
@@ -73,34 +84,25 @@ Names::Index &Names::index(const std::vector<Value> &values) {
     return *index_;
 }
 
-bool Names::contains(const std::vector<Value> &values, const std::string &name) {
-    return index(values).find(values, name).value != Index::is_free;
-}
-
-std::string Names::fresh(const std::vector<Value> &values, const std::string &name) {
-    if (!contains(values, name)) return name;
-    int64_t &number = index_->next[name];
-    for (;; number++) {
-        std::string candidate = number == 0 ? name : name + std::to_string(number);
-        if (!contains(values, candidate)) return candidate;
-    }
-}
-
-void Names::rename(const std::vector<Value> &values, int value, const std::string &name) {
+std::string Names::claim(const std::vector<Value> &values, const std::string &name) {
     Index &known = index(values);
-    const std::string &before = values[value].name;
-    if (Index::Slot &slot = known.find(values, before); slot.value != Index::is_free) slot.value = Index::was_renamed;
-    known.insert(values, name, value);
-    // `x12` is free again: number 0 of x12, 2 of x1 and 12 of x.
-    constexpr size_t most_digits = 18;
-    for (size_t digits = 0; digits <= most_digits && digits < before.size(); digits++) {
-        const size_t first = before.size() - digits;
-        if (digits > 0 && std::isdigit(static_cast<unsigned char>(before[first])) == 0) break;
-        if (digits > 0 && before[first] == '0') continue;
-        const auto found = known.next.find(before.substr(0, first));
-        const int64_t number = digits == 0 ? 0 : std::stoll(before.substr(first));
-        if (found != known.next.end()) found->second = std::min(found->second, number);
+    const int next = static_cast<int>(known.seen++);
+    auto counted = known.next.find(name);
+    if (counted == known.next.end()) {
+        if (known.take(values, name, next)) return name;
+        counted = known.next.emplace(name, 1).first;
     }
+    for (int64_t &number = counted->second;; number++) {
+        std::string candidate = name + std::to_string(number);
+        if (known.take(values, candidate, next)) return candidate;
+    }
+}
+
+bool Names::rename(const std::vector<Value> &values, int value, const std::string &name) {
+    Index &known = index(values);
+    if (!known.take(values, name, value)) return false;
+    if (Index::Slot &slot = known.find(values, values[value].name); slot.value == value) slot.value = Index::was_renamed;
+    return true;
 }
 
 } // namespace scalide

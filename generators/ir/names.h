@@ -19,11 +19,11 @@ public:
     Names &operator=(Names &&) noexcept;
     ~Names();
 
-    bool contains(const std::vector<Value> &values, const std::string &name);
-    /// `name` itself, or `name` followed by the first number, from 1 on, that makes it a name no value has.
-    std::string fresh(const std::vector<Value> &values, const std::string &name);
-    /// Value number `value` is about to get this name, which no value has.
-    void rename(const std::vector<Value> &values, int value, const std::string &name);
+    /// The name of the value that is appended next: `name` itself, or `name` followed by a number, from 1 on, that makes it one that no
+    /// value has. Numbers count up: the name that a renamed value had is not given again.
+    std::string claim(const std::vector<Value> &values, const std::string &name);
+    /// Value number `value` is about to get this name; false where a value has it.
+    bool rename(const std::vector<Value> &values, int value, const std::string &name);
 
 private:
     struct Index;

@@ -14,13 +14,14 @@ const Program &Program::program(const std::string &name) const {
 }
 
 ValueId add_value(Program &program, const std::string &name, Type type, ArrayPart part) {
-    program.values.push_back({program.names.fresh(program.values, name), std::move(type), std::move(part)});
+    program.values.push_back({program.names.claim(program.values, name), std::move(type), std::move(part)});
     return static_cast<ValueId>(program.values.size()) - 1;
 }
 
-void rename_value(Program &program, ValueId value, const std::string &name) {
-    program.names.rename(program.values, value, name);
+bool rename_value(Program &program, ValueId value, const std::string &name) {
+    if (!program.names.rename(program.values, value, name)) return false;
     program.values[value].name = name;
+    return true;
 }
 
 std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Type> &types, const std::string &name) {

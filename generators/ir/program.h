@@ -91,8 +91,8 @@ struct Program {
 
 /// Adds a value with a fresh name: `name` itself, or `name` followed by the first free number.
 ValueId add_value(Program &program, const std::string &name, Type type, ArrayPart part = {});
-/// Gives a value another name, which no other value has.
-void rename_value(Program &program, ValueId value, const std::string &name);
+/// Gives a value another name; false, and nothing is changed, where a value has it.
+bool rename_value(Program &program, ValueId value, const std::string &name);
 /// Appends a node and its result values (named after `name`, or after the operator when it is empty). Returns the results.
 std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Type> &types, const std::string &name = "");
 

@@ -5,7 +5,7 @@
 #include "transforms/passes.h"
 #include "transforms/simplify/facts.h"
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace scalide {
 
@@ -57,7 +57,7 @@ private:
     std::vector<int> argument_; ///< where argument i of the source went
     /// Parts of values that are plain again behind stop_scaling, and of what is made of their elements alone. Products read the parts.
     std::map<ValueId, ScaledValue> parts_;
-    std::set<ValueId> named_; ///< values that have the name of one of the source
+    std::vector<ValueId> named_; ///< values that the node at hand has given the name of one of the source
 };
 
 Program Propagation::run() {
@@ -165,6 +165,7 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
                          "Give the rule a scale, or unscale the operand with stop_scaling"});
     }
     const size_t first = result_.values.size();
+    named_.clear();
     std::vector<ScaledValue> operands;
     const bool chosen = has_scale && chooses(rule, settings_.strategy);
     for (const ValueId operand : node.operands) operands.push_back(split_.meet(values[operand], chosen));
@@ -256,10 +257,10 @@ std::string Propagation::fresh_result(const std::string &name) const {
 
 /// Names a value after the one of the source that it was made for, the first of several.
 void Propagation::name_value(ValueId value, size_t first, const std::string &name, const ArrayPart &part) {
-    if (static_cast<size_t>(value) < first || result_.names.contains(result_.values, name)) return;
-    if (!named_.insert(value).second) return;
-    rename_value(result_, value, name);
+    if (static_cast<size_t>(value) < first || std::ranges::find(named_, value) != named_.end()) return;
+    if (!rename_value(result_, value, name)) return;
     result_.values[value].part = part;
+    named_.push_back(value);
 }
 
 } // namespace
