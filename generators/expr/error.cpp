@@ -1,19 +1,14 @@
 #include "expr/error.h"
+#include "expr/control_characters.h"
 
 namespace scalide {
 
 namespace {
 
-/// `\x1b` for control characters, which names and files may have and a terminal would obey. What a program printed keeps its lines.
+/// Without control characters. What a program printed keeps its lines.
 std::string harmless(const std::string &text) {
-    constexpr const char *digits = "0123456789abcdef";
     std::string shown;
-    for (const unsigned char c : text) {
-        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
-            shown += {'\\', 'x', digits[c >> 4], digits[c & 15]};
-        else
-            shown += static_cast<char>(c);
-    }
+    for (const char c : text) shown += is_control(c) && c != '\n' && c != '\t' ? hex_escape(c) : std::string(1, c);
     return shown;
 }
 

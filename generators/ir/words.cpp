@@ -1,4 +1,5 @@
 #include "ir/words.h"
+#include "expr/control_characters.h"
 
 #include <algorithm>
 #include <array>
@@ -62,15 +63,10 @@ std::string word_to_string(std::string_view word, const std::set<std::string> &s
 }
 
 std::string quote(std::string_view text) {
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string quoted = "\"";
     for (const char c : text) {
-        const auto code = static_cast<unsigned char>(c);
         if (c == '"' || c == '\\') quoted += '\\';
-        if (code < 0x20 || code == 0x7f)
-            quoted += {'\\', 'x', digits[code >> 4], digits[code & 15]};
-        else
-            quoted += c;
+        quoted += is_control(c) ? hex_escape(c) : std::string(1, c);
     }
     return quoted + "\"";
 }

@@ -32,12 +32,14 @@ def entry(rows) -> str:
     return f"**{words}**" if any(row["wrong"] for row in rows) else words
 
 
-def table(rows, title, columns, cell_of):
-    """A row for each title, a column for each policy."""
-    titles = list(dict.fromkeys(title(row) for row in rows))
+def section(heading, rows, title, columns, cell_of):
+    """A table with a row for each title and a column for each policy; nothing where nothing was run."""
+    if not rows:
+        return
+    yield heading + ":\n"
     yield "| | " + " | ".join(columns) + " |"
     yield "|---|" + "---|" * len(columns)
-    for name in titles:
+    for name in dict.fromkeys(title(row) for row in rows):
         cells = [cell_of([row for row in rows if title(row) == name and row["policy"] == policy]) for policy in columns]
         yield f"| {name} | " + " | ".join(cells) + " |"
     yield ""
@@ -49,16 +51,15 @@ def sections(rows):
     depths = [row for row in training if row["optimizer"] == "sgd" and not row["bias"] and not row["factors"]]
     others = [row for row in training if (row["optimizer"] != "sgd" or row["bias"]) and not row["factors"]]
     factors = [row for row in training if row["factors"]]
-    yield "The largest deviation of the loss from that of f32 in 200 steps of SGD, of both forms:\n"
-    yield from table(sorted(depths, key=lambda row: (row["model"], row["depth"])), lambda row: f"{row['model']}, {row['depth']}", policies, entry)
-    yield "Other optimizers, and biases that are not 0, at depth 4:\n"
-    yield from table(others, lambda row: f"{row['model']}, {row['optimizer']}{', biases' if row['bias'] else ''}", policies, entry)
-    yield "Runs with weights times 2^-24 to 2^24, and losses times 2^-24 to 2^24, whose losses differ in a digit (of all such runs):\n"
-    yield from table(factors, lambda row: f"{row['model']}, {row['optimizer']}", policies, differing)
-    yield "The step that a generator in C++ made, 30 steps of SGD:\n"
-    yield from table([row for row in rows if "dsl" in row], lambda row: row["dsl"], policies, entry)
-    yield "Inference: the largest relative error over weights of deviation 1e-8 to 1e+8:\n"
-    yield from table(inference, lambda row: f"{row['inference']} layers", policies, lambda rows: percent(rows[0]["worst"]) if rows else "")
+    yield from section("The largest deviation of the loss from that of f32 in 200 steps of SGD, of both forms",
+                       sorted(depths, key=lambda row: (row["model"], row["depth"])), lambda row: f"{row['model']}, {row['depth']}", policies, entry)
+    yield from section("Other optimizers, and biases that are not 0, at depth 4",
+                       others, lambda row: f"{row['model']}, {row['optimizer']}{', biases' if row['bias'] else ''}", policies, entry)
+    yield from section("Runs with weights times 2^-24 to 2^24, and losses times 2^-24 to 2^24, whose losses differ in a digit (of all such runs)",
+                       factors, lambda row: f"{row['model']}, {row['optimizer']}", policies, differing)
+    yield from section("The step that a generator in C++ made, 30 steps of SGD", [row for row in rows if "dsl" in row], lambda row: row["dsl"], policies, entry)
+    yield from section("Inference: the largest relative error over weights of deviation 1e-8 to 1e+8",
+                       inference, lambda row: f"{row['inference']} layers", policies, lambda rows: percent(rows[0]["worst"]) if rows else "")
 
 
 def differing(rows) -> str:
