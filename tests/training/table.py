@@ -32,10 +32,11 @@ def entry(rows) -> str:
     return f"**{words}**" if any(row["wrong"] for row in rows) else words
 
 
-def section(heading, rows, title, columns, cell_of):
+def section(heading, rows, title, cell_of):
     """A table with a row for each title and a column for each policy; nothing where nothing was run."""
     if not rows:
         return
+    columns = list(dict.fromkeys(row["policy"] for row in rows))
     yield heading + ":\n"
     yield "| | " + " | ".join(columns) + " |"
     yield "|---|" + "---|" * len(columns)
@@ -47,19 +48,18 @@ def section(heading, rows, title, columns, cell_of):
 
 def sections(rows):
     training, inference = [row for row in rows if "name" in row], [row for row in rows if "inference" in row]
-    policies = list(dict.fromkeys(row["policy"] for row in rows))
     depths = [row for row in training if row["optimizer"] == "sgd" and not row["bias"] and not row["factors"]]
     others = [row for row in training if (row["optimizer"] != "sgd" or row["bias"]) and not row["factors"]]
     factors = [row for row in training if row["factors"]]
     yield from section("The largest deviation of the loss from that of f32 in 200 steps of SGD, of both forms",
-                       sorted(depths, key=lambda row: (row["model"], row["depth"])), lambda row: f"{row['model']}, {row['depth']}", policies, entry)
+                       sorted(depths, key=lambda row: (row["model"], row["depth"])), lambda row: f"{row['model']}, {row['depth']}", entry)
     yield from section("Other optimizers, and biases that are not 0, at depth 4",
-                       others, lambda row: f"{row['model']}, {row['optimizer']}{', biases' if row['bias'] else ''}", policies, entry)
+                       others, lambda row: f"{row['model']}, {row['optimizer']}{', biases' if row['bias'] else ''}", entry)
     yield from section("Runs with weights times 2^-24 to 2^24, and losses times 2^-24 to 2^24, whose losses differ in a digit (of all such runs)",
-                       factors, lambda row: f"{row['model']}, {row['optimizer']}", policies, differing)
-    yield from section("The step that a generator in C++ made, 30 steps of SGD", [row for row in rows if "dsl" in row], lambda row: row["dsl"], policies, entry)
+                       factors, lambda row: f"{row['model']}, {row['optimizer']}", differing)
+    yield from section("The step that a generator in C++ made, 30 steps of SGD", [row for row in rows if "dsl" in row], lambda row: row["dsl"], entry)
     yield from section("Inference: the largest relative error over weights of deviation 1e-8 to 1e+8",
-                       inference, lambda row: f"{row['inference']} layers", policies, lambda rows: percent(rows[0]["worst"]) if rows else "")
+                       inference, lambda row: f"{row['inference']} layers", lambda rows: percent(rows[0]["worst"]) if rows else "")
 
 
 def differing(rows) -> str:
