@@ -6,7 +6,6 @@ namespace scalide {
 
 /// How a node of base operators moves over indices.
 Shape shape_of(const Node &node);
-Shape shape_of(const Program &program, int node);
 
 /// Arithmetic of one result element of an operator, in units of an addition: a division 4, an exponential 10 ... Movement and sources are
 /// free. For decisions; reports count it too, so that it stands in one table.

@@ -23,10 +23,12 @@ void add_once(std::vector<Read> &reads, const Read &read) {
 } // namespace
 
 FuseGraph::FuseGraph(const Program &program, bool repeats_scalars, std::set<int> repeated)
-    : program_(program), repeats_scalars_(repeats_scalars), repeated_(std::move(repeated)), sizes_(program), producers_(producers(program)),
+    : program_(program), repeats_scalars_(repeats_scalars), repeated_(std::move(repeated)), producers_(producers(program)),
       overwriters_(program.values.size(), -1), floating_(program.nodes.size()), is_result_(program.values.size()),
       is_copied_(program.values.size()), from_arguments_(program.values.size()), repeated_cost_(program.values.size()),
       sources_(program.values.size()), reads_(program.nodes.size()), readers_(program.values.size()) {
+    const NominalSizes sizes(program);
+    for (const Value &value : program.values) elements_.push_back(sizes.elements(value.type.shape));
     for (const Argument &argument : program.arguments) {
         sources_[argument.value] = {{argument.value, -1, Access::same}};
         from_arguments_[argument.value] = true;
@@ -60,7 +62,7 @@ void FuseGraph::decide_floating(int index) {
     if (find_base_operator(node.op) == nullptr || node.results.size() != 1)
         throw InternalError("internal error: fuse: '" + node.op + "' is no base operator");
     const ValueId result = node.results[0];
-    const Shape shape = shape_of(node);
+    const Shape shape = shapes_.emplace_back(shape_of(node));
     bool leaves_arrays = program_.type(result).is_scalar(); // an element of an array as a rank-0 value is stored once
     leaves_arrays &= std::ranges::any_of(node.operands, [&](ValueId value) { return !program_.type(value).is_scalar(); });
     const bool is_free = shape == Shape::source || shape == Shape::movement || is_decoding(program_, node);
@@ -70,7 +72,7 @@ void FuseGraph::decide_floating(int index) {
     for (ValueId operand : node.operands) repeated_cost_[result] += repeated_cost_[operand];
     const auto is_scalar = [&](ValueId value) { return program_.type(value).is_scalar(); };
     const bool is_rank_0 = is_scalar(result) && std::ranges::all_of(node.operands, is_scalar);
-    floating_[index] = is_free || repeated_.contains(index) || ((from_arguments || (is_rank_0 && repeats_scalars_)) && is_cheap(node));
+    floating_[index] = is_free || repeated_.contains(index) || ((from_arguments || (is_rank_0 && repeats_scalars_)) && is_cheap(index));
     from_arguments_[result] = floating_[index] && from_arguments;
     // What follows from rank-0 arithmetic that was too long is too: else each kernel of a long chain would repeat what is between the
     // stored.
@@ -85,9 +87,10 @@ bool FuseGraph::reads_overwritten(const Node &node) const {
     });
 }
 
-bool FuseGraph::is_cheap(const Node &node) const {
+bool FuseGraph::is_cheap(int index) const {
+    const Node &node = program_.nodes[index];
     const Type &type = program_.type(node.results[0]);
-    if (shape_of(node) != Shape::elementwise || is_rounding(program_, node) || type.dtype == Dtype::f64) return false;
+    if (shape(index) != Shape::elementwise || is_rounding(program_, node) || type.dtype == Dtype::f64) return false;
     const auto reads_f64 = [&](ValueId value) { return program_.type(value).dtype == Dtype::f64; };
     if (std::ranges::any_of(node.operands, reads_f64)) return false;
     const int most = repeats_scalars_ ? repeatable_scalar_cost : repeatable_in_threads;
@@ -97,8 +100,8 @@ bool FuseGraph::is_cheap(const Node &node) const {
     for (ValueId operand : node.operands)
         for (const Read &read : sources_[operand]) add_once(inputs, {read.value, -1, Access::same});
     double bytes = 0;
-    for (const Read &read : inputs) bytes += sizes_.bytes(program_.type(read.value));
-    return bytes <= 2 * sizes_.bytes(type); // else storing it saves its readers more than it costs
+    for (const Read &read : inputs) bytes += this->bytes(read.value);
+    return bytes <= 2 * this->bytes(node.results[0]); // else storing it saves its readers more than it costs
 }
 
 void FuseGraph::find_sources(int index) {

@@ -26,7 +26,11 @@ public:
     FuseGraph(const Program &program, bool repeats_scalars, std::set<int> repeated = {});
 
     const Program &program() const { return program_; }
-    const NominalSizes &sizes() const { return sizes_; }
+    /// How a node moves over indices.
+    Shape shape(int node) const { return shapes_[node]; }
+    /// Nominal sizes of a value.
+    double elements(ValueId value) const { return elements_[value]; }
+    double bytes(ValueId value) const { return elements_[value] * size_of(program_.type(value).dtype); }
     bool is_floating(int node) const { return floating_[node]; }
     /// Nodes that float because the caller said so.
     const std::set<int> &repeated() const { return repeated_; }
@@ -48,7 +52,7 @@ public:
 
 private:
     void decide_floating(int node);
-    bool is_cheap(const Node &node) const;
+    bool is_cheap(int node) const;
     bool reads_overwritten(const Node &node) const;
     void find_sources(int node);
     void add_reads(int node);
@@ -56,7 +60,8 @@ private:
     const Program &program_;
     const bool repeats_scalars_;
     const std::set<int> repeated_;
-    NominalSizes sizes_;
+    std::vector<Shape> shapes_;    ///< by node
+    std::vector<double> elements_; ///< by value
     std::vector<int> producers_, overwriters_;
     std::vector<Overwrite> overwrites_;         ///< in the order of the program's results
     std::vector<Overwrite> overwrites_by_node_; ///< in the order of the nodes that make their values

@@ -90,7 +90,7 @@ void Groups::find_values(int group) {
             if (producer_group(read.value) != group && known.insert(read.value).second) inputs_[group].push_back(read.value);
         const ValueId value = program().nodes[node].results[0];
         if (graph_.is_result(value) || std::ranges::any_of(graph_.readers(value), is_elsewhere)) outputs_[group].push_back(value);
-        const Shape shape = find_base_operator(program().nodes[node].op)->shape;
+        const Shape shape = graph_.shape(node);
         stages_[group] += shape == Shape::reduce || shape == Shape::contract || shape == Shape::window;
     }
     stages_[group] += int(outputs_[group].size());

@@ -28,14 +28,14 @@ struct Edge {
 };
 
 /// The shape that a node walks over: that of its operand where it reduces.
-Extents walked(const Program &program, int node) {
-    const Node &n = program.nodes[node];
-    return without_ones(program.type(shape_of(program, node) == Shape::reduce ? n.operands[0] : n.results[0]).shape);
+Extents walked(const FuseGraph &graph, int node) {
+    const Node &n = graph.program().nodes[node];
+    return without_ones(graph.program().type(graph.shape(node) == Shape::reduce ? n.operands[0] : n.results[0]).shape);
 }
 
-bool all_walk(const Program &program, const Group &group, const std::vector<Extents> &shapes) {
+bool all_walk(const FuseGraph &graph, const Group &group, const std::vector<Extents> &shapes) {
     return !group.moves &&
-           std::ranges::all_of(group.nodes, [&](int node) { return std::ranges::find(shapes, walked(program, node)) != shapes.end(); });
+           std::ranges::all_of(group.nodes, [&](int node) { return std::ranges::find(shapes, walked(graph, node)) != shapes.end(); });
 }
 
 bool all_reads_are(const Edge &edge, std::initializer_list<Access> accesses) {
@@ -57,9 +57,7 @@ int repeated_cost(const Program &program, const Group &group) {
 bool map_reads_map(const Edge &edge) {
     if (all_reads_are(edge, {Access::same})) return true;
     const auto repeats = [&](const Read &read) {
-        const NominalSizes &sizes = edge.graph().sizes();
-        const ValueId result = edge.program().nodes[read.reader].results[0];
-        return sizes.elements(edge.program().type(result).shape) > sizes.elements(edge.program().type(read.value).shape);
+        return edge.graph().elements(edge.program().nodes[read.reader].results[0]) > edge.graph().elements(read.value);
     };
     const bool is_cheap = repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
     return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && (is_cheap || std::ranges::none_of(edge.reads, repeats));
@@ -68,7 +66,7 @@ bool map_reads_map(const Edge &edge) {
 /// Every value of `other` is a row-kernel value of `row`: one an element or one a row.
 bool fits_rows(const Edge &edge, const Group &row, const Group &other) {
     const bool is_one_row = row.kept.empty();
-    if (!all_walk(edge.program(), other, {row.iteration, row.kept})) return false;
+    if (!all_walk(edge.graph(), other, {row.iteration, row.kept})) return false;
     return is_one_row ? all_reads_are(edge, {Access::same, Access::rows, Access::scalar})
                       : all_reads_are(edge, {Access::same, Access::rows});
 }
@@ -82,13 +80,13 @@ bool row_feeds_row(const Edge &edge) {
 /// Elementwise before a reduction whose other results nobody wants.
 bool map_feeds_reduction(const Edge &edge) {
     return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && all_reads_are(edge, {Access::same}) &&
-           all_walk(edge.program(), edge.producer, {shape_read(edge)});
+           all_walk(edge.graph(), edge.producer, {shape_read(edge)});
 }
 
 /// A reduction over all axes beside the kernel that makes what it reduces.
 bool is_reduced_beside(const Edge &edge, const std::vector<Extents> &shapes) {
     return std::ranges::find(shapes, shape_read(edge)) != shapes.end() && all_reads_are(edge, {Access::same}) &&
-           all_walk(edge.program(), edge.consumer, {shape_read(edge)});
+           all_walk(edge.graph(), edge.consumer, {shape_read(edge)});
 }
 bool row_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.iteration, edge.producer.kept}); }
 bool column_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.kept}); }
@@ -109,7 +107,7 @@ bool contract_feeds_full(const Edge &edge) {
 
 /// Elementwise after: on the shape of what is read.
 bool feeds_elementwise(const Edge &edge) {
-    return all_reads_are(edge, {Access::same}) && all_walk(edge.program(), edge.consumer, {shape_read(edge)});
+    return all_reads_are(edge, {Access::same}) && all_walk(edge.graph(), edge.consumer, {shape_read(edge)});
 }
 
 /// A window kernel walks the axes of its result, those of extent 1 too: a convolution's tile lies along two of them.
@@ -124,7 +122,7 @@ std::vector<int> prologue_of(const Groups &groups, const Group &group) {
     const FuseGraph &graph = groups.graph();
     std::vector<int> found;
     for (int node : group.nodes)
-        if (shape_of(groups.program(), node) == Shape::contract) found.push_back(node);
+        if (graph.shape(node) == Shape::contract) found.push_back(node);
     for (size_t i = 0; i < found.size(); ++i)
         for (const Read &read : graph.reads(found[i]))
             if (const int node = graph.producer(read.value); node >= 0 && std::ranges::binary_search(group.nodes, node))
@@ -139,7 +137,7 @@ bool map_feeds_contract(const Edge &edge) {
     const auto is_operand = [&](const Read &read) { return std::ranges::find(prologue, read.reader) != prologue.end(); };
     if (std::ranges::all_of(edge.reads, is_operand)) return repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
     return std::ranges::none_of(edge.reads, is_operand) && all_reads_are(edge, {Access::same}) &&
-           all_walk(edge.program(), edge.producer, {edge.consumer.iteration});
+           all_walk(edge.graph(), edge.producer, {edge.consumer.iteration});
 }
 
 enum class Shapes { of_producer, of_consumer };
@@ -246,20 +244,31 @@ namespace {
 
 Verdict refuse(std::string_view reason) { return {false, {}, std::string(reason)}; }
 
+/// Null where there is none.
+const FusionRule *find_rule(KernelKind producer, KernelKind consumer) {
+    const auto *rule =
+        std::ranges::find_if(rules, [&](const FusionRule &row) { return row.producer == producer && row.consumer == consumer; });
+    return rule == std::end(rules) ? nullptr : rule;
+}
+
 bool moves_within(const Edge &edge) {
     return !all_reads_are(edge, {Access::same, Access::rows, Access::scalar}) || edge.producer.moves || edge.consumer.moves;
 }
 
 } // namespace
 
+bool may_join(KernelKind producer, KernelKind consumer) {
+    const FusionRule *rule = find_rule(producer, consumer);
+    return rule != nullptr && rule->allows != nullptr;
+}
+
 Verdict judge(const Groups &groups, int producer, int consumer) {
     const Edge edge{groups, producer, consumer, groups[producer], groups[consumer], groups.reads_between(producer, consumer)};
     if (!edge.producer.library.empty() || !edge.consumer.library.empty()) return refuse(library_computes);
     const bool is_tiled = edge.producer.kind == tiled || edge.consumer.kind == tiled;
     if (is_tiled && edge.producer.kind != scalar && edge.consumer.kind != scalar) return refuse(tiles_alone);
-    const auto *rule = std::ranges::find_if(
-        rules, [&](const FusionRule &row) { return row.producer == edge.producer.kind && row.consumer == edge.consumer.kind; });
-    if (rule == std::end(rules)) {
+    const FusionRule *rule = find_rule(edge.producer.kind, edge.consumer.kind);
+    if (rule == nullptr) {
         if (edge.consumer.kind != scalar && edge.producer.kind != scalar) return refuse(walks_alone);
         return refuse(edge.consumer.kind == scalar ? scalar_reads : scalar_is_read);
     }
@@ -280,11 +289,12 @@ namespace {
 /// The column group is one sum, over the contracting axis, of the very value that an operand of the dot_general is.
 bool is_sum_of_operand(const Groups &groups, const Group &contract, const Group &column) {
     const Program &program = groups.program();
-    const auto shape_is = [&](Shape shape) { return [&, shape](int node) { return shape_of(program, node) == shape; }; };
+    const FuseGraph &graph = groups.graph();
+    const auto shape_is = [&](Shape shape) { return [&, shape](int node) { return graph.shape(node) == shape; }; };
     if (std::ranges::count_if(column.nodes, shape_is(Shape::reduce)) != 1) return false;
     const Node &sum = program.nodes[*std::ranges::find_if(column.nodes, shape_is(Shape::reduce))];
     const Node &dot = program.nodes[*std::ranges::find_if(contract.nodes, shape_is(Shape::contract))];
-    const auto is_after = [&](int node) { return walked(program, node) == column.kept || shape_of(program, node) == Shape::reduce; };
+    const auto is_after = [&](int node) { return walked(graph, node) == column.kept || graph.shape(node) == Shape::reduce; };
     if (sum.op != "reduce_sum" || !std::ranges::all_of(column.nodes, is_after)) return false;
     const std::vector<Attribute> &contracted = dot.attributes.at("contract").list;
     for (size_t side = 0; side < 2; ++side)

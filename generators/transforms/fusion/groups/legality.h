@@ -19,6 +19,9 @@ std::string why_apart(const Groups &groups, int first, int second);
 /// Both read an array over which the first iterates.
 bool share_an_array(const Groups &groups, int first, int second);
 
+/// False where no producer of this kind may be one kernel with a consumer of that kind.
+bool may_join(KernelKind producer, KernelKind consumer);
+
 /// `consumer` reads values of `producer`.
 Verdict judge(const Groups &groups, int producer, int consumer);
 

@@ -29,7 +29,7 @@ double saved_bytes(const Groups &groups, int producer, int consumer) {
     const std::vector<ValueId> &read_before = groups.inputs(producer);
     double bytes = 0;
     for (ValueId value : groups.inputs(consumer)) {
-        const double size = graph.sizes().bytes(groups.program().type(value));
+        const double size = graph.bytes(value);
         const bool is_made_here = groups.producer_group(value) == producer;
         if (is_made_here || std::ranges::find(read_before, value) != read_before.end()) bytes += size;
         const auto is_inside = [&](const Read &read) {
@@ -249,9 +249,9 @@ int only_producer(const Groups &groups, int scalar) {
 
 void merge_along_edges(Groups &groups) {
     std::priority_queue<Candidate> candidates;
-    const auto is_scalar = [&](int group) { return groups[group].kind == KernelKind::scalar; }; // joins nothing here
     const auto add = [&](int producer, int consumer) {
-        if (!is_scalar(producer) && !is_scalar(consumer)) candidates.push({saved_bytes(groups, producer, consumer), producer, consumer});
+        if (!may_join(groups[producer].kind, groups[consumer].kind)) return;
+        candidates.push({saved_bytes(groups, producer, consumer), producer, consumer});
     };
     for (int group = 0; group < groups.size(); ++group)
         for (int consumer : groups.after(group)) add(group, consumer);

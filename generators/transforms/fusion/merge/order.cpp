@@ -36,7 +36,7 @@ private:
     /// Arguments and results have memory of their own.
     double size(ValueId value) const {
         const FuseGraph &graph = groups_.graph();
-        return graph.producer(value) < 0 || graph.is_result(value) ? 0 : graph.sizes().bytes(groups_.program().type(value));
+        return graph.producer(value) < 0 || graph.is_result(value) ? 0 : graph.bytes(value);
     }
 
     const Groups &groups_;

@@ -16,7 +16,7 @@ bool is_for_products(const Groups &groups, ValueId value) {
     std::set<int> products;
     for (const Read &read : groups.graph().readers(value)) {
         const Group &group = groups[groups.group_of(read.reader)];
-        if (shape_of(groups.program(), read.reader) != Shape::contract || !group.library.empty()) return false;
+        if (groups.graph().shape(read.reader) != Shape::contract || !group.library.empty()) return false;
         products.insert(read.reader);
     }
     return !products.empty() && products.size() <= most_products && !groups.graph().is_result(value);
@@ -41,7 +41,7 @@ struct Chain {
 bool follow(const Groups &groups, int node, Chain &chain) {
     const Program &program = groups.program();
     const Node &n = program.nodes[node];
-    if (shape_of(program, node) != Shape::elementwise || program.type(n.results[0]).is_scalar() || is_expensive(n)) return false;
+    if (groups.graph().shape(node) != Shape::elementwise || program.type(n.results[0]).is_scalar() || is_expensive(n)) return false;
     if (!chain.nodes.insert(node).second) return true;
     chain.cost += cost_of(n);
     return chain.cost <= most_packing_cost && std::ranges::all_of(groups.graph().reads(node), [&](const Read &read) {

@@ -106,23 +106,23 @@ bool makes_narrow_state(const Groups &groups, int node) {
 
 /// The nodes to repeat so that nobody needs to store what `node` makes; empty when that does not pay.
 std::set<int> nodes_to_repeat(const Groups &groups, int node) {
-    const NominalSizes &sizes = groups.graph().sizes();
+    const FuseGraph &graph = groups.graph();
     const Program &program = groups.program();
     const ValueId value = program.nodes[node].results[0];
-    const bool is_state = std::ranges::any_of(groups.graph().readers(value), [&](const Read &read) {
+    const bool is_state = std::ranges::any_of(graph.readers(value), [&](const Read &read) {
         return groups.group_of(read.reader) != groups.group_of(node) && makes_narrow_state(groups, read.reader);
     });
-    double saved = sizes.bytes(program.type(value)), added = 0;
+    double saved = graph.bytes(value), added = 0;
     std::set<int> nodes;
     for (int reader : reading_groups(groups, value)) {
         if (reader == groups.group_of(node)) continue;
         Repetition repetition;
         if (!repeat(groups, node, reader, repetition, is_state) || !is_in_place(groups, repetition, value, reader)) return {};
         nodes.merge(repetition.nodes);
-        saved += sizes.bytes(program.type(value));
+        saved += graph.bytes(value);
         const std::vector<ValueId> &inputs = groups.inputs(reader);
         for (ValueId read : repetition.reads)
-            if (std::ranges::find(inputs, read) == inputs.end()) added += sizes.bytes(program.type(read));
+            if (std::ranges::find(inputs, read) == inputs.end()) added += graph.bytes(read);
     }
     return added <= traffic_for_one_result_less * saved ? nodes : std::set<int>();
 }
