@@ -25,33 +25,55 @@ bool rounds(const Operation &operation) {
 /// Half an ulp of 1.
 double unit_of(Dtype dtype) { return dtype == Dtype::f64 ? 0x1p-53 : std::ldexp(1.0, -format_of(dtype).mantissa_bits - 1); }
 
+/// What a rounding is relative to: units become no smaller below the smallest normal number.
+double rounded_magnitude(double x, Dtype dtype) {
+    return x == 0 ? 0 : std::max(std::fabs(x), dtype == Dtype::f64 ? 0x1p-1022 : std::ldexp(1.0, 1 - format_of(dtype).bias));
+}
+
 /// Functions are within 2 ulp, at most 4 units.
 constexpr double roundings_of_function = 4;
 
-/// Terms that a chain of additions has at most: kernels sum blocks of 4096 elements in eight lanes or more (lower/rows/totals.cpp).
-constexpr double longest_chain = 512;
+/// Terms that a reduction adds one after the other: kernels sum blocks of 4096 elements in eight lanes or more (lower/rows/totals.cpp).
+/// Contractions, scans and scatters add all in one chain.
+constexpr double longest_chain_of_reduction = 512;
+
+double line_length(const Operation &operation) {
+    return double(operation.operand(0).shape[size_t(operation.attributes.at("axis").integer.value())]);
+}
+
+/// Terms of each element; of products a bound.
+std::vector<double> terms_of(const Operation &operation, size_t elements) {
+    const BaseOperator &op = base_operator(operation.op);
+    if (op.fold != "mul") return sum_of(operation, [](const Array &, size_t) { return 1.0; });
+    const auto size = [](const Array *operand) { return double(operand->data.size()); };
+    return std::vector(elements,
+                       op.shape == Shape::scan ? line_length(operation) : size(*std::ranges::max_element(operation.operands, {}, size)));
+}
 
 /// Roundings of n additions follow the partial sums. Those of terms x of one sign are k * x: where roundings are to either side that is
-/// u * x * n^(3/2) / 3, u * sqrt(n) / 3 of the sum, 8 u of it for the longest chain; terms of both signs leave less. Where terms are equal
-/// roundings may all be to one side, half of u and half of the sum on average: n / 4 * u of the sum.
-double roundings_of_sum(double terms, double magnitudes, double sum) {
-    return 8 * magnitudes + std::min(terms, longest_chain) / 4 * std::fabs(sum);
+/// u * x * n^(3/2) / 3, u * sqrt(n) / 3 of the sum, 8 u of it for a chain of 512; terms of both signs leave less. Where terms are equal
+/// roundings may all be to one side, each of at most u times the power of two below its partial sum: a sum s of n such terms with
+/// f = s / 2^floor(log2 s) is wrong by n * (f - 2/3) / f^2 * u * s, at most 3/8 * n * u * s (f = 4/3).
+double roundings_of_sum(double chain, double magnitudes, double sum) {
+    return std::max(8.0, std::sqrt(chain) / 3) * magnitudes + 3.0 / 8 * chain * sum;
 }
 
 /// In units of what it computes in.
-std::vector<double> roundings_of_sums(const Operation &operation, const std::vector<double> &exact) {
+std::vector<double> roundings_of_sums(const Operation &operation, const std::vector<double> &exact, Dtype computed) {
     const std::vector<double> magnitudes = sum_of(operation, [](const Array &array, size_t i) { return std::fabs(array.data[i]); });
-    std::vector<double> terms(exact.size(), double(operation.operand(0).data.size()));
-    if (base_operator(operation.op).fold != "mul") terms = sum_of(operation, [](const Array &, size_t) { return 1.0; });
-    std::vector<double> roundings;
-    for (size_t i = 0; i < exact.size(); i++) roundings.push_back(roundings_of_sum(terms[i], magnitudes[i], exact[i]));
+    std::vector<double> roundings = terms_of(operation, exact.size());
+    const bool is_reduction = base_operator(operation.op).shape == Shape::reduce;
+    for (size_t i = 0; i < exact.size(); i++) {
+        const double chain = is_reduction ? std::min(roundings[i], longest_chain_of_reduction) : roundings[i];
+        roundings[i] = roundings_of_sum(chain, rounded_magnitude(magnitudes[i], computed), rounded_magnitude(exact[i], computed));
+    }
     return roundings;
 }
 
 /// Relative errors of the sum under the logarithm are absolute ones of it.
 double roundings_of_logarithm(const Operation &operation, double exact) {
     const double sum = 1 + std::fabs(exact);
-    return roundings_of_sum(double(operation.operand(0).data.size()), sum, sum);
+    return roundings_of_sum(line_length(operation), sum, sum);
 }
 
 } // namespace
@@ -89,12 +111,14 @@ std::vector<double> own_roundings(const Operation &operation, const std::vector<
     std::vector<double> error(exact.size());
     if (!rounds(operation)) return error;
     const Dtype dtype = operation.results[0].dtype, computed = dtype == Dtype::f64 ? dtype : Dtype::f32;
-    const double unit = unit_of(operation.mode == Mode::stored ? computed : dtype), unit_of_sums = unit_of(computed);
-    const std::vector<double> sums = sums_floats(operation) ? roundings_of_sums(operation, exact) : std::vector<double>(exact.size());
+    const Dtype kept = operation.mode == Mode::stored ? computed : dtype;
+    const double unit = unit_of(kept), unit_of_sums = unit_of(computed);
+    const std::vector<double> sums =
+        sums_floats(operation) ? roundings_of_sums(operation, exact, computed) : std::vector<double>(exact.size());
     for (size_t i = 0; i < exact.size(); i++) {
         if (!std::isfinite(exact[i])) continue;
         const double own = operation.op == "cumlogsumexp" ? roundings_of_logarithm(operation, exact[i]) : sums[i];
-        error[i] = unit_of_sums * own + unit * roundings_of_function * std::fabs(exact[i]);
+        error[i] = unit_of_sums * own + unit * roundings_of_function * rounded_magnitude(exact[i], kept);
     }
     return error;
 }

@@ -85,4 +85,25 @@ TEST(interpret, running_error_of_a_comparison_opens_the_choice) {
     EXPECT_EQ(chosen.error, (std::vector<double>{5, 0}));
 }
 
+/// A scan is one chain, and of equal terms all roundings may be to one side.
+TEST(interpret, running_error_of_a_scan_grows_with_its_line) {
+    constexpr int64_t length = 1031;
+    for (const float term : {0.3064f, 0.5517f, 0.7331f, 0.9173f}) {
+        const Array sums = run_with_error("(x: f32[1031]) -> (y: f32[1031]) {\n  y = cumsum(x) {axis: 0, reverse: false} : f32[1031]\n}\n",
+                                          {f32_array({length}, std::vector<double>(length, term))});
+        Array chain = sums;
+        float sum = 0;
+        for (double &element : chain.data) element = sum += term;
+        EXPECT_EQ(difference(chain, sums), "") << term;
+        EXPECT_NE(difference(with_wrong_last(sums, length * u), sums), "");
+    }
+}
+
+/// Below the smallest normal number a rounding is as large as there.
+TEST(interpret, running_error_of_subnormal_numbers_is_in_their_units) {
+    const Array products = run_with_error("(x: f32[2], c: f32[2]) -> (y: f32[2]) {\n  y = mul(x, c) : f32[2]\n}\n",
+                                          {f32_array({2}, {0x1p-148, 0}), f32_array({2}, {1.25, 1.25})});
+    EXPECT_EQ(products.error, (std::vector<double>{0x1p-148, 0}));
+}
+
 } // namespace scalide
