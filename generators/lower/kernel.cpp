@@ -5,6 +5,7 @@
 #include "lower/axes/whole.h"
 #include "lower/formats/formats.h"
 #include "lower/halide/device_forms.h"
+#include "lower/halide/hidden_conditions.h"
 #include "lower/kinds.h"
 #include "lower/shared.h"
 
@@ -73,6 +74,7 @@ LoweredKernel lower(const Program &program, const Halide::Target &target, const 
         share_scalars(lowering);
     }
     found->second(lowering);
+    hide_conditions(kernel);
     use_device_forms(kernel, target);
     return kernel;
 }

@@ -1,4 +1,5 @@
 #include "lower/halide/device_forms.h"
+#include "lower/halide/definitions.h"
 #include "lower/halide/strict.h"
 #include <bit>
 
@@ -86,19 +87,13 @@ class CudaForms : public IRMutator {
     std::map<std::string, bool> lets_;
 };
 
-void mutate_all(LoweredKernel &kernel, IRMutator &forms) {
-    std::map<std::string, Function> all;
-    for (const KernelOutput &output : kernel.outputs) all.merge(find_transitive_calls(output.func.function()));
-    for (auto &[name, function] : all) function.mutate(&forms);
-}
-
 } // namespace
 
 void use_device_forms(LoweredKernel &kernel, const Halide::Target &target) {
     OpenclForms opencl;
     CudaForms cuda;
-    if (target.has_feature(Halide::Target::OpenCL)) mutate_all(kernel, opencl);
-    if (target.has_feature(Halide::Target::CUDA)) mutate_all(kernel, cuda);
+    if (target.has_feature(Halide::Target::OpenCL)) mutate_definitions(kernel, opencl);
+    if (target.has_feature(Halide::Target::CUDA)) mutate_definitions(kernel, cuda);
 }
 
 } // namespace scalide
