@@ -58,6 +58,9 @@ TEST(fuse_tiled, a_map_is_reduced_by_what_needs_no_order) {
     EXPECT_EQ(kernels(signature, step("reduce_max"), {}), "row2 scalar1") << "the largest of each row beside the map, then of all";
     EXPECT_EQ(kernels("(x: f32[m, k]) -> (t: f32[])", step("reduce_max")), "full1") << "nobody else wants the map";
     EXPECT_EQ(kernels("(x: f32[m, k] inout) -> (x = y, t: f32[])", step("reduce_max")), "map1 full1") << "tiles overwrite nothing";
+    const std::string rank_0 = "(x: f32[m, k], w: f32[] inout) -> (y: f32[m, k], w = top)";
+    EXPECT_EQ(kernels(rank_0, "y = exp(x) : f32[m, k]\n top = reduce_max(y) {axes: [0, 1]} : f32[]"), "map1 full1") << "of rank 0 neither";
+    EXPECT_EQ(kernels("(x: f32[m, k], w: f32[] inout) -> (y: f32[m, k], w = t)", step("reduce_max")), "tiled2 scalar1");
 }
 
 } // namespace scalide

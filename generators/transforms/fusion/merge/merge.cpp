@@ -233,14 +233,19 @@ std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> l
     return parts;
 }
 
+bool overwrites_argument(const Groups &groups, int group) {
+    return std::ranges::any_of(groups[group].nodes, [&](int node) { return !groups.graph().overwrites_by(node).empty(); });
+}
+
 /// The kernel with reductions over all axes that alone gives a scalar group its values; -1 when there is none, or an argument would be
-/// overwritten too soon.
+/// overwritten too soon (a tiled kernel overwrites none).
 int only_producer(const Groups &groups, int scalar) {
     const std::set<int> &before = groups.before(scalar);
     if (before.size() != 1) return -1;
     const int producer = *before.begin();
     const bool reduces_all = groups[producer].kind == KernelKind::full || groups[producer].kind == KernelKind::tiled;
     if (!reduces_all || groups.reads_between(producer, scalar).empty()) return -1;
+    if (groups[producer].kind == KernelKind::tiled && overwrites_argument(groups, scalar)) return -1;
     const std::vector<int> nodes = nodes_of(groups, producer, scalar);
     return nodes.size() <= 2 * most_scalar_nodes && overwrites_safely(groups, nodes) ? producer : -1;
 }

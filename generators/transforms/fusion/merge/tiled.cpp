@@ -108,7 +108,8 @@ private:
         const Extents shape = reduced_shape(full);
         const std::vector<int> &nodes = groups_[full].nodes;
         const auto fits = [&](int node) {
-            return find_base_operator(program().nodes[node].op)->shape == Shape::reduce || walks(node, nodes, shape);
+            const bool reduces = find_base_operator(program().nodes[node].op)->shape == Shape::reduce;
+            return reduces ? !is_overwriting(node) : walks(node, nodes, shape);
         };
         if (shape.empty() || !std::ranges::all_of(nodes, fits)) return;
         for (int group : groups_.neighbours(full)) {
