@@ -59,6 +59,12 @@ Access access_of(const Program &program, const Node &node) {
     return row == std::end(movement_accesses) ? Access::moved : row->access(program, node);
 }
 
+Access access_of(const Program &program, const Node &node, ValueId operand) {
+    const Access access = access_of(program, node);
+    const bool is_for_all = program.type(operand).is_scalar() && !program.type(node.results[0]).is_scalar();
+    return access == Access::same && is_for_all ? Access::scalar : access;
+}
+
 Access compose(Access inner, Access outer) {
     if (inner == Access::same) return outer;
     if (outer == Access::same || inner == outer) return inner;

@@ -12,8 +12,10 @@ enum class Access : uint8_t {
     moved,   ///< any other movement
 };
 
-/// How `node`, an elementwise or movement operator, reads its operands.
+/// How `node`, an elementwise or movement operator, reads its operands; of one operand: a rank-0 value that arithmetic on arrays reads is
+/// one element for all.
 Access access_of(const Program &program, const Node &node);
+Access access_of(const Program &program, const Node &node, ValueId operand);
 /// Access through two nodes in turn.
 Access compose(Access inner, Access outer);
 

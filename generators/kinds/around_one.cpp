@@ -20,8 +20,7 @@ std::string why_no_epilogue(const KernelView &kernel, Shape one, Shape also) {
         const Shape walk = KernelView::walk(node);
         if (walk == one || walk == also) continue;
         if (KernelView::is_walk_of_its_own(node)) return say(kernel, node, "must be elementwise, movement or a source", node.op);
-        if (kernel.reads_after(node) && access_of(kernel.program(), node) != Access::same)
-            return say(kernel, node, "must read what it follows at the same index", node.op);
+        if (!kernel.reads_after_in_place(node)) return say(kernel, node, "must read what it follows at the same index", node.op);
     }
     return "";
 }
@@ -67,11 +66,14 @@ std::string why_no_contract(const KernelView &kernel) {
             return say(kernel, node, "must fold all of " + say_shape(kernel.shape(dot)) + ", or sum an operand over the contracting axis",
                        say_shape(kernel.shape(node.operands[0])) + " to " + say_shape(kernel.shape(node)));
     }
+    const auto is_stored = [&](const Result &result) { return kernel.shape(result.value) == kernel.shape(dot); };
     for (const Result &result : kernel.program().results)
-        if (!kernel.is_after(result.value) && kernel.shape(result.value) != kernel.shape(dot))
+        if (!kernel.is_after(result.value) && !is_stored(result))
             return kernel.program().name + "." + result.name + ": must follow from the dot_general or have its shape, got " +
                    say_shape(kernel.shape(result.value));
-    return why_no_epilogue(kernel, Shape::contract, Shape::reduce);
+    if (const std::string why = why_no_epilogue(kernel, Shape::contract, Shape::reduce); !why.empty()) return why;
+    if (std::ranges::any_of(kernel.program().results, is_stored)) return "";
+    return kernel.program().name + ": must have a result of the shape " + say_shape(kernel.shape(dot)) + ", got none";
 }
 
 std::string why_no_scan(const KernelView &kernel) { return why_not_around_one(kernel, Shape::scan, "scan"); }

@@ -32,6 +32,11 @@ bool KernelView::reads_after(const Node &node) const {
     return std::ranges::any_of(node.operands, [&](ValueId operand) { return is_after(operand); });
 }
 
+bool KernelView::reads_after_in_place(const Node &node) const {
+    return std::ranges::all_of(node.operands,
+                               [&](ValueId operand) { return !is_after(operand) || access_of(program_, node, operand) == Access::same; });
+}
+
 std::vector<int64_t> KernelView::folded_axes(const Node &node) {
     const auto axis = node.attributes.find("axis");
     return axis != node.attributes.end() ? std::vector{axis->second.integer.value()} : to_integers(node.attributes.at("axes"));

@@ -23,6 +23,8 @@ public:
     bool is_after(const Node &node) const { return after_[node.results[0]]; }
     /// What a node reads follows from such a node.
     bool reads_after(const Node &node) const;
+    /// The node reads all of that at its own index.
+    bool reads_after_in_place(const Node &node) const;
 
     /// A reduction of all elements.
     bool folds_all(const Node &node) const { return walk(node) == Shape::reduce && shape(node).empty(); }

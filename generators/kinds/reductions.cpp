@@ -12,11 +12,22 @@ std::string why_no_walk(const KernelView &kernel, const Node &node) {
 }
 
 /// What reductions make is read at the same index.
-std::string why_moved(const KernelView &kernel, const Node &node, bool may_be_broadcast_to_rows) {
-    if (KernelView::is_walk_of_its_own(node) || !kernel.reads_after(node)) return "";
-    const Access access = access_of(kernel.program(), node);
-    const bool is_allowed = access == Access::same || (may_be_broadcast_to_rows && (access == Access::rows || access == Access::scalar));
-    return is_allowed ? "" : say(kernel, node, "must read what a reduction makes at the same index", node.op);
+std::string why_moved(const KernelView &kernel, const Node &node) {
+    if (KernelView::is_walk_of_its_own(node) || kernel.reads_after_in_place(node)) return "";
+    return say(kernel, node, "must read what a reduction makes at the same index", node.op);
+}
+
+/// The same of what reductions of rows make, which is broadcast along them too. One of all rows (rank 0) has then not ended.
+std::string why_moved_in_rows(const KernelView &kernel, const Node &node) {
+    if (KernelView::is_walk_of_its_own(node)) return "";
+    for (const ValueId operand : node.operands) {
+        if (!kernel.is_after(operand)) continue;
+        const Access access = access_of(kernel.program(), node, operand);
+        const bool is_of_all_rows = kernel.program().type(operand).is_scalar() && access != Access::same;
+        if (is_of_all_rows || access == Access::columns || access == Access::moved)
+            return say(kernel, node, "must read what a reduction of rows makes at the same row", node.op);
+    }
+    return "";
 }
 
 std::string why_no_result(const KernelView &kernel, const Result &result, const std::vector<Extents> &shapes) {
@@ -63,7 +74,7 @@ std::string why_no_row(const KernelView &kernel) {
         if (const std::string why = why_no_walk(kernel, node); !why.empty()) return why;
         if (KernelView::walk(node) == Shape::reduce) {
             if (const std::string why = why_no_row_reduction(kernel, node, row); !why.empty()) return why;
-        } else if (const std::string why = why_moved(kernel, node, true); !why.empty()) {
+        } else if (const std::string why = why_moved_in_rows(kernel, node); !why.empty()) {
             return why;
         }
     }
@@ -75,7 +86,7 @@ std::string why_no_row(const KernelView &kernel) {
 std::string why_no_column(const KernelView &kernel) {
     for (const Node &node : kernel.nodes()) {
         if (const std::string why = why_no_walk(kernel, node); !why.empty()) return why;
-        if (const std::string why = why_moved(kernel, node, false); !why.empty()) return why;
+        if (const std::string why = why_moved(kernel, node); !why.empty()) return why;
         if (KernelView::walk(node) != Shape::reduce) continue;
         const bool is_total = kernel.folds_all(node) && kernel.reads_after(node);
         const bool is_of_columns = !kernel.reads_after(node) && kernel.folds_leading(node) && !kernel.shape(node).empty();

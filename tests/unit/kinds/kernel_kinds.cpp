@@ -50,7 +50,12 @@ const IllegalKernel illegal_kernels[] = {
     {"row_that_turns",
      "{kind: row, row_axes: 1} (x: f32[4, 4]) -> (y: f32[4, 4]) {\n s = reduce_sum(x) {axes: [1]} : f32[4]"
      "\n t = broadcast_in_dim(s) {dims: [1], shape: [4, 4]} : f32[4, 4]\n y = mul(x, t) : f32[4, 4]\n}",
-     "broadcast_in_dim.t: must read what a reduction makes at the same index, got broadcast_in_dim"},
+     "broadcast_in_dim.t: must read what a reduction of rows makes at the same row, got broadcast_in_dim"},
+    {"row_chosen_by_all",
+     "{kind: row, row_axes: 1} (x: f32[4, 8]) -> (y: f32[4, 8], s: f32[4]) {\n s = reduce_max(x) {axes: [1]} : f32[4]"
+     "\n a = reduce_max(x) {axes: [0, 1]} : f32[]\n g = gt(a, 0.0) : bool[]\n n = neg(x) : f32[4, 8]"
+     "\n y = select_n(g, x, n) : f32[4, 8]\n}",
+     "select_n.y: must read what a reduction of rows makes at the same row, got select_n"},
     {"column_beside_full",
      "{kind: column} (x: f32[4, 8]) -> (y: f32[8], s: f32[]) {\n y = reduce_sum(x) {axes: [0]} : f32[8]\n s = reduce_max(x) {axes: [0, 1]} "
      ": "
@@ -77,6 +82,14 @@ const IllegalKernel illegal_kernels[] = {
      "f32[3, 5]"
      "\n t = transpose(z) {permutation: [1, 0]} : f32[5, 3]\n}",
      "transpose.t: must read what it follows at the same index, got transpose"},
+    {"contract_chosen_by_all",
+     "{kind: contract} (x: f32[3, 4], y: f32[4, 5]) -> (t: f32[3, 5]) {\n z = dot_general(x, y) {contract: [[1], [0]], batch: [[], []]} : "
+     "f32[3, 5]\n s = reduce_sum(z) {axes: [0, 1]} : f32[]\n g = gt(s, 0.0) : bool[]\n t = select_n(g, z, z) : f32[3, 5]\n}",
+     "select_n.t: must read what it follows at the same index, got select_n"},
+    {"contract_that_stores_nothing",
+     "{kind: contract} (x: f32[3, 4], y: f32[4, 5]) -> (s: f32[]) {\n z = dot_general(x, y) {contract: [[1], [0]], batch: [[], []]} : "
+     "f32[3, 5]\n s = reduce_sum(z) {axes: [0, 1]} : f32[]\n}",
+     "k: must have a result of the shape [3, 5], got none"},
     {"scan_of_a_sum",
      "{kind: scan} (x: f32[3, 4]) -> (y: f32[3]) {\n s = reduce_sum(x) {axes: [1]} : f32[3]\n y = cumsum(s) {axis: 0, reverse: false} : "
      "f32[3] }",

@@ -111,17 +111,19 @@ void FuseGraph::find_sources(int index) {
             sources_[result] = {{result, -1, Access::same}};
             continue;
         }
-        const Access outer = access_of(program_, node);
-        for (ValueId operand : node.operands)
+        for (ValueId operand : node.operands) {
+            const Access outer = access_of(program_, node, operand);
             for (const Read &read : sources_[operand]) add_once(sources_[result], {read.value, -1, compose(read.access, outer)});
+        }
     }
 }
 
 void FuseGraph::add_reads(int index) {
     const Node &node = program_.nodes[index];
-    const Access outer = access_of(program_, node);
-    for (ValueId operand : node.operands)
+    for (ValueId operand : node.operands) {
+        const Access outer = access_of(program_, node, operand);
         for (const Read &read : sources_[operand]) add_once(reads_[index], {read.value, index, compose(read.access, outer)});
+    }
     for (const Read &read : reads_[index]) readers_[read.value].push_back(read);
 }
 

@@ -66,7 +66,8 @@ bool map_reads_map(const Edge &edge) {
 /// Every value of `other` is a row-kernel value of `row`: one an element or one a row.
 bool fits_rows(const Edge &edge, const Group &row, const Group &other) {
     const bool is_one_row = row.kept.empty();
-    if (!all_walk(edge.graph(), other, {row.iteration, row.kept})) return false;
+    const auto is_of_all_rows = [&](const Read &read) { return edge.program().type(read.value).is_scalar(); };
+    if (!all_walk(edge.graph(), other, {row.iteration, row.kept}) || std::ranges::any_of(edge.reads, is_of_all_rows)) return false;
     return is_one_row ? all_reads_are(edge, {Access::same, Access::rows, Access::scalar})
                       : all_reads_are(edge, {Access::same, Access::rows});
 }
@@ -100,9 +101,17 @@ bool map_feeds_scatter(const Edge &edge) {
     return map_feeds_scan(edge) && repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
 }
 
-/// A contract kernel walks the result that it stores.
+/// A contract kernel walks a result that it stores: one of its shape has to be left that others than the two read.
 bool contract_feeds_full(const Edge &edge) {
-    return is_reduced_beside(edge, {edge.producer.iteration}) && !edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id);
+    const auto is_stored = [&](ValueId value) {
+        const auto is_elsewhere = [&](const Read &read) {
+            const int group = edge.groups.group_of(read.reader);
+            return group != edge.producer_id && group != edge.consumer_id;
+        };
+        return without_ones(edge.program().type(value).shape) == edge.producer.iteration &&
+               (edge.graph().is_result(value) || std::ranges::any_of(edge.graph().readers(value), is_elsewhere));
+    };
+    return is_reduced_beside(edge, {edge.producer.iteration}) && std::ranges::any_of(edge.groups.outputs(edge.producer_id), is_stored);
 }
 
 /// Elementwise after: on the shape of what is read.
