@@ -30,6 +30,25 @@ class NamedPlaces : public ir::IRMutator {
     }
 };
 
+// Halide 21 takes memory of a result for its own, which is aligned to whole vectors, where an update reads it (CodeGen_LLVM knows the
+// parameter of a store, not of such a load). An application's array is aligned to its elements.
+class UnalignedResults : public ir::IRMutator {
+public:
+    explicit UnalignedResults(std::set<std::string> results) : results_(std::move(results)) {}
+
+private:
+    using IRMutator::visit;
+
+    Halide::Expr visit(const ir::Load *load) override {
+        const Halide::Expr inner = IRMutator::visit(load);
+        if (!results_.contains(load->name)) return inner;
+        const auto *read = inner.as<ir::Load>();
+        return ir::Load::make(read->type, read->name, read->index, read->image, read->param, read->predicate, ir::ModulusRemainder());
+    }
+
+    std::set<std::string> results_; ///< names of their buffers
+};
+
 /// Where what a let names is used: all conditions of if_then_else around a use, joined over the uses.
 struct Uses {
     int depth = 0; ///< of lets and loops around
@@ -209,6 +228,13 @@ Halide::Expr has_elements(const LoweredKernel &kernel) {
     return any;
 }
 
+std::set<std::string> buffers_of_results(const LoweredKernel &kernel) {
+    std::set<std::string> names;
+    for (const KernelOutput &output : kernel.outputs)
+        for (const Halide::OutputImageParam &buffer : output.func.output_buffers()) names.insert(buffer.name());
+    return names;
+}
+
 } // namespace
 
 Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
@@ -218,6 +244,7 @@ Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
     pipeline.add_custom_lowering_pass(new GuardedReads); // the pipeline owns its passes
     if (const Halide::Expr some = has_elements(kernel); some.defined()) pipeline.add_custom_lowering_pass(new SkipEmpty(some));
     pipeline.add_custom_lowering_pass(new NamedPlaces);
+    pipeline.add_custom_lowering_pass(new UnalignedResults(buffers_of_results(kernel)));
     const auto *row = std::get_if<RowStages>(&kernel.stages);
     if (row && row->sums.running.defined()) keep_running_sums(pipeline, row->sums.running);
     return pipeline;
