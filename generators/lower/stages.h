@@ -86,12 +86,20 @@ struct EpilogueFoldStages {
     Halide::Func lanes;    ///< (lane): every 16th row
 };
 
+/// A sum of products (lower/rows/blocked_sum.h). All are over the same arguments.
+struct SumStages {
+    Halide::Func value;  ///< what readers see; no stage of its own, unless a schedule keeps it
+    Halide::Func last;   ///< an update over the terms of the last block
+    Halide::Func before; ///< an update over the blocks before it; not defined where one block is enough
+    Halide::Func block;  ///< one of these, with a further argument for each divided axis: an update over its terms
+};
+
 struct ContractStages {
     Extent batch = 1, rows = 1, columns = 1, depth = 1; ///< 1 for an axis that the result lacks
     bool has_rows = false, has_columns = false;         ///< axes of the result
     PackedStages packed;
-    Halide::Func product;           ///< (column, row, panel, batch); on GPUs (column, row, batch)
-    std::vector<Halide::Func> sums; ///< of an operand's values, each indexed as a buffer of its result
+    SumStages product;           ///< (column, row, panel, batch); on GPUs (column, row, batch)
+    std::vector<SumStages> sums; ///< of an operand's values, each indexed as a buffer of its result
     EpilogueFoldStages folds;
     TotalStages totals; ///< on GPUs: what the folds are on CPUs
 };
@@ -126,10 +134,10 @@ struct ConvolutionStages {
     int lane_dimension = 0, tile_dimension = 0; ///< of the result's buffer
     Extent lanes, tile;                         ///< extents of these axes
     Extent terms;                               ///< of a sum
-    Halide::Func lhs;     ///< the padded, dilated and decoded images, axes as in memory; not there when the argument is read as it is
-    Halide::Func rhs;     ///< the weights, (column, input feature, places, panel) when features are lanes, else axes as in memory; likewise
-    Halide::Func product; ///< (column, row, panel, other axes): lane number panel * width + column; an update over (input feature, places
-                          ///< of the window, last axis first)
+    Halide::Func lhs;  ///< the padded, dilated and decoded images, axes as in memory; not there when the argument is read as it is
+    Halide::Func rhs;  ///< the weights, (column, input feature, places, panel) when features are lanes, else axes as in memory; likewise
+    SumStages product; ///< (column, row, panel, other axes): lane number panel * width + column; sums over (input feature, places of the
+                       ///< window, last axis first)
 };
 
 struct TiledStages {

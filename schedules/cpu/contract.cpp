@@ -110,12 +110,33 @@ private:
         }
     }
 
+    /// A register tile of the last block; blocks before it are added to a tile in memory.
     void schedule_product() {
-        Func product = stages_.product;
+        const SumStages &product = stages_.product;
+        start_tile(product.last, at(tile_), MemoryType::Register);
+        schedule_terms(product.last);
+        if (!product.before.defined()) return;
+        Func before = product.before;
+        start_tile(before, at(tile_), MemoryType::Stack);
+        Var column = before.args()[0], row = before.args()[1];
+        const RVar block = before.rvars()[0];
+        Stage sum = before.update();
+        sum.split(column, vector_, lane_, lanes_).reorder({lane_, vector_, row, block});
+        sum.vectorize(lane_).unroll(vector_).unroll(row).never_partition_all();
+        start_tile(product.block, LoopLevel(before, block), MemoryType::Register);
+        schedule_terms(product.block);
+    }
+
+    /// Zeros, and the bounds of a tile.
+    void start_tile(Func tile, const LoopLevel &level, MemoryType memory) {
+        Var column = tile.args()[0], row = tile.args()[1];
+        tile.compute_at(level).bound(column, 0, width_).bound_extent(row, tiles_.at("rows")).store_in(memory);
+        for (size_t i = 2; i < tile.args().size(); i++) tile.bound_extent(tile.args()[i], 1);
+        tile.vectorize(column, lanes_).unroll(column).unroll(row);
+    }
+
+    void schedule_terms(Func product) {
         Var column = product.args()[0], row = product.args()[1];
-        product.compute_at(at(tile_)).bound(column, 0, width_).bound_extent(row, tiles_.at("rows")).store_in(MemoryType::Register);
-        bound_to_one(product, {2, 3});
-        product.vectorize(column, lanes_).unroll(column).unroll(row);
         Stage sum = product.update();
         sum.split(column, vector_, lane_, lanes_);
         std::vector<RVar> r = product.rvars();
@@ -212,9 +233,12 @@ private:
 
     /// Per-axis sums and what follows them: loops beside that of the result.
     void schedule_sides() {
-        for (Func sum : stages_.sums) {
-            sum.compute_root();
-            vectorize_columns(sum);
+        for (const SumStages &sum : stages_.sums) {
+            Func last = sum.last, before = sum.before, block = sum.block;
+            vectorize_columns(last.compute_root());
+            if (!before.defined()) continue;
+            vectorize_columns(before.compute_root());
+            vectorize_columns(block.compute_at(LoopLevel(before, before.rvars()[0])).store_in(MemoryType::Stack));
         }
         for (size_t i = 1; i < kernel_.outputs.size(); i++) {
             vectorize_columns(kernel_.outputs[i].func);

@@ -79,11 +79,20 @@ private:
         parallelize(nest, *fuse_loops(nest, outer), count, extent(stages_.tile) * width_ * extent(stages_.terms), tiles_.at("task"));
     }
 
+    /// A register tile of the last block; blocks before it are added to a tile in memory.
     void schedule_product() {
-        Func product = stages_.product;
+        const LoopLevel tile(output_, tile_);
+        const SumStages &product = stages_.product;
+        schedule_tile(product.last, tile, MemoryType::Register);
+        if (!product.before.defined()) return;
+        schedule_tile(product.before, tile, MemoryType::Stack);
+        schedule_tile(product.block, LoopLevel(product.before, product.before.rvars()[0]), MemoryType::Register);
+    }
+
+    void schedule_tile(Func product, const LoopLevel &level, MemoryType memory) {
         const std::vector<Var> args = product.args();
-        product.compute_at(LoopLevel(output_, tile_));
-        product.bound(args[0], 0, width_).bound_extent(args[1], tiles_.at("rows")).store_in(MemoryType::Register);
+        product.compute_at(level);
+        product.bound(args[0], 0, width_).bound_extent(args[1], tiles_.at("rows")).store_in(memory);
         for (size_t i = 2; i < args.size(); i++) {
             product.bound_extent(args[i], 1);
         }

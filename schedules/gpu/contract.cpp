@@ -16,19 +16,23 @@ public:
         : kernel_(kernel), stages_(std::get<ContractStages>(kernel.stages)), tiles_(tiles) {}
 
     void apply() {
-        Func product = stages_.product;
+        Func product = stages_.product.value;
         const KernelOutput *reader = only_reader(kernel_, product);
-        for (const Func &sum : stages_.sums) keep(sum, tiles_);
+        for (const SumStages &sum : stages_.sums) {
+            keep(sum.last, tiles_);
+            if (!sum.before.defined()) continue;
+            keep(sum.before, tiles_);
+            compute_block(sum);
+        }
         for (const KernelOutput &output : kernel_.outputs) {
             if (!output.func.args().empty() && &output != reader) schedule_elements(kernel_, output, tiles_);
         }
         if (reader) {
             bound_loops(kernel_, *reader);
-            spread_product(product, reader->func);
+            spread_product(reader->func);
         } else {
-            Func kept = product.in();
-            kept.compute_root();
-            spread_product(product, kept);
+            product.compute_root();
+            spread_product(product);
         }
         schedule_totals(kernel_, stages_.totals);
     }
@@ -37,12 +41,12 @@ private:
     int tile(const char *name) const { return tiles_.at(name); }
 
     /// The loops of `around`, which reads the product.
-    void spread_product(Func product, Func around) {
+    void spread_product(Func around) {
         Stage nest = loop_nest(around);
         std::vector<Var> args = around.args();
         if (args.size() < 2 || !stages_.has_rows || !stages_.has_columns) {
             spread_tiles(nest, args, tile("threads"));
-            return compute_one(product, around);
+            return compute_one(stages_.product, around);
         }
         const Var x = args[0], y = args[1];
         Var block_x("block_x"), block_y("block_y"), thread_y("thread_y");
@@ -56,10 +60,19 @@ private:
         nest.reorder(order).gpu_threads(thread_loop(), thread_y);
         spread_blocks(nest, blocks);
         nest.unroll(x).unroll(y);
-        const Var column = product.args()[0], row = product.args()[1];
-        product.compute_at(around, thread_loop()).store_in(MemoryType::Register);
-        product.bound_extent(column, tile("columns")).bound_extent(row, tile("rows")).unroll(column).unroll(row);
-        product.update().reorder(column, row, product.rvars()[0]).unroll(column).unroll(row);
+        const SumStages &product = stages_.product;
+        schedule_tile(product.last, LoopLevel(around, thread_loop()));
+        if (!product.before.defined()) return;
+        schedule_tile(product.before, LoopLevel(around, thread_loop()));
+        schedule_tile(product.block, LoopLevel(product.before, product.before.rvars()[0]));
+    }
+
+    void schedule_tile(Func sum, const LoopLevel &level) {
+        const Var column = sum.args()[0], row = sum.args()[1];
+        sum.compute_at(level).store_in(MemoryType::Register);
+        sum.bound_extent(column, tile("columns")).bound_extent(row, tile("rows")).unroll(column).unroll(row);
+        for (size_t i = 2; i < sum.args().size(); i++) sum.bound_extent(sum.args()[i], 1);
+        sum.update().reorder(column, row, sum.rvars()[0]).unroll(column).unroll(row);
     }
 
     LoweredKernel &kernel_;

@@ -84,6 +84,19 @@ void compute_one(Halide::Func stage, const Halide::Func &reader) {
     for (const Var &arg : stage.args()) stage.bound_extent(arg, 1); // Halide must know, or it gives the stage shared memory
 }
 
+void compute_one(const SumStages &sum, const Halide::Func &reader) {
+    compute_one(sum.last, reader);
+    if (!sum.before.defined()) return;
+    compute_one(sum.before, reader);
+    compute_block(sum);
+}
+
+void compute_block(const SumStages &sum) {
+    Halide::Func block = sum.block;
+    block.compute_at(Halide::LoopLevel(sum.before, sum.before.rvars()[0]));
+    for (const Var &arg : block.args()) block.bound_extent(arg, 1);
+}
+
 void spread_all(Halide::Func func, int threads) {
     spread(func, func.args(), threads);
     for (int i = 0; i < func.num_update_definitions(); i++) spread(func.update(i), free_arguments(func, i), threads);

@@ -21,6 +21,9 @@ constexpr size_t most_tile_loops = 2;
 void spread_tiles(Halide::Stage nest, const std::vector<Halide::Var> &loops, int threads);
 /// Computes one element of a stage in each thread of `reader`.
 void compute_one(Halide::Func stage, const Halide::Func &reader);
+void compute_one(const SumStages &sum, const Halide::Func &reader);
+/// Computes a block of a sum in the thread that adds it to those before.
+void compute_block(const SumStages &sum);
 /// Spreads every definition of a Func; an update over the arguments that it does not reduce.
 void spread_all(Halide::Func func, int threads);
 

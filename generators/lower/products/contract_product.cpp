@@ -1,4 +1,5 @@
 #include "lower/products/contract.h"
+#include "lower/rows/blocked_sum.h"
 
 namespace scalide {
 using Halide::Expr;
@@ -13,7 +14,7 @@ public:
     ProductLowering(Lowering &lowering, Contraction &contraction)
         : values_(lowering.values), stages_(contract_stages(lowering)), contraction_(contraction), rows_(values_.extent(contraction.rows)),
           columns_(values_.extent(contraction.columns)), depth_(values_.extent(contraction.depth)),
-          ragged_columns_(!contraction.columns.divide(contraction.width)),
+          axis_(sum_axis(contraction.depth, lowering.kernel)), ragged_columns_(!contraction.columns.divide(contraction.width)),
           ragged_pairs_(contraction.pairs && !contraction.depth.divide(2)) {}
 
     void lower() {
@@ -22,7 +23,7 @@ public:
         }
         contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
         contraction_.pairs ? sum_pairs() : sum();
-        stages_.product = contraction_.product;
+        contraction_.product = stages_.product.value;
     }
 
 private:
@@ -117,28 +118,27 @@ private:
     }
 
     void sum() {
-        Halide::RDom r(0, depth_, "r");
-        Func &product = contraction_.product;
-        product = Func("product");
-        product(column_, row_, panel_, batch_) = 0.0f;
-        product(column_, row_, panel_, batch_) += lhs_at(r) * rhs_(column_, r, panel_, batch_);
+        stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, {axis_}, 0.0f, [&](const Expr &sum, const std::vector<Expr> &at) {
+            return sum + lhs_at(at[0]) * rhs_(column_, at[0], panel_, batch_);
+        });
     }
 
     void sum_pairs() {
-        Halide::RDom r(0, 2, 0, (depth_ + 1) / 2, "r");
-        bool interleaved = !contraction_.lhs.depth_contiguous;
-        Expr row = Halide::min(row_, rows_ - 1);
-        Expr a = interleaved ? lhs_(r.x, row, r.y, batch_) : lhs_(2 * r.y + r.x, row, batch_);
-        Func &product = contraction_.product;
-        product = Func("product");
-        product(column_, row_, panel_, batch_) = 0.0f;
-        product(column_, row_, panel_, batch_) += Halide::cast<float>(a) * Halide::cast<float>(rhs_(r.x, column_, r.y, panel_, batch_));
+        const bool interleaved = !contraction_.lhs.depth_contiguous;
+        const Expr row = Halide::min(row_, rows_ - 1);
+        const SumAxis pairs = {Halide::Internal::simplify((axis_.extent + 1) / 2), (axis_.most + 1) / 2};
+        stages_.product =
+            sum_in_blocks({column_, row_, panel_, batch_}, {{2, 2}, pairs}, 0.0f, [&](const Expr &sum, const std::vector<Expr> &at) {
+                const Expr a = interleaved ? lhs_(at[0], row, at[1], batch_) : lhs_(2 * at[1] + at[0], row, batch_);
+                return sum + Halide::cast<float>(a) * Halide::cast<float>(rhs_(at[0], column_, at[1], panel_, batch_));
+            });
     }
 
     Values &values_;
     ContractStages &stages_;
     Contraction &contraction_;
     Expr rows_, columns_, depth_;
+    SumAxis axis_; ///< the depth
     bool ragged_columns_, ragged_pairs_;
     Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
     Var pair_{"pair"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};

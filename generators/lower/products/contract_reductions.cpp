@@ -1,4 +1,5 @@
 #include "lower/products/contract.h"
+#include "lower/rows/blocked_sum.h"
 #include "lower/rows/reduction.h"
 #include <algorithm>
 
@@ -107,27 +108,22 @@ private:
     Var column_{"column"}, row_{"row"}, panel_{"panel"}, batch_{"batch"};
 };
 
-/// The sum of an operand's values over some of its axes, one element after the other.
-Func lower_sum(Values &values, const Reduction &reduction) {
+/// The sum of an operand's values over some of its axes.
+SumStages lower_sum(Lowering &lowering, const Reduction &reduction) {
     const Node &node = reduction.node();
-    const Extents &shape = values.program().type(node.operands[0]).shape;
-    const std::vector<int64_t> axes = to_integers(node.attributes.at("axes"));
-    std::vector<Halide::Range> ranges;
-    for (int64_t axis : axes) {
-        ranges.push_back({0, values.extent(shape[axis])});
-    }
-    Halide::RDom r(ranges, "r");
-    const std::vector<Var> vars = axis_vars(int(shape.size() - axes.size()));
-    Index index;
-    for (int axis = 0, kept = 0; axis < int(shape.size()); axis++) {
-        auto found = std::find(axes.begin(), axes.end(), axis);
-        index.push_back(found == axes.end() ? Expr(vars[kept++]) : Expr(r[int(found - axes.begin())]));
-    }
-    Func sum("sum");
-    sum(buffer_order(vars)) = reduction.identity()[0];
-    const std::vector<Expr> added = reduction.combine({sum(buffer_order(vars))}, {values.at(node.operands[0], index)});
-    assign(sum(buffer_order(vars)), over(r, Halide::Tuple(added)));
-    return sum;
+    const Extents &shape = lowering.kernel.program.type(node.operands[0]).shape;
+    const std::vector<int64_t> folded = to_integers(node.attributes.at("axes"));
+    const std::vector<Var> vars = axis_vars(int(shape.size() - folded.size()));
+    std::vector<SumAxis> axes;
+    for (int64_t axis : folded) axes.push_back(sum_axis(shape[axis], lowering.kernel));
+    return sum_in_blocks(buffer_order(vars), axes, reduction.identity()[0], [&](const Expr &sum, const std::vector<Expr> &at) {
+        Index index;
+        for (int axis = 0, kept = 0; axis < int(shape.size()); axis++) {
+            const auto found = std::ranges::find(folded, axis);
+            index.push_back(found == folded.end() ? Expr(vars[kept++]) : at[size_t(found - folded.begin())]);
+        }
+        return reduction.combine({sum}, {lowering.values.at(node.operands[0], index)})[0];
+    });
 }
 
 } // namespace
@@ -145,8 +141,8 @@ void lower_contract_folds(Lowering &lowering, const Contraction &contraction, co
 
 void lower_contract_sums(Lowering &lowering, const std::vector<const Node *> &reductions) {
     for (const Node *node : reductions) {
-        Func sum = lower_sum(lowering.values, Reduction(lowering.kernel.program, *node));
-        lowering.values.bind(node->results[0], sum);
+        const SumStages sum = lower_sum(lowering, Reduction(lowering.kernel.program, *node));
+        lowering.values.bind(node->results[0], sum.value);
         contract_stages(lowering).sums.push_back(sum);
     }
 }

@@ -1,4 +1,5 @@
 #include "lower/outputs.h"
+#include "lower/rows/blocked_sum.h"
 #include "lower/rows/reduction.h"
 #include <algorithm>
 #include <set>
@@ -34,13 +35,9 @@ public:
         const bool has_blocks = is_gpu_ || !Halide::Internal::is_const_zero(count);
         if (has_blocks) add_blocks(count);
         if (!is_gpu_) add_rest();
-        assign(total(places()), Halide::Tuple(components(is_gpu_ ? sums_.block(places(count)) : sums_.rest(places()), size_)));
+        const std::vector<Expr> rest = components(is_gpu_ ? sums_.block(places(count)) : sums_.rest(places()), size_);
+        has_blocks &&has_sections(count) ? add_sections(total, rest, count) : add_all(total, rest, has_blocks ? count : 0);
         bound_columns(total);
-        if (has_blocks) {
-            Halide::RDom r(0, count);
-            assign(total(places()), group_.combine(components(total(places()), size_), components(sums_.block(places(r)), size_)));
-        }
-        group_.bind(lowering_.values, total);
         return sums_;
     }
 
@@ -72,6 +69,36 @@ private:
             args.push_back(block);
         }
         return args;
+    }
+
+    /// total = rest, then each block.
+    void add_all(const Halide::Func &total, const std::vector<Expr> &rest, const Expr &count) {
+        assign(total(places()), Halide::Tuple(rest));
+        if (!Halide::Internal::is_const_zero(count)) {
+            const Halide::RDom r(0, count);
+            assign(total(places()), group_.combine(components(total(places()), size_), components(sums_.block(places(r)), size_)));
+        }
+        group_.bind(lowering_.values, total);
+    }
+
+    /// The same in sections: first what is full, then the section that is not (blocked_sum.h).
+    void add_sections(const Halide::Func &total, const std::vector<Expr> &rest, const Expr &count) {
+        const std::vector<Expr> identity = group_.identity().as_vector();
+        std::vector<Expr> start = rest;
+        start.insert(start.end(), identity.begin(), identity.end());
+        assign(total(places()), Halide::Tuple(start));
+        const Halide::RDom r(0, count);
+        const std::vector<Expr> sums = components(total(places()), 2 * size_), full(sums.begin(), sums.begin() + size_);
+        const std::vector<Expr> open(sums.begin() + size_, sums.end());
+        const std::vector<Expr> section = group_.combine(open, components(sums_.block(places(r)), size_)).as_vector();
+        const std::vector<Expr> more = group_.combine(full, section).as_vector();
+        std::vector<Expr> next;
+        for (int i = 0; i < size_; i++) next.push_back(Halide::select(ends_section(r), more[i], full[i]));
+        for (int i = 0; i < size_; i++) next.push_back(Halide::select(ends_section(r), identity[i], section[i]));
+        assign(total(places()), Halide::Tuple(next));
+        const Halide::Func sum("sum_" + number_);
+        assign(sum(buffer_order(columns_)), group_.combine(full, open));
+        group_.bind(lowering_.values, sum);
     }
 
     /// Else Halide makes as many columns as it thinks that readers may want, which a reduction of them rounds up to its vectors. On a GPU a

@@ -1,4 +1,5 @@
 #include "lower/axes/movement.h"
+#include "lower/rows/blocked_sum.h"
 #include "lower/windows/window.h"
 #include "lower/windows/window_places.h"
 #include <numeric>
@@ -30,7 +31,7 @@ bool is_longer(const Extent &a, const Extent &b) { return !a.is_static() || (b.i
 class ConvolutionLowering {
 public:
     ConvolutionLowering(Lowering &lowering, const Node &node)
-        : stages_(lowering.kernel.stages.emplace<ConvolutionStages>()), values_(lowering.values), node_(node),
+        : kernel_(lowering.kernel), stages_(lowering.kernel.stages.emplace<ConvolutionStages>()), values_(lowering.values), node_(node),
           lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
           convolution_(convolution(node.attributes, rhs_type_.shape)), zero_(make_constant(out_type_.dtype, 0)) {
         lane_axis_ = choose_lane_axis();
@@ -225,20 +226,19 @@ private:
         for (size_t i = 0; i < others.size(); i++) {
             out[others[i]] = vars[i];
         }
-        const std::vector<Var> args = product_index<Var>(column_, row_, panel_, vars);
-        product_(args) = zero_;
-        product_(args) += term(out);
-        stages_.product = product_;
+        std::vector<SumAxis> axes = {sum_axis(rhs_type_.shape[convolution_.rhs_spec[1]], kernel_)};
+        for (size_t i = spatial_rank(); i-- > 0;) {
+            axes.push_back(sum_axis(convolution_.spatial[i].window, kernel_));
+        }
+        stages_.product = sum_in_blocks(product_index<Var>(column_, row_, panel_, vars), axes, zero_,
+                                        [&](const Expr &sum, const std::vector<Expr> &at) { return sum + term(out, at); });
+        product_ = stages_.product.value;
     }
 
-    Expr term(const Index &out) {
-        std::vector<Halide::Range> ranges = {{0, values_.extent(rhs_type_.shape[convolution_.rhs_spec[1]])}};
-        for (size_t i = spatial_rank(); i-- > 0;) {
-            ranges.emplace_back(0, values_.extent(convolution_.spatial[i].window));
-        }
-        const Halide::RDom r(ranges, "term");
+    /// `at`: input feature, places of the window, last axis first.
+    Expr term(const Index &out, const std::vector<Expr> &at) {
         const Expr feature = out[features_axis()];
-        Expr image = out[convolution_.out_spec[0]], input = r[0];
+        Expr image = out[convolution_.out_spec[0]], input = at[0];
         if (convolution_.feature_groups > 1) {
             input = group_of(feature) * values_.extent(rhs_type_.shape[convolution_.rhs_spec[1]]) + input;
         }
@@ -248,10 +248,10 @@ private:
         Index places(spatial_rank()), from = {image, input};
         for (size_t i = 0; i < spatial_rank(); i++) {
             const WindowAxis &axis = convolution_.spatial[i];
-            places[i] = r[int(spatial_rank() - i)];
+            places[i] = at[spatial_rank() - i];
             from.push_back(out[convolution_.out_spec[i + 2]] * int(axis.stride) + places[i] * int(axis.window_dilation));
         }
-        return lhs_at(from) * rhs_at(feature, r[0], places);
+        return lhs_at(from) * rhs_at(feature, at[0], places);
     }
 
     void bind() {
@@ -278,6 +278,7 @@ private:
         }
     }
 
+    const LoweredKernel &kernel_;
     ConvolutionStages &stages_;
     Values &values_;
     const Node &node_;
@@ -286,7 +287,7 @@ private:
     const Expr zero_;
     int64_t lane_axis_ = 0, tile_axis_ = 0;
     int width_ = 0;
-    Func lhs_{"lhs"}, rhs_{"rhs"}, product_{"product"};
+    Func lhs_{"lhs"}, rhs_{"rhs"}, product_;
     Var column_{"column"}, row_{"row"}, panel_{"panel"};
 };
 

@@ -96,6 +96,14 @@ ValueId lay_out(Builder &builder, ValueId operand, const Groups &groups, const s
     return builder.add_one("broadcast_in_dim", {operand}, broadcast_attributes(made.shape, dims));
 }
 
+/// One number: a reduction of a whole array runs in blocks and threads, one of a single row does not.
+ValueId sum_of_all(Builder &builder, ValueId product, const Type &result) {
+    const Extents line = {element_count(builder.type(product).shape)};
+    const ValueId flat = builder.add_one("reshape", {product}, reshape_attributes(line));
+    const ValueId sum = builder.add_one("reduce_sum", {flat}, reduce_attributes({0}));
+    return builder.convert(builder.add_one("reshape", {sum}, reshape_attributes(result.shape)), result.dtype);
+}
+
 } // namespace
 
 bool is_normal_dot(const Program &program, const Node &dot) {
@@ -133,6 +141,7 @@ std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
     const ValueId vector = lay_beside(builder, dot.operands[1 - large], groups[1 - large], matrix, groups[large]);
     const ValueId product = builder.add_one("mul", {matrix, vector});
     const std::vector<int64_t> &summed = groups[large][contract];
+    if (element_count(result.shape) == Extent(1)) return {sum_of_all(builder, product, result)};
     ValueId sum = summed.empty() ? product : builder.add_one("reduce_sum", {product}, {{"axes", to_attribute(summed)}});
     // What is left stands in the order of the matrix; the result has the batch first.
     std::vector<int64_t> left = groups[large][batch];

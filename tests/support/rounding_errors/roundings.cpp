@@ -33,9 +33,12 @@ double rounded_magnitude(double x, Dtype dtype) {
 /// Functions are within 2 ulp, at most 4 units.
 constexpr double roundings_of_function = 4;
 
-/// Terms that a reduction adds one after the other: kernels sum blocks of 4096 elements in eight lanes or more (lower/rows/totals.cpp).
-/// Contractions, scans and scatters add all in one chain.
-constexpr double longest_chain_of_reduction = 512;
+/// Terms that are added one after the other, at most. Reductions sum blocks of 4096 elements in eight lanes or more (lower/rows/totals.cpp),
+/// products and convolutions blocks of 1024 (lower/rows/blocked_sum.h). Scans and scatters add all in one chain.
+double longest_chain(Shape shape) {
+    if (shape == Shape::reduce) return 512;
+    return shape == Shape::contract || shape == Shape::window ? 1024 : std::numeric_limits<double>::infinity();
+}
 
 double line_length(const Operation &operation) {
     return double(operation.operand(0).shape[size_t(operation.attributes.at("axis").integer.value())]);
@@ -62,9 +65,9 @@ double roundings_of_sum(double chain, double magnitudes, double sum) {
 std::vector<double> roundings_of_sums(const Operation &operation, const std::vector<double> &exact, Dtype computed) {
     const std::vector<double> magnitudes = sum_of(operation, [](const Array &array, size_t i) { return std::fabs(array.data[i]); });
     std::vector<double> roundings = terms_of(operation, exact.size());
-    const bool is_reduction = base_operator(operation.op).shape == Shape::reduce;
+    const double longest = longest_chain(base_operator(operation.op).shape);
     for (size_t i = 0; i < exact.size(); i++) {
-        const double chain = is_reduction ? std::min(roundings[i], longest_chain_of_reduction) : roundings[i];
+        const double chain = std::min(roundings[i], longest);
         roundings[i] = roundings_of_sum(chain, rounded_magnitude(magnitudes[i], computed), rounded_magnitude(exact[i], computed));
     }
     return roundings;
