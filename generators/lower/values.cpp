@@ -65,6 +65,19 @@ void make_dense(Halide::Func output, const Extents &shape, const LoweredKernel &
     }
 }
 
+namespace {
+
+/// Reads memory itself: a Func in between is inlined as Lets, which have the same names where an array is read at places that it holds.
+Values::Reader array_reader(const Halide::ImageParam &array, Dtype dtype) {
+    return [=](const Index &index) {
+        std::vector<Expr> place = buffer_order(index);
+        for (Expr &axis : place) axis = Halide::cast<int>(axis);
+        return from_word(dtype, Halide::Internal::Call::make(array.parameter(), place));
+    };
+}
+
+} // namespace
+
 bool Values::IndexLess::operator()(const Index &a, const Index &b) const {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), Halide::Internal::IRDeepCompare());
 }
@@ -78,7 +91,7 @@ Values::Values(const LoweredKernel &kernel) : kernel_(kernel), producers_(produc
             const Expr none = from_word(type.dtype, Halide::Internal::make_zero(storage_type(type.dtype)));
             bind(value, [none](const Index &) { return none; });
         } else {
-            bind(value, Halide::Func(kernel.inputs[i]));
+            bind(value, array_reader(kernel.inputs[i], type.dtype));
         }
     }
 }
