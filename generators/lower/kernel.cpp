@@ -1,6 +1,7 @@
 #include "lower/kernel.h"
 #include "kinds/kernel_kinds.h"
 #include "lower/axes/axes.h"
+#include "lower/axes/loop_shapes.h"
 #include "lower/axes/rows.h"
 #include "lower/axes/whole.h"
 #include "lower/formats/formats.h"
@@ -30,9 +31,10 @@ bool is_overwritten(const Program &program, int argument) {
 
 LoweredKernel begin(const Program &program) {
     LoweredKernel kernel;
-    kernel.program = merge_axes(program);
     if (program.attributes.at("kind").word == "row") {
-        kernel.program = reduce_columns_first(merge_rows(kernel.program));
+        kernel.program = reduce_columns_first(merge_rows(merge_axes(program)));
+    } else {
+        kernel.program = merge_axes(take_loop_shapes(program));
     }
     for (const Symbol &symbol : program.symbols) {
         kernel.symbols.emplace(symbol.name, Halide::Param<int>("symbol_" + symbol.name));
