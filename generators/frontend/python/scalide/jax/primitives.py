@@ -206,13 +206,13 @@ def pad(walk, equation, operands):
 
 @add_rule("split")
 def split(walk, equation, operands):
-    """Slices along an axis."""
+    """Slices along an axis. JAX adds its extents, which may be symbolic."""
     (operand,), axis, start, parts = operands, int(equation.params["axis"]), 0, []
-    for dtype, shape in walk.types(equation):
-        low, high = [0] * len(shape), list(operand.shape)
-        low[axis], high[axis] = start, start + shape[axis]
-        parts += walk.emit("slice", operands, {"start": low, "limit": high}, [(dtype, shape)])
-        start += shape[axis]
+    for size, type_ in zip(equation.params["sizes"], walk.types(equation)):
+        low, high = [0] * len(operand.shape), list(operand.shape)
+        low[axis], high[axis] = plain([start, start + size], equation)
+        parts += walk.emit("slice", operands, {"start": low, "limit": high}, [type_])
+        start += size
     return parts
 
 
