@@ -175,6 +175,27 @@ TEST(runtime, options_of_older_callers_mean_defaults) {
     EXPECT_EQ(context, nullptr);
 }
 
+TEST(runtime, scratch_memory_that_no_machine_has_is_refused) {
+    char message[200] = "";
+    scalide_options options = {};
+    options.struct_size = sizeof(options);
+    options.threads = 2;
+    options.message = message;
+    options.message_size = sizeof(message);
+    scalide_context *context = nullptr;
+    options.scratch_bytes = UINT64_MAX;
+    EXPECT_EQ(scalide_context_create(&options, &context), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(message, "scratch_bytes must be at most 4611686018427387904, got 18446744073709551615. Pass 0 for 1 MiB a thread.");
+    options.scratch_bytes = uint64_t(1) << 62;
+    EXPECT_EQ(scalide_context_create(&options, &context), SCALIDE_OUT_OF_MEMORY);
+    EXPECT_EQ(context, nullptr);
+    scalide::Scratch scratch;
+    EXPECT_FALSE(scratch.reserve(UINT64_MAX));
+    EXPECT_FALSE(scratch.reserve(UINT64_MAX - 63));
+    EXPECT_EQ(scratch.take(UINT64_MAX / 2), nullptr);
+    scratch.destroy();
+}
+
 TEST(runtime, scratch_blocks_are_disjoint_in_any_order) {
     const auto seed = std::random_device()();
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -3,6 +3,7 @@
 namespace scalide {
 
 Scratch::Chunk *Scratch::make_chunk(uint64_t capacity) {
+    if (capacity > most_bytes) return nullptr;
     auto *chunk = static_cast<Chunk *>(allocate(memory_alignment + capacity));
     if (!chunk) return nullptr;
     *chunk = {nullptr, capacity, 0};
@@ -38,7 +39,7 @@ Scratch::Chunk *Scratch::chunk_for(uint64_t bytes) {
 }
 
 void *Scratch::take(uint64_t bytes) {
-    if (bytes > PTRDIFF_MAX / 2) return nullptr;
+    if (bytes > most_bytes / 2) return nullptr;
     const uint64_t needed = memory_alignment + round_up(bytes, memory_alignment) + memory_alignment; // header, data, slack
     Chunk *chunk = chunk_for(needed);
     if (!chunk) return nullptr;

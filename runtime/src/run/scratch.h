@@ -7,6 +7,9 @@ namespace scalide {
 /// block is taken back when all later ones are free.
 class Scratch {
 public:
+    /// Of a chunk, so that no sum of capacities and headers leaves 64 bits.
+    static constexpr uint64_t most_bytes = uint64_t(1) << 62;
+
     /// Makes one chunk of at least this capacity the first one. Only while nothing is allocated. False: out of memory.
     bool reserve(uint64_t capacity);
     /// 64-byte aligned, with a cache line of slack on both sides. nullptr: out of memory.
