@@ -8,7 +8,7 @@ using namespace scalide;
 
 namespace scalide {
 
-Text start_message(scalide_context *context) { return Text(context->message, sizeof(context->message)); }
+Text start_message(scalide_context *context) { return Text(context->message, sizeof(context->message), Text::Use::message); }
 
 void fail_run(scalide_context *context, scalide_status status, const char *what) {
     int none = SCALIDE_OK;
@@ -95,7 +95,7 @@ scalide_status scalide_context_create(const scalide_options *given, scalide_cont
     const FloatEnvironment environment;
     *result = nullptr;
     const scalide_options options = complete_options(given);
-    Text failure(options.message, options.message_size);
+    Text failure(options.message, options.message_size, Text::Use::message);
     if (!check_options(options, failure)) return SCALIDE_INVALID_ARGUMENT;
     void *memory = allocate(sizeof(scalide_context));
     if (!memory) return SCALIDE_OUT_OF_MEMORY;

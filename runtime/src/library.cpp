@@ -15,6 +15,10 @@ scalide_status scalide_load(scalide_context *context, const char *path, scalide_
     if (!context || !path || !result) return SCALIDE_INVALID_ARGUMENT;
     const FloatEnvironment environment;
     *result = nullptr;
+    if (!*path) { // which the loader takes for this process
+        start_message(context) << "the path of a library must not be empty, got ''. Pass the path that scalide build printed.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
     auto *library = static_cast<scalide_library *>(allocate(sizeof(scalide_library)));
     if (!library) {
         start_message(context) << path << ": loading must get memory, got none. Free some memory.";

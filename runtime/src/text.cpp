@@ -2,16 +2,39 @@
 
 namespace scalide {
 
-Text::Text(char *memory, size_t capacity) : memory_(memory), capacity_(memory ? capacity : 0) {
+Text::Text(char *memory, size_t capacity, Use use) : memory_(memory), capacity_(memory ? capacity : 0), use_(use) {
     if (capacity_ > 0) memory_[0] = 0;
 }
 
-Text &Text::operator<<(char character) {
+void Text::put(char character) {
     if (size_ + 1 < capacity_) {
         memory_[size_] = character;
         memory_[size_ + 1] = 0;
     }
     ++size_;
+}
+
+Text &Text::operator<<(char character) {
+    constexpr char digits[] = "0123456789abcdef";
+    const auto code = static_cast<unsigned char>(character);
+    if (use_ == Use::data || (code >= ' ' && code != 0x7f)) {
+        put(character);
+    } else {
+        put('\\');
+        put('x');
+        put(digits[code / 16]);
+        put(digits[code % 16]);
+    }
+    return *this;
+}
+
+Text &Text::name(const char *name) {
+    constexpr int most_bytes = 200;
+    for (int i = 0; name[i]; ++i) {
+        const bool begins_character = (static_cast<unsigned char>(name[i]) & 0xc0) != 0x80;
+        if (i >= most_bytes && begins_character) return *this << "...";
+        *this << name[i];
+    }
     return *this;
 }
 

@@ -59,6 +59,12 @@ const Case cases[] = {
      "sample.x: extent 0 must be in [0, 2147483647], got -6. Pass an array of shape [b, 4]."},
     {"huge_array", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1 << 30; },
      "sample.x: the number of elements must be at most 2146435072, got more. Split the array."},
+    {"huge_empty_array", SCALIDE_INVALID_ARGUMENT,
+     [](Sample &s, Program &) {
+         s.arrays[0].extent[0] = INT32_MAX;
+         s.arrays[0].extent[1] = 0;
+     },
+     "sample.x: extent 0 must give b in [2, 1024], got 2147483647. Pass an array in that range, or declare another range in the program."},
     {"below_minimum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 0; },
      "sample.x: extent 0 must give b in [2, 1024], got 0. Pass an array in that range, or declare another range in the program."},
     {"above_maximum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1026; },

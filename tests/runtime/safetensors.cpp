@@ -300,7 +300,7 @@ TEST(runtime, safetensors_writer_checks_its_input) {
     std::string message;
     EXPECT_EQ(write(path, {}, {{"scalide.version", "7"}}, &message), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(message,
-              path + ": metadata 0: key and value must be texts, and the key not scalide.version, got another. Leave the entry out.");
+              path + ": metadata 0: key and value must be UTF-8 texts, and the key not scalide.version, got another. Leave the entry out.");
     EXPECT_TRUE(fs::is_empty(folder.path));
 }
 

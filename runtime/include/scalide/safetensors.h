@@ -36,7 +36,8 @@ const char *scalide_safetensors_metadata(const scalide_safetensors *file, const 
 
 /* Writes dense tensors (a scaled one as two) to `path`: all or nothing, through a temporary file in the same folder. (When the process
  * is killed `<path>.<process>.<number>.tmp` stays there.)
- * SCALIDE_INVALID_ARGUMENT (a tensor, two tensors of one name), SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY, with a message as above. */
+ * Names, keys and values are UTF-8. SCALIDE_INVALID_ARGUMENT (a tensor, two tensors of one name), SCALIDE_FILE_ERROR or
+ * SCALIDE_OUT_OF_MEMORY, with a message as above. */
 typedef struct {
     const scalide_tensor *tensors;
     size_t tensor_count;

@@ -96,17 +96,17 @@ bool check_type(const Call &call, int32_t argument) {
     }
     int64_t elements = 1;
     for (int32_t axis = 0; axis < array.rank; ++axis) {
-        const bool in_range = array.extent[axis] >= 0 && array.extent[axis] <= largest;
-        if (in_range && (elements *= array.extent[axis]) <= SCALIDE_MAX_ELEMENTS) continue;
-        if (in_range) {
-            complain(call, argument) << "the number of elements must be at most " << SCALIDE_MAX_ELEMENTS << ", got more. Split the array.";
-            return false;
+        if (array.extent[axis] >= 0 && array.extent[axis] <= largest) {
+            elements = multiply_extent(elements, array.extent[axis]);
+            continue;
         }
         Text text = complain(call, argument) << "extent " << axis << " must be in [0, " << largest << "], got " << array.extent[axis];
         advise_shape(text, call, argument, nullptr);
         return false;
     }
-    return true;
+    if (elements <= SCALIDE_MAX_ELEMENTS) return true;
+    complain(call, argument) << "the number of elements must be at most " << SCALIDE_MAX_ELEMENTS << ", got more. Split the array.";
+    return false;
 }
 
 scalide_status solve_symbols(const Call &call, int32_t *symbols) {

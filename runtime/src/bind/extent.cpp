@@ -39,15 +39,18 @@ int32_t sole_symbol(const scalide_extent &extent) {
     return -1;
 }
 
+int64_t multiply_extent(int64_t product, int64_t extent) {
+    return extent != 0 && product > SCALIDE_MAX_ELEMENTS ? product : product * extent;
+}
+
 bool count_elements(const scalide_extent *shape, int32_t rank, SymbolValues symbols, int64_t *count) {
     *count = 1;
     for (int32_t axis = 0; axis < rank; ++axis) {
         int64_t extent;
         if (!evaluate(shape[axis], symbols, &extent)) return false;
-        *count *= extent;
-        if (*count > SCALIDE_MAX_ELEMENTS) return false;
+        *count = multiply_extent(*count, extent);
     }
-    return true;
+    return *count <= SCALIDE_MAX_ELEMENTS;
 }
 
 scalide_array describe(const scalide_buffer &buffer, SymbolValues symbols, void *data) {

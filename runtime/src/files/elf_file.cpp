@@ -1,5 +1,6 @@
 #include "files/elf_file.h"
 #include "files/file.h"
+#include <cerrno>
 #include <cstring>
 #include <elf.h>
 #include <fcntl.h>
@@ -41,11 +42,21 @@ bool is_whole(const File &file, const Elf64_Ehdr &header) {
     return true;
 }
 
+// The loader would wait for who writes a pipe.
+bool is_pipe_or_device(const File &file) {
+    uint64_t bytes = 0;
+    return file.is_open() && !file.size(&bytes) && errno == not_a_file;
+}
+
 } // namespace
 
 bool is_loadable(const char *path, Text &why) {
     const File file(path, O_RDONLY), own("/proc/self/exe", O_RDONLY);
     Elf64_Ehdr header, ours;
+    if (is_pipe_or_device(file)) {
+        why << "a pipe or a device";
+        return false;
+    }
     if (!read_header(file, &header) || !read_header(own, &ours)) return true;
     if (header.e_machine != ours.e_machine || header.e_ident[EI_CLASS] != ours.e_ident[EI_CLASS]) {
         why << "one for " << machine_name(header) << " in a process of " << machine_name(ours);

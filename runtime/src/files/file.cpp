@@ -18,13 +18,14 @@ auto uninterrupted(const Call &call) {
 
 } // namespace
 
-File::File(const char *path, int flags) : descriptor_(uninterrupted([&] { return ::open(path, flags | O_CLOEXEC, 0666); })) {}
+// Without O_NONBLOCK the opening of a pipe would wait for who writes it. Regular files do not look at it.
+File::File(const char *path, int flags) : descriptor_(uninterrupted([&] { return ::open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666); })) {}
 
 bool File::size(uint64_t *bytes) const {
     struct stat facts;
     if (fstat(descriptor_, &facts) != 0) return false;
     if (!S_ISREG(facts.st_mode)) {
-        errno = S_ISDIR(facts.st_mode) ? EISDIR : ESPIPE;
+        errno = S_ISDIR(facts.st_mode) ? EISDIR : not_a_file;
         return false;
     }
     *bytes = static_cast<uint64_t>(facts.st_size);

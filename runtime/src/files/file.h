@@ -1,8 +1,11 @@
 #pragma once
 #include "files/safetensors_format.h"
+#include <cerrno>
 #include <cstdint>
 
 namespace scalide {
+
+constexpr int not_a_file = ESPIPE; ///< in errno
 
 /// An open file descriptor, closed at the end of the scope.
 class File {
@@ -13,7 +16,7 @@ public:
     File &operator=(const File &) = delete;
 
     bool is_open() const { return descriptor_ >= 0; }
-    /// False: the system's error stands in errno; reading behind the end is EIO.
+    /// False: the system's error stands in errno; reading behind the end is EIO. What has no size, a pipe or a device, is `not_a_file`.
     bool size(uint64_t *bytes) const;
     bool read_at(uint64_t offset, void *memory, uint64_t bytes) const;
     bool write(const void *memory, uint64_t bytes) const;

@@ -22,7 +22,7 @@ struct FileMessage {
     const char *path;
     char *memory;
     size_t size;
-    Text begin() const { return Text(memory, size) << path << ": "; }
+    Text begin() const { return Text(memory, size, Text::Use::message) << path << ": "; }
 };
 
 /// ` got 'No such file or directory'. ` for an errno.

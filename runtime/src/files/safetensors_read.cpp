@@ -43,6 +43,10 @@ bool out_of_memory(Reading &reading, const char *what, uint64_t bytes) {
 
 bool system_error(const Reading &reading) {
     Text text = reading.message.begin() << "must be a readable file, ";
+    if (errno == not_a_file) {
+        text << "got a pipe or a device. Save the tensors to a regular file.";
+        return false;
+    }
     print_system_error(text, errno) << "Check the path.";
     return false;
 }
@@ -106,13 +110,15 @@ bool read_header(Reading &reading) {
     return parse_into(reading);
 }
 
-Text complain(const Reading &reading, const HeaderTensor &tensor) { return reading.message.begin() << "tensor '" << tensor.name << "': "; }
+Text complain(const Reading &reading, const HeaderTensor &tensor) {
+    return (reading.message.begin() << "tensor '").name(tensor.name) << "': ";
+}
 
 bool check_dtype(const Reading &reading, const HeaderTensor &tensor) {
     if (safetensors_dtype(tensor.dtype) >= 0) return true;
     Text text = complain(reading, tensor) << "dtype must be one of";
     for (int32_t dtype = 0; dtype < SCALIDE_DTYPE_COUNT; ++dtype) text << ' ' << safetensors_name(dtype);
-    text << ", got " << tensor.dtype << ". Convert the tensor.";
+    (text << ", got ").name(tensor.dtype) << ". Convert the tensor.";
     return false;
 }
 

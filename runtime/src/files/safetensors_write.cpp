@@ -65,10 +65,35 @@ bool is_dense(const scalide_array &array) {
     return true;
 }
 
+/// Bytes of the first character of UTF-8, in its shortest form and no surrogate; 0 when it is none.
+size_t size_of_character(const char *text) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+    if (byte(0) < 0x80) return 1;
+    if (byte(0) < 0xc2 || byte(0) > 0xf4) return 0;
+    const size_t size = byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
+    uint32_t code = byte(0) & (0x7fu >> size);
+    for (size_t i = 1; i < size; ++i) { // ends at the zero byte
+        if ((byte(i) & 0xc0) != 0x80) return 0;
+        code = code << 6 | (byte(i) & 0x3fu);
+    }
+    constexpr uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    return code < smallest[size] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : size;
+}
+
+/// JSON has no other texts.
+bool is_utf8(const char *text) {
+    for (size_t size; *text; text += size) {
+        size = size_of_character(text);
+        if (size == 0) return false;
+    }
+    return true;
+}
+
 /// What is wrong with a tensor, or nullptr.
 const char *wrong_with(const scalide_tensor &tensor) {
     const scalide_array &array = tensor.array;
     if (!tensor.name || std::strcmp(tensor.name, metadata_key) == 0) return "name must be a text other than __metadata__";
+    if (!is_utf8(tensor.name)) return "name must be UTF-8";
     if (scalide_dtype_size(array.dtype) == 0) return "dtype must be a scalide_dtype";
     if (!has_good_shape(array)) return "shape must have a rank in [0, 8], extents of at least 0 and fewer than 2^63 bytes";
     if (data_bytes(array) == 0) return nullptr;
@@ -87,8 +112,9 @@ bool check_content(const Writing &writing) {
     }
     for (size_t i = 0; i < content.metadata_count; ++i) {
         const scalide_metadata &entry = content.metadata[i];
-        if (entry.key && entry.value && std::strcmp(entry.key, version_key) != 0) continue;
-        writing.message.begin() << "metadata " << uint64_t(i) << ": key and value must be texts, and the key not " << version_key
+        const bool are_texts = entry.key && entry.value && is_utf8(entry.key) && is_utf8(entry.value);
+        if (are_texts && std::strcmp(entry.key, version_key) != 0) continue;
+        writing.message.begin() << "metadata " << uint64_t(i) << ": key and value must be UTF-8 texts, and the key not " << version_key
                                 << ", got another. Leave the entry out.";
         return false;
     }
@@ -158,7 +184,8 @@ bool check_names(const Writing &writing) {
     const uint64_t same = find_same_name(writing, 0);
     if (same == writing.entry_count) return true;
     const Entry &entry = *writing.by_name[same];
-    writing.message.begin() << "tensor '" << entry.name << entry.suffix << "': name must be unique, got two tensors of it. Rename one.";
+    (writing.message.begin() << "tensor '").name(entry.name)
+        << entry.suffix << "': name must be unique, got two tensors of it. Rename one.";
     return false;
 }
 
