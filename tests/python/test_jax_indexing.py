@@ -54,6 +54,14 @@ def test_scatters(n, m, dtype, seed):
     })  # fmt: skip
 
 
+def test_gradients_of_extrema_outside():
+    """JAX writes these gradients with scatters that promise places inside; what breaks the promise is dropped there."""
+    x, u = jnp.arange(5, dtype=jnp.float32), jnp.asarray([1.5, 7.25, 0.5], jnp.float32)
+    places = {"in": [0, 2, 1], "twice": [1, 1, 2], "out": [0, 9, 2], "negative": [0, -9, 2], "out_twice": [9, 9, 4]}
+    check({f"{name}.{mode}.{where}": (lambda x, u, i, name=name, mode=mode: getattr(x.at[i], name)(u, mode=mode), (x, u, jnp.asarray(i, jnp.int32)))
+           for name in ("max", "min", "add") for mode in ("clip", "drop") for where, i in places.items()})  # fmt: skip
+
+
 def test_known_places():
     """Masks and 64-bit places of NumPy's, which JAX takes for 32 bits."""
     x = normal(0, (4, 3))

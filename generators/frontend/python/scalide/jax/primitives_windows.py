@@ -148,6 +148,8 @@ def scatter(walk, equation, operands):
     if equation.name == "scatter-sub":
         (updates,) = walk.emit("neg", [updates], {}, [(updates.dtype, updates.shape)])
     attributes = _indexing(equation)
+    if attributes["mode"] == "promise_in_bounds":  # what breaks the promise XLA drops; gradients of x.at[i].max in JAX count on it
+        attributes["mode"] = "fill_or_drop"
     return walk.emit(SCATTERS[equation.name], [array, walk.convert(indices, "i32"), updates], attributes, walk.types(equation))
 
 
