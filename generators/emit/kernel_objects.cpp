@@ -78,10 +78,10 @@ private:
         return failures;
     }
 
+    static std::string printed_by(const ChildResult &result) { return result.output.substr(0, result.output.find_last_not_of(" .\n") + 1); }
+
     static std::string words_of(const ChildResult &result) {
-        std::string words = result.output.empty() ? result.reason : result.reason + ": " + result.output;
-        words.erase(words.find_last_not_of(" .\n") + 1);
-        return words;
+        return result.output.empty() ? result.reason : result.reason + ": " + printed_by(result);
     }
 
     [[noreturn]] static void fail(const Place &place, const ChildResult &result) {
@@ -90,9 +90,10 @@ private:
             throw InternalError("internal error: kernel " + place.kernel + " did not compile: " + result.reason + "\n" + result.output +
                                 to_string(place.text()));
         }
-        const std::string got = words_of(result);
-        const std::string way_out = got.find("LLVM ERROR: IO failure") == std::string::npos ? result.way_out : "Check the room on the disk";
-        throw UserError({{}, "kernel " + place.kernel, "must be compiled by a child process", got, way_out});
+        const std::string printed = printed_by(result);
+        const std::string way_out =
+            printed.find("LLVM ERROR: IO failure") == std::string::npos ? result.way_out : "Check the room on the disk";
+        throw UserError({{}, "kernel " + place.kernel, "must be compiled by a child process", result.reason, way_out, printed});
     }
 
     const BuildOptions &options_;

@@ -13,13 +13,15 @@ struct Location {
 /// `<file>:<line>[:<column>]`, or what of it is known.
 std::string to_string(const Location &location);
 
-/// The parts of a message: `<file>:<line>: <subject>: <requirement>, got <got>. <way_out>`. Empty parts are left out.
+/// The parts of a message: `<file>:<line>: <subject>: <requirement>, got <got>. <way_out>`. Empty parts are left out. Parts may have names
+/// of strangers: control characters are shown as `\x0a`, so that none begins a line, and what is very long is cut.
 struct Message {
     Location location = {};
     std::string subject = {};     ///< `<op>.<field>[.<id>]`, `program.value`, an option ...
     std::string requirement = {}; ///< "must be one of f32, f16, bf16"
     std::string got = {};
     std::string way_out = {}; ///< a sentence that says what to do; no final stop
+    std::string printed = {}; ///< what another program said of it, behind `got`: alone keeps its lines
 };
 
 /// A mistake of the user: a program, rule, policy, argument or file that does not do. The tool prints `what()` and exits with 1.

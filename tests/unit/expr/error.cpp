@@ -1,0 +1,29 @@
+#include "expr/error.h"
+#include <gtest/gtest.h>
+
+namespace scalide {
+namespace {
+
+std::string shown(const Message &message) { return UserError(message).what(); }
+
+TEST(expr, messages_show_control_characters) {
+    EXPECT_EQ(shown({{"f\n.scl", 1, 2}, "p.a\nerror: b", "must be\tshort", "'\x1b[31m'", "Do\rso"}),
+              R"(f\x0a.scl:1:2: p.a\x0aerror: b: must be\x09short, got '\x1b[31m'. Do\x0dso)");
+}
+
+TEST(expr, messages_keep_the_lines_that_a_program_printed) {
+    EXPECT_EQ(shown({{}, "build.plan", "'cc' must run", "exit status 1", "Install it", "a.c:1: error:\n\tx\x1b[0m"}),
+              "build.plan: 'cc' must run, got exit status 1: a.c:1: error:\n\tx\\x1b[0m. Install it");
+}
+
+TEST(expr, messages_cut_what_is_very_long) {
+    const std::string name(10'000'000, 'x');
+    EXPECT_EQ(shown({{"f", 1}, name, "must be known", "", ""}), "f:1: " + std::string(300, 'x') + "... (10000000 bytes): must be known");
+    EXPECT_LT(shown({{name}, name, name, name, name}).size(), 40'000u);
+    std::string umlauts = "x"; // a character of two bytes is not cut
+    for (int i = 0; i < 1000; i++) umlauts += "\xc3\xb6";
+    EXPECT_EQ(shown({{}, umlauts, "must be known", "", ""}), umlauts.substr(0, 299) + "... (2001 bytes): must be known");
+}
+
+} // namespace
+} // namespace scalide
