@@ -4,6 +4,7 @@
 #include "ir/words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <span>
 #include <unordered_set>
@@ -15,6 +16,8 @@ namespace {
 constexpr const char *name_rule = "must have a name, which is UTF-8 without zero bytes",
                      *plain_name_rule = "must have a name of letters, digits and _ . $";
 constexpr int64_t largest_extent = 2147483647, most_elements = 2146435072; // of the runtime (SCALIDE_MAX_ELEMENTS)
+constexpr double most_counted = 0x1p53;                                    // elements that passes count, in coefficients of 64 bits
+constexpr int most_axes = 8;                                               // of the runtime's arrays (SCALIDE_MAX_RANK)
 
 /// An argument or a result, as far as its part goes.
 struct NamedPart {
@@ -52,6 +55,9 @@ private:
     void check_made(ValueId value, const Subject &field) const;
     void check_type(const Type &type, const Subject &subject) const;
     void check_count(ValueId array, const Subject &subject) const;
+    void check_countable(const Type &type, const Subject &subject) const;
+    void check_rank(ValueId array, const Subject &subject);
+    Location place_of(ValueId value) const;
     void check_known(const Extent &extent, const Subject &subject) const;
     void check_known(const Attribute &attribute, const Subject &subject) const;
     void check_types(const std::vector<ValueId> &values, const std::vector<Type> &expected, const std::string &field) const;
@@ -102,6 +108,7 @@ void Verifier::check_arguments() {
     for (const Argument &argument : program_.arguments) {
         make(argument.value, {program_.name, "arguments"});
         check_count(argument.value, {program_.name, program_.value_name(argument.value)});
+        check_rank(argument.value, {program_.name, program_.value_name(argument.value)});
         parts.push_back({program_.value_name(argument.value), argument.value, argument.scaled, argument.part});
     }
     check_parts(parts);
@@ -138,6 +145,7 @@ void Verifier::check_results() {
         require(names.insert(result.name).second, subject_of(program_.name, result.name), "must be one result", "two");
         check_result(result);
         check_count(result.value, {program_.name, result.name});
+        check_rank(result.value, {program_.name, result.name});
         parts.push_back({result.name, result.value, result.scaled, result.part});
     }
     check_parts(parts);
@@ -210,6 +218,7 @@ void Verifier::make(ValueId value, const Subject &field) {
             [&] { return quote(made.part.of); });
     require(names_.insert(made.name).second, field, "must have a name that no other value has", name);
     check_type(made.type, {program_.name, made.name});
+    if (after_.empty()) check_countable(made.type, {program_.name, made.name});
     made_[value] = true;
 }
 
@@ -236,6 +245,33 @@ void Verifier::check_count(ValueId array, const Subject &subject) const {
     if (count > double(most_elements))
         refuse(subject.text(), "must have at most " + std::to_string(most_elements) + " elements: split the array",
                to_string(program_.type(array)));
+}
+
+/// Kernels may walk more elements than arrays have, but passes count them.
+void Verifier::check_countable(const Type &type, const Subject &subject) const {
+    double count = 1; // the coefficients of a product are no larger than the product of their sums
+    for (const Extent &extent : type.shape) {
+        double sum = 0;
+        for (const auto &[monomial, coefficient] : extent.terms()) sum += std::abs(double(coefficient));
+        count *= std::max(sum, 1.0);
+    }
+    require(count < most_counted, subject, "must have fewer than 2^53 elements where symbols are 1", [&] { return to_string(type); });
+}
+
+/// Of what a caller passes. What lies between kernels has as many axes as it likes.
+void Verifier::check_rank(ValueId array, const Subject &subject) {
+    const Type &type = program_.type(array);
+    if (!after_.empty() || type.rank() <= most_axes) return;
+    location_ = place_of(array);
+    refuse(subject.text(), "must have at most " + std::to_string(most_axes) + " axes: reshape the array", to_string(type));
+}
+
+/// Where the node of a value stands, or the argument.
+Location Verifier::place_of(ValueId value) const {
+    for (const Node &node : program_.nodes)
+        if (std::ranges::find(node.results, value) != node.results.end()) return node.location;
+    const auto argument = std::ranges::find(program_.arguments, value, &Argument::value);
+    return argument == program_.arguments.end() ? Location() : argument->location;
 }
 
 void Verifier::check_known(const Extent &extent, const Subject &subject) const {

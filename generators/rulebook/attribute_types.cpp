@@ -23,6 +23,19 @@ bool is_word(const Attribute &value) { return value.kind == Kind::word; }
 bool is_dtype(const Attribute &value) { return is_word(value) && parse_dtype(value.word); }
 bool is_flag(const Attribute &value) { return is_word(value) && (value.word == "true" || value.word == "false"); }
 
+/// Kernels count in 32 bits. Extents of other types (of constants, say) are no places in arrays.
+constexpr std::string_view types_of_32_bits[] = {"shape", "extent", "integers"};
+constexpr int64_t largest = 2147483647;
+
+bool is_within_32_bits(int64_t number) { return -largest <= number && number <= largest; }
+
+bool counts_in_32_bits(const Attribute &value) {
+    if (!is_within_32_bits(value.integer.constant())) return false;
+    const auto is_small = [](const auto &term) { return is_within_32_bits(term.second); };
+    if (!value.integer.is_static() && !std::ranges::all_of(value.integer.terms(), is_small)) return false;
+    return std::ranges::all_of(value.list, counts_in_32_bits);
+}
+
 struct AttributeType {
     const char *name;
     bool (*fits)(const Attribute &);
@@ -60,6 +73,8 @@ std::string attribute_type_text(const std::string &type) { return std::ranges::f
 std::string misfit(const AttributeSpec &spec, const Attribute &value) {
     const AttributeType &type = *std::ranges::find(types, spec.type, &AttributeType::name);
     if (!type.fits(value)) return type.requirement;
+    const bool counts_elements = std::ranges::find(types_of_32_bits, spec.type) != std::end(types_of_32_bits);
+    if (counts_elements && !counts_in_32_bits(value)) return "must be integers from -2147483647 to 2147483647";
     if (spec.choices.empty() || std::ranges::find(spec.choices, value.word) != spec.choices.end()) return "";
     std::string choices;
     for (const std::string &choice : spec.choices) choices += (choices.empty() ? "" : ", ") + choice;

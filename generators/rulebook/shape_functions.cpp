@@ -171,7 +171,8 @@ Attribute fits(Values v) {
 
 Attribute range(Values v) {
     const int64_t first = v.size() == 1 ? 0 : integer(v[0].value);
-    std::vector<int64_t> numbers(std::clamp<int64_t>(integer(v.back().value) - first, 0, 64));
+    const Extent count = Extent(integer(v.back().value)) - Extent(first);
+    std::vector<int64_t> numbers(std::clamp<int64_t>(count.value(), 0, 64));
     std::iota(numbers.begin(), numbers.end(), first);
     return to_attribute(numbers);
 }
@@ -240,6 +241,9 @@ std::vector<int64_t> integers_or(const StaticValue &value, size_t count, int64_t
     return given;
 }
 
+/// ceil(a / b) for b > 0, without a sum that could leave 64 bits.
+int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+
 bool is_within(const Extent &low, const Extent &high) { return less_or_equal(low, high).value_or(false); }
 
 Attribute sliced(Values v) {
@@ -255,7 +259,7 @@ Attribute sliced(Values v) {
         const Extent extent = limit[i] - start[i];
         if (strides[i] < 1) fail_unplaced("strides must be at least 1", std::to_string(strides[i]));
         if (strides[i] > 1 && !extent.is_static()) fail_unplaced("strides above 1 need a fixed extent", to_string(extent));
-        shape.push_back(strides[i] == 1 ? extent : Extent((extent.value() + strides[i] - 1) / strides[i]));
+        shape.push_back(strides[i] == 1 ? extent : Extent(divide_up(extent.value(), strides[i])));
     }
     return to_attribute(shape);
 }
@@ -269,7 +273,7 @@ Attribute padded(Values v) {
         if (interior[i] < 0) fail_unplaced("interior padding must not be negative", std::to_string(interior[i]));
         // between n elements lie n - 1 gaps, none when n is 0
         const Extent gaps = shape[i] == Extent(0) ? Extent(0) : (shape[i] - Extent(1)) * Extent(interior[i]);
-        const Extent extent = shape[i] + gaps + Extent(low[i] + high[i]);
+        const Extent extent = shape[i] + gaps + Extent(low[i]) + Extent(high[i]);
         if (extent.is_static() && extent.value() < 0) fail_unplaced("padding must not leave a negative extent", to_string(extent));
         padded.push_back(extent);
     }
@@ -296,7 +300,7 @@ Attribute filled(Values v) {
     const Extent extent = to_extent(v[0].value);
     const int64_t multiple = integer(v[1].value);
     if (multiple < 1) fail_unplaced("multiples must be those of a positive number", std::to_string(multiple));
-    if (extent.is_static()) return Attribute(std::max<int64_t>(1, (extent.value() + multiple - 1) / multiple) * multiple);
+    if (extent.is_static()) return Extent(std::max<int64_t>(1, divide_up(extent.value(), multiple))) * Extent(multiple);
     if (!extent.divide(multiple)) fail_unplaced("must be a number, or a multiple as " + std::to_string(multiple) + "*b", to_string(extent));
     return Attribute(extent);
 }
