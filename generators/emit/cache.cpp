@@ -59,6 +59,15 @@ void check_owner(const fs::path &folder) {
                      is_open ? "Take that permission away (chmod o-w), or choose another with --cache" : "Choose another with --cache"});
 }
 
+/// What is no file in the place of an entry: a pipe, a device, a folder of nothing. Folders with files are somebody's.
+void remove_damaged(const fs::path &entry) {
+    std::error_code error;
+    fs::remove(entry, error);
+    if (!error) return;
+    throw UserError(
+        {{entry.string()}, "cache", "must be a compiled kernel", "a folder", "Remove it, or choose another cache with --cache"});
+}
+
 // Machines may share a cache; a process number means something on its own machine only.
 std::string host_name() {
     char name[256] = "";
@@ -107,6 +116,10 @@ std::optional<std::string> ObjectCache::read(const std::string &name) const {
     const fs::path file = folder_ / name;
     std::error_code error;
     if (!fs::exists(file, error)) return {};
+    if (!fs::is_regular_file(file, error)) { // a pipe would be waited for
+        remove_damaged(file);
+        return {};
+    }
     std::string content = read_file(file);
     const size_t size = content.size() - std::min(content.size(), seal_size);
     if (content.substr(size) != seal_of(name, std::string_view(content).substr(0, size))) {

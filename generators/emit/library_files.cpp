@@ -4,6 +4,7 @@
 #include "emit/plan_text.h"
 #include "emit/process.h"
 #include <algorithm>
+#include <sstream>
 
 namespace scalide {
 
@@ -14,17 +15,29 @@ namespace {
 void run_or_throw(const std::vector<std::string> &command, const std::string &what, const BuildOptions &options) {
     const ChildResult result = run_command(command, {1, options.child_seconds});
     if (result.ok) return;
-    throw UserError(
-        {{},
-         "build." + what,
-         "'" + command[0] + "' must run",
-         result.reason + (result.output.empty() ? "" : ": " + result.output),
-         result.way_out.empty() ? "Install a C compiler and binutils, or name the compiler in the variable CC" : result.way_out});
+    throw UserError({{},
+                     "build." + what,
+                     "'" + command[0] + "' must run",
+                     result.reason,
+                     result.way_out.empty() ? "Install a C compiler and binutils, or name the compiler in the variable CC" : result.way_out,
+                     result.output});
 }
 
-std::string c_compiler() {
+std::string named_compiler() {
     const char *compiler = std::getenv("CC");
     return compiler && *compiler ? compiler : "cc";
+}
+
+/// CC as `make` reads it, a program and perhaps options; a path with spaces is one word where there is such a file. `more` follows.
+std::vector<std::string> c_compiler(const std::vector<std::string> &more) {
+    std::error_code error;
+    const std::string named = named_compiler();
+    std::vector<std::string> command;
+    std::istringstream text(named);
+    for (std::string word; text >> word;) command.push_back(word);
+    if (command.empty() || fs::is_regular_file(named, error)) command = {named};
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
 }
 
 struct TripleRow {
@@ -65,7 +78,7 @@ std::string machine_text(const Halide::Target &target) { return Halide::Target(t
 
 // An archive follows from the plan, the headers that it includes, the compiler and the kernels.
 std::string archive_key(const std::string &plan, const BuildOptions &options, const KernelObjects &objects) {
-    std::string identity = plan + c_compiler();
+    std::string identity = plan + named_compiler();
     for (const auto &[symbol, file] : objects.files) identity += file.filename();
     std::error_code error;
     std::vector<fs::path> headers;
@@ -80,7 +93,7 @@ std::string archive_key(const std::string &plan, const BuildOptions &options, co
 // The plan compiled, and put beside the kernels.
 void make_archive(const fs::path &archive, const fs::path &plan, const BuildOptions &options, const KernelObjects &objects) {
     const fs::path object = fs::path(plan).replace_extension(".o");
-    run_or_throw({c_compiler(), "-std=c99", "-O1", "-fPIC", "-c", plan, "-I" + options.include_folder.string(), "-o", object}, "plan",
+    run_or_throw(c_compiler({"-std=c99", "-O1", "-fPIC", "-c", plan, "-I" + options.include_folder.string(), "-o", object}), "plan",
                  options);
     std::vector<std::string> command{"ar", "rcsD", archive, object};
     for (const auto &[symbol, file] : objects.files) command.push_back(file);
@@ -88,8 +101,8 @@ void make_archive(const fs::path &archive, const fs::path &plan, const BuildOpti
 }
 
 void link_shared(const fs::path &library, const fs::path &archive, const BuildOptions &options) {
-    run_or_throw({c_compiler(), "-shared", "-o", library, "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive",
-                  options.runtime_library.string(), "-lpthread", "-lm"},
+    run_or_throw(c_compiler({"-shared", "-o", library, "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive",
+                             options.runtime_library.string(), "-lpthread", "-lm"}),
                  "shared library", options);
 }
 
@@ -105,9 +118,10 @@ void check_toolchain(const Halide::Target &target, bool shared_library) {
                          "'" + wanted + "'",
                          "Make a static one: 'scalide build' without --shared, on a file that Program.save wrote when it is from Python"});
     }
-    const ChildResult printed = run_command({c_compiler(), "-dumpmachine"});
+    const ChildResult printed = run_command(c_compiler({"-dumpmachine"}));
     if (printed.ok && fits(triple_of(target), printed.output)) return;
-    const std::string made = printed.ok ? printed.output.substr(0, printed.output.find('\n')) : "'" + c_compiler() + "': " + printed.reason;
+    const std::string made =
+        printed.ok ? printed.output.substr(0, printed.output.find('\n')) : "'" + named_compiler() + "': " + printed.reason;
     throw UserError({{},
                      "build.target",
                      "must have a C compiler for " + wanted + " to compile the plan with",

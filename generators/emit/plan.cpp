@@ -6,6 +6,8 @@ namespace scalide {
 
 namespace {
 
+constexpr int most_axes = 8; // of the runtime's buffers (SCALIDE_MAX_RANK)
+
 class Planner {
 public:
     Planner(const Program &program, const CallOrders &call_orders)
@@ -26,9 +28,18 @@ public:
     }
 
 private:
+    /// Nobody but kernels reads what lies between them, and these merge axes: the runtime's shapes have few.
+    static Type with_few_axes(Type type) {
+        while (type.rank() > most_axes) {
+            type.shape[1] = type.shape[0] * type.shape[1];
+            type.shape.erase(type.shape.begin());
+        }
+        return type;
+    }
+
     int add_buffer(ValueId value, Storage storage, int index) {
         const Value &row = program_.values[value];
-        plan_.buffers.push_back({row.name, row.type, storage, index, -1, -1, {row.part.kind, row.part.array(row.name)}});
+        plan_.buffers.push_back({row.name, with_few_axes(row.type), storage, index, -1, -1, {row.part.kind, row.part.array(row.name)}});
         return buffer_of_[value] = static_cast<int>(plan_.buffers.size()) - 1;
     }
 

@@ -34,6 +34,12 @@ DTYPES = """program dtypes(a: f16[n], b: bf16[n], c: f8_e4m3fn[n], d: i32[n], e:
   ee = not(e)
 }
 """
+EMPTY = """program empty(x: f32[l, m, n]) -> (y: f32[l, m, n], s: f32[]) {
+  t = rev(x) {dimensions: [1]}
+  y = cumsum(t) {axis: 2, reverse: false}
+  s = reduce_sum(x) {axes: [0, 1, 2]}
+}
+"""
 SCALED = """program scaled(x: f16[n] scaled, w: f16[n] scaled inout) -> (y: f16[n] scaled, w = w1) {
   y = mul(x, w)
   w1 = mul(w, 2)
@@ -156,6 +162,13 @@ def test_returns_every_dtype(libraries):
         assert result.dtype == array.dtype
         expected = ~array if array.dtype == bool else -array
         np.testing.assert_array_equal(result.astype(np.float32), expected.astype(np.float32))
+
+
+def test_empty_arrays_of_large_extents(libraries):
+    library, most = Library(libraries(EMPTY)), 2**31 - 1
+    for shape in ((most, 0, 1), (0, most, 1), (0, 2**20, 2**20), (2**20, 2**20, 0)):
+        y, s = library(np.empty(shape, np.float32))
+        assert y.shape == shape and s == 0
 
 
 def test_scaled_arguments(libraries):

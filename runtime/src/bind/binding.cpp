@@ -191,8 +191,7 @@ bool describe_view(const scalide_binding &binding, const scalide_operand &operan
         int64_t extent;
         if (!evaluate(operand.shape[operand.rank - 1 - i], binding.symbols, &extent)) return false;
         dimensions[i] = {0, static_cast<int32_t>(extent), static_cast<int32_t>(stride), 0};
-        stride *= extent;
-        if (stride > INT32_MAX) return false;
+        stride = multiply_extent(stride, extent); // of an empty view no stride counts
     }
     view->type = halide_type_of(binding.program->buffers[operand.index].dtype);
     view->dimensions = operand.rank;

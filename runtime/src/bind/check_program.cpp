@@ -20,8 +20,10 @@ bool good_extent(const scalide_program &program, const scalide_extent &extent) {
     return true;
 }
 
-bool good_shape(const scalide_program &program, int32_t rank, const scalide_extent *shape) {
-    if (rank < 0 || rank > SCALIDE_MAX_RANK) return false;
+constexpr int32_t most_view_axes = 64; // kernels may see more axes than callers' arrays have
+
+bool good_shape(const scalide_program &program, int32_t rank, const scalide_extent *shape, int32_t most_axes = SCALIDE_MAX_RANK) {
+    if (rank < 0 || rank > most_axes) return false;
     for (int32_t axis = 0; axis < rank; ++axis) {
         if (!good_extent(program, shape[axis])) return false;
     }
@@ -85,7 +87,8 @@ bool good_operand(const scalide_program &program, const scalide_operand &operand
     case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
     case SCALIDE_OPERAND_SCALAR: // by value from the host: a device's are buffers
         return in_range(operand.index, program.buffer_count) && program.buffers[operand.index].rank == 0 && program.device == SCALIDE_CPU;
-    case SCALIDE_OPERAND_BUFFER: return in_range(operand.index, program.buffer_count) && good_shape(program, operand.rank, operand.shape);
+    case SCALIDE_OPERAND_BUFFER:
+        return in_range(operand.index, program.buffer_count) && good_shape(program, operand.rank, operand.shape, most_view_axes);
     default: return false;
     }
 }
