@@ -87,7 +87,7 @@ FusionReport explain_fusion(const Groups &groups, const std::vector<int> &order)
             std::set<std::string> values;
             for (const Read &read : reads) values.insert(groups.program().value_name(read.value));
             report.edges.push_back(
-                {call_of_group.at(producer), call, {values.begin(), values.end()}, judge(groups, producer, group).reason});
+                {call_of_group.at(producer), call, {values.begin(), values.end()}, why_two_kernels(groups, producer, group)});
         }
     }
     return report;

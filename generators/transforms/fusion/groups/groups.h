@@ -44,6 +44,8 @@ public:
     std::vector<int> in_order() const;
     /// Adds an order between the groups of two nodes.
     void add_order(int first_node, int second_node);
+    /// Edges that questions about the order have looked at so far.
+    int64_t edges_seen() const { return paths_.edges_seen(); }
     /// True when `to` must run after `from` (or is it).
     bool has_path(int from, int to) const { return paths_.has_path(from, to); }
     /// The same by way of a third group.

@@ -219,20 +219,12 @@ constexpr std::string_view walks_alone = "scans, scatters and sorts share no loo
 constexpr std::string_view scalar_reads = "rank-0 arithmetic waits for kernels to end: it is one kernel a level";
 constexpr std::string_view scalar_is_read = "rank-0 arithmetic is done once, before the kernels that need it";
 
-/// A value that `last` reads, or a group before it makes, which needs `first` and is made by neither; empty when there is none.
+/// A value that `last` reads, or a group before it makes, which needs `first` and is made by neither.
 std::string value_between(const Groups &groups, int first, int last) {
-    for (int between : groups.before(last)) {
-        if (between == first || !groups.has_path(first, between)) continue;
-        const std::vector<Read> reads = groups.reads_between(between, last);
-        return groups.program().value_name(reads.empty() ? groups.outputs(between).front() : reads.front().value);
-    }
-    return "";
-}
-
-std::string cycle_reason(const Groups &groups, int first, int second) {
-    std::string value = value_between(groups, first, second);
-    if (value.empty()) value = value_between(groups, second, first);
-    return value.empty() ? "" : "the kernel that makes " + value + " must run between the two";
+    const auto needs_first = [&](int between) { return between != first && groups.has_path(first, between); };
+    const int between = *std::ranges::find_if(groups.before(last), needs_first);
+    const std::vector<Read> reads = groups.reads_between(between, last);
+    return groups.program().value_name(reads.empty() ? groups.outputs(between).front() : reads.front().value);
 }
 
 } // namespace
@@ -271,18 +263,25 @@ bool may_join(KernelKind producer, KernelKind consumer) {
     return rule != nullptr && rule->allows != nullptr;
 }
 
+namespace {
+
+/// What the two kinds alone forbid, in words; empty when nothing does.
+std::string_view why_never(const Group &producer, const Group &consumer) {
+    if (!producer.library.empty() || !consumer.library.empty()) return library_computes;
+    const bool is_tiled = producer.kind == tiled || consumer.kind == tiled;
+    if (is_tiled && producer.kind != scalar && consumer.kind != scalar) return tiles_alone;
+    const FusionRule *rule = find_rule(producer.kind, consumer.kind);
+    if (rule != nullptr) return rule->allows == nullptr ? rule->reason : "";
+    if (consumer.kind != scalar && producer.kind != scalar) return walks_alone;
+    return consumer.kind == scalar ? scalar_reads : scalar_is_read;
+}
+
+} // namespace
+
 Verdict judge(const Groups &groups, int producer, int consumer) {
     const Edge edge{groups, producer, consumer, groups[producer], groups[consumer], groups.reads_between(producer, consumer)};
-    if (!edge.producer.library.empty() || !edge.consumer.library.empty()) return refuse(library_computes);
-    const bool is_tiled = edge.producer.kind == tiled || edge.consumer.kind == tiled;
-    if (is_tiled && edge.producer.kind != scalar && edge.consumer.kind != scalar) return refuse(tiles_alone);
+    if (const std::string_view reason = why_never(edge.producer, edge.consumer); !reason.empty()) return refuse(reason);
     const FusionRule *rule = find_rule(edge.producer.kind, edge.consumer.kind);
-    if (rule == nullptr) {
-        if (edge.consumer.kind != scalar && edge.producer.kind != scalar) return refuse(walks_alone);
-        return refuse(edge.consumer.kind == scalar ? scalar_reads : scalar_is_read);
-    }
-    if (rule->allows == nullptr) return refuse(rule->reason);
-    if (const std::string reason = cycle_reason(groups, producer, consumer); !reason.empty()) return refuse(reason);
     if (edge.reads.empty()) return refuse("one only has to run before the other");
     if (!rule->allows(edge)) return refuse(rule->reason);
     if (const std::string reason = why_apart(groups, producer, consumer); !reason.empty()) return refuse(reason);
@@ -290,7 +289,15 @@ Verdict judge(const Groups &groups, int producer, int consumer) {
     verdict.merged.moves = moves_within(edge);
     if (verdict.merged.moves && count_places(groups, nodes_of(groups, producer, consumer), most_nodes + 1) > most_nodes)
         return refuse("the kernel would compute too many values again, at other indices");
-    return verdict;
+    // Last, because a search through the graph costs most.
+    return groups.has_path_around(producer, consumer) ? refuse("another kernel must run between the two") : verdict;
+}
+
+std::string why_two_kernels(const Groups &groups, int producer, int consumer) {
+    const bool may_be_one = why_never(groups[producer], groups[consumer]).empty();
+    if (may_be_one && groups.has_path_around(producer, consumer))
+        return "the kernel that makes " + value_between(groups, producer, consumer) + " must run between the two";
+    return judge(groups, producer, consumer).reason;
 }
 
 namespace {

@@ -7,7 +7,7 @@ namespace scalide {
 struct Verdict {
     bool allowed = false;
     Group merged;       ///< kind and shapes
-    std::string reason; ///< in words, for a person who asks why there are two kernels
+    std::string reason; ///< in words; why_two_kernels() has the one for people
 };
 
 /// True when nothing more fits into a group's kernel.
@@ -22,8 +22,11 @@ bool share_an_array(const Groups &groups, int first, int second);
 /// False where no producer of this kind may be one kernel with a consumer of that kind.
 bool may_join(KernelKind producer, KernelKind consumer);
 
-/// `consumer` reads values of `producer`.
+/// `consumer` reads values of `producer`, or must run after it. The first reason that is cheap to find.
 Verdict judge(const Groups &groups, int producer, int consumer);
+
+/// Why these are two kernels, for a person: before other reasons that a third kernel must run between them, and which.
+std::string why_two_kernels(const Groups &groups, int producer, int consumer);
 
 /// Neither needs the other: kernels of one kind side by side, and the sum of an operand beside the contraction that reads it.
 Verdict judge_beside(const Groups &groups, int first, int second);

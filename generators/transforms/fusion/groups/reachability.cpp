@@ -38,6 +38,7 @@ Reachability::Seen Reachability::search(int first, int last) const {
         const int vertex = waiting[direction].top().second, own = is_forward ? number : -number, end = is_forward ? last : first;
         waiting[direction].pop();
         for (int next : is_forward ? after_[vertex] : before_[vertex]) {
+            ++edges_seen_;
             if (seen_[next] == -own || (next == end && vertex != first && vertex != last)) return {true, is_forward, {}};
             if (!is_between(next) || seen_[next] == own) continue;
             seen_[next] = own;

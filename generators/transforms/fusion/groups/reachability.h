@@ -16,6 +16,8 @@ public:
 
     const std::set<int> &before(int vertex) const { return before_[vertex]; }
     const std::set<int> &after(int vertex) const { return after_[vertex]; }
+    /// Edges that searches have looked at so far: what the questions have cost.
+    int64_t edges_seen() const { return edges_seen_; }
     /// Vertices with lower places come first.
     int64_t place(int vertex) const { return places_[vertex]; }
 
@@ -52,6 +54,7 @@ private:
     std::map<int64_t, int> order_;  ///< vertices by place
     mutable std::vector<int> seen_; ///< by vertex: the search that has seen it last, negative from the other end
     mutable int searches_ = 0;
+    mutable int64_t edges_seen_ = 0;
 };
 
 } // namespace scalide

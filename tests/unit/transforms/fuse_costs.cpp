@@ -1,0 +1,58 @@
+#include "support.h"
+#include "transforms/fusion/groups/overwrites.h"
+#include "transforms/fusion/merge/merge.h"
+#include "transforms/passes.h"
+#include "transforms/pipeline.h"
+#include <gtest/gtest.h>
+
+// What fusion asks grows as the program does: questions are counted, never seconds.
+namespace scalide {
+namespace {
+
+/// A step of so many layers: products forward and backward, and weights that follow the gradients divided by the norm of all of them.
+Program clipped_step(int layers) {
+    std::string arguments = "x0: f32[8, 8]", results, body, total;
+    for (int i = 0; i < layers; ++i) {
+        const std::string n = std::to_string(i), next = std::to_string(i + 1);
+        arguments += ", w" + n + ": f32[8, 8] inout";
+        results += (i == 0 ? "w" : ", w") + n + " = u" + n;
+        body += "  h" + n + " = dot_general(x" + n + ", w" + n + ") {contract: [[1], [0]]}\n  x" + next + " = tanh(h" + n + ")\n";
+    }
+    body += "  d" + std::to_string(layers) + " = mul(x" + std::to_string(layers) + ", x0)\n";
+    for (int i = layers - 1; i >= 0; --i) {
+        const std::string n = std::to_string(i), next = std::to_string(i + 1);
+        body += "  e" + n + " = mul(d" + next + ", x" + next + ")\n  g" + n + " = dot_general(x" + n + ", e" + n +
+                ") {contract: [[0], [0]]}\n  d" + n + " = dot_general(e" + n + ", w" + n + ") {contract: [[1], [1]]}\n  q" + n +
+                " = mul(g" + n + ", g" + n + ")\n  s" + n + " = reduce_sum(q" + n + ") {axes: [0, 1]}\n";
+        body += total.empty() ? "" : "  t" + n + " = add(" + total + ", s" + n + ")\n";
+        total = (total.empty() ? "s" : "t") + n;
+    }
+    body += "  norm = sqrt(" + total + ")\n";
+    for (int i = 0; i < layers; ++i) {
+        const std::string n = std::to_string(i);
+        body += "  c" + n + " = div(g" + n + ", norm)\n  u" + n + " = sub(w" + n + ", c" + n + ")\n";
+    }
+    return to_base_operators(typed("(" + arguments + ") -> (" + results + ") {\n" + body + "}\n"), rules(), CompileOptions());
+}
+
+/// Fusion of a clipped step, as far as it asks about the order of kernels.
+struct Formed {
+    explicit Formed(int layers) : program(clipped_step(layers)), graph(program, true), groups(graph) {
+        internal_check(order_overwrites(groups), "an argument is overwritten too soon");
+        merge_along_edges(groups);
+        merge_side_by_side(groups);
+        merge_scalars(groups);
+    }
+    const Program program;
+    const FuseGraph graph;
+    Groups groups;
+};
+
+} // namespace
+
+TEST(fuse_costs, questions_about_the_order_see_a_number_of_edges_that_grows_as_the_program) {
+    const double few = static_cast<double>(Formed(40).groups.edges_seen()), many = static_cast<double>(Formed(160).groups.edges_seen());
+    EXPECT_LT(many, 5 * few) << few << " and " << many;
+}
+
+} // namespace scalide
