@@ -16,7 +16,6 @@ bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 
 Shape shape_of(const Node &node) { return base_operator(node.op).shape; }
 
-
 int cost_of(const Node &node) {
     const BaseOperator &op = base_operator(node.op);
     return op.shape == Shape::movement || op.shape == Shape::source ? 0 : op.cost;

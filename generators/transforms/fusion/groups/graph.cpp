@@ -11,6 +11,9 @@ namespace {
 constexpr int repeatable_cost = 8;
 /// The scale of a state from the largest magnitudes behind it, counted once for each way to them: 60 operations, and a kernel less.
 constexpr int repeatable_scalar_cost = 512;
+/// Rank-0 values that kernels store and repeated arithmetic reads. Each of its kernels reads them all: the norm of a hundred tensors is
+/// stored, or the hundred kernels that divide by it would add up a hundred squares each.
+constexpr size_t most_repeated_reads = 32;
 /// Where every thread computes them: products of scales.
 constexpr int repeatable_in_threads = 4;
 
@@ -76,7 +79,7 @@ void FuseGraph::decide_floating(int index) {
     from_arguments_[result] = floating_[index] && from_arguments;
     // What follows from rank-0 arithmetic that was too long is too: else each kernel of a long chain would repeat what is between the
     // stored.
-    const bool is_long = is_rank_0 && repeated_cost_[result] > repeatable_scalar_cost;
+    const bool is_long = is_rank_0 && (repeated_cost_[result] > repeatable_scalar_cost || inputs_of(node).size() > most_repeated_reads);
     if (!floating_[index]) repeated_cost_[result] = is_long ? repeatable_scalar_cost : 0;
 }
 
@@ -94,14 +97,19 @@ bool FuseGraph::is_cheap(int index) const {
     const auto reads_f64 = [&](ValueId value) { return program_.type(value).dtype == Dtype::f64; };
     if (std::ranges::any_of(node.operands, reads_f64)) return false;
     const int most = repeats_scalars_ ? repeatable_scalar_cost : repeatable_in_threads;
-    if (type.is_scalar()) return repeated_cost_[node.results[0]] <= most && !is_expensive(node);
+    if (type.is_scalar())
+        return repeated_cost_[node.results[0]] <= most && !is_expensive(node) && inputs_of(node).size() <= most_repeated_reads;
     if (repeated_cost_[node.results[0]] > repeatable_cost) return false;
-    std::vector<Read> inputs;
-    for (ValueId operand : node.operands)
-        for (const Read &read : sources_[operand]) add_once(inputs, {read.value, -1, Access::same});
     double bytes = 0;
-    for (const Read &read : inputs) bytes += this->bytes(read.value);
+    for (ValueId value : inputs_of(node)) bytes += this->bytes(value);
     return bytes <= 2 * this->bytes(node.results[0]); // else storing it saves its readers more than it costs
+}
+
+std::set<ValueId> FuseGraph::inputs_of(const Node &node) const {
+    std::set<ValueId> inputs;
+    for (ValueId operand : node.operands)
+        for (const Read &read : sources_[operand]) inputs.insert(read.value);
+    return inputs;
 }
 
 void FuseGraph::find_sources(int index) {

@@ -54,6 +54,8 @@ private:
     void decide_floating(int node);
     bool is_cheap(int node) const;
     bool reads_overwritten(const Node &node) const;
+    /// What a node reads when floating nodes are looked through.
+    std::set<ValueId> inputs_of(const Node &node) const;
     void find_sources(int node);
     void add_reads(int node);
 
