@@ -48,6 +48,20 @@ struct Formed {
     Groups groups;
 };
 
+/// So many steps of a recurrence whose carries are one addition away from what other kernels read too, and its backward pass.
+Program recurrence(int steps) {
+    std::string results = "x: f32[8, 8] = x" + std::to_string(steps), body, backward;
+    for (int i = 0; i < steps; ++i) {
+        const std::string n = std::to_string(i), next = std::to_string(i + 1);
+        body += "  p" + n + " = dot_general(x" + n + ", w) {contract: [[1], [0]]}\n  g" + n + " = tanh(p" + n + ")\n  r" + n +
+                " = dot_general(g" + n + ", v) {contract: [[1], [0]]}\n  x" + next + " = add(x" + n + ", g" + n + ")\n";
+        backward += "  e" + n + " = dot_general(x" + n + ", x" + std::to_string(steps) + ") {contract: [[0], [0]]}\n";
+        results += ", r" + n + ": f32[8, 8], e" + n + ": f32[8, 8]";
+    }
+    return compile(typed("(x0: f32[8, 8], w: f32[8, 8], v: f32[8, 8]) -> (" + results + ") {\n" + body + backward + "}\n"), rules(),
+                   CompileOptions());
+}
+
 size_t count_inputs(const Groups &groups) {
     size_t count = 0;
     for (int group = 0; group < groups.size(); ++group) count += groups.inputs(group).size();
@@ -66,5 +80,7 @@ TEST(fuse_costs, kernels_read_the_norm_of_many_tensors_and_not_its_parts) {
     const size_t few = count_inputs(Formed(40).groups), many = count_inputs(Formed(160).groups);
     EXPECT_LT(many, 5 * few) << few << " and " << many;
 }
+
+TEST(fuse_costs, steps_of_a_recurrence_share_their_kernels) { EXPECT_EQ(recurrence(12).programs.size(), recurrence(24).programs.size()); }
 
 } // namespace scalide

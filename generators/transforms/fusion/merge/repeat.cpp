@@ -49,8 +49,9 @@ bool can_be_read(const Groups &groups, ValueId value, int node, int reader) {
 
 /// The nodes that `reader` would have to run to have a value without reading it, and the values that it would read instead.
 struct Repetition {
-    std::set<int> nodes;
-    std::set<ValueId> reads;
+    const std::set<int> &repeated; ///< nodes whose values nobody stores any more: who reads them runs them too
+    std::set<int> nodes = {};
+    std::set<ValueId> reads = {};
     int cost = 0;
 };
 
@@ -59,21 +60,41 @@ bool is_repeatable(const Program &program, int node) {
     return find_base_operator(n.op)->shape == Shape::elementwise && !is_rounding(program, n) && !program.type(n.results[0]).is_scalar();
 }
 
+/// Arithmetic of the nodes that the caller of fusion has repeat before `node`.
+int cost_before(const FuseGraph &graph, int node) {
+    std::set<int> seen;
+    std::vector<int> todo{node};
+    int cost = 0;
+    while (!todo.empty()) {
+        const Node &n = graph.program().nodes[todo.back()];
+        todo.pop_back();
+        for (const ValueId operand : n.operands) {
+            const int behind = graph.producer(operand);
+            if (behind < 0 || !graph.is_floating(behind) || !seen.insert(behind).second) continue;
+            if (graph.repeated().contains(behind)) cost += cost_of(graph.program().nodes[behind]);
+            todo.push_back(behind);
+        }
+    }
+    return cost;
+}
+
+/// Costs add up along what is repeated: else the carry of a loop that was unrolled would be computed from its first step on in each step.
+/// A new state may follow from others, as Adam's from two, and is the end of that.
 bool repeat(const Groups &groups, int node, int reader, Repetition &repetition, bool is_state) {
     const Program &program = groups.program();
     if (!is_repeatable(program, node)) return false;
     if (!repetition.nodes.insert(node).second) return true;
-    repetition.cost += cost_of(program.nodes[node]);
-    return std::ranges::all_of(groups.graph().reads(node),
-                               [&](const Read &read) {
-                                   if (is_state ? can_be_read(groups, read.value, node, reader) : is_at_hand(groups, read.value, reader)) {
-                                       repetition.reads.insert(read.value);
-                                       return true;
-                                   }
-                                   const int behind = groups.graph().producer(read.value);
-                                   return behind >= 0 && groups.group_of(behind) == groups.group_of(node) &&
-                                          repeat(groups, behind, reader, repetition, is_state);
-                               }) &&
+    repetition.cost += cost_of(program.nodes[node]) + (is_state ? 0 : cost_before(groups.graph(), node));
+    const auto is_there = [&](const Read &read) {
+        const int behind = groups.graph().producer(read.value);
+        if (!is_state && repetition.repeated.contains(behind)) return repeat(groups, behind, reader, repetition, is_state);
+        if (is_state ? can_be_read(groups, read.value, node, reader) : is_at_hand(groups, read.value, reader)) {
+            repetition.reads.insert(read.value);
+            return true;
+        }
+        return behind >= 0 && groups.group_of(behind) == groups.group_of(node) && repeat(groups, behind, reader, repetition, is_state);
+    };
+    return std::ranges::all_of(groups.graph().reads(node), is_there) &&
            repetition.cost <= (is_state ? most_state_cost : most_repeated_cost);
 }
 
@@ -104,8 +125,8 @@ bool makes_narrow_state(const Groups &groups, int node) {
     });
 }
 
-/// The nodes to repeat so that nobody needs to store what `node` makes; empty when that does not pay.
-std::set<int> nodes_to_repeat(const Groups &groups, int node) {
+/// The nodes to repeat, besides those that are, so that nobody needs to store what `node` makes; empty when that does not pay.
+std::set<int> nodes_to_repeat(const Groups &groups, int node, const std::set<int> &repeated) {
     const FuseGraph &graph = groups.graph();
     const Program &program = groups.program();
     const ValueId value = program.nodes[node].results[0];
@@ -116,7 +137,7 @@ std::set<int> nodes_to_repeat(const Groups &groups, int node) {
     std::set<int> nodes;
     for (int reader : reading_groups(groups, value)) {
         if (reader == groups.group_of(node)) continue;
-        Repetition repetition;
+        Repetition repetition{repeated};
         if (!repeat(groups, node, reader, repetition, is_state) || !is_in_place(groups, repetition, value, reader)) return {};
         nodes.merge(repetition.nodes);
         saved += graph.bytes(value);
@@ -130,10 +151,15 @@ std::set<int> nodes_to_repeat(const Groups &groups, int node) {
 } // namespace
 
 std::set<int> cheaper_to_repeat(const Groups &groups) {
+    const FuseGraph &graph = groups.graph();
     std::set<int> found;
-    for (int group = 0; group < groups.size(); ++group)
-        for (ValueId value : groups.outputs(group))
-            if (!groups.graph().is_result(value)) found.merge(nodes_to_repeat(groups, groups.graph().producer(value)));
+    for (int node = 0; node < std::ssize(groups.program().nodes); ++node) {
+        if (graph.is_floating(node)) continue;
+        const ValueId value = groups.program().nodes[node].results[0];
+        const std::vector<ValueId> &outputs = groups.outputs(groups.group_of(node));
+        const bool is_stored = std::ranges::find(outputs, value) != outputs.end();
+        if (is_stored && !graph.is_result(value)) found.merge(nodes_to_repeat(groups, node, found));
+    }
     return found;
 }
 
