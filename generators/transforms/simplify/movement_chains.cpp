@@ -57,9 +57,27 @@ Merged merge_rev(const Candidate &at) {
     return inner != nullptr && reversed_axes(*inner) == reversed_axes(at.node) ? Merged(inner->operands[0]) : std::nullopt;
 }
 
+/// A slice that lies within one operand of a concatenation is a slice of that operand: what the steps of an unrolled loop stack, and its
+/// gradient takes apart again.
+Merged slice_of_operand(const Candidate &at, const Node &joined) {
+    const int64_t axis = joined.attributes.at("dimension").integer.value();
+    SliceBounds bounds = slice_bounds(at.node);
+    Extent &start = bounds.start[axis], &limit = bounds.limit[axis];
+    for (const ValueId part : joined.operands) {
+        const Extent &extent = at.facts.program().type(part).shape[axis];
+        if (!extent.is_static() || !start.is_static() || !limit.is_static()) return {};
+        if (limit.value() <= extent.value()) return at.emit("slice", {part}, slice_attributes(bounds));
+        if (start.value() < extent.value()) return {};
+        start = start - extent;
+        limit = limit - extent;
+    }
+    return {};
+}
+
 /// Element i of the result is element start + stride * i of the operand, which is element start' + stride' * (start + stride * i).
 Merged merge_slice(const Candidate &at) {
     if (at.type == at.operand_type()) return at.operand();
+    if (const Node *joined = at.facts.producer(at.operand(), "concatenate")) return slice_of_operand(at, *joined);
     const Node *inner = at.facts.producer(at.operand(), "slice");
     if (inner == nullptr) return {};
     const SliceBounds outer = slice_bounds(at.node), first = slice_bounds(*inner);

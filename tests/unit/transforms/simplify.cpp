@@ -26,6 +26,16 @@ TEST(transforms, simplify_applies_identities) {
     EXPECT_EQ(simplified("(x: f32[4], y: f32[4]) -> (r: f32[4] = b) {\n a = neg(y)\n b = add(x, a)\n}"), "sub = sub(x, y) : f32[4]\n");
 }
 
+TEST(transforms, simplify_takes_slices_of_what_was_concatenated) {
+    const std::string joined =
+        "(x: f32[2, 3], y: f32[4, 3], n: f32[k, 3]) -> (r: f32[2, 3] = s) {\n c = concatenate(x, y, n) {dimension: 0}\n";
+    EXPECT_EQ(simplified(joined + " s = slice(c) {start: [0, 0], limit: [2, 3]}\n}"), "");
+    EXPECT_EQ(simplified(joined + " s = slice(c) {start: [2, 0], limit: [6, 3], strides: [2, 1]}\n}"),
+              "slice = slice(y) {limit: [4, 3], start: [0, 0], strides: [2, 1]} : f32[2, 3]\n");
+    const std::string text = simplified(joined + " s = slice(c) {start: [1, 0], limit: [3, 3]}\n}");
+    EXPECT_NE(text.find("concatenate("), std::string::npos) << text;
+}
+
 TEST(transforms, simplify_minds_negative_zero) {
     const std::string text = simplified("(x: f32[4]) -> (r: f32[4]) {\n r = add(x, 0)\n}");
     EXPECT_NE(text.find("add("), std::string::npos) << text;
