@@ -350,17 +350,22 @@ constexpr BesideRule beside_rules[] = {
 
 } // namespace
 
-Verdict judge_beside(const Groups &groups, int first, int second) {
+Verdict judge_as_strangers(const Groups &groups, int first, int second) {
     if (!groups[first].library.empty() || !groups[second].library.empty()) return refuse(library_computes);
     const auto *rule = std::ranges::find_if(
         beside_rules, [&](const BesideRule &row) { return row.first == groups[first].kind && row.second == groups[second].kind; });
     if (rule == std::end(beside_rules)) return refuse("kernels of different kinds");
     if (!rule->allows(groups, first, second)) return refuse("they share no array");
     if (const std::string reason = why_apart(groups, first, second); !reason.empty()) return refuse(reason);
-    if (groups.has_path(first, second) || groups.has_path(second, first)) return refuse("one needs the other");
     Verdict verdict{true, groups[first], ""};
     verdict.merged.moves = groups[first].moves || groups[second].moves;
     return verdict;
+}
+
+Verdict judge_beside(const Groups &groups, int first, int second) {
+    const Verdict verdict = judge_as_strangers(groups, first, second);
+    const bool is_needed = verdict.allowed && (groups.has_path(first, second) || groups.has_path(second, first));
+    return is_needed ? refuse("one needs the other") : verdict;
 }
 
 } // namespace scalide

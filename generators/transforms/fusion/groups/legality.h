@@ -30,5 +30,7 @@ std::string why_two_kernels(const Groups &groups, int producer, int consumer);
 
 /// Neither needs the other: kernels of one kind side by side, and the sum of an operand beside the contraction that reads it.
 Verdict judge_beside(const Groups &groups, int first, int second);
+/// The same of two of which the caller knows that.
+Verdict judge_as_strangers(const Groups &groups, int first, int second);
 
 } // namespace scalide

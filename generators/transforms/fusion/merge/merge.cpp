@@ -116,17 +116,55 @@ private:
     Depths depths_;
 };
 
+/// The groups that one group needs or that need it, found once however many are asked about, and kept while it takes others in.
+class Relatives {
+public:
+    Relatives(const Groups &groups, int group) : groups_(groups), group_(group), is_earlier_(groups.size()), is_later_(groups.size()) {
+        grown();
+    }
+
+    bool contains(int group) const { return is_earlier_[group] || is_later_[group]; }
+    /// The group has taken in another, which was no relative.
+    void grown() {
+        spread(is_earlier_, [this](int group) -> const std::set<int> & { return groups_.before(group); });
+        spread(is_later_, [this](int group) -> const std::set<int> & { return groups_.after(group); });
+    }
+
+private:
+    template<typename Next>
+    void spread(std::vector<bool> &known, Next next) {
+        std::vector<int> todo{group_};
+        while (!todo.empty()) {
+            const int group = todo.back();
+            todo.pop_back();
+            for (int other : next(group)) {
+                if (known[other]) continue;
+                known[other] = true;
+                todo.push_back(other);
+            }
+        }
+    }
+
+    const Groups &groups_;
+    const int group_;
+    std::vector<bool> is_earlier_, is_later_; ///< by group
+};
+
 /// Merges every pair of this kind that may be merged and that `fits`.
 template<typename Fits>
 void merge_pairs(Groups &groups, KernelKind kind, Fits fits) {
     std::vector<int> seconds = alive_of_kind(groups, kind);
     for (int first : std::vector(seconds)) {
+        std::optional<Relatives> relatives;
         for (int second : seconds) {
             if (!groups.is_alive(first) || is_full(groups, first)) break;
             if (first == second || !groups.is_alive(second) || !fits(first, second)) continue;
-            const Verdict verdict = judge_beside(groups, first, second);
+            const Verdict verdict = judge_as_strangers(groups, first, second);
             if (!verdict.allowed) continue;
+            if (!relatives) relatives.emplace(groups, first);
+            if (relatives->contains(second)) continue;
             groups.merge(first, second, verdict.merged);
+            relatives->grown();
             fits.merged(first);
         }
         std::erase_if(seconds, [&](int second) { return !groups.is_alive(second) || is_full(groups, second); });
