@@ -6,8 +6,9 @@ programs. 1 is linear.
 Usage: build_cost.py [--tool TOOL] [--layers 4,12,48] [--numerics f32,f8_scaled] [--programs transformer] [--limit SECONDS] [--most-growth E] [--json FILE]
        build_cost.py --by-pass [the same]     a table for each program: seconds, nodes and memory behind each pass
        build_cost.py --print PROGRAM LAYERS   prints a program
-The programs are training steps: `chain` (products and gelu, SGD), `transformer` (layer_norm, attention, MLP; AdamW); and `elementwise`, a chain of
-as many nodes as layers are asked. --most-growth fails where the time grows faster.
+The programs are training steps: `chain` (products and gelu, SGD), `transformer` (layer_norm, attention, MLP; AdamW), `clipped` (the transformer with
+its gradients clipped by their global norm), `gru` (a GRU unrolled for as many steps as layers are asked, SGD). Besides: `clip`, the clipping of as
+many tensors of 64 elements as layers are asked, and `elementwise`, a chain of as many nodes. --most-growth fails where the time grows faster.
 """
 import argparse
 import json
@@ -54,6 +55,19 @@ def transformer_layer(i):
     return shapes, lines + linear(f"a_{i}", f"w2_{i}", f"c2_{i}", f"outer_{i}", HIDDEN) + f"\n  x{i + 1} = add(outer_{i}, r_{i})"
 
 
+def gru_layer(i):
+    """A step; all steps share the parameters."""
+    shapes = {f"{kind}{gate}": shape for gate in "zrn" for kind, shape in (("u", [HIDDEN, HIDDEN]), ("c", [HIDDEN]))}
+    lines = "".join(linear(f"x{i}", f"u{gate}", f"c{gate}", f"h{gate}{i}", HIDDEN) + f"\n  {gate}{i} = logistic(h{gate}{i})" for gate in "zr")
+    lines += f"\n  reset{i} = mul(r{i}, x{i})" + linear(f"reset{i}", "un", "cn", f"hn{i}", HIDDEN)
+    return shapes, lines + f"""
+  n{i} = tanh(hn{i})
+  rest{i} = sub(1.0, z{i})
+  new{i} = mul(rest{i}, n{i})
+  old{i} = mul(z{i}, x{i})
+  x{i + 1} = add(new{i}, old{i})"""
+
+
 def sgd(name, shape):
     return [""], f"""
   {name}_step = mul(d_{name}, 0.01)
@@ -84,7 +98,28 @@ def elementwise(count):
     return f"program chain(x0: f32[1024] inout, a: f32[1024]) -> (x0 = x{count}) {{{lines}\n}}\n"
 
 
-PROGRAMS = {"chain": (chain_layer, sgd), "transformer": (transformer_layer, adamw)}
+def clipping(shapes):
+    """Lines from raw_NAME to d_NAME: tensors scaled down to a global norm of 1."""
+    lines, norm = "", None
+    for name, shape in shapes.items():
+        lines += f"\n  square_{name} = mul(raw_{name}, raw_{name})\n  part_{name} = reduce_sum(square_{name}) {{axes: {list(range(len(shape)))}}}"
+        lines += f"\n  sum_{name} = add({norm}, part_{name})" if norm else ""
+        norm = f"sum_{name}" if norm else f"part_{name}"
+    lines += f"\n  norm = sqrt({norm})\n  is_small = lt(norm, 1.0)"
+    for name in shapes:
+        lines += f"\n  small_{name} = div(raw_{name}, norm)\n  d_{name} = select_n(is_small, small_{name}, raw_{name})"
+    return lines
+
+
+def clip(count):
+    shapes = {f"g{i}": [8, 8] for i in range(count)}
+    arguments = ", ".join(f"raw_{name}: {typed(shape)}" for name, shape in shapes.items())
+    results = ", ".join(f"d_{name}: {typed(shape)}" for name, shape in shapes.items())
+    return f"program clip({arguments}) -> ({results}) {{{clipping(shapes)}\n}}\n"
+
+
+PROGRAMS = {"chain": (chain_layer, sgd), "transformer": (transformer_layer, adamw), "clipped": (transformer_layer, adamw), "gru": (gru_layer, sgd)}
+BARE = {"clip": clip, "elementwise": elementwise}
 NUMERICS = ["f32", "bf16", "f16_scaled", "f8_scaled"]
 
 
@@ -93,8 +128,8 @@ def typed(shape):
 
 
 def program(name, layers):
-    if name == "elementwise":
-        return elementwise(layers)
+    if name in BARE:
+        return BARE[name](layers)
     layer, update = PROGRAMS[name]
     shapes, body = {}, ""
     for i in range(layers):
@@ -106,14 +141,15 @@ def program(name, layers):
     state = [(kind + each, shape) for each, shape in shapes.items() for kind in updates[each][0]]
     plain = ", ".join(f"{each}: {typed(shape)}" for each, shape in (data | shapes).items())
     inout = ", ".join([f"{each}: {typed(shape)}" for each, shape in data.items()] + [f"{each}: {typed(shape)} inout" for each, shape in state])
-    gradients = ", ".join(f"d_{each}" for each in shapes)
+    gradients = ", ".join(f"{'raw' if name == 'clipped' else 'd'}_{each}" for each in shapes)
+    clipped = clipping(shapes) if name == "clipped" else ""
     return f"""program model({plain}) -> (loss: f32[]) {{{body}
   error = sub(x{layers}, target)
   square = mul(error, error)
   loss = reduce_sum(square) {{axes: [0, 1]}}
 }}
 program step({inout}) -> (loss: f32[], {", ".join(f"{each} = {each}_next" for each, _ in state)}) {{
-  loss, {gradients} = value_and_grad({", ".join(data | shapes)}) {{program: model, wrt: [{", ".join(shapes)}]}}{"".join(lines for _, lines in updates.values())}
+  loss, {gradients} = value_and_grad({", ".join(data | shapes)}) {{program: model, wrt: [{", ".join(shapes)}]}}{clipped}{"".join(lines for _, lines in updates.values())}
 }}
 """
 
