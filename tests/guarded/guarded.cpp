@@ -6,6 +6,7 @@
 #include "guarded/guarded_run.h"
 #include "guarded/shrink.h"
 #include "ir/text.h"
+#include "support/programs/program_of_compositions.h"
 #include "support/programs/program_of_operators.h"
 #include "support/programs/program_of_shapes.h"
 #include "support/programs/random_program.h"
@@ -23,7 +24,7 @@ namespace scalide {
 namespace {
 
 constexpr unsigned sample_programs = 300, long_programs = 10000;
-int bindings_of(unsigned seed) { return seed < sample_programs ? 10 : 20; }
+constexpr unsigned sample_compositions = 100, long_compositions = 3100;
 
 Policy policy_named(const std::string &name) {
     return load_policy(std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (name + ".yaml"));
@@ -46,6 +47,30 @@ Program draw_program(unsigned seed, std::mt19937 &random) {
     }
 }
 
+/// The programs of a suite: how they are drawn, in which numerics they are compiled, and which extents their symbols get.
+struct Drawing {
+    Program (*draw)(unsigned seed, std::mt19937 &random);
+    std::vector<const char *> policies;
+    std::vector<int64_t> extents; ///< ascending
+    int bindings = 10;            ///< of a program with symbols
+};
+
+/// Vectors, blocks and panels plus and minus one, primes, and what is hardly anything.
+Drawing all_programs(unsigned seed) {
+    return {draw_program,
+            {"f32", "f32", "bf16", "f16_scaled", "f8_scaled"},
+            {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 200, 255, 257, 513, 1031},
+            seed < sample_programs ? 10 : 20};
+}
+
+/// Extents below, at and above one panel of a matmul, and several panels.
+Drawing compositions(unsigned seed) {
+    return {program_of_compositions,
+            {"f32", "f32", "bf16", "f8_master"},
+            {0, 1, 3, 3, 17, 17, 63, 64, 65, 65, 100, 127, 129, 200, 257},
+            seed < sample_compositions ? 3 : 6};
+}
+
 /// Where kernels run, and how many elements an array may have there.
 struct Device {
     std::string target;
@@ -53,15 +78,23 @@ struct Device {
     int64_t most_elements = 20000;
 };
 
-Program draw_fused(unsigned seed, std::mt19937 &random, const Device &device) {
-    static const char *const policies[] = {"f32", "f32", "bf16", "f16_scaled", "f8_scaled"};
+struct Drawn {
+    Program program;
+    Policy policy;
+};
+
+Drawn draw(unsigned seed, const Drawing &drawing, std::mt19937 &random) {
+    Program program = drawing.draw(seed, random);
+    return {std::move(program), policy_named(drawing.policies[random() % drawing.policies.size()])};
+}
+
+Program fuse_for(const Device &device, const Drawn &drawn) {
     CompileOptions options;
-    const Program program = draw_program(seed, random);
     BuildOptions build;
     build.target = device.target;
     options.facts = target_facts(build);
-    options.policy = policy_named(policies[random() % std::size(policies)]);
-    return compile(program, rules(), options);
+    options.policy = drawn.policy;
+    return compile(drawn.program, rules(), options);
 }
 
 /// Not too many elements, nor products, for the interpreter; nor an extent beyond the largest, which is an error.
@@ -82,26 +115,23 @@ bool is_small(const Program &fused, const Extent::Bindings &sizes, int64_t most_
     return false;
 }
 
-/// Vectors, blocks and panels plus and minus one, primes, and what is hardly anything.
-Extent::Bindings draw_sizes(const Program &fused, std::mt19937 &random, int64_t most_elements) {
-    static const int64_t values[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   13,  15,  16,  17,  31,  32,
-                                     33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 200, 255, 257, 513, 1031};
-    for (size_t most = std::size(values);; most -= most / 8) {
+Extent::Bindings draw_sizes(const Program &fused, const std::vector<int64_t> &extents, std::mt19937 &random, int64_t most_elements) {
+    for (size_t most = extents.size();; most -= std::max<size_t>(most / 8, 1)) {
         Extent::Bindings sizes;
         for (const Symbol &symbol : fused.symbols) {
-            const int64_t drawn = std::clamp(values[random() % most], symbol.minimum, symbol.maximum);
+            const int64_t drawn = std::clamp(extents[random() % most], symbol.minimum, symbol.maximum);
             sizes[symbol.name] = drawn / symbol.multiple * symbol.multiple;
         }
-        if (most <= 8 || is_small(fused, sizes, most_elements)) return sizes;
+        if (most <= 4 || is_small(fused, sizes, most_elements)) return sizes;
     }
 }
 
-void run_program(unsigned seed, const Device &device, const GuardedProgram::Tell &tell) {
+void run_program(unsigned seed, const Drawing &drawing, const Device &device, const GuardedProgram::Tell &tell) {
     std::mt19937 random(seed);
-    const Program fused = draw_fused(seed, random, device);
+    const Program fused = fuse_for(device, draw(seed, drawing, random));
     GuardedProgram program(fused, tell, device.make);
-    for (int binding = 0; binding < (fused.symbols.empty() ? 1 : bindings_of(seed)); binding++)
-        program.run(draw_sizes(fused, random, device.most_elements), random);
+    for (int binding = 0; binding < (fused.symbols.empty() ? 1 : drawing.bindings); binding++)
+        program.run(draw_sizes(fused, drawing.extents, random, device.most_elements), random);
 }
 
 ChildReport run_kernel(const BoundProgram &kernel, const Device &device) {
@@ -122,8 +152,7 @@ Extent::Bindings sizes_of(const std::string &text) {
 }
 
 /// The smallest kernel that fails in the same way; what failed itself, where that takes the values of its program.
-std::string smallest(const ChildReport &failure, const Device &device) {
-    if (failure.place.empty()) return "";
+std::string smallest_kernel(const ChildReport &failure, const Device &device) {
     const BoundProgram kernel{parse_program(failure.place, "kernel"), sizes_of(failure.place)};
     const auto fails = [&](const BoundProgram &smaller) { return sort_of(run_kernel(smaller, device).wrong) == sort_of(failure.wrong); };
     if (!fails(kernel)) return failure.place;
@@ -131,19 +160,26 @@ std::string smallest(const ChildReport &failure, const Device &device) {
     return run_kernel(found, device).wrong + "\n" + kernel_case(found.program, found.sizes);
 }
 
-void expect_guarded(unsigned seed, const Device &device) {
-    rules(); // once for all children
-    const ChildReport report = in_child([&](const auto &tell) { run_program(seed, device, tell); });
-    if (report.wrong.empty()) return;
-    std::mt19937 random(seed);
-    ADD_FAILURE() << "seed " << seed << ": " << report.wrong << "\n"
-                  << smallest(report, device) << "\nof\n"
-                  << to_string(draw_program(seed, random));
+/// The smallest program whose passes fail in the same way.
+std::string smallest_program(const ChildReport &failure, const Drawn &drawn, const Device &device) {
+    const auto run = [&](const Program &program) {
+        return in_child([&](const auto &) { fuse_for(device, {program, drawn.policy}); }).wrong;
+    };
+    const auto fails = [&](const BoundProgram &smaller) { return sort_of(run(smaller.program)) == sort_of(failure.wrong); };
+    const Program found = shrink({drawn.program, {}}, fails).program;
+    return run(found) + "\n" + to_string(found);
 }
 
-class GuardedChecked : public testing::TestWithParam<unsigned> {};
-
-TEST_P(GuardedChecked, no_access_leaves_an_array) { expect_guarded(GetParam(), {"host", checked_kernel, 2000}); }
+void expect_guarded(unsigned seed, const Drawing &drawing, const Device &device) {
+    rules(); // once for all children
+    const ChildReport report = in_child([&](const auto &tell) { run_program(seed, drawing, device, tell); });
+    if (report.wrong.empty()) return;
+    std::mt19937 random(seed);
+    const Drawn drawn = draw(seed, drawing, random);
+    ADD_FAILURE() << "seed " << seed << " in " << drawn.policy.name << ": " << report.wrong << "\n"
+                  << (report.place.empty() ? smallest_program(report, drawn, device) : smallest_kernel(report, device)) << "\nof\n"
+                  << to_string(drawn.program);
+}
 
 /// Its arrays are the driver's: there are no pages beside them.
 RunKernel opencl_kernel(const Program &kernel) {
@@ -152,27 +188,42 @@ RunKernel opencl_kernel(const Program &kernel) {
     };
 }
 
+/// Empty where OpenCL runs kernels. Asked in a child, because the threads of a driver do not survive a fork.
+std::string why_no_opencl_here() {
+    return in_child([](const auto &) {
+               if (const auto why = why_no_opencl()) throw std::runtime_error(*why);
+           })
+        .wrong;
+}
+
+const Device host{"host", host_kernel}, checked{"host", checked_kernel, 2000}, opencl{"opencl", opencl_kernel};
+const Device card{"cuda", card_kernel, 4000}; // a stand-in takes a second for 40000
+
 class Guarded : public testing::TestWithParam<unsigned> {};
+class GuardedChecked : public testing::TestWithParam<unsigned> {};
+class GuardedOpencl : public testing::TestWithParam<unsigned> {
+    void SetUp() override {
+        if (const std::string why = why_no_opencl_here(); !why.empty()) GTEST_SKIP() << why;
+    }
+};
+class GuardedCard : public testing::TestWithParam<unsigned> {
+    void SetUp() override {
+        if (const std::string &why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
+    }
+};
+class Compositions : public Guarded {};
+class CompositionsChecked : public GuardedChecked {};
+class CompositionsOpencl : public GuardedOpencl {};
+class CompositionsCard : public GuardedCard {};
 
-TEST_P(Guarded, kernels_stay_in_their_arrays) { expect_guarded(GetParam(), {"host", host_kernel}); }
-
-class GuardedOpencl : public testing::TestWithParam<unsigned> {};
-
-TEST_P(GuardedOpencl, kernels_agree_with_the_interpreter) {
-    if (const ChildReport none = in_child([](const auto &) { // threads of a driver do not outlive a fork
-            if (const auto why = why_no_opencl()) throw std::runtime_error(*why);
-        });
-        !none.wrong.empty())
-        GTEST_SKIP() << none.wrong;
-    expect_guarded(GetParam(), {"opencl", opencl_kernel});
-}
-
-class GuardedCard : public testing::TestWithParam<unsigned> {};
-
-TEST_P(GuardedCard, kernels_agree_with_the_interpreter) {
-    if (const std::string &why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
-    expect_guarded(GetParam(), {"cuda", card_kernel, 4000}); // a stand-in takes a second for 40000
-}
+TEST_P(Guarded, kernels_stay_in_their_arrays) { expect_guarded(GetParam(), all_programs(GetParam()), host); }
+TEST_P(GuardedChecked, no_access_leaves_an_array) { expect_guarded(GetParam(), all_programs(GetParam()), checked); }
+TEST_P(GuardedOpencl, kernels_agree_with_the_interpreter) { expect_guarded(GetParam(), all_programs(GetParam()), opencl); }
+TEST_P(GuardedCard, kernels_agree_with_the_interpreter) { expect_guarded(GetParam(), all_programs(GetParam()), card); }
+TEST_P(Compositions, kernels_stay_in_their_arrays) { expect_guarded(GetParam(), compositions(GetParam()), host); }
+TEST_P(CompositionsChecked, no_access_leaves_an_array) { expect_guarded(GetParam(), compositions(GetParam()), checked); }
+TEST_P(CompositionsOpencl, kernels_agree_with_the_interpreter) { expect_guarded(GetParam(), compositions(GetParam()), opencl); }
+TEST_P(CompositionsCard, kernels_agree_with_the_interpreter) { expect_guarded(GetParam(), compositions(GetParam()), card); }
 
 std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
 
@@ -184,6 +235,15 @@ INSTANTIATE_TEST_SUITE_P(long_opencl, GuardedOpencl, testing::Range(16u, sample_
 INSTANTIATE_TEST_SUITE_P(card, GuardedCard, testing::Range(0u, 16u), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_card, GuardedCard, testing::Range(16u, sample_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(sample_programs, long_programs), seed_of);
+
+INSTANTIATE_TEST_SUITE_P(compositions, Compositions, testing::Range(0u, sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions, Compositions, testing::Range(sample_compositions, long_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(compositions_checked, CompositionsChecked, testing::Range(0u, 12u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_checked, CompositionsChecked, testing::Range(12u, sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(compositions_opencl, CompositionsOpencl, testing::Range(0u, 16u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_opencl, CompositionsOpencl, testing::Range(16u, 3 * sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(compositions_card, CompositionsCard, testing::Range(0u, 12u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_card, CompositionsCard, testing::Range(12u, 3 * sample_compositions), seed_of);
 
 } // namespace
 
