@@ -141,8 +141,10 @@ ChildReport run_kernel(const BoundProgram &kernel, const Device &device) {
     });
 }
 
-/// A death, a wrong value, an error of the compiler.
-std::string sort_of(const std::string &wrong) { return wrong.substr(0, wrong.find_first_of(" :")); }
+/// A death, a wrong value, an error of the compiler. Internal errors differ by their messages, up to the first number or line.
+std::string sort_of(const std::string &wrong) {
+    return wrong.substr(0, wrong.find_first_of(wrong.starts_with("internal error") ? "0123456789\n" : " :"));
+}
 
 Extent::Bindings sizes_of(const std::string &text) {
     Extent::Bindings sizes;

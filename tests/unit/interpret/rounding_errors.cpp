@@ -106,4 +106,14 @@ TEST(interpret, running_error_of_subnormal_numbers_is_in_their_units) {
     EXPECT_EQ(products.error, (std::vector<double>{0x1p-148, 0}));
 }
 
+/// vdpbf16ps takes subnormal operands for zero.
+TEST(interpret, running_error_of_a_contraction_has_room_for_lost_subnormal_operands) {
+    const Array product = run_with_error("(x: f32[1, 2], y: f32[2, 2]) -> (z: f32[1, 2]) {\n"
+                                         "  z = dot_general(x, y) {contract: [[1], [0]]} : f32[1, 2]\n}\n",
+                                         {f32_array({1, 2}, {0x1p-130, 0}), f32_array({2, 2}, {8, 0, 1, 0})});
+    EXPECT_GE(product.error[0], 0x1p-127);
+    EXPECT_LE(product.error[0], 0x1p-120);
+    EXPECT_EQ(product.error[1], 0);
+}
+
 } // namespace scalide
