@@ -160,14 +160,19 @@ private:
         const ValueId value = reduced(form);
         return form == sum || form == max ? add("gt", {value, builder_.constant(0.25)}) : value;
     }
+    /// In the shape of the value.
     ValueId branch() {
-        switch (below(5)) {
+        switch (below(count({last(), last()}) <= most_elements ? 6 : 5)) {
         case 0: return with_number("mul", value_, 2);
         case 1: return add("tanh", {value_});
         case 2: return broadcast(builder_.constant(0));
         case 3: return with_number("sub", value_, 1);
-        default: return array(shape());
+        case 4: return array(shape());
+        default: break;
         }
+        const ValueId before = value_;
+        contract(array({last(), last()}), rank() - 1, 0);
+        return std::exchange(value_, before);
     }
     void select_by_predicate() { value_ = add("select_n", {predicate(), branch(), value_}); }
     void cond() {
