@@ -14,7 +14,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export, lax
+from jax import lax
 from oracle import differs, errors, is_float
 
 import scalide
@@ -101,11 +101,15 @@ class Composition:
         body = "".join(f"    g = {line}\n" for line in ["x", *self.lines])
         if not self.gradient:
             return f"def program({names}):\n{body}    return {', '.join(self.results)}\n"
-        terms = [f"jnp.square({result}).mean()" for result in self.results if not re.search("argmax|any|all", result)]
-        if not terms or self.numerics != "f32":  # gradients that cancel would have no size which errors can be compared with
-            terms.append("jnp.square(x).mean()")
+        results = self.results if self.numerics == "f32" else self.magnitudes()
+        terms = [f"jnp.square({result}).mean()" for result in results if not re.search("argmax|any|all", result)]
+        terms += [f"jnp.square({name}).mean()" for name in self.used()]  # what cancels leaves gradients of this size, which errors are judged by
         loss = f"def loss({names}):\n{body}    return {' + '.join(terms)}\n"
         return f"{loss}\nprogram = jax.value_and_grad(loss, argnums={tuple(range(len(self.used())))})\n"
+
+    def magnitudes(self) -> list:
+        """The results with sums of magnitudes in the place of sums, in which terms of both signs may cancel."""
+        return [re.sub(r"^g\.(sum|mean)", r"jnp.abs(g).\1", result) for result in self.results]
 
     def shape(self, name) -> tuple:
         return tuple(eval(extent, {}, self.symbols) for extent in self.arguments[name].split(","))
@@ -169,6 +173,8 @@ class Drawing:
             sizes = jax.eval_shape(whole.function(), *given).shape
             is_small = all(np.prod(shape) <= MOST_ELEMENTS for shape in [sizes, *map(made.shape, made.arguments)])
             if made.symbolic:
+                from jax import export  # which needs absl in JAX 0.4.33
+
                 given = export.symbolic_args_specs(given, [made.arguments[name] for name in whole.used()])
                 sizes = jax.eval_shape(whole.function(), *given).shape
         except (TypeError, ValueError, IndexError):
@@ -273,9 +279,9 @@ def off(leaf, run: int, size: float):
     return (np.asarray(leaf, np.float64) * (1 + size * side)).astype(np.asarray(leaf).dtype)
 
 
-def differs_in_policy(got, want, runs, exact) -> str:
+def differs_in_policy(got, want, runs, magnitude, exact) -> str:
     """A policy rounds operands, so an array is judged by its norm: the error may be ALLOWANCE times what the same rounding of the arguments does
-    to JAX. What no rounding moves is exact: the number that a mask leaves, a truth, where there is NaN."""
+    to JAX, and STORED of the magnitudes of which it is a sum. What no rounding moves is exact: the number that a mask leaves, a truth."""
     got, want, runs = np.asarray(got), np.asarray(want), [np.asarray(run) for run in runs]
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"{got.dtype}{got.shape} for {want.dtype}{want.shape}"
@@ -290,7 +296,8 @@ def differs_in_policy(got, want, runs, exact) -> str:
     if not np.isfinite(got[finite]).all():
         return f"{np.count_nonzero(~np.isfinite(got) & finite)} elements are not finite"
     a, b, others = (np.where(finite, leaf.astype(np.float64), 0) for leaf in (got, want, np.stack([*runs]) if runs else want))
-    allowed = ALLOWANCE * max((np.linalg.norm(other - b) for other in others), default=0.0) + STORED * np.linalg.norm(b)
+    allowed = ALLOWANCE * max((np.linalg.norm(other - b) for other in others), default=0.0)
+    allowed += STORED * np.linalg.norm(np.where(finite, np.asarray(magnitude, np.float64), 0))
     error = np.linalg.norm(a - b)
     return f"the norm of the error is {error:.3g} beside {np.linalg.norm(b):.3g} +- {allowed:.1g}" if error > allowed else ""
 
@@ -310,12 +317,22 @@ def compare(library, made: Composition) -> str:
         found = [differs(a, b, errors_of_moved(b, error, exact)) for a, b, error in zip(got, leaves, ranges, strict=True)]
     else:
         runs = zip(*(jax.tree.leaves(jitted(*(off(array, run, ROUNDING[made.numerics]) for array in arrays))) for run in range(RUNS)), strict=True)
-        found = [differs_in_policy(a, b, moved, exact) for a, b, moved in zip(got, leaves, runs, strict=True)]
+        summed = jax.tree.leaves(jax.jit(dataclasses.replace(made, results=made.magnitudes()).function())(*arrays))
+        found = [differs_in_policy(*four, exact) for four in zip(got, leaves, runs, summed, strict=True)]
     return "".join(f"differs at {made.symbols}, result {i}: {difference}\n" for i, difference in enumerate(found) if difference)
 
 
+def is_valid(made: Composition) -> bool:
+    """JAX takes the function."""
+    try:
+        jax.eval_shape(made.function(), *made.arrays())
+    except (TypeError, ValueError, IndexError):
+        return False
+    return True
+
+
 def shorter(made: Composition) -> list:
-    """Compositions with a line, a result or the gradient less, and with static extents."""
+    """Compositions with a line, a result or the gradient less, with static extents, in f32."""
     found = [dataclasses.replace(made, lines=made.lines[:i] + made.lines[i + 1 :]) for i in reversed(range(len(made.lines)))]
     if len(made.results) > 1:
         found += [dataclasses.replace(made, results=made.results[:i] + made.results[i + 1 :]) for i in range(len(made.results))]
@@ -325,7 +342,7 @@ def shorter(made: Composition) -> list:
         found.append(static(made))
     if made.numerics != "f32":
         found.append(dataclasses.replace(made, numerics="f32"))
-    return found
+    return list(filter(is_valid, found))
 
 
 def main() -> None:

@@ -212,7 +212,7 @@ private:
 
     void add_some_kind() { (this->*pick(kinds).stage)(); }
     void add_some_epilogue() { (this->*epilogues[below(last_epilogue)])(); }
-    static constexpr int64_t last_epilogue = 20; ///< behind the ones that replace the value
+    static constexpr int64_t last_epilogue = 20; ///< the ones before it replace the value
     void add_results();
     void add_gradient();
 
