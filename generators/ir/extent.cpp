@@ -18,7 +18,9 @@ constexpr int64_t limit = std::numeric_limits<int64_t>::max();
 bool fits(Wide value) { return value >= -Wide(limit) && value <= Wide(limit); }
 
 int64_t narrow(Wide value) {
-    if (!fits(value)) throw UserError({Location(), "extent", "must have coefficients below 2^63 in magnitude", "a larger one", ""});
+    if (!fits(value))
+        throw UserError(
+            {Location(), "", "an extent must have coefficients below 2^63 in magnitude", "a larger one", ""}); // the caller knows whose
     return static_cast<int64_t>(value);
 }
 

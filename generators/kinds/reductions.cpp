@@ -17,14 +17,25 @@ std::string why_moved(const KernelView &kernel, const Node &node) {
     return say(kernel, node, "must read what a reduction makes at the same index", node.op);
 }
 
-/// The same of what reductions of rows make, which is broadcast along them too. One of all rows (rank 0) has then not ended.
-std::string why_moved_in_rows(const KernelView &kernel, const Node &node) {
+/// By value: it follows from a reduction of a whole array.
+std::vector<bool> find_totals(const KernelView &kernel) {
+    const Program &program = kernel.program();
+    std::vector<bool> is_total(program.values.size());
+    for (const Node &node : kernel.nodes()) {
+        const bool folds = KernelView::walk(node) == Shape::reduce && program.type(node.results[0]).is_scalar();
+        is_total[node.results[0]] = folds || std::ranges::any_of(node.operands, [&](ValueId operand) { return is_total[operand]; });
+    }
+    return is_total;
+}
+
+/// What a reduction of rows makes is read at the same row, and broadcast along it. One of all rows has then not ended.
+std::string why_moved_in_rows(const KernelView &kernel, const Node &node, const std::vector<bool> &is_total) {
     if (KernelView::is_walk_of_its_own(node)) return "";
+    const bool is_of_rank_0 = kernel.program().type(node.results[0]).is_scalar();
     for (const ValueId operand : node.operands) {
         if (!kernel.is_after(operand)) continue;
         const Access access = access_of(kernel.program(), node, operand);
-        const bool is_of_all_rows = kernel.program().type(operand).is_scalar() && access != Access::same;
-        if (is_of_all_rows || access == Access::columns || access == Access::moved)
+        if ((is_total[operand] && !is_of_rank_0) || access == Access::columns || access == Access::moved)
             return say(kernel, node, "must read what a reduction of rows makes at the same row", node.op);
     }
     return "";
@@ -70,11 +81,12 @@ std::string why_no_row(const KernelView &kernel) {
     if (first == kernel.nodes().end()) return program.name + ": must have a reduction over its trailing axes, got none";
     RowShapes row{kernel.shape(first->operands[0]), kernel.shape(*first), {}};
     row.columns.assign(row.elements.begin() + std::ssize(row.rows), row.elements.end());
+    const std::vector<bool> is_total = find_totals(kernel);
     for (const Node &node : kernel.nodes()) {
         if (const std::string why = why_no_walk(kernel, node); !why.empty()) return why;
         if (KernelView::walk(node) == Shape::reduce) {
             if (const std::string why = why_no_row_reduction(kernel, node, row); !why.empty()) return why;
-        } else if (const std::string why = why_moved_in_rows(kernel, node); !why.empty()) {
+        } else if (const std::string why = why_moved_in_rows(kernel, node, is_total); !why.empty()) {
             return why;
         }
     }

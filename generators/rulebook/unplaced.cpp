@@ -11,9 +11,8 @@ void fail_unplaced(const std::string &requirement, const std::string &got) {
 
 void rethrow_placed(const UserError &error, const Location &where, const std::string &subject) {
     Message message = error.message();
-    if (!message.location.file.empty() || message.location.line > 0) throw error;
+    if (!message.subject.empty()) throw error;
     message.location = where;
-    if (!message.subject.empty()) message.requirement = message.subject + " " + message.requirement;
     message.subject = subject;
     throw UserError(message);
 }

@@ -5,6 +5,7 @@
 #include "kinds/access.h"
 #include "lower/rows/reduction.h"
 #include <algorithm>
+#include <numeric>
 
 namespace scalide {
 namespace {
@@ -25,17 +26,6 @@ LoopShapes find_loop_shapes(const Program &program) {
     for (const Result &result : program.results)
         if (result.argument >= 0) add(program.arguments[result.argument].value);
     return shapes;
-}
-
-/// The axes of a shape that are not of extent 1, or those that are.
-Extents select_axes(const Extents &shape, bool ones, std::vector<int64_t> &numbers) {
-    Extents found;
-    for (size_t axis = 0; axis < shape.size(); axis++) {
-        if ((shape[axis] == Extent(1)) != ones) continue;
-        numbers.push_back(int64_t(axis));
-        found.push_back(shape[axis]);
-    }
-    return found;
 }
 
 class LoopShaper {
@@ -115,16 +105,18 @@ private:
         rewriter_.map(old, add_node(rewriter_.result(), fresh, {type}, program_.value_name(old))[0]);
     }
 
-    /// A reduction of all elements of the loop: over its axes, of which those of extent 1 are left.
+    /// A reduction of all elements of the loop: over all its axes, or the only one that is not of extent 1.
     static void fold_loop(Node &node, Type &type, const Extents &shape) {
-        std::vector<int64_t> folded, left;
-        select_axes(shape, false, folded);
-        type.shape = select_axes(shape, true, left);
-        if (node.attributes.contains("axis")) {
-            node.attributes["axis"] = folded.at(0);
-        } else {
-            node.attributes["axes"] = to_attribute(folded);
+        std::vector<int64_t> axes(shape.size());
+        std::iota(axes.begin(), axes.end(), 0);
+        if (!node.attributes.contains("axis")) {
+            node.attributes["axes"] = to_attribute(axes);
+            type.shape = {};
+            return;
         }
+        const auto is_one = [&](int64_t axis) { return shape[size_t(axis)] == Extent(1); };
+        node.attributes["axis"] = *std::ranges::find_if_not(axes, is_one);
+        type.shape.assign(shape.size() - 1, Extent(1));
     }
 
     const Program &program_;

@@ -33,8 +33,8 @@ double rounded_magnitude(double x, Dtype dtype) {
 /// Functions are within 2 ulp, at most 4 units.
 constexpr double roundings_of_function = 4;
 
-/// Terms that are added one after the other, at most. Reductions sum blocks of 4096 elements in eight lanes or more (lower/rows/totals.cpp),
-/// products and convolutions blocks of 1024 (lower/rows/blocked_sum.h). Scans and scatters add all in one chain.
+/// Terms that are added one after the other, at most. Reductions sum blocks of 4096 elements in eight lanes or more
+/// (lower/rows/totals.cpp), products and convolutions blocks of 1024 (lower/rows/blocked_sum.h). Scans and scatters add all in one chain.
 double longest_chain(Shape shape) {
     if (shape == Shape::reduce) return 512;
     return shape == Shape::contract || shape == Shape::window ? 1024 : std::numeric_limits<double>::infinity();

@@ -48,7 +48,7 @@ TEST(ir, parse_errors_of_extents) {
     EXPECT_EQ(type_error("f32[b +]"), "t.scl:1:21: extent: must be an integer or a symbol, got ]");
     EXPECT_EQ(type_error("f32[9223372036854775808]"), "t.scl:1:18: number: must be below 2^63, got 9223372036854775808");
     EXPECT_EQ(type_error("f32[4294967296*4294967296]"),
-              "t.scl:1:28: extent: must have coefficients below 2^63 in magnitude, got a larger one");
+              "t.scl:1:28: an extent must have coefficients below 2^63 in magnitude, got a larger one");
     EXPECT_EQ(type_error("f32[b" + repeat("*b", 16) + "]"), "t.scl:1:49: extent: must have at most 16 factors in a term, got *");
     EXPECT_EQ(type_error("f32[b" + repeat("+b", 64) + "]"), "t.scl:1:145: extent: must have at most 64 terms, got +");
 }

@@ -63,11 +63,20 @@ bool map_reads_map(const Edge &edge) {
     return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && (is_cheap || std::ranges::none_of(edge.reads, repeats));
 }
 
+/// The consumer reads a value of rank 0 of a kernel that folds whole arrays.
+bool reads_totals(const Edge &edge) {
+    const auto is_scalar = [&](ValueId value) { return edge.program().type(value).is_scalar(); };
+    const auto folds_all = [&](int node) {
+        return edge.graph().shape(node) == Shape::reduce && is_scalar(edge.program().nodes[node].results[0]);
+    };
+    return std::ranges::any_of(edge.reads, [&](const Read &read) { return is_scalar(read.value); }) &&
+           std::ranges::any_of(edge.producer.nodes, folds_all);
+}
+
 /// Every value of `other` is a row-kernel value of `row`: one an element or one a row.
 bool fits_rows(const Edge &edge, const Group &row, const Group &other) {
     const bool is_one_row = row.kept.empty();
-    const auto is_of_all_rows = [&](const Read &read) { return edge.program().type(read.value).is_scalar(); };
-    if (!all_walk(edge.graph(), other, {row.iteration, row.kept}) || std::ranges::any_of(edge.reads, is_of_all_rows)) return false;
+    if (!all_walk(edge.graph(), other, {row.iteration, row.kept}) || reads_totals(edge)) return false;
     return is_one_row ? all_reads_are(edge, {Access::same, Access::rows, Access::scalar})
                       : all_reads_are(edge, {Access::same, Access::rows});
 }
