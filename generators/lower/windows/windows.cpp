@@ -25,7 +25,7 @@ bool contains(const std::vector<int64_t> &axes, int64_t axis) { return std::rang
 } // namespace
 
 Windows::Windows(Values &values, const Node &node)
-    : values_(values), node_(node), windows_(node.op == "gather" ? node.results[0] : node.operands[2]),
+    : values_(values), node_(node), windows_(node.op == "gather" ? node.results[0] : node.operands[2]), scatters_(node.op != "gather"),
       window_dims_(list(node, names_of(node).window)), map_(list(node, names_of(node).map)), batching_(list(node, "operand_batching_dims")),
       index_batching_(list(node, names_of(node).index_batching)) {
     const std::vector<int64_t> collapsed = list(node, names_of(node).collapsed);
@@ -39,6 +39,16 @@ Windows::Windows(Values &values, const Node &node)
 bool Windows::is_window_axis(size_t axis) const { return contains(window_dims_, int64_t(axis)); }
 
 Extent Windows::size(size_t axis) const { return window_of_[axis] < 0 ? Extent(1) : shape()[size_t(window_of_[axis])]; }
+
+Index Windows::inside_of_indices(Index batch) const {
+    constexpr int most_lanes = 64;
+    const Extents &indices = values_.program().type(node_.operands[1]).shape;
+    for (const int64_t axis : index_batching_) {
+        const Extent &extent = indices[size_t(axis)];
+        if (!extent.divide(most_lanes)) batch[size_t(axis)] = Halide::min(batch[size_t(axis)], values_.extent(extent) - 1);
+    }
+    return batch;
+}
 
 WindowPlace Windows::place(const Index &at) const {
     WindowPlace place{Index(array_shape().size(), Expr(0)), Halide::Internal::const_true(), {}};
@@ -56,10 +66,11 @@ WindowPlace Windows::place(const Index &at) const {
     for (size_t i = 0; i < batching_.size(); i++) {
         place.index[size_t(batching_[i])] = batch[size_t(index_batching_[i])];
     }
+    const Index at_index = scatters_ ? inside_of_indices(batch) : batch;
     const bool drops = node_.attributes.at("mode").word == "fill_or_drop";
     for (size_t k = 0; k < map_.size(); k++) {
         const size_t axis = size_t(map_[k]);
-        Index vector = batch;
+        Index vector = at_index;
         vector.push_back(int(k));
         const Expr start = values_.at(node_.operands[1], vector), last = values_.extent(array_shape()[axis] - size(axis));
         place.index[axis] = Halide::clamp(start, 0, last) + place.index[axis];

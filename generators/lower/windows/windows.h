@@ -27,10 +27,14 @@ public:
 private:
     const Extents &array_shape() const { return values_.program().type(node_.operands[0]).shape; }
     Extent size(size_t axis) const;
+    /// Along batching axes the lanes of a vector may overhang the indices. The condition that a scatter puts around its updates reads them
+    /// in all lanes: those beyond the last one read that again. `batch` has an entry for each axis of the indices but that of the vectors.
+    Index inside_of_indices(Index batch) const;
 
     Values &values_;
     const Node &node_;
     ValueId windows_;
+    bool scatters_;
     std::vector<int64_t> window_dims_, map_, batching_, index_batching_;
     std::vector<int> window_of_; ///< by axis of the array: the axis of the array of windows that runs over it; -1: extent 1
 };
