@@ -12,6 +12,10 @@ namespace {
 
 constexpr int none = -1;
 
+/// The gradient of a minimum looks for the elements that equal it. The kernel that makes both takes the minimum of unrounded elements: none
+/// of the rounded ones would equal it.
+bool compares_for_equality(const Node &node) { return node.op == "eq" || node.op == "ne"; }
+
 /// The map that stores for others too what this node takes the largest element of; none where there is no such one.
 int reduced_map(const Groups &groups, int node) {
     if (groups.graph().is_floating(node) || !is_largest_of_all(groups.program(), groups.program().nodes[node])) return none;
@@ -72,10 +76,11 @@ private:
         if (!is_array || group.iteration.empty() || std::ranges::find(kinds, group.kind) == std::end(kinds)) return false;
         const auto in_library = [&](const Read &read) { return !groups_[groups_.group_of(read.reader)].library.empty(); };
         const auto in_update = [&](const Read &read) { return is_in_update(read.reader); };
+        const auto asks_for_equal = [&](const Read &read) { return compares_for_equality(program().nodes[read.reader]); };
         const auto is_outside = [&](const Read &read) { return kernel_of(read.reader) != kernel_of(node); };
         const std::vector<Read> &readers = groups_.graph().readers(value);
         return group.library.empty() && std::ranges::none_of(readers, in_library) && std::ranges::none_of(readers, in_update) &&
-               std::ranges::any_of(readers, is_outside);
+               std::ranges::none_of(readers, asks_for_equal) && std::ranges::any_of(readers, is_outside);
     }
 
     /// As an element of the result, not of a product that follows.

@@ -54,6 +54,16 @@ TEST(fuse_stores, a_new_narrow_state_is_not_stored_in_between) {
     EXPECT_EQ(std::ranges::count(types, "bf16[64, 64]"), 0);
 }
 
+/// The minimum is of the unrounded product: none of its rounded elements would equal it.
+TEST(fuse_stores, what_is_looked_for_again_is_not_rounded_in_between) {
+    const std::string text =
+        "(x: f32[32, 64], w: f32[64, 16]) -> (y: f32[16, 16]) {\n"
+        "  g = dot_general(x, w) {contract: [[1], [0]]}\n  m = reduce_min(g) {axes: [0, 1]}\n"
+        "  b = broadcast_in_dim(m) {shape: [32, 16], dims: []}\n  e = eq(g, b)\n  f = convert_element_type(e) {dtype: f32}\n"
+        "  h = mul(g, f)\n  y = dot_general(h, h) {contract: [[0], [0]]}\n}\n";
+    EXPECT_EQ(std::ranges::count(stored(compiled(text, "f8_master")), "f32[32, 16]"), 1);
+}
+
 /// A kernel that computed the new state from the old one again would overwrite elements that it still has to read: an error of `compile`.
 TEST(fuse_stores, a_transposed_state_is_stored_in_between) {
     for (const std::string link : {"u = transpose(w) {permutation: [1, 0]}", "t = transpose(w) {permutation: [1, 0]}\n  u = add(w, t)",
