@@ -14,11 +14,8 @@ void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Ta
     // What convolutions pack for vectors is computed where it is read. Their product is added up in memory: Halide takes the panel that a
     // thread needs of it for all panels, where their number is not static.
     if (const auto *convolution = std::get_if<ConvolutionStages>(&kernel.stages)) {
-        const SumStages &product = convolution->product;
-        for (Halide::Func sum : {product.last, product.before}) {
-            if (sum.defined()) spread_all(sum.compute_root(), tiles.at("threads"));
-        }
-        if (product.before.defined()) compute_block(product);
+        Halide::Func sum = convolution->product.last;
+        spread_all(sum.compute_root(), tiles.at("threads"));
     }
     for (const KernelOutput &output : kernel.outputs) schedule_elements(kernel, output, tiles);
 }

@@ -31,12 +31,13 @@ AxisBlocks divide(const Expr &extent, int room) {
 class BlockedSumLowering {
 public:
     BlockedSumLowering(const std::vector<Var> &args, const std::vector<SumAxis> &axes, Expr zero, const AddTerm &add_term)
-        : args_(args), axes_(axes), zero_(std::move(zero)), add_term_(add_term) {}
-
-    SumStages lower() {
+        : args_(args), axes_(axes), zero_(std::move(zero)), add_term_(add_term) {
         double most = 1;
         for (const SumAxis &axis : axes_) most *= axis.most;
         divide_axes(most <= block_terms || !zero_.type().is_float()); // integers lose nothing
+    }
+
+    SumStages lower() {
         SumStages stages;
         stages.value = Func("product");
         stages.last = Func("last_block");
@@ -55,6 +56,17 @@ public:
         stages.value(args_) =
             Halide::Internal::Call::make(last.type(), Halide::Internal::Call::if_then_else, {all_ > 1, strict_add(before, last), last},
                                          Halide::Internal::Call::PureIntrinsic);
+        return stages;
+    }
+
+    SumStages lower_in_one_loop() {
+        if (Halide::Internal::is_const_one(all_)) return lower();
+        SumStages stages;
+        stages.value = Func("product");
+        stages.last = Func("sum");
+        add_in_one_loop(stages.last);
+        const std::vector<Expr> sums = components(stages.last(args_), 3);
+        stages.value(args_) = strict_add(strict_add(sums[0], sums[1]), sums[2]);
         return stages;
     }
 
@@ -139,6 +151,30 @@ private:
         before(args_) = Halide::Tuple(Halide::select(ends, strict_add(full, section), full), Halide::select(ends, zero_, section));
     }
 
+    /// Components: the sections that are full, the one that is not, the block. A block is added to its section where the next one begins.
+    void add_in_one_loop(Func sum) {
+        Halide::Region ranges;
+        for (const AxisBlocks &axis : blocks_) ranges.emplace_back(0, axis.size);
+        for (const AxisBlocks &axis : blocks_) ranges.emplace_back(0, axis.count);
+        Halide::RDom r(ranges, "term");
+        const int axes = int(axes_.size());
+        std::vector<Expr> at;
+        Expr begins = Halide::Internal::const_true(), number = 0, inner = 1;
+        for (int i = 0; i < axes; i++) {
+            at.push_back(r[axes + i] * blocks_[size_t(i)].size + r[i]);
+            if (!blocks_[size_t(i)].is_whole) r.where(at.back() < axes_[size_t(i)].extent);
+            begins = begins && r[i] == 0;
+            number = number + r[axes + i] * inner;
+            inner = inner * blocks_[size_t(i)].count;
+        }
+        sum(args_) = Halide::Tuple(zero_, zero_, zero_);
+        const Expr full = sum(args_)[0], open = sum(args_)[1], block = sum(args_)[2];
+        const Expr is_next = begins && number > 0, section = strict_add(open, block), ends = ends_section(number - 1);
+        const Expr more = Halide::select(is_next && ends, strict_add(full, section), full);
+        const Expr rest = Halide::select(is_next, Halide::select(ends, zero_, section), open);
+        sum(args_) = Halide::Tuple(more, rest, add_term_(Halide::select(is_next, zero_, block), at));
+    }
+
     const std::vector<Var> &args_;
     const std::vector<SumAxis> &axes_;
     const Expr zero_;
@@ -164,6 +200,10 @@ SumAxis sum_axis(const Extent &extent, const LoweredKernel &kernel) {
 
 SumStages sum_in_blocks(const std::vector<Var> &args, const std::vector<SumAxis> &axes, const Expr &zero, const AddTerm &add_term) {
     return BlockedSumLowering(args, axes, zero, add_term).lower();
+}
+
+SumStages sum_in_one_loop(const std::vector<Var> &args, const std::vector<SumAxis> &axes, const Expr &zero, const AddTerm &add_term) {
+    return BlockedSumLowering(args, axes, zero, add_term).lower_in_one_loop();
 }
 
 bool has_sections(const Expr &blocks) {

@@ -22,6 +22,9 @@ using AddTerm = std::function<Halide::Expr(const Halide::Expr &sum, const std::v
 /// blocks, a third one these sections. The errors of blocks are to either side and cancel in part: 1e-6 up to n = 1e7.
 SumStages sum_in_blocks(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,
                         const AddTerm &add_term);
+/// The same bits from one update over all terms, for schedules that cannot place a block: `last` has the accumulators as components.
+SumStages sum_in_one_loop(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,
+                          const AddTerm &add_term);
 
 /// A fold of more blocks than a section has keeps the sections that are full beside the one that is not.
 constexpr int section_blocks = 64;

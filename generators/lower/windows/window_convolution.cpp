@@ -33,7 +33,8 @@ public:
     ConvolutionLowering(Lowering &lowering, const Node &node)
         : kernel_(lowering.kernel), stages_(lowering.kernel.stages.emplace<ConvolutionStages>()), values_(lowering.values), node_(node),
           lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
-          convolution_(convolution(node.attributes, rhs_type_.shape)), zero_(make_constant(out_type_.dtype, 0)) {
+          convolution_(convolution(node.attributes, rhs_type_.shape)), zero_(make_constant(out_type_.dtype, 0)),
+          is_gpu_(lowering.target.has_gpu_feature()) {
         lane_axis_ = choose_lane_axis();
         tile_axis_ = choose_tile_axis();
         width_ = choose_width(lowering.target.natural_vector_size<float>());
@@ -230,8 +231,9 @@ private:
         for (size_t i = spatial_rank(); i-- > 0;) {
             axes.push_back(sum_axis(convolution_.spatial[i].window, kernel_));
         }
-        stages_.product = sum_in_blocks(product_index<Var>(column_, row_, panel_, vars), axes, zero_,
-                                        [&](const Expr &sum, const std::vector<Expr> &at) { return sum + term(out, at); });
+        const AddTerm add = [&](const Expr &sum, const std::vector<Expr> &at) { return sum + term(out, at); };
+        const std::vector<Var> args = product_index<Var>(column_, row_, panel_, vars);
+        stages_.product = is_gpu_ ? sum_in_one_loop(args, axes, zero_, add) : sum_in_blocks(args, axes, zero_, add);
         product_ = stages_.product.value;
     }
 
@@ -285,6 +287,7 @@ private:
     const Type &lhs_type_, &rhs_type_, &out_type_;
     const Convolution convolution_;
     const Expr zero_;
+    const bool is_gpu_;
     int64_t lane_axis_ = 0, tile_axis_ = 0;
     int width_ = 0;
     Func lhs_{"lhs"}, rhs_{"rhs"}, product_;
