@@ -25,6 +25,9 @@ void touch_array(void *, const scalide_traced *, const scalide_array *array) {
     touch(array->data, bytes);
 }
 
+/// What the runtime believes of an operand's rank (runtime/src/bind/check_program.cpp): a plan has as many extents.
+constexpr int32_t most_axes = 64;
+
 /// A plan that may be changed: the sample program's tables, copied.
 struct Plan {
     std::vector<scalide_symbol> symbols;
@@ -32,7 +35,7 @@ struct Plan {
     std::vector<scalide_buffer> buffers;
     std::vector<scalide_step> steps;
     std::vector<std::vector<scalide_operand>> operands;
-    std::vector<std::vector<scalide_extent>> shapes; ///< SCALIDE_MAX_RANK extents each, by buffer and then by operand
+    std::vector<std::vector<scalide_extent>> shapes; ///< most_axes extents each, by buffer and then by operand
     std::vector<std::unique_ptr<scalide_term>> terms;
     scalide_requirement requirement;
     scalide_program program;
@@ -63,7 +66,7 @@ struct Plan {
 
     const scalide_extent *copied(const scalide_extent *shape, int32_t rank) {
         static const scalide_term two[] = {{2, {-1, -1, -1, -1}}};
-        std::vector<scalide_extent> &copy = shapes.emplace_back(SCALIDE_MAX_RANK, scalide_extent{two, 1});
+        std::vector<scalide_extent> &copy = shapes.emplace_back(most_axes, scalide_extent{two, 1});
         for (int32_t axis = 0; axis < rank; ++axis) copy[static_cast<size_t>(axis)] = shape[axis];
         return copy.data();
     }
@@ -100,7 +103,7 @@ public:
         case 3:
         case 4: change_buffer(plan_.buffers[choices_.below(plan_.buffers.size())]); break;
         case 5:
-        case 6: change_extent(plan_.shapes[choices_.below(plan_.shapes.size())][choices_.below(SCALIDE_MAX_RANK)]); break;
+        case 6: change_extent(plan_.shapes[choices_.below(plan_.shapes.size())][choices_.below(most_axes)]); break;
         default: change_step(choices_.below(plan_.steps.size()));
         }
     }
