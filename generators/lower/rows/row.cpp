@@ -1,4 +1,5 @@
 #include "expr/base_operators.h"
+#include "lower/axes/axis_links.h"
 #include "lower/axes/whole.h"
 #include "lower/outputs.h"
 #include "lower/rows/row_sums.h"
@@ -26,6 +27,7 @@ public:
     RowPlan(const Program &program, bool is_gpu, const Budgets &budgets)
         : program_(program), budgets_(budgets), producers_(producers(program)), depth_(program.values.size(), 0) {
         find_depths();
+        find_other_rows();
         place_scalars();
         const Extent &columns = space().back();
         is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp &&
@@ -121,6 +123,24 @@ private:
         }
     }
 
+    /// A stage holds one row: what a transposed, or reversed, array reads from other rows is made where it is read.
+    void find_other_rows() {
+        for (size_t i = program_.nodes.size(); i-- > 0;) {
+            const Node &node = program_.nodes[i];
+            if (is_reduction(node)) continue;
+            const bool is_read = reads_other_rows(node) || read_in_other_rows_.contains(node.results[0]);
+            if (is_read) read_in_other_rows_.insert(node.operands.begin(), node.operands.end());
+        }
+    }
+
+    bool reads_other_rows(const Node &node) const {
+        if (base_operator(node.op).shape != Shape::movement || program_.type(node.operands[0]).shape != space()) return false;
+        const std::vector<int> axes = first_link(program_, node).sides[0].axes;
+        for (int axis = 0; axis + 1 < int(axes.size()); axis++)
+            if (axes[size_t(axis)] != axis) return true;
+        return false;
+    }
+
     /// What is computed from reductions once a row and broadcast to the elements.
     void place_scalars() {
         for (const Node &node : program_.nodes) {
@@ -174,7 +194,8 @@ private:
         for (size_t i = program_.nodes.size(); i-- > 0;) {
             ValueId value = program_.nodes[i].results[0];
             bool is_element = program_.type(value).shape == space();
-            if (is_element && users[value].size() > 1 && operator_cost(program_.nodes[i].op) >= expensive && !placed_.count(value)) {
+            if (is_element && users[value].size() > 1 && operator_cost(program_.nodes[i].op) >= expensive && !placed_.count(value) &&
+                !read_in_other_rows_.contains(value)) {
                 placed_.insert(value);
                 return true;
             }
@@ -188,7 +209,7 @@ private:
     std::vector<int> depth_; ///< by value
     int last_depth_ = 0;
     bool is_warp_ = false;
-    std::set<ValueId> placed_, kept_;
+    std::set<ValueId> placed_, kept_, read_in_other_rows_;
 };
 
 class RowLowering {
