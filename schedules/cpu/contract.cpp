@@ -55,6 +55,7 @@ public:
 
 private:
     bool has_folds() const { return stages_.folds.partials.defined(); }
+    bool tasks_are_batches() const { return has_folds() && output_.args().size() > 2; }
     Expr extent(const Extent &extent) const { return to_expr(extent, kernel_); }
 
     LoopLevel at(const Var &loop) const { return LoopLevel(output_, loop); }
@@ -93,7 +94,7 @@ private:
         }
         order.insert(order.end(), outer.begin() + 1, outer.end());
         nest.reorder(order);
-        if (outer.size() > 1 && has_folds()) {
+        if (tasks_are_batches()) {
             tasks = outer[1];
         } else if (outer.size() > 1) {
             nest.fuse(tasks, outer[1], task_);
@@ -159,7 +160,8 @@ private:
         rows_parallel_ ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
         const bool interleaved = packed_.lhs_rows.defined();
         Var x = lhs.args()[interleaved], outer = lhs.args()[1 + interleaved];
-        if (!rows_parallel_) { // without rows there is no last one to stand for those that overhang
+        const bool has_all_rows = !rows_parallel_ || tasks_are_batches();
+        if (has_all_rows) { // without rows there is no last one to stand for those that overhang
             lhs.bound(lhs.args()[packed_.lhs_depth_contiguous || interleaved], 0, extent(stages_.rows));
         }
         if (interleaved) interleave_lhs(lhs, x, outer);
