@@ -32,8 +32,10 @@ Parts take_apart(const Program &program, const Contraction &contraction) {
         Part part = part_of(node, parts.of_value);
         if (&node == contraction.node) {
             part = Part::epilogue;
-        } else if (is_reduction(node)) {
-            part = part == Part::epilogue ? Part::fold : Part::sum;
+        } else if (is_reduction(node)) { // of the shape of the result, or of an operand along the contracting axis
+            const bool folds_all = program.type(node.results[0]).is_scalar() &&
+                                   program.type(node.operands[0]).shape == program.type(contraction.node->results[0]).shape;
+            part = folds_all ? Part::fold : Part::sum;
             (part == Part::fold ? parts.folds : parts.sums).push_back(&node);
         }
         for (ValueId result : node.results) {
