@@ -21,10 +21,14 @@ float run(scalide_context *context, const scalide_program *program, int32_t dtyp
         x[i] = inputs[i];
         w[i] = static_cast<T>(1 / (scale ? *scale : 1));
     }
-    const scalide_array arrays[] = {scalide_dense_array(x, nullptr, SCALIDE_F32, 1, count), scalide_dense_array(w, scale, dtype, 1, count),
-                                    scalide_dense_array(y, nullptr, SCALIDE_F32, 1, count)};
+    uint32_t rounding_step;
+    scalide_array arrays[] = {scalide_dense_array(x, nullptr, SCALIDE_F32, 1, count), scalide_dense_array(w, scale, dtype, 1, count),
+                              scalide_dense_array(y, nullptr, SCALIDE_F32, 1, count),
+                              scalide_dense_array(&rounding_step, nullptr, SCALIDE_U32, 0, nullptr)}; // of f16_scaled: its state
+    const size_t arguments = scalide_argument_count(program);
     scalide_binding *binding = nullptr;
-    if (scalide_bind(context, program, arrays, 3, &binding) != SCALIDE_OK || scalide_run(binding) != SCALIDE_OK) {
+    if (scalide_initial_state(context, program, arrays, arguments) != SCALIDE_OK ||
+        scalide_bind(context, program, arrays, arguments, &binding) != SCALIDE_OK || scalide_run(binding) != SCALIDE_OK) {
         std::printf("%s\n", scalide_message(context));
         return INFINITY;
     }

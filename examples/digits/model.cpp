@@ -173,11 +173,25 @@ Trainer::Trainer(scalide_context *context, const scalide_program *program, std::
     for (size_t i = 0; i < in_order.size(); i++) {
         scalide_argument_info info;
         check(scalide_describe_argument(program, i, &info), context);
-        in_order[i] = arrays.at(info.name);
+        if (info.role != SCALIDE_STATE) in_order[i] = arrays.at(info.name);
     }
+    add_policy_state(program, in_order);
     scalide_binding *binding = nullptr;
     check(scalide_bind(context, program, in_order.data(), in_order.size(), &binding), context);
     binding_.reset(binding);
+}
+
+// The first call tells the sizes, the second one writes what the state begins with.
+void Trainer::add_policy_state(const scalide_program *program, std::vector<scalide_array> &arrays) {
+    check(scalide_initial_state(context_, program, arrays.data(), arrays.size()), context_);
+    for (size_t i = 0; i < arrays.size(); i++) {
+        scalide_argument_info info;
+        check(scalide_describe_argument(program, i, &info), context_);
+        if (info.role != SCALIDE_STATE) continue;
+        const std::vector<int64_t> shape(arrays[i].extent, arrays[i].extent + arrays[i].rank);
+        arrays[i].data = policy_state_.emplace_back(context_, elements(shape) * scalide_dtype_size(info.dtype)).at();
+    }
+    check(scalide_initial_state(context_, program, arrays.data(), arrays.size()), context_);
 }
 
 void Trainer::copy_in(float rate, float loss_factor) {

@@ -75,10 +75,12 @@ public:
 
 private:
     void copy_in(float rate, float loss_factor);
+    void add_policy_state(const scalide_program *program, std::vector<scalide_array> &arrays);
 
     scalide_context *context_;
     std::vector<Parameter> &parameters_;
     Memory images_, labels_, rate_, loss_factor_, loss_;
+    std::vector<Memory> policy_state_; // what the numerics of the library keep from step to step
     Binding binding_;
 };
 

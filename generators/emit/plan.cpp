@@ -18,6 +18,8 @@ public:
         plan_.symbols = program_.symbols;
         add_arguments();
         add_outputs();
+        add_state();
+        place_overwriting();
         for (const Node &node : program_.nodes) add_step(node);
         for (const Result &result : program_.results) {
             const int wanted = result.argument >= 0 ? buffer_of_[program_.arguments[result.argument].value] : -1;
@@ -58,23 +60,33 @@ private:
     void add_arguments() {
         for (const Argument &argument : program_.arguments) {
             const ArgumentRole role = argument.inout ? ArgumentRole::inout : ArgumentRole::input;
-            add_argument(argument.value, program_.value_name(argument.value), argument.part, role);
+            if (!argument.initial) add_argument(argument.value, program_.value_name(argument.value), argument.part, role);
+        }
+    }
+
+    void add_state() {
+        for (const Argument &argument : program_.arguments) {
+            if (!argument.initial) continue;
+            add_argument(argument.value, program_.value_name(argument.value), argument.part, ArgumentRole::state);
+            plan_.arguments.back().initial = *argument.initial;
         }
     }
 
     void add_outputs() {
         for (const Result &result : program_.results) {
-            if (result.argument >= 0) {
-                const ValueId argument = program_.arguments[result.argument].value;
-                internal_check(buffer_of_[result.value] < 0 || result.value == argument,
-                               "plan: " + result.name + " is made for one argument only");
-                buffer_of_[result.value] = buffer_of_[argument];
-            }
-        }
-        for (const Result &result : program_.results) {
             if (result.argument >= 0) continue;
             internal_check(buffer_of_[result.value] < 0, "plan: result " + result.name + " is a value of its own");
             add_argument(result.value, result.name, result.part, ArgumentRole::output);
+        }
+    }
+
+    void place_overwriting() {
+        for (const Result &result : program_.results) {
+            if (result.argument < 0) continue;
+            const ValueId argument = program_.arguments[result.argument].value;
+            internal_check(buffer_of_[result.value] < 0 || result.value == argument,
+                           "plan: " + result.name + " is made for one argument only");
+            buffer_of_[result.value] = buffer_of_[argument];
         }
     }
 

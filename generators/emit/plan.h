@@ -9,7 +9,7 @@ namespace scalide {
 /// Where a buffer of a plan lives (runtime/include/scalide/plan.h has the same list).
 enum class Storage { data, scale, arena, scalar };
 /// How a caller of the program sees an argument.
-enum class ArgumentRole { input, output, inout };
+enum class ArgumentRole { input, output, inout, state };
 
 /// What a program runs on (scalide_device in runtime/include/scalide/scalide.h is the same list).
 enum class Device { cpu, cuda, opencl };
@@ -28,6 +28,7 @@ struct PlanArgument {
     std::string name;
     ArgumentRole role = ArgumentRole::input;
     int data_buffer = -1, scale_buffer = -1; ///< scale_buffer -1: plain
+    int64_t initial = 0;                     ///< of state: each element before the first run
 };
 
 /// One argument of a step in call order: a buffer seen with `type`, or the value of a symbol.
@@ -59,7 +60,7 @@ struct Plan {
     Device device = Device::cpu;
     std::vector<Symbol> symbols;
     std::vector<Requirement> requirements; ///< checked by bind
-    std::vector<PlanArgument> arguments;   ///< inputs and inouts in the program's order, then outputs
+    std::vector<PlanArgument> arguments;   ///< inputs and inouts in the program's order, then outputs, then what the policy adds
     std::vector<PlanBuffer> buffers;
     std::vector<PlanStep> steps;
     int scalar_count = 0;

@@ -1,13 +1,14 @@
 #include "emit/c_text.h"
 #include "emit/plan_text.h"
 #include "ir/words.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace scalide {
 
 namespace {
 
-const char *role_words[] = {"read", "written", "overwritten"};
+const char *role_words[] = {"read", "written", "overwritten", "overwritten: state of the policy"};
 
 std::string describe(const Plan &plan, const PlanArgument &argument) {
     return fmt::format("{}{}, {}", to_string(plan.buffers[argument.data_buffer].type), argument.scale_buffer >= 0 ? " scaled" : "",
@@ -37,6 +38,18 @@ std::string name_beside(const std::string &member, const std::string &name) {
 
 std::string count_of(const Plan &plan) { return upper(to_identifier(plan.name)) + "_ARGUMENT_COUNT"; }
 
+/// For a program whose policy has state.
+std::string initial_state(const Plan &plan) {
+    if (std::ranges::find(plan.arguments, ArgumentRole::state, &PlanArgument::role) == plan.arguments.end()) return "";
+    return fmt::format(R"(/* scalide_initial_state with named arrays. */
+static inline scalide_status {0}_initial_state(scalide_context *context, {0}_arrays *arrays) {{
+    return scalide_initial_state(context, {0}_program(), (scalide_array *)arrays, {1});
+}}
+
+)",
+                       to_identifier(plan.name), count_of(plan));
+}
+
 std::string section(const Plan &plan, Identifiers &identifiers) {
     const std::string name = to_identifier(plan.name);
     std::string members, indices;
@@ -56,13 +69,13 @@ enum {{
 {3}    {4}
 }};
 
-/* scalide_bind with named arrays. */
+{5}/* scalide_bind with named arrays. */
 static inline scalide_status {1}_bind(scalide_context *context, const {1}_arrays *arrays, scalide_binding **binding) {{
     return scalide_bind(context, {1}_program(), (const scalide_array *)arrays, {4}, binding);
 }}
 
 )",
-                       comment(plan), name, members, indices, count_of(plan));
+                       comment(plan), name, members, indices, count_of(plan), initial_state(plan));
 }
 
 } // namespace

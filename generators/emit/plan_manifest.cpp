@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char *storage_names[] = {"data", "scale", "arena", "scalar"};
-constexpr const char *role_names[] = {"input", "output", "inout"};
+constexpr const char *role_names[] = {"input", "output", "inout", "state"};
 
 Json shape_of(const Type &type) {
     Json shape = Json::array();
@@ -96,6 +96,7 @@ Json program_of(const PlannedProgram &program, const std::map<std::string, std::
                                          {"dtype", to_string(type.dtype)},
                                          {"shape", shape_of(type)},
                                          {"scaled", argument.scale_buffer >= 0}});
+        if (argument.role == ArgumentRole::state) manifest["arguments"].back()["initial"] = argument.initial;
     }
     manifest["buffers"] = buffers_of(plan);
     manifest["steps"] = steps_of(plan);

@@ -122,8 +122,8 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
         symbols += fmt::format("    {{{}, {}, {}, {}}},\n", to_c_string(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
     }
     for (const PlanArgument &argument : plan.arguments) {
-        arguments += fmt::format("    {{{}, {}, {}, {}}},\n", to_c_string(argument.name), static_cast<int>(argument.role),
-                                 argument.data_buffer, argument.scale_buffer);
+        arguments += fmt::format("    {{{}, {}, {}, {}, {}}},\n", to_c_string(argument.name), static_cast<int>(argument.role),
+                                 argument.data_buffer, argument.scale_buffer, argument.initial);
     }
     for (const PlanBuffer &buffer : plan.buffers) {
         buffers += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}}},\n", to_c_string(buffer.name),

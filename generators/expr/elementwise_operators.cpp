@@ -39,14 +39,26 @@ double clamp_scale(double x) { return x == 0 ? 0 : std::clamp(x, 0x1p-126, 0x1p1
 /// Of the norm and what it is to become.
 double norm_to_scale(Values v) { return v[0] > 0 && std::isfinite(v[0]) ? clamp_scale(round_to_power(v[0] / v[1], 2)) : 1; }
 
-/// Of a number and the bits of mantissa that stay. The hash is Knuth's multiplicative one by the golden ratio (TAOCP 3, 6.4): as even as
-/// MurmurHash3's finalizer over neighbouring and over random numbers (400 steps of SGD on 200,000 weights), with a sixth of its
-/// operations, which every element of a state pays in every step.
-double round_mantissa_by_hash(Values v) {
-    const float x = float(v[0]);
-    const int places = 23 - static_cast<int>(v[1]);
-    const uint32_t own = std::bit_cast<uint32_t>(x), hash = own * 2654435769u;
-    return std::isfinite(x) ? double(std::bit_cast<float>((own + (hash >> (32 - places))) >> places << places)) : v[0];
+/// MurmurHash3's finalizer of 32 bits (Appleby, 2011): every bit of the result depends on every bit of the word.
+double mix_bits(Values v) {
+    auto word = static_cast<uint32_t>(static_cast<int64_t>(v[0]));
+    word = (word ^ (word >> 16)) * 2246822507u;
+    word = (word ^ (word >> 13)) * 3266489909u;
+    return double(word ^ (word >> 16));
+}
+
+/// v: number, bits, the smallest normal and the least number of a format, its mantissa bits. What is cut off rounds up when it and the
+/// leading bits of the hash overflow; below the normal numbers, where multiples of the least are apart by the same, behind adding the
+/// smallest one. The hash is a round of Wellons' (Hash Prospector, 2018), which is one to one: where bits are even over 32 bits it is too,
+/// and the mean is exact. Of 16,384 equal numbers in 1,000 steps of decay the mean moves by as much as with true random numbers, 7e-5;
+/// without the round, which parts neighbouring elements, by 3e-3.
+double round_by_bits(Values v) {
+    const float x = float(v[0]), magnitude = std::fabs(x), base = magnitude < float(v[2]) ? float(v[2]) : 0;
+    if (std::isnan(x) || x == 0) return v[0];
+    const auto bits = static_cast<uint32_t>(static_cast<int64_t>(v[1])), places = 23 - static_cast<uint32_t>(v[4]);
+    const uint32_t up = (bits ^ (bits >> 16)) * 739982445u >> (32 - places);
+    const float rounded = std::bit_cast<float>((std::bit_cast<uint32_t>(magnitude + base) + up) >> places << places) - base;
+    return std::copysign(std::max(rounded, float(v[3])), x);
 }
 
 int64_t bits(double x) { return static_cast<int64_t>(x); }
@@ -203,8 +215,9 @@ constexpr BaseOperator rows[] = {
     {.name = "convert_element_type", .arity = 1, .cost = 1, .signs = {From::nothing, From::all_operands}}, // small negative numbers become -0
     {.name = "bitcast_convert_type", .arity = 1, .cost = 1},
     {.name = "reduce_precision", .arity = 1, .cost = 6},
-    {.name = "round_mantissa_by_hash", .arity = 1, .cost = 9, .signs = {From::nothing, From::all_operands}, // small negative numbers become -0
-     .evaluate = round_mantissa_by_hash, .parameter = "mantissa_bits", .chooses = true},
+    {.name = "mix_bits", .arity = 1, .cost = 10, .evaluate = mix_bits},
+    {.name = "round_by_bits", .arity = 4, .cost = 14, .signs = {From::nothing, From::all_operands}, // small negative numbers stay negative
+     .evaluate = round_by_bits, .parameter = "mantissa_bits", .chooses = true},
 };
 // clang-format on
 

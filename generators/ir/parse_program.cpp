@@ -116,6 +116,7 @@ void ProgramParser::parse_argument() {
     argument.scaled = lexer_.accept("scaled");
     argument.part = program_.values[argument.value].part = parse_part();
     argument.inout = lexer_.accept("inout");
+    if (argument.inout && lexer_.accept("from")) argument.initial = parse_integer(lexer_);
     argument.location = lexer_.location(name.token);
     program_.arguments.push_back(argument);
 }

@@ -112,7 +112,7 @@ std::string Printer::symbol(const Symbol &symbol) const {
 std::string Printer::argument(const Argument &argument) const {
     const Value &value = program_.values[argument.value];
     return name_to_string(value.name) + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + print_part(argument.part) +
-           (argument.inout ? " inout" : "");
+           (argument.inout ? " inout" : "") + (argument.initial ? " from " + std::to_string(*argument.initial) : "");
 }
 
 std::string Printer::result(const Result &result) const {

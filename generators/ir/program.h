@@ -45,13 +45,15 @@ struct Node {
     Location location;
 };
 
-/// A parameter of a program. An inout argument is overwritten by the Result that names it.
+/// A parameter of a program. An inout argument is overwritten by the Result that names it. One with an initial value is state that the
+/// policy brings along, not the program: its elements have that value before the first run.
 struct Argument {
     ValueId value = -1;
     bool scaled = false; ///< carries its own scale (before propagate_scales, which makes two parts of it)
     bool inout = false;
     ArrayPart part = {};
     Location location = {}; ///< where it is declared
+    std::optional<int64_t> initial = {};
 };
 
 /// A value that leaves a program, as a new array, or as what the inout argument number `argument` holds afterwards.

@@ -97,11 +97,23 @@ Expr select_n(const Call &call) {
 
 Expr convert_element_type(const Call &call) { return convert(call.operands[0], call.result, overflow_of(call.attributes)); }
 
-Expr round_mantissa_by_hash(const Call &call) {
-    const Expr x = cast<float>(call.value(0)), own = float_bits(strict(x));
-    const uint32_t places = uint32_t(23 - integer_attribute(call, "mantissa_bits"));
-    const Expr moved = own + ((own * bits32(2654435769u)) >> bits32(32 - places));
-    return select(math::is_finite(x), from_bits((moved >> bits32(places)) << bits32(places)), x);
+Expr mix_bits(const Call &call) {
+    Expr word = call.value(0);
+    word = (word ^ (word >> bits32(16))) * bits32(2246822507u);
+    word = (word ^ (word >> bits32(13))) * bits32(3266489909u);
+    return word ^ (word >> bits32(16));
+}
+
+/// Integers tell NaN and 0 from what is rounded in one comparison.
+Expr round_by_bits(const Call &call) {
+    const Expr x = cast<float>(call.value(0)), bits = call.value(1), smallest = call.value(2), least = call.value(3);
+    const auto places = uint32_t(23 - integer_attribute(call, "mantissa_bits"));
+    const Expr own = float_bits(strict(x)), sign = own & bits32(0x80000000u), magnitude = own ^ sign;
+    const Expr base = select(magnitude < float_bits(smallest), smallest, number_like(smallest, 0));
+    const Expr up = ((bits ^ (bits >> bits32(16))) * bits32(739982445u)) >> bits32(32 - places);
+    const Expr kept = (float_bits(strict_add(from_bits(magnitude), base)) + up) & bits32(~0u << places);
+    const Expr rounded = Halide::max(float_bits(strict_sub(from_bits(kept), base)), float_bits(least)); // numbers from 0 on: as their bits
+    return select(magnitude - bits32(1) < bits32(0x7f800000u), from_bits(rounded | sign), x);
 }
 
 Expr bitcast_convert_type(const Call &call) {
@@ -147,7 +159,8 @@ ElementwiseRows arithmetic_rows() {
         {"debug_callback", one<same>},
         {"convert_element_type", convert_element_type},
         {"bitcast_convert_type", bitcast_convert_type},
-        {"round_mantissa_by_hash", round_mantissa_by_hash},
+        {"mix_bits", mix_bits},
+        {"round_by_bits", round_by_bits},
     };
     return rows;
 }

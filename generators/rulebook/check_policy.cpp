@@ -75,7 +75,21 @@ bool keeps_shape(const Rule &rule) {
     return shape == nullptr || to_string(shape) == "shape(" + rule.operands[0].name + ")";
 }
 
-void check_insertion(const PolicyRule &row, const Insertion &insertion, const Rulebook &rulebook) {
+/// The attributes of an insertion without the name of a state, which it has in the place of an operand.
+Attributes without_state(const Policy &policy, const Rule &rule, const Insertion &insertion, const Location &where) {
+    Attributes attributes = insertion.attributes;
+    const std::optional<std::string> state = state_of(rule, insertion);
+    if (!state) return attributes;
+    std::vector<std::string> names;
+    for (const PolicyState &each : policy.state) names.push_back(each.name);
+    if (!policy.find_state(*state))
+        throw UserError({where, "policy.rules.insert." + rule.operands[1].name, "must be the name of a state of the policy",
+                         "'" + *state + "'", suggestion(*state, names)});
+    attributes.erase(rule.operands[1].name);
+    return attributes;
+}
+
+void check_insertion(const Policy &policy, const PolicyRule &row, const Insertion &insertion, const Rulebook &rulebook) {
     const Location &where = row.location;
     const Rule &rule = rulebook.rule(insertion.op, where);
     const bool takes_array = !rule.operands.empty() && takes_floats(rule.operands[0]) && !rule.operands[0].variadic;
@@ -84,8 +98,18 @@ void check_insertion(const PolicyRule &row, const Insertion &insertion, const Ru
     if (!makes_array || (rule.operands.size() != 1 && !takes_key(rule) && !hands_over))
         throw UserError({where, "policy.rules.insert", "must be an operator that makes of a float array another of its shape",
                          "'" + insertion.op + "'", ""});
-    Attributes attributes = insertion.attributes;
+    Attributes attributes = without_state(policy, rule, insertion, where);
     complete_attributes(rule, {}, attributes, where);
+}
+
+/// What comes next is made of the state alone.
+void check_state(const PolicyState &state, const Rulebook &rulebook) {
+    const Rule &rule = rulebook.rule(state.next.op, state.location);
+    if (rule.operands.size() != 1 || rule.operands[0].variadic || rule.results.size() != 1 || !keeps_shape(rule))
+        throw UserError({state.location, "policy.state.next", "must be an operator that makes of one array another of its shape",
+                         "'" + rule.op + "'", ""});
+    Attributes attributes = state.next.attributes;
+    complete_attributes(rule, {}, attributes, state.location);
 }
 
 std::string text_of(const Expression &expression) { return expression == nullptr ? "" : to_string(expression); }
@@ -126,10 +150,17 @@ void check_replacement(const PolicyRule &row, const Rulebook &rulebook) {
 
 } // namespace
 
+std::optional<std::string> state_of(const Rule &rule, const Insertion &insertion) {
+    if (rule.operands.size() != 2) return {};
+    const auto found = insertion.attributes.find(rule.operands[1].name);
+    return found == insertion.attributes.end() ? std::nullopt : std::optional(to_string(found->second));
+}
+
 void check_policy(const Policy &policy, const Rulebook &rulebook) {
+    for (const PolicyState &state : policy.state) check_state(state, rulebook);
     for (const PolicyRule &row : policy.rules) {
         check_which(row, rulebook);
-        for (const Insertion &insertion : row.insert) check_insertion(row, insertion, rulebook);
+        for (const Insertion &insertion : row.insert) check_insertion(policy, row, insertion, rulebook);
         if (row.replacement) check_replacement(row, rulebook);
     }
 }

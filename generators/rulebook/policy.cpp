@@ -1,6 +1,8 @@
 #include "rulebook/policy.h"
+#include "ir/words.h"
 #include "rulebook/nearest.h"
 #include "rulebook/yaml_value.h"
+#include <algorithm>
 #include <ranges>
 
 namespace scalide {
@@ -12,7 +14,7 @@ namespace fs = std::filesystem;
 
 const std::vector<Key> extending_keys = {
     {"policy", Key::required}, {"doc"},          {"extends"},   {"scales"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
-    {"intermediates"},         {"accumulation"}, {"precision"}, {"rules"}};
+    {"intermediates"},         {"accumulation"}, {"precision"}, {"state"}, {"rules"}};
 const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},      {"size_below"},
                                    {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"optional"}};
 
@@ -46,6 +48,29 @@ Insertion read_insertion(const YamlValue &value) {
     Insertion insertion{op, {}};
     for (const auto &[name, attribute] : attributes.entries()) insertion.attributes.try_emplace(name, attribute.attribute());
     return insertion;
+}
+
+/// `{name: rounding_step, dtype: u32, initial: 0, next: next_step}`; the operator alone, or with its attributes.
+PolicyState read_state(const YamlValue &row) {
+    const YamlFields fields =
+        row.fields({{"name", Key::required}, {"dtype", Key::required}, {"shape"}, {"initial", Key::required}, {"next", Key::required}});
+    PolicyState state{};
+    state.location = row.location();
+    state.name = fields.find("name")->text();
+    if (!is_plain_name(state.name)) fields.find("name")->fail("must be letters, digits and _ . $", fields.find("name")->description());
+    const YamlValue &dtype = *fields.find("dtype");
+    const auto parsed = parse_dtype(dtype.text());
+    if (!parsed || is_narrow(*parsed) || *parsed == Dtype::f64) dtype.fail("must be f32, an integer dtype or bool", dtype.description());
+    state.type = {*parsed, {}};
+    if (const YamlValue *shape = fields.find("shape"))
+        for (const YamlValue &extent : shape->elements()) {
+            if (extent.integer() < 1) extent.fail("must be at least 1", extent.text());
+            state.type.shape.emplace_back(extent.integer());
+        }
+    state.initial = fields.find("initial")->integer();
+    const YamlValue &next = *fields.find("next");
+    state.next = next.is_text() ? Insertion{next.text(), {}} : read_insertion(next);
+    return state;
 }
 
 /// Half of the largest number of a format, so that a norm fills the upper half. Formats with the range of f32 need no such end.
@@ -165,6 +190,8 @@ public:
         const YamlValue *doc = fields.find("doc");
         policy.doc = doc ? doc->text() : "";
         read_settings(fields, policy);
+        if (const YamlValue *state = fields.find("state"))
+            for (const YamlValue &row : state->elements()) add_state(row, policy);
         std::vector<PolicyRule> own;
         if (const YamlValue *rows = fields.find("rules"))
             for (const YamlValue &row : rows->elements()) own.push_back(read_row(row));
@@ -174,6 +201,15 @@ public:
     }
 
 private:
+    /// A policy may say anew what a state is that it extends.
+    static void add_state(const YamlValue &row, Policy &policy) {
+        const PolicyState state = read_state(row);
+        const auto same = std::ranges::find(policy.state, state.name, &PolicyState::name);
+        if (same == policy.state.end()) return void(policy.state.push_back(state));
+        if (same->location.file == state.location.file) row.fail("must have a name that no other state has", state.name);
+        *same = state;
+    }
+
     Policy base(const YamlValue &extends, const std::string &file) {
         const fs::path path = file_of(extends, file);
         if (std::ranges::count(chain_, fs::weakly_canonical(path))) extends.fail("must not extend itself", extends.description());
@@ -203,6 +239,11 @@ std::optional<Dtype> PolicyRule::stored_dtype() const {
     for (const auto &[op, attributes] : std::views::reverse(insert))
         if (const auto dtype = attributes.find("dtype"); dtype != attributes.end()) return parse_dtype(dtype->second.word);
     return {};
+}
+
+const PolicyState *Policy::find_state(std::string_view name) const {
+    const auto found = std::ranges::find(state, name, &PolicyState::name);
+    return found == state.end() ? nullptr : &*found;
 }
 
 const std::vector<std::string> &place_words(Place place) {

@@ -4,10 +4,20 @@
 namespace scalide {
 
 /// One operator that a policy inserts on a value (`{dynamic_rescale: {norm: max, to: 224}}`, `{convert: f8_e4m3fn}`), or puts in the place
-/// of a node's.
+/// of a node's. What has the name of its second operand is the name of a state: `{hashed_round: {dtype: f16, step: rounding_step}}`.
 struct Insertion {
     std::string op;
     Attributes attributes;
+};
+
+/// An array that a policy adds to a program which needs it: an inout argument behind the program's own.
+///   - {name: rounding_step, dtype: u32, initial: 0, next: next_step}
+struct PolicyState {
+    std::string name;
+    Type type;         ///< `shape` may be left out: rank 0
+    int64_t initial;   ///< each element before the first run
+    Insertion next;    ///< makes what the state is after a run of what it was
+    Location location;
 };
 
 /// One row of a policy; the first row that matches a place decides for it. Absent conditions match everything.
@@ -41,7 +51,7 @@ struct PolicyRule {
 const std::vector<std::string> &place_words(PolicyRule::Place place);
 
 /// A numerics policy, from YAML: `policy, doc, extends, scales, strategy, rounding, key, round, overflow, intermediates, accumulation,
-/// precision, rules`. It inserts operators and retypes arguments.
+/// precision, state, rules`. It inserts operators, retypes arguments and adds state.
 struct Policy {
     std::string name = "f32", doc;
     ScaleSettings scales;
@@ -57,7 +67,11 @@ struct Policy {
     std::optional<Dtype> intermediates;
     bool fast_accumulation = false; ///< `accumulation: fast`: of products of primal values; those of gradients are always split
     bool tf32 = false;              ///< `precision: tf32`: a GPU may round f32 operands of products to 11 bits
+    std::vector<PolicyState> state;
     std::vector<PolicyRule> rules;
+
+    /// The state of this name, or nullptr.
+    const PolicyState *find_state(std::string_view name) const;
 };
 
 /// Loads one policy file, and what it extends: `extends: base.yaml` is a path beside it, `extends: f8_scaled` one of ours, in the folder

@@ -13,7 +13,8 @@ ValueId random_key(const Program &program, const std::string &name) {
                          program.name + "." + name,
                          "must be an argument u32[2], from which random rounding draws",
                          got,
-                         "Add it, another at every run, or name another with key in the policy"});
+                         "Add it, another at every run, name another with key in the policy, or give the operator a state of the policy as "
+                         "its second operand"});
     return found->value;
 }
 

@@ -58,6 +58,14 @@ HostArray ArrayFile::find(const std::string &name) const {
     throw UserError({{path_}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
 }
 
+HostArray ArrayFile::find_state(const std::string &name, const Type &type, int64_t initial) const {
+    scalide_array view;
+    if (scalide_safetensors_find(content_.get(), name.c_str(), &view) == SCALIDE_OK) return copy_of(name, view);
+    std::vector<int64_t> shape;
+    for (const Extent &extent : type.shape) shape.push_back(extent.value());
+    return to_array(name, {type.dtype, shape, std::vector<double>(size_t(element_count(type.shape).value()), double(initial))});
+}
+
 void write_arrays(const std::string &file, std::vector<HostArray> &arrays) {
     std::vector<scalide_tensor> tensors;
     for (HostArray &array : arrays) tensors.push_back({array.name.c_str(), array.view()});

@@ -44,6 +44,8 @@ public:
     explicit ArrayFile(const std::string &file);
     /// The array `name`, or the scaled one that the file has in two parts. Throws UserError with the names that are there.
     HostArray find(const std::string &name) const;
+    /// The state of a policy: what the file holds, or what it is before the first run.
+    HostArray find_state(const std::string &name, const Type &type, int64_t initial) const;
 
 private:
     std::string path_;

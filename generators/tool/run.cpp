@@ -71,7 +71,9 @@ struct RunCommand {
     // An array of the file, or the part of it that the argument is. In mode real an array stands for its values, data * scale, in
     // whatever dtype.
     Array argument_tensor(const ArrayFile &arrays, const Program &program_to_run, const Argument &argument, Mode how) const {
-        const HostArray array = arrays.find(argument.part.array(program_to_run.value_name(argument.value)));
+        const std::string &name = program_to_run.value_name(argument.value);
+        if (argument.initial) return to_tensor(arrays.find_state(name, program_to_run.type(argument.value), *argument.initial));
+        const HostArray array = arrays.find(argument.part.array(name));
         const bool in_parts = argument.part != ArrayPart();
         if (how == Mode::stored && in_parts != array.scaled) {
             throw UserError({{inputs},
@@ -100,8 +102,13 @@ struct RunCommand {
         build.shared_library = true;
         build.traceable |= trace;
         const BuildReport report = build_library({{loaded, ""}}, rulebook, build);
-        const auto find = [&](const std::string &name) { return arrays.find(name); };
-        const LoadedProgram library(report.files.back(), report.plans[0].name);
+        const Plan &plan = report.plans[0];
+        const auto find = [&](const std::string &name) {
+            const auto argument = std::ranges::find(plan.arguments, name, &PlanArgument::name);
+            if (argument->role != ArgumentRole::state) return arrays.find(name);
+            return arrays.find_state(name, plan.buffers[argument->data_buffer].type, argument->initial);
+        };
+        const LoadedProgram library(report.files.back(), plan.name);
         if (!check_finite) return library.run(find, trace ? print_array : Show());
         std::string non_finite;
         std::vector<HostArray> results = library.run(find, {}, &non_finite);

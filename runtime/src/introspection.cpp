@@ -20,6 +20,22 @@ int32_t find(const Row *table, int32_t count, const char *name) {
     return -1;
 }
 
+/// Writes a whole number to all elements of an array in the context's memory.
+scalide_status fill(scalide_context &context, const scalide_array &array, int64_t number) {
+    const size_t size = scalide_dtype_size(array.dtype);
+    size_t bytes = size;
+    for (int32_t axis = 0; axis < array.rank; ++axis) bytes *= static_cast<size_t>(array.extent[axis]);
+    auto *elements = static_cast<char *>(allocate(bytes));
+    if (!elements) {
+        start_message(&context) << "the policy's state must get memory, got none. Free some memory.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < bytes; i += size) store_scalar(array.dtype, number, elements + i);
+    const scalide_status status = scalide_copy_in(&context, array.data, elements, bytes);
+    release(elements);
+    return status;
+}
+
 } // namespace
 
 const char *scalide_program_name(const scalide_program *program) { return program ? program->name : nullptr; }
@@ -36,7 +52,7 @@ scalide_status scalide_describe_argument(const scalide_program *program, size_t 
     if (!info || index >= scalide_argument_count(program)) return SCALIDE_INVALID_ARGUMENT;
     const scalide_argument &argument = program->arguments[index];
     const scalide_buffer &buffer = program->buffers[argument.data_buffer];
-    *info = {argument.name, buffer.dtype, buffer.rank, argument.role, argument.scale_buffer >= 0};
+    *info = {argument.name, buffer.dtype, buffer.rank, argument.role, argument.scale_buffer >= 0, argument.initial};
     return SCALIDE_OK;
 }
 
@@ -78,6 +94,20 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
         arrays[i].scale = scale;
     }
     release(symbols);
+    return status;
+}
+
+scalide_status scalide_initial_state(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count) {
+    if (!context || !program || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    scalide_status status = check_program(context, *program);
+    if (status != SCALIDE_OK) return status;
+    if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
+    for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
+        const scalide_argument &argument = program->arguments[i];
+        if (argument.role != SCALIDE_STATE) continue;
+        arrays[i] = describe(program->buffers[argument.data_buffer], nullptr, arrays[i].data);
+        if (arrays[i].data) status = fill(*context, arrays[i], argument.initial);
+    }
     return status;
 }
 

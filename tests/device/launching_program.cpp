@@ -55,7 +55,7 @@ int kernel(void **args) {
 constexpr scalide_term b_term = {1, {0, -1, -1, -1}}, four_term = {4, {-1, -1, -1, -1}};
 const scalide_extent x_shape[] = {{&b_term, 1}, {&four_term, 1}}, size = {&b_term, 1};
 const scalide_symbol symbols[] = {{"b", 0, 1 << 20, 1}};
-const scalide_argument arguments[] = {{"x", SCALIDE_INPUT, 0, -1}, {"loss", SCALIDE_OUTPUT, 1, -1}};
+const scalide_argument arguments[] = {{"x", SCALIDE_INPUT, 0, -1, 0}, {"loss", SCALIDE_OUTPUT, 1, -1, 0}};
 const scalide_buffer buffers[] = {
     {"x", SCALIDE_F32, 2, x_shape, SCALIDE_STORAGE_DATA, 0, -1, 0, nullptr, nullptr},
     {"loss", SCALIDE_F32, 0, nullptr, SCALIDE_STORAGE_DATA, 1, 0, 0, nullptr, nullptr},

@@ -152,7 +152,7 @@ TEST(pow2, stochastic_rounding_needs_a_key) {
     } catch (const UserError &error) {
         EXPECT_EQ(std::string(error.what()),
                   "p.key: must be an argument u32[2], from which random rounding draws, got none. Add it, another "
-                  "at every run, or name another with key in the policy");
+                  "at every run, name another with key in the policy, or give the operator a state of the policy as its second operand");
     }
 }
 

@@ -30,10 +30,10 @@ static const scalide_buffer buffers[] = {
     {"table", SCALIDE_F32, 1, shape_4, SCALIDE_STORAGE_CONSTANT, -1, -1, 2, table, 0},
 };
 static const scalide_argument arguments[] = {
-    {"x", SCALIDE_INPUT, X, -1},
-    {"w", SCALIDE_INOUT, W, W_SCALE},
-    {"y", SCALIDE_OUTPUT, Y, -1},
-    {"mean", SCALIDE_OUTPUT, MEAN, -1},
+    {"x", SCALIDE_INPUT, X, -1, 0},
+    {"w", SCALIDE_INOUT, W, W_SCALE, 0},
+    {"y", SCALIDE_OUTPUT, Y, -1, 0},
+    {"mean", SCALIDE_OUTPUT, MEAN, -1, 0},
 };
 static const scalide_operand rows_operands[] = {
     {SCALIDE_OPERAND_BUFFER, X, 2, shape_b4}, {SCALIDE_OPERAND_BUFFER, W, 1, shape_4}, {SCALIDE_OPERAND_SCALAR, W_SCALE, 0, 0},

@@ -11,7 +11,7 @@ import numpy as np
 import scalide
 import scalide.jax as jsa
 import steps
-from cells import REFUSED, Cell, tolerance
+from cells import REFUSED, Cell, floor, tolerance
 from scalide.arrays import DTYPES
 
 CACHE, RESULTS = os.environ["SCALIDE_TRAINING_CACHE"], os.environ.get("SCALIDE_TRAINING_RESULTS")
@@ -24,8 +24,8 @@ COMPARED = 40
 
 
 @functools.cache
-def wanted(model, depth, optimizer, bias, count):
-    return steps.losses_in_jax(model, depth, optimizer, bias, count)
+def wanted(model, depth, optimizer, bias, count, fixed=False):
+    return steps.losses_in_jax(model, depth, optimizer, bias, count, batches=1 if fixed else None)
 
 
 def stored(leaf, argument):
@@ -45,7 +45,7 @@ def stored(leaf, argument):
 def as_stored(library, *trees):
     """Arguments as the library's policy stores them."""
     leaves, tree = jax.tree.flatten(trees, is_leaf=lambda leaf: isinstance(leaf, scalide.ScaledArray))
-    arguments = [argument for argument in library.arguments if argument.role != "output"]
+    arguments = [argument for argument in library.arguments if argument.role in ("input", "inout")]
     return jax.tree.unflatten(tree, [stored(leaf, argument) for leaf, argument in zip(leaves, arguments, strict=True)])
 
 
@@ -66,12 +66,16 @@ def train(library, cell: Cell, count: int, factors=None, of_jax=False):
     """The losses of a run, divided by the factor of the loss."""
     weight, scale = factors or ONES
     params, state, batches = steps.start(cell.model, cell.depth, cell.optimizer, cell.bias, weight)
-    losses = []
+    batches = batches[:1] if cell.fixed else batches
+    losses, policy = [], library.init()
     for i in range(count):
         given = as_stored(library, params, state, *batches[i % len(batches)], *([named(factors)] if factors else []))
         if of_jax:
             given = jax.tree.map(jnp.asarray, given)
-        params, state, loss = library(*given)
+        if policy:
+            (params, state, loss), policy = library(*given, policy)
+        else:
+            params, state, loss = library(*given)
         losses.append(np.asarray(loss, np.float64) / scale)
     return np.asarray(losses)
 
@@ -88,8 +92,8 @@ def difference(losses, others) -> str:
 
 def verdicts(library, cell: Cell, count: int) -> dict:
     """What a cell's runs have wrong, by run; and the largest deviation from f32."""
-    losses, other = train(library, cell, count, ONES if cell.factors else None), wanted(cell.model, cell.depth, cell.optimizer, cell.bias, count)
-    off, allowed = steps.deviations(losses, other), tolerance(cell.policy)
+    losses, other = train(library, cell, count, ONES if cell.factors else None), wanted(cell.model, cell.depth, cell.optimizer, cell.bias, count, cell.fixed)
+    off, allowed = steps.deviations(losses, other, floor(cell)), tolerance(cell.policy)
     found = {}
     if off.max() > allowed:
         at = int(np.argmax(off > allowed))

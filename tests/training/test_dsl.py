@@ -29,6 +29,7 @@ def test_losses_follow_f32(policy, tmp_path):
     arguments = {argument.name: argument for argument in library.arguments}
     params, _, batches = steps.start("mlp", DEPTH, "sgd", 0.0)
     state = {f"{key}{i}": stored(layer[key], arguments[f"{key}{i}"]) for i, layer in enumerate(params) for key in ("w", "b")}
+    state |= library.init()
     losses = []
     for i in range(COUNT):
         x, y = batches[i % len(batches)]

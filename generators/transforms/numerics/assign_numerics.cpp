@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
+#include "rulebook/check_policy.h"
 #include "rulebook/check_rule.h"
 #include "rulebook/random_key.h"
 #include "transforms/numerics/numerics_report.h"
@@ -53,6 +54,8 @@ private:
     Node replaced(const Node &node, const PolicyRule &row) const;
     void place_replacement(const Node &node, const PolicyRule &row);
     void place_result(const Result &result);
+    ValueId state(const std::string &name);
+    void place_next(const PolicyState &state, int argument);
 
     std::vector<ValueId> operands_of(const Node &node);
     ValueId operand_edge(const Node &node, size_t index);
@@ -84,6 +87,8 @@ private:
     std::map<std::string, ValueId> inserted_;  ///< the same insertion on the same value is made once
     std::map<ValueId, std::string> labels_;    ///< the value that an inserted one is a form of
     int64_t streams_ = 0;                      ///< of the insertions that round at random, from 1 on
+    /// What the policy adds, in the order of first use, and its number among the arguments.
+    std::vector<std::pair<const PolicyState *, int>> state_;
     std::map<ValueId, Dtype> exact_;           ///< f32 values all of whose elements are of that dtype
     std::map<ValueId, Dtype> has_scale_;       ///< f32 values that are elements of that dtype times one scale of their own
     const bool propagates_;                    ///< see Policy::propagates
@@ -94,6 +99,7 @@ Program Numerics::run() {
     place_arguments();
     for (const Node &node : rewriter_.source().nodes) place(node);
     for (const Result &result : rewriter_.source().results) place_result(result);
+    for (const auto &[state, argument] : state_) place_next(*state, argument);
     matcher_.check();
     if (policy_.intermediates && *policy_.intermediates != Dtype::f32)
         rewriter_.result().attributes["intermediates"] = std::string(to_string(*policy_.intermediates));
@@ -110,7 +116,7 @@ void Numerics::place_arguments() {
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
         const ValueId fresh = add_value(rewriter_.result(), value.name, type, value.part);
-        rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part, argument.location});
+        rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part, argument.location, argument.initial});
         rewriter_.map(argument.value, fresh);
         if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, argument.location, fresh}, rule);
         const bool gets_scale = rule != nullptr && !rule->insert.empty();
@@ -367,12 +373,41 @@ void Numerics::place_result(const Result &result) {
     rewriter_.result().results.push_back(std::move(fresh));
 }
 
-/// The second operand of an operator of two is the key that it draws from, or what the inout argument held before.
+/// The argument that holds a state of the policy. It is added where it is needed first.
+ValueId Numerics::state(const std::string &name) {
+    Program &program = rewriter_.result();
+    const PolicyState &state = *policy_.find_state(name);
+    for (const auto &[known, argument] : state_)
+        if (known == &state) return program.arguments[argument].value;
+    const ValueId value = add_value(program, name, state.type);
+    state_.emplace_back(&state, static_cast<int>(program.arguments.size()));
+    program.arguments.push_back({value, false, true, {}, state.location, state.initial});
+    NumericsDecision decision{PolicyRule::Place::argument, program.value_name(value), "state of the policy", "", {}, {}, value};
+    decision.row = state.location;
+    note(std::move(decision), nullptr);
+    return value;
+}
+
+/// What a state is after the run.
+void Numerics::place_next(const PolicyState &state, int argument) {
+    builder_.set_role(Role::primal);
+    const ValueId before = rewriter_.result().arguments[argument].value;
+    const std::string name = rewriter_.result().value_name(before);
+    const ValueId after = builder_.add_one(state.next.op, {before}, state.next.attributes, name + ".next");
+    rewriter_.result().results.push_back({name, after, false, argument});
+}
+
+/// The second operand of an operator of two is a state of the policy, the key that it draws from, or what the inout argument held before.
 ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previous) {
-    for (const auto &[op, attributes] : policy.insert) {
+    for (const Insertion &insertion : policy.insert) {
+        const std::string &op = insertion.op;
+        Attributes attributes = insertion.attributes;
         std::vector<ValueId> operands = {value};
         const Rule &rule = builder_.rulebook().rule(op, policy.location);
-        if (takes_key(rule)) {
+        if (const std::optional<std::string> name = state_of(rule, insertion)) {
+            operands.push_back(state(*name));
+            attributes.erase(rule.operands[1].name);
+        } else if (takes_key(rule)) {
             operands.push_back(random_key(rewriter_.result(), policy_.scales.key));
         } else if (rule.operands.size() == 2) {
             if (previous < 0)

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file or of the kernel calling convention. */
-#define SCALIDE_PLAN_VERSION 10u
+#define SCALIDE_PLAN_VERSION 11u
 
 #define SCALIDE_TERM_SYMBOLS 4
 
@@ -46,6 +46,7 @@ typedef struct {
     int32_t role;         /* scalide_role */
     int32_t data_buffer;  /* dtype and shape of the argument are those of this buffer */
     int32_t scale_buffer; /* f32, rank 0; -1 = a plain argument */
+    int64_t initial;      /* SCALIDE_STATE: each element before the first run; its extents are numbers */
 } scalide_argument;
 
 typedef enum {

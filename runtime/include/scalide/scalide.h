@@ -162,10 +162,13 @@ typedef struct {
 scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite *first);
 void scalide_binding_destroy(scalide_binding *binding);
 
-typedef enum { SCALIDE_INPUT = 0, SCALIDE_OUTPUT = 1, SCALIDE_INOUT = 2 } scalide_role;
+/* SCALIDE_STATE is overwritten as SCALIDE_INOUT is. The policy of the program adds it, behind the program's own arguments: it is kept from
+ * run to run, and saved, with the rest of the state. */
+typedef enum { SCALIDE_INPUT = 0, SCALIDE_OUTPUT = 1, SCALIDE_INOUT = 2, SCALIDE_STATE = 3 } scalide_role;
 typedef struct {
     const char *name;
     int32_t dtype, rank, role, scaled;
+    int64_t initial; /* SCALIDE_STATE: each element before the first run */
 } scalide_argument_info;
 
 const char *scalide_program_name(const scalide_program *program);
@@ -182,6 +185,11 @@ int32_t scalide_find_argument(const scalide_program *program, const char *name);
 /* Fills in dtype, rank, extents and strides of the outputs (role output) from the shapes of the other arrays, so that the caller can
  * allocate them before binding. Data pointers are not looked at. */
 scalide_status scalide_shape_outputs(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count);
+
+/* Fills in dtype, rank, extents and strides of the policy's state (role SCALIDE_STATE), and writes what it is before the first run to the
+ * memory of the context that `data` points to. NULL is left alone: a first call tells the sizes. Other arrays are not looked at.
+ * SCALIDE_INVALID_ARGUMENT, SCALIDE_OUT_OF_MEMORY or SCALIDE_DEVICE_FAILED. */
+scalide_status scalide_initial_state(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count);
 
 typedef struct {
     const char *name;    /* of the step's kernel */

@@ -142,6 +142,11 @@ void LoadedProgram::shape_outputs(std::vector<scalide_array> &arrays) const {
     check(scalide_shape_outputs(context_->handle, program_, arrays.data(), arrays.size()));
 }
 
+void LoadedProgram::describe_state(std::vector<scalide_array> &arrays) const {
+    const std::lock_guard lock(context_->mutex);
+    check(scalide_initial_state(context_->handle, program_, arrays.data(), arrays.size()));
+}
+
 scalide_non_finite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const Allocate &allocate) {
     scalide_non_finite first = {};
     run_by([&](scalide_binding *binding) { return scalide_run_checked(binding, &first); }, arrays, allocate);

@@ -61,6 +61,8 @@ public:
 
     /// Fills in the shapes of the outputs.
     void shape_outputs(std::vector<scalide_array> &arrays) const;
+    /// Fills in dtypes and shapes of the policy's state; arrays without data are not written.
+    void describe_state(std::vector<scalide_array> &arrays) const;
 
 private:
     struct Binding;

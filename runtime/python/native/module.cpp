@@ -30,7 +30,7 @@ struct Frame {
             scales[i] = nb::cast<float>(leaf[1]);
             arrays[i].scale = &scales[i];
         }
-        if (info(i).role != SCALIDE_INOUT || arrays[i].rank > SCALIDE_MAX_RANK) return;
+        if ((info(i).role != SCALIDE_INOUT && info(i).role != SCALIDE_STATE) || arrays[i].rank > SCALIDE_MAX_RANK) return;
         // What the caller gave stays as it is.
         memory[i] = allocate_data(arrays[i]);
         std::memcpy(memory[i].get(), arrays[i].data, data_bytes(arrays[i]));
@@ -149,10 +149,25 @@ nb::list result_shapes(const LoadedProgram &program, const std::vector<std::vect
 }
 
 nb::list describe_arguments(const LoadedProgram &program) {
-    static constexpr const char *roles[] = {"input", "output", "inout"};
+    static constexpr const char *roles[] = {"input", "output", "inout", "state"};
     nb::list rows;
     for (const scalide_argument_info &info : program.arguments()) {
         rows.append(nb::make_tuple(info.name, scalide_dtype_name(info.dtype), info.rank, roles[info.role], info.scaled != 0));
+    }
+    return rows;
+}
+
+/// Name, dtype, shape and first value of the policy's state.
+nb::list describe_state(const LoadedProgram &program) {
+    std::vector<scalide_array> arrays(program.arguments().size());
+    program.describe_state(arrays);
+    nb::list rows;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        const scalide_argument_info &info = program.arguments()[i];
+        if (info.role != SCALIDE_STATE) continue;
+        nb::list shape;
+        for (int32_t axis = 0; axis < arrays[i].rank; ++axis) shape.append(arrays[i].extent[axis]);
+        rows.append(nb::make_tuple(info.name, scalide_dtype_name(info.dtype), nb::tuple(shape), info.initial));
     }
     return rows;
 }
@@ -187,6 +202,7 @@ NB_MODULE(_runtime, module) {
         .def_prop_ro("numerics", [](const LoadedProgram &p) { return p.program().numerics; })
         .def_prop_ro("hash", [](const LoadedProgram &p) { return p.program().hash; })
         .def_prop_ro("arguments", describe_arguments)
+        .def_prop_ro("state", describe_state)
         .def("result_shapes", result_shapes)
         .def("call", call)
         .def("first_non_finite", first_non_finite)

@@ -104,7 +104,7 @@ void run(LoadedProgram &program, Buffers buffers) {
         scalide_array given[2] = {}, written[2] = {};
         for (int part = 0; part < parts && info.role != SCALIDE_OUTPUT; ++part) given[part] = buffers.operand();
         for (int part = 0; part < parts && info.role != SCALIDE_INPUT; ++part) written[part] = buffers.result();
-        if (info.role == SCALIDE_INOUT) {
+        if ((info.role == SCALIDE_INOUT || info.role == SCALIDE_STATE)) {
             if (needs_detour(written[0])) detours.emplace_back(written[0]);
             for (int part = 0; part < parts; ++part) copy_data(given[part].data, written[part].data, given[part]);
         }

@@ -28,7 +28,7 @@ class Argument(NamedTuple):
     name: str
     dtype: str    # "f32", "f8_e4m3fn", ...
     rank: int
-    role: str     # "input", "output" or "inout"
+    role: str     # "input", "output", "inout", or "state": an inout that the policy adds
     scaled: bool
 
 
@@ -95,13 +95,15 @@ class Library:
         self._inputs = [a for a in self.arguments if a.role != "output"]
         self._written = [a for a in self.arguments if a.role != "input"]
         # The native module gives results in the order of the arguments.
-        self.results = tuple(a.name for a in self._written) if program is None else tuple(program.results)
+        self._state = [a for a in self.arguments if a.role == "state"]
+        self.results = tuple(a.name for a in self._written) if program is None else (*program.results, *(a.name for a in self._state))
         self._order = [[a.name for a in self._written].index(name) for name in self.results]
         self._tuple = collections.namedtuple("Results", self.results, rename=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Inputs and inouts, by position or name (or in the trees of the traced function); returns the outputs and the new values of
-        inouts (or the function's tree). NumPy arrays give NumPy arrays; when one is JAX's, all results are, and the call may stand in
+        inouts (or the function's tree). Of a policy with state a traced function takes one tree more, `init()` at first, and returns
+        the pair (its result, the tree for the next call). NumPy arrays give NumPy arrays; when one is JAX's, all results are, and the call may stand in
         `jax.jit`. A scaled argument is a ScaledArray. What is given is never written and only copied when it is not dense. Raises
         TypeError, ValueError (dtype, shape) or what the run reports."""
         leaves = self._leaves(args, kwargs)
@@ -118,6 +120,11 @@ class Library:
         given = self._merge(given, kwargs, self.arguments, len(args))
         leaves = [_given(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
         self._running().run_in_place(leaves)
+
+    def init(self) -> dict[str, np.ndarray]:
+        """The state that the policy adds, before the first call: arrays by name, empty where it adds none. A call takes it behind all
+        other arguments and returns what the next one takes."""
+        return {name: np.full(shape, first, DTYPES[dtype]) for name, dtype, shape, first in self._running().state}
 
     def first_non_finite(self, *args: Any, **kwargs: Any) -> NonFinite | None:
         """Runs on these arguments, as a call takes them, and says which result was the first with an infinity or a NaN; None: none was.
@@ -142,7 +149,7 @@ class Library:
         return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
 
     def _signature(self):
-        return ", ".join(f"{name_text(a.name)}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role == 'inout')}" for a in self._inputs)
+        return ", ".join(f"{name_text(a.name)}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role in ('inout', 'state'))}" for a in self._inputs)
 
     def _running(self):
         if self._native is None:
@@ -153,7 +160,8 @@ class Library:
         """Inputs and inouts in the order of the arguments."""
         leaves = args
         if self.program is not None:
-            leaves = self.program.flatten(args, kwargs)
+            args, state = self._split_state(args)
+            leaves = [*self.program.flatten(args, kwargs), *state]
         elif kwargs:
             given = self._merge(dict(zip((a.name for a in self._inputs), args)), kwargs, self._inputs, len(args))
             leaves = [given[a.name] for a in self._inputs]
@@ -161,8 +169,22 @@ class Library:
             raise TypeError(f"{self.name}: the number of arrays must be {len(self._inputs)}, got {len(leaves)}. Pass {self._signature()}.")
         return leaves
 
+    def _split_state(self, args):
+        """The arguments of the traced function, and the arrays of the policy's state."""
+        if not self._state:
+            return args, []
+        names = [a.name for a in self._state]
+        if not args or not isinstance(args[-1], dict) or sorted(args[-1]) != sorted(names):
+            got = type(args[-1]).__name__ if args else "nothing"
+            raise TypeError(f"{self.name}: the last argument must be the state of the policy {self.numerics}, a dict of {', '.join(names)}, got {got}. "
+                            f"Begin with library.init(), and hand on what a call returns: result, state = library(..., state).")  # fmt: skip
+        return args[:-1], [args[-1][name] for name in names]
+
     def _nest(self, results):
         """Results in the order of `results` as the caller gets them."""
+        if self.program is not None and self._state:
+            own = len(results) - len(self._state)
+            return self.program.unflatten(results[:own]), dict(zip((a.name for a in self._state), results[own:]))
         if self.program is not None:
             return self.program.unflatten(results)
         return results[0] if len(results) == 1 else self._tuple._make(results)

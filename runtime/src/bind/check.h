@@ -21,6 +21,9 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
 bool check_count(const Call &call, size_t count);
 /// Dtype, rank, range of the extents and number of elements of one argument.
 bool check_type(const Call &call, int32_t argument);
+/// A run reads the argument and writes it.
+inline bool is_overwritten(int32_t role) { return role == SCALIDE_INOUT || role == SCALIDE_STATE; }
+
 /// Finds the symbols' values in the shapes of inputs and inouts (whose types are checked) and checks their ranges.
 scalide_status solve_symbols(const Call &call, int32_t *symbols);
 /// What operators ask of symbols beside their ranges.

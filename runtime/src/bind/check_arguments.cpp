@@ -77,6 +77,11 @@ bool check_count(const Call &call, size_t count) {
                                             << ", got " << uint64_t(count) << ". Pass in this order:";
     for (int32_t i = 0; i < call.program.argument_count; ++i) text << (i == 0 ? " " : ", ") << call.program.arguments[i].name;
     text << '.';
+    const auto is_state = [&](int32_t i) { return call.program.arguments[i].role == SCALIDE_STATE; };
+    for (int32_t i = 0; i < call.program.argument_count; ++i)
+        if (is_state(i))
+            text << ' ' << call.program.arguments[i].name << " is state of the policy " << call.program.numerics
+                 << ": keep it from run to run, and begin with scalide_initial_state.";
     return false;
 }
 

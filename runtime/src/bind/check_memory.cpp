@@ -55,7 +55,7 @@ bool check_data(const Call &call, int32_t argument) {
         return false;
     }
     // Halide reads a buffer that it also writes in whole vectors from aligned addresses.
-    const bool whole_vectors = call.program.arguments[argument].role == SCALIDE_INOUT && array.rank > 0;
+    const bool whole_vectors = is_overwritten(call.program.arguments[argument].role) && array.rank > 0;
     const uint64_t alone = call.context->device && array.rank > 0 ? device_access : scalide_dtype_size(array.dtype);
     const uint64_t alignment = whole_vectors ? memory_alignment : alone;
     return check_strides(call, argument) && check_address(call, argument, "data", array.data, alignment) &&

@@ -77,7 +77,7 @@ bool is_buffer_of(const scalide_program &program, int32_t buffer, int32_t storag
 
 bool good_argument(const scalide_program &program, const scalide_argument &argument) {
     const auto own = static_cast<int32_t>(&argument - program.arguments);
-    return in_range(argument.role, SCALIDE_INOUT + 1) && is_buffer_of(program, argument.data_buffer, SCALIDE_STORAGE_DATA, own) &&
+    return in_range(argument.role, SCALIDE_STATE + 1) && is_buffer_of(program, argument.data_buffer, SCALIDE_STORAGE_DATA, own) &&
            (argument.scale_buffer < 0 || is_buffer_of(program, argument.scale_buffer, SCALIDE_STORAGE_SCALE, own));
 }
 

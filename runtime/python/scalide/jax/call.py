@@ -124,7 +124,7 @@ class Operation:
             parts = next(given) if argument.role != "output" else ()
             if argument.role != "input":
                 types = [jax.ShapeDtypeStruct(next(shapes), DTYPES[argument.dtype]), jax.ShapeDtypeStruct((), np.float32)][:1 + argument.scaled]
-                if argument.role == "inout":
+                if argument.role in ("inout", "state"):
                     aliases.update({len(operands) + i: len(results) + i for i in range(len(types))})
                 results += types
             operands += parts
