@@ -10,6 +10,8 @@ POLICIES = tuple(sorted(path.stem for path in (Path(os.environ["SCALIDE_RULES_DI
 INFERENCE = ("f8_weights",)
 TRAINED = tuple(policy for policy in POLICIES if policy not in INFERENCE)
 STEPS = 200
+#: Of cells with one batch, where updates repeat.
+FIXED_STEPS = 2000
 
 #: By the narrowest format of a policy's name: how far a loss may be from that of f32.
 TOLERANCES = {"f32": 0.001, "f8": 0.03, "mxfp8": 0.03, "f16": 0.01, "bf16": 0.01}
@@ -23,7 +25,7 @@ FACTORS = tuple((2.0**weight, 1.0) for weight in (-24, -13, 13, 24)) + tuple((1.
 
 class Cell(NamedTuple):
     """form: functional (parameters in, parameters out) or donated (overwritten). factors: runs with weights and losses of other scales too,
-    which have to give the very losses. arrays: runs with JAX's arrays too, which have to give the very losses."""
+    which have to give the very losses. arrays: runs with JAX's arrays too, which have to give the very losses. fixed: all steps on one batch."""
     model: str
     depth: int
     optimizer: str
@@ -32,15 +34,22 @@ class Cell(NamedTuple):
     bias: float = 0.0
     factors: tuple = ()
     arrays: bool = False
+    fixed: bool = False
 
     @property
     def name(self) -> str:
-        kind = "factors" if self.factors else "biases" if self.bias else "losses"
+        kind = "factors" if self.factors else "biases" if self.bias else "fixed" if self.fixed else "losses"
         return f"{self.model}-{self.depth}-{self.optimizer}-{self.policy}-{self.form}-{kind}"
 
 
 def tolerance(policy: str) -> float:
     return TOLERANCES[policy.split("_")[0]]
+
+
+def floor(cell: Cell) -> float:
+    """The part of the first loss below which a loss is not looked at in relation to itself. A batch that is learned by heart comes below
+    any noise of products in f8, with master copies too: there the first loss measures what is left."""
+    return 1.0 if cell.fixed and tolerance(cell.policy) == TOLERANCES["f8"] else 0.05
 
 
 def cells() -> list[Cell]:
@@ -52,6 +61,7 @@ def cells() -> list[Cell]:
         for policy in TRAINED:
             found += [Cell(model, 4, optimizer, policy, "donated") for optimizer in ("momentum", "adam", "adamw")]
             found.append(Cell(model, 4, "sgd", policy, "donated", bias=0.3))
+            found += [Cell(model, 4, optimizer, policy, "donated", fixed=True) for optimizer in ("sgd", "adam")]
             found += [Cell(model, 4, "sgd", policy, "donated", factors=FACTORS), Cell(model, 4, "adam", policy, "functional", factors=FACTORS)]
     return found
 

@@ -33,10 +33,11 @@ def start(name: str, depth: int, optimizer: str, bias: float, weight: float = 1.
     return params, jax.tree.map(np.asarray, optimizers.OPTIMIZERS[optimizer][0](params)), batches
 
 
-def losses_in_jax(name: str, depth: int, optimizer: str, bias: float, steps: int, use=models.Use):
-    """The loss of every step, by jax.jit."""
+def losses_in_jax(name: str, depth: int, optimizer: str, bias: float, steps: int, use=models.Use, batches: int | None = None):
+    """The loss of every step, by jax.jit, on the first `batches` batches."""
     step = jax.jit(step_of(name, depth, optimizer, use))
-    params, state, batches = start(name, depth, optimizer, bias)
+    params, state, drawn = start(name, depth, optimizer, bias)
+    batches = drawn[:batches]
     losses = []
     for i in range(steps):
         params, state, loss = step(params, state, *batches[i % len(batches)])
@@ -44,7 +45,7 @@ def losses_in_jax(name: str, depth: int, optimizer: str, bias: float, steps: int
     return np.asarray(losses, np.float64)
 
 
-def deviations(losses, wanted):
-    """How far each loss is from the one wanted, relative to it or, where it is small, to a twentieth of the first; infinite where it is none."""
-    distance = np.abs(losses - wanted) / np.maximum(wanted, 0.05 * wanted[0])
+def deviations(losses, wanted, floor=0.05):
+    """How far each loss is from the one wanted, relative to it or, where it is small, to `floor` of the first; infinite where it is none."""
+    distance = np.abs(losses - wanted) / np.maximum(wanted, floor * wanted[0])
     return np.where(np.isfinite(distance), distance, np.inf)
