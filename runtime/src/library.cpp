@@ -1,15 +1,15 @@
 // Programs out of shared libraries.
 #include "context.h"
-#include "files/elf_file.h"
+#include "files/shared_library.h"
 #include "run/memory.h"
 #include "threads/float_environment.h"
+#include <cstring>
 #include <dlfcn.h>
+#include <new>
 
 using namespace scalide;
 
-struct scalide_library {
-    void *handle;
-};
+struct scalide_library : SharedLibrary {};
 
 scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **result) {
     if (!context || !path || !result) return SCALIDE_INVALID_ARGUMENT;
@@ -19,23 +19,21 @@ scalide_status scalide_load(scalide_context *context, const char *path, scalide_
         start_message(context) << "the path of a library must not be empty, got ''. Pass the path that scalide build printed.";
         return SCALIDE_INVALID_ARGUMENT;
     }
-    auto *library = static_cast<scalide_library *>(allocate(sizeof(scalide_library)));
-    if (!library) {
+    const size_t path_bytes = std::strlen(path) + 1;
+    void *memory = allocate(sizeof(scalide_library) + path_bytes);
+    if (!memory) {
         start_message(context) << path << ": loading must get memory, got none. Free some memory.";
         return SCALIDE_OUT_OF_MEMORY;
     }
-    char reason[128];
-    Text why(reason, sizeof(reason));
-    if (!is_loadable(path, why)) {
-        start_message(context) << path << ": must be a shared library for this machine, got " << reason << ". Build it with scalide build.";
-        release(library);
-        return SCALIDE_FILE_ERROR;
-    }
-    library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library->handle) {
-        start_message(context) << path << ": must be a shared library of programs, got the loader's error '" << dlerror()
-                               << "'. Build it with scalide build.";
-        release(library);
+    char *own_path = static_cast<char *>(memory) + sizeof(scalide_library);
+    std::memcpy(own_path, path, path_bytes);
+    auto *library = new (memory) scalide_library{{own_path}};
+    char words[1024];
+    Text why(words, sizeof(words));
+    if (!load(*library, why)) {
+        start_message(context) << path << ": " << words;
+        library->~scalide_library();
+        release(memory);
         return SCALIDE_FILE_ERROR;
     }
     *result = library;
@@ -55,6 +53,7 @@ const scalide_program *scalide_library_program(scalide_context *context, const s
 
 void scalide_library_close(scalide_library *library) {
     if (!library) return;
-    dlclose(library->handle);
+    unload(*library);
+    library->~scalide_library();
     release(library);
 }

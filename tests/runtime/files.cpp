@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -135,6 +136,25 @@ TEST(runtime, every_failing_file_operation_of_loading_is_a_status) {
     ASSERT_EQ(save(folder, 1), SCALIDE_OK);
     // open, size, length of the header, header, data, close
     EXPECT_GE(fail_each_operation([&] { load(folder); }, [&] { EXPECT_EQ(load(folder), 1); }), 5);
+}
+
+TEST(runtime, every_failing_file_operation_of_a_second_load_is_a_status) {
+    const Folder folder;
+    const std::string path = folder.file("sample.so");
+    const Context context;
+    scalide_library *first = nullptr;
+    fs::copy_file(SCALIDE_SAMPLE_LIBRARY, path);
+    ASSERT_EQ(scalide_load(context.handle, path.c_str(), &first), SCALIDE_OK);
+    std::ofstream(path, std::ios::binary | std::ios::in | std::ios::out).put('\x7f'); // in place: it is copied
+    const auto load_again = [&] {
+        scalide_library *library = nullptr;
+        const scalide_status status = scalide_load(context.handle, path.c_str(), &library);
+        EXPECT_TRUE(status == SCALIDE_OK || *scalide_message(context.handle)) << status;
+        EXPECT_EQ(library != nullptr, status == SCALIDE_OK);
+        scalide_library_close(library);
+    };
+    EXPECT_GE(fail_each_operation(load_again, load_again), 10);
+    scalide_library_close(first);
 }
 
 TEST(runtime, every_interrupted_file_operation_is_done_again) {

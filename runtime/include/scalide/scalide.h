@@ -211,6 +211,9 @@ scalide_status scalide_read_scalar(const scalide_binding *binding, const char *b
 /* A program out of a shared library, which exports `const scalide_program *<name>_program(void)`: the program's name with `_` for each byte
  * that is no ASCII letter or digit, and before a digit at the start. */
 typedef struct scalide_library scalide_library;
+/* Loads what is in the file now: a rebuilt file of the same path is loaded beside the old library, which works on until it is closed;
+ * debuggers show its name as /proc/<process>/fd/<number>. Replace a file that is loaded by another one, as `scalide build` does: writing
+ * into it changes the code of the old library. SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY, with a message. */
 scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **library);
 /* NULL (and a message in the context) when the library has no such program. */
 const scalide_program *scalide_library_program(scalide_context *context, const scalide_library *library, const char *name);

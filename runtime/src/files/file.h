@@ -2,6 +2,7 @@
 #include "files/safetensors_format.h"
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 namespace scalide {
 
@@ -11,9 +12,16 @@ constexpr int not_a_file = ESPIPE; ///< in errno
 class File {
 public:
     File(const char *path, int flags);
+    /// Takes over a descriptor; -1 is a closed file.
+    explicit File(int descriptor = -1) : descriptor_(descriptor) {}
     ~File() { close(); }
-    File(const File &) = delete;
-    File &operator=(const File &) = delete;
+    File(File &&other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
+    File &operator=(File &&other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+
+    int descriptor() const { return descriptor_; }
 
     bool is_open() const { return descriptor_ >= 0; }
     /// False: the system's error stands in errno; reading behind the end is EIO. What has no size, a pipe or a device, is `not_a_file`.
