@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -101,6 +102,14 @@ const Case cases[] = {
     {"misaligned_scale", SCALIDE_INVALID_ARGUMENT,
      [](Sample &s, Program &) { s.arrays[1].scale = reinterpret_cast<float *>(reinterpret_cast<char *>(&s.w_scale) + 1); },
      "sample.w: scale must be aligned to 4 bytes, got an address 1 behind a multiple. Pass aligned memory; 64 bytes are fastest."},
+    {"nan_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.w_scale = NAN; },
+     "sample.w: scale must not be NaN or negative, got NaN. Write the scale before the call; the sign of a value belongs to its data."},
+    {"negative_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.w_scale = -0.5f; },
+     "sample.w: scale must not be NaN or negative, got a negative number. Write the scale before the call; the sign of a value belongs to "
+     "its data."},
+    {"negative_zero_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.w_scale = -0.0f; },
+     "sample.w: scale must not be NaN or negative, got a negative number. Write the scale before the call; the sign of a value belongs to "
+     "its data."},
     {"output_overlaps_input", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].data = &s.x[20]; },
      "sample.y: memory must not overlap other arguments (a run writes it), got an overlap with x. Pass separate memory."},
     {"inout_overlaps_output", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].data = s.w.data() - 5; },
@@ -215,5 +224,31 @@ TEST(runtime, inputs_may_share_memory) {
     sample.arrays[1].data = sample.x.data();
     scalide_binding *binding = nullptr;
     EXPECT_EQ(bind(context, &program.program, sample, &binding), SCALIDE_OK) << scalide_message(context.handle);
+    scalide_binding_destroy(binding);
+}
+
+TEST(runtime, scales_that_are_no_factor_are_refused_at_every_bind) {
+    Context context;
+    Sample sample(6), other(6);
+    scalide_binding *binding = nullptr;
+    for (const float scale : {0.0f, INFINITY, 0.5f}) { // of zeros, of infinities
+        scalide_binding_destroy(binding);
+        sample.w_scale = scale;
+        ASSERT_EQ(bind(context, sample_program(), sample, &binding), SCALIDE_OK) << scalide_message(context.handle);
+    }
+    other.w_scale = NAN;
+    EXPECT_EQ(scalide_set_argument(binding, 1, &other.arrays[1]), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_set_arguments(binding, other.arrays.data(), other.arrays.size()), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(
+        scalide_message(context.handle),
+        "sample.w: scale must not be NaN or negative, got NaN. Write the scale before the call; the sign of a value belongs to its "
+        "data.");
+    const float expected = sample.expected_y(5);
+    EXPECT_EQ(scalide_run(binding), SCALIDE_OK);
+    EXPECT_EQ(sample.y[5], expected) << "the old array stays bound";
+    scalide_binding_destroy(binding);
+    Program program; // the scale of an output is written
+    program.arguments[1].role = SCALIDE_OUTPUT;
+    EXPECT_EQ(bind(context, &program.program, other, &binding), SCALIDE_OK) << scalide_message(context.handle);
     scalide_binding_destroy(binding);
 }

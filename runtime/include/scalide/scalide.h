@@ -63,7 +63,7 @@ const char *scalide_status_string(scalide_status status);
  * are faster), on a device, if it has axes, of 16 bytes; that of an inout argument with axes an alignment of 64 bytes. */
 typedef struct {
     void *data;
-    float *scale; /* a scaled array's value is data * scale; NULL = plain */
+    float *scale; /* a scaled array's value is data * scale, scale >= 0 (0 for zeros); NULL = plain */
     int32_t dtype, rank;
     int64_t extent[SCALIDE_MAX_RANK], stride[SCALIDE_MAX_RANK];
 } scalide_array;
@@ -120,9 +120,10 @@ scalide_status scalide_copy_out(scalide_context *context, void *to, const void *
 scalide_status scalide_synchronise(scalide_context *context);
 
 /* Checks the arrays (in the order of the program's arguments) against the program, solves for its symbols, plans and allocates the
- * arena; loads the kernels to a device. The arrays' memory, not the descriptors, must outlive the binding. A message says what is wrong:
- * SCALIDE_INVALID_ARGUMENT, SCALIDE_INVALID_PROGRAM, SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED or
- * SCALIDE_OUT_OF_MEMORY; *binding is then NULL. */
+ * arena; loads the kernels to a device. The arrays' memory, not the descriptors, must outlive the binding. On the CPU the scales of inputs
+ * and inouts are read: one that is NaN or negative is refused. A scale in a device's memory, and an argument that is an array of scales,
+ * are not read. A message says what is wrong: SCALIDE_INVALID_ARGUMENT, SCALIDE_INVALID_PROGRAM, SCALIDE_UNSUPPORTED_CPU,
+ * SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY; *binding is then NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
 /* Puts another array of the same shape in the place of argument `index`; same checks, no allocation. On failure nothing changes. */

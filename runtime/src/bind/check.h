@@ -30,7 +30,7 @@ scalide_status solve_symbols(const Call &call, int32_t *symbols);
 bool check_requirements(const Call &call, const int32_t *symbols);
 /// Extents of one argument.
 bool check_shape(const Call &call, int32_t argument, const int32_t *symbols);
-/// Strides, data and scale pointers of one argument.
+/// Strides, data and scale pointers of one argument, and the value of its scale where the host can read it.
 bool check_memory(const Call &call, int32_t argument);
 /// Arguments that a run writes share no memory with others.
 bool check_overlap(const Call &call);

@@ -1,5 +1,6 @@
 #include "bind/check.h"
 #include "run/memory.h"
+#include <cmath>
 
 namespace scalide {
 
@@ -62,6 +63,18 @@ bool check_data(const Call &call, int32_t argument) {
            check_device(call, argument, "data", array.data);
 }
 
+/// Rules assume of every scale that it is no NaN and has no sign. A scale of 0 is that of zeros, an infinite one that of infinities. The
+/// host cannot look into a device's memory without a wait for it.
+bool check_scale_value(const Call &call, int32_t argument) {
+    const float *scale = call.arrays[argument].scale;
+    if (!scale || call.program.arguments[argument].role == SCALIDE_OUTPUT || call.context->device) return true;
+    const char *wrong = std::isnan(*scale) ? "NaN" : std::signbit(*scale) ? "a negative number" : nullptr;
+    if (!wrong) return true;
+    complain(call, argument) << "scale must not be NaN or negative, got " << wrong
+                             << ". Write the scale before the call; the sign of a value belongs to its data.";
+    return false;
+}
+
 bool check_scale(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];
     const bool scaled = call.program.arguments[argument].scale_buffer >= 0;
@@ -74,7 +87,8 @@ bool check_scale(const Call &call, int32_t argument) {
                                     "program with this argument scaled.";
         return false;
     }
-    return check_address(call, argument, "scale", array.scale, sizeof(float)) && check_device(call, argument, "scale", array.scale);
+    return check_address(call, argument, "scale", array.scale, sizeof(float)) && check_device(call, argument, "scale", array.scale) &&
+           check_scale_value(call, argument);
 }
 
 /// The memory of an argument's data (part 0) or scale (part 1).
