@@ -50,7 +50,13 @@ ArrayFile::ArrayFile(const std::string &file) : path_(file), content_(nullptr, s
 
 HostArray ArrayFile::find(const std::string &name) const {
     scalide_array view;
-    if (scalide_safetensors_find(content_.get(), name.c_str(), &view) == SCALIDE_OK) return copy_of(name, view);
+    const scalide_status status = scalide_safetensors_find(content_.get(), name.c_str(), &view);
+    if (status == SCALIDE_OK) return copy_of(name, view);
+    if (status == SCALIDE_UNSUPPORTED) {
+        char message[message_size] = "";
+        scalide_safetensors_explain(content_.get(), name.c_str(), message, sizeof message);
+        throw UserError({{path_}, "", message, "", ""});
+    }
     std::string names;
     for (size_t i = 0; i < scalide_safetensors_count(content_.get()); i++) {
         names += (names.empty() ? "" : ", ") + std::string(scalide_safetensors_tensor(content_.get(), i)->name);

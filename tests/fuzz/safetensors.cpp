@@ -16,6 +16,11 @@ void use(const scalide_safetensors *content) {
         scalide_array array;
         if (scalide_safetensors_find(content, tensor->name, &array) != SCALIDE_OK) std::abort();
     }
+    for (size_t i = 0; i < scalide_safetensors_skipped_count(content); ++i) {
+        char message[256] = "";
+        scalide_safetensors_explain(content, scalide_safetensors_skipped(content, i)->name, message, sizeof message);
+        if (!message[0]) std::abort();
+    }
     scalide_array none;
     static_cast<void>(scalide_safetensors_find(content, "x", &none));
     static_cast<void>(scalide_safetensors_metadata(content, "format"));

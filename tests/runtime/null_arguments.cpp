@@ -65,6 +65,9 @@ TEST(null_arguments, of_files) {
     EXPECT_EQ(scalide_safetensors_count(nullptr), 0u);
     EXPECT_EQ(scalide_safetensors_tensor(nullptr, 0), nullptr);
     EXPECT_EQ(scalide_safetensors_find(nullptr, "x", &array), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_safetensors_skipped_count(nullptr), 0u);
+    EXPECT_EQ(scalide_safetensors_skipped(nullptr, 0), nullptr);
+    scalide_safetensors_explain(nullptr, nullptr, nullptr, 0);
     EXPECT_EQ(scalide_safetensors_metadata(nullptr, "author"), nullptr);
     scalide_safetensors_close(nullptr);
     EXPECT_EQ(scalide_dense_array(nullptr, nullptr, SCALIDE_F32, 2, nullptr).extent[0], 0);

@@ -37,8 +37,8 @@ std::string writing(const scalide_tensor &tensor, const scalide_metadata &metada
 } // namespace
 
 TEST(runtime, messages_show_control_characters_of_names) {
-    const std::string shown = R"(\x0a: tensor '\x1b[31mevil\x0d\x0aerror: all': dtype must be one of )";
-    const std::string message = reading(R"({"\u001b[31mevil\r\nerror: all":{"dtype":"F128","shape":[],"data_offsets":[0,0]}})");
+    const std::string shown = R"(\x0a: tensor '\x1b[31mevil\x0d\x0aerror: all': data_offsets must span )";
+    const std::string message = reading(R"({"\u001b[31mevil\r\nerror: all":{"dtype":"F32","shape":[],"data_offsets":[0,0]}})");
     EXPECT_EQ(message.substr(0, shown.size()), shown);
 }
 

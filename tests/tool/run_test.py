@@ -37,7 +37,12 @@ def main(tool, policy, tolerance):
     with Scratch(tool) as scratch:
         shutil.copy(HERE / "mixed.scl", scratch.path)
         x = {"x.data": ("F32", [3, 8], numbers(24)), "x.scale": ("F32", [], floats(0.5))}
-        scratch.write("in.safetensors", safetensors({**x, "w": ("F32", [8, 5], numbers(40))}))
+        step = ("I64", [], bytes(8))  # which the program does not ask for
+        scratch.write("in.safetensors", safetensors({"step": step, **x, "w": ("F32", [8, 5], numbers(40))}))
+        scratch.write("wrong.safetensors", safetensors({**x, "w": step}))
+        refused = scratch.run("run", "mixed.scl", "-i", "wrong.safetensors", "-o", "out.safetensors")
+        assert refused.returncode != 0 and "wrong.safetensors: tensor 'w': dtype must be one of F32 F16 " in refused.stderr, refused.stderr
+        assert ", got I64. Convert the tensor." in refused.stderr, refused.stderr
         results = {}
         for mode in ("compiled", "stored", "real"):
             how = ("--trace",) if mode == "compiled" else ("--interpret", mode)

@@ -26,11 +26,24 @@ typedef struct scalide_safetensors scalide_safetensors;
 scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size);
 void scalide_safetensors_close(scalide_safetensors *file);
 
-/* Tensors in the order of the file's header, `x.data` and `x.scale` each by itself. */
+/* Tensors in the order of the file's header, `x.data` and `x.scale` each by itself. A tensor that a scalide_array cannot describe, of
+ * another dtype (I64, U64, C64) or of more than 8 axes, is skipped: scalide_safetensors_skipped. */
 size_t scalide_safetensors_count(const scalide_safetensors *file);
 const scalide_tensor *scalide_safetensors_tensor(const scalide_safetensors *file, size_t index);
-/* The tensor `name`, or the scaled one made of its two parts. SCALIDE_INVALID_ARGUMENT when there is none. */
+/* The tensor `name`, or the scaled one made of its two parts. SCALIDE_INVALID_ARGUMENT when there is none, SCALIDE_UNSUPPORTED when the
+ * tensor was skipped: scalide_safetensors_explain says why. */
 scalide_status scalide_safetensors_find(const scalide_safetensors *file, const char *name, scalide_array *array);
+/* Writes to `message` (of message_size bytes) why scalide_safetensors_find does not find `name`: "tensor 'step': dtype must be one of F32
+ * ..., got I64. Convert the tensor."; "" when it finds it. */
+void scalide_safetensors_explain(const scalide_safetensors *file, const char *name, char *message, size_t message_size);
+
+typedef struct {
+    const char *name, *dtype; /* as they stand in the file */
+    int32_t rank;
+} scalide_skipped_tensor;
+/* The skipped tensors in the order of the file's header. */
+size_t scalide_safetensors_skipped_count(const scalide_safetensors *file);
+const scalide_skipped_tensor *scalide_safetensors_skipped(const scalide_safetensors *file, size_t index);
 /* The value of a key of `__metadata__`, or NULL. */
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key);
 

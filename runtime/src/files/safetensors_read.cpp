@@ -11,9 +11,9 @@ using namespace scalide;
 struct scalide_safetensors {
     scalide_tensor *tensors; ///< in the order of the header
     uint64_t *by_name;       ///< indices of tensors, sorted by name
+    scalide_skipped_tensor *skipped;
     scalide_metadata *metadata;
-    uint64_t tensor_count, metadata_count;
-    void *tables; ///< holds the tables and all strings
+    uint64_t tensor_count, skipped_count, metadata_count;
     void *data;
 };
 
@@ -84,6 +84,7 @@ uint64_t lay_out(Reading &reading, scalide_safetensors &result, void *memory) {
     carver.take<scalide_safetensors>(1);
     result.tensors = carver.take<scalide_tensor>(result.tensor_count);
     result.by_name = carver.take<uint64_t>(result.tensor_count);
+    result.skipped = carver.take<scalide_skipped_tensor>(result.tensor_count);
     result.metadata = carver.take<scalide_metadata>(result.metadata_count);
     reading.pool = carver.take<char>(reading.header_bytes + 1);
     reading.header.tensors = carver.take<HeaderTensor>(result.tensor_count);
@@ -114,18 +115,12 @@ Text complain(const Reading &reading, const HeaderTensor &tensor) {
     return (reading.message.begin() << "tensor '").name(tensor.name) << "': ";
 }
 
-bool check_dtype(const Reading &reading, const HeaderTensor &tensor) {
-    if (safetensors_dtype(tensor.dtype) >= 0) return true;
-    Text text = complain(reading, tensor) << "dtype must be one of";
-    for (int32_t dtype = 0; dtype < SCALIDE_DTYPE_COUNT; ++dtype) text << ' ' << safetensors_name(dtype);
-    (text << ", got ").name(tensor.dtype) << ". Convert the tensor.";
-    return false;
-}
+bool is_skipped(const HeaderTensor &tensor) { return tensor.rank > SCALIDE_MAX_RANK || safetensors_dtype(tensor.dtype) < 0; }
 
 bool check_size(const Reading &reading, const HeaderTensor &tensor) {
-    if (tensor.rank > SCALIDE_MAX_RANK) {
-        complain(reading, tensor) << "rank must be at most " << int32_t(SCALIDE_MAX_RANK) << ", got " << tensor.rank
-                                  << ". Reshape the tensor.";
+    if (is_skipped(tensor)) { // of which only the places are known
+        if (tensor.end >= tensor.begin) return true;
+        complain(reading, tensor) << "data_offsets must be ascending, got [" << tensor.begin << ", " << tensor.end << "]" << damaged;
         return false;
     }
     auto bytes = static_cast<int64_t>(scalide_dtype_size(safetensors_dtype(tensor.dtype)));
@@ -166,14 +161,20 @@ bool check_places(Reading &reading) {
     return false;
 }
 
-bool check_names(Reading &reading) {
-    scalide_safetensors &result = *reading.result;
+void sort_by_name(Reading &reading) {
+    const scalide_safetensors &result = *reading.result;
     const HeaderTensor *tensors = reading.header.tensors;
     for (uint64_t i = 0; i < result.tensor_count; ++i) result.by_name[i] = i;
     std::sort(result.by_name, result.by_name + result.tensor_count, [tensors](uint64_t a, uint64_t b) {
         const int order = std::strcmp(tensors[a].name, tensors[b].name);
         return order != 0 ? order < 0 : a < b;
     });
+}
+
+bool check_names(Reading &reading) {
+    const scalide_safetensors &result = *reading.result;
+    const HeaderTensor *tensors = reading.header.tensors;
+    sort_by_name(reading);
     for (uint64_t i = 1; i < result.tensor_count; ++i) {
         const HeaderTensor &tensor = tensors[result.by_name[i]];
         if (std::strcmp(tensor.name, tensors[result.by_name[i - 1]].name) != 0) continue;
@@ -193,13 +194,30 @@ bool check_version(const Reading &reading) {
 
 bool check_header(Reading &reading) {
     for (uint64_t i = 0; i < reading.header.tensor_count; ++i) {
-        if (!check_dtype(reading, reading.header.tensors[i]) || !check_size(reading, reading.header.tensors[i])) return false;
+        if (!check_size(reading, reading.header.tensors[i])) return false;
     }
     return check_names(reading) && check_places(reading) && check_version(reading);
 }
 
+/// Takes those that are skipped out of the table of tensors, once the whole header is known to be good.
+void set_apart(Reading &reading) {
+    scalide_safetensors &result = *reading.result;
+    const uint64_t count = result.tensor_count;
+    result.tensor_count = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        const HeaderTensor tensor = reading.header.tensors[i];
+        if (is_skipped(tensor)) {
+            result.skipped[result.skipped_count++] = {tensor.name, tensor.dtype, tensor.rank};
+        } else {
+            reading.header.tensors[result.tensor_count++] = tensor;
+        }
+    }
+    sort_by_name(reading);
+}
+
 bool read_data(Reading &reading) {
     scalide_safetensors &result = *reading.result;
+    set_apart(reading);
     uint64_t bytes = 0;
     for (uint64_t i = 0; i < result.tensor_count; ++i) {
         const HeaderTensor &tensor = reading.header.tensors[i];
@@ -228,6 +246,36 @@ const scalide_array *find_exactly(const scalide_safetensors *file, const char *n
     uint64_t *const end = file->by_name + file->tensor_count;
     const uint64_t *place = std::partition_point(file->by_name, end, [&](uint64_t i) { return compare(file->tensors[i].name) < 0; });
     return place != end && compare(file->tensors[*place].name) == 0 ? &file->tensors[*place].array : nullptr;
+}
+
+const scalide_skipped_tensor *find_skipped(const scalide_safetensors *file, const char *name, const char *suffix) {
+    const size_t length = std::strlen(name);
+    for (uint64_t i = 0; i < file->skipped_count; ++i) {
+        const scalide_skipped_tensor &tensor = file->skipped[i];
+        if (std::strncmp(tensor.name, name, length) == 0 && std::strcmp(tensor.name + length, suffix) == 0) return &tensor;
+    }
+    return nullptr;
+}
+
+/// The skipped tensor that is `name`, or a part of it.
+const scalide_skipped_tensor *find_skipped(const scalide_safetensors *file, const char *name) {
+    const scalide_skipped_tensor *found = find_skipped(file, name, "");
+    for (const auto &suffixes : part_suffixes) {
+        for (const char *suffix : suffixes) found = found ? found : find_skipped(file, name, suffix);
+    }
+    return found;
+}
+
+void explain_skipped(Text &text, const scalide_skipped_tensor &tensor) {
+    text << "tensor '";
+    text.name(tensor.name) << "': ";
+    if (tensor.rank > SCALIDE_MAX_RANK) {
+        text << "rank must be at most " << int32_t(SCALIDE_MAX_RANK) << ", got " << tensor.rank << ". Reshape the tensor.";
+        return;
+    }
+    text << "dtype must be one of";
+    for (int32_t dtype = 0; dtype < SCALIDE_DTYPE_COUNT; ++dtype) text << ' ' << safetensors_name(dtype);
+    (text << ", got ").name(tensor.dtype) << ". Convert the tensor.";
 }
 
 } // namespace
@@ -264,6 +312,7 @@ scalide_status scalide_safetensors_find(const scalide_safetensors *file, const c
         *array = *plain;
         return SCALIDE_OK;
     }
+    if (find_skipped(file, name, "")) return SCALIDE_UNSUPPORTED;
     for (const auto &suffixes : {part_suffixes[1], part_suffixes[0]}) { // a whole `x.data` may stand beside the second row
         const scalide_array *data = find_exactly(file, name, suffixes[0]), *scale = find_exactly(file, name, suffixes[1]);
         if (!data || !scale || scale->dtype != SCALIDE_F32 || scale->rank != 0) continue;
@@ -271,7 +320,24 @@ scalide_status scalide_safetensors_find(const scalide_safetensors *file, const c
         array->scale = static_cast<float *>(scale->data);
         return SCALIDE_OK;
     }
-    return SCALIDE_INVALID_ARGUMENT;
+    return find_skipped(file, name) ? SCALIDE_UNSUPPORTED : SCALIDE_INVALID_ARGUMENT;
+}
+
+void scalide_safetensors_explain(const scalide_safetensors *file, const char *name, char *message, size_t message_size) {
+    Text text(message, message_size, Text::Use::message);
+    scalide_array array;
+    if (!file || !name || scalide_safetensors_find(file, name, &array) == SCALIDE_OK) return;
+    if (const scalide_skipped_tensor *skipped = find_skipped(file, name)) {
+        explain_skipped(text, *skipped);
+    } else {
+        (text << "tensor '").name(name) << "': must be in the file, got no tensor of this name. Check the name.";
+    }
+}
+
+size_t scalide_safetensors_skipped_count(const scalide_safetensors *file) { return file ? file->skipped_count : 0; }
+
+const scalide_skipped_tensor *scalide_safetensors_skipped(const scalide_safetensors *file, size_t index) {
+    return index < scalide_safetensors_skipped_count(file) ? &file->skipped[index] : nullptr;
 }
 
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key) {

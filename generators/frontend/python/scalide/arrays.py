@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
-from typing import Mapping
+from typing import Iterable, Mapping
 
 import ml_dtypes
 import numpy as np
@@ -50,14 +50,19 @@ def write_safetensors(path, arrays: Mapping[str, np.ndarray]) -> None:
     Path(path).write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
 
 
-def read_safetensors(path) -> dict[str, np.ndarray]:
-    """The arrays of a file by name."""
+def read_safetensors(path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """These arrays of a file. Others may have dtypes that are unknown here."""
     content = Path(path).read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
     dtypes = {theirs: numpy for numpy, theirs in DTYPES.values()}
     data = memoryview(content)[8 + length :]
-    return {
-        name: np.frombuffer(data[slice(*entry["data_offsets"])], dtypes[entry["dtype"]]).reshape(entry["shape"]).copy()
-        for name, entry in json.loads(content[8 : 8 + length]).items()
-        if name != "__metadata__"
-    }
+    arrays = {}
+    for name in names:
+        if name not in header:
+            raise ValueError(f"{path}: tensor {name!r}: must be in the file, got no tensor of this name. Save the file again.")
+        entry = header[name]
+        if entry["dtype"] not in dtypes:
+            raise ValueError(f"{path}: tensor {name!r}: dtype must be one of {' '.join(dtypes)}, got {entry['dtype']}. Convert the tensor.")
+        arrays[name] = np.frombuffer(data[slice(*entry["data_offsets"])], dtypes[entry["dtype"]]).reshape(entry["shape"]).copy()
+    return arrays

@@ -144,8 +144,7 @@ class Program:
         if header.get("constants"):
             from .arrays import read_safetensors
 
-            arrays = read_safetensors(Path(path).with_suffix(".constants.safetensors"))
-            constants = {name: arrays[name] for name in header["constants"]}
+            constants = read_safetensors(Path(path).with_suffix(".constants.safetensors"), header["constants"])
         trees = [None if header.get(side) is None else Tree(header[side]) for side in ("in", "out")]
         return cls(text, *trees, constants, header.get("policy", "f32"))
 
