@@ -40,6 +40,8 @@ public:
     Verifier(const Program &program, std::span<const Program> callees, const std::string &after)
         : program_(program), callees_(callees), after_(after), made_(program.values.size(), false) {}
     void run();
+    /// For the program that a caller binds: arguments must say what its symbols are.
+    void run_outermost();
 
 private:
     void check_symbols();
@@ -49,6 +51,7 @@ private:
     void check_results();
     void check_result(const Result &result);
     void check_inout(const Result &result);
+    void check_symbol_sources();
     void check_parts(const std::vector<NamedPart> &parts) const;
 
     void make(ValueId value, const Subject &field);
@@ -89,6 +92,11 @@ void Verifier::run() {
     for (const Node &node : program_.nodes) check_node(node);
     location_ = {};
     check_results();
+}
+
+void Verifier::run_outermost() {
+    run();
+    if (after_.empty()) check_symbol_sources();
 }
 
 void Verifier::check_symbols() {
@@ -266,6 +274,35 @@ void Verifier::check_rank(ValueId array, const Subject &subject) {
     refuse(subject.text(), "must have at most " + std::to_string(most_axes) + " axes: reshape the array", to_string(type));
 }
 
+/// The symbol of an extent `4*b`, from which bind computes its value; else empty.
+std::string sole_symbol(const Extent &extent) {
+    const Extent::Terms terms = extent.terms();
+    if (terms.size() != 1) return "";
+    const auto &[monomial, coefficient] = *terms.begin();
+    return monomial.size() == 1 && coefficient > 0 ? monomial[0] : "";
+}
+
+/// The value of each symbol is read from an argument's axis.
+void Verifier::check_symbol_sources() {
+    std::set<std::string> known;
+    for (const Argument &argument : program_.arguments)
+        for (const Extent &extent : program_.type(argument.value).shape) known.insert(sole_symbol(extent));
+    for (const Symbol &symbol : program_.symbols) {
+        if (known.contains(symbol.name)) continue;
+        const auto uses = [&](const Argument &argument) {
+            return std::ranges::any_of(program_.type(argument.value).shape,
+                                       [&](const Extent &extent) { return std::ranges::count(extent.symbols(), symbol.name) > 0; });
+        };
+        const auto user = std::ranges::find_if(program_.arguments, uses);
+        const bool is_used = user != program_.arguments.end();
+        location_ = is_used ? user->location : Location();
+        const std::string got = is_used ? name_to_string(program_.value_name(user->value)) + ": " + to_string(program_.type(user->value))
+                                        : "no argument with it";
+        refuse(subject_of(program_.name, symbol.name),
+               "must be alone on an axis of an argument (" + symbol.name + ", or 4*" + symbol.name + "), which gives its value", got);
+    }
+}
+
 /// Where the node of a value stands, or the argument.
 Location Verifier::place_of(ValueId value) const {
     for (const Node &node : program_.nodes)
@@ -312,7 +349,7 @@ void verify(const Program &program, const std::string &after) {
         internal_check(names.insert(callee.name).second, "two sub-programs have the name " + callee.name);
         Verifier(callee, programs.first(i), after).run();
     }
-    Verifier(program, programs, after).run();
+    Verifier(program, programs, after).run_outermost();
 }
 
 } // namespace scalide

@@ -16,7 +16,7 @@ public:
     explicit RandomProgram(unsigned seed) : random_(seed) {}
 
     Program make() {
-        Program program = make_one("main");
+        Program program = make_one("main", {{Dtype::f32, {Extent::symbol("b"), Extent::symbol("n")}}}); // which gives the symbols
         for (size_t count = below(3); count > 0; count--) program.programs.push_back(make_one("sub" + std::to_string(count)));
         for (const Program &callee : program.programs) add_call(program, callee);
         return program;
@@ -73,11 +73,12 @@ private:
         return node;
     }
 
-    Program make_one(const std::string &name) {
+    Program make_one(const std::string &name, const std::vector<Type> &first_arguments = {}) {
         Program program;
         program.name = name;
         program.attributes = attributes();
         program.symbols = {{"b", 1, 4096, 16}, {"n"}};
+        for (const Type &type : first_arguments) program.arguments.push_back({add_value(program, "sizes", type)});
         for (size_t i = 0; i < 1 + below(4); i++) program.arguments.push_back({add_value(program, "x", type()), flip(), flip()});
         for (size_t i = 0; i < below(20); i++) add_node(program, node(program), std::vector<Type>(1 + below(2), type()), name_of_value());
         for (size_t i = program.arguments.size(); i < program.values.size(); i++) program.values[i].part = part();
