@@ -1,6 +1,7 @@
 #include "interpret/law_check.h"
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace scalide {
 
@@ -29,7 +30,7 @@ public:
           values_(interpret(forward_, full_values(law_case_), check.rulebook, Mode::real)) {
         for (const Array &value : values_) {
             cotangents_.push_back(value);
-            for (double &element : cotangents_.back().data) element = draw.real(-1, 1);
+            for (double &element : cotangents_.back().data) element = draw_cotangent(draw);
         }
     }
 
@@ -46,7 +47,13 @@ public:
     void run(Draw &draw);
 
 private:
+    /// A straight-through gradient may round the cotangent: one of three bits stays as it is.
+    double draw_cotangent(Draw &draw) const {
+        return check_.is_straight_through() ? static_cast<double>(draw.integer(1, 7)) / 8 : draw.real(-1, 1);
+    }
     std::vector<Array> gradients() const;
+    void check_straight_through(const std::vector<Array> &found) const;
+    void check_differences(const std::vector<Array> &found, Draw &draw) const;
     double pairing(const std::vector<Array> &inputs) const;
     double difference(size_t operand, size_t element) const;
 
@@ -95,7 +102,38 @@ double GradientLaw::difference(size_t operand, size_t element) const {
 
 void GradientLaw::run(Draw &draw) {
     const std::vector<Array> found = gradients();
-    if (check_.rule.check.gradient == "straight_through") return; // right by decree: only that it exists
+    if (check_.is_straight_through()) {
+        check_straight_through(found);
+    } else {
+        check_differences(found, draw);
+    }
+}
+
+/// An element of the gradient is the cotangent of a result at the same place, or 0 (where the rule clips it); of one operand at most.
+void GradientLaw::check_straight_through(const std::vector<Array> &found) const {
+    const std::vector<size_t> operands = float_operands();
+    std::set<std::pair<std::vector<int64_t>, size_t>> passed; // shape and element
+    for (size_t i = 0; i < operands.size(); i++) {
+        const LawInput &input = law_case_.inputs[operands[i]];
+        for (size_t n = 0; n < found[i].data.size(); n++) {
+            const double got = found[i].data[n];
+            if (got == 0) continue;
+            const bool is_cotangent = std::ranges::any_of(cotangents_, [&](const Array &cotangent) {
+                return is_float(cotangent.dtype) && cotangent.shape == input.data.shape && cotangent.data[n] == got;
+            });
+            if (is_cotangent && passed.emplace(input.data.shape, n).second) {
+                check_.passed_cotangent();
+                continue;
+            }
+            const auto same_shape = std::ranges::find(cotangents_, input.data.shape, &Array::shape);
+            const double expected = is_cotangent || same_shape == cotangents_.end() ? 0 : same_shape->data[n];
+            check_.fail("grad", "must be the cotangent of one operand and 0 of the others, as check.gradient is straight_through",
+                        describe(law_case_, input.name, input.data.shape, {n, got, expected}));
+        }
+    }
+}
+
+void GradientLaw::check_differences(const std::vector<Array> &found, Draw &draw) const {
     const std::vector<size_t> operands = float_operands();
     for (size_t i = 0; i < operands.size(); i++) {
         const Array &x = law_case_.inputs[operands[i]].data;

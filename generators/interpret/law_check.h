@@ -19,6 +19,11 @@ public:
     void ran_scales(const std::string &strategy) { strategies_.insert(strategy); }
     void ran_gradient() { gradient_ = true; }
 
+    bool is_straight_through() const { return rule.check.gradient == "straight_through"; }
+    void passed_cotangent() { passed_cotangent_ = true; }
+    /// After all cases of a straight-through gradient that broke no law: it has passed a cotangent.
+    void check_passed();
+
     LawReport take();
 
     const Rule &rule;
@@ -28,7 +33,7 @@ public:
 private:
     std::vector<Message> failures_;
     std::set<std::string> strategies_;
-    bool gradient_ = false;
+    bool gradient_ = false, passed_cotangent_ = false;
 };
 
 void check_scales(LawCheck &check, const CheckCase &check_case, uint64_t seed);

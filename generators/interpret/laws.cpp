@@ -24,6 +24,11 @@ void LawCheck::fail(const std::string &field, const std::string &law, const std:
     if (std::ranges::none_of(failures_, is_same)) failures_.push_back({rule.location, subject, law, got, ""});
 }
 
+void LawCheck::check_passed() {
+    if (failures_.empty() && gradient_ && is_straight_through() && !passed_cotangent_)
+        fail("grad", "must pass the cotangent to an operand, as check.gradient is straight_through", "0 of all operands in all cases");
+}
+
 LawReport LawCheck::take() {
     const auto counted = [](size_t count, const std::string &one, const std::string &many) {
         return count == 0 ? "" : ", " + std::to_string(count) + " " + (count == 1 ? one : many);
@@ -50,6 +55,7 @@ LawReport check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses
             run(check, [&] { check_scales(check, drawn, options.seed + i); });
             run(check, [&] { check_gradient(check, drawn, options.seed + i); });
         }
+    check.check_passed();
     return check.take();
 }
 

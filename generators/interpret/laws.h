@@ -28,7 +28,7 @@ struct LawReport {
 ///   scale      data * scale equals the value in mode `real` (f64) and, within the tolerance of the dtype, in mode `stored`, for every
 ///              strategy and rounding, power-of-two, other and zero scales, and scales of 2^+-100 where `data` forms no full values;
 ///   rescaling  a power of two moved from the data of an operand to its scale changes no bit of the value;
-///   gradient   equals central differences;
+///   gradient   equals central differences; where it is `straight_through`, the cotangent of one operand, or 0 where the rule clips it;
 ///   vectors    worked by hand.
 /// An error is measured against the largest magnitude of the result, or its scale when that is larger. The default tolerance is
 /// 4e-6 for f32, 4e-3 for f16, 4e-2 for bf16, 0.3 for f8_e4m3fn and 0.6 for f8_e5m2. A failure:

@@ -22,6 +22,14 @@ size_t distance(const std::string &a, const std::string &b) {
     return d[a.size()][b.size()];
 }
 
+/// The one name that begins with a word of some letters; empty where several do.
+std::string only_continuation(const std::string &word, const std::vector<std::string> &names) {
+    constexpr size_t fewest_letters = 4;
+    if (word.size() < fewest_letters) return "";
+    const auto continues = [&](const std::string &name) { return name.starts_with(word); };
+    return std::ranges::count_if(names, continues) == 1 ? *std::ranges::find_if(names, continues) : "";
+}
+
 } // namespace
 
 std::string nearest(const std::string &word, const std::vector<std::string> &names) {
@@ -36,7 +44,7 @@ std::string nearest(const std::string &word, const std::vector<std::string> &nam
             best = name;
         }
     }
-    return best;
+    return best.empty() ? only_continuation(word, names) : best;
 }
 
 std::string suggestion(const std::string &word, const std::vector<std::string> &names) {

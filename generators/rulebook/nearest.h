@@ -5,7 +5,7 @@
 namespace scalide {
 
 /// The one of `names` that is spelled nearest to `word`, when it is near enough to be a slip: at most a third of its letters differ, or one
-/// of two (letters added, lost, changed or swapped with a neighbour). Empty otherwise.
+/// of two (letters added, lost, changed or swapped with a neighbour). Else the only one that begins with it. Empty otherwise.
 std::string nearest(const std::string &word, const std::vector<std::string> &names);
 
 /// "Did you mean 'scale'", or "One of: a, b, c" when no name is near.

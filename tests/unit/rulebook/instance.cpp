@@ -179,7 +179,7 @@ TEST(rulebook, scales_are_clamped_and_data_makes_up_for_it) {
 
 TEST(rulebook, constant_scales_are_folded_and_clamped) {
     Rulebook rules = our_rules();
-    rules.add("op: huge\nfamily: f\noperands: {x: float}\nvalue: x\nscale: 8 * 16\ndata: x.data / (8 * 16)", "huge.yaml");
+    rules.add("op: huge\nfamily: composite\noperands: {x: float}\nvalue: x\nscale: 8 * 16\ndata: x.data / (8 * 16)", "huge.yaml");
     Bench bench("neg", {});
     bench.plain("f32[2]");
     Builder builder(rules, bench.program);

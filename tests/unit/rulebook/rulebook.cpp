@@ -92,9 +92,10 @@ TEST(rulebook, a_text_with_a_mistake_adds_nothing) {
 TEST(rulebook, gradient_left_out) {
     Rulebook rulebook;
     rulebook.add(mul, "mul.yaml");
-    rulebook.add("op: square\nfamily: f\noperands: {x: number}\nvalue: x * x", "a.yaml");
+    rulebook.add("op: square\nfamily: composite\noperands: {x: number}\nvalue: x * x", "a.yaml");
     EXPECT_EQ(rulebook.find("square")->gradient_kind, GradientKind::derived);
-    rulebook.add("op: eq\nfamily: f\noperands: {x: any, y: any}\nresults: {out: {dtype: bool, shape: shape(x), plain: true}}\nvalue: base",
-                 "a.yaml");
+    rulebook.add(
+        "op: eq\nfamily: composite\noperands: {x: any, y: any}\nresults: {out: {dtype: bool, shape: shape(x), plain: true}}\nvalue: base",
+        "a.yaml");
     EXPECT_EQ(rulebook.find("eq")->gradient_kind, GradientKind::none);
 }
