@@ -93,7 +93,7 @@ float run(scalide_context *context, const scalide_program *program, const Case &
     return error;
 }
 
-#define PROGRAMS(op) op##_f32_program(), op##_f16_scaled_program()
+#define PROGRAMS(op) kernels_##op##_f32_program(), kernels_##op##_f16_scaled_program()
 
 std::vector<Case> cases(const Values &x, const Values &y) {
     const std::vector<int64_t> shape = {m, n}, turned = {n, m};

@@ -95,7 +95,7 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     }
     std::vector<Program> fused;
     for (FusedProgram &program : made) {
-        if (programs.size() == 1 && !options.name.empty()) program.fused.name = options.name;
+        if (programs.size() == 1 && !options.name.empty() && !options.is_collection) program.fused.name = options.name;
         fused.push_back(std::move(program.fused));
     }
     std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), target, options, cache);

@@ -10,7 +10,8 @@ namespace scalide {
 struct BuildReport;
 
 struct BuildOptions {
-    std::string name; ///< of the library and its C function; empty: the program's
+    std::string name;           ///< of the library and its C function; empty: the program's
+    bool is_collection = false; ///< programs keep their names, also one that is alone
     std::string target = "host";
     std::vector<std::string> cuda_cards; ///< for CUDA, by compute capability ("90"); empty: all of device_code.h
     Policy policy;
@@ -52,9 +53,9 @@ struct LibraryProgram {
 };
 
 /// Compiles programs into `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) in the output folder. The name
-/// in the options is that of the library; a program that is alone in it gets it too. Each program has its function, `<program>_program`.
-/// Files appear whole or not at all. Throws UserError (program, policy, target, disk, C compiler) or InternalError (a kernel that does
-/// not compile, with the compiler's words and the kernel's text).
+/// in the options is that of the library; a program that is alone in it gets it too, unless the library is a collection. Each program has
+/// its function, `<program>_program`. Files appear whole or not at all. Throws UserError (program, policy, target, disk, C compiler) or
+/// InternalError (a kernel that does not compile, with the compiler's words and the kernel's text).
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options);
 
 /// What passes need to know of the target of a build, its cards (see cards_of) and what it keeps for traces.

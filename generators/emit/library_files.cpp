@@ -133,7 +133,7 @@ void write_library(const std::vector<Plan> &plans, const std::vector<PreparedPro
                    const KernelObjects &objects, const ObjectCache &cache, const std::function<void(std::vector<fs::path> files)> &made) {
     std::vector<PlannedProgram> planned;
     for (size_t i = 0; i < plans.size(); i++) planned.push_back({plans[i], programs[i].fused, programs[i].symbols()});
-    const bool is_one = std::ranges::count(plans, false, &Plan::is_variant) == 1;
+    const bool is_one = !options.is_collection && std::ranges::count(plans, false, &Plan::is_variant) == 1;
     const std::string name = to_identifier(is_one ? plans[0].name : options.name), source = plan_source(planned);
     const SignalsHeld signals; // who interrupts finds no part of a library
     const WorkFolder work(options.output_folder);

@@ -48,7 +48,8 @@ struct BuildCommand {
         if (operators.empty()) return {{program.load_program(rulebook), ""}};
         if (build.name.empty()) build.name = "operators";
         for (PolicyRule &row : build.policy.rules) row.optional = true; // each program is one operator
-        OperatorSelection selection{operators, {}};
+        build.is_collection = true;
+        OperatorSelection selection{operators, {}, build.name};
         for (const std::string &name : dtypes) selection.dtypes.push_back(dtype_of(name));
         return operator_programs(rulebook, selection);
     }
@@ -99,7 +100,10 @@ void add_build(CLI::App &app) {
         ->capture_default_str()
         ->needs(operators);
     build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
-    build->add_option("--name", command->build.name, "name of the library and its C function (default: the program's)");
+    build->add_option("--name", command->build.name,
+                      "name of the library and its C function (default: the program's); with --operators its C functions are "
+                      "<name>_<operator>_<dtype>_program "
+                      "(default: operators)");
     add_target(*build, command->build);
     add_limits(*build, command->build);
     add_verify(*build, command->build);

@@ -56,7 +56,7 @@ std::vector<LibraryProgram> operator_programs(const Rulebook &rulebook, const Op
     const auto add = [&](const Rule &rule, Dtype dtype, const std::string &name, Scaled scaled) {
         if (!names.insert(name).second) return;
         Program program = check_program(rulebook, rule, rule.check.cases[0], dtype, scaled);
-        program.name = name;
+        program.name = selection.library + "_" + name;
         programs.push_back({program, doc_of(rule, program)});
     };
     for (const Rule *rule : selected_rules(rulebook, selection.operators)) {

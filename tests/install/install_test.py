@@ -136,6 +136,27 @@ def operators():
     assert len(lines) == 10 and all("largest error" in line for line in lines), lines
 
 
+def two_libraries():
+    """Two libraries of operators in one application, in both orders of linking: each has functions of its own."""
+    for first, second in (("mine", "other"), ("other", "mine")):
+        calls = ("find_package(Scalide REQUIRED)\nadd_scalide_library(mine OPERATORS exp population_count)\nadd_scalide_library(other OPERATORS exp NUMERICS bf16)\n"
+                 f"add_scalide_library(one OPERATORS population_count)\nadd_executable(a a.c)\ntarget_link_libraries(a PRIVATE {first} {second} one)\n")  # fmt: skip
+        folder = project("two_libraries", calls, a_dot_c="""#include "mine.h"
+#include "one.h"
+#include "other.h"
+#include <stdio.h>
+int main(void) {
+    printf("%s %s ", scalide_program_name(mine_exp_f32_program()), scalide_program_numerics(mine_exp_f32_program()));
+    printf("%s %s ", scalide_program_name(other_exp_f32_program()), scalide_program_numerics(other_exp_f32_program()));
+    printf("%s\\n", scalide_program_name(one_population_count_program()));
+    return mine_population_count_program() == one_population_count_program();
+}
+""")
+        configure(folder)
+        run("cmake", "--build", folder / "build")
+        assert run(folder / "build/a") == "mine_exp_f32 f32 other_exp_f32 bf16 one_population_count\n"
+
+
 def digits():
     build = build_example("digits")
     page, rows = build / "page.html", build / "rows.json"
@@ -189,7 +210,7 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, readme, cmake_words, cmake_files, custom_operator, operators, digits, digits_opencl, digits_cuda, proof]
+TESTS = [prefix, tool, readme, cmake_words, cmake_files, custom_operator, operators, two_libraries, digits, digits_opencl, digits_cuda, proof]
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

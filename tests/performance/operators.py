@@ -61,7 +61,7 @@ def measure(runner, library, program, extent, threads, seconds):
     symbols = [f"{symbol['name']}={extent}" for symbol in program["symbols"]]
     result = subprocess.run([runner, library, program["name"], str(threads), str(seconds), *symbols], env={**os.environ, "COPY": "1"}, capture_output=True, text=True, check=True)
     line = json.loads(result.stdout.splitlines()[0])
-    return {"program": program["name"], "extent": extent, "gigabytes_a_second": line["bytes"] / 1e6 / line["ms_min"], "ratio": line["copy_ms_min"] / line["ms_min"]}
+    return {"program": program["name"].removeprefix("operators_"), "extent": extent, "gigabytes_a_second": line["bytes"] / 1e6 / line["ms_min"], "ratio": line["copy_ms_min"] / line["ms_min"]}
 
 
 def main():

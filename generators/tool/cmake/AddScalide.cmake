@@ -26,7 +26,7 @@ endfunction()
 #
 # A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h", with `_` for what in the
 # target's name is no letter or digit of C. Of operators it has
-# `<operator>_<dtype>_program` and `<operator>_<dtype>_scaled_program` each. Linking it links the runtime. A policy is one of ours by name
+# `<target>_<operator>_<dtype>_program` and `<target>_<operator>_<dtype>_scaled_program` each. Linking it links the runtime. A policy is one of ours by name
 # (`scalide policies`) or a .yaml file; paths are relative to the folder of the call, and what changes is generated again. CUDA_ARCH, with
 # TARGET cuda: the cards to compile for (90 100), all that are known when it is left out. TRACEABLE: each rounded operand and each scale is stored, so that scalide_run_traced shows it; slower
 # on CPUs. Any other word is an error.
