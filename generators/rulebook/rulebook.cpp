@@ -8,24 +8,9 @@
 
 namespace scalide {
 
-namespace {
-
 namespace fs = std::filesystem;
 
-/// `path` itself, or every *.yaml below it but numerics policies, sorted.
-std::vector<std::string> rule_files(const fs::path &path) {
-    if (fs::is_regular_file(path)) return {path.string()};
-    const Location place{path.string()};
-    if (!fs::is_directory(path)) throw UserError({place, "", "must be a rule file or a folder of rule files", "neither", ""});
-    std::vector<std::string> files;
-    for (auto entry = fs::recursive_directory_iterator(path); entry != fs::recursive_directory_iterator(); ++entry) {
-        if (entry->is_directory() && entry->path().filename() == "policies") entry.disable_recursion_pending();
-        if (entry->is_regular_file() && entry->path().extension() == ".yaml") files.push_back(entry->path().string());
-    }
-    if (files.empty()) throw UserError({place, "", "must be a rule file or a folder of rule files", "a folder without", ""});
-    std::ranges::sort(files);
-    return files;
-}
+namespace {
 
 /// Adds the rules of one text to `rules`; returns their operators.
 std::vector<std::string> read_rules(const std::string &yaml, const std::string &file, std::map<std::string, Rule> &rules) {
@@ -76,12 +61,28 @@ std::string way_out(const std::string &op, const std::vector<std::string> &names
 
 } // namespace
 
-Rulebook Rulebook::load(const std::vector<fs::path> &paths) {
+std::vector<std::string> rule_files(const fs::path &path) {
+    if (fs::is_regular_file(path)) return {path.string()};
+    const Location place{path.string()};
+    if (!fs::is_directory(path)) throw UserError({place, "", "must be a rule file or a folder of rule files", "neither", ""});
+    std::vector<std::string> files;
+    for (auto entry = fs::recursive_directory_iterator(path); entry != fs::recursive_directory_iterator(); ++entry) {
+        if (entry->is_directory() && entry->path().filename() == "policies") entry.disable_recursion_pending();
+        if (entry->is_regular_file() && entry->path().extension() == ".yaml") files.push_back(entry->path().string());
+    }
+    if (files.empty()) throw UserError({place, "", "must be a rule file or a folder of rule files", "a folder without", ""});
+    std::ranges::sort(files);
+    return files;
+}
+
+Rulebook Rulebook::load(const std::vector<fs::path> &paths, const std::vector<RuleText> &texts) {
     Rulebook rulebook;
     std::set<fs::path> seen; // one of ours may also be named by itself
     for (const fs::path &path : paths)
         for (const std::string &file : rule_files(path))
             if (seen.insert(fs::weakly_canonical(file)).second) read_rules(read_text_file(file), file, rulebook.rules_);
+    for (const RuleText &text : texts)
+        if (seen.insert(fs::weakly_canonical(text.file)).second) read_rules(text.text, text.file, rulebook.rules_);
     for (const auto &[op, rule] : rulebook.rules_) check_rule(rule, rulebook);
     return rulebook;
 }

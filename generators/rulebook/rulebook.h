@@ -4,13 +4,21 @@
 
 namespace scalide {
 
+/// The text of a rule file that is held elsewhere; `file` stands in diagnostics.
+struct RuleText {
+    std::string file, text;
+};
+
+/// The file itself, or every *.yaml below a folder but numerics policies, sorted. Throws UserError where there is none.
+std::vector<std::string> rule_files(const std::filesystem::path &path);
+
 /// All rules at hand, frozen. A program without rules means nothing: every pass that reads an operator's meaning is handed one.
 class Rulebook {
 public:
     /// Loads every *.yaml below the folders (and single files), sorted by path. Throws UserError at the first mistake: unknown,
     /// duplicate, missing or mistyped key, two rules for one operator, an unknown function or name in an expression, a composite that
-    /// uses itself, a base operator that expr/base_operators does not have ...
-    static Rulebook load(const std::vector<std::filesystem::path> &paths);
+    /// uses itself, a base operator that expr/base_operators does not have ... A text of a file that the paths have too is left out.
+    static Rulebook load(const std::vector<std::filesystem::path> &paths, const std::vector<RuleText> &texts = {});
     /// Adds the rules of one YAML text; `file` stands in diagnostics.
     void add(const std::string &yaml, const std::string &file);
 

@@ -4,6 +4,7 @@
 #include "frontend/generator.h"
 #include "ir/text.h"
 #include "rulebook/nearest.h"
+#include "tool/own_rules.h"
 #include <algorithm>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -12,24 +13,47 @@ namespace scalide {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+Home home_at(const fs::path &named) {
+    const fs::path share = (named / "").parent_path(), prefix = share.parent_path().parent_path(); // without a last `/`
+    return {share / "rules", prefix / "include", prefix / SCALIDE_LIBRARY_FOLDER / "libscalide_runtime.a"};
+}
+
+[[noreturn]] void refuse_home(const std::string &got) {
+    throw UserError(
+        {{}, "home", "must be the folder share/scalide of an installation", got, "Name it with --home or in the variable SCALIDE_HOME"});
+}
+
+bool is_below(const fs::path &path, const fs::path &folder) {
+    return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+} // namespace
+
 Home find_home(const std::string &given) {
     const char *variable = std::getenv("SCALIDE_HOME");
+    const std::string named = !given.empty() || !variable ? given : variable;
     std::error_code error;
-    const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "scalide";
-    fs::path share = !given.empty() ? fs::path(given) : variable && *variable ? fs::path(variable) : beside;
-    if (fs::exists(share / "rules", error)) {
-        const fs::path prefix = share.parent_path().parent_path();
-        return {share / "rules", prefix / "include", prefix / SCALIDE_LIBRARY_FOLDER / "libscalide_runtime.a"};
+    const fs::path executable = fs::read_symlink("/proc/self/exe", error),
+                   beside = executable.parent_path().parent_path() / "share/scalide";
+    if (!named.empty()) {
+        if (!fs::exists(fs::path(named) / "rules", error)) refuse_home(named);
+        return home_at(named);
     }
-    if (!given.empty() || (variable && *variable)) {
-        throw UserError({{}, "home", "must be the folder share/scalide of an installation", share.string(), ""});
-    }
-    return {fs::path(SCALIDE_SOURCE_DIR) / "rules", fs::path(SCALIDE_SOURCE_DIR) / "runtime" / "include", SCALIDE_RUNTIME_LIBRARY};
+    for (const fs::path &share : {beside, own_home()})
+        if (!share.empty() && fs::exists(share / "rules", error)) return home_at(share);
+    if (!own_home().empty()) refuse_home("no rules in " + own_home().string() + ", which this executable was built with");
+    const fs::path source = SCALIDE_SOURCE_DIR;
+    if (!is_below(executable, fs::weakly_canonical(SCALIDE_BINARY_DIR, error)) || !fs::exists(source / "rules", error))
+        refuse_home("no rules in " + beside.string());
+    return {source / "rules", source / "runtime" / "include", SCALIDE_RUNTIME_LIBRARY};
 }
 
 void ProgramOptions::add_rules_to(CLI::App &command) {
     command.add_option("--rules", rules, "rule files or folders to load beside ours (may be given several times)");
-    command.add_option("--home", home, "folder share/scalide of an installation (default: beside this executable)");
+    command.add_option("--home", home,
+                       "folder share/scalide of an installation (default: beside this executable, or the one that it was built with)");
 }
 
 CLI::Option *ProgramOptions::add_to(CLI::App &command) {
@@ -76,7 +100,7 @@ void check_limits(const BuildOptions &build) {
 Rulebook ProgramOptions::load_rulebook() const {
     std::vector<fs::path> paths{find_home(home).rules};
     paths.insert(paths.end(), rules.begin(), rules.end());
-    return Rulebook::load(paths);
+    return Rulebook::load(paths, own_rules());
 }
 
 Program ProgramOptions::load_program(const Rulebook &rulebook) const {

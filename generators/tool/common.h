@@ -6,7 +6,8 @@ namespace scalide {
 
 struct BuildOptions;
 
-/// Where the installed files are: `--home`, SCALIDE_HOME, beside the executable (../share/scalide), or the tree it was built from.
+/// Where the installed files are: `--home`, SCALIDE_HOME, beside the executable (../share/scalide), of an executable of a user's generators
+/// the installation that it was built with, and of what lies in our build folder the tree. Throws UserError.
 struct Home {
     std::filesystem::path rules, include, runtime_library;
 };

@@ -14,10 +14,10 @@ SYSTEM_LIBRARIES = r"linux-vdso|ld-linux.*|libc|libm|libstdc\+\+|libgcc_s|libpth
 FOREIGN = r"LLVM|llvm|4YAML|3CLI|8nlohmann|6Halide|3fmt|7scalide7Program|7scalide8Rulebook"
 
 
-def run(*command, **options):
+def run(*command, variables={}, **options):
     """What the command prints; its output and an AssertionError when it fails."""
     environment = {name: text for name, text in os.environ.items() if name not in ("SCALIDE_HOME", "Scalide_DIR")}
-    environment["XDG_CACHE_HOME"] = str(WORK / "cache")
+    environment |= {"XDG_CACHE_HOME": str(WORK / "cache"), **variables}
     result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, **options)
     assert result.returncode == 0, f"{command}: status {result.returncode}\n{result.stdout}"
     return result.stdout
@@ -64,8 +64,17 @@ def project(name, calls, **files):
     return folder
 
 
-def configure(folder):
-    return run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}")
+def configure(folder, installed="prefix"):
+    return run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / installed}")
+
+
+def fails(*command, **options):
+    """What the command prints, which must fail."""
+    try:
+        run(*command, **options)
+    except AssertionError as failure:
+        return " ".join(str(failure).split())
+    raise AssertionError(f"succeeded: {command}")
 
 
 def readme():
@@ -101,13 +110,8 @@ SUM = "program sum(x: f32[n]) -> (s: f32[]) {\n  s = reduce_sum(x) {axes: [0]}\n
 def cmake_words():
     for words, message in WRONG_CALLS.items():
         folder = project("words", f"find_package(Scalide REQUIRED)\nadd_scalide_library(l {words})\n", sum_dot_scl=SUM)
-        try:
-            configure(folder)
-        except AssertionError as failure:
-            said = " ".join(str(failure).split())
-            assert f"add_scalide_library(l): {message}" in said, f"{words}: {said}"
-        else:
-            raise AssertionError(f"accepted: {words}")
+        said = fails("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}")
+        assert f"add_scalide_library(l): {message}" in said, f"{words}: {said}"
 
 
 def cmake_files():
@@ -155,6 +159,69 @@ int main(void) {
         configure(folder)
         run("cmake", "--build", folder / "build")
         assert run(folder / "build/a") == "mine_exp_f32 f32 other_exp_f32 bf16 one_population_count\n"
+
+
+OWN_RULE = """op: radius
+family: composite
+doc: Returns sqrt(x * x + y * y).
+operands: {x: T float, y: T float}
+value: sqrt(x * x + y * y)
+check: {domain: {x: [1, 2]}, cases: [{x: [m], y: [m]}]}
+"""
+OWN_GENERATOR = """#include "ir/type.h"
+#include <scalide/generator.h>
+using namespace scalide;
+static_assert(mine::is_mine, "the project's own ir/type.h");
+class Own : public Generator<Own> {
+public:
+    Input<Tensor> x{"x", f32, {"b"}}, y{"y", f32, {"b"}};
+    Output<Tensor> r{"r", f32, {"b"}};
+    void generate() override { r = radius(x, y); }
+};
+SCALIDE_REGISTER_GENERATOR(Own, own)
+"""
+
+
+def own_generator():
+    """A generator with a rule of its own and headers that are called as ours: it needs no option to find rules and policies, which are those of
+    the prefix that it was built with. When the prefix moves, the message says how to name it."""
+    prefixes = [WORK / name for name in ("moved", "moved_again")]
+    for folder in prefixes:
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(WORK / "prefix", prefixes[0], copy_function=os.link, symlinks=True)
+    policies = prefixes[0] / "share/scalide/rules/policies"
+    (policies / "only_here.yaml").write_text((policies / "f32.yaml").read_text().replace("policy: f32", "policy: only_here"))
+    calls = ("find_package(Scalide REQUIRED)\nadd_scalide_generator(own SOURCES own.cpp RULES radius.yaml)\ntarget_include_directories(own PRIVATE src)\n"
+             "add_scalide_library(l GENERATOR own PROGRAM own)\nadd_scalide_library(same GENERATOR own PROGRAM own RULES radius.yaml NUMERICS bf16)\n"
+             "add_executable(a a.c)\ntarget_link_libraries(a PRIVATE l same)\n")  # fmt: skip
+    folder = project("own_generator", calls, own_dot_cpp=OWN_GENERATOR, radius_dot_yaml=OWN_RULE,
+                     a_dot_c='#include "l.h"\n#include "same.h"\nint main(void) { return l_program() == same_program(); }\n')
+    for header in ("ir/type.h", "frontend/tensor.h", "expr/error.h", "tool/tool.h", "rulebook/rule.h"):
+        (folder / "src" / header).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "src" / header).write_text("#pragma once\nnamespace mine { constexpr bool is_mine = true; }\n")
+    configure(folder, "moved")
+    run("cmake", "--build", folder / "build")
+    run(folder / "build/a")
+    own = WORK / "own_elsewhere"
+    shutil.copy(folder / "build/own", own)
+    given = "--rules", folder / "radius.yaml", "--home", WORK / "prefix/share/scalide"
+    with_options = {command: run(own, command, "own", *given) for command in ("explain", "inspect")}
+    shutil.rmtree(folder)
+    assert "only_here" in run(own, "policies")
+    assert "radius" in run(own, "rules")
+    assert run(own, "check").count("\nradius: ") == 1
+    assert "1 kernels in 1 steps" in run(own, "build", "own", "-n", "only_here", "-o", WORK / "own_library")
+    for command, printed in with_options.items():
+        assert run(own, command, "own") == printed
+    prefixes[0].rename(prefixes[1])
+    variables = {"LD_LIBRARY_PATH": str(prefixes[1] / "lib/scalide")}
+    for command in (("policies",), ("explain", "own")):
+        said = fails(own, *command, variables=variables)
+        message = (f"error: home: must be the folder share/scalide of an installation, got no rules in {prefixes[0]}/share/scalide, which this executable was "
+                   "built with. Name it with --home or in the variable SCALIDE_HOME")  # fmt: skip
+        assert message in said, said
+    assert "only_here" in run(own, "policies", "--home", prefixes[1] / "share/scalide", variables=variables)
+    assert "sqrt" in run(own, "inspect", "own", variables=variables | {"SCALIDE_HOME": str(prefixes[1] / "share/scalide")})
 
 
 def digits():
@@ -210,7 +277,7 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, readme, cmake_words, cmake_files, custom_operator, operators, two_libraries, digits, digits_opencl, digits_cuda, proof]
+TESTS = [prefix, tool, readme, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, digits, digits_opencl, digits_cuda, proof]
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 # add_scalide_generator(<target> SOURCES <files> [RULES <yaml files or folders>])
 #
 # An executable of the user's generators (SCALIDE_REGISTER_GENERATOR): the tool `scalide` with these programs in it. Sources include
-# <scalide/generator.h>; the operators of RULES have DSL functions as ours have.
+# <scalide/generator.h>; the operators of RULES have DSL functions as ours have. The executable holds the texts of RULES and the path of this
+# installation: `<target> explain PROGRAM` needs no options. Of a prefix that has moved since, --home or the variable SCALIDE_HOME says where it is.
 function(add_scalide_generator target)
     set(keywords SOURCES RULES)
     cmake_parse_arguments(ARG "" "" "${keywords}" ${ARGN})
@@ -10,14 +11,14 @@ function(add_scalide_generator target)
         message(FATAL_ERROR "add_scalide_generator(${target}): must have SOURCES")
     endif()
     set(header "${CMAKE_CURRENT_BINARY_DIR}/${target}.operators/scalide/operators.h")
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.operators/rules.cpp")
     _scalide_rules(rules dependencies ${ARG_RULES})
-    add_custom_command(OUTPUT "${header}"
-        COMMAND Scalide::scalide rules --home "${SCALIDE_HOME}" ${rules} --header "${header}"
+    add_custom_command(OUTPUT "${header}" "${source}"
+        COMMAND Scalide::scalide rules --home "${SCALIDE_HOME}" ${rules} --header "${header}" --source "${source}"
         DEPENDS Scalide::scalide ${dependencies} COMMENT "Writing the operators of ${target}" VERBATIM)
-    add_executable(${target} ${ARG_SOURCES} "${header}")
+    add_executable(${target} ${ARG_SOURCES} "${source}" "${header}")
     target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${target}.operators")
     target_link_libraries(${target} PRIVATE Scalide::generator)
-    set_target_properties(${target} PROPERTIES SCALIDE_RULES "${ARG_RULES}")
 endfunction()
 
 # add_scalide_library(<target> PROGRAM <file.scl> [NUMERICS <policy>] [TARGET <target>] [CUDA_ARCH <cards>] [RULES <yaml files or folders>] [TRACEABLE])
@@ -50,9 +51,9 @@ function(add_scalide_library target)
         endif()
     else()
         _scalide_refuse("${call}" PROGRAM DTYPES)
-        _scalide_program("${call}" what generator program_rules sources)
+        _scalide_program("${call}" what generator sources)
     endif()
-    _scalide_rules(options dependencies ${program_rules} ${ARG_RULES})
+    _scalide_rules(options dependencies ${ARG_RULES})
     _scalide_numerics("${call}" numerics policies)
     if(DEFINED ARG_TARGET)
         list(APPEND options --target "${ARG_TARGET}")
@@ -77,10 +78,9 @@ function(add_scalide_library target)
     target_link_libraries(${target} INTERFACE "${archive}" Scalide::runtime)
 endfunction()
 
-# What `scalide build` is given for ARG_PROGRAM, by which executable, with which rules, and the file that it reads.
-function(_scalide_program call what generator rules sources)
+# What `scalide build` is given for ARG_PROGRAM, by which executable (which holds the rules of its own), and the file that it reads.
+function(_scalide_program call what generator sources)
     set(${sources} "" PARENT_SCOPE)
-    set(${rules} "" PARENT_SCOPE)
     if(NOT DEFINED ARG_PROGRAM)
         message(FATAL_ERROR "${call}: must have a PROGRAM or OPERATORS")
     endif()
@@ -101,10 +101,6 @@ function(_scalide_program call what generator rules sources)
         message(FATAL_ERROR "${call}: GENERATOR must be a target of add_scalide_generator, got '${ARG_GENERATOR}'")
     endif()
     set(${generator} "${ARG_GENERATOR}" PARENT_SCOPE)
-    get_target_property(own "${ARG_GENERATOR}" SCALIDE_RULES)
-    if(own)
-        set(${rules} "${own}" PARENT_SCOPE)
-    endif()
 endfunction()
 
 # Options for ARG_NUMERICS, and the policy files that it reads: itself and what it extends.
