@@ -101,6 +101,22 @@ def test_symbolic_extents():
     assert "[b in 4..64 step 4]" in trace(f, jax.ShapeDtypeStruct((b, 3), jnp.float32), w).text
 
 
+def test_collectives_over_an_axis_of_vmap():
+    """JAX gives the axis its number and keeps the collective: a reduction, of each array of a tree."""
+
+    def loss(w, x):
+        h = jax.nn.sigmoid(x * w / 8)
+        return jax.lax.pmean(jnp.sum(h / (1 + jax.lax.psum(jnp.abs(h), "rows"))), "rows")
+
+    def each(w, x):
+        total, (least, count) = jax.lax.psum({"x": x, "i": jax.lax.axis_index("rows")}, "rows"), jax.lax.pmin((x, x > 0), "rows")
+        gathered = jax.lax.all_gather(x, "rows"), jax.lax.ppermute(x, "rows", [(0, 1), (1, 0)])
+        return total, least, count, jax.lax.pmax(x.astype(jnp.float16), "rows"), gathered, jax.grad(loss)(w, x)
+
+    for fn in (jax.vmap(each, (None, 0), axis_name="rows"), jax.vmap(jax.jit(each), (None, 0), (None, 0, 0, 0, 0, 0), axis_name="rows")):
+        same(scalide.build(trace(fn, X[0], X + 1))(X[0], X + 1), fn(X[0], X + 1))
+
+
 def test_scopes_and_roles():
     def loss(w, x):
         with jax.named_scope("mlp"), jax.named_scope("dense"):

@@ -277,6 +277,18 @@ for _op in "cumsum cumprod cummax cummin cumlogsumexp".split():
     add_operator(_op)
 
 
+@add_rule("psum", "pmax", "pmin")
+def collective(walk, equation, operands):
+    """Over an axis of jax.vmap, which has a number by then: a reduction of each operand. An axis of devices keeps its name."""
+    axes = equation.params["axes"]
+    if not all(isinstance(axis, (int, np.integer)) for axis in axes) or equation.params.get("axis_index_groups") is not None:
+        raise equation.fail("its axes must be those of jax.vmap(axis_name=), which the program has whole", f"axes {axes}",
+                            "Trace the part without it, and call the library in jax.shard_map: scalide.jax.call")  # fmt: skip
+    op = f"reduce_{equation.name[1:]}"
+    axes = [int(axis) for axis in axes]
+    return [walk.emit(op, [walk.writer.value(operand)], {"axes": axes}, [type_])[0] for operand, type_ in zip(operands, walk.types(equation))]
+
+
 @add_rule("argmax", "argmin")
 def arg_reduction(walk, equation, operands):
     ((dtype, shape),) = walk.types(equation)
