@@ -21,6 +21,7 @@ program.md       scalide.Program: print, save, load, grad, scalify, numerics
 build.md         scalide.build: a program becomes a library
 library.md       scalide.Library, scalide.empty: a library runs on arrays, and in place
 scaled_array.md  scalide.ScaledArray: data and one scale
+saving.md        scalide.save, scalide.load: trees of arrays in safetensors files, for C++ too
 call.md          scalide.jax.call, scalide.jax.vjp: a library in jitted functions
 scalify.md       scalide.jax as jsa: scaled arrays end to end, in place of jax_scalify
 primitives.md    scalide.jax.add_operator, add_rule: a primitive of your own
@@ -30,6 +31,10 @@ from ._runtime import version as __version__
 from .build import BuildError, build, tool_path
 from .library import Argument, Library, NonFinite, empty
 from .program import Program
+from .saving import load, save
 from .scaled_array import ScaledArray
+from . import flax_state
 
-__all__ = ["Argument", "BuildError", "Library", "NonFinite", "Program", "ScaledArray", "__version__", "build", "empty", "tool_path"]
+flax_state.register()
+
+__all__ = ["Argument", "BuildError", "Library", "NonFinite", "Program", "ScaledArray", "__version__", "build", "empty", "load", "save", "tool_path"]

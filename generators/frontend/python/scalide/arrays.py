@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import struct
-from pathlib import Path
+import tempfile
 from typing import Iterable, Mapping
 
 import ml_dtypes
@@ -36,33 +38,83 @@ def numpy_dtype(name: str) -> np.dtype:
     return DTYPES[name][0]
 
 
-def write_safetensors(path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes arrays by name; a scaled `x` is `x.data` and `x.scale`."""
+def write_safetensors(path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
+    """Writes arrays by name; a scaled `x` is `x.data` and `x.scale`. The file takes its name when it is whole: a write that fails leaves the
+    old one as it was. Throws OSError, and ValueError for dtypes that such files have no word for."""
     names = {numpy: theirs for numpy, theirs in DTYPES.values()}
-    header, parts, offset = {}, [], 0
+    header, offset = {"__metadata__": dict(metadata)} if metadata else {}, 0
     for name, array in arrays.items():
-        content = np.ascontiguousarray(array).tobytes()
-        header[name] = {"dtype": names[np.asarray(array).dtype], "shape": list(np.shape(array)), "data_offsets": [offset, offset + len(content)]}
-        parts.append(content)
-        offset += len(content)
-    text = json.dumps(header).encode()
+        if array.dtype not in names:
+            raise ValueError(f"{path}: {name}: dtype must be one of {', '.join(known())}, got {array.dtype}. Convert the array.")
+        header[name] = {"dtype": names[array.dtype], "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{path}: must be a regular file, got a folder or a device. Choose another path.")
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(os.path.abspath(path)), prefix=os.path.basename(path), delete=False) as file:
+        try:
+            file.write(struct.pack("<Q", len(text)) + text)
+            for array in arrays.values():
+                file.write(_bytes_of(np.ascontiguousarray(array)))
+            file.flush()
+            os.fsync(file.fileno())
+            os.chmod(file.name, 0o666 & ~_umask())  # temporary files are for their owner alone
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
 
 
-def read_safetensors(path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """These arrays of a file. Others may have dtypes that are unknown here."""
-    content = Path(path).read_bytes()
-    (length,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + length])
-    dtypes = {theirs: numpy for numpy, theirs in DTYPES.values()}
-    data = memoryview(content)[8 + length :]
-    arrays = {}
-    for name in names:
-        if name not in header:
-            raise ValueError(f"{path}: tensor {name!r}: must be in the file, got no tensor of this name. Save the file again.")
-        entry = header[name]
-        if entry["dtype"] not in dtypes:
-            raise ValueError(f"{path}: tensor {name!r}: dtype must be one of {' '.join(dtypes)}, got {entry['dtype']}. Convert the tensor.")
-        arrays[name] = np.frombuffer(data[slice(*entry["data_offsets"])], dtypes[entry["dtype"]]).reshape(entry["shape"]).copy()
-    return arrays
+def read_safetensors(path, names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+    """The arrays of a file by name, or these of them: others may have dtypes that are unknown here. Throws OSError, and ValueError for a file
+    that is none or was cut."""
+    return read_safetensors_and_metadata(path, names)[0]
+
+
+def read_safetensors_and_metadata(path, names: Iterable[str] | None = None) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays of a file, or these of them, and its texts, by name."""
+    dtypes = {theirs: numpy for numpy, theirs in DTYPES.values() if numpy is not None}
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
+        if length > size - 8:
+            raise ValueError(f"{path}: must be a safetensors file, got {size} bytes that end inside the header. Save it again.")
+        try:
+            header = json.loads(file.read(length))
+            entries = {name: (entry["dtype"], [int(n) for n in entry["shape"]], [int(n) for n in entry["data_offsets"]])
+                       for name, entry in header.items() if name != "__metadata__"}  # fmt: skip
+            metadata = {str(key): str(value) for key, value in header.get("__metadata__", {}).items()}
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            raise ValueError(f"{path}: must be a safetensors file, got a header that is not of this format. Save it again.") from None
+        arrays = {}
+        for name in entries if names is None else names:
+            if name not in entries:
+                raise ValueError(f"{path}: tensor {name!r}: must be in the file, got no tensor of this name. Save the file again.")
+            dtype, shape, offsets = entries[name]
+            if dtype not in dtypes:
+                raise ValueError(f"{path}: tensor {name!r}: dtype must be one of {' '.join(dtypes)}, got {dtype}. Convert the tensor.")
+            count = math.prod(shape) * dtypes[dtype].itemsize
+            begin, end = offsets if len(offsets) == 2 else (0, -1)
+            if min([begin, *shape]) < 0 or end - begin != count or end > size - 8 - length:
+                raise ValueError(f"{path}: {name}: data must be the {count} bytes of its shape {shape}, got bytes {offsets} of {size - 8 - length}. Save it again.")
+            arrays[name] = np.empty(shape, dtypes[dtype])
+            file.seek(8 + length + begin)
+            file.readinto(_bytes_of(arrays[name]))
+    return arrays, metadata
+
+
+def known() -> list[str]:
+    """The dtypes that this version of ml_dtypes has."""
+    return [name for name, (numpy, _) in DTYPES.items() if numpy is not None]
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -9,7 +9,7 @@ LEAF = "*"
 
 class Tree:
     """A structure: `*` is an array, and `{"dict": {name: ...}}`, `{"list": [...]}`, `{"tuple": [...]}`, `{"namedtuple": "module:Class",
-    "fields": [...]}` and None hold others. This form is what files hold."""
+    "names": [...], "fields": [...]}` and None hold others. This form is what files hold."""
 
     def __init__(self, node):
         self.node = node
@@ -41,7 +41,9 @@ def node_of(value, is_leaf) -> Any:
         nodes = [node_of(element, is_leaf) for element in value]
         if NotImplemented in nodes:
             return NotImplemented
-        return {kind.__name__: nodes} if kind in (list, tuple) else {"namedtuple": f"{kind.__module__}:{kind.__qualname__}", "fields": nodes}
+        if kind in (list, tuple):
+            return {kind.__name__: nodes}
+        return {"namedtuple": f"{kind.__module__}:{kind.__qualname__}", "names": list(kind._fields), "fields": nodes}
     return NotImplemented
 
 

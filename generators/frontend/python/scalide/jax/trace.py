@@ -14,6 +14,7 @@ from jax import tree_util
 
 from .. import tree
 from ..program import Program
+from ..saving import key_name
 from ..scaled_array import ScaledArray
 from ..words import is_name, name_text
 from . import compat, primitives_windows  # noqa: F401, fills the table
@@ -58,10 +59,6 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
                      name=f"{program.name}_{transformation}", **kwargs)  # fmt: skip
 
     return dataclasses.replace(program, retrace=retrace)
-
-
-def _name_of(key) -> str:
-    return str(next((getattr(key, attribute) for attribute in ("key", "idx", "name") if hasattr(key, attribute)), key))
 
 
 def _take_name(writer: Writer, *parts: str) -> str:
@@ -169,8 +166,8 @@ class _Signature:
         """Paths have `(args, kwargs)`, which of them, then keys."""
         side, which, *keys = path
         place = self.parameters.traced[which.idx] if side.idx == 0 else None
-        name = self.parameters.name(place) if side.idx == 0 else _name_of(which)
-        name = _take_name(self.writer, name, *map(_name_of, keys))
+        name = self.parameters.name(place) if side.idx == 0 else key_name(which)
+        name = _take_name(self.writer, name, *map(key_name, keys))
 
         def fail(requirement, got, way_out):
             return TraceError(f"argument {name}: {requirement}, got {got}. {way_out}")
@@ -198,7 +195,7 @@ class _Signature:
             if number in overwritten:
                 made.append(f"{name_text(overwritten[number].name)} = {name_text(result.name)}")
             else:
-                own = _take_name(self.writer, "out", *map(_name_of, path))
+                own = _take_name(self.writer, "out", *map(key_name, path))
                 made.append(f"{type_of(result, own)} = {name_text(result.name)}")
         symbols = self._symbols()
         head = f"program {name_text(name)}" + (f" [{', '.join(symbols)}]" if symbols else "")

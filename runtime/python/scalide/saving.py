@@ -1,0 +1,214 @@
+"""save and load: nests of arrays and ScaledArrays in safetensors files, which C++ applications read and write too. JAX is not needed."""
+from __future__ import annotations
+
+import collections
+import json
+import os
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import arrays
+from .scaled_array import ScaledArray
+from .tree import LEAF, Tree, node_of
+from .words import is_name
+
+#: What the names of data and scale end with; the second row where another array has a name of the first. The runtime's files have them so.
+SUFFIXES = ((".data", ".scale"), ("!data", "!scale"))
+VERSION = {"scalide.version": "1"}
+TREE = "scalide.tree"  #: the text of a file that says how its arrays nest
+_NUMBERS = {bool: np.bool_, int: np.int32, float: np.float32}
+_NO_TREE = "null of JAX"  #: where only JAX knows
+
+
+def save(path: str | os.PathLike, tree: Any) -> None:
+    """Writes a nest of arrays as a safetensors file. Its names are the keys on the way to each array, `layers.0.w`; a ScaledArray `w` is
+    `w.data` and `w.scale`.
+
+    path: the file. It is replaced when the new one is whole.
+    tree: dicts, lists, tuples and named tuples, and with JAX whatever JAX takes for a tree (Flax's states, dataclasses). Arrays are NumPy's,
+        of ml_dtypes too, or JAX's, with at most 32 bits; Python's numbers become rank 0 of i32, f32 or bool. An array alone is `value`.
+
+    Raises TypeError (what is no array, other containers), ValueError (dtypes, names, a scale that is not f32), OSError.
+    """
+    nest = _Nest(tree)
+    whole = {name: _checked(name, leaf) for name, leaf in zip(nest.names, nest.leaves)}
+    content = {name: leaf for name, leaf in whole.items() if not isinstance(leaf, ScaledArray)}
+    for name, leaf in whole.items():
+        if isinstance(leaf, ScaledArray):
+            taken = whole.keys() | content.keys()
+            names = next(([name + end for end in row] for row in SUFFIXES if not any(name + end in taken for end in row)), None)
+            if names is None:
+                raise ValueError(f"{name}: the names of data and scale must be free, got arrays of these names. Rename one.")
+            content.update(zip(names, (leaf.data, leaf.scale)))
+    structure = _NO_TREE if nest.node is NotImplemented else json.dumps(nest.node)
+    arrays.write_safetensors(path, content, VERSION | {TREE: structure})
+
+
+def load(path: str | os.PathLike, like: Any = None) -> Any:
+    """The nest of arrays in a safetensors file, as NumPy arrays and ScaledArrays, bit for bit.
+
+    path: a file of `save`, of a C++ application (`scalide_safetensors_write`), or any other of dtypes that Scalide has.
+    like: a nest of arrays or `jax.ShapeDtypeStruct`s that the result has the structure, names, dtypes and shapes of. Left out: the structure that
+        `save` wrote; of a file that has none, a dict by name.
+
+    Raises OSError, ValueError (no such file format; names, dtypes or shapes other than those of `like`; a structure that needs `like`).
+    """
+    content, metadata = arrays.read_safetensors_and_metadata(path)
+    if metadata.get("scalide.version", "1") != "1":
+        raise ValueError(f"{path}: scalide.version must be 1, got {metadata['scalide.version']!r}. Load it with a newer version of the package.")
+    if like is not None:
+        nest = _Nest(like)
+        found = {name: _find(content, name, path, leaf) for name, leaf in zip(nest.names, nest.leaves)}
+        if content:
+            raise ValueError(f"{path}: like must have every array of the file, got none for {', '.join(sorted(content)[:5])}. Load it without like.")
+        return nest.unflatten(list(found.values()))
+    if TREE not in metadata:
+        return _by_name(content)
+    if metadata[TREE] == _NO_TREE:
+        raise ValueError(f"{path}: like must be given, as its arrays nest in containers that only JAX knows. Pass a tree of this structure.")
+    try:
+        node = json.loads(metadata[TREE])
+        names = _names(node)
+        _check_classes(node, path)
+        found = [_find(content, name, path) for name in names]
+        if content:
+            raise ValueError(f"{path}: {TREE} must name every array, got none for {', '.join(sorted(content)[:5])}. Save it again.")
+        return Tree(node).unflatten(found)
+    except (AttributeError, KeyError, RecursionError, StopIteration, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: {TREE} must say how its arrays nest, got {metadata[TREE][:60]!r} ({error}). Save it again.") from None
+
+
+class _Nest:
+    """A tree taken apart: `leaves` and their `names`, and the `node` that files hold (NotImplemented where only JAX knows the containers)."""
+
+    def __init__(self, tree):
+        self.node = node_of(tree, _is_leaf)
+        if self.node is not NotImplemented:
+            self.leaves, self.names = Tree(self.node).flatten(tree), _names(self.node)
+            self.unflatten = Tree(self.node).unflatten
+        else:
+            self._take_apart(tree)
+        for name in self.names:
+            if not is_name(name) or name == "__metadata__":
+                raise ValueError(f"{name[:100]!r}: a name must have 1 to 1000 bytes of UTF-8 without zero bytes. Rename the keys.")
+        for name, count in collections.Counter(self.names).items():
+            if count > 1:
+                raise ValueError(f"{name}: names must be unique, got two arrays of it. Rename the keys.")
+
+    def _take_apart(self, tree):
+        jax = sys.modules.get("jax")
+        if jax is None:
+            raise TypeError("the tree must be of dicts with text keys, lists, tuples, named tuples and arrays, got other containers. Import jax "
+                            "where it knows them.")  # fmt: skip
+        found, structure = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda value: isinstance(value, ScaledArray))
+        self.leaves, self.names = [leaf for _, leaf in found], [".".join(map(key_name, path)) or "value" for path, _ in found]
+        self.unflatten = lambda leaves: jax.tree_util.tree_unflatten(structure, leaves)
+
+
+def key_name(key) -> str:
+    """What a key of one of JAX's paths is called."""
+    return str(next((getattr(key, attribute) for attribute in ("key", "idx", "name") if hasattr(key, attribute)), key))
+
+
+def _is_leaf(value):
+    return isinstance(value, (ScaledArray, bool, int, float)) or hasattr(value, "dtype")
+
+
+def _names(node, path: str = "") -> list[str]:
+    """The names of the arrays in a structure, in order."""
+    if node == LEAF or node is None:
+        return [path or "value"] * (node == LEAF)
+    if "dict" in node:
+        inner = node["dict"].items()
+    elif "namedtuple" in node:
+        inner = zip(node["names"], node["fields"])
+    else:
+        inner = enumerate(node["list"] if "list" in node else node["tuple"])
+    return sum((_names(part, f"{path}.{key}" if path else str(key)) for key, part in inner), [])
+
+
+def _check_classes(node, path) -> None:
+    """A file names classes of named tuples. Nothing is imported for it, and nothing else is called."""
+    if not isinstance(node, dict):
+        return
+    if "namedtuple" in node:
+        module, _, name = node["namedtuple"].partition(":")
+        found = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if not (isinstance(found, type) and issubclass(found, tuple) and getattr(found, "_fields", None) == tuple(node["names"])):
+            raise ValueError(f"{path}: its named tuple must be there, got no {module}.{name} with the fields {', '.join(node['names'])}. Import "
+                             f"{module} before, or pass like=.")  # fmt: skip
+    inner = next((node[kind] for kind in ("dict", "list", "tuple", "fields") if kind in node), [])
+    for part in inner.values() if isinstance(inner, dict) else inner:
+        _check_classes(part, path)
+
+
+class _Given(NamedTuple):
+    """What `like` says of an array."""
+    scaled: bool
+    dtype: Any
+    shape: tuple
+
+
+def _given(name, leaf):
+    if not isinstance(leaf, ScaledArray) and hasattr(leaf, "dtype") and not hasattr(leaf, "__array__"):  # a shape alone
+        return _Given(False, np.dtype(leaf.dtype), tuple(leaf.shape))
+    scaled = isinstance(leaf, ScaledArray)
+    data = leaf.data if scaled else leaf if hasattr(leaf, "dtype") else _checked(name, leaf)
+    return _Given(scaled, np.dtype(data.dtype), tuple(data.shape))
+
+
+def _checked(name, leaf):
+    """NumPy's array or ScaledArray of one of our dtypes, with a scale that files have."""
+    if isinstance(leaf, ScaledArray):
+        scale = np.asarray(leaf.scale)
+        if scale.dtype != np.float32:
+            raise ValueError(f"{name}: scale must be f32, got {scale.dtype}. Convert it: ScaledArray(x.data, x.scale.astype('float32')).")
+        return ScaledArray(_checked(name, leaf.data), scale)
+    if type(leaf) in _NUMBERS:
+        if type(leaf) is int and not -(2**31) <= leaf < 2**31:
+            raise ValueError(f"{name}: a number must fit i32, got {leaf}. Save an array of u32.")
+        return np.asarray(leaf, _NUMBERS[type(leaf)])
+    if not hasattr(leaf, "dtype"):
+        raise TypeError(f"{name}: must be an array, got {type(leaf).__name__}.")
+    if str(leaf.dtype).startswith("key<"):
+        raise ValueError(f"{name}: dtype must be one of {', '.join(arrays.known())}, got a random key. Save jax.random.key_data of it.")
+    array = np.asarray(leaf)
+    if array.dtype not in [arrays.numpy_dtype(known) for known in arrays.known()]:
+        raise ValueError(f"{name}: dtype must be one of {', '.join(arrays.known())}, got {array.dtype}. Convert the array.")
+    return array
+
+
+def _find(content, name, path, like=None):
+    """The array of this name, taken out of the content of a file. `like` must be like it."""
+    if name in content:
+        found = content.pop(name)
+    else:
+        parts = next((row for row in SUFFIXES[::-1] if _is_scaled(content, name, row)), None)
+        if parts is None:
+            raise ValueError(f"{path}: must have the array {name}, got {', '.join(sorted(content)[:10]) or 'no more arrays'}.")
+        found = ScaledArray(content.pop(name + parts[0]), content.pop(name + parts[1]))
+    if like is not None:
+        want, got = _given(name, like), _given(name, found)
+        if want != got:
+            words = [f"{'scaled ' * of.scaled}{of.dtype}{list(of.shape)}" for of in (want, got)]
+            raise ValueError(f"{path}: {name}: must be {words[0]} as in like, got {words[1]}.")
+    return found
+
+
+def _is_scaled(content, name, row):
+    data, scale = (content.get(name + end) for end in row)
+    return data is not None and scale is not None and scale.dtype == np.float32 and scale.shape == ()
+
+
+def _by_name(content):
+    """Of a file without a structure: a dict of arrays, `x.data` and `x.scale` together."""
+    result = {}
+    for row in SUFFIXES[::-1]:
+        for name in [each[: -len(row[0])] for each in content if each.endswith(row[0])]:
+            if name and name not in result and name not in content and _is_scaled(content, name, row):
+                result[name] = ScaledArray(content.pop(name + row[0]), content.pop(name + row[1]))
+    return dict(sorted((result | content).items()))
