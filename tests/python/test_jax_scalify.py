@@ -46,6 +46,20 @@ def test_scaled_array_has_the_properties_of_its_data():
     np.testing.assert_array_equal(large.to_array(), np.array([0, 16], np.float16))
 
 
+def test_errors_name_both_ways_out():
+    """What a ScaledArray is not for: operators, indexing, methods of arrays, jax.numpy, numpy.asarray of what has no value yet."""
+    for array in (scaled([1, 2], 2), jsa.as_scaled_array(jnp.ones(2), np.float32(2))):
+        uses = [lambda: array[0], lambda: array + 1, lambda: 1 - array, lambda: array @ array, lambda: -array, lambda: array < 1, lambda: len(array), lambda: bool(array),
+                lambda: float(array), lambda: list(array), lambda: jnp.ones(2) * array, lambda: jnp.sin(array), lambda: jnp.asarray(array), lambda: array.sum(),
+                lambda: array.reshape(1, 2), lambda: array.T, lambda: jax.jit(np.asarray)(array), lambda: array.__setitem__(0, 1)]  # fmt: skip
+        for use in uses:
+            words = error_of(use)
+            assert words.startswith(("TypeError: ScaledArray: ", "AttributeError: ScaledArray: ")) and "to_array()" in words and "scalide.jax.scalify(function)" in words
+        np.testing.assert_array_equal(np.asarray(array), array.to_array())  # NumPy takes the value
+        assert error_of(lambda: array.shap) == "AttributeError: 'ScaledArray' object has no attribute 'shap'"
+        assert not hasattr(array, "sum") and array == array and array != 3
+
+
 def test_as_scaled_array():
     array = scaled([1, 2], 2)
     counter, flag = np.arange(3), np.array(True)

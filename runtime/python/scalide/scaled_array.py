@@ -23,6 +23,12 @@ def _is_known(array):
     return isinstance(array, np.ndarray) or jax is not None and isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
 
 
+def _no_array(use):
+    """What takes plain arrays alone is refused with what a user can do."""
+    return TypeError(f"ScaledArray: must be a plain array for {use}, got data and a scale. Use its to_array(), or write the function for plain arrays "
+                     "and call scalide.jax.scalify(function) on ScaledArrays.")  # fmt: skip
+
+
 class ScaledArray:
     """The array `data * scale`.
 
@@ -70,7 +76,34 @@ class ScaledArray:
         return ScaledArray(self.data.astype(dtype), self.scale)
 
     def __array__(self, dtype=None, copy=None):
+        if not (_is_known(self.data) and _is_known(self.scale)):
+            raise _no_array("numpy.asarray in jax.jit")
         return np.asarray(self.to_array(dtype))
+
+    def __jax_array__(self):  # asked by functions of jax.numpy, which take it for no array without
+        raise _no_array("functions of jax.numpy")
+
+    def __getattr__(self, name):
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'ScaledArray' object has no attribute '{name}'")
+        raise AttributeError(str(_no_array(f"the attribute '{name}'")))
 
     def __repr__(self):
         return f"ScaledArray(data={self.data!r}, scale={self.scale!r})"
+
+
+def _refuse(name, use):
+    def refused(self, *operands):
+        raise _no_array(use)
+
+    refused.__name__ = name
+    setattr(ScaledArray, name, refused)
+
+
+_BINARY = {"add": "+", "sub": "-", "mul": "*", "matmul": "@", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and": "&", "or": "|", "xor": "^",
+           "lshift": "<<", "rshift": ">>"}  # fmt: skip
+_USES = {"getitem": "indexing", "setitem": "indexing", "len": "len()", "bool": "a condition", "float": "float()", "int": "int()",
+         "complex": "complex()", "round": "round()", "divmod": "divmod()", "rdivmod": "divmod()", "neg": "-", "pos": "+", "abs": "abs()",
+         "invert": "~", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", **_BINARY, **{f"r{name}": sign for name, sign in _BINARY.items()}}  # fmt: skip
+for _name, _use in _USES.items():
+    _refuse(f"__{_name}__", _use)
