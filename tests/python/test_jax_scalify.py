@@ -221,6 +221,42 @@ def test_gradients_inside():
     assert isinstance(got[1], jsa.ScaledArray)
 
 
+def test_gradients_of_scalified_functions():
+    """As scalify(jax.grad(fn)): with static arguments, auxiliary results, plain arguments beside, two uses, in jit."""
+
+    def loss(params, x, power=2, sign="+"):
+        total = jnp.mean(jnp.tanh(x @ params["w"] + params["b"]) ** power)
+        return total if sign == "+" else -total, {"x": x}
+
+    random = np.random.RandomState(0)
+    params, x = {"w": random.randn(8, 3).astype(np.float32), "b": random.randn(3).astype(np.float32)}, random.randn(4, 8).astype(np.float32)
+    given, batch = {"w": scaled(params["w"], 2, np.float32), "b": params["b"]}, scaled(x, 0.5, np.float32)
+    fn = jsa.scalify(loss, static_argnums=2, static_argnames="sign")
+    (want, _), gradient = jax.value_and_grad(loss, has_aux=True)(params, x, 4, sign="-")
+    for of in (fn, jax.jit(fn, static_argnums=2, static_argnames="sign")):
+        (got, aux), made = jsa.value_and_grad(of, has_aux=True)(given, batch, 4, sign="-")
+        np.testing.assert_allclose(value(got), want, rtol=1e-5)
+        assert isinstance(made["w"], jsa.ScaledArray) and made["w"].dtype == np.float32 and isinstance(aux["x"], jsa.ScaledArray)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), jsa.asarray(made), gradient)
+
+    def twice(params, x):
+        return jsa.asarray(fn(params, x)[0]) + 3 * fn(params, batch)[0]
+
+    @functools.wraps(fn)
+    def other(params, x):
+        return twice(params, x)
+
+    want = jax.grad(lambda params, x: loss(params, x)[0], argnums=(0, 1))(params, x)
+    for of in (twice, other):
+        got = jax.jit(jsa.grad(of, argnums=(0, 1)))(given, batch)
+        np.testing.assert_allclose(value(got[0]["w"]), 4 * want[0]["w"], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(value(got[1]), want[1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(jsa.grad(lambda p, x: fn(p, x)[0])(params, x)["w"], want[0]["w"], rtol=1e-4, atol=1e-6)  # plain in, plain out
+    narrow = jsa.grad(jsa.scalify(lambda w: jnp.sum(w.astype(jnp.float32) ** 2)))(scaled([1, 2], 2**20))
+    assert narrow.dtype == np.float16 and value(narrow).tolist() == [2, 4]
+    assert "scalide.jax.grad(fn) in place of jax.grad(fn)" in error_of(jax.grad(lambda p, x: fn(p, x)[0].data), given, batch)
+
+
 # --- operators on scales
 
 

@@ -24,9 +24,9 @@ from . import core, lax, ops, quantization, tree, utils  # noqa: E402
 from .call import call, vjp  # noqa: E402
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config  # noqa: E402
 from .core import as_scaled_array, asarray, debug_callback, scaled_array  # noqa: E402
-from .scalify import scalify  # noqa: E402
+from .scalify import grad, scalify, value_and_grad  # noqa: E402
 from .text import Number  # noqa: E402
 from .trace import TraceError, trace  # noqa: E402
 
 __all__ = ["Number", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "as_scaled_array", "asarray", "call", "core", "debug_callback",
-           "get_scalify_config", "lax", "ops", "quantization", "scaled_array", "scalify", "trace", "tree", "utils", "vjp"]
+           "get_scalify_config", "grad", "lax", "ops", "quantization", "scaled_array", "scalify", "trace", "tree", "utils", "value_and_grad", "vjp"]

@@ -92,8 +92,8 @@ def _without_gradient(run, name):
 
     @operation.defjvp
     def refuse(primals, tangents):
-        raise TypeError(f"{name}: a library can be differentiated when its gradient was generated too, got none. Use scalide.jax.call(library, gradient), "
-                        "and for scalify take the gradient inside: scalify(jax.grad(fn)).")  # fmt: skip
+        raise TypeError(f"{name}: a library can be differentiated when its gradient was generated too, got none. Use scalide.jax.call(library, gradient). "
+                        "Of a scalified function: scalide.jax.grad(fn) in place of jax.grad(fn), or scalify(jax.grad(fn)).")  # fmt: skip
 
     return operation
 

@@ -6,6 +6,7 @@ import pathlib
 import re
 import tempfile
 import threading
+import weakref
 from typing import Any, Callable, Sequence
 
 import jax
@@ -20,6 +21,7 @@ from .debug import expose_callbacks
 from .trace import trace
 
 _local = threading.local()
+_scalified: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # scalified function -> scalify with the same options
 
 
 def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
@@ -28,7 +30,8 @@ def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] =
     ScaledArrays of the same value. Without ScaledArrays (and `set_scaling` in fn) it is fn itself.
 
     The first call with arguments of new shapes, dtypes or static values traces fn and builds a library (a second or so; its kernels come
-    from a cache on disk later). It works inside of `jax.jit` and without it; gradients are taken inside: scalify(jax.grad(fn)).
+    from a cache on disk later). It works inside of `jax.jit` and without it; gradients are taken inside: scalify(jax.grad(fn)), which is what
+    `scalide.jax.grad(scalify(fn))` does.
 
     fn: what `jax.jit` takes, of positional and keyword arguments in any pytrees. Left out: a decorator.
     static_argnums, static_argnames: arguments that are no arrays, as in jax.jit.
@@ -39,6 +42,10 @@ def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] =
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     operations = {}
+
+    def with_function(derived):
+        """scalify of another function of the same arguments."""
+        return scalify(derived, static_argnums=static_argnums, static_argnames=static_argnames, numerics=numerics)
 
     @functools.wraps(fn, updated=())
     def scalified(*args, **kwargs):
@@ -64,7 +71,30 @@ def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] =
         dynamic, named = jax.tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, (bool, int, float)) else jnp.asarray(leaf), (dynamic, named))
         return dynamic_fn(*dynamic, **named)
 
+    _scalified[scalified] = with_function
     return scalified
+
+
+def grad(fn: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The gradient of a function of ScaledArrays: for each ScaledArray in the arguments a ScaledArray of its shape and dtype, for plain arrays plain
+    ones. It is `scalify(jax.grad(fn))`, so scales go through forward and backward; `jax.grad` would take data and scale for two variables.
+
+    fn: scalified, or any function that calls scalified ones; its result has rank 0. argnums, has_aux: as in `jax.grad`.
+    Works inside of `jax.jit` and without it. Raises what jax.grad raises, and TraceError.
+    """
+    return _derived(jax.grad, fn, argnums, has_aux)
+
+
+def value_and_grad(fn: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The value of fn beside its gradient (`grad`): `scalify(jax.value_and_grad(fn))`."""
+    return _derived(jax.value_and_grad, fn, argnums, has_aux)
+
+
+def _derived(transformation, fn, argnums, has_aux):
+    if isinstance(fn, compat.JITTED) and fn.__wrapped__ in _scalified:  # JAX keeps what it traced, in which libraries may stand
+        fn = fn.__wrapped__
+    again, inner = (_scalified[fn], fn.__wrapped__) if fn in _scalified else (scalify, fn)
+    return again(transformation(inner, argnums=argnums, has_aux=has_aux))
 
 
 def _is_scaled(value):
