@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any, Callable
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 from .. import _runtime
 from ..library import DTYPES, Library, _array, check_scaled
 from ..scaled_array import ScaledArray
+from .sharding import Batch
 
 try:
     import jax.ffi as ffi
@@ -20,7 +22,7 @@ except ImportError:  # before JAX 0.5
 _TARGET = "scalide_run"
 
 
-def call(library: Library, gradient: Library | None = None) -> Callable[..., Any]:
+def call(library: Library, gradient: Library | None = None, *, batch: str | None = None) -> Callable[..., Any]:
     """The library as a function of JAX arrays that `jax.jit` takes: one operation of the program around it. It may be vmapped (one run
     after the other), and differentiated when `gradient` is there.
 
@@ -31,12 +33,15 @@ def call(library: Library, gradient: Library | None = None) -> Callable[..., Any
         backward = scalide.build(trace(vjp(fn), jax.eval_shape(fn, x), x))
         f = jax.jit(jax.grad(call(forward, backward)))
 
+    batch: the symbol of the program ("b", `symbolic=` of trace) along which its results are independent. Arrays that are sharded along axes of this
+        extent stay where they are then: each device runs its part, and gradients of the other arguments are summed. Left out: JAX gathers them.
+
     Raises TypeError and ValueError when traced with arrays that the library does not take; RuntimeError where JAX has no CPU.
     """
-    forward = Operation(library)
+    forward = Operation(library, batch and Batch(library, batch))
     if gradient is None:
         return lambda *args, **kwargs: forward(args, kwargs)
-    backward = Operation(gradient)
+    backward = Operation(gradient, batch and Batch(gradient, batch, sums=True))
 
     def differentiate(arguments, cotangents):
         args, kwargs = arguments
@@ -101,7 +106,7 @@ def _without_gradient(run, name):
 class Operation:
     """A library as an operation of JAX."""
 
-    def __init__(self, library):
+    def __init__(self, library, batch=None):
         if not isinstance(library, Library):
             raise TypeError(f"scalide.jax.call: must get a scalide.Library, got {type(library).__name__}. Build one with scalide.build.")
         _register()
@@ -109,6 +114,7 @@ class Operation:
         # Content, not an address: it may stand in JAX's own cache of compiled programs.
         self.key = np.int64(np.uint64(int(library.hash[:16], 16)).astype(np.int64))
         _runtime.register_for_xla(self.native, int(self.key))
+        self._operation = _without_gradient(batch.divided(self._execute) if batch else self._execute, library.name)
 
     def __call__(self, args, kwargs):
         return self.library._nest(self.run(self.library._leaves(args, kwargs)))
@@ -116,21 +122,25 @@ class Operation:
     def run(self, leaves):
         """Inputs and inouts in the order of the arguments; gives the results in the library's order."""
         library = self.library
-        arrays = [self._parts(leaf, argument) for leaf, argument in zip(leaves, library._inputs)]
-        operands, results, aliases = [], [], {}
-        shapes = iter(self.native.result_shapes([data.shape for data, *_ in arrays]))
-        given = iter(arrays)
-        for argument in library.arguments:
-            parts = next(given) if argument.role != "output" else ()
+        parts = [self._parts(leaf, argument) for leaf, argument in zip(leaves, library._inputs)]
+        self.native.result_shapes([data.shape for data, *_ in parts])  # says what is wrong before JAX does
+        flat = iter(self._operation(*sum(parts, [])))
+        made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
+        return [made[i] for i in library._order]
+
+    def _execute(self, *operands):
+        """The data and scales of inputs and inouts, one after the other; gives those of outputs and inouts."""
+        places = list(itertools.accumulate([1 + argument.scaled for argument in self.library._inputs], initial=0))
+        shapes = iter(self.native.result_shapes([operands[place].shape for place in places[:-1]]))
+        results, aliases, given = [], {}, iter(places)
+        for argument in self.library.arguments:
+            place = next(given) if argument.role != "output" else None
             if argument.role != "input":
                 types = [jax.ShapeDtypeStruct(next(shapes), DTYPES[argument.dtype]), jax.ShapeDtypeStruct((), np.float32)][:1 + argument.scaled]
                 if argument.role in ("inout", "state"):
-                    aliases.update({len(operands) + i: len(results) + i for i in range(len(types))})
+                    aliases.update({place + i: len(results) + i for i in range(len(types))})
                 results += types
-            operands += parts
-        flat = iter(_without_gradient(lambda *operands: _ffi_call(operands, results, aliases, self.key), library.name)(*operands))
-        made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
-        return [made[i] for i in library._order]
+        return _ffi_call(operands, results, aliases, self.key)
 
     def _parts(self, leaf, argument):
         """The operands of an argument: data, and the scale of a scaled one."""
