@@ -123,6 +123,15 @@ std::string blocks_of(const ProductFormats &formats) {
     return text;
 }
 
+/// "state: 2 arrays in f16, scaled by a bound, rounded by hashed_round and 1 in f32; "
+std::string states_of(const ProductFormats &formats) {
+    std::string text;
+    for (const auto &[words, count] : formats.states)
+        text += fmt::format("{}{}{} in {}", text.empty() ? "state: " : " and ", count,
+                            text.empty() ? count == 1 ? " array" : " arrays" : "", words);
+    return text.empty() ? "" : text + "; ";
+}
+
 std::string conversions(size_t count) { return fmt::format("{} conversion{} to 8 bits", count, count == 1 ? "" : "s"); }
 
 /// In percent, of the floats that kernels write.
@@ -144,6 +153,7 @@ std::string numerics_line(const BuildReport &report) {
     std::string line = report.plans[0].numerics + ": ";
     if (report.products.products > 0)
         line += products_by_format(report.products) + scaling_of(report.products) + blocks_of(report.products) + "; ";
+    line += states_of(report.products);
     line += fmt::format("{:.0f} % of bytes in 8 or 16 bits", narrow_share(report));
     if (report.products.own_conversions > 0)
         line += "; " + conversions(report.products.own_conversions) + " of the program's own, not scaled";

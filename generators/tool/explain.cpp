@@ -1,5 +1,6 @@
 #include "ir/words.h"
 #include "tool/common.h"
+#include "tool/tables.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
 #include <array>
@@ -10,26 +11,21 @@ namespace scalide {
 
 namespace {
 
-constexpr std::array kinds = {"none", "values", "argument", "propagated", "blocks"};
+constexpr std::array kinds = {"none", "values", "bound", "argument", "propagated", "blocks"};
 constexpr std::array places = {"argument", "operand", "node result", "result", "node"};
 
-using Row = std::array<std::string, 6>;
+using Row = std::vector<std::string>;
 
 std::string words(const ScaleOrigin &scale) {
     switch (scale.kind) {
     case ScaleOrigin::Kind::none: return "none";
     case ScaleOrigin::Kind::values: return "its values (" + scale.op + ")";
+    case ScaleOrigin::Kind::bound: return "a bound of its values (" + scale.op + ")";
     case ScaleOrigin::Kind::argument: return "the argument's";
     case ScaleOrigin::Kind::propagated: return "propagated";
     case ScaleOrigin::Kind::blocks: return "blocks of " + scale.block + " (" + std::string(to_string(scale.format)) + ")";
     }
     return "";
-}
-
-/// By the name of the file; the folder is in --json.
-std::string short_place(const Location &location, const std::string &none) {
-    if (location.line == 0) return none;
-    return std::filesystem::path(location.file).filename().string() + ":" + std::to_string(location.line);
 }
 
 Row row_of(const NumericsDecision &decision) {
@@ -41,14 +37,8 @@ Row row_of(const NumericsDecision &decision) {
 
 void print_table(const std::vector<NumericsDecision> &decisions) {
     std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "source"}};
-    std::array<size_t, 6> widths{};
     for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision));
-    for (const Row &row : rows)
-        for (size_t i = 0; i < row.size(); i++) widths[i] = std::max(widths[i], row[i].size());
-    for (const Row &row : rows) {
-        for (size_t i = 0; i + 1 < row.size(); i++) fmt::print("{:<{}}  ", row[i], widths[i]);
-        fmt::print("{}\n", row.back());
-    }
+    fmt::print("{}", in_columns(rows));
     for (const NumericsDecision &decision : decisions) {
         if (!decision.is_unsafe()) continue;
         const auto words = decision.is_policys()
@@ -60,15 +50,10 @@ void print_table(const std::vector<NumericsDecision> &decisions) {
     }
 }
 
-nlohmann::ordered_json json_of(const Location &location) {
-    if (location.line == 0) return nullptr;
-    return {{"file", location.file}, {"line", location.line}};
-}
-
 void print_json(const std::vector<NumericsDecision> &decisions) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const NumericsDecision &decision : decisions) {
-        const bool has_operator = decision.scale.kind == ScaleOrigin::Kind::values, has_blocks = !decision.scale.block.empty();
+        const bool has_operator = !decision.scale.op.empty(), has_blocks = !decision.scale.block.empty();
         list.push_back({{"tensor", decision.tensor},
                         {"place", places[static_cast<size_t>(decision.place)]},
                         {"use", decision.use},
@@ -78,8 +63,8 @@ void print_json(const std::vector<NumericsDecision> &decisions) {
                         {"scale_operator", has_operator ? nlohmann::ordered_json(decision.scale.op) : nullptr},
                         {"scale_block", has_blocks ? nlohmann::ordered_json(decision.scale.block) : nullptr},
                         {"scale_format", has_blocks ? nlohmann::ordered_json(to_string(decision.scale.format)) : nullptr},
-                        {"policy", json_of(decision.row)},
-                        {"source", json_of(decision.source)},
+                        {"policy", place_json(decision.row)},
+                        {"source", place_json(decision.source)},
                         {"safe", !decision.is_unsafe()}});
     }
     // A file may be called what is no text.

@@ -34,6 +34,11 @@ ScaleOrigin origin_behind(const Node &node, const Rule &rule, const std::vector<
     return keeps_scale(node, rule) ? scales[*scaled] : ScaleOrigin{Kind::propagated};
 }
 
+bool is_by_bound(const Node &node) {
+    const auto norm = node.attributes.find("norm");
+    return norm != node.attributes.end() && norm->second.word == "bound";
+}
+
 bool needs_scale(Dtype dtype) { return is_narrow(dtype) && dtype != Dtype::bf16; }
 
 /// How an operand of a product is stored.
@@ -91,6 +96,33 @@ void count_product(const Node &node, const Program &program, const StoredForms &
     formats.own += is_scaled && is_own;
 }
 
+/// The operator that rounds a stored value at random, before the conversion, which is exact; empty: the conversion rounds to nearest.
+std::string random_rounding(const Program &program, const std::vector<int> &makers, ValueId stored, const Rulebook &rulebook) {
+    if (makers[stored] < 0) return "";
+    const ValueId value = program.nodes[makers[stored]].operands.empty() ? stored : program.nodes[makers[stored]].operands[0];
+    if (makers[value] < 0) return "";
+    const Node &node = program.nodes[makers[value]];
+    return rulebook.rule(node.op, node.location).family == "random" ? node.op : "";
+}
+
+/// "f32", "f16, scaled by a bound, rounded by hashed_round".
+std::string state_of(const Program &program, const StoredForms &forms, const std::vector<int> &makers, ValueId value,
+                     const Rulebook &rulebook) {
+    const Dtype dtype = program.type(value).dtype;
+    std::string words(to_string(dtype));
+    const Kind kind = forms.scale(value).kind;
+    if (kind == Kind::bound) {
+        words += ", scaled by a bound";
+    } else if (kind != Kind::none) {
+        words += ", scaled";
+    } else if (needs_scale(dtype)) {
+        words += ", not scaled";
+    }
+    if (!is_narrow(dtype)) return words;
+    const std::string op = random_rounding(program, makers, value, rulebook);
+    return words + (op.empty() ? ", rounded to nearest" : ", rounded by " + op);
+}
+
 /// Values that are converted to 8 bits without a scale, each once: by the policy, or by the program.
 size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys) {
     std::set<ValueId> values;
@@ -132,7 +164,8 @@ StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
     for (const Node &node : made.nodes) {
         if (node.op == "stop_scaling") continue;
         const Rule &rule = rulebook.rule(node.op, node.location);
-        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? ScaleOrigin{Kind::values, node.op} : origin_behind(node, rule, scales_);
+        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? ScaleOrigin{is_by_bound(node) ? Kind::bound : Kind::values, node.op}
+                                                               : origin_behind(node, rule, scales_);
         for (size_t i = 0; i < node.results.size(); i++)
             if (!rule.result(i).plain && is_float(made.type(node.results[i]).dtype)) scales_[node.results[i]] = origin;
     }
@@ -174,6 +207,7 @@ void ProductFormats::add(const ProductFormats &other) {
     own_conversions += other.own_conversions;
     for (const auto &[format, count] : other.narrow) narrow[format] += count;
     for (const auto &[block, count] : other.blocks) blocks[block] += count;
+    for (const auto &[state, count] : other.states) states[state] += count;
 }
 
 size_t ProductFormats::narrow_products() const {
@@ -191,6 +225,11 @@ ProductFormats product_formats(const Program &made, const Rulebook &rulebook, co
     ProductFormats formats;
     for (const Node &node : program.nodes)
         if (products.contains(node.op)) count_product(node, program, forms, decided, formats);
+    const StoredForms stored(made, rulebook);
+    const std::vector<int> makers = producers(made);
+    for (const Result &result : made.results)
+        if (result.argument >= 0 && !result.part.is_scale() && is_float(made.type(result.value).dtype))
+            formats.states[state_of(made, stored, makers, result.value, rulebook)]++;
     formats.unsafe_conversions = count_unsafe(decisions, true);
     formats.own_conversions = count_unsafe(decisions, false);
     return formats;

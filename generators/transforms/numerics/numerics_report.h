@@ -10,6 +10,7 @@ struct ScaleOrigin {
     enum class Kind {
         none,       ///< an ordinary number
         values,     ///< its own values: the operator `op` chose it
+        bound,      ///< a bound of its values that is known before they are (norm_bound), by the operator `op`
         argument,   ///< a scaled argument, moved and converted
         propagated, ///< operands' scales, by the rules of operators
         blocks,     ///< several: one for each block of a product's operand
@@ -57,7 +58,7 @@ private:
     std::vector<ScaleOrigin> scales_; ///< by value
 };
 
-/// Formats of the contractions of a program: a product is narrow when both operands are stored in fewer than 32 bits.
+/// Formats of the contractions of a program, and of its state: a product is narrow when both operands are stored in fewer than 32 bits.
 struct ProductFormats {
     size_t products = 0;
     std::map<std::string, size_t> narrow; ///< "f8", "f16", "bf16": that of the wider operand
@@ -66,6 +67,7 @@ struct ProductFormats {
     size_t unscaled = 0;                  ///< other narrow ones with an operand that has no scale, and not the range of f32 (bf16)
     size_t unsafe_conversions = 0;        ///< of the policy, to 8 bits without a scale, in products or not
     size_t own_conversions = 0;           ///< the program's own
+    std::map<std::string, size_t> states; ///< arguments that are overwritten, by how they are stored: "f16, scaled, rounded to nearest"
     void add(const ProductFormats &other);
     size_t narrow_products() const;
 };
