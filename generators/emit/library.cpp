@@ -31,15 +31,18 @@ struct FusedProgram {
     std::vector<int> cards; ///< see Plan
     bool is_variant;
     std::vector<Requirement> requirements;
+    std::map<std::string, Origin> origins; ///< of values, by name
 };
 
 /// The program, then its variants.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
                                        const TargetFacts &facts, BuildReport &report) {
     std::vector<NumericsDecision> decisions;
+    std::map<std::string, Origin> origins; // kernels keep no names
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);
         if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook, decisions));
+        if (pass == "place_stores") origins = origins_by_name(program);
     };
     const CompileOptions compilation{options.policy, facts, after_pass, nullptr, &decisions, options.checks_types};
     const Program expanded = to_base_operators(source.program, rulebook, compilation);
@@ -49,10 +52,10 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
     const std::vector<Requirement> requirements = open_requirements(expanded);
     std::vector<FusedProgram> programs{
-        {&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, requirements}};
+        {&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, requirements, origins}};
     for (CardProgram &variant : variants) {
         for (const int card : variant.cards) std::erase(programs[0].cards, card);
-        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true, requirements});
+        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true, requirements, origins});
     }
     return programs;
 }
@@ -65,6 +68,10 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
         identity += kernel.key;
     }
     Plan plan = make_plan(program.fused, call_orders);
+    for (PlanBuffer &buffer : plan.buffers) {
+        const auto origin = source.origins.find(buffer.name);
+        if (origin != source.origins.end()) buffer.origin = origin->second;
+    }
     plan.doc = source.source->doc;
     plan.is_variant = source.is_variant;
     plan.requirements = source.requirements;

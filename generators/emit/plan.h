@@ -3,6 +3,7 @@
 #include "lower/kernel.h"
 #include "transforms/expand/least_extents.h"
 #include "transforms/library/matmul_call.h"
+#include "transforms/origins.h"
 
 namespace scalide {
 
@@ -22,6 +23,7 @@ struct PlanBuffer {
     int index = -1;                      ///< argument (data, scale) or slot (scalar)
     int first_step = -1, last_step = -1; ///< the first step that writes it, the last that touches it
     ArrayPart part = {};                 ///< of a tensor; a whole one may have none
+    Origin origin = {};                  ///< for who asks what it is: the user's tensor, and its line
 };
 
 struct PlanArgument {

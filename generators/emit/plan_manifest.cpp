@@ -33,6 +33,9 @@ Json buffers_of(const Plan &plan) {
                         {"index", buffer.index},
                         {"first_step", buffer.first_step},
                         {"last_step", buffer.last_step}});
+        const Origin &origin = buffer.origin;
+        if (!origin.tensor.empty() && origin.tensor != buffer.name) rows.back()["of"] = origin.tensor;
+        if (origin.location.line > 0) rows.back()["line"] = origin.location.line;
     }
     return rows;
 }

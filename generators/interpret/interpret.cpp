@@ -37,7 +37,7 @@ std::vector<Array> Interpreter::run(const Program &program, const Arrays &inputs
     std::deque<Array> made;
     for (size_t i = 0; i < inputs.size(); i++) values[program.arguments[i].value] = inputs[i];
     for (const Node &node : program.nodes) {
-        Operation operation{node.op, evaluate(node.attributes, bindings), {}, {}, mode_};
+        Operation operation{node.op, evaluate(node.attributes, bindings), {}, {}, mode_, &node};
         for (ValueId operand : node.operands) operation.operands.push_back(values[operand]);
         for (ValueId result : node.results) {
             const Type &type = program.type(result);

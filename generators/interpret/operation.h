@@ -11,6 +11,7 @@ struct Operation {
     std::vector<const Array *> operands;
     std::vector<Array> results; ///< dtype and shape are set, data is to be filled
     Mode mode = Mode::real;
+    const Node *node = nullptr; ///< what it is of the program that runs, for those who look on
 
     const Array &operand(size_t number) const { return *operands[number]; }
     Array &result() { return results[0]; }

@@ -94,18 +94,17 @@ void LoadedProgram::shape_outputs(const std::vector<scalide_argument_info> &info
     }
 }
 
-scalide_status LoadedProgram::run_bound(scalide_binding *binding, const Show &show, std::string *non_finite) const {
+scalide_status LoadedProgram::run_bound(scalide_binding *binding, const Show &show, NonFinite *non_finite) const {
     Show shown = show;
     if (!non_finite) return show ? scalide_run_traced(binding, show_array, &shown) : scalide_run(binding);
     scalide_non_finite first = {};
     const scalide_status status = scalide_run_checked(binding, &first);
-    *non_finite = first.buffer ? fmt::format("first non-finite: {}, step {} ({})", name_to_string(first.buffer), first.step, first.kernel)
-                               : "first non-finite: none, all results are finite";
+    if (first.buffer) *non_finite = {first.buffer, first.kernel, static_cast<size_t>(first.step)};
     return status;
 }
 
 std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const std::string &)> &find, const Show &show,
-                                          std::string *non_finite) const {
+                                          NonFinite *non_finite) const {
     std::vector<scalide_argument_info> infos(scalide_argument_count(program_));
     std::vector<HostArray> arrays;
     for (size_t i = 0; i < infos.size(); i++) {

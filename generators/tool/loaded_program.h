@@ -9,6 +9,12 @@ namespace scalide {
 
 using Show = std::function<void(const HostArray &)>;
 
+/// The first result of a step that has an infinity or a NaN; no buffer: there is none.
+struct NonFinite {
+    std::string buffer, kernel;
+    size_t step = 0;
+};
+
 /// A generated shared library at work in this process. What the runtime refuses is a UserError in its words.
 class LoadedProgram {
 public:
@@ -19,10 +25,10 @@ public:
     /// order of the arguments. `show`, where there is one, gets every array as soon as it is made, intermediate ones too, a scaled one in
     /// its two parts. `non_finite`, where there is one instead, says what was the first result with an infinity or a NaN.
     std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find, const Show &show = {},
-                               std::string *non_finite = nullptr) const;
+                               NonFinite *non_finite = nullptr) const;
 
 private:
-    scalide_status run_bound(scalide_binding *binding, const Show &show, std::string *non_finite) const;
+    scalide_status run_bound(scalide_binding *binding, const Show &show, NonFinite *non_finite) const;
     void check(scalide_status status) const;
     void shape_outputs(const std::vector<scalide_argument_info> &infos, std::vector<HostArray> &arrays) const;
 

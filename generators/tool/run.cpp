@@ -2,7 +2,8 @@
 #include "emit/library.h"
 #include "ir/words.h"
 #include "tool/common.h"
-#include "tool/loaded_program.h"
+#include "tool/first_non_finite.h"
+#include "tool/rounding_check.h"
 #include <algorithm>
 #include <fmt/core.h>
 
@@ -26,24 +27,26 @@ struct RunCommand {
     ProgramOptions program;
     BuildOptions build;
     std::string inputs, outputs, mode, cache;
-    bool trace = false, check_finite = false;
+    bool trace = false, check_finite = false, check = false, json = false;
 
     void run() {
         check_limits(build);
         const Rulebook rulebook = program.load_rulebook();
         const Program loaded = program.load_program(rulebook);
         const ArrayFile arrays(inputs);
-        std::vector<HostArray> results = mode.empty() ? run_compiled(loaded, rulebook, arrays) : run_interpreted(loaded, rulebook, arrays);
+        const bool is_compiled = mode.empty() && !check;
+        std::vector<HostArray> results = is_compiled ? run_compiled(loaded, rulebook, arrays) : run_interpreted(loaded, rulebook, arrays);
         write_arrays(outputs, results);
-        fmt::print("{}: {} arrays\n", outputs, results.size());
+        if (!json) fmt::print("{}: {} arrays\n", outputs, results.size());
     }
 
-    // The program as the user wrote it (mode real), or after the passes that decide what is stored (mode stored).
+    // The program as the user wrote it (mode real), or after the passes that decide what is stored (mode stored). A check looks at it
+    // before kernels are formed, which keep no names and lines, and which may repeat what is rounded; they compute the same.
     std::vector<HostArray> run_interpreted(const Program &loaded, const Rulebook &rulebook, const ArrayFile &arrays) {
         const Mode how = mode == "real" ? Mode::real : Mode::stored;
         Program program_to_run;
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
-        const std::string last = how == Mode::real ? "inline_calls" : "fuse";
+        const std::string last = how == Mode::real ? "inline_calls" : check ? "place_stores" : "fuse";
         compile(loaded, rulebook,
                 {policy, target_facts(build),
                  [&](const std::string &pass, const Program &after) {
@@ -54,7 +57,8 @@ struct RunCommand {
         for (const Argument &argument : program_to_run.arguments) {
             inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument, how));
         }
-        const std::vector<Array> outputs_in_order = interpret(program_to_run, inputs_in_order, rulebook, how);
+        const std::vector<Array> outputs_in_order =
+            check ? run_checked(program_to_run, inputs_in_order, rulebook) : interpret(program_to_run, inputs_in_order, rulebook, how);
         std::vector<HostArray> results;
         for (size_t i = 0; i < outputs_in_order.size(); i++) {
             const Result &result = program_to_run.results[i];
@@ -66,6 +70,15 @@ struct RunCommand {
             }
         }
         return results;
+    }
+
+    std::vector<Array> run_checked(const Program &program_to_run, const std::vector<Array> &inputs_in_order,
+                                   const Rulebook &rulebook) const {
+        fmt::print(stderr, "interpreting {} operators, element by element: large arrays take long\n", program_to_run.nodes.size());
+        RoundingCheck found;
+        std::vector<Array> outputs_in_order = interpret_and_check(program_to_run, inputs_in_order, rulebook, found);
+        fmt::print("{}", json ? to_json(found) : to_text(found));
+        return outputs_in_order;
     }
 
     // An array of the file, or the part of it that the argument is. In mode real an array stands for its values, data * scale, in
@@ -110,9 +123,9 @@ struct RunCommand {
         };
         const LoadedProgram library(report.files.back(), plan.name);
         if (!check_finite) return library.run(find, trace ? print_array : Show());
-        std::string non_finite;
+        NonFinite non_finite;
         std::vector<HostArray> results = library.run(find, {}, &non_finite);
-        fmt::print("{}\n", non_finite);
+        fmt::print("{}\n", to_text(non_finite, report.plans[0], find));
         return results;
     }
 };
@@ -134,6 +147,12 @@ void add_run(CLI::App &app) {
     run->add_flag("--check-finite", command->check_finite, "say which result was the first with an infinity or a NaN, and in which step")
         ->excludes("--interpret")
         ->excludes("--trace");
+    const auto check =
+        run->add_flag("--check", command->check,
+                      "interpret (mode stored), and count for each tensor that is rounded to 8 or 16 bits: zeros made of other "
+                      "numbers, saturated and subnormal elements; for each state: elements that an update did not move");
+    check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite");
+    run->add_flag("--json", command->json, "print the counts of --check as JSON")->needs(check);
     add_target(*run, command->build);
     add_limits(*run, command->build);
     run->add_option("--cache", command->cache, "folder of compiled kernels");

@@ -57,10 +57,12 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     arguments += ["--time-limit", time_limit]
     arguments += ["--cuda-arch", ",".join(map(str, cuda_arch))] if cuda_arch else []
     arguments += ["--traceable"] if traceable else []
-    for path in [rules] if isinstance(rules, (str, os.PathLike)) else rules:
+    rules = [rules] if isinstance(rules, (str, os.PathLike)) else list(rules)
+    for path in rules:
         arguments += ["--rules", path]
     printed = run_tool(program, "build", *arguments)
     library = Library(Path(output) / f"lib{identifier(name)}.so", program)
+    library._options = {"numerics": numerics or program.policy, "target": target, "rules": rules}
     library.summary = printed.strip().splitlines()[-1]
     logging.getLogger("scalide").log(logging.WARNING if "warning: " in library.summary else logging.INFO, "%s: %s", name, library.summary)
     if scratch is not None:

@@ -1,0 +1,50 @@
+#include "ir/words.h"
+#include "tool/rounding_check.h"
+#include "tool/tables.h"
+#include <nlohmann/json.hpp>
+
+namespace scalide {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::string>;
+
+} // namespace
+
+std::string to_text(const RoundingCheck &check) {
+    std::string text;
+    std::vector<Row> rows{{"rounded", "format", "elements", "to zero", "saturated", "subnormal", "source"}};
+    for (const RoundingCount &row : check.roundings)
+        rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
+                        std::to_string(row.zeros), std::to_string(row.saturated), std::to_string(row.subnormals),
+                        short_place(row.source, "-")});
+    text += check.roundings.empty() ? "nothing is rounded to 8 or 16 bits\n" : in_columns(rows);
+    if (check.states.empty()) return text;
+    rows = {{"state", "format", "elements", "unmoved", "source"}};
+    for (const StateCount &row : check.states)
+        rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
+                        std::to_string(row.unmoved), short_place(row.source, "-")});
+    return text + "\n" + in_columns(rows);
+}
+
+std::string to_json(const RoundingCheck &check) {
+    Json roundings = Json::array(), states = Json::array();
+    for (const RoundingCount &row : check.roundings)
+        roundings.push_back({{"tensor", row.tensor},
+                             {"format", to_string(row.format)},
+                             {"elements", row.elements},
+                             {"zeros", row.zeros},
+                             {"saturated", row.saturated},
+                             {"subnormals", row.subnormals},
+                             {"source", place_json(row.source)}});
+    for (const StateCount &row : check.states)
+        states.push_back({{"tensor", row.tensor},
+                          {"format", to_string(row.format)},
+                          {"elements", row.elements},
+                          {"unmoved", row.unmoved},
+                          {"source", place_json(row.source)}});
+    return Json{{"roundings", roundings}, {"states", states}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace scalide

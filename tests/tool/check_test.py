@@ -1,0 +1,103 @@
+"""`scalide run --check`: each count, on numbers that are chosen for it; and what `--check-finite` names. Usage: check_test.py SCALIDE."""
+import json
+import math
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from tool import Scratch, floats, read_safetensors, safetensors  # noqa: E402
+
+ROUNDED = """program rounded(x: f32[9]) -> (y: f8_e4m3fn[9], z: f8_e5m2[9], b: bf16[9]) {
+  y = convert_element_type(x) {dtype: f8_e4m3fn}
+  z = convert_element_type(x) {dtype: f8_e5m2}
+  b = convert_element_type(x) {dtype: bf16}
+}
+"""
+#: 0 and infinity stay what they are; e4m3fn ends at 448, e5m2 at 57344, and their normal numbers begin at 2^-6 and 2^-14.
+X = [0, 1, 1e-9, -1e-9, 500, -60000, math.inf, 0.002, 440]
+STATE = """program step(s: f16[4] inout, m: f32[4] inout, t: f16[2, 2] inout, n: i32[] inout, u: f32[4]) -> (s = s_new, m = m_new, t = t_new, n = n_new) {
+  wide = convert_element_type(s) {dtype: f32}
+  s_sum = sub(wide, u)
+  s_new = convert_element_type(s_sum) {dtype: f16}
+  m_new = sub(m, u)
+  moved = reshape(t) {shape: [4]}
+  t_wide = convert_element_type(moved) {dtype: f32}
+  t_sum = sub(t_wide, u)
+  t_narrow = convert_element_type(t_sum) {dtype: f16}
+  t_new = reshape(t_narrow) {shape: [2, 2]}
+  n_new = add(n, 1)
+}
+"""
+#: To 1: below half a unit of f16 and of f32; nothing; below half a unit of f16 alone; more than either.
+UPDATES = [1e-9, 0, 1e-5, 0.5]
+SCALED = """program scaled(w: f32[4] inout, g: f32[4]) -> (w = w_new) {
+  w_new = sub(w, g)
+}
+"""
+
+
+def halves(*numbers):
+    import struct
+
+    return struct.pack(f"<{len(numbers)}e", *numbers)
+
+
+def checked(scratch, text, arrays, *options):
+    """The counts as JSON; the results are those of the interpreter in mode stored."""
+    (scratch.path / "p.scl").write_text(text)
+    scratch.write("in.safetensors", safetensors(arrays))
+    command = ("run", "p.scl", "-i", "in.safetensors", *options)
+    found = json.loads(scratch.succeed(*command, "-o", "checked.safetensors", "--check", "--json"))
+    scratch.succeed(*command, "-o", "stored.safetensors", "--interpret", "stored")
+    assert read_safetensors(scratch.path / "checked.safetensors") == read_safetensors(scratch.path / "stored.safetensors")
+    return found
+
+
+def roundings(scratch):
+    found = checked(scratch, ROUNDED, {"x": ("F32", [9], floats(*X))})
+    rows = [tuple(row[key] for key in ("tensor", "format", "elements", "zeros", "saturated", "subnormals")) for row in found["roundings"]]
+    assert rows == [("x", "f8_e4m3fn", 9, 2, 2, 1), ("x", "f8_e5m2", 9, 2, 1, 0), ("x", "bf16", 9, 0, 0, 0)], rows
+    assert [row["source"]["line"] for row in found["roundings"]] == [2, 3, 4] and found["states"] == []
+    printed = scratch.succeed("run", "p.scl", "-i", "in.safetensors", "-o", "out.safetensors", "--check").splitlines()
+    assert printed[0].split() == ["rounded", "format", "elements", "to", "zero", "saturated", "subnormal", "source"], printed
+    assert printed[1].split() == ["x", "f8_e4m3fn", "9", "2", "2", "1", "p.scl:2"], printed
+
+
+def states(scratch):
+    ones = {"s": ("F16", [4], halves(1, 1, 1, 1)), "t": ("F16", [2, 2], halves(1, 1, 1, 1)), "m": ("F32", [4], floats(1, 1, 1, 1))}
+    found = checked(scratch, STATE, {**ones, "n": ("I32", [], bytes(4)), "u": ("F32", [4], floats(*UPDATES))})
+    rows = {row["tensor"]: (row["format"], row["elements"], row["unmoved"]) for row in found["states"]}
+    assert rows == {"s": ("f16", 4, 2), "m": ("f32", 4, 1), "t": ("f16", 4, 2)}, rows
+    none = checked(scratch, STATE, {**ones, "n": ("I32", [], bytes(4)), "u": ("F32", [4], floats(0, 0, 0, 0))})
+    assert [row["unmoved"] for row in none["states"]] == [0, 0, 0], none
+
+
+def scaled_state(scratch):
+    """Data and scales change, values do not: random rounding keeps most elements where an update is a hundredth of a unit."""
+    count = 4096
+    w = {"w.data": ("F16", [count], halves(*[1024 + i % 64 for i in range(count)])), "w.scale": ("F32", [], floats(2.0**-10))}
+    text = SCALED.replace("[4]", f"[{count}]")
+    for update, least, most in ((2.0**-17, 0.9 * count, count), (2.0**-10, 0, 0), (0, 0, 0)):
+        found = checked(scratch, text, {**w, "g": ("F32", [count], floats(*[update] * count))}, "--numerics", "f16_scaled")
+        (state,) = found["states"]
+        assert state["elements"] == count and least <= state["unmoved"] <= most, (update, state)
+
+
+def first_non_finite(scratch):
+    (scratch.path / "p.scl").write_text("program p(x: f32[4, 8], w: f32[8, 4]) -> (y: f32[4, 4]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n")
+    for x, w, words in ((math.inf, 1.0, "first non-finite: norm_max of x (p.scl:1), step 0 (full_1); it reads x, which is not finite"),
+                        (3e38, 3e38, "first non-finite: y (p.scl:2), step 1 (contract_1)"), (1.0, 1.0, "first non-finite: none, all results are finite")):  # fmt: skip
+        scratch.write("in.safetensors", safetensors({"x": ("F32", [4, 8], floats(*[x] * 32)), "w": ("F32", [8, 4], floats(*[w] * 32))}))
+        printed = scratch.succeed("run", "p.scl", "-n", "f16_master", "-i", "in.safetensors", "-o", "out.safetensors", "--check-finite").splitlines()
+        assert printed[0] == words, printed
+
+
+def main(tool):
+    with Scratch(tool) as scratch:
+        for part in (roundings, states, scaled_state, first_non_finite):
+            part(scratch)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
