@@ -39,12 +39,12 @@ Origin Origins::of(ValueId value) const {
         const Value &row = program_.values[value];
         if (producers_[value] < 0) {
             const Argument &argument = program_.arguments[arguments_[value]];
-            return {argument.part.array(row.name), argument.location, true};
+            return {argument.part.array(row.name), argument.location};
         }
         const Node &node = program_.nodes[producers_[value]];
         const bool goes_on = !node.operands.empty() &&
                              (is_made_up(row.name) || !row.part.of.empty() || is_form(row.name, program_.value_name(node.operands[0])));
-        if (!goes_on) return {row.name, node.location, false};
+        if (!goes_on) return {row.name, node.location};
         const ValueId formed = formed_operand(program_, producers_, node);
         value = formed < 0 ? node.operands[0] : formed;
     }
@@ -55,7 +55,12 @@ std::map<std::string, Origin> origins_by_name(const Program &program) {
     std::map<std::string, Origin> found;
     for (size_t value = 0; value < program.values.size(); value++)
         found.emplace(program.values[value].name, origins.of(static_cast<ValueId>(value)));
-    for (const Result &result : program.results) found.insert_or_assign(result.name, origins.of(result.value));
+    const std::vector<int> makers = producers(program);
+    for (const Result &result : program.results) {
+        const int maker = makers[result.value];
+        const Location location = maker < 0 ? origins.of(result.value).location : program.nodes[maker].location;
+        found.insert_or_assign(result.name, Origin{result.part.array(result.name), location});
+    }
     return found;
 }
 

@@ -26,7 +26,7 @@ private:
     std::vector<int> arguments_; ///< by value: its number; -1: it is none
 };
 
-/// The origins of all values by name, and those of the results by theirs.
+/// The origins of all values by name. A result of the program is known by its own name.
 std::map<std::string, Origin> origins_by_name(const Program &program);
 
 } // namespace scalide

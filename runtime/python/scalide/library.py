@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _runtime, arrays
+from . import _runtime, arrays, reports
+from .reports import Check, NonFinite, Table
 from .scaled_array import ScaledArray
 from .words import name_text
 
@@ -30,16 +31,6 @@ class Argument(NamedTuple):
     rank: int
     role: str     # "input", "output", "inout", or "state": an inout that the policy adds
     scaled: bool
-
-
-class NonFinite(NamedTuple):
-    """A result of a step that has an infinity or a NaN."""
-    tensor: str   # its name in the plan: "loss", "h.data", "h.scale"
-    step: int     # of the run, from 0
-    kernel: str   # that made it
-
-    def __str__(self):
-        return f"first non-finite: {self.tensor}, step {self.step} ({self.kernel})"
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
@@ -85,6 +76,7 @@ class Library:
     def __init__(self, path: str | os.PathLike, program: Any = None, *, name: str | None = None, threads: int = 0):
         self.path, self.program = os.path.realpath(path), program
         self.summary = None  # scalide.build knows it
+        self._options: dict = {}  # likewise: those that commands of the tool want again
         if not os.path.isfile(self.path):
             raise FileNotFoundError(f"{path}: must be a shared library, got no such file. Build it with scalide.build.")
         name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]
@@ -131,7 +123,21 @@ class Library:
         A call has the same bits, so this is for the arguments of one that gave such numbers. Arguments and constants are no results."""
         leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
         found = self._running().first_non_finite([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
-        return found and NonFinite(*found)
+        return found and reports.non_finite(self, found, leaves)
+
+    def explain(self, tensor: str | None = None) -> Table:
+        """What the policy decides for each array, as `scalide explain` prints it: a tuple of `Decision` (tensor, use, format, scale, policy, source,
+        safe), printed as a table. tensor: the name of one, or a glob. Asks the tool; needs the program. Raises ValueError, BuildError."""
+        return reports.explain(self, tensor)
+
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """One run on these arguments, as a call takes them, by the interpreter, which rounds as kernels do. Counts for each tensor that is rounded
+        to 8 or 16 bits what became zero, saturated or subnormal (`roundings`), and for each state the elements that an update did not move
+        (`states`). It takes seconds for large arrays; calls of the library cost nothing. Asks the tool; needs the program. Raises what a call
+        raises for its arguments, ValueError, BuildError."""
+        leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
+        self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # refuses what the program does not take
+        return reports.check(self, [_in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
 
     def close(self) -> None:
         """Forgets the library; later calls raise ValueError. Jitted functions that use it keep working."""
@@ -252,6 +258,14 @@ def _array(leaf, argument, name):
         except (OverflowError, TypeError, ValueError) as error:
             raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got a {type(leaf).__name__} that is none: {error}.") from None
     raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got {type(leaf).__name__}.")
+
+
+def _in_format(leaf, argument, name):
+    """A leaf that a call takes, as it reads it: an array or a ScaledArray, with 64 bits as 32."""
+    given = _given(leaf, argument, name)
+    data, scale = given if argument.scaled else (given, None)
+    data = data.astype(DTYPES[argument.dtype])
+    return ScaledArray(data, np.float32(scale)) if argument.scaled else data
 
 
 def _unlisted(leaf, argument, name):

@@ -1,0 +1,177 @@
+"""What a library says of itself: decisions of its policy, what a run rounds, where an infinity comes from. Each is data with a readable repr."""
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import json
+import logging
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .saving import save
+
+
+class Decision(NamedTuple):
+    """How one array of a program is stored, at one place."""
+    tensor: str   # its name in the program: "params.w", "v19"
+    use: str      # "argument", "result", or the operand of an operator: "dot_general.lhs"
+    format: str   # "f16"
+    scale: str    # "none", "values", "bound" (known before the values are), "argument", "propagated", "blocks", with the operator or the block
+    policy: str   # the row that decides: "f16_scaled.yaml:6"; "default": none does
+    source: str   # the line of the user: "model.py:12:4 (loss)"
+    safe: bool    # False: converted to 8 bits without a scale
+
+
+class Rounding(NamedTuple):
+    """What one conversion to 8 or 16 bits did to the elements of a tensor."""
+    tensor: str
+    format: str
+    elements: int
+    zeros: int       # made of numbers that are not zero
+    saturated: int   # finite numbers beyond the largest of the format
+    subnormals: int  # results below the smallest normal number
+    source: str
+
+
+class State(NamedTuple):
+    """What became of the elements of an argument that is overwritten."""
+    tensor: str
+    format: str
+    elements: int
+    unmoved: int  # have their old value though the new one, computed in f64 of the same operands, is another
+    source: str
+
+
+class NonFinite(NamedTuple):
+    """A result of a step that has an infinity or a NaN."""
+    tensor: str   # its name in the plan: "loss", "h.data", "h.scale", "norm_max"
+    step: int     # of the run, from 0
+    kernel: str   # that made it
+    of: str = ""  # the tensor of the program that it is, or whose largest magnitude or rounded form
+    source: str = ""                # the line of the user that made it, or that of the program
+    arguments: tuple[str, ...] = ()  # what the step reads of the caller's arrays and is not finite
+
+    def __str__(self):
+        of = f" of {self.of}" if self.of not in ("", self.tensor) else ""
+        reads = f"; it reads {', '.join(self.arguments)}, which {'is' if len(self.arguments) == 1 else 'are'} not finite" if self.arguments else ""
+        return f"first non-finite: {self.tensor}{of}{f' ({self.source})' if self.source not in ('', '-') else ''}, step {self.step} ({self.kernel}){reads}"
+
+
+class Table(tuple):
+    """Rows of one kind, printed in columns."""
+
+    def __repr__(self):
+        if not self:
+            return "nothing"
+        rows = [self[0]._fields, *self]
+        texts = [[str(value) for value in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*texts)]
+        return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in texts)
+
+
+class Check(NamedTuple):
+    """What `Library.check` counted."""
+    roundings: Table  # of Rounding
+    states: Table     # of State
+
+    def __repr__(self):
+        return "\n\n".join(repr(table) for table in self if table) or "nothing is rounded to 8 or 16 bits"
+
+
+def explain(library, tensor: str | None = None) -> Table:
+    """The decisions of the policy for a library's program; of the tensors that a name or a glob matches."""
+    rows = json.loads(_tool(library, "explain", "--json"))
+    decisions = [Decision(row["tensor"], row["use"] or row["place"], row["format"], _scale_of(row), _file_place(row["policy"]) or "default",
+                          source_of(library, row["source"]), row["safe"]) for row in rows]  # fmt: skip
+    if tensor is None:
+        return Table(decisions)
+    found = [decision for decision in decisions if decision.tensor == tensor or fnmatch.fnmatchcase(decision.tensor, tensor)]
+    if not found:
+        names = sorted({decision.tensor for decision in decisions})
+        near = difflib.get_close_matches(tensor, names, 1)
+        meant = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names[:20])}."
+        raise ValueError(f"{library.name}: unknown tensor {tensor!r}. {meant}")
+    return Table(found)
+
+
+def check(library, leaves) -> Check:
+    """Interprets one run on the inputs of a library and counts."""
+    logging.getLogger("scalide").info("%s: check interprets the program element by element: large arrays take long", library.name)
+    with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
+        inputs, outputs = Path(folder, "inputs.safetensors"), Path(folder, "outputs.safetensors")
+        save(inputs, {argument.name: leaf for argument, leaf in zip(library._inputs, leaves)})
+        found = json.loads(_tool(library, "run", "--check", "--json", "--target", library._options.get("target", "host"), "-i", inputs, "-o", outputs))
+    tables = []
+    for kind, rows in ((Rounding, found["roundings"]), (State, found["states"])):
+        tables.append(Table(kind(*[source_of(library, row["source"]) if field == "source" else row[field] for field in kind._fields]) for row in rows))
+    return Check(*tables)
+
+
+def non_finite(library, found, leaves) -> NonFinite:
+    """What the native module found, with what the manifest beside the library says of it."""
+    tensor, step, kernel = found
+    program = _manifest(library)
+    row = next((row for row in program.get("buffers", []) if row["name"] == tensor), {})
+    steps = program.get("steps", [])
+    reads = set(steps[step]["buffers"]) if step < len(steps) and steps[step]["kernel"] == kernel else set()
+    bad = [argument.name for argument, leaf in zip(library._inputs, leaves)
+           if {argument.name, f"{argument.name}.data", f"{argument.name}.scale"} & reads and not _is_finite(leaf)]  # fmt: skip
+    source = ""
+    if "line" in row:
+        is_traced = getattr(library.program, "places", ())
+        source = source_of(library, {"file": "", "line": row["line"]}) if is_traced else f"line {row['line']}"
+    return NonFinite(tensor, step, kernel, row.get("of", tensor), source, tuple(bad))
+
+
+def source_of(library, place: dict | None) -> str:
+    """The line of the user's Python file that a line of the program came from; of a program that was not traced, that line; else "-"."""
+    if place is None:
+        return "-"
+    places = getattr(library.program, "places", ())
+    if not places:
+        return _file_place(place)
+    known = places[place["line"] - 1] if place["line"] <= len(places) else None
+    if known is None:  # an argument, which no line makes
+        return "-"
+    from .jax.compat import place_of
+
+    return place_of(known)
+
+
+def _tool(library, command, *options):
+    from .build import run_tool
+
+    if library.program is None:
+        raise ValueError(f"{library.name}: {command} must be asked of a library that knows its program, got one without. Open it by Library(path, program).")
+    given = library._options
+    rules = [word for path in given.get("rules", ()) for word in ("--rules", path)]
+    return run_tool(library.program, command, "--numerics", given.get("numerics") or library.program.policy, *rules, *options)
+
+
+def _scale_of(row):
+    more = row["scale_operator"] or row["scale_block"] and f"{row['scale_block']} in {row['scale_format']}"
+    return f"{row['scale']} ({more})" if more else row["scale"]
+
+
+def _file_place(place):
+    return place and f"{os.path.basename(place['file'])}:{place['line']}"
+
+
+def _manifest(library) -> dict:
+    """The program's part of the file that a build wrote beside the library; empty where that is gone."""
+    path = Path(library.path)
+    try:
+        programs = json.loads(path.with_name(path.name.removeprefix("lib").split(".")[0] + ".json").read_text(encoding="utf-8"))["programs"]
+        return next(program for program in programs if program["name"] == library.name and program["hash"] == library.hash)
+    except (OSError, ValueError, KeyError, StopIteration):
+        return {}
+
+
+def _is_finite(leaf) -> bool:
+    parts = (leaf.data, leaf.scale) if hasattr(leaf, "to_array") else (leaf,)
+    arrays = [np.asarray(part) for part in parts]
+    return all(array.dtype.kind in "biu" or np.isfinite(array.astype(np.float32)).all() for array in arrays)
