@@ -19,7 +19,7 @@ bool narrows(const Operation &operation) {
 }
 
 /// Rounds without a conversion, which comes behind it and is exact.
-bool rounds_before(const Operation &operation) { return operation.op.starts_with("round_mantissa"); }
+bool rounds_before(const Operation &operation) { return operation.op == "round_by_bits"; }
 
 /// An update below this part of an element is none: it may be an error of f64.
 constexpr double least_update = 0x1p-40;

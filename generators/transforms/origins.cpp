@@ -24,7 +24,7 @@ bool is_factor(const Program &program, const std::vector<int> &producers, ValueI
 } // namespace
 
 ValueId formed_operand(const Program &program, const std::vector<int> &producers, const Node &node) {
-    if (node.op == "convert_element_type" || node.op == "reshape" || node.op.starts_with("round_mantissa")) return node.operands[0];
+    if (node.op == "convert_element_type" || node.op == "reshape" || node.op == "round_by_bits") return node.operands[0];
     if (node.op != "mul" && node.op != "div") return -1;
     if (is_factor(program, producers, node.operands[1])) return node.operands[0];
     return node.op == "mul" && is_factor(program, producers, node.operands[0]) ? node.operands[1] : -1;
