@@ -13,7 +13,7 @@ namespace {
 
 /// How a node is written in base operators; empty when it already is one.
 Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook, const TargetFacts &facts) {
-    if (node.op == "norm_bound") return {}; // looks at how its operand is made, in base operators
+    if (is_bound(node)) return {}; // looks at how its operand is made, in base operators
     if (const Remake chunks = top_k_by_chunks(program, node, facts.sort)) return chunks;
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
     if (node.op != "dot_general") return {};

@@ -3,13 +3,23 @@
 #include "rulebook/builder.h"
 #include "transforms/operators.h"
 #include "transforms/simplify/facts.h"
+#include "transforms/splice.h"
 #include <algorithm>
+#include <cmath>
 
 namespace scalide {
 
 namespace {
 
-using Bound = std::optional<ValueId>; ///< rank 0, f32
+constexpr ValueId nothing = -1;
+
+/// The sum of two numbers of rank 0, f32. What is not there is `nothing`.
+struct Parts {
+    ValueId arrays = nothing;   ///< bounds elements of arguments
+    ValueId products = nothing; ///< bounds sums of products
+};
+
+using Bound = std::optional<Parts>;
 
 class Bounds {
 public:
@@ -19,14 +29,13 @@ public:
     Program run() {
         rewriter_.copy_arguments();
         for (const Node &node : rewriter_.source().nodes) {
-            if (node.op != "norm_bound") {
+            if (is_bound(node)) {
+                builder_.stamp_like(node);
+                rewriter_.map(node.results[0], norm(node));
+            } else {
                 rewriter_.copy(node);
-                continue;
             }
-            builder_.stamp_like(node);
-            const ValueId value = rewriter_(node.operands[0]);
-            const Bound bound = bound_of(value);
-            rewriter_.map(node.results[0], bound ? *bound : largest(value));
+            learn_largest();
         }
         rewriter_.copy_results();
         return remove_dead_nodes(rewriter_.take());
@@ -35,7 +44,30 @@ public:
 private:
     const Type &type(ValueId value) const { return builder_.type(value); }
 
+    ValueId norm(const Node &node) {
+        const ValueId value = rewriter_(node.operands[0]);
+        const Bound bound = bound_of(value);
+        if (!bound) return largest(value);
+        if (node.op == "norm_bound" || bound->products == nothing) return added(bound->arrays, bound->products);
+        const ValueId arrays = bound->arrays == nothing ? builder_.constant(0) : bound->arrays;
+        const Node limited{"limited_norm", {arrays, bound->products, largest(rewriter_(node.operands[1]))}, node.attributes};
+        return expand_value(builder_, limited)[0];
+    }
+
+    /// Remembers of which values the nodes that were added last are the largest magnitude.
+    void learn_largest() {
+        const Program &made = rewriter_.result();
+        for (; nodes_seen_ < made.nodes.size(); nodes_seen_++) {
+            const Node &node = made.nodes[nodes_seen_];
+            if (node.op != "reduce_max" || !type(node.results[0]).is_scalar()) continue;
+            const Node *magnitude = facts_.producer(node.operands[0], "abs");
+            const bool is_magnitude = magnitude != nullptr || facts_.never_negative(node.operands[0]);
+            if (is_magnitude) largest_.try_emplace(magnitude != nullptr ? magnitude->operands[0] : node.operands[0], node.results[0]);
+        }
+    }
+
     ValueId largest(ValueId value) {
+        if (const auto found = largest_.find(value); found != largest_.end()) return found->second;
         const ValueId magnitudes = builder_.add_one("abs", {value});
         return builder_.add_one("reduce_max", {magnitudes}, reduce_attributes(count_up(type(value).rank())));
     }
@@ -64,7 +96,7 @@ private:
     }
 
     Bound find(ValueId value) {
-        if (comes_from_argument(value)) return largest(value);
+        if (comes_from_argument(value)) return Parts{largest(value), nothing};
         const Node *found = facts_.producer(value);
         if (found == nullptr) return {};
         const Node node = *found; // nodes are added on the way
@@ -99,9 +131,15 @@ private:
         return is_scaled || moves_one_array(node) || (node.op == "convert_element_type" && is_narrow(type(node.operands[0]).dtype));
     }
 
+    ValueId added(ValueId a, ValueId b) {
+        if (a == nothing || b == nothing) return a == nothing ? b : a;
+        return builder_.add_one("add", {a, b});
+    }
+
     Bound sum(const Node &node) {
         const Bound a = known(node.operands[0]), b = known(node.operands[1]);
-        return a && b ? Bound(builder_.add_one("add", {*a, *b})) : Bound();
+        if (!a || !b) return {};
+        return Parts{added(a->arrays, b->arrays), added(a->products, b->products)};
     }
 
     Bound scaled(const Node &node) {
@@ -110,31 +148,65 @@ private:
         const ValueId factor = facts_.scalar_source(node.operands[by]);
         if (factor < 0 || type(factor).dtype != Dtype::f32) return {};
         const Bound bound = known(node.operands[1 - by]);
-        return bound ? Bound(builder_.add_one(node.op, {*bound, builder_.add_one("abs", {factor})})) : Bound();
+        if (!bound) return {};
+        const ValueId magnitude = builder_.add_one("abs", {factor});
+        const auto times = [&](ValueId part) { return part == nothing ? nothing : builder_.add_one(node.op, {part, magnitude}); };
+        return Parts{times(bound->arrays), times(bound->products)};
     }
 
     Bound product(const Node &dot) {
-        double codes = 1;
-        for (const ValueId operand : dot.operands) {
-            const Dtype stored = stored_dtype(operand);
-            if (!is_narrow(stored)) return {};
-            codes *= decode(format_of(stored), format_of(stored).max_code);
-        }
+        if (type(dot.results[0]).dtype != Dtype::f32) return {};
+        const auto lhs = known_largest(dot.operands[0]);
+        const auto rhs = lhs ? known_largest(dot.operands[1]) : std::nullopt;
+        if (!rhs) return {};
         Extent terms(1);
         for (const int64_t axis : dot_axes(dot).lhs_contract) terms = terms * type(dot.operands[0]).shape[axis];
-        return builder_.add_one("mul", {builder_.size(terms), builder_.constant(codes)});
+        return Parts{nothing, builder_.add_one("mul", {builder_.size(terms), builder_.add_one("mul", {*lhs, *rhs})})};
     }
 
-    /// The dtype of the codes that were widened to `value`; its own when there are none.
-    Dtype stored_dtype(ValueId value) {
-        for (const Node *node = facts_.producer(value);; node = facts_.producer(value)) {
-            const bool widens = node != nullptr && node->op == "convert_element_type";
-            if (node == nullptr || (!widens && !moves_one_array(*node))) return type(value).dtype;
-            const Dtype from = type(node->operands[0]).dtype;
-            if (is_narrow(from)) return from;
-            if (widens) return type(value).dtype;
-            value = node->operands[0];
+    /// An array of whose elements an operand is made: each times the factors, and rounded to formats.
+    struct Origin {
+        ValueId array;
+        std::vector<ValueId> factors;
+        double rounding;
+    };
+
+    /// The largest magnitude of an operand, from one that the program computes already, or else from the argument that it comes from.
+    std::optional<ValueId> known_largest(ValueId operand) {
+        std::optional<Origin> argument;
+        Origin origin{operand, {}, 1};
+        while (!largest_.contains(origin.array)) {
+            if (!argument && comes_from_argument(origin.array)) argument = origin;
+            if (!step_back(origin)) return argument ? std::optional(largest(*argument)) : std::nullopt;
         }
+        return largest(origin);
+    }
+
+    /// False where the array is made in another way, or is an argument.
+    bool step_back(Origin &origin) {
+        const Node *node = facts_.producer(origin.array);
+        if (node == nullptr || type(origin.array).dtype == Dtype::f64) return false;
+        size_t from = 0;
+        if (node->op == "mul") {
+            from = facts_.scalar_source(node->operands[1]) < 0 ? 1 : 0;
+            const ValueId factor = facts_.scalar_source(node->operands[1 - from]);
+            if (factor < 0) return false;
+            origin.factors.push_back(factor);
+        } else if (node->op == "convert_element_type") {
+            if (!is_float(type(node->operands[0]).dtype)) return false;
+            const Dtype to = type(origin.array).dtype;
+            if (is_narrow(to)) origin.rounding *= 1 + std::ldexp(1.0, -format_of(to).mantissa_bits);
+        } else if (!moves_one_array(*node) && node->op != "neg") {
+            return false;
+        }
+        origin.array = node->operands[from];
+        return true;
+    }
+
+    ValueId largest(const Origin &origin) {
+        ValueId number = largest(origin.array);
+        for (const ValueId factor : origin.factors) number = builder_.add_one("mul", {number, builder_.add_one("abs", {factor})});
+        return origin.rounding == 1 ? number : builder_.add_one("mul", {number, builder_.constant(origin.rounding)});
     }
 
     Rewriter rewriter_;
@@ -142,13 +214,17 @@ private:
     Facts facts_;
     std::map<ValueId, Bound> bounds_;
     std::map<ValueId, bool> from_argument_;
-    std::vector<ValueId> missing_; ///< bounds that `find` has asked for and that are not known
+    std::map<ValueId, ValueId> largest_; ///< the largest magnitudes that the program computes
+    size_t nodes_seen_ = 0;              ///< by learn_largest
+    std::vector<ValueId> missing_;       ///< bounds that `find` has asked for and that are not known
 };
 
 } // namespace
 
+bool is_bound(const Node &node) { return node.op == "norm_bound" || node.op == "norm_of_state"; }
+
 Program bound_magnitudes(const Program &program, const Rulebook &rulebook) {
-    const bool has_any = std::ranges::any_of(program.nodes, [](const Node &node) { return node.op == "norm_bound"; });
+    const bool has_any = std::ranges::any_of(program.nodes, is_bound);
     return has_any ? Bounds(program, rulebook).run() : program;
 }
 

@@ -337,6 +337,17 @@ Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
     return attributes;
 }
 
+/// A bound that replaces a state is limited by the state that it replaces.
+PolicyRule for_state(PolicyRule row) {
+    for (Insertion &insertion : row.insert) {
+        const auto norm = insertion.attributes.find("norm");
+        if (insertion.op != "dynamic_rescale" || norm == insertion.attributes.end() || norm->second.word != "bound") continue;
+        insertion.op = "rescale_state";
+        insertion.attributes.erase("norm");
+    }
+    return row;
+}
+
 void Numerics::place_result(const Result &result) {
     const Program &source = rewriter_.source();
     Result fresh = result;
@@ -347,7 +358,7 @@ void Numerics::place_result(const Result &result) {
         const bool inout = result.argument >= 0;
         const PolicyRule *rule = result.part == ArrayPart() ? matcher_.program_result(result) : nullptr;
         const ValueId previous = inout ? rewriter_(source.arguments[result.argument].value) : -1;
-        if (rule != nullptr) fresh.value = insert(fresh.value, *rule, previous);
+        if (rule != nullptr) fresh.value = insert(fresh.value, inout ? for_state(*rule) : *rule, previous);
         const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;
         const Dtype declared = argument != nullptr ? builder_.type(argument->value).dtype : source.type(result.value).dtype;
         const Dtype dtype = rule != nullptr ? rule->store.value_or(declared) : declared;

@@ -3,7 +3,10 @@
 #include "ir/verify.h"
 #include "support.h"
 #include "transforms/passes.h"
+#include "transforms/pipeline.h"
+#include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace scalide {
 
@@ -43,7 +46,7 @@ TEST(magnitude_bounds, of_an_update_is_known_before_the_update) {
 
 TEST(magnitude_bounds, of_what_is_no_sum_of_arguments_and_products_are_largest_magnitudes) {
     for (const char *op :
-         {"x = mul(a, b)", "x = div(a, b)", "x = sqrt(a)", "x = dot_general(a, b) {contract: [[1], [0]]}", "x = max(a, b)"})
+         {"x = mul(a, b)", "x = div(a, b)", "x = sqrt(a)", "c = sqrt(a)\n  x = dot_general(c, b) {contract: [[1], [0]]}", "x = max(a, b)"})
         EXPECT_TRUE(reads_x(
             expanded("(a: f32[3, 3], b: f32[3, 3]) -> (x: f32[3, 3], n: f32[]) {\n  " + std::string(op) + "\n  n = norm_bound(x)\n}")))
             << op;
@@ -58,5 +61,94 @@ TEST(magnitude_bounds, hold_for_moves_and_quotients_by_a_number) {
         interpret(program, {array(Dtype::f32, {2, 3}, {1, -5, 2, 0, 3, 4}), scalar(0)}, rules(), Mode::stored);
     EXPECT_EQ(outputs[1].data[0], 10);
 }
+
+TEST(magnitude_bounds, of_a_product_are_zero_where_an_operand_is) {
+    const Program program = expanded("(a: f32[2, 4], b: f32[4, 3]) -> (x: f32[2, 3], n: f32[]) {\n"
+                                     "  x = dot_general(a, b) {contract: [[1], [0]]}\n  n = norm_bound(x)\n}");
+    EXPECT_FALSE(reads_x(program)) << body(program);
+    const auto bound = [&](double a, double b) {
+        const std::vector<Array> inputs = {array(Dtype::f32, {2, 4}, std::vector<double>(8, a)),
+                                           array(Dtype::f32, {4, 3}, std::vector<double>(12, b))};
+        return interpret(program, inputs, rules(), Mode::stored)[1].data[0];
+    };
+    EXPECT_EQ(bound(2, -3), 24);
+    EXPECT_EQ(bound(0, -3), 0);
+    EXPECT_EQ(bound(2, 0), 0);
+}
+
+/// One step of w, whose gradient is a product of x and c, in base operators.
+class NewState : public testing::TestWithParam<const char *> {
+protected:
+    /// What the step makes of w, as numbers.
+    std::vector<double> made(const std::vector<double> &w, double x, double c, double rate, int rows = 64) {
+        std::vector<double> elements(256, 0);
+        std::fill_n(elements.begin(), 4 * rows, x);
+        const Program program =
+            to_base_operators(parse_program("program p(x: f32[64, 4], c: f32[64, 2], w: f32[4, 2] inout, rate: f32[]) -> (w = u) {\n"
+                                            "  d = dot_general(x, c) {contract: [[0], [0]]}\n"
+                                            "  r = broadcast_in_dim(rate) {shape: [4, 2], dims: []}\n"
+                                            "  s = mul(r, d)\n  u = sub(w, s)\n}",
+                                            "p.scl"),
+                              rules(), options());
+        const double scale = 0x1p-14;
+        std::vector<double> codes;
+        for (const double element : w) codes.push_back(round_to(Dtype::f16, element / scale));
+        const std::map<std::string, Array> known = {{"x", array(Dtype::f32, {64, 4}, elements)},
+                                                    {"c", array(Dtype::f32, {64, 2}, std::vector<double>(128, c))},
+                                                    {"w.data", array(Dtype::f16, {4, 2}, codes)},
+                                                    {"w.scale", scalar(scale)},
+                                                    {"rate", scalar(rate)}};
+        std::vector<Array> inputs;
+        for (const Argument &argument : program.arguments) {
+            const auto found = known.find(program.value_name(argument.value));
+            inputs.push_back(found != known.end() ? found->second : Array{program.type(argument.value).dtype, {}, {0}});
+        }
+        const std::vector<Array> outputs = interpret(program, inputs, rules(), Mode::stored);
+        const auto place = [&](const std::string &name) {
+            return std::ranges::find(program.results, name, &Result::name) - program.results.begin();
+        };
+        std::vector<double> values = outputs[place("w.data")].data;
+        for (double &value : values) value *= outputs[place("w.scale")].data[0];
+        return values;
+    }
+
+    CompileOptions options() const {
+        CompileOptions options;
+        options.policy = load_policy(std::string(SCALIDE_RULES_DIR) + "/policies/" + GetParam() + ".yaml");
+        return options;
+    }
+};
+
+const std::vector<double> weights = {0.5, -0.25, 0.001, 0.0625, 0.75, -0.875, 0.3125, 1e-5};
+
+TEST_P(NewState, keeps_its_bits_where_the_update_is_zero) {
+    const std::vector<double> before = made(weights, 0, 0, 0);
+    for (const double rate : {0.01, 1.0, 1e6}) {
+        EXPECT_EQ(made(weights, 0, 0, rate), before) << "a batch of zeros";
+        EXPECT_EQ(made(weights, 3, 0, rate), before) << "a mask of zeros";
+        EXPECT_EQ(made(weights, 0, 1e4, rate), before) << "a branch of zeros";
+    }
+}
+
+TEST_P(NewState, keeps_the_bits_of_old_weights_where_the_bound_is_much_larger) {
+    for (const double rate : {1e-6, 1e-3, 0.1}) {
+        const std::vector<double> after = made(weights, 1, 0.01, rate);
+        for (size_t i = 0; i < 7; i++) EXPECT_NEAR(after[i], weights[i] - rate * 0.64, 2e-3 * std::abs(weights[i]) + 0.1 * rate) << i;
+    }
+}
+
+TEST_P(NewState, has_room_for_an_update_much_larger_than_the_old_weights) {
+    for (const double after : made(std::vector<double>(8, 0), 1, -1, 100)) EXPECT_NEAR(after, 6400, 450) << "no old bits to keep";
+    for (const double w : {1e-3, 1e-20})
+        for (const double after : made(std::vector<double>(8, w), 1, -1, 100, 4)) EXPECT_NEAR(after, 400, 30) << "1/16 of its bound, " << w;
+}
+
+TEST_P(NewState, of_an_infinite_gradient_does_not_lose_the_scale) {
+    const std::vector<double> after = made(weights, std::numeric_limits<double>::infinity(), 0, 1);
+    for (size_t i = 0; i < 7; i++)
+        if (std::isfinite(after[i])) EXPECT_NEAR(after[i], weights[i], 1e-3 * std::abs(weights[i])) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(policies, NewState, testing::Values("f16_scaled", "f8_scaled"));
 
 } // namespace scalide
