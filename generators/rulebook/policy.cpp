@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 const std::vector<Key> extending_keys = {
     {"policy", Key::required}, {"doc"},          {"extends"},   {"scales"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
     {"intermediates"},         {"accumulation"}, {"precision"}, {"state"}, {"rules"}};
-const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},      {"size_below"},
-                                   {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"optional"}};
+const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},   {"size_below"},
+                                   {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"keep"}, {"optional"}};
 
 /// Without another policy the rows are what a policy is.
 std::vector<Key> policy_keys(bool extends) {
@@ -91,13 +91,15 @@ Insertion read_scale(const YamlValue &value, const PolicyRule &rule) {
     return scaling;
 }
 
-/// Exactly one of argument, operand, operands and result says where; a result is that of nodes when the row chooses nodes, by op or scope.
+/// Exactly one of argument, operand, operands, result and keep says where; a result is that of nodes when the row chooses nodes, by op or
+/// scope.
 void read_place(const YamlValue &row, const YamlFields &fields, PolicyRule &rule) {
     const bool chooses_nodes = fields.find("op") || fields.find("scope");
     const std::vector<std::pair<const char *, Place>> places = {{"argument", Place::argument},
                                                                 {"operand", Place::operand},
                                                                 {"operands", Place::node},
-                                                                {"result", chooses_nodes ? Place::node_result : Place::program_result}};
+                                                                {"result", chooses_nodes ? Place::node_result : Place::program_result},
+                                                                {"keep", Place::keep}};
     int found = 0;
     for (const auto &[key, place] : places) {
         const YamlValue *which = fields.find(key);
@@ -110,7 +112,7 @@ void read_place(const YamlValue &row, const YamlFields &fields, PolicyRule &rule
             rule.which = which->text();
         }
     }
-    if (found != 1) row.fail("must have exactly one of argument, operand, operands and result", std::to_string(found));
+    if (found != 1) row.fail("must have exactly one of argument, operand, operands, result and keep", std::to_string(found));
 }
 
 /// What a row cannot say at its place.
@@ -118,6 +120,11 @@ void check_row(const YamlFields &fields, const PolicyRule &rule) {
     const auto refuse = [&](const char *key, const std::string &requirement) {
         if (const YamlValue *value = fields.find(key)) value->fail(requirement);
     };
+    if (rule.place == Place::keep) {
+        for (const char *key : {"op", "scope", "size_below", "scale", "insert", "store", "scaled", "replace"})
+            refuse(key, "must not stand beside keep, which leaves everything of a scope or an argument as it is");
+        return;
+    }
     const bool is_argument = rule.place == Place::argument;
     if (is_argument) refuse("insert", "must not stand beside argument: an argument is what the caller hands in");
     if (is_argument) refuse("op", "must stand beside operand or result");
@@ -252,7 +259,8 @@ const std::vector<std::string> &place_words(Place place) {
         {Place::operand, {"any", "primal", "cotangent", "weight", "activation"}},
         {Place::node_result, {"any"}},
         {Place::program_result, {"any", "output", "inout", "state", "weight"}},
-        {Place::node, {"any", "primal", "cotangent", "weight", "activation"}}};
+        {Place::node, {"any", "primal", "cotangent", "weight", "activation"}},
+        {Place::keep, {}}};
     return words.at(place);
 }
 

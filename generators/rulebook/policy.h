@@ -26,13 +26,14 @@ struct PolicyState {
 ///   - {op: [dot_general], operands: any, replace: {...}}               on a node, by what all of its operands are
 ///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        on a node's result: with op or scope
 ///   - {result: inout, insert: [...], store: f16}                       on a program result
+///   - {keep: "head/**"}                                                leaves nodes of a scope, and an argument, as the program has them
 /// A row that decides for nothing is an error (transforms/numerics/policy_match.h) unless it is `optional`.
 struct PolicyRule {
-    enum class Place { argument, operand, node_result, program_result, node };
+    enum class Place { argument, operand, node_result, program_result, node, keep };
     Place place;
-    std::string which;                 ///< one of place_words, or a name: of arguments and program results a glob ("params.**")
-    std::string scope;                 ///< glob over scopes ("head/**"); empty: all
-    std::vector<std::string> ops;      ///< empty: all
+    std::string which;            ///< one of place_words, or a name: of arguments and program results a glob ("params.**"); of keep a glob
+    std::string scope;            ///< glob over scopes ("head/**"); empty: all
+    std::vector<std::string> ops; ///< empty: all
     std::optional<int64_t> size_below; ///< matches only values of fewer elements (static extents)
     std::vector<Insertion> insert;     ///< `scale: {by: max}` is the first of them
     std::optional<Dtype> store;        ///< rounds the value to this dtype and stores it so
@@ -62,7 +63,8 @@ struct Policy {
     bool round_every_node =
         false; ///< `round: every_node`: a node typed f16 or bf16 is rounded where it stands (as JAX does); default `materialized`
     Overflow overflow = Overflow::saturate; ///< of the roundings that the policy places; a conversion's own attribute goes first
-    /// `intermediates: bf16`: f32 arrays that one kernel writes and another reads are stored so. Only a format with the range of f32 is
+    /// `intermediates: bf16`: f32 arrays that one kernel writes and a product of another reads are stored so
+    /// (transforms/fusion/stores.h). Only a format with the range of f32 is
     /// safe without a scale.
     std::optional<Dtype> intermediates;
     bool fast_accumulation = false; ///< `accumulation: fast`: of products of primal values; those of gradients are always split

@@ -13,8 +13,13 @@ namespace {
 constexpr int none = -1;
 
 /// The gradient of a minimum looks for the elements that equal it. The kernel that makes both takes the minimum of unrounded elements: none
-/// of the rounded ones would equal it.
-bool compares_for_equality(const Node &node) { return node.op == "eq" || node.op == "ne"; }
+/// of the rounded ones would equal it. Rounding also makes elements equal whose order decides a choice (top_k, a router).
+bool needs_exact_elements(const Node &node) {
+    return node.op == "eq" || node.op == "ne" || node.op == "argsort" || node.op == "argmax" || node.op == "argmin";
+}
+
+/// What the products of other kernels do with a value. A value that is an operand of both sorts is that of the last one.
+enum class Use : uint8_t { other, product, wide_product };
 
 /// The map that stores for others too what this node takes the largest element of; none where there is no such one.
 int reduced_map(const Groups &groups, int node) {
@@ -32,6 +37,7 @@ public:
     StorePlacer(const Groups &groups, const Stores &stores)
         : groups_(groups), stores_(stores), rewriter_(groups.program()), by_rows_(program().nodes.size(), false), kernels_(groups.size()) {
         for (int group = 0; group < groups.size(); ++group) kernels_[group] = group;
+        if (stores.intermediates) find_operands();
         for (int node = 0; stores.rows_first && node < std::ssize(program().nodes); ++node) {
             const int map = reduced_map(groups, node);
             if (map == none) continue;
@@ -72,15 +78,56 @@ private:
         const Group &group = groups_[groups_.group_of(node)];
         constexpr KernelKind kinds[] = {KernelKind::map, KernelKind::row, KernelKind::contract, KernelKind::window};
         const Type &type = program().type(value);
+        if (uses_[value] != Use::product) return false;
         const bool is_array = type.dtype == Dtype::f32 && without_ones(type.shape) == group.iteration;
         if (!is_array || group.iteration.empty() || std::ranges::find(kinds, group.kind) == std::end(kinds)) return false;
         const auto in_library = [&](const Read &read) { return !groups_[groups_.group_of(read.reader)].library.empty(); };
         const auto in_update = [&](const Read &read) { return is_in_update(read.reader); };
-        const auto asks_for_equal = [&](const Read &read) { return compares_for_equality(program().nodes[read.reader]); };
+        const auto asks_for_exact = [&](const Read &read) { return is_exact(read.reader); };
         const auto is_outside = [&](const Read &read) { return kernel_of(read.reader) != kernel_of(node); };
         const std::vector<Read> &readers = groups_.graph().readers(value);
+        const auto is_carried = [&](const Read &read) { return is_outside(read) && carries(read.reader); };
         return group.library.empty() && std::ranges::none_of(readers, in_library) && std::ranges::none_of(readers, in_update) &&
-               std::ranges::none_of(readers, asks_for_equal) && std::ranges::any_of(readers, is_outside);
+               std::ranges::none_of(readers, asks_for_exact) && std::ranges::none_of(readers, is_carried) &&
+               std::ranges::any_of(readers, is_outside);
+    }
+
+    /// What products read, from the last node to the first.
+    void find_operands() {
+        uses_.resize(program().values.size());
+        for (int node = static_cast<int>(program().nodes.size()) - 1; node >= 0; --node) {
+            const Node &each = program().nodes[node];
+            if (each.op == "dot_general" || each.op == "conv_general_dilated") {
+                const Use use = each.attributes.contains("wide") ? Use::wide_product : Use::product;
+                for (const ValueId operand : each.operands) uses_[operand] = std::max(uses_[operand], use);
+            } else if (each.results.size() == 1 && prepares_operand(each)) {
+                uses_[each.operands[0]] = std::max(uses_[each.operands[0]], uses_[each.results[0]]);
+            }
+        }
+    }
+
+    /// The elements of one array, at other places, in another format, or over a scale: a number, or one for each block or row.
+    bool prepares_operand(const Node &node) const {
+        if (node.op == "mul") {
+            const int factor = groups_.graph().producer(node.operands[1]);
+            return factor >= 0 && program().nodes[factor].op == "broadcast_in_dim" &&
+                   program().type(program().nodes[factor].operands[0]).is_scalar();
+        }
+        return only_moves(node) || node.op == "convert_element_type" || node.op == "div";
+    }
+
+    /// Sums and products of the forward pass: what they read is a carry, and rounding errors of carries add up.
+    bool carries(int reader) const {
+        const Node &node = program().nodes[reader];
+        const bool combines = node.op == "add" || node.op == "sub" || node.op == "mul";
+        const bool scales_operand = prepares_operand(node) && uses_[node.results[0]] != Use::other;
+        return combines && node.role == Role::primal && !scales_operand;
+    }
+
+    /// By itself, or by what its kernel makes of it.
+    bool is_exact(int reader) const {
+        const auto is_needed = [&](int each) { return needs_exact_elements(program().nodes[each]); };
+        return is_needed(reader) || std::ranges::any_of(following(groups_, reader), is_needed);
     }
 
     /// As an element of the result, not of a product that follows.
@@ -141,6 +188,7 @@ private:
     const Stores stores_;
     Rewriter rewriter_;
     std::vector<bool> by_rows_; ///< by node
+    std::vector<Use> uses_;     ///< by value
     std::vector<int> kernels_;  ///< by group: itself, or the map that will reduce its rows
     std::map<ValueId, Narrowed> narrowed_;
 };

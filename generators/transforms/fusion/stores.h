@@ -10,9 +10,15 @@ struct Stores {
     /// The largest or smallest of all elements that a map stores is taken from the largest of its rows, so that the map and the reduction
     /// are one kernel of kind `row`. No bit changes.
     bool rows_first = false;
-    /// Arrays of f32 that one kernel writes and another reads are stored in this format. What a kernel reads of its own values stays f32,
-    /// and so do results of the program, what a row or column is reduced to, what a result (a new state) is made of element by element,
-    /// and what a library reads or writes.
+    /// Arrays of f32 that one kernel writes and a product of another kernel reads are stored in this format: the product rounds them
+    /// anyway. The array is an operand of the product, directly or through movement, conversions and its scale. All other arrays stay f32.
+    /// Among the operands these stay f32 too:
+    ///   - a carry, which arithmetic of the forward pass in another kernel reads besides (the state of an unrolled recurrence, a residual
+    ///     stream): its rounding errors would add up from step to step
+    ///   - what kernels reduce or scan to, results of the program, and what a result (a new state) is made of element by element
+    ///   - what is compared for equality or decides an order (argmax, argmin, sorting)
+    ///   - operands of products that are `wide`, and what a library reads or writes
+    /// What a kernel reads of its own values is never rounded.
     std::optional<Dtype> intermediates = {};
 };
 

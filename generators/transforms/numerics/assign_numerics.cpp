@@ -24,6 +24,8 @@ bool is_scaled(const Program &program) {
            std::ranges::any_of(program.arguments, &Argument::scaled) || std::ranges::any_of(program.results, &Result::scaled);
 }
 
+bool makes_products(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
+
 /// Rebuilds a program in f32. A value of the source is mapped to an f32 value; where it is rounded to a narrow dtype, to a widening of the
 /// conversion.
 class Numerics {
@@ -199,6 +201,7 @@ ValueId Numerics::place_computation(const Node &node) {
     Attributes attributes = in_f32(rule, node);
     if (node.op == "dot_general" && node.role == Role::primal && policy_.fast_accumulation) attributes.try_emplace("accumulation", "fast");
     if (node.op == "dot_general" && policy_.tf32) attributes.try_emplace("precision", "tf32");
+    if (policy_.intermediates && makes_products(node) && matcher_.keeps(node)) attributes["wide"] = "true";
     const std::vector<ValueId> results = builder_.add(node.op, operands, std::move(attributes), name);
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
     if (only_moves(node) && has_scale_.contains(operands[0])) has_scale_[results[0]] = has_scale_[operands[0]];
@@ -241,7 +244,7 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
     if (!is_float(builder_.type(value).dtype)) return value;
     const Node *producer = producers_[old] < 0 ? nullptr : &rewriter_.source().nodes[producers_[old]];
     const PolicyRule *policy = matcher_.operand(node, index);
-    if (policy == nullptr) return value;
+    if (policy == nullptr || (policy->place == PolicyRule::Place::keep && !makes_products(node))) return value;
     builder_.stamp_like(producer != nullptr ? *producer : node);
     if (producer == nullptr) builder_.set_role(Role::primal);
     const ValueId result = stored(value, *policy);
@@ -271,6 +274,7 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     if (!is_float(builder_.type(value).dtype)) return value;
     builder_.stamp_like(node);
     const PolicyRule *policy = matcher_.node_result(node, index);
+    if (policy != nullptr && policy->place == PolicyRule::Place::keep) policy = nullptr;
     const auto dtype = policy == nullptr ? default_rounding(node, old) : std::nullopt;
     if (policy == nullptr && !dtype) return value;
     const ValueId result = policy != nullptr ? stored(value, *policy, node.attributes) : rounded(value, *dtype, node.attributes);

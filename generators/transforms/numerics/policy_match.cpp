@@ -81,7 +81,7 @@ const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
     bool is_asked_about = false;
     for (size_t i = 0; i < policy_.rules.size(); i++) {
         const PolicyRule &row = policy_.rules[i];
-        is_asked_about |= row.place == place.place;
+        is_asked_about |= row.place == place.place || row.place == Place::keep;
         if (!row_matches(row, place)) continue;
         counts_[i].matched++;
         counts_[i].decided += first == nullptr;
@@ -105,23 +105,37 @@ std::vector<std::string> PolicyMatcher::roles_of(ValueId operand) const {
     return {"primal", roles_.is_weight(operand) ? "weight" : "activation"};
 }
 
+PolicyPlace PolicyMatcher::of_node(const Node &node, Place place) const {
+    PolicyPlace made{place, {}, "", node.op, node.scope, {}};
+    for (const ValueId argument : roles_.multiplied(node)) made.arguments.push_back(program_.value_name(argument));
+    return made;
+}
+
 const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) {
     const ValueId value = node.operands[index];
     const Rule &rule = rulebook_.rule(node.op, node.location);
-    const std::string &name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
-    return decide({Place::operand, roles_of(value), name, node.op, node.scope, {}}, value);
+    PolicyPlace place = of_node(node, Place::operand);
+    place.roles = roles_of(value);
+    place.name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
+    return decide(std::move(place), value);
 }
 
 const PolicyRule *PolicyMatcher::node(const Node &node) {
-    PolicyPlace place{Place::node, {}, "", node.op, node.scope, {}};
+    PolicyPlace place = of_node(node, Place::node);
     for (const ValueId operand : node.operands) place.operands.push_back(roles_of(operand));
     for (const std::vector<std::string> &roles : place.operands) place.name += (place.name.empty() ? "" : " x ") + roles.back();
     return decide(std::move(place), node.results[0]);
 }
 
 const PolicyRule *PolicyMatcher::node_result(const Node &node, size_t index) {
-    const std::string &name = rulebook_.rule(node.op, node.location).result(index).name;
-    return decide({Place::node_result, {}, name, node.op, node.scope, {}}, node.results[index]);
+    PolicyPlace place = of_node(node, Place::node_result);
+    place.name = rulebook_.rule(node.op, node.location).result(index).name;
+    return decide(std::move(place), node.results[index]);
+}
+
+bool PolicyMatcher::keeps(const Node &node) const {
+    const PolicyPlace place = of_node(node, Place::node);
+    return std::ranges::any_of(policy_.rules, [&](const PolicyRule &row) { return row.place == Place::keep && row_matches(row, place); });
 }
 
 const PolicyRule *PolicyMatcher::program_result(const Result &result) {

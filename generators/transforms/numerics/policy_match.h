@@ -16,6 +16,7 @@ struct PolicyPlace {
     std::string op, scope;          ///< of the node
     Extents shape;
     std::vector<std::vector<std::string>> operands = {}; ///< of a whole node: the roles of each operand
+    std::vector<std::string> arguments = {};             ///< of a product: the arguments that it multiplies, or makes a gradient of
 };
 
 /// Tells for each place of a program which row of a policy decides for it, and at the end which rows decided for none: those say
@@ -32,6 +33,8 @@ public:
     const PolicyRule *node(const Node &node);
     const PolicyRule *node_result(const Node &node, size_t index);
     const PolicyRule *program_result(const Result &result);
+    /// True when a row `keep` matches the node.
+    bool keeps(const Node &node) const;
 
     /// After all places have been asked about: throws UserError at the first row, but optional ones, that matched none ("no argument is
     /// called ..."), or all of whose places went to rows before it. An inherited row may be replaced by those before it.
@@ -43,6 +46,7 @@ private:
         std::set<int> before; ///< lines of the rows that decided in its place
     };
     const PolicyRule *decide(PolicyPlace place, ValueId value);
+    PolicyPlace of_node(const Node &node, PolicyRule::Place place) const;
     std::vector<std::string> roles_of(ValueId operand) const;
 
     const Policy &policy_;

@@ -23,7 +23,20 @@ bool operands_match(const PolicyRule &row, const PolicyPlace &place) {
     return true;
 }
 
+/// An argument, or the result that overwrites it.
+bool is_argument(const PolicyPlace &place) {
+    return place.place == Place::argument || (place.place == Place::program_result && std::ranges::count(place.roles, "inout") > 0);
+}
+
+/// Scopes of nodes, and names of arguments: a place of its own, or what a product multiplies.
+bool keeps(const PolicyRule &row, const PolicyPlace &place) {
+    if (is_argument(place)) return glob_matches(row.which, place.name);
+    const auto fits = [&](const std::string &name) { return glob_matches(row.which, name); };
+    return fits(place.scope) || std::ranges::any_of(place.arguments, fits);
+}
+
 bool which_matches(const PolicyRule &row, const PolicyPlace &place) {
+    if (row.place == Place::keep) return keeps(row, place);
     if (row.place == Place::node) return operands_match(row, place);
     if (row.which.empty() || row.which == "any") return true;
     const std::vector<std::string> &words = place_words(row.place);
@@ -52,11 +65,10 @@ struct PlaceWords {
 };
 
 const PlaceWords &words_of(Place place) {
-    static const std::map<Place, PlaceWords> words = {{Place::argument, {"argument", "Arguments"}},
-                                                      {Place::operand, {"operand", "Operands"}},
-                                                      {Place::node, {"operands", "Operands"}},
-                                                      {Place::node_result, {"result", "Results"}},
-                                                      {Place::program_result, {"result", "Results"}}};
+    static const std::map<Place, PlaceWords> words = {
+        {Place::argument, {"argument", "Arguments"}},   {Place::operand, {"operand", "Operands"}},
+        {Place::node, {"operands", "Operands"}},        {Place::node_result, {"result", "Results"}},
+        {Place::program_result, {"result", "Results"}}, {Place::keep, {"keep", "Scopes and arguments"}}};
     return words.at(place);
 }
 
@@ -76,7 +88,8 @@ std::vector<Condition> conditions_of(const PolicyRule &row, const std::vector<co
                                          {scope_matches, "scope", row.scope, "Scopes", {}},
                                          {size_matches, "size_below", row.size_below ? std::to_string(*row.size_below) : "", "", {}}};
     for (const PolicyPlace *place : places) {
-        conditions[0].names.insert(place->name);
+        const bool is_named = row.place != Place::keep || is_argument(*place);
+        if (is_named || !place->scope.empty()) conditions[0].names.insert(is_named ? place->name : place->scope);
         if (!place->op.empty()) conditions[1].names.insert(place->op);
         if (!place->scope.empty()) conditions[2].names.insert(place->scope);
     }
@@ -115,14 +128,14 @@ std::string way_out(const Condition &condition) {
 } // namespace
 
 bool row_matches(const PolicyRule &row, const PolicyPlace &place) {
-    return row.place == place.place && which_matches(row, place) && op_matches(row, place) && scope_matches(row, place) &&
-           size_matches(row, place);
+    return (row.place == place.place || row.place == Place::keep) && which_matches(row, place) && op_matches(row, place) &&
+           scope_matches(row, place) && size_matches(row, place);
 }
 
 Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &all, const std::string &program) {
     std::vector<const PolicyPlace *> places;
     for (const PolicyPlace &place : all)
-        if (place.place == row.place) places.push_back(&place);
+        if (place.place == row.place || row.place == Place::keep) places.push_back(&place);
     const std::string requirement = "must match a float of program " + program;
     std::vector<std::string> fields;
     for (const Condition &condition : conditions_of(row, places)) {

@@ -1,6 +1,7 @@
 #include "transforms/numerics/policy_roles.h"
 #include "rulebook/check_rule.h"
 #include <algorithm>
+#include <iterator>
 
 namespace scalide {
 
@@ -35,8 +36,9 @@ bool has_symbol(const Extents &shape) {
 } // namespace
 
 PolicyRoles::PolicyRoles(const Program &program, const Rulebook &rulebook)
-    : program_(program), rulebook_(rulebook), source_(program.values.size(), -1), depends_(program.values.size()),
-      roles_(program.values.size(), Role::primal) {
+    : program_(program), rulebook_(rulebook), source_(program.values.size(), -1), root_(program.values.size()),
+      depends_(program.values.size()), roles_(program.values.size(), Role::primal) {
+    for (size_t value = 0; value < root_.size(); value++) root_[value] = static_cast<ValueId>(value);
     for (const Argument &argument : program.arguments) {
         source_[argument.value] = argument.value;
         depends_[argument.value] = true;
@@ -56,15 +58,54 @@ void PolicyRoles::trace(const Node &node) {
         depends_[result] = depends;
         roles_[result] = node.role;
     }
-    if (hands_on(rulebook_.rule(node.op, node.location))) source_[node.results[0]] = source_[node.operands[0]];
+    if (!hands_on(rulebook_.rule(node.op, node.location))) return;
+    source_[node.results[0]] = source_[node.operands[0]];
+    root_[node.results[0]] = root_[node.operands[0]];
 }
 
 void PolicyRoles::meet(const Node &node) {
     if (!is_contraction(rulebook_.rule(node.op, node.location), rulebook_)) return;
     const ValueId lhs = node.operands[0], rhs = node.operands[1], a = source_[lhs], b = source_[rhs];
+    if (a >= 0) remember(a, rhs, node.role);
+    if (b >= 0) remember(b, lhs, node.role);
     if (a >= 0 && roles_[rhs] == Role::cotangent) meets_cotangent_.insert(a);
     if (b >= 0 && roles_[lhs] == Role::cotangent) meets_cotangent_.insert(b);
     if (node.role == Role::primal && a != b && depends_[lhs] && depends_[rhs]) meetings_.push_back({a, b});
+}
+
+void PolicyRoles::remember(ValueId argument, ValueId other, Role role) {
+    if (role == Role::primal) {
+        met_[root_[other]].insert(argument);
+        is_multiplied_.insert(argument);
+    }
+    if (roles_[other] != Role::cotangent) return;
+    cotangents_[root_[other]].insert(argument);
+    has_cotangent_.insert(argument);
+}
+
+void PolicyRoles::add_gradients(ValueId data, ValueId cotangent, std::set<ValueId> &arguments) const {
+    if (roles_[cotangent] != Role::cotangent) return;
+    const auto at = [](const std::map<ValueId, std::set<ValueId>> &arguments, ValueId value) {
+        const auto found = arguments.find(value);
+        return found == arguments.end() ? std::set<ValueId>() : found->second;
+    };
+    const std::set<ValueId> met = at(met_, root_[data]);
+    std::set<ValueId> known = at(cotangents_, root_[cotangent]);
+    known.erase(source_[data]);
+    for (const ValueId argument : known)
+        if (!is_multiplied_.contains(argument) || met.contains(argument)) arguments.insert(argument);
+    if (known.empty()) std::ranges::set_difference(met, has_cotangent_, std::inserter(arguments, arguments.end()));
+}
+
+std::set<ValueId> PolicyRoles::multiplied(const Node &node) const {
+    std::set<ValueId> arguments;
+    if (!is_contraction(rulebook_.rule(node.op, node.location), rulebook_)) return arguments;
+    for (const ValueId operand : {node.operands[0], node.operands[1]})
+        if (source_[operand] >= 0) arguments.insert(source_[operand]);
+    if (node.role != Role::cotangent) return arguments;
+    add_gradients(node.operands[0], node.operands[1], arguments);
+    add_gradients(node.operands[1], node.operands[0], arguments);
+    return arguments;
 }
 
 /// Takes the weight of a meeting down, and the data when that is an argument too.

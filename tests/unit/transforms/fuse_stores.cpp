@@ -48,6 +48,55 @@ TEST(fuse_stores, intermediates_are_as_narrow_as_the_policy_says) {
     EXPECT_EQ(stored(compiled(two_layers, "f32")), (std::vector<std::string>{"f32[32, 64]"}));
 }
 
+/// Only what a product rounds anyway is stored in 16 bits.
+TEST(fuse_stores, arrays_that_no_product_reads_stay_as_the_program_has_them) {
+    std::string wave = "(u0: f32[64, 64], v0: f32[64, 64]) -> (u4: f32[64, 64], v4: f32[64, 64]) {\n";
+    for (int i = 0; i < 4; i++) {
+        const std::string u = "u" + std::to_string(i), v = "v" + std::to_string(i), t = std::to_string(i + 1);
+        wave += "  a" + t + " = cumsum(" + u + ") {axis: 0}\n  b" + t + " = cumsum(a" + t + ") {axis: 1}\n  v" + t + " = sub(" + v + ", b" +
+                t + ")\n  u" + t + " = add(" + u + ", v" + t + ")\n";
+    }
+    for (const std::string policy : {"f16_scaled", "f8_master"})
+        for (const std::string &type : stored(compiled(wave + "}\n", policy))) EXPECT_EQ(type, "f32[64, 64]") << policy;
+    const std::string logits = "(x: f32[32, 64], w: f32[64, 16]) -> (y: f32[32, 16]) {\n  l = dot_general(x, w) {contract: [[1], [0]]}\n"
+                               "  m = reduce_max(l) {axes: [1]}\n  b = broadcast_in_dim(m) {shape: [32, 16], dims: [0]}\n"
+                               "  s = sub(l, b)\n  y = exp(s)\n}\n";
+    EXPECT_EQ(std::ranges::count(stored(compiled(logits, "f8_master")), "bf16[32, 16]"), 0) << "the result of a product";
+}
+
+/// A carry goes from step to step, and would be rounded at each.
+TEST(fuse_stores, carries_stay_as_the_program_has_them) {
+    const std::string recurrence =
+        "(h: f32[32, 64], w: f32[64, 64]) -> (y: f32[32, 64]) {\n  a = dot_general(h, w) {contract: [[1], [0]]}\n"
+        "  b = tanh(a)\n  c = add(h, b)\n  d = dot_general(c, w) {contract: [[1], [0]]}\n  e = tanh(d)\n"
+        "  f = add(c, e)\n  g = dot_general(f, w) {contract: [[1], [0]]}\n  i = tanh(g)\n  y = add(f, i)\n}\n";
+    EXPECT_EQ(std::ranges::count(stored(compiled(recurrence, "f8_master")), "f32[32, 64]"), 2);
+    EXPECT_EQ(std::ranges::count(stored(compiled(recurrence, "f8_master")), "bf16[32, 64]"), 0);
+}
+
+TEST(fuse_stores, what_decides_an_order_is_not_rounded) {
+    const auto program = [](const std::string &node, const std::string &type) {
+        return "(x: f32[32, 64], v: f32[64, 64], w: f32[64, 16]) -> (y: f32[32, 16], i: " + type + ") {\n" +
+               "  a = dot_general(x, v) {contract: [[1], [0]]}\n  b = tanh(a)\n  y = dot_general(b, w) {contract: [[1], [0]]}\n  " + node +
+               "\n}\n";
+    };
+    const std::string argmax = program("i = argmax(b) {axis: 1}", "i32[32]"), sorted = program("i = sort(b) {dimension: 1}", "f32[32, 64]");
+    for (const std::string &text : {argmax, sorted}) {
+        EXPECT_EQ(std::ranges::count(stored(compiled(text, "f16_scaled")), "bf16[32, 64]"), 0) << text;
+        EXPECT_EQ(std::ranges::count(stored(compiled(text, "f8_master")), "bf16[32, 64]"), 0) << text;
+    }
+}
+
+TEST(fuse_stores, what_a_row_keeps_is_not_rounded_in_between) {
+    const std::string scoped =
+        "(x: f32[32, 64], v: f32[64, 64], w: f32[64, 16]) -> (y: f32[32, 16]) {\n  a = dot_general(x, v) {contract: [[1], [0]]}\n"
+        "  b = tanh(a)\n  scope \"head\" {\n    y = dot_general(b, w) {contract: [[1], [0]]}\n  }\n}\n";
+    CompileOptions options;
+    options.policy = parse_policy("{policy: p, extends: f8_master, rules: [{keep: \"head/**\"}]}", "p.yaml", policies);
+    const std::vector<std::string> types = stored(compile(parse_program("program p" + scoped, "p.scl"), rules(), options));
+    EXPECT_EQ(types, (std::vector<std::string>{"f32[32, 64]"}));
+}
+
 TEST(fuse_stores, a_new_narrow_state_is_not_stored_in_between) {
     const std::vector<std::string> types = stored(compiled(step, "f16_scaled"));
     EXPECT_EQ(std::ranges::count(types, "f32[64, 64]"), 1) << "the gradient alone, and in f32";

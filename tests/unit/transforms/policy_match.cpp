@@ -109,6 +109,46 @@ TEST(transforms, a_row_may_hide_what_it_inherits) {
     EXPECT_EQ(error_of([&] { assign_numerics(typed(mlp), rules(), policy); }), "no error");
 }
 
+/// A step of two layers, the second one in the scope head, with intermediates that are narrower.
+std::string kept(const std::string &glob) {
+    const std::string step = "(x: f32[16, 8], w: f32[8, 8], router.w: f32[8, 8]) -> (y: f32[16, 8], gw: f32[8, 8], gr: f32[8, 8]) {\n"
+                             " scope \"body\" {\n a = dot_general(x, w) {contract: [[1], [0]]}\n h = tanh(a)\n }\n"
+                             " scope \"head\" {\n y = dot_general(h, router.w) {contract: [[1], [0]]}\n }\n"
+                             " c = exp(y) : f32[16, 8] cotangent\n"
+                             " scope \"head\" {\n gr = dot_general(h, c) {contract: [[0], [0]]} : f32[8, 8] cotangent\n }\n"
+                             " scope \"head\" {\n d = dot_general(c, router.w) {contract: [[1], [1]]} : f32[16, 8] cotangent\n }\n"
+                             " scope \"body\" {\n gw = dot_general(x, d) {contract: [[0], [0]]} : f32[8, 8] cotangent\n }\n}";
+    const std::string rows = "{op: dot_general, operand: any, store: bf16, optional: true}, {argument: any, store: f16, optional: true}";
+    const Policy policy = parse_policy("{policy: p, intermediates: bf16, rules: [{keep: \"" + glob + "\"}, " + rows + "]}", "p.yaml");
+    const Program made = assign_numerics(typed(step), rules(), policy);
+    std::string wide;
+    for (const Node &node : made.nodes)
+        if (node.attributes.contains("wide")) wide += (wide.empty() ? "" : " ") + made.value_name(node.results[0]);
+    for (const Argument &argument : made.arguments)
+        if (made.type(argument.value).dtype == Dtype::f32) wide += (wide.empty() ? "" : " ") + made.value_name(argument.value);
+    for (const Node &node : made.nodes) {
+        if (!node.attributes.contains("wide")) continue;
+        for (const ValueId operand : node.operands) EXPECT_EQ(made.value_name(operand).find("bf16"), std::string::npos) << glob;
+    }
+    return wide;
+}
+
+TEST(transforms, a_row_keeps_a_scope_or_an_argument) {
+    EXPECT_EQ(kept("router.*"), "y gr d router.w") << "its products, and those of its gradient";
+    EXPECT_EQ(kept("head/**"), "y gr d");
+    EXPECT_EQ(kept("w"), "a gw w");
+    EXPECT_EQ(kept("**"), "a y gr d gw x w router.w");
+    EXPECT_EQ(said("{keep: \"haed/**\"}"),
+              "p.yaml:2: policy.rules.keep: must match a float of program p, got 'haed/**'. Did you mean 'head'? "
+              "Scopes and arguments: head.bias, head.w, mlp/0, x. `optional: true` lets it stand");
+    EXPECT_EQ(said("{argument: head.w, store: f16},\n{result: head.w, store: f16},\n{keep: head.w}"), "no error") << "its product";
+    EXPECT_EQ(said("{keep: x},\n{keep: \"*\"},\n{keep: x}"), "p.yaml:4: policy.rules: must decide for something, got a row hidden by what "
+                                                             "comes before it, line 2. Put it before that, or drop it; `optional: true` "
+                                                             "lets it stand");
+    EXPECT_EQ(said("{keep: x, store: f16}"),
+              "p.yaml:2: policy.rules.store: must not stand beside keep, which leaves everything of a scope or an argument as it is");
+}
+
 TEST(transforms, rows_reach_operators_by_another_name) {
     const std::string product = "(x: f32[4, 8], w: f32[8, 8]) -> (y: f32[4, 8]) {\n y = dot(x, w)\n}";
     EXPECT_EQ(said("{op: dot_general, operand: any, insert: [{convert: bf16}]}", product), "no error");
