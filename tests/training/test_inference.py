@@ -54,3 +54,34 @@ def test_any_deviation(depth, policy):
     write({"inference": depth, "policy": policy, "worst": max(errors.values()), "allowed": allowed})
     wrong = {f"{deviation:g}": f"{error:.3g}" for deviation, error in errors.items() if not error <= allowed}
     assert not wrong, f"{depth} layers in {policy}: relative error by deviation {wrong}, not {allowed:.2g}"
+
+
+def test_rows_do_not_change_each_other():
+    """A request with a large or a broken row is served beside others, whose results have the same bits."""
+    layers = layers_of(4, 1)
+    x = np.random.default_rng(0).normal(size=(ROWS, WIDTH)).astype(np.float32)
+    library = scalide.build(jsa.trace(network, layers, x), numerics="f8_weights", cache=CACHE)
+    before = np.asarray(library(*as_stored(library, layers, x)), np.float32)
+    for factor in (1e4, 1e6, 1e-20, np.nan):
+        changed = x.copy()
+        changed[3] *= factor
+        after = np.asarray(library(*as_stored(library, layers, changed)), np.float32)
+        np.testing.assert_array_equal(np.delete(after, 3, 0), np.delete(before, 3, 0), err_msg=str(factor))
+
+
+def test_images_do_not_change_each_other():
+    def features(weights, images):
+        for weight in weights:
+            images = jax.nn.relu(jax.lax.conv_general_dilated(images, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        return images
+
+    random = np.random.default_rng(0)
+    weights = [random.normal(size=shape).astype(np.float32) for shape in ((3, 3, 3, 8), (3, 3, 8, 4))]
+    images = random.normal(size=(4, 6, 6, 3)).astype(np.float32)
+    library = scalide.build(jsa.trace(features, weights, images), numerics="f8_weights", cache=CACHE)
+    assert library.summary.startswith("f8_weights: 2 of 2 products in f8, all scaled"), library.summary
+    before, right = np.asarray(library(*as_stored(library, weights, images))), np.asarray(features(weights, images))
+    assert np.linalg.norm(before - right) < 0.1 * np.linalg.norm(right)
+    images[1] *= 1e6
+    after = np.asarray(library(*as_stored(library, weights, images)))
+    np.testing.assert_array_equal(np.delete(after, 1, 0), np.delete(before, 1, 0))

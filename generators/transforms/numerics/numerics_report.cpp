@@ -20,6 +20,11 @@ const std::set<std::string> products = [] {
     return names;
 }();
 
+/// The origin of codes that have a scale for each row.
+const ScaleOrigin rows{Kind::blocks, {}, "one row", Dtype::f32};
+
+bool follows_product(const Node &node) { return only_moves(node) || node.op == "mul" || node.op == "convert_element_type"; }
+
 bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 
 /// The same array in another place or format (what rounds, a conversion among them, names the format), or data alone is computed with: its
@@ -139,11 +144,11 @@ public:
         for (size_t value = 0; value < program_.values.size(); value++) values_[program_.values[value].name] = static_cast<ValueId>(value);
     }
 
-    /// An operand of the product that `name` is, movement looked through; nothing where it is no product.
+    /// An operand of the product that `name` is, movement and factors of the sums looked through; nothing where it is no product.
     std::optional<StoredOperand> operand(const std::string &name, int index) const {
         const auto found = values_.find(name);
         int maker = found == values_.end() ? -1 : producers_[found->second];
-        while (maker >= 0 && only_moves(program_.nodes[maker])) maker = producers_[program_.nodes[maker].operands[0]];
+        while (maker >= 0 && follows_product(program_.nodes[maker])) maker = producers_[program_.nodes[maker].operands[0]];
         if (maker < 0 || !products.contains(program_.nodes[maker].op)) return {};
         return stored_operand(program_.nodes[maker], static_cast<size_t>(index), program_, forms_);
     }
@@ -163,6 +168,7 @@ StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
         if (argument.scaled) scales_[argument.value] = {Kind::argument};
     for (const Node &node : made.nodes) {
         if (node.op == "stop_scaling") continue;
+        if (node.op == "row_codes") scales_[node.results[0]] = rows;
         const Rule &rule = rulebook.rule(node.op, node.location);
         const ScaleOrigin origin = rulebook.makes_scaled(rule) ? ScaleOrigin{is_by_bound(node) ? Kind::bound : Kind::values, node.op}
                                                                : origin_behind(node, rule, scales_);

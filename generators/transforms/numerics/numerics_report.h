@@ -17,7 +17,7 @@ struct ScaleOrigin {
     };
     Kind kind = Kind::none;
     std::string op = {};
-    std::string block = {};    ///< its extents: "32", "128 x 128"
+    std::string block = {};    ///< its extents: "32", "128 x 128"; "one row"
     Dtype format = Dtype::f32; ///< of the scales of blocks
     bool operator==(const ScaleOrigin &) const = default;
 };

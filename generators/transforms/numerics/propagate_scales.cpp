@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
+#include "rulebook/check_rule.h"
 #include "transforms/numerics/scale_split.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
@@ -38,6 +39,7 @@ private:
     void place_arguments(ScaledValues &values);
     void place_nodes(const Program &program, ScaledValues &values);
     void copy(const Program &program, const Node &node, ScaledValues &values);
+    bool multiplies(const Rule &rule);
     void copy_product(const Program &program, const Node &node, ScaledValues &values);
     void place_scaled(const Program &program, const Node &node, ScaledValues &values);
     void stop_scaling(const Node &node, ScaledValues &values);
@@ -57,6 +59,7 @@ private:
     std::vector<int> argument_; ///< where argument i of the source went
     /// Parts of values that are plain again behind stop_scaling, and of what is made of their elements alone. Products read the parts.
     std::map<ValueId, ScaledValue> parts_;
+    std::map<const Rule *, bool> multiplies_;
     std::vector<ValueId> named_; ///< values that the node at hand has given the name of one of the source
 };
 
@@ -118,6 +121,7 @@ bool Propagation::is_scaled_node(const Node &node, const ScaledValues &values) c
 void Propagation::copy(const Program &program, const Node &node, ScaledValues &values) {
     const bool has_parts = std::ranges::any_of(node.operands, [&](ValueId operand) { return parts_.contains(values[operand].value); });
     if (has_parts && sums_products(node)) return copy_product(program, node, values);
+    if (has_parts && multiplies(builder_.rulebook().rule(node.op, node.location))) return place_parts(program, node, values);
     Node fresh = node;
     for (ValueId &operand : fresh.operands) operand = values[operand].value;
     for (ValueId &result : fresh.results) {
@@ -133,6 +137,18 @@ void Propagation::copy(const Program &program, const Node &node, ScaledValues &v
     const ValueId data = builder_.add_one(node.op, {from.data}, node.attributes, result.name + ".data");
     result_.values[data].part = {ArrayPart::Kind::data, result.part.array(result.name)};
     parts_[made] = {made, data, from.scale};
+}
+
+/// A composite that is made of products: these read operands as they are stored, so it is expanded here.
+bool Propagation::multiplies(const Rule &rule) {
+    if (rule.is_base) return false;
+    const auto [entry, is_new] = multiplies_.try_emplace(&rule, false);
+    if (is_new)
+        entry->second = std::ranges::any_of(used_operators(rule, builder_.rulebook()), [](const std::string &op) {
+            const BaseOperator *base = find_base_operator(op);
+            return base != nullptr && base->sums_products;
+        });
+    return entry->second;
 }
 
 /// What a product of data makes, times the scales: operands stay as they are stored.

@@ -5,6 +5,7 @@
 #include "support.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/passes.h"
+#include "transforms/pipeline.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -106,6 +107,43 @@ TEST(replaced_operators, take_batches_and_several_summed_axes) {
     for (Array &input : inputs)
         for (double &value : input.data) value = std::ldexp(std::trunc(std::remainder(value, 8)), -1); // e4m3 holds these
     EXPECT_EQ(interpret(made, inputs, rules(), Mode::stored)[0].data, interpret(plain, inputs, rules(), Mode::stored)[0].data);
+}
+
+/// The codes of a weight with one scale, times rows that have a scale each.
+TEST(replaced_operators, round_by_rows_beside_a_weight_with_a_scale) {
+    const Policy policy = load_policy(std::string(SCALIDE_RULES_DIR) + "/policies/f8_weights.yaml");
+    CompileOptions options;
+    options.policy = policy;
+    const auto made = [&](const std::string &text, const std::vector<Array> &inputs) {
+        const Program program = to_base_operators(parse_program("program p" + text, "p.scl"), rules(), options);
+        return std::pair(program, interpret(program, inputs, rules(), Mode::stored)[0].data);
+    };
+    const Array w{Dtype::f8_e4m3fn, {4, 2}, {1, -2, 448, 3, 0.5, 16, -7, 9}}, scale{Dtype::f32, {}, {0.25}};
+    std::vector<double> x = {1, 2.5, -3, 0.1, 3, 1000, 2, 4, 0, 0, 0, 0};
+    const auto [program, before] =
+        made("(x: f32[3, 4], w: f32[4, 2]) -> (y: f32[3, 2]) {\n y = dot_general(x, w) {contract: [[1], [0]]}\n}",
+             {{Dtype::f32, {3, 4}, x}, w, scale});
+    const size_t products = count(to_string(program), "= dot_general(");
+    EXPECT_EQ(products, 1u);
+    const auto product = std::ranges::find(program.nodes, "dot_general", &Node::op);
+    for (const ValueId operand : product->operands) {
+        const auto maker = std::ranges::find(program.nodes, std::vector{operand}, &Node::results);
+        EXPECT_EQ(program.type(maker->operands[0]).dtype, Dtype::f8_e4m3fn) << "codes: " << program.value_name(operand);
+    }
+    EXPECT_NEAR(before[0], 0.25 * (1 + 2.5 * 448 - 3 * 0.5 - 0.1 * 7), 0.06 * 280);
+    EXPECT_EQ(before[4], 0);
+    for (size_t i = 0; i < 4; i++) x[i] *= 0x1p20;
+    const auto [same, after] = made("(x: f32[3, 4], w: f32[4, 2]) -> (y: f32[3, 2]) {\n y = dot_general(x, w) {contract: [[1], [0]]}\n}",
+                                    {{Dtype::f32, {3, 4}, x}, w, scale});
+    for (size_t i = 0; i < 2; i++) EXPECT_EQ(after[i], before[i] * 0x1p20) << "a row has all bits at any size";
+    for (size_t i = 2; i < 6; i++) EXPECT_EQ(after[i], before[i]) << "a row does not change its neighbours";
+    const std::string turned = "(w: f32[2, 4], x: f32[b, 4]) -> (y: f32[2, b]) {\n y = dot_general(w, x) {contract: [[1], [1]]}\n}";
+    EXPECT_NE(body(assigned(turned, policy)).find("column_scaled_dot_general"), std::string::npos);
+    const std::string attention = "(q: f32[b, 4], k: f32[b, 4]) -> (y: f32[b, b]) {\n h = tanh(q)\n t = tanh(k)\n"
+                                  " y = dot_general(h, t) {contract: [[1], [1]]}\n}";
+    EXPECT_EQ(body(assigned(attention, policy)).find("scaled_dot_general"), std::string::npos) << "no weight";
+    const std::string image = "(x: f32[b, 3, 8, 8], w: f32[4, 3, 3, 3]) -> (y: f32[b, 4, 6, 6]) {\n y = conv_general_dilated(x, w)\n}";
+    EXPECT_NE(body(assigned(image, policy)).find("row_scaled_conv"), std::string::npos);
 }
 
 TEST(replaced_operators, are_chosen_by_operands_and_scope) {
