@@ -1,6 +1,7 @@
 """The interface of jax_scalify: scalide.jax as jsa. Meanings as in Scalify, where README.md does not say otherwise."""
 import functools
 import re
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -258,6 +259,47 @@ def test_gradients_of_scalified_functions():
 
 
 # --- operators on scales
+
+
+def deep_network(depth=12, width=64):
+    """The loss of a deep network with its gradients, parameters, and data."""
+    random = np.random.RandomState(0)
+    draw = lambda *shape, deviation=1.0: (random.randn(*shape) * deviation).astype(np.float32)
+    parameters = [draw(width, width, deviation=(2 / width) ** 0.5) for _ in range(depth)]
+
+    def loss(parameters, x, y):
+        for w in parameters[:-1]:
+            x = jax.nn.relu(x @ w)
+        return jnp.mean((x @ parameters[-1] - y) ** 2)
+
+    return jax.value_and_grad(loss), (parameters, draw(32, width), draw(32, width))
+
+
+@pytest.mark.parametrize("numerics", ["f16_master", "f16_scaled", "f8_master", "f8_scaled", "mxfp8"])
+def test_a_policy_holds_for_data_in_f16(numerics):
+    step, plain = deep_network()
+    loss, gradients = step(*plain)
+    stored = jsa.tree.astype(jsa.as_scaled_array(plain, scale=np.float32(1)), np.float16)
+    got, got_gradients = jsa.scalify(step, numerics=numerics)(*stored)
+    assert abs(value(got) / loss - 1) < (0.01 if "16" in numerics else 0.05)
+    for right, given in zip(gradients, got_gradients):
+        assert np.linalg.norm(value(given) - right) < (0.1 if "16" in numerics else 0.6) * np.linalg.norm(right)
+
+
+def test_data_in_f16_without_scales_of_its_own_is_a_warning():
+    step, plain = deep_network()
+    stored = jsa.tree.astype(jsa.as_scaled_array(plain, scale=np.float32(1)), np.float16)
+    words = r"loss: scales may grow 2\^\d+ times as large as the data, and float16 has 2\^14 below 1.*numerics=\"f16_scaled\""
+    with pytest.warns(UserWarning, match="scalify: " + words):
+        jsa.scalify(step)(*stored)
+    with pytest.raises(ValueError, match="scalify: numerics='bf16' gives no array a scale. " + words):
+        jsa.scalify(step, numerics="bf16")(*stored)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        jsa.scalify(step, numerics="f16_master")(*stored)
+        jsa.scalify(step)(*jsa.as_scaled_array(plain, scale=np.float32(1)))  # f32 has the range
+        few, arguments = deep_network(depth=2)
+        jsa.scalify(few)(*jsa.tree.astype(jsa.as_scaled_array(arguments, scale=np.float32(1)), np.float16))
 
 
 def test_operators_on_scales_outside_and_inside_of_scalify():

@@ -24,6 +24,14 @@ bool is_scaled(const Program &program) {
            std::ranges::any_of(program.arguments, &Argument::scaled) || std::ranges::any_of(program.results, &Result::scaled);
 }
 
+/// A row gives arrays a scale from their own data.
+bool scales_arrays(const Policy &policy, const Rulebook &rulebook) {
+    return std::ranges::any_of(policy.rules, [&](const PolicyRule &row) {
+        return std::ranges::any_of(
+            row.insert, [&](const Insertion &insertion) { return rulebook.makes_scaled(rulebook.rule(insertion.op, row.location)); });
+    });
+}
+
 bool makes_products(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
 
 /// Rebuilds a program in f32. A value of the source is mapped to an f32 value; where it is rounded to a narrow dtype, to a widening of the
@@ -33,7 +41,7 @@ public:
     Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions)
         : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
           producers_(producers(source)), matcher_(policy, rulebook, source), propagates_(policy.propagates || is_scaled(source)),
-          decisions_(decisions) {
+          rescales_(!policy.propagates && is_scaled(source) && scales_arrays(policy, rulebook)), decisions_(decisions) {
         for (const Result &result : source.results) is_result_.insert(result.value);
     }
 
@@ -62,6 +70,7 @@ private:
     std::vector<ValueId> operands_of(const Node &node);
     ValueId operand_edge(const Node &node, size_t index);
     ValueId node_result(const Node &node, size_t index, ValueId value);
+    ValueId own_rounding(ValueId value, Dtype dtype, const Attributes &asked);
     std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
     Attributes in_f32(const Rule &rule, const Node &node) const;
 
@@ -94,6 +103,7 @@ private:
     std::map<ValueId, Dtype> exact_;           ///< f32 values all of whose elements are of that dtype
     std::map<ValueId, Dtype> has_scale_;       ///< f32 values that are elements of that dtype times one scale of their own
     const bool propagates_;                    ///< see Policy::propagates
+    const bool rescales_;                      ///< the program's own roundings get a scale of their own
     std::vector<NumericsDecision> *decisions_; ///< may be null
 };
 
@@ -171,7 +181,7 @@ void Numerics::place(const Node &node) {
 /// A conversion that the program asks for rounds, whatever the policy says.
 void Numerics::place_conversion(const Node &node) {
     const Dtype dtype = rewriter_.source().type(node.results[0]).dtype;
-    const ValueId operand = operands_of(node)[0], value = is_narrow(dtype) ? rounded(operand, dtype, node.attributes) : operand;
+    const ValueId operand = operands_of(node)[0], value = is_narrow(dtype) ? own_rounding(operand, dtype, node.attributes) : operand;
     const ValueId result = node_result(node, 0, value);
     if (is_narrow(dtype) && result == value) note_result(node, 0, value, nullptr);
     rewriter_.map(node.results[0], result);
@@ -277,7 +287,7 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     if (policy != nullptr && policy->place == PolicyRule::Place::keep) policy = nullptr;
     const auto dtype = policy == nullptr ? default_rounding(node, old) : std::nullopt;
     if (policy == nullptr && !dtype) return value;
-    const ValueId result = policy != nullptr ? stored(value, *policy, node.attributes) : rounded(value, *dtype, node.attributes);
+    const ValueId result = policy != nullptr ? stored(value, *policy, node.attributes) : own_rounding(value, *dtype, node.attributes);
     if (policy != nullptr || result != value) note_result(node, index, result, policy);
     return result;
 }
@@ -309,6 +319,18 @@ void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRu
         note({row.place, rewriter_.source().value_name(node.operands[i]), use, node.scope, {}, node.location, result}, &row);
         decisions_->back().operand = static_cast<int>(i);
     }
+}
+
+/// A rounding that the program itself asks for. Where a policy of stored scales meets a program whose scales are propagated, operands fill
+/// their format and the scales of results are estimates, so the data of a result may leave the format: it is rescaled first.
+ValueId Numerics::own_rounding(ValueId value, Dtype dtype, const Attributes &asked) {
+    if (rescales_ && is_float(builder_.type(value).dtype) && !is_exact_in(value, dtype)) {
+        const FormatSpec &format = format_of(dtype);
+        const bool has_range = format.exponent_bits >= format_of(Dtype::f32).exponent_bits;
+        const double end = has_range ? 1 : decode(format, format.max_code) / 2;
+        value = insert_once("dynamic_rescale", {value}, {{"norm", std::string("max")}, {"to", end}});
+    }
+    return rounded(value, dtype, asked);
 }
 
 /// What a program types narrow is rounded where it would be stored: after sums, when it is read more than once, at results.

@@ -6,6 +6,7 @@ import pathlib
 import re
 import tempfile
 import threading
+import warnings
 import weakref
 from typing import Any, Callable, Sequence
 
@@ -18,10 +19,12 @@ from . import compat, lax
 from .call import Operation
 from .config import Pow2RoundMode, get_scalify_config
 from .debug import expose_callbacks
+from .drift import describe_drift
 from .trace import trace
 
 _local = threading.local()
 _scalified: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # scalified function -> scalify with the same options
+_WITHOUT_SCALES = ("f32", "bf16")  # policies that give no array a scale of its own
 
 
 def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
@@ -35,7 +38,8 @@ def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] =
 
     fn: what `jax.jit` takes, of positional and keyword arguments in any pytrees. Left out: a decorator.
     static_argnums, static_argnames: arguments that are no arrays, as in jax.jit.
-    numerics: a policy for the library (`scalide.build`); default: everything as fn says, scales rounded as ScalifyConfig says.
+    numerics: a policy for the library (`scalide.build`); default: everything as fn says, scales rounded as ScalifyConfig says. Then a warning
+        says where the scales of a deep network can leave the range of f16 or f8 data. A policy with scales avoids that.
     """
     if fn is None:
         return functools.partial(scalify, static_argnums=static_argnums, static_argnames=static_argnames, numerics=numerics)
@@ -65,7 +69,7 @@ def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] =
         config = get_scalify_config()
         key = (structure, tuple(map(_type_of, leaves)), tuple(sorted(fixed.items())), tuple(sorted(fixed_named.items())), config.rounding_mode)
         if key not in operations:
-            operations[key] = _operation(fn, dynamic_fn, dynamic, named, numerics or _policy(config.rounding_mode))
+            operations[key] = _operation(fn, dynamic_fn, dynamic, named, numerics, config.rounding_mode)
         if operations[key]:
             return operations[key](dynamic, named)
         dynamic, named = jax.tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, (bool, int, float)) else jnp.asarray(leaf), (dynamic, named))
@@ -112,7 +116,7 @@ def _plain(tree):
     return jax.tree_util.tree_map(lambda leaf: lax.joined(leaf) if _is_scaled(leaf) else leaf, tree, is_leaf=_is_scaled)
 
 
-def _operation(fn, dynamic_fn, args, kwargs, policy):
+def _operation(fn, dynamic_fn, args, kwargs, numerics, rounding):
     """A library for a function of arguments like these, as a function; None when nothing in it is scaled."""
     shapes = jax.tree_util.tree_map(_shape_of, (args, kwargs), is_leaf=_is_scaled)
     plain = jax.tree_util.tree_map(lambda leaf: leaf.data if _is_scaled(leaf) else leaf, shapes, is_leaf=_is_scaled)
@@ -120,13 +124,19 @@ def _operation(fn, dynamic_fn, args, kwargs, policy):
     _local.tracing = True
     try:
         jaxpr, results = jax.make_jaxpr(dynamic_fn, return_shape=True)(*plain[0], **plain[1])
-        if not any(map(_is_scaled, jax.tree_util.tree_leaves(shapes, is_leaf=_is_scaled))) and lax.set_scaling_p.name not in compat.primitives_of(jaxpr):
+        leaves, names = jax.tree_util.tree_leaves(shapes, is_leaf=_is_scaled), compat.primitives_of(jaxpr)
+        if not any(map(_is_scaled, leaves)) and lax.set_scaling_p.name not in names:
             return None
+        drift = describe_drift(name, jaxpr, names, leaves) if numerics in (None, *_WITHOUT_SCALES) else ""
+        if drift and numerics is not None:
+            raise ValueError(f"scalify: numerics={numerics!r} gives no array a scale. {drift}")
+        if drift:
+            warnings.warn(f"scalify: {drift}", stacklevel=3)
         exposed, callbacks = expose_callbacks(dynamic_fn, jaxpr, results)
         program = trace(exposed, *shapes[0], name=name, **shapes[1])
     finally:
         _local.tracing = False
-    operation = Operation(build(program, numerics=policy))
+    operation = Operation(build(program, numerics=numerics or _policy(rounding)))
 
     @jax.jit
     def run(args, kwargs):
