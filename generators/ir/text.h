@@ -22,12 +22,13 @@ namespace scalide {
 ///     }
 ///
 /// A result `name: type` is the value of that name; `name: type = value` another; `w = w1` says what the inout argument w holds
-/// afterwards. `step: u32[] inout from 0` is state that a policy adds, 0 before the first run. `x.data: f16[n] data of x, x.scale: f32[] scale of x` are the parts of a scaled argument or result x, whatever their names
-/// are (propagate_scales writes them). So the types of a node say what its results are: `q = .. : f8_e4m3fn[n] data of h`, and `form of h`
-/// is a whole array that a pass made of h, rounded or rescaled. Types after ':' may be left out where `infer_types` can find them: they
-/// parse as dtype f32 of unknown shape, marked by one extent -1. A value whose type was left out takes that of the result it becomes.
-/// Symbols of argument types are declared. A number takes the dtype of the first value beside it that is not bool (f32 when there is none),
-/// and the shape of the first value with axes when the operator is an elementwise base operator. The parser inserts nothing else.
+/// afterwards. `step: u32[] inout from 0` is state that a policy adds, 0 before the first run. `x.data: f16[n] data of x, x.scale: f32[]
+/// scale of x` are the parts of a scaled argument or result x, whatever their names are (propagate_scales writes them). So the types of a
+/// node say what its results are: `q = .. : f8_e4m3fn[n] data of h`, and `form of h` is a whole array that a pass made of h, rounded or
+/// rescaled. Types after ':' may be left out where `infer_types` can find them: they parse as dtype f32 of unknown shape, marked by one
+/// extent -1. A value whose type was left out takes that of the result it becomes. Symbols of argument types are declared. A number takes
+/// the dtype of the first value beside it that is not bool (f32 when there is none), and the shape of the first value with axes when the
+/// operator is an elementwise base operator. The parser inserts nothing else.
 ///
 /// Names are labels and may be any text of 1 to 1000 bytes, UTF-8 without zero bytes. Plain ones, letters, digits and `_ . $` that start
 /// with none of digit and point, stand as they are, all others in quotes (escapes: `\"`, `\\`, `\xHH`), `"inf"` and `"nan"` too, which are

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 const std::vector<Key> extending_keys = {
     {"policy", Key::required}, {"doc"},          {"extends"},   {"scales"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
-    {"intermediates"},         {"accumulation"}, {"precision"}, {"state"}, {"rules"}};
+    {"intermediates"},         {"accumulation"}, {"precision"}, {"state"},  {"rules"}};
 const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},   {"size_below"},
                                    {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"keep"}, {"optional"}};
 

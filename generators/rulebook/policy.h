@@ -14,9 +14,9 @@ struct Insertion {
 ///   - {name: rounding_step, dtype: u32, initial: 0, next: next_step}
 struct PolicyState {
     std::string name;
-    Type type;         ///< `shape` may be left out: rank 0
-    int64_t initial;   ///< each element before the first run
-    Insertion next;    ///< makes what the state is after a run of what it was
+    Type type;       ///< `shape` may be left out: rank 0
+    int64_t initial; ///< each element before the first run
+    Insertion next;  ///< makes what the state is after a run of what it was
     Location location;
 };
 

@@ -87,6 +87,7 @@ CASES = {
     "reductions.bool": (lambda p: (p.all(0), p.any(1)), P),
     "reductions.xor": (lambda u: lax.reduce_xor(u, (1,)) if hasattr(lax, "reduce_xor") else lax.reduce(u, np.uint32(0), lax.bitwise_xor, (1,)), U),
     "scans": (lambda x: [scan(x, axis=axis) for scan in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp) for axis in (0, 1)], X),
+    "collectives": (jax.vmap(lambda row: (lax.psum(row, "i"), lax.pmax(row, "i"), lax.pmin(row, "i")), axis_name="i"), X),
     "reduce": (lambda x: lax.reduce(x, jnp.float32(1), by_program, (1,)), X),
     "calls": (lambda x: (jax.nn.relu(x), jax.jit(jnp.sin)(x), halved(x), checkpointed(x)), X),
     "loops": (lambda x: (lax.scan(lambda c, r: (c + r, c), x[:, 0], x.T), lax.fori_loop(0, 3, lambda i, c: c * i, x)), X),

@@ -37,6 +37,9 @@ class Wrong:
 
     arguments = ()
 
+    def init(self):
+        return {}
+
     def __call__(self, params, state, *batch):
         return params, state, np.float32(1)
 

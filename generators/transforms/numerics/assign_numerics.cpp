@@ -95,9 +95,9 @@ private:
     const std::vector<int> uses_, producers_;
     PolicyMatcher matcher_;
     std::set<ValueId> is_result_;
-    std::map<std::string, ValueId> inserted_;  ///< the same insertion on the same value is made once
-    std::map<ValueId, std::string> labels_;    ///< the value that an inserted one is a form of
-    int64_t streams_ = 0;                      ///< of the insertions that round at random, from 1 on
+    std::map<std::string, ValueId> inserted_; ///< the same insertion on the same value is made once
+    std::map<ValueId, std::string> labels_;   ///< the value that an inserted one is a form of
+    int64_t streams_ = 0;                     ///< of the insertions that round at random, from 1 on
     /// What the policy adds, in the order of first use, and its number among the arguments.
     std::vector<std::pair<const PolicyState *, int>> state_;
     std::map<ValueId, Dtype> exact_;           ///< f32 values all of whose elements are of that dtype

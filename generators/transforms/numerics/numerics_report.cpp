@@ -39,9 +39,10 @@ ScaleOrigin origin_behind(const Node &node, const Rule &rule, const std::vector<
     return keeps_scale(node, rule) ? scales[*scaled] : ScaleOrigin{Kind::propagated};
 }
 
+/// A state that is rescaled needs its bound for the old value's bits; other norms are chosen by a word.
 bool is_by_bound(const Node &node) {
     const auto norm = node.attributes.find("norm");
-    return norm != node.attributes.end() && norm->second.word == "bound";
+    return node.op == "rescale_state" || (norm != node.attributes.end() && norm->second.word == "bound");
 }
 
 bool needs_scale(Dtype dtype) { return is_narrow(dtype) && dtype != Dtype::bf16; }

@@ -79,23 +79,24 @@ TEST(magnitude_bounds, of_a_product_are_zero_where_an_operand_is) {
 /// One step of w, whose gradient is a product of x and c, in base operators.
 class NewState : public testing::TestWithParam<const char *> {
 protected:
-    /// What the step makes of w, as numbers.
+    /// What the step makes of 32 rows w, as numbers: a state of fewer than 256 elements keeps its format.
     std::vector<double> made(const std::vector<double> &w, double x, double c, double rate, int rows = 64) {
-        std::vector<double> elements(256, 0);
-        std::fill_n(elements.begin(), 4 * rows, x);
+        std::vector<double> elements(64 * 32, 0);
+        std::fill_n(elements.begin(), 32 * rows, x);
         const Program program =
-            to_base_operators(parse_program("program p(x: f32[64, 4], c: f32[64, 2], w: f32[4, 2] inout, rate: f32[]) -> (w = u) {\n"
+            to_base_operators(parse_program("program p(x: f32[64, 32], c: f32[64, 8], w: f32[32, 8] inout, rate: f32[]) -> (w = u) {\n"
                                             "  d = dot_general(x, c) {contract: [[0], [0]]}\n"
-                                            "  r = broadcast_in_dim(rate) {shape: [4, 2], dims: []}\n"
+                                            "  r = broadcast_in_dim(rate) {shape: [32, 8], dims: []}\n"
                                             "  s = mul(r, d)\n  u = sub(w, s)\n}",
                                             "p.scl"),
                               rules(), options());
         const double scale = 0x1p-14;
         std::vector<double> codes;
-        for (const double element : w) codes.push_back(round_to(Dtype::f16, element / scale));
-        const std::map<std::string, Array> known = {{"x", array(Dtype::f32, {64, 4}, elements)},
-                                                    {"c", array(Dtype::f32, {64, 2}, std::vector<double>(128, c))},
-                                                    {"w.data", array(Dtype::f16, {4, 2}, codes)},
+        for (int row = 0; row < 32; row++)
+            for (const double element : w) codes.push_back(round_to(Dtype::f16, element / scale));
+        const std::map<std::string, Array> known = {{"x", array(Dtype::f32, {64, 32}, elements)},
+                                                    {"c", array(Dtype::f32, {64, 8}, std::vector<double>(64 * 8, c))},
+                                                    {"w.data", array(Dtype::f16, {32, 8}, codes)},
                                                     {"w.scale", scalar(scale)},
                                                     {"rate", scalar(rate)}};
         std::vector<Array> inputs;
