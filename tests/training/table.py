@@ -48,13 +48,13 @@ def section(heading, rows, title, cell_of):
 
 def sections(rows):
     training, inference = [row for row in rows if "name" in row], [row for row in rows if "inference" in row]
-    depths = [row for row in training if row["optimizer"] == "sgd" and not row["bias"] and not row["factors"]]
-    others = [row for row in training if (row["optimizer"] != "sgd" or row["bias"]) and not row["factors"]]
+    depths = [row for row in training if row["optimizer"] == "sgd" and not row["bias"] and not row["factors"] and not row["fixed"]]
+    others = [row for row in training if (row["optimizer"] != "sgd" or row["bias"] or row["fixed"]) and not row["factors"]]
     factors = [row for row in training if row["factors"]]
     yield from section("The largest deviation of the loss from that of f32 in 200 steps of SGD, of both forms",
                        sorted(depths, key=lambda row: (row["model"], row["depth"])), lambda row: f"{row['model']}, {row['depth']}", entry)
     yield from section("Other optimizers, and biases that are not 0, at depth 4",
-                       others, lambda row: f"{row['model']}, {row['optimizer']}{', biases' if row['bias'] else ''}", entry)
+                       others, lambda row: f"{row['model']}, {row['optimizer']}{', biases' if row['bias'] else ', one batch' if row['fixed'] else ''}", entry)
     yield from section("Runs with weights times 2^-24 to 2^24, and losses times 2^-24 to 2^24, whose losses differ in a digit (of all such runs)",
                        factors, lambda row: f"{row['model']}, {row['optimizer']}", differing)
     yield from section("The step that a generator in C++ made, 30 steps of SGD", [row for row in rows if "dsl" in row], lambda row: row["dsl"], entry)
