@@ -25,7 +25,7 @@ std::vector<Dtype> dtypes_of(const YamlValue *words) {
 
 ScaleLayout layout_of(const YamlValue &word) {
     const std::optional<ScaleLayout> layout = parse_scale_layout(word.text());
-    if (!layout) word.fail("must be a layout of scales", word.description());
+    if (!layout) word.fail("must be a scale layout", word.description());
     return *layout;
 }
 
@@ -34,10 +34,10 @@ std::vector<std::pair<YamlValue, YamlValue>> pairs_of(const YamlValue &list) {
     std::vector<std::pair<YamlValue, YamlValue>> pairs;
     for (const YamlValue &pair : list.elements()) {
         const std::vector<YamlValue> sides = pair.elements();
-        if (sides.size() != 2) pair.fail("must be a pair, lhs and rhs", std::to_string(sides.size()) + " of them");
+        if (sides.size() != 2) pair.fail("must be a pair [lhs, rhs]", "a list of " + std::to_string(sides.size()));
         pairs.emplace_back(sides[0], sides[1]);
     }
-    if (pairs.empty()) list.fail("must be a list of pairs", "an empty one");
+    if (pairs.empty()) list.fail("must be a list of pairs", "an empty list");
     return pairs;
 }
 
@@ -104,7 +104,7 @@ std::vector<DispatchRow> parse_dispatch(const std::string &table, const std::str
             row.product.rhs = dtype_of(rhs);
             const auto is_covered = [&](const DispatchRow &before) { return covers(before, row); };
             if (std::ranges::any_of(rows, is_covered))
-                lhs.fail("must be products that rows before leave", lhs.text() + " by " + rhs.text(), "Put the row before those");
+                lhs.fail("this entry has no effect: earlier entries match " + lhs.text() + " x " + rhs.text(), "", "Move it before them");
             rows.push_back(row);
         }
     }

@@ -5,11 +5,11 @@ namespace scalide {
 
 std::vector<YamlValue> read_rows(const std::string &text, const std::string &file) {
     const std::vector<YamlValue> documents = parse_yaml(text, file);
-    if (documents.empty()) throw UserError({{file}, "rows", "must be a list", "nothing", ""});
-    if (documents.size() > 1) documents[1].called("rows").fail("must be one list", "a second one");
+    if (documents.empty()) throw UserError({{file}, "rows", "the file must contain a list", "an empty file", ""});
+    if (documents.size() > 1) documents[1].called("rows").fail("the file must contain one YAML document", "a second one");
     std::vector<YamlValue> rows;
     for (const YamlValue &row : documents[0].called("rows").elements()) rows.push_back(row.called("row"));
-    if (rows.empty()) documents[0].called("rows").fail("must be a list", "an empty one");
+    if (rows.empty()) documents[0].called("rows").fail("must be a list of at least one entry", "an empty list");
     return rows;
 }
 

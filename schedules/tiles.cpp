@@ -29,8 +29,8 @@ std::vector<std::string> forms(const TileRow &row) {
 std::string form_in(const YamlValue &row, const YamlValue *form, const TileRow &so_far) {
     const std::vector<std::string> known = forms(so_far);
     const std::string where = so_far.gpu ? " on GPUs" : " on CPUs";
-    if (known.empty() && form) form->fail("must not be there: kernels of kind " + so_far.kind + where + " have one form");
-    if (!known.empty() && !form) row.called(row.path() + ".form").fail("must be " + known[0] + " or " + known[1] + where, "none");
+    if (known.empty() && form) form->fail("not allowed: kernels of kind " + so_far.kind + where + " have only one form");
+    if (!known.empty() && !form) row.called(row.path() + ".form").fail("missing key: must be " + known[0] + " or " + known[1] + where);
     return form ? form->word(known) : "";
 }
 
@@ -45,17 +45,17 @@ Halide::Target::Feature feature_of(const YamlValue &word) {
 
 TileRow::Range range_of(const YamlValue &value) {
     const std::vector<YamlValue> range = value.elements();
-    if (range.empty() || range.size() > 2) value.fail("must be [least, most] or [least]", std::to_string(range.size()) + " numbers");
+    if (range.empty() || range.size() > 2) value.fail("must be [minimum, maximum] or [minimum]", std::to_string(range.size()) + " numbers");
     const int64_t least = integer_in(range[0], 0, any_extent);
     return {least, range.size() > 1 ? integer_in(range[1], least, any_extent) : any_extent};
 }
 
 std::map<std::string, TileRow::Range> ranges_of(const YamlValue &extents, const std::string &kind) {
     const std::vector<std::string> known = extents_of(kind);
-    if (known.empty()) extents.fail("must not be there: no extents of kernels of kind " + kind + " are known");
+    if (known.empty()) extents.fail("not allowed: kernels of kind " + kind + " have no extents");
     std::map<std::string, TileRow::Range> ranges;
     for (const auto &[name, range] : extents.entries()) {
-        if (std::ranges::find(known, name) == known.end()) range.fail("unknown key", "", suggestion(name, known));
+        if (std::ranges::find(known, name) == known.end()) range.fail_unknown("key", range.path(), suggestion(name, known));
         ranges.emplace(name, range_of(range));
     }
     return ranges;
@@ -89,9 +89,10 @@ Tiles numbers_of(const YamlValue &value, const std::vector<std::string_view> &na
 /// What decides on a budget is the target alone.
 Tiles budget_of(const YamlValue &value, const TileRow &row, const YamlFields &fields) {
     const std::vector<std::string_view> names = budget_names(row.kind, row.gpu);
-    if (names.empty()) value.fail("must not be there: kernels of kind " + row.kind + (row.gpu ? " on GPUs" : " on CPUs") + " have none");
+    if (names.empty()) value.fail("not allowed: kernels of kind " + row.kind + (row.gpu ? " on GPUs" : " on CPUs") + " have no budget");
     for (const char *key : {"form", "extents"})
-        if (const YamlValue *condition = fields.find(key)) condition->fail("must not be there: a budget is one of a target");
+        if (const YamlValue *condition = fields.find(key))
+            condition->fail_relation("cannot be used with", "budget", "A budget depends only on the target");
     return numbers_of(value, names);
 }
 
@@ -119,7 +120,7 @@ TileRow row_of(const YamlValue &node) {
         for (const YamlValue &word : features->elements()) row.features.push_back(feature_of(word));
     if (const YamlValue *measured = fields.find("measured")) measured->text();
     const YamlValue *tiles = fields.find("tiles"), *budget = fields.find("budget");
-    if (!tiles == !budget) value.fail("must have tiles or a budget", tiles ? "both" : "none");
+    if (!tiles == !budget) value.fail(tiles ? "'tiles' cannot be used with 'budget'" : "an entry needs 'tiles' or 'budget'");
     if (budget) {
         row.budget = budget_of(*budget, row, fields);
         return row;
@@ -146,8 +147,8 @@ bool fits(const TileRow &row, const LoweredKernel &kernel, const Halide::Target 
 }
 
 [[noreturn]] void fail_without_row(const std::string &what, const Halide::Target &target) {
-    throw UserError({Location(), "tiles", "must have a row " + what + " on " + target.to_string(), "none",
-                     "Complete the table that SCALIDE_TILES names"});
+    throw UserError({Location(), "tiles", "the table has no entry " + what + " on " + target.to_string(), "",
+                     "Complete the file that SCALIDE_TILES names"});
 }
 
 } // namespace
@@ -158,8 +159,8 @@ std::vector<TileRow> parse_tiles(const std::string &text, const std::string &fil
         const TileRow row = row_of(node);
         for (const TileRow &before : rows)
             if (covers(before, row))
-                node.called(row.kind).fail("must fit kernels that the row on line " + std::to_string(before.line) + " leaves", "none",
-                                           "Put it before that row");
+                node.called(row.kind).fail("this entry has no effect: line " + std::to_string(before.line) + " already matches its kernels",
+                                           "", "Move it before that line");
         rows.push_back(row);
     }
     return rows;

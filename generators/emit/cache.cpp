@@ -27,8 +27,7 @@ struct Entry {
     uint64_t bytes;
 };
 
-constexpr const char *no_room = "must have room for compiled kernels";
-constexpr const char *more_room = "Free some room on the disk, or choose another folder with --cache";
+constexpr const char *choose_another = "Choose another folder with --cache";
 constexpr size_t seal_size = 32; // of hash_text
 constexpr std::string_view part_extension = ".part", object_extension = ".o";
 
@@ -46,17 +45,20 @@ bool is_part(const Entry &entry) { return entry.path.extension() == part_extensi
 
 std::string seal_of(const std::string &name, std::string_view content) { return hash_text(name + '\n' + std::string(content)); }
 
-// Who can write the folder decides what is linked into libraries.
+[[noreturn]] void refuse_room(const fs::path &folder, const std::string &reason) {
+    throw UserError(failed_action("store compiled kernels in the cache folder " + folder.string(), reason,
+                                  "Free space on the disk, or choose another folder with --cache"));
+}
+
+// Everyone who can write to the folder can change the code that is linked into libraries.
 void check_owner(const fs::path &folder) {
     struct stat status = {};
     if (stat(folder.c_str(), &status) != 0) return;
     const bool is_own = status.st_uid == geteuid() || status.st_uid == 0, is_open = (status.st_mode & S_IWOTH) != 0;
     if (is_own && !is_open) return;
-    throw UserError({{folder.string()},
-                     "cache",
-                     "must be a folder that only its owner and group can write, and the owner this user",
-                     is_open ? "one that everybody can write" : "one of another user",
-                     is_open ? "Take that permission away (chmod o-w), or choose another with --cache" : "Choose another with --cache"});
+    const std::string name = folder.string();
+    throw UserError(failed_action("use the cache folder " + name, is_open ? "every user can write it" : "it belongs to another user",
+                                  is_open ? "Run 'chmod o-w " + name + "', or choose another folder with --cache" : choose_another));
 }
 
 /// What is no file in the place of an entry: a pipe, a device, a folder of nothing. Folders with files are somebody's.
@@ -64,8 +66,8 @@ void remove_damaged(const fs::path &entry) {
     std::error_code error;
     fs::remove(entry, error);
     if (!error) return;
-    throw UserError(
-        {{entry.string()}, "cache", "must be a compiled kernel", "a folder", "Remove it, or choose another cache with --cache"});
+    throw UserError(failed_action("replace " + entry.string() + " in the cache", "it is a folder, not a compiled kernel",
+                                  "Remove it, or choose another folder with --cache"));
 }
 
 // Machines may share a cache; a process number means something on its own machine only.
@@ -97,11 +99,8 @@ ObjectCache::ObjectCache(fs::path folder, uint64_t limit_bytes) : folder_(std::m
     std::error_code error;
     fs::create_directories(folder_, error);
     if (error || access(folder_.c_str(), W_OK) != 0) {
-        throw UserError({{folder_.string()},
-                         "cache",
-                         "must be a folder that can be written",
-                         error ? error.message() : "one that cannot",
-                         "Choose another with --cache"});
+        throw UserError(
+            failed_action("write the cache folder " + folder_.string(), error ? error.message() : std::strerror(errno), choose_another));
     }
     check_owner(folder_);
 }
@@ -155,7 +154,7 @@ void ObjectCache::append_to(const fs::path &part, const std::string &content) co
     std::ofstream out(part, std::ios::binary | std::ios::app);
     out << content;
     out.close();
-    if (!out) throw UserError({{folder_.string()}, "cache", no_room, std::strerror(errno), more_room});
+    if (!out) refuse_room(folder_, std::strerror(errno));
 }
 
 void ObjectCache::check_room() const {
@@ -167,9 +166,7 @@ void ObjectCache::check_room() const {
     const std::string reason = std::strerror(errno);
     std::error_code ignored;
     fs::remove(file, ignored);
-    if (!out) {
-        throw UserError({{folder_.string()}, "cache", no_room, reason, more_room});
-    }
+    if (!out) refuse_room(folder_, reason);
 }
 
 ObjectCache::Usage ObjectCache::usage() const {

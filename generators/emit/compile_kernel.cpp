@@ -45,7 +45,7 @@ void write_object(const Halide::Module &module, const std::string &file) {
         module.compile({{Halide::OutputFileType::object, file}});
     } catch (const Halide::Error &error) {
         if (words_of(error).find("opening output") == std::string::npos) throw;
-        throw UserError({{file}, "", "must be a file that can be written", words_of(error), "Check the room on the disk"});
+        throw UserError(failed_action("write " + file, words_of(error), "Check the free space of the disk"));
     }
 }
 

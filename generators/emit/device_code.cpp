@@ -73,11 +73,8 @@ CudaTools find_cuda_tools() {
             return {folder / "ptxas", folder / "fatbinary", run({(folder / "ptxas").string(), "--version"})};
         }
     }
-    Message message;
-    message.subject = "target";
-    message.requirement = "cuda needs ptxas and fatbinary of CUDA 13 in $CUDA_HOME/bin or on PATH";
-    message.way_out = "Install the CUDA toolkit, or the Python package nvidia-cuda-nvcc, whose folder nvidia/cu13 CUDA_HOME may name";
-    throw UserError(message);
+    throw UserError(statement({}, "--target cuda needs the programs ptxas and fatbinary of CUDA 13, on PATH or in $CUDA_HOME/bin",
+                              "Install the CUDA toolkit, or 'pip install nvidia-cuda-nvcc' and set CUDA_HOME to its folder nvidia/cu13"));
 }
 
 std::vector<int> chosen_cards(const std::vector<std::string> &cards) {
@@ -86,17 +83,16 @@ std::vector<int> chosen_cards(const std::vector<std::string> &cards) {
     for (const int card : cuda_cards) {
         const std::string name = std::to_string(card);
         if (cards.empty() || std::ranges::find(cards, name) != cards.end()) chosen.push_back(card);
-        known += (known.empty() ? "" : ", ") + name;
+        known += (known.empty() ? "" : card == cuda_cards.back() ? " or " : ", ") + name;
     }
     for (const std::string &name : cards) {
         if (std::ranges::any_of(chosen, [&](int card) { return std::to_string(card) == name; })) continue;
         throw UserError(
-            {{},
-             "cuda-arch",
-             "must be compute capabilities without their point, out of " + known,
-             "'" + name + "'",
-             "A card runs the code of a smaller number with the same first digits (86 that of 80, 103 that of 100), and compiles "
-             "the PTX that every library has besides when it is of 8.9 or later"});
+            statement({}, "--cuda-arch: unsupported value '" + name + "'",
+                      "Use " + known +
+                          " (90 means compute capability 9.0). A GPU runs code that was built for a smaller number with the "
+                          "same first digits: 8.6 runs 80, and 10.3 runs 100. A GPU of capability 8.9 or later can also compile "
+                          "the PTX in the library"));
     }
     return chosen;
 }

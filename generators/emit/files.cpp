@@ -17,14 +17,14 @@ namespace {
 
 constexpr const char *part_prefix = ".scalide-part-";
 
-[[noreturn]] void fail(const fs::path &file, const std::string &requirement, const std::string &got) {
-    throw UserError({{file.string()}, "", requirement, got, "Check the path, its permissions and the room on the disk"});
+[[noreturn]] void fail(const std::string &verb, const fs::path &file, const std::string &reason) {
+    throw UserError(failed_action(verb + " " + file.string(), reason));
 }
 
 void make_folder(const fs::path &folder) {
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) fail(folder, "must be a folder that can be written", error.message());
+    if (error) fail("create the folder", folder, error.message());
 }
 
 fs::path part_beside(const fs::path &file) { return file.string() + part_prefix + std::to_string(getpid()); }
@@ -101,11 +101,11 @@ void remove_stale_folders(const fs::path &parent) {
 
 std::string read_file(const fs::path &file) {
     std::ifstream in(file, std::ios::binary);
-    if (!in) fail(file, "must be a readable file", std::strerror(errno));
+    if (!in) fail("read", file, std::strerror(errno));
     std::string text, block(size_t(1) << 16, '\0');
     while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0)
         text.append(block, 0, static_cast<size_t>(in.gcount()));
-    if (in.bad()) fail(file, "must be a readable file", std::strerror(errno)); // `out << in.rdbuf()` would take this for the end
+    if (in.bad()) fail("read", file, std::strerror(errno)); // `out << in.rdbuf()` would take this for the end
     return text;
 }
 
@@ -115,20 +115,20 @@ void write_file(const fs::path &file, const std::string &text) {
     std::ofstream out(part.path, std::ios::binary);
     out << text;
     out.close();
-    if (!out) fail(file, "must be a file that can be written", std::strerror(errno));
+    if (!out) fail("write", file, std::strerror(errno));
     move_file(part.path, file);
 }
 
 void move_file(const fs::path &from, const fs::path &to) {
     std::error_code error;
-    if (fs::exists(to, error) && !fs::is_regular_file(to, error)) fail(to, "must be a regular file", "a folder or a device");
+    if (fs::exists(to, error) && !fs::is_regular_file(to, error)) fail("write", to, "it is a folder or a device, not a regular file");
     fs::rename(from, to, error);
     if (error == std::errc::cross_device_link) {
         const PartFile part(part_beside(to)), moved(from);
         fs::copy_file(from, part.path, fs::copy_options::overwrite_existing, error);
         if (!error) fs::rename(part.path, to, error);
     }
-    if (error) fail(to, "must be a file that can be written", error.message());
+    if (error) fail("write", to, error.message());
 }
 
 PartFile::~PartFile() {

@@ -92,8 +92,8 @@ private:
         }
         const std::string printed = printed_by(result);
         const std::string way_out =
-            printed.find("LLVM ERROR: IO failure") == std::string::npos ? result.way_out : "Check the room on the disk";
-        throw UserError({{}, "kernel " + place.kernel, "must be compiled by a child process", result.reason, way_out, printed});
+            printed.find("LLVM ERROR: IO failure") == std::string::npos ? result.way_out : "Check the free space of the disk";
+        throw UserError(failed_action("compile kernel " + place.kernel, result.reason, way_out, printed));
     }
 
     const BuildOptions &options_;

@@ -27,7 +27,7 @@ Halide::Target named_target(const std::string &text) {
     }
     if (text != "host" && !Halide::Target::validate_target_string(text)) {
         throw UserError(
-            {{}, "target", "must be host, opencl, cuda, or a target of Halide such as x86-64-linux-avx2-fma-f16c", "'" + text + "'", ""});
+            {{}, "target", "must be host, opencl, cuda or a Halide target such as x86-64-linux-avx2-fma-f16c", "'" + text + "'", ""});
     }
     return Halide::Target(text);
 }
@@ -51,7 +51,7 @@ Device device_of(const Halide::Target &target) {
 
 std::vector<int> cards_of(const std::string &text, const std::vector<std::string> &cards) {
     const bool is_cuda = device_of(parse_target(text)) == Device::cuda;
-    if (!is_cuda && !cards.empty()) throw UserError({{}, "cuda-arch", "must come with target cuda", "target '" + text + "'", ""});
+    if (!is_cuda && !cards.empty()) throw UserError(statement({}, "--cuda-arch needs --target cuda (the target is '" + text + "')"));
     return is_cuda ? chosen_cards(cards) : std::vector<int>();
 }
 

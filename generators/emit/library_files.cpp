@@ -15,12 +15,9 @@ namespace {
 void run_or_throw(const std::vector<std::string> &command, const std::string &what, const BuildOptions &options) {
     const ChildResult result = run_command(command, {1, options.child_seconds});
     if (result.ok) return;
-    throw UserError({{},
-                     "build." + what,
-                     "'" + command[0] + "' must run",
-                     result.reason,
-                     result.way_out.empty() ? "Install a C compiler and binutils, or name the compiler in the variable CC" : result.way_out,
-                     result.output});
+    const std::string install = "Install a C compiler and binutils, or name the compiler in the environment variable CC";
+    throw UserError(failed_action("make the " + what + " with '" + command[0] + "'", result.reason,
+                                  result.way_out.empty() ? install : result.way_out, result.output));
 }
 
 std::string named_compiler() {
@@ -112,21 +109,19 @@ void check_toolchain(const Halide::Target &target, bool shared_library) {
     const std::string wanted = machine_text(target), host = machine_text(Halide::get_host_target());
     if (wanted == host) return;
     if (shared_library) {
-        throw UserError({{},
-                         "build.target",
-                         "must be of this host, " + host + ", when a shared library is asked for",
-                         "'" + wanted + "'",
-                         "Make a static one: 'scalide build' without --shared, on a file that Program.save wrote when it is from Python"});
+        throw UserError(
+            statement({}, "cannot build a shared library for '" + wanted + "' on " + host,
+                      "Build a static library: leave out --shared. From Python: call Program.save(\"p.scl\"), then run 'scalide "
+                      "build p.scl --target " +
+                          wanted + "'"));
     }
     const ChildResult printed = run_command(c_compiler({"-dumpmachine"}));
     if (printed.ok && fits(triple_of(target), printed.output)) return;
     const std::string made =
         printed.ok ? printed.output.substr(0, printed.output.find('\n')) : "'" + named_compiler() + "': " + printed.reason;
-    throw UserError({{},
-                     "build.target",
-                     "must have a C compiler for " + wanted + " to compile the plan with",
-                     "one for " + made,
-                     "Name a cross compiler in the variable CC, such as CC=aarch64-linux-gnu-gcc for arm-64-linux"});
+    throw UserError(failed_action("compile the plan for " + wanted, "the C compiler makes code for " + made,
+                                  "Name a cross compiler in the environment variable CC, such as CC=aarch64-linux-gnu-gcc for "
+                                  "arm-64-linux"));
 }
 
 void write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs, const BuildOptions &options,

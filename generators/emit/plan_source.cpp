@@ -172,11 +172,8 @@ void check_identifiers(const std::vector<Plan> &plans) {
         const auto [other, is_new] = known.emplace(upper(prefix_of(plan)), plan.name); // of enumerators, which are in capitals
         if (is_new) continue;
         const std::string got = name_to_string(other->second) + " and " + name_to_string(plan.name);
-        throw UserError({{},
-                         "library.programs",
-                         "must have different names in C, capitals aside",
-                         got + ", both " + to_identifier(plan.name),
-                         "Rename one"});
+        throw UserError(statement({}, "programs " + got + " of one library have the same C name, " + to_identifier(plan.name),
+                                  "Rename one. The names must differ in more than capital letters"));
     }
 }
 

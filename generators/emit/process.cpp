@@ -19,10 +19,10 @@ constexpr int child_failed = 70, child_without_memory = 71;
 // Children are looked at as they end, and so often: in a process of several threads another one may get their signal.
 constexpr timespec longest_wait = {0, 100'000'000};
 
-constexpr const char *check_limits = "Check the limits of processes and open files (ulimit -a) and the room in the temporary folder, or "
-                                     "use fewer jobs (--jobs)";
-constexpr const char *free_memory = "When memory is out, free some, or use fewer jobs (--jobs)";
-constexpr const char *give_time = "Give it more time (--time-limit), or use fewer jobs (--jobs)";
+constexpr const char *check_limits = "Check the limits of processes and open files (ulimit -a) and the free space of the temporary folder, "
+                                     "or use fewer jobs (--jobs)";
+constexpr const char *free_memory = "If memory ran out, close other programs or use fewer jobs (--jobs)";
+constexpr const char *give_time = "Raise --time-limit, or use fewer jobs (--jobs)";
 
 using Clock = std::chrono::steady_clock; // whatever becomes of the date
 
@@ -126,7 +126,7 @@ private:
         const pid_t parent = getpid(), process = output ? fork() : -1;
         if (process == 0) run_child(work_[index], parent, output, signals_);
         if (process < 0) {
-            const std::string reason = std::string("no child process could be started: ") + std::strerror(errno);
+            const std::string reason = std::string("the child process did not start: ") + std::strerror(errno);
             if (output) std::fclose(output);
             done_(index, {false, 0, reason, "", check_limits});
             return;
@@ -155,7 +155,7 @@ private:
         result.output = tail_of(child.output, limits_.output_bytes);
         std::fclose(child.output);
         if (child.is_late) {
-            result.reason = "no end after " + std::to_string(limits_.seconds) + " s";
+            result.reason = "stopped after " + std::to_string(limits_.seconds) + " s (--time-limit)";
             result.way_out = give_time;
             result.may_succeed = false;
         }

@@ -1,5 +1,6 @@
 #include "expr/error.h"
 #include "expr/control_characters.h"
+#include <string_view>
 
 namespace scalide {
 
@@ -25,13 +26,21 @@ std::string cut(const std::string &text, size_t most) {
 std::string words(const std::string &text) { return harmless(cut(text, most_of_words)); }
 std::string name(const std::string &text) { return harmless(cut(text, most_of_name)); }
 
+/// The text around the parts of a message.
+struct Joints {
+    std::string_view before_subject, after_subject, before_got, after_got;
+};
+
+// In the order of MessageKind.
+constexpr Joints joints[] = {{"", ": ", ", got ", ""}, {"unknown ", "", " '", "'"}, {"cannot ", "", ": ", ""}, {"'", "' ", " '", "'"}};
+
 std::string to_string(const Message &message) {
-    std::string text;
-    for (const std::string &part : {words(to_string(message.location)), name(message.subject), words(message.requirement)}) {
-        if (!text.empty() && !part.empty()) text += ": ";
-        text += part;
-    }
-    if (!message.got.empty()) text += ", got " + words(message.got);
+    const Joints &joint = joints[static_cast<size_t>(message.kind)];
+    std::string text = words(to_string(message.location));
+    if (!text.empty()) text += ": ";
+    if (!message.subject.empty()) text.append(joint.before_subject).append(name(message.subject)).append(joint.after_subject);
+    text += words(message.requirement);
+    if (!message.got.empty()) text.append(joint.before_got).append(words(message.got)).append(joint.after_got);
     if (!message.printed.empty()) text += ": " + harmless(message.printed, "\n\t");
     if (!message.way_out.empty()) text += ". " + words(message.way_out);
     return text;
@@ -46,6 +55,23 @@ std::string to_string(const Location &location) {
         text += (text.empty() ? "" : ":") + std::to_string(number);
     }
     return text;
+}
+
+Message unknown_name(const Location &location, const std::string &noun, const std::string &name, const std::string &way_out) {
+    return {location, noun, "", name, way_out, "", MessageKind::unknown};
+}
+
+Message failed_action(const std::string &action, const std::string &reason, const std::string &way_out, const std::string &printed) {
+    return {{}, action, "", reason, way_out, printed, MessageKind::failed};
+}
+
+Message relation_of(const Location &location, const std::string &name, const std::string &relation, const std::string &other,
+                    const std::string &way_out) {
+    return {location, name, relation, other, way_out, "", MessageKind::relation};
+}
+
+Message statement(const Location &location, const std::string &sentence, const std::string &way_out) {
+    return {location, "", sentence, "", way_out, "", MessageKind::value};
 }
 
 UserError::UserError(Message message) : std::runtime_error(to_string(message)), message_(std::move(message)) {}

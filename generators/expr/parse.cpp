@@ -25,7 +25,7 @@ public:
         if (text_.size() > longest) fail("must be at most 64 KiB long", std::to_string(text_.size()) + " bytes");
         skip_spaces();
         Expression expression = parse_whole();
-        if (position_ < text_.size()) fail("must end here", next_word());
+        if (position_ < text_.size()) fail("expected the end of the expression", next_word());
         return expression;
     }
 
@@ -75,11 +75,15 @@ private:
     }
 
     void expect(std::string_view sign) {
-        if (!take(sign)) fail("must have '" + std::string(sign) + "' here", next_word());
+        if (take(sign)) return;
+        const std::string wanted = "expected '" + std::string(sign) + "'";
+        if (position_ < text_.size()) fail(wanted, next_word());
+        throw UserError(Message{location(), "expression", wanted + ", but the expression ends here", "",
+                                "In YAML braces, an expression that contains a comma needs quotes: {a: \"max(x, 0)\"}"});
     }
 
     const Expression &checked(const Expression &expression) const {
-        if (expression->depth > deepest) fail("must be at most 200 levels deep", "more");
+        if (expression->depth > deepest) fail("must be nested at most 200 levels deep", "more levels");
         return expression;
     }
 
@@ -93,7 +97,7 @@ private:
     struct Nesting {
         Parser &parser;
         explicit Nesting(Parser &parser) : parser(parser) {
-            if (++parser.nesting_ > deepest) parser.fail("must be at most 200 levels deep", "more");
+            if (++parser.nesting_ > deepest) parser.fail("must be nested at most 200 levels deep", "more levels");
         }
         ~Nesting() { parser.nesting_--; }
     };
@@ -138,7 +142,7 @@ private:
         Expression expression = parse_atom();
         while (take(".")) {
             const std::string word(word_here());
-            if (word.empty()) fail("must have a name after '.'", next_word());
+            if (word.empty()) fail("expected a name after '.'", next_word());
             take(word);
             expression = checked(make_member(expression, word, start));
         }
@@ -157,7 +161,7 @@ private:
         const std::string word(word_here());
         const bool is_call = text_.substr(position_ + word.size()).starts_with("(");
         const bool is_sign = std::ranges::find(infix_signs, word, &InfixSign::sign) != std::end(infix_signs) || word == "not";
-        if (word.empty() || (is_sign && !is_call)) fail("must have a number, name, list or '(' here", next_word());
+        if (word.empty() || (is_sign && !is_call)) fail("expected a number, a name, a list or '('", next_word());
         take(word);
         if (!take("(")) return make_name(word, start);
         return checked(make_call(word, parse_list(")"), start));
@@ -178,7 +182,8 @@ private:
         const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), number);
         if (error != std::errc()) fail("must be a number within the range of f64", std::string(begin, end));
         position_ += end - begin;
-        if (position_ < text_.size() && continues_name(text_[position_])) fail("must not have a name right after a number", next_word());
+        if (position_ < text_.size() && continues_name(text_[position_]))
+            fail("expected an operator between the number and the name", next_word());
         skip_spaces();
         return number;
     }

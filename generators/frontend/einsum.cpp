@@ -57,8 +57,8 @@ Labelled label(const std::string &term, const Tensor &tensor) {
     const bool is_open = term.find(ellipsis) != std::string::npos;
     const int named = static_cast<int>(term.size()) - (is_open ? static_cast<int>(ellipsis.size()) : 0);
     if (is_open ? tensor.rank() < named : tensor.rank() != named)
-        fail("must name each axis of an operand", in_quotes(term) + " for rank " + std::to_string(tensor.rank()),
-             "Give a letter for each axis, or '...' for those that are left");
+        fail("a term must have one letter for each axis of its operand", in_quotes(term) + " for rank " + std::to_string(tensor.rank()),
+             "Write '...' for the other axes");
     return {tensor, parse_labels(term, tensor.rank() - named)};
 }
 
@@ -76,7 +76,7 @@ Subscripts parse(std::string text, const std::vector<Tensor> &tensors) {
     const size_t arrow = text.find("->");
     const std::vector<std::string> terms = split(text.substr(0, arrow), ',');
     if (terms.size() != tensors.size())
-        fail("must have a term for each operand", std::to_string(terms.size()) + " for " + std::to_string(tensors.size()),
+        fail("the number of terms must be the number of operands, " + std::to_string(tensors.size()), std::to_string(terms.size()),
              "Separate the terms by commas");
     Subscripts subscripts;
     std::string all;
@@ -90,7 +90,7 @@ Subscripts parse(std::string text, const std::vector<Tensor> &tensors) {
     subscripts.result = arrow == std::string::npos ? implied_result(all, hidden) : parse_labels(text.substr(arrow + 2), hidden);
     for (const char c : subscripts.result)
         if (!has(all, c) || std::ranges::count(subscripts.result, c) > 1)
-            fail("the result must have letters of the operands, each once", in_quotes(subscripts.result), "Remove what is too much");
+            fail("the result must have letters of the operands, each at most once", in_quotes(subscripts.result), "");
     return subscripts;
 }
 
@@ -100,9 +100,9 @@ void check_extents(const Subscripts &subscripts) {
         for (size_t axis = 0; axis < labels.size(); axis++) {
             const auto [known, is_new] = extents.emplace(labels[axis], tensor.shape()[axis]);
             if (!is_new && !(known->second == tensor.shape()[axis]))
-                fail("axes of one letter must have one extent",
+                fail("axes with the same letter must have the same extent",
                      to_string(known->second) + " and " + to_string(tensor.shape()[axis]) + " for '" + labels[axis] + "'",
-                     "Broadcast axes of extent 1 before, or name them differently");
+                     "Broadcast axes of extent 1 first, or use another letter");
         }
 }
 

@@ -1,6 +1,7 @@
 #include "frontend/generator.h"
 #include "frontend/tracer.h"
 #include "ir/words.h"
+#include "rulebook/nearest.h"
 #include <charconv>
 #include <limits>
 #include <set>
@@ -17,6 +18,8 @@ std::multimap<std::string, GeneratorFactory> &registry() {
     static std::multimap<std::string, GeneratorFactory> generators;
     return generators;
 }
+
+constexpr const char *no_generators = "This executable contains no generators; the name of a program file ends in .scl";
 
 [[noreturn]] void refuse_parameter(const std::string &name, const std::string &requirement, const std::string &text) {
     throw UserError({{}, "parameter." + name, "must be " + requirement, "'" + text + "'", ""});
@@ -59,7 +62,11 @@ std::unique_ptr<GeneratorBase> construct(const GeneratorFactory &factory, const 
     std::unique_ptr<GeneratorBase> generator = factory();
     for (const auto &[parameter, text] : parameters) {
         if (!known.contains(parameter)) {
-            throw UserError({{}, name + "." + parameter, "must be a GeneratorParam of this generator", "an unknown name", ""});
+            const std::vector<std::string> names(known.begin(), known.end());
+            const std::string near = nearest(parameter, names),
+                              all = names.empty() ? "It has no parameters" : "Parameters: " + joined(names);
+            throw UserError(statement({}, "generator '" + name + "' has no parameter '" + parameter + "'",
+                                      near.empty() ? all : "Did you mean '" + near + "'? " + all));
         }
     }
     return generator;
@@ -165,7 +172,7 @@ void GeneratorBase::finish() {
     };
     for (const Output<Tensor> *output : outputs_) {
         if (output->value_ < 0) {
-            throw UserError({{}, subject_of(program.name, output->name_), "must be assigned in generate()", "nothing", ""});
+            throw UserError({{}, subject_of(program.name, output->name_), "must be assigned in generate()", "no assignment", ""});
         }
         expect(output->name_, output->type_, *output);
         program.results.push_back({output->name_, output->value()});
@@ -191,15 +198,12 @@ std::vector<std::string> generator_names() {
 
 Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
     const auto [first, last] = registry().equal_range(name);
-    if (std::distance(first, last) != 1) {
-        std::string known;
-        for (const std::string &other : generator_names()) known += (known.empty() ? "" : ", ") + other;
-        throw UserError({{},
-                         "generator." + name,
-                         "must be registered exactly once",
-                         std::to_string(std::distance(first, last)) + " of that name",
-                         "Registered here: " + (known.empty() ? "none" : known)});
+    const auto count = std::distance(first, last);
+    if (count == 0) {
+        const std::vector<std::string> known = generator_names();
+        throw UserError(unknown_name({}, "generator", name, known.empty() ? no_generators : suggestion(name, known)));
     }
+    if (count > 1) throw UserError(statement({}, "generator '" + name + "' is registered " + std::to_string(count) + " times"));
     Tracer tracer(rulebook, name);
     try {
         construct(first->second, name, parameters)->finish();
@@ -208,7 +212,7 @@ Program run_generator(const std::string &name, const Parameters &parameters, con
     } catch (const InternalError &) {
         throw;
     } catch (const std::exception &error) { // the user's own
-        throw UserError({{}, "generator." + name, "must not throw", std::string("'") + error.what() + "'", ""});
+        throw UserError(statement({}, "generator '" + name + "' failed: generate() threw an exception: " + error.what()));
     }
     return std::move(tracer.program());
 }

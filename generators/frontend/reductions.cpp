@@ -31,8 +31,8 @@ std::vector<Tensor> fold(Node call, const std::vector<Tensor> &arrays, const std
     if (arrays.empty() || arrays.size() != inits.size()) {
         throw UserError({{},
                          call.op,
-                         "must get one init for each array",
-                         std::to_string(arrays.size()) + " arrays and " + std::to_string(inits.size()) + " inits",
+                         "the number of initial values must be the number of arrays",
+                         std::to_string(arrays.size()) + " arrays and " + std::to_string(inits.size()) + " initial values",
                          ""});
     }
     for (const Tensor &array : arrays) call.operands.push_back(array.value());

@@ -13,14 +13,11 @@ Tensor::Tensor(ValueId value) : value_(value), program_(Tracer::current().number
 
 ValueId Tensor::value() const {
     if (value_ < 0) {
-        throw UserError({{}, "tensor", "must be assigned before it is used", "an empty tensor", "Assign it, or pass an Input"});
+        throw UserError(statement({}, "this tensor is used before it is assigned", "Assign it, or pass an Input"));
     }
     if (program_ != Tracer::current().number()) {
-        throw UserError({{},
-                         "tensor",
-                         "must belong to the program under construction",
-                         "one of another program",
-                         "Inside the function of a reduction use its arguments and numbers alone"});
+        throw UserError(statement({}, "this tensor belongs to another program",
+                                  "Inside the function of a reduction, use only its arguments and numbers"));
     }
     return value_;
 }
@@ -51,7 +48,7 @@ Extents common_shape(const std::string &op, const std::vector<Extents> &shapes) 
             } else if (!(shape[i] == extent) && !(shape[i] == Extent(1))) {
                 throw UserError({{},
                                  op,
-                                 "operands must have shapes that broadcast",
+                                 "the shapes of the operands must broadcast",
                                  to_string(common) + " and " + to_string(shape),
                                  "Extents must be equal or 1, counted from the last axis"});
             }

@@ -19,8 +19,8 @@ Tracer::~Tracer() { innermost = outer_; }
 
 Tracer &Tracer::current() {
     if (!innermost) {
-        throw UserError(
-            {{}, "tensor", "must be used inside a generator", "none running", "Derive from scalide::Generator and write it in generate()"});
+        throw UserError(statement({}, "tensors can be used only inside a generator",
+                                  "Derive from scalide::Generator and write the program in generate()"));
     }
     return *innermost;
 }
@@ -35,8 +35,7 @@ void Tracer::set_scope(const std::string &scope) {
 Tensor Tracer::add_argument(const std::string &name, const Type &type, const Argument &like) {
     for (const Argument &argument : program_.arguments) {
         if (program_.value_name(argument.value) == name) {
-            throw UserError(
-                {{}, subject_of(program_.name, name), "each argument must have a name of its own", "it twice", "Rename one of them"});
+            throw UserError(statement({}, "two arguments have the name " + subject_of(program_.name, name), "Rename one of them"));
         }
     }
     for (const Extent &extent : type.shape) {

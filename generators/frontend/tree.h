@@ -53,7 +53,7 @@ Tree unflatten(const Tree &tree, const std::vector<Tensor> &leaves) {
     if (leaves.size() != wanted)
         throw UserError({{},
                          "tree.unflatten",
-                         "must get one tensor for each of the " + std::to_string(wanted) + " leaves",
+                         "the number of tensors must be the number of leaves, " + std::to_string(wanted),
                          std::to_string(leaves.size()),
                          ""});
     size_t next = 0;

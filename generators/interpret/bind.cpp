@@ -54,30 +54,30 @@ bool solve(const Equation &equation, Extent::Bindings &known) {
     if (!form.is_linear || form.factor == 0) return false;
     const int64_t product = equation.value - form.rest;
     if (product % form.factor != 0 || product / form.factor < 0)
-        fail(equation.subject, "must have an extent of the form " + to_string(equation.extent), std::to_string(equation.value));
+        fail(equation.subject, "the extent must have the form " + to_string(equation.extent), std::to_string(equation.value));
     known[form.symbol] = product / form.factor;
     return true;
 }
 
 std::vector<Equation> check_types(const Program &program, const std::vector<Array> &inputs) {
     if (inputs.size() != program.arguments.size())
-        fail(program.name, "must have " + std::to_string(program.arguments.size()) + " arguments", std::to_string(inputs.size()));
+        fail(program.name, "the number of arguments must be " + std::to_string(program.arguments.size()), std::to_string(inputs.size()));
     std::vector<Equation> equations;
     for (size_t i = 0; i < inputs.size(); i++) {
         const Value &value = program.values[program.arguments[i].value];
         const Array &input = inputs[i];
         const std::string subject = subject_of(program.name, value.name);
         if (input.dtype != value.type.dtype)
-            fail(subject, "must have dtype " + std::string(to_string(value.type.dtype)), std::string(to_string(input.dtype)));
+            fail(subject, "dtype must be " + std::string(to_string(value.type.dtype)), std::string(to_string(input.dtype)));
         if (input.shape.size() != value.type.shape.size())
-            fail(subject, "must have rank " + std::to_string(value.type.rank()), std::to_string(input.shape.size()));
+            fail(subject, "rank must be " + std::to_string(value.type.rank()), std::to_string(input.shape.size()));
         int64_t count = 1;
         for (size_t axis = 0; axis < input.shape.size(); axis++) {
             equations.push_back({value.type.shape[axis], input.shape[axis], subject});
             count *= input.shape[axis];
         }
         if (count != static_cast<int64_t>(input.data.size()))
-            fail(subject, "must have " + std::to_string(count) + " elements", std::to_string(input.data.size()));
+            fail(subject, "the number of elements must be " + std::to_string(count), std::to_string(input.data.size()));
     }
     return equations;
 }
@@ -85,11 +85,11 @@ std::vector<Equation> check_types(const Program &program, const std::vector<Arra
 void check_symbols(const Program &program, const Extent::Bindings &bindings) {
     for (const Symbol &symbol : program.symbols) {
         const auto found = bindings.find(symbol.name);
-        if (found == bindings.end()) fail(program.name + "." + symbol.name, "must follow from the extents of the arguments", "no value");
+        if (found == bindings.end()) fail(program.name + "." + symbol.name, "the extents of the arguments give the symbol no value", "");
         const int64_t value = found->second;
         if (value < symbol.minimum || value > symbol.maximum || value % symbol.multiple != 0)
             fail(program.name + "." + symbol.name,
-                 "must lie in " + std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum) + " step " +
+                 "must be in " + std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum) + " step " +
                      std::to_string(symbol.multiple),
                  std::to_string(value));
     }
@@ -114,7 +114,7 @@ Extent::Bindings bind_extents(const Program &program, const std::vector<Array> &
         const int64_t extent = equation.extent.evaluate(bindings);
         if (extent == equation.value) continue;
         const std::string value = equation.extent.is_static() ? "" : " = " + std::to_string(extent);
-        fail(equation.subject, "must have extent " + to_string(equation.extent) + value, std::to_string(equation.value));
+        fail(equation.subject, "the extent must be " + to_string(equation.extent) + value, std::to_string(equation.value));
     }
     return bindings;
 }

@@ -127,7 +127,7 @@ void GradientLaw::check_straight_through(const std::vector<Array> &found) const 
             }
             const auto same_shape = std::ranges::find(cotangents_, input.data.shape, &Array::shape);
             const double expected = is_cotangent || same_shape == cotangents_.end() ? 0 : same_shape->data[n];
-            check_.fail("grad", "must be the cotangent of one operand and 0 of the others, as check.gradient is straight_through",
+            check_.fail("grad", "a straight-through gradient must be the cotangent for one operand and 0 for the others",
                         describe(law_case_, input.name, input.data.shape, {n, got, expected}));
         }
     }
@@ -144,7 +144,7 @@ void GradientLaw::check_differences(const std::vector<Array> &found, Draw &draw)
             const double got = found[i].data[element], expected = difference(operands[i], element);
             // 1: what is lost in the sums of the difference does not shrink with its result
             if (std::fabs(got - expected) <= tolerance * std::max(1.0, std::fabs(expected))) continue;
-            check_.fail("grad", "must equal the central difference",
+            check_.fail("grad", "the gradient must equal the central difference of the value",
                         describe(law_case_, law_case_.inputs[operands[i]].name, x.shape, {element, got, expected}));
         }
     }

@@ -30,7 +30,8 @@ void require_elements(const Operation &operation, const char *field, size_t axis
     const int64_t extent = operation.operand(0).shape[axis];
     if (extent < least)
         throw UserError({Location(), std::string(operation.op) + "." + field,
-                         "must have an axis of at least " + std::to_string(least) + " elements", std::to_string(extent), ""});
+                         "the axis must have at least " + std::to_string(least) + (least == 1 ? " element" : " elements"),
+                         std::to_string(extent), ""});
 }
 
 class WindowFinder {

@@ -79,7 +79,7 @@ namespace {
 void check_kernel(const Program &program) {
     if (!program.attributes.contains("kind")) return;
     const std::string why = why_illegal(program);
-    if (!why.empty()) throw UserError({{}, program.name, "must be a kernel of its kind: " + why, "", ""});
+    if (!why.empty()) throw UserError(failed_action("run kernel '" + program.name + "'", why));
 }
 
 } // namespace

@@ -11,7 +11,9 @@ public:
     LawCheck(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes) : rule(rule), rulebook(rulebook), passes(passes) {}
 
     /// Keeps the first failure of each law.
-    void fail(const std::string &field, const std::string &law, const std::string &got);
+    void fail(const std::string &field, const std::string &law, const std::string &got, const std::string &way_out = "");
+    /// The rule cannot be applied to a case at all.
+    void fail_applying(const std::string &reason);
     /// The bound for a dtype: that of the rule, else the default of laws.h.
     double tolerance(Dtype dtype) const;
 
@@ -31,6 +33,8 @@ public:
     const LawPasses &passes;
 
 private:
+    void keep(const Message &failure);
+
     std::vector<Message> failures_;
     std::set<std::string> strategies_;
     bool gradient_ = false, passed_cotangent_ = false;

@@ -6,27 +6,38 @@ namespace scalide {
 
 namespace {
 
-/// Runs a law; a rule that cannot even be applied fails in its own words.
+/// Runs a law; a rule that cannot be applied is a failure, too.
 template<typename Law>
 void run(LawCheck &check, const Law &law) {
     try {
         law();
     } catch (const UserError &error) {
-        check.fail("check", "must be applicable", error.what());
+        check.fail_applying(error.what());
     }
 }
 
 } // namespace
 
-void LawCheck::fail(const std::string &field, const std::string &law, const std::string &got) {
-    const std::string subject = rule.op + "." + field;
-    const auto is_same = [&](const Message &message) { return message.subject == subject && message.requirement == law; };
-    if (std::ranges::none_of(failures_, is_same)) failures_.push_back({rule.location, subject, law, got, ""});
+void LawCheck::keep(const Message &failure) {
+    const auto is_same = [&](const Message &message) {
+        return message.subject == failure.subject && message.requirement == failure.requirement;
+    };
+    if (std::ranges::none_of(failures_, is_same)) failures_.push_back(failure);
+}
+
+void LawCheck::fail(const std::string &field, const std::string &law, const std::string &got, const std::string &way_out) {
+    keep({rule.location, rule.op + "." + field, law, got, way_out});
+}
+
+void LawCheck::fail_applying(const std::string &reason) {
+    Message failure = failed_action("apply the rule of '" + rule.op + "'", reason);
+    failure.location = rule.location;
+    keep(failure);
 }
 
 void LawCheck::check_passed() {
     if (failures_.empty() && gradient_ && is_straight_through() && !passed_cotangent_)
-        fail("grad", "must pass the cotangent to an operand, as check.gradient is straight_through", "0 of all operands in all cases");
+        fail("grad", "a straight-through gradient must pass the cotangent to one operand", "0 for all operands in all cases");
 }
 
 LawReport LawCheck::take() {
@@ -47,7 +58,8 @@ double LawCheck::tolerance(Dtype dtype) const {
 
 LawReport check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options) {
     LawCheck check(rule, rulebook, passes);
-    if (rule.check.cases.empty()) check.fail("check.cases", "must have a case, such as {x: [m, n]}, or no law is tried", "none");
+    if (rule.check.cases.empty())
+        check.fail("check.cases", "the rule has no test case, so nothing was checked", "", "Add one: check: {cases: [{x: [m, n]}]}");
     for (const CheckVector &vector : rule.check.vectors) run(check, [&] { check_vector(check, vector); });
     for (int i = 0; i < options.draws; i++)
         for (const CheckCase &check_case : rule.check.cases) {

@@ -41,7 +41,7 @@ void run_arg_reduce(Operation &operation) {
     const Array &operand = operation.operand(0);
     const Layout layout = layout_of(operand.shape, {static_cast<int64_t>(to_number(operation.attributes.at("axis")))});
     if (layout.elements.empty())
-        throw UserError({Location(), std::string(operation.op) + ".axis", "must have an axis of at least 1 elements", "0", ""});
+        throw UserError({Location(), std::string(operation.op) + ".axis", "the axis must have at least 1 element", "0", ""});
     for (int64_t row : layout.rows) {
         size_t winner = 0;
         for (size_t j = 1; j < layout.elements.size(); j++) {

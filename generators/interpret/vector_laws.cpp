@@ -12,10 +12,12 @@ void check_vector(LawCheck &check, const CheckVector &vector) {
         if (found == vector.values.end()) continue;
         const Array expected{results[i].dtype, {static_cast<int64_t>(found->second.size())}, found->second};
         if (expected.data.size() != results[i].data.size())
-            check.fail("check.vectors", "must have as many numbers as the result",
-                       std::to_string(expected.data.size()) + " for " + std::to_string(results[i].data.size()));
+            check.fail("check.vectors",
+                       "the number of values of '" + name + "' must be that of the result, " + std::to_string(results[i].data.size()),
+                       std::to_string(expected.data.size()));
         else if (const auto difference = find_difference(results[i], expected, tolerance, 0))
-            check.fail("check.vectors", "the value must be that worked by hand", describe(law_case, name, results[i].shape, *difference));
+            check.fail("check.vectors", "the value must equal the expected value of the vector",
+                       describe(law_case, name, results[i].shape, *difference));
     }
 }
 

@@ -20,7 +20,7 @@ bool fits(Wide value) { return value >= -Wide(limit) && value <= Wide(limit); }
 int64_t narrow(Wide value) {
     if (!fits(value))
         throw UserError(
-            {Location(), "", "an extent must have coefficients below 2^63 in magnitude", "a larger one", ""}); // the caller knows whose
+            {Location(), "", "the coefficients of an extent must be less than 2^63", "a larger coefficient", ""}); // the caller knows whose
     return static_cast<int64_t>(value);
 }
 
@@ -68,7 +68,7 @@ int64_t Extent::evaluate(const Bindings &bindings) const {
         for (const std::string &symbol : monomial) {
             const auto binding = bindings.find(symbol);
             if (binding == bindings.end()) {
-                throw UserError({Location(), "extent " + to_string(*this), "must have a value for each symbol", "none for " + symbol, ""});
+                throw UserError({Location(), "extent " + to_string(*this), "needs a value of symbol '" + symbol + "'", "", ""});
             }
             fitting = fitting && fits(product);
             product = fitting ? product * binding->second : 0;

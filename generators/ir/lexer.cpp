@@ -44,7 +44,7 @@ bool Lexer::accept(std::string_view text) {
 }
 
 void Lexer::expect(std::string_view text, const std::string &subject) {
-    if (!accept(text)) fail(subject, "must have '" + std::string(text) + "' here");
+    if (!accept(text)) fail(subject, "expected '" + std::string(text) + "'");
 }
 
 Location Lexer::location(const Token &token) const { return {std::string(file_), token.line, token.column}; }
@@ -105,7 +105,7 @@ size_t Lexer::end_of_token() const {
     while (end < text_.size() && is_word_character(text_[end]) && text_[place_] != '.') end++;
     if (end > place_) return end;
     if (signs.find(first) != std::string_view::npos) return place_ + 1;
-    throw UserError({location(token_), "text", "must be made of names, numbers, strings and signs", quote({&text_[place_], 1}), ""});
+    throw UserError({location(token_), "text", "expected a name, a number, a string or a sign", quote({&text_[place_], 1}), ""});
 }
 
 size_t Lexer::end_of_number() const {

@@ -39,7 +39,7 @@ public:
         do {
             item();
         } while (accept(","));
-        if (!accept(close)) fail(subject, "must have ',' or '" + std::string(close) + "' here");
+        if (!accept(close)) fail(subject, "expected ',' or '" + std::string(close) + "'");
     }
 
     Location location(const Token &token) const;

@@ -37,7 +37,7 @@ Extent parse_factor(Lexer &lexer) {
 Extent parse_term(Lexer &lexer) {
     Extent term = parse_factor(lexer);
     for (int factors = 1; lexer.is("*"); factors++) {
-        if (factors == most_factors) lexer.fail("extent", "must have at most " + std::to_string(most_factors) + " factors in a term");
+        if (factors == most_factors) lexer.fail("extent", "a term must have at most " + std::to_string(most_factors) + " factors");
         const Token sign = lexer.take();
         const Extent factor = parse_factor(lexer);
         term = located(lexer, sign, [&] { return term * factor; });
@@ -93,7 +93,7 @@ Attribute parse_list(Lexer &lexer, const std::set<std::string> &symbols, int dep
 
 void check_length(const Lexer &lexer, const Token &token, std::string_view name, const std::string &subject) {
     const bool fits = !name.empty() && name.size() <= longest_name;
-    if (!fits) lexer.fail(token, subject, "must have a name of 1 to " + std::to_string(longest_name) + " bytes");
+    if (!fits) lexer.fail(token, subject, "the name must have 1 to " + std::to_string(longest_name) + " bytes");
 }
 
 // The text of all of `text`, which nothing may follow.
@@ -101,7 +101,7 @@ template<typename Parser>
 auto parse_whole(std::string_view text, const Location &where, const Parser &parser) {
     Lexer lexer(text, where);
     auto part = parser(lexer);
-    if (lexer.peek().kind != TokenKind::end) lexer.fail("text", "must end here");
+    if (lexer.peek().kind != TokenKind::end) lexer.fail("text", "expected the end of the text");
     return part;
 }
 
@@ -132,7 +132,7 @@ Extents parse_shape(Lexer &lexer) {
 Type parse_type(Lexer &lexer) {
     const std::optional<Dtype> dtype = parse_dtype(lexer.peek().text);
     if (lexer.peek().text == "i64" || lexer.peek().text == "u64") {
-        lexer.fail("type", "must have at most 32 bits, as i32 and u32 have");
+        lexer.fail("type", "integers must have at most 32 bits (i32, u32)");
     }
     if (!dtype) {
         std::string names;
@@ -150,7 +150,7 @@ Attributes parse_attributes(Lexer &lexer, const std::set<std::string> &symbols) 
     lexer.sequence("{", "}", "attributes", [&] {
         const Token token = lexer.peek();
         const std::string name = parse_plain_name(lexer, "attribute");
-        if (attributes.contains(name)) lexer.fail(token, "attribute", "must stand once");
+        if (attributes.contains(name)) lexer.fail(token, "attribute", "each attribute must be given once");
         lexer.expect(":", "attribute");
         attributes[name] = parse_attribute(lexer, symbols);
     });
@@ -177,7 +177,7 @@ std::string parse_string(Lexer &lexer) {
     if (lexer.peek().kind != TokenKind::string) lexer.fail("string", "must be text in \"\"");
     const Token token = lexer.take();
     const std::optional<std::string> text = unquote(token.text);
-    if (!text) lexer.fail(token, "string", "must have no escapes but \\\", \\\\ and \\xHH");
+    if (!text) lexer.fail(token, "string", "the only escapes are \\\", \\\\ and \\xHH");
     if (!is_text(*text)) lexer.fail(token, "string", "must be UTF-8 without zero bytes");
     return *text;
 }
@@ -204,7 +204,7 @@ Attribute parse_number(Lexer &lexer) {
 }
 
 void check_depth(const Lexer &lexer, int depth) {
-    if (depth > deepest) lexer.fail("text", "must nest at most " + std::to_string(deepest) + " deep");
+    if (depth > deepest) lexer.fail("text", "must be nested at most " + std::to_string(deepest) + " levels deep");
 }
 
 Type parse_type(std::string_view text, const Location &where) {

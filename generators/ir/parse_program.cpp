@@ -87,7 +87,7 @@ Program ProgramParser::parse() {
 void ProgramParser::parse_symbol() {
     const Token token = lexer_.peek();
     Symbol symbol{parse_plain_name(lexer_, "symbol")};
-    if (!symbols_.insert(symbol.name).second) lexer_.fail(token, "symbol", "must have a name of its own");
+    if (!symbols_.insert(symbol.name).second) lexer_.fail(token, "symbol", "the name must be unique");
     if (lexer_.accept("in")) {
         symbol.minimum = parse_integer(lexer_);
         lexer_.expect("..", "symbol");
@@ -135,7 +135,7 @@ void ProgramParser::parse_result() {
         declared.type = program_.type(argument.value);
         declared.result.scaled = argument.scaled;
         declared.result.part = argument.part;
-        if (!lexer_.is("=")) lexer_.fail("result", "must have ': type' or '= value' after its name");
+        if (!lexer_.is("=")) lexer_.fail("result", "expected ': type' or '= value' after the name");
     }
     if (lexer_.accept("=")) declared.value = parse_placed("result");
     results_.push_back(declared);
@@ -165,7 +165,7 @@ void ProgramParser::parse_scope(const std::string &outer, int depth) {
 }
 
 void ProgramParser::parse_node(const std::string &scope) {
-    if (!lexer_.peek().first_on_line) lexer_.fail("node", "must start on a line of its own");
+    if (!lexer_.peek().first_on_line) lexer_.fail("node", "must start on a new line");
     Node node;
     node.scope = scope;
     node.location = lexer_.location(lexer_.peek());
@@ -208,7 +208,7 @@ std::vector<DeclaredType> ProgramParser::parse_types(size_t count) {
         if (!lexer_.peek().first_on_line) types.back().part = parse_part(); // the next node may be called `data`
     } while (lexer_.accept(","));
     if (types.size() != count) {
-        const std::string requirement = "must be as many as the results, " + std::to_string(count);
+        const std::string requirement = "the number of types must be the number of results, " + std::to_string(count);
         throw UserError({lexer_.location(token), "node.types", requirement, std::to_string(types.size()), ""});
     }
     return types;
@@ -217,23 +217,24 @@ std::vector<DeclaredType> ProgramParser::parse_types(size_t count) {
 // Keeps memory in proportion: `more` values of the node at hand beside all nodes.
 void ProgramParser::check_count(size_t more) const {
     if (program_.nodes.size() + more < most_nodes) return;
-    lexer_.fail("program", "must have at most " + std::to_string(most_nodes) + " nodes");
+    lexer_.fail("program", "a program must have at most " + std::to_string(most_nodes) + " nodes");
 }
 
 ValueId ProgramParser::find(const PlacedName &name, const std::string &subject) const {
     const ValueId value = named_.find(name.name);
-    if (value < 0) lexer_.fail(name.token, subject, "must be a value defined above");
+    if (value < 0) lexer_.fail(name.token, subject, "must be a value that is defined before");
     return value;
 }
 
 void ProgramParser::check_fresh(const PlacedName &name, const std::string &subject) const {
-    if (named_.find(name.name) >= 0) lexer_.fail(name.token, subject, "must have a name that no other value has");
+    if (named_.find(name.name) >= 0) lexer_.fail(name.token, subject, "the name must be unique");
 }
 
 int ProgramParser::find_argument(const PlacedName &name) const {
     const auto names = [&](const Argument &argument) { return program_.value_name(argument.value) == name.name; };
     const auto found = std::ranges::find_if(program_.arguments, names);
-    if (found == program_.arguments.end()) lexer_.fail(name.token, "result", "must have ': type' after its name, or be an inout argument");
+    if (found == program_.arguments.end())
+        lexer_.fail(name.token, "result", "expected ': type' after the name, or the name of an inout argument");
     return static_cast<int>(found - program_.arguments.begin());
 }
 
@@ -262,7 +263,7 @@ Program parse_program(std::string_view text, const std::string &file) {
         const Token token = lexer.peek();
         Program program = ProgramParser(lexer).parse();
         if (std::ranges::find(programs, program.name, &Program::name) != programs.end()) {
-            throw UserError({lexer.location(token), "program", "must have a name of its own", name_to_string(program.name), ""});
+            throw UserError({lexer.location(token), "program", "the name must be unique", name_to_string(program.name), ""});
         }
         programs.push_back(std::move(program));
     } while (lexer.peek().kind != TokenKind::end);

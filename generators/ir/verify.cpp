@@ -13,8 +13,8 @@ namespace scalide {
 
 namespace {
 
-constexpr const char *name_rule = "must have a name, which is UTF-8 without zero bytes",
-                     *plain_name_rule = "must have a name of letters, digits and _ . $";
+constexpr const char *name_rule = "the name must be UTF-8 without zero bytes, and not empty",
+                     *plain_name_rule = "the name must consist of letters, digits and _ . $";
 constexpr int64_t largest_extent = 2147483647, most_elements = 2146435072; // of the runtime (SCALIDE_MAX_ELEMENTS)
 constexpr double most_counted = 0x1p53;                                    // elements that passes count, in coefficients of 64 bits
 constexpr int most_axes = 8;                                               // of the runtime's arrays (SCALIDE_MAX_RANK)
@@ -73,7 +73,8 @@ private:
     void require(bool holds, const Subject &subject, std::string_view requirement, const Got &got) const {
         if (!holds) refuse(subject.text(), std::string(requirement), got());
     }
-    [[noreturn]] void refuse(const std::string &subject, const std::string &requirement, const std::string &got) const;
+    [[noreturn]] void refuse(const std::string &subject, const std::string &requirement, const std::string &got,
+                             const std::string &way_out = "") const;
 
     const Program &program_;
     std::span<const Program> callees_;
@@ -106,8 +107,8 @@ void Verifier::check_symbols() {
         require(symbols_.insert(symbol.name).second, subject, "must be declared once", "twice");
         const std::string range = std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum);
         const bool ordered = 0 <= symbol.minimum && symbol.minimum <= symbol.maximum && symbol.maximum <= largest_extent;
-        require(ordered, subject, "must have a range within 0..2147483647", range);
-        require(symbol.multiple >= 1, subject, "must have a step of at least 1", std::to_string(symbol.multiple));
+        require(ordered, subject, "the range must be within 0..2147483647", range);
+        require(symbol.multiple >= 1, subject, "the step must be at least 1", std::to_string(symbol.multiple));
     }
 }
 
@@ -124,20 +125,22 @@ void Verifier::check_arguments() {
 
 void Verifier::check_node(const Node &node) {
     location_ = node.location;
-    if (!is_plain_name(node.op)) refuse(program_.name, "must have nodes with a name of letters, digits and _ . $", quote(node.op));
-    require(!node.results.empty(), {node.op, "results"}, "must have at least one", [] { return "none"; });
+    if (!is_plain_name(node.op)) refuse(program_.name, "the name of an operator must consist of letters, digits and _ . $", quote(node.op));
+    require(!node.results.empty(), {node.op, "results"}, "a node must have at least one result", [] { return ""; });
     for (const ValueId operand : node.operands) check_made(operand, {node.op, "operands"});
     for (const auto &[name, attribute] : node.attributes) check_known(attribute, {node.op, name});
     for (const ValueId result : node.results) make(result, {node.op, "results"});
     const auto callee = node.attributes.find("program");
-    require(node.op != "call" || callee != node.attributes.end(), {node.op, "program"}, "must name a sub-program", [] { return "none"; });
+    require(node.op != "call" || callee != node.attributes.end(), {node.op, "program"}, "must be the name of a sub-program",
+            [] { return ""; });
     if (callee != node.attributes.end()) check_call(node, callee->second);
 }
 
 // A program attribute must name a sub-program; a call has its signature.
 void Verifier::check_call(const Node &node, const Attribute &attribute) {
     const auto callee = std::ranges::find(callees_, attribute.word, &Program::name);
-    require(callee != callees_.end(), node.op + ".program", "must name a sub-program above", to_string(attribute));
+    require(callee != callees_.end(), node.op + ".program", "must be the name of a sub-program that is defined before",
+            to_string(attribute));
     if (node.op != "call") return;
     std::vector<Type> operands, results;
     for (const Argument &argument : callee->arguments) operands.push_back(callee->type(argument.value));
@@ -150,7 +153,7 @@ void Verifier::check_results() {
     std::unordered_set<std::string> names;
     std::vector<NamedPart> parts;
     for (const Result &result : program_.results) {
-        require(names.insert(result.name).second, subject_of(program_.name, result.name), "must be one result", "two");
+        require(names.insert(result.name).second, subject_of(program_.name, result.name), "the name of a result must be unique", "");
         check_result(result);
         check_count(result.value, {program_.name, result.name});
         check_rank(result.value, {program_.name, result.name});
@@ -163,8 +166,8 @@ void Verifier::check_results() {
     for (size_t i = 0; i < counts.size(); i++) {
         const Argument &argument = program_.arguments[i];
         const Subject subject{program_.name, program_.value_name(argument.value)};
-        require(argument.inout || counts[i] == 0, subject, "must be inout to be a result", [] { return "a plain argument"; });
-        require(!argument.inout || counts[i] == 1, subject, "must be a result once, as it is inout",
+        require(argument.inout || counts[i] == 0, subject, "an argument that is a result must be inout", [] { return ""; });
+        require(!argument.inout || counts[i] == 1, subject, "an inout argument must be exactly one result",
                 [&] { return std::to_string(counts[i]) + " results"; });
     }
 }
@@ -185,9 +188,10 @@ void Verifier::check_inout(const Result &result) {
     const std::string subject = subject_of(program_.name, result.name);
     require(result.name == before.name, subject, "must have the name of its argument", name_to_string(before.name));
     const std::string type = to_string(after.type) + " (" + name_to_string(after.name) + ")";
-    require(before.type == after.type, subject, "must keep the type of the inout argument, " + to_string(before.type), type);
-    require(result.scaled == argument.scaled, subject, "must be scaled as its argument is", result.scaled ? "scaled" : "plain");
-    require(result.part == argument.part, subject, "must be the part that its argument is", "another");
+    require(before.type == after.type, subject, "must have the type of the inout argument, " + to_string(before.type), type);
+    require(result.scaled == argument.scaled, subject, "must be scaled exactly if its argument is scaled",
+            result.scaled ? "scaled" : "plain");
+    require(result.part == argument.part, subject, "must be the same part as its argument", "");
 }
 
 // A split array is its data and, right behind it, its scale; what a caller sees has a name of its own.
@@ -200,17 +204,16 @@ void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
             return j < parts.size() && parts[j].part == ArrayPart{kind, parts[i].part.of};
         };
         const bool is_whole = part.kind == ArrayPart::Kind::whole;
-        require(is_whole ? part.of.empty() : is_name(part.of), subject,
-                "must be whole, or the data or the scale of an array that has a name", (is_whole ? "a form of " : "a part of ") + of);
-        require(is_whole || !scaled, subject, "must not be scaled, as it is a part of " + of, "scaled");
+        require(is_whole ? part.of.empty() : is_name(part.of), subject, "must be a whole array, or the data or scale of a named array",
+                (is_whole ? "a form of " : "a part of ") + of);
+        require(is_whole || !scaled, subject, "must not be scaled, because it is a part of " + of, "scaled");
         if (part.is_scale()) {
-            require(program_.type(value) == Type{Dtype::f32, {}}, subject, "must be f32[], as it is a scale",
+            require(program_.type(value) == Type{Dtype::f32, {}}, subject, "must be f32[], because it is a scale",
                     to_string(program_.type(value)));
-            require(i > 0 && is_part(i - 1, ArrayPart::Kind::data), subject, "must stand right behind the data of " + of, "another place");
+            require(i > 0 && is_part(i - 1, ArrayPart::Kind::data), subject, "must directly follow the data of " + of, "");
         } else {
-            require(is_whole || is_part(i + 1, ArrayPart::Kind::scale), subject, "must have the scale of " + of + " right behind it",
-                    "none");
-            require(arrays.insert(part.array(name)).second, subject, "must belong to an array of a name of its own", array);
+            require(is_whole || is_part(i + 1, ArrayPart::Kind::scale), subject, "must be directly followed by the scale of " + of, "");
+            require(arrays.insert(part.array(name)).second, subject, "the name of its array must be unique", array);
         }
     }
 }
@@ -220,11 +223,11 @@ void Verifier::make(ValueId value, const Subject &field) {
     require(in_range, field, "must be the index of a value", [&] { return std::to_string(value); });
     const Value &made = program_.values[value];
     const auto name = [&] { return name_to_string(made.name); };
-    require(!made_[value], field, "must make each value once", name);
+    require(!made_[value], field, "each value must be defined once", name);
     require(is_name(made.name), field, name_rule, [&] { return quote(made.name); });
-    require(made.part == ArrayPart() || is_name(made.part.of), {program_.name, made.name}, "must be a part of an array that has a name",
+    require(made.part == ArrayPart() || is_name(made.part.of), {program_.name, made.name}, "must be a part of a named array",
             [&] { return quote(made.part.of); });
-    require(names_.insert(made.name).second, field, "must have a name that no other value has", name);
+    require(names_.insert(made.name).second, field, "the name must be unique", name);
     check_type(made.type, {program_.name, made.name});
     if (after_.empty()) check_countable(made.type, {program_.name, made.name});
     made_[value] = true;
@@ -233,13 +236,13 @@ void Verifier::make(ValueId value, const Subject &field) {
 void Verifier::check_made(ValueId value, const Subject &field) const {
     const bool in_range = value >= 0 && value < static_cast<ValueId>(made_.size());
     require(in_range, field, "must be the index of a value", [&] { return std::to_string(value); });
-    require(made_[value], field, "must be made before it is used", [&] { return name_to_string(program_.value_name(value)); });
+    require(made_[value], field, "must be defined before it is used", [&] { return name_to_string(program_.value_name(value)); });
 }
 
 void Verifier::check_type(const Type &type, const Subject &subject) const {
-    require(!is_unknown(type), subject, "must have a type", [] { return "none"; });
+    require(!is_unknown(type), subject, "must have a type", [] { return ""; });
     const auto got = [&] { return to_string(type); };
-    require(type.dtype != Dtype::f64 || type.is_scalar(), subject, "must have rank 0, as it is f64 (f32 may have more)", got);
+    require(type.dtype != Dtype::f64 || type.is_scalar(), subject, "must be a scalar, because it is f64 (f32 arrays are possible)", got);
     for (const Extent &extent : type.shape) {
         check_known(extent, subject);
         const bool fits = !extent.is_static() || (extent.value() >= 0 && extent.value() <= largest_extent);
@@ -251,8 +254,8 @@ void Verifier::check_count(ValueId array, const Subject &subject) const {
     double count = 1; // extents that are symbols are checked when they are bound
     for (const Extent &extent : program_.type(array).shape) count *= extent.is_static() ? double(extent.value()) : 1;
     if (count > double(most_elements))
-        refuse(subject.text(), "must have at most " + std::to_string(most_elements) + " elements: split the array",
-               to_string(program_.type(array)));
+        refuse(subject.text(), "must have at most " + std::to_string(most_elements) + " elements", to_string(program_.type(array)),
+               "Split the array");
 }
 
 /// Kernels may walk more elements than arrays have, but passes count them.
@@ -263,7 +266,7 @@ void Verifier::check_countable(const Type &type, const Subject &subject) const {
         for (const auto &[monomial, coefficient] : extent.terms()) sum += std::abs(double(coefficient));
         count *= std::max(sum, 1.0);
     }
-    require(count < most_counted, subject, "must have fewer than 2^53 elements where symbols are 1", [&] { return to_string(type); });
+    require(count < most_counted, subject, "must have fewer than 2^53 elements even if all symbols are 1", [&] { return to_string(type); });
 }
 
 /// Of what a caller passes. What lies between kernels has as many axes as it likes.
@@ -271,7 +274,7 @@ void Verifier::check_rank(ValueId array, const Subject &subject) {
     const Type &type = program_.type(array);
     if (!after_.empty() || type.rank() <= most_axes) return;
     location_ = place_of(array);
-    refuse(subject.text(), "must have at most " + std::to_string(most_axes) + " axes: reshape the array", to_string(type));
+    refuse(subject.text(), "must have at most " + std::to_string(most_axes) + " axes", to_string(type), "Reshape the array");
 }
 
 /// The symbol of an extent `4*b`, from which bind computes its value; else empty.
@@ -299,7 +302,9 @@ void Verifier::check_symbol_sources() {
         const std::string got = is_used ? name_to_string(program_.value_name(user->value)) + ": " + to_string(program_.type(user->value))
                                         : "no argument with it";
         refuse(subject_of(program_.name, symbol.name),
-               "must be alone on an axis of an argument (" + symbol.name + ", or 4*" + symbol.name + "), which gives its value", got);
+               "must be alone on an axis of an argument (" + symbol.name + ", or 4*" + symbol.name +
+                   "), so that the argument gives its value",
+               got);
     }
 }
 
@@ -314,7 +319,7 @@ Location Verifier::place_of(ValueId value) const {
 void Verifier::check_known(const Extent &extent, const Subject &subject) const {
     if (extent.is_static()) return;
     for (const std::string &symbol : extent.symbols())
-        require(symbols_.contains(symbol), subject, "must have extents over symbols of the arguments", [&] { return symbol; });
+        require(symbols_.contains(symbol), subject, "extents may contain only symbols of the arguments", [&] { return symbol; });
 }
 
 void Verifier::check_known(const Attribute &attribute, const Subject &subject) const {
@@ -324,7 +329,7 @@ void Verifier::check_known(const Attribute &attribute, const Subject &subject) c
 
 void Verifier::check_types(const std::vector<ValueId> &values, const std::vector<Type> &expected, const std::string &field) const {
     const std::string count = std::to_string(expected.size());
-    require(values.size() == expected.size(), field, "must be as many as its program has, " + count, std::to_string(values.size()));
+    require(values.size() == expected.size(), field, "the number must be that of its program, " + count, std::to_string(values.size()));
     for (size_t i = 0; i < values.size(); i++) {
         const Value &value = program_.values[values[i]];
         const std::string requirement = "number " + std::to_string(i) + " must be " + to_string(expected[i]);
@@ -332,8 +337,9 @@ void Verifier::check_types(const std::vector<ValueId> &values, const std::vector
     }
 }
 
-void Verifier::refuse(const std::string &subject, const std::string &requirement, const std::string &got) const {
-    const UserError error({location_, subject, requirement, got, ""});
+void Verifier::refuse(const std::string &subject, const std::string &requirement, const std::string &got,
+                      const std::string &way_out) const {
+    const UserError error({location_, subject, requirement, got, way_out});
     if (after_.empty()) throw error;
     throw InternalError("internal error: after " + after_ + ": " + error.what());
 }

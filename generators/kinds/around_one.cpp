@@ -20,7 +20,7 @@ std::string why_no_epilogue(const KernelView &kernel, Shape one, Shape also) {
         const Shape walk = KernelView::walk(node);
         if (walk == one || walk == also) continue;
         if (KernelView::is_walk_of_its_own(node)) return say(kernel, node, "must be elementwise, movement or a source", node.op);
-        if (!kernel.reads_after_in_place(node)) return say(kernel, node, "must read what it follows at the same index", node.op);
+        if (!kernel.reads_after_in_place(node)) return say(kernel, node, "must read its operands at the same index", node.op);
     }
     return "";
 }
@@ -37,9 +37,8 @@ std::string why_no_dot(const KernelView &kernel, const Node &dot) {
     for (size_t side = 0; side < 2; side++) {
         const size_t free = kernel.program().type(dot.operands[side]).shape.size() - batch - contract;
         if (batch > 1 || contract > 1 || free > 1)
-            return say(kernel, dot, "must have at most one axis a group",
-                       std::to_string(batch) + " of the batch, " + std::to_string(contract) + " contracting, " + std::to_string(free) +
-                           " free");
+            return say(kernel, dot, "must have at most one axis of each kind",
+                       std::to_string(batch) + " batch, " + std::to_string(contract) + " contracting, " + std::to_string(free) + " free");
     }
     return "";
 }
@@ -63,17 +62,17 @@ std::string why_no_contract(const KernelView &kernel) {
         if (KernelView::walk(node) != Shape::reduce) continue;
         const bool is_total = kernel.folds_all(node) && kernel.shape(node.operands[0]) == kernel.shape(dot);
         if (!is_total && !sums_operand(node, dot))
-            return say(kernel, node, "must fold all of " + say_shape(kernel.shape(dot)) + ", or sum an operand over the contracting axis",
+            return say(kernel, node, "must reduce all of " + say_shape(kernel.shape(dot)) + ", or sum an operand over the contracted axis",
                        say_shape(kernel.shape(node.operands[0])) + " to " + say_shape(kernel.shape(node)));
     }
     const auto is_stored = [&](const Result &result) { return kernel.shape(result.value) == kernel.shape(dot); };
     for (const Result &result : kernel.program().results)
         if (!kernel.is_after(result.value) && !is_stored(result))
-            return kernel.program().name + "." + result.name + ": must follow from the dot_general or have its shape, got " +
+            return kernel.program().name + "." + result.name + ": must depend on the dot_general or have its shape, got " +
                    say_shape(kernel.shape(result.value));
     if (const std::string why = why_no_epilogue(kernel, Shape::contract, Shape::reduce); !why.empty()) return why;
     if (std::ranges::any_of(kernel.program().results, is_stored)) return "";
-    return kernel.program().name + ": must have a result of the shape " + say_shape(kernel.shape(dot)) + ", got none";
+    return kernel.program().name + ": one result must have the shape " + say_shape(kernel.shape(dot));
 }
 
 std::string why_no_scan(const KernelView &kernel) { return why_not_around_one(kernel, Shape::scan, "scan"); }

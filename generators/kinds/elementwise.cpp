@@ -30,7 +30,7 @@ bool moves_innermost(const Program &program, const Node &node) {
 
 std::string why_no_scalar(const KernelView &kernel) {
     for (const Value &value : kernel.program().values)
-        if (!value.type.is_scalar()) return kernel.program().name + "." + value.name + ": must have rank 0, got " + to_string(value.type);
+        if (!value.type.is_scalar()) return kernel.program().name + "." + value.name + ": must be a scalar, got " + to_string(value.type);
     return why_not_elementwise(kernel);
 }
 
@@ -39,7 +39,8 @@ std::string why_no_map(const KernelView &kernel) { return why_not_elementwise(ke
 std::string why_no_transpose(const KernelView &kernel) {
     const Program &program = kernel.program();
     if (const std::string why = why_not_elementwise(kernel); !why.empty()) return why;
-    if (program.results.size() != 1) return program.name + ".results: must be one, got " + std::to_string(program.results.size());
+    if (program.results.size() != 1)
+        return program.name + ".results: the number of results must be 1, got " + std::to_string(program.results.size());
     int transposes = 0;
     for (const Node &node : kernel.nodes()) {
         if (access_of(program, node) == Access::same || node.op == "broadcast_in_dim") continue;
@@ -58,15 +59,15 @@ std::string why_no_tiled(const KernelView &kernel) {
         if (own.empty()) continue;
         shape = shape ? shape : &own;
         if (own.size() > most_tiled_axes || own.size() != program.type(result.value).shape.size() || !is_permuted(own, *shape))
-            return program.name + "." + result.name + ": must have the tiles' shape " + say_shape(*shape) +
+            return program.name + "." + result.name + ": must have the shape of the tiles, " + say_shape(*shape) +
                    ", at most 3 axes and none of extent 1, got " + to_string(program.type(result.value));
     }
     for (const Node &node : kernel.nodes()) {
         if (!KernelView::is_walk_of_its_own(node)) {
             if (kernel.is_after(node) && !kernel.shape(node).empty())
-                return say(kernel, node, "must have rank 0, as it follows from a reduction", say_shape(kernel.shape(node)));
+                return say(kernel, node, "must be a scalar, because it depends on a reduction", say_shape(kernel.shape(node)));
         } else if (!kernel.folds_all(node) || !folds_in_any_order(base_operator(node.op))) {
-            return say(kernel, node, "must fold all elements by what any order gives the same bits",
+            return say(kernel, node, "must reduce all elements with an operator that gives the same bits in every order",
                        node.op + " to " + say_shape(kernel.shape(node)));
         }
     }

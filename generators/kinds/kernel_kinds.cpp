@@ -22,7 +22,8 @@ std::string why_no_kernel(const Program &program) {
     if (!program.programs.empty()) return program.name + ".programs: a kernel must have no sub-programs, got " + program.programs[0].name;
     for (const Node &node : program.nodes) {
         if (find_base_operator(node.op) == nullptr) return node.op + ".op: a kernel must consist of base operators, got " + node.op;
-        if (node.results.size() != 1) return node.op + ".results: must be one, got " + std::to_string(node.results.size());
+        if (node.results.size() != 1)
+            return node.op + ".results: the number of results must be 1, got " + std::to_string(node.results.size());
     }
     return "";
 }
@@ -34,9 +35,9 @@ std::string why_no_arithmetic(const KernelView &kernel) {
         const bool is_conversion = converts(base_operator(node.op)), moves = KernelView::walk(node) == Shape::movement;
         const auto narrow = std::ranges::find_if(node.operands, [&](ValueId operand) { return is_narrow(program.type(operand).dtype); });
         if (narrow != node.operands.end() && !is_conversion && !moves)
-            return say(kernel, node, "must read a narrow value through a convert_element_type", program.value_name(*narrow));
+            return say(kernel, node, "must read an 8- or 16-bit value through a convert_element_type", program.value_name(*narrow));
         if (is_narrow(program.type(node.results[0]).dtype) && !is_conversion && !(moves && narrow != node.operands.end()))
-            return say(kernel, node, "must be a convert_element_type to make a narrow value", node.op);
+            return say(kernel, node, "must be a convert_element_type, because its result has 8 or 16 bits", node.op);
     }
     return "";
 }
@@ -47,7 +48,7 @@ std::string why_no_reductions(const KernelView &kernel) {
         if (KernelView::walk(node) != Shape::reduce) continue;
         for (const int64_t axis : KernelView::folded_axes(node))
             if (kernel.program().type(node.operands[0]).shape[axis] == Extent(1))
-                return say(kernel, node, "must fold no axis of extent 1", "axis " + std::to_string(axis));
+                return say(kernel, node, "must not reduce an axis of extent 1", "axis " + std::to_string(axis));
     }
     return "";
 }
@@ -64,7 +65,9 @@ std::string why_no_overwriting(const KernelView &kernel, const Result &result) {
         const bool is_in_place = !KernelView::is_walk_of_its_own(node) && access_of(program, node) == Access::same &&
                                  kernel.shape(node) == kernel.shape(argument.value);
         if (!is_in_place)
-            return say(kernel, node, "must be elementwise, as it reads " + program.value_name(argument.value) + ", which is overwritten",
+            return say(kernel, node,
+                       "must be elementwise, because it reads " + program.value_name(argument.value) +
+                           ", which the kernel updates in place",
                        node.op + " " + say_shape(kernel.shape(node)));
         holds[node.results[0]] = true;
     }

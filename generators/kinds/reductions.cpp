@@ -14,7 +14,7 @@ std::string why_no_walk(const KernelView &kernel, const Node &node) {
 /// What reductions make is read at the same index.
 std::string why_moved(const KernelView &kernel, const Node &node) {
     if (KernelView::is_walk_of_its_own(node) || kernel.reads_after_in_place(node)) return "";
-    return say(kernel, node, "must read what a reduction makes at the same index", node.op);
+    return say(kernel, node, "must read the result of a reduction at the same index", node.op);
 }
 
 /// By value: it follows from a reduction of a whole array.
@@ -36,7 +36,7 @@ std::string why_moved_in_rows(const KernelView &kernel, const Node &node, const 
         if (!kernel.is_after(operand)) continue;
         const Access access = access_of(kernel.program(), node, operand);
         if ((is_total[operand] && !is_of_rank_0) || access == Access::columns || access == Access::moved)
-            return say(kernel, node, "must read what a reduction of rows makes at the same row", node.op);
+            return say(kernel, node, "must read the result of a row reduction at the same row", node.op);
     }
     return "";
 }
@@ -69,7 +69,8 @@ std::string why_no_row_reduction(const KernelView &kernel, const Node &node, con
     const bool is_row = is_of_elements && kernel.shape(node) == row.rows && kernel.folds_trailing(node);
     const bool is_sum_over_rows = is_of_elements && kernel.shape(node) == row.columns && kernel.folds_leading(node);
     if (is_row || is_total || is_sum_over_rows) return "";
-    return say(kernel, node, "must fold the columns, the rows or all of " + say_shape(row.elements) + ", or all of " + say_shape(row.rows),
+    return say(kernel, node,
+               "must reduce the columns, the rows or all of " + say_shape(row.elements) + ", or all of " + say_shape(row.rows),
                say_shape(read) + " to " + say_shape(kernel.shape(node)));
 }
 
@@ -78,7 +79,7 @@ std::string why_no_row_reduction(const KernelView &kernel, const Node &node, con
 std::string why_no_row(const KernelView &kernel) {
     const Program &program = kernel.program();
     const auto first = std::ranges::find_if(kernel.nodes(), [&](const Node &node) { return is_of_rows(kernel, node); });
-    if (first == kernel.nodes().end()) return program.name + ": must have a reduction over its trailing axes, got none";
+    if (first == kernel.nodes().end()) return program.name + ": a row kernel must have a reduction over its trailing axes";
     RowShapes row{kernel.shape(first->operands[0]), kernel.shape(*first), {}};
     row.columns.assign(row.elements.begin() + std::ssize(row.rows), row.elements.end());
     const std::vector<bool> is_total = find_totals(kernel);
@@ -103,7 +104,7 @@ std::string why_no_column(const KernelView &kernel) {
         const bool is_total = kernel.folds_all(node) && kernel.reads_after(node);
         const bool is_of_columns = !kernel.reads_after(node) && kernel.folds_leading(node) && !kernel.shape(node).empty();
         if (!is_total && !is_of_columns)
-            return say(kernel, node, "must fold leading axes, or all that is left of them",
+            return say(kernel, node, "must reduce leading axes, or all remaining axes",
                        say_shape(kernel.shape(node.operands[0])) + " to " + say_shape(kernel.shape(node)));
     }
     return "";
@@ -113,7 +114,7 @@ std::string why_no_full(const KernelView &kernel) {
     for (const Node &node : kernel.nodes()) {
         if (const std::string why = why_no_walk(kernel, node); !why.empty()) return why;
         if (KernelView::walk(node) == Shape::reduce && (!kernel.folds_all(node) || kernel.reads_after(node)))
-            return say(kernel, node, "must fold all elements of what no reduction made", say_shape(kernel.shape(node)));
+            return say(kernel, node, "must reduce all elements of an array that no reduction computed", say_shape(kernel.shape(node)));
     }
     for (const Result &result : kernel.program().results)
         if (const std::string why = why_no_result(kernel, result, {{}}); !why.empty()) return why;

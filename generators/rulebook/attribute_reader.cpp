@@ -19,8 +19,8 @@ AttributeSpec read_spec(const std::string &name, const YamlValue &value) {
         if (const YamlValue *optional = fields.find("optional")) spec.optional = optional->flag();
     }
     if ((spec.type == "word") == spec.choices.empty())
-        value.fail("must have `of: [...]`, the words to choose from, exactly when its type is word");
-    if (spec.optional && spec.default_value) value.fail("must have `default` or be `optional`, not both");
+        value.fail(spec.choices.empty() ? "'type: word' needs 'of: [...]', the list of words" : "'of' needs 'type: word'");
+    if (spec.optional && spec.default_value) value.fail_relation("cannot have both 'default' and", "optional");
     const bool is_promoted = spec.type == "dtype" && spec.default_value && *spec.default_value == Attribute("promoted");
     if (!spec.default_value || is_promoted) return spec;
     const std::string problem = misfit(spec, *spec.default_value);

@@ -35,17 +35,15 @@ std::vector<std::string> names_of(const std::vector<const Rule *> &rules, Place 
 
 /// One word for all operands, or one for each.
 void check_operand_words(const PolicyRule &row, const std::vector<const Rule *> &rules) {
-    const auto refuse = [&](const std::string &requirement, const std::string &got, const std::string &way_out) {
-        throw UserError({row.location, "policy.rules.operands", requirement, got, way_out});
-    };
     const std::vector<std::string> &words = place_words(row.place);
     for (const std::string &word : row.operands)
-        if (!std::ranges::count(words, word)) refuse("must be words of policies", "'" + word + "'", suggestion(word, words));
+        if (!std::ranges::count(words, word)) throw UserError(unknown_name(row.location, "operand role", word, suggestion(word, words)));
     for (const Rule *rule : rules) {
         const size_t count = rule->operands.size();
         if (row.ops.empty() || row.operands.size() == 1 || row.operands.size() == count) continue;
-        refuse("must be one word, or one for each operand of " + rule->op + ", " + std::to_string(count),
-               std::to_string(row.operands.size()), "");
+        throw UserError({row.location, "policy.rules.operands",
+                         "must be one word, or one word for each of the " + std::to_string(count) + " operands of " + rule->op,
+                         std::to_string(row.operands.size()), ""});
     }
 }
 
@@ -54,14 +52,18 @@ void check_which(const PolicyRule &row, const Rulebook &rulebook) {
     const std::vector<const Rule *> rules = chosen(row, rulebook);
     if (row.place == Place::node) return check_operand_words(row, rules);
     if (row.place != Place::operand && row.place != Place::node_result) return;
-    std::vector<std::string> words = place_words(row.place);
+    const std::vector<std::string> &roles = place_words(row.place);
+    std::vector<std::string> words = roles;
     const std::vector<std::string> names = names_of(rules, row.place);
     words.insert(words.end(), names.begin(), names.end());
     if (std::ranges::count(words, row.which)) return;
-    const std::string field = row.place == Place::operand ? "operand" : "result";
-    if (row.ops.empty() && nearest(row.which, words).empty()) words = place_words(row.place);
-    throw UserError({row.location, "policy.rules." + field, "must be a word of policies or the name of " + field + "s of the operators",
-                     "'" + row.which + "'", suggestion(row.which, words)});
+    const bool is_operand = row.place == Place::operand;
+    const std::string field = is_operand ? "operand" : "result", near = nearest(row.which, words);
+    const std::string known = row.ops.empty() ? "" : " (" + joined(names) + ")";
+    const std::string of_program = is_operand ? ". To choose an argument of the program, write 'argument: " + row.which + "'" : "";
+    throw UserError(unknown_name(row.location, field, row.which,
+                                 near.empty() ? "Use " + joined(roles) + " or the " + field + " name of an operator" + known + of_program
+                                              : "Did you mean '" + near + "'?"));
 }
 
 bool takes_floats(const OperandSpec &operand) {
@@ -75,6 +77,20 @@ bool keeps_shape(const Rule &rule) {
     return shape == nullptr || to_string(shape) == "shape(" + rule.operands[0].name + ")";
 }
 
+/// Why an operator does not take one float array and return one of the same shape; empty if it does. `most_operands`: what it may take.
+std::string why_not_in_place(const Rule &rule, size_t most_operands) {
+    if (rule.operands.empty()) return "it takes no operand";
+    if (rule.operands[0].variadic) return "it takes several arrays as one operand";
+    if (rule.operands.size() > most_operands) return "it takes " + std::to_string(rule.operands.size()) + " operands";
+    if (rule.results.size() != 1) return "it has " + std::to_string(rule.results.size()) + " results";
+    return rule.results[0].each || !keeps_shape(rule) ? "its result has another shape" : "";
+}
+
+[[noreturn]] void refuse_operator(const Location &where, const std::string &verb, const std::string &op, const std::string &reason,
+                                  const std::string &way_out) {
+    throw UserError(statement(where, "'" + op + "' cannot " + verb + ": " + reason, way_out));
+}
+
 /// The attributes of an insertion without the name of a state, which it has in the place of an operand.
 Attributes without_state(const Policy &policy, const Rule &rule, const Insertion &insertion, const Location &where) {
     Attributes attributes = insertion.attributes;
@@ -83,8 +99,7 @@ Attributes without_state(const Policy &policy, const Rule &rule, const Insertion
     std::vector<std::string> names;
     for (const PolicyState &each : policy.state) names.push_back(each.name);
     if (!policy.find_state(*state))
-        throw UserError({where, "policy.rules.insert." + rule.operands[1].name, "must be the name of a state of the policy",
-                         "'" + *state + "'", suggestion(*state, names)});
+        throw UserError(unknown_name(where, "state", *state, names.empty() ? "The policy has no states" : suggestion(*state, names)));
     attributes.erase(rule.operands[1].name);
     return attributes;
 }
@@ -92,22 +107,20 @@ Attributes without_state(const Policy &policy, const Rule &rule, const Insertion
 void check_insertion(const Policy &policy, const PolicyRule &row, const Insertion &insertion, const Rulebook &rulebook) {
     const Location &where = row.location;
     const Rule &rule = rulebook.rule(insertion.op, where);
-    const bool takes_array = !rule.operands.empty() && takes_floats(rule.operands[0]) && !rule.operands[0].variadic;
-    const bool hands_over = rule.operands.size() == 2 && takes_floats(rule.operands[1]);
-    const bool makes_array = takes_array && rule.results.size() == 1 && !rule.results[0].each && keeps_shape(rule);
-    if (!makes_array || (rule.operands.size() != 1 && !takes_key(rule) && !hands_over))
-        throw UserError({where, "policy.rules.insert", "must be an operator that makes of a float array another of its shape",
-                         "'" + insertion.op + "'", ""});
+    const bool takes_previous = rule.operands.size() == 2 && takes_floats(rule.operands[1]);
+    std::string reason = why_not_in_place(rule, takes_previous || takes_key(rule) ? 2 : 1);
+    if (reason.empty() && !takes_floats(rule.operands[0])) reason = "its operand is not a float array";
+    if (!reason.empty())
+        refuse_operator(where, "be inserted", rule.op, reason,
+                        "An inserted operator takes one float array and returns one of the same shape");
     Attributes attributes = without_state(policy, rule, insertion, where);
     complete_attributes(rule, {}, attributes, where);
 }
 
-/// What comes next is made of the state alone.
 void check_state(const PolicyState &state, const Rulebook &rulebook) {
     const Rule &rule = rulebook.rule(state.next.op, state.location);
-    if (rule.operands.size() != 1 || rule.operands[0].variadic || rule.results.size() != 1 || !keeps_shape(rule))
-        throw UserError({state.location, "policy.state.next", "must be an operator that makes of one array another of its shape",
-                         "'" + rule.op + "'", ""});
+    if (const std::string reason = why_not_in_place(rule, 1); !reason.empty())
+        refuse_operator(state.location, "update a state", rule.op, reason, "'next' must take one array and return one of the same shape");
     Attributes attributes = state.next.attributes;
     complete_attributes(rule, {}, attributes, state.location);
 }
@@ -123,24 +136,29 @@ bool can_take(const OperandSpec &b, const OperandSpec &a) {
     return a.name == b.name && a.variadic == b.variadic && (a.operand_class == b.operand_class || (takes_floats(a) && takes_floats(b)));
 }
 
-/// Operands and results of one operator are those of the other, which has all attributes that it needs, of the same types.
-bool fits_in_place(const Rule &rule, const Rule &replaced) {
+std::string names_in(const std::vector<OperandSpec> &operands) {
+    std::vector<std::string> names;
+    for (const OperandSpec &operand : operands) names.push_back(operand.name);
+    return joined(names);
+}
+
+/// Why `rule` cannot replace `replaced`; empty if it can. Operands, results and the types of the attributes must agree.
+std::string why_not_replacing(const Rule &rule, const Rule &replaced) {
+    if (!std::ranges::equal(rule.operands, replaced.operands, can_take)) return "it has other operands (" + names_in(rule.operands) + ")";
+    if (!std::ranges::equal(rule.results, replaced.results, same_result)) return "it has other results";
     const bool has_attributes = std::ranges::all_of(replaced.attributes, [&](const AttributeSpec &spec) {
         const AttributeSpec *own = find_attribute(rule, spec.name);
         return own == nullptr ? spec.optional : own->type == spec.type;
     });
-    return has_attributes && std::ranges::equal(rule.operands, replaced.operands, can_take) &&
-           std::ranges::equal(rule.results, replaced.results, same_result);
+    return has_attributes ? "" : "its attributes have other names or types";
 }
 
 /// The attributes of what is replaced stay, the row has the others.
 void check_replacement(const PolicyRule &row, const Rulebook &rulebook) {
     const Rule &rule = rulebook.rule(row.replacement->op, row.location);
     for (const Rule *replaced : chosen(row, rulebook)) {
-        if (!fits_in_place(rule, *replaced))
-            throw UserError({row.location, "policy.rules.replace",
-                             "must be an operator with the operands, the results and the attributes of " + replaced->op,
-                             "'" + rule.op + "'", ""});
+        if (const std::string reason = why_not_replacing(rule, *replaced); !reason.empty())
+            refuse_operator(row.location, "replace '" + replaced->op + "'", rule.op, reason, "");
         Rule own = rule;
         std::erase_if(own.attributes, [&](const AttributeSpec &spec) { return find_attribute(*replaced, spec.name) != nullptr; });
         Attributes attributes = row.replacement->attributes;

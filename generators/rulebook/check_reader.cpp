@@ -1,5 +1,6 @@
 #include "ir/dtype.h"
 #include "rulebook/attribute_types.h"
+#include "rulebook/nearest.h"
 #include "rulebook/rule_reader.h"
 #include <algorithm>
 
@@ -12,15 +13,15 @@ const AttributeSpec *find_attribute(const Rule &rule, const std::string &name) {
     return found == rule.attributes.end() ? nullptr : &*found;
 }
 
-[[noreturn]] void fail_unknown(const YamlValue &value, const Rule &rule, const std::string &what) {
-    std::string known;
-    for (const OperandSpec &operand : rule.operands) known += (known.empty() ? "" : ", ") + operand.name;
-    for (const AttributeSpec &attribute : rule.attributes) known += (known.empty() ? "" : ", ") + attribute.name;
-    value.fail("must name " + what, "", "Known: " + known);
+[[noreturn]] void fail_unknown(const YamlValue &value, const Rule &rule, const std::string &noun, const std::string &name) {
+    std::vector<std::string> known;
+    for (const OperandSpec &operand : rule.operands) known.push_back(operand.name);
+    for (const AttributeSpec &attribute : rule.attributes) known.push_back(attribute.name);
+    value.fail_unknown(noun, name, suggestion(name, known));
 }
 
 void check_operand(const YamlValue &value, const Rule &rule, const std::string &name) {
-    if (rule.operand_index(name) < 0) fail_unknown(value, rule, "an operand");
+    if (rule.operand_index(name) < 0) fail_unknown(value, rule, "operand", name);
 }
 
 Attribute read_fitting(const YamlValue &value, const AttributeSpec &spec) {
@@ -50,10 +51,11 @@ CheckCase read_case(const YamlValue &value, const Rule &rule) {
         else if (const AttributeSpec *spec = find_attribute(rule, name))
             check_case.attributes.try_emplace(name, read_fitting(entry, *spec));
         else
-            fail_unknown(entry, rule, "an operand or an attribute");
+            fail_unknown(entry, rule, "operand or attribute", name);
     }
     for (const OperandSpec &operand : rule.operands)
-        if (!check_case.shapes.contains(operand.name)) value.fail("must give every operand a shape", "none for '" + operand.name + "'");
+        if (!check_case.shapes.contains(operand.name))
+            value.fail("must have a shape for every operand", "", "Add a shape for '" + operand.name + "'");
     return check_case;
 }
 
@@ -71,7 +73,7 @@ CheckVector read_vector(const YamlValue &value, const Rule &rule) {
             vector.attributes.try_emplace(name, read_fitting(entry, *spec));
             continue;
         }
-        if (rule.operand_index(name) < 0 && rule.result_index(name) < 0) fail_unknown(entry, rule, "an operand, a result or an attribute");
+        if (rule.operand_index(name) < 0 && rule.result_index(name) < 0) fail_unknown(entry, rule, "operand, result or attribute", name);
         const int operand = rule.operand_index(name);
         if (operand < 0 || !rule.operands[operand].variadic) {
             read_values(entry, name, vector);
@@ -84,7 +86,7 @@ CheckVector read_vector(const YamlValue &value, const Rule &rule) {
 
 std::pair<double, double> read_interval(const YamlValue &value) {
     const std::vector<double> ends = value.numbers();
-    if (ends.size() != 2 || !(ends[0] <= ends[1])) value.fail("must be an interval [low, high]");
+    if (ends.size() != 2 || !(ends[0] <= ends[1])) value.fail("must be an interval [low, high] with low <= high");
     return {ends[0], ends[1]};
 }
 
@@ -109,7 +111,7 @@ Check read_check(const YamlValue &value, const Rule &rule) {
     read_by_operand(fields, rule, check);
     if (const YamlValue *tolerance = fields.find("tolerance"))
         for (const auto &[dtype, bound] : tolerance->entries()) {
-            if (!parse_dtype(dtype)) bound.fail("must name a dtype", "'" + dtype + "'");
+            if (!parse_dtype(dtype)) bound.fail_unknown("dtype", dtype, "");
             check.tolerance.emplace(dtype, bound.number());
         }
     if (const YamlValue *gradient = fields.find("gradient")) check.gradient = gradient->word({"exact", "straight_through", "none"});

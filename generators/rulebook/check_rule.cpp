@@ -68,16 +68,16 @@ private:
         const ExpressionNode &object = *node.operands[0];
         const bool is_cotangent = context_.cotangents && object.kind == Kind::name && object.text == "ct";
         if (is_cotangent) {
-            if (rule_.result_index(node.text) < 0) fail(node, "must name a result after 'ct.'", "'" + node.text + "'");
+            if (rule_.result_index(node.text) < 0) fail(node, "'ct.' must be followed by the name of a result", "'" + node.text + "'");
             return;
         }
         const bool is_part = node.text == "data" || node.text == "scale";
         if (!is_part || object.kind != Kind::name || rule_.operand_index(object.text) < 0)
-            fail(node, "must have .data or .scale after the name of an operand",
+            fail(node, "only .data or .scale can follow the name of an operand",
                  "'" + to_string(object_expression(node)) + "." + node.text + "'");
         if (!context_.parts)
-            fail(node, "must not name .data and .scale here", "'" + object.text + "." + node.text + "'",
-                 "They stand in scale, data and on_plain");
+            fail(node, "'" + object.text + "." + node.text + "' cannot be used here", "",
+                 ".data and .scale are available in scale, data and on_plain");
     }
 
     static const Expression &object_expression(const ExpressionNode &node) { return node.operands[0]; }
@@ -113,10 +113,11 @@ private:
 
     void check_intrinsic(const ExpressionNode &node, const Intrinsic &intrinsic) const {
         if (intrinsic.needs_parts && !context_.parts && !context_.cotangents)
-            fail(node, "must not use '" + node.text + "' here", "", "It stands in scale, data, on_plain and grad");
+            fail(node, "'" + node.text + "' cannot be used here", "", "It is available in scale, data, on_plain and grad");
         if (node.text == "self") return check_count(node, static_cast<int>(rule_.operands.size()), static_cast<int>(rule_.operands.size()));
         check_count(node, intrinsic.arguments, intrinsic.arguments);
-        if (node.text == "index" && !mentions_variadic(*node.operands[0])) fail(node, "'index' takes the name of a variadic operand");
+        if (node.text == "index" && !mentions_variadic(*node.operands[0]))
+            fail(node, "the argument of 'index' must be the name of a variadic operand");
     }
 
     /// `norm(x)`: the operator that the attribute's word chooses.
@@ -124,8 +125,8 @@ private:
         for (const std::string &choice : attribute.choices) {
             const Rule *callee = rulebook_.find(attribute.name + "_" + choice);
             if (!callee)
-                fail(node, "'" + node.text + "' as a function needs the operator '" + attribute.name + "_" + choice + "'",
-                     "no rule for it");
+                fail(node,
+                     "'" + node.text + "' as a function needs the operator '" + attribute.name + "_" + choice + "', which has no rule");
             check_count(node, argument_count(*callee).least, argument_count(*callee).most);
         }
     }
@@ -148,7 +149,8 @@ private:
 
     std::string nearest_only(const std::string &word) const {
         const std::string near = nearest(word, known_functions());
-        return near.empty() ? "It is no operator with a rule, and no function of rules/README.md" : "Did you mean '" + near + "'?";
+        return near.empty() ? "It must be an operator with a rule, or a function of docs/reference/rules.md"
+                            : "Did you mean '" + near + "'?";
     }
 
     void check_call(const ExpressionNode &node) const {
@@ -205,7 +207,8 @@ void check_unique_names(const Rule &rule) {
     std::vector<std::string> names = {"ct", "scale", "pi", "inf", "true", "false"};
     const auto take = [&](const std::string &name, const std::string &field) {
         if (std::ranges::find(names, name) != names.end())
-            throw UserError({rule.location, rule.op + "." + field + "." + name, "must have a name of its own", "'" + name + "' twice", ""});
+            throw UserError({rule.location, rule.op + "." + field + "." + name, "the name must be unique and must not be a reserved word",
+                             "'" + name + "'", ""});
         names.push_back(name);
     };
     for (const OperandSpec &operand : rule.operands) take(operand.name, "operands");
@@ -246,8 +249,7 @@ private:
         for (const auto &[name, let] : rule_.lets) {
             for (const std::string &used : free_names(let))
                 if (std::ranges::find(later, used) != later.end())
-                    throw UserError(
-                        {let->location, rule_.op + ".let." + name, "must use only lets that stand before it", "'" + used + "'", ""});
+                    throw UserError({let->location, rule_.op + ".let." + name, "must use only earlier lets", "'" + used + "'", ""});
             later.erase(later.begin());
             Checker(rule_, rulebook_, rule_.op + ".let." + name, lets_.context_of(let)).check(let);
         }
@@ -275,9 +277,9 @@ private:
         if (context.is_static) return;
         const Context needed = lets_.context_of(expression);
         if (needed.parts && !context.parts && !context.cotangents)
-            throw UserError({expression->location, path, "must not use a let that uses .data, .scale or self", "", ""});
+            throw UserError({expression->location, path, "must not use a let that contains .data, .scale or self", "", ""});
         if (needed.cotangents && !context.cotangents)
-            throw UserError({expression->location, path, "must not use a let that uses ct or results", "", ""});
+            throw UserError({expression->location, path, "must not use a let that contains ct or results", "", ""});
     }
 
     const Rule &rule_;
@@ -344,8 +346,8 @@ std::vector<std::string> used_operators(const Rule &rule, const Rulebook &rulebo
 void check_rule(const Rule &rule, const Rulebook &rulebook) {
     RuleChecker(rule, rulebook).check();
     if (rule.is_base && !find_base_operator(rule.op))
-        throw UserError({rule.location, rule.op + ".value", "must be an expression: this is no base operator", "base",
-                         "The list is in rules/README.md"});
+        throw UserError({rule.location, rule.op + ".value", "must be an expression, because '" + rule.op + "' is not a base operator",
+                         "base", "docs/reference/rules.md lists the base operators"});
     std::vector<std::string> chain, done;
     check_recursion(rule, rulebook, chain, done);
 }

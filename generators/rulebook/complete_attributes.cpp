@@ -46,7 +46,7 @@ private:
     int64_t counted_from_front(int64_t axis, size_t side) const {
         if (side >= operands_.size()) return axis;
         const int rank = operands_[side].rank();
-        if (axis < -rank || axis >= rank) fail("axes must be below the rank " + std::to_string(rank), std::to_string(axis));
+        if (axis < -rank || axis >= rank) fail("axes must be less than the rank " + std::to_string(rank), std::to_string(axis));
         return axis < 0 ? axis + rank : axis;
     }
 
@@ -72,8 +72,7 @@ private:
     Attribute axis_pairs(const Attribute &value) const {
         const std::vector<Attribute> sides =
             value.list.empty() ? std::vector<Attribute>(2, to_attribute(std::vector<int64_t>())) : value.list;
-        if (sides[0].list.size() != sides[1].list.size())
-            fail("must pair as many axes of the first operand as of the second", to_string(value));
+        if (sides[0].list.size() != sides[1].list.size()) fail("must list the same number of axes of both operands", to_string(value));
         return std::vector<Attribute>{to_attribute(distinct(sides[0], 0)), to_attribute(distinct(sides[1], 1))};
     }
 
@@ -94,7 +93,8 @@ void complete_attributes(const Rule &rule, const std::vector<Type> &operands, At
         if (find_attribute(rule, name)) continue;
         std::vector<std::string> names;
         for (const AttributeSpec &spec : rule.attributes) names.push_back(spec.name);
-        throw UserError({where, rule.op + "." + name, "unknown attribute", "", suggestion(name, names)});
+        throw UserError(unknown_name(where, "attribute", rule.op + "." + name,
+                                     names.empty() ? "'" + rule.op + "' has no attributes" : suggestion(name, names)));
     }
     for (const AttributeSpec &spec : rule.attributes) {
         const auto given = attributes.find(spec.name);

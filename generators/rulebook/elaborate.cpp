@@ -137,14 +137,15 @@ ValueId Elaboration::literal(const Attribute &value, Dtype dtype) {
     if (!is_new) return made->second;
     if (value.kind == Attribute::Kind::integer) return made->second = builder_.size(value.integer, dtype);
     const bool is_flag = value == make_flag(true) || value == make_flag(false);
-    if (!is_flag && value.kind != Attribute::Kind::number) fail_unplaced("must be a number where an array is computed", to_string(value));
+    if (!is_flag && value.kind != Attribute::Kind::number)
+        fail_unplaced("a constant in an array expression must be a number", to_string(value));
     return made->second = builder_.constant(is_flag ? is_true(value) : value.number, dtype);
 }
 
 /// The array of a term, in the shape that rule text sees.
 ValueId Elaboration::materialize(const Term &term, Dtype dtype) {
     if (term.constant) return literal(*term.constant, dtype);
-    if (term.cases) fail_unplaced("must be one array, not one for each of a variadic operand");
+    if (term.cases) fail_unplaced("must be one array, not one array for each array of a variadic operand");
     const ValueId node = builder_.convert(term.node, dtype);
     if (builder_.type(node).shape == term.shape) return node;
     return builder_.add_one("reshape", {node}, {{"shape", to_attribute(term.shape)}});
@@ -161,7 +162,7 @@ ValueId Elaboration::broadcast(const Term &term, const Extents &shape) {
 
 ValueId Elaboration::fit(const Term &term, Type type) {
     if (term.constant) return builder_.broadcast(literal(*term.constant, type.dtype), type.shape);
-    if (term.cases) fail_unplaced("must be one array, not one for each of a variadic operand");
+    if (term.cases) fail_unplaced("must be one array, not one array for each array of a variadic operand");
     Term fitting = term;
     fitting.node = builder_.convert(term.node, type.dtype);
     const Extents shape = builder_.type(fitting.node).shape;

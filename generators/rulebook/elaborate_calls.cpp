@@ -78,9 +78,11 @@ const Rule &Elaboration::callee_rule(const std::string &name) const {
 /// `first(xs, n)` on what its arguments became.
 Term first_of(const std::vector<Term> &arguments) {
     const bool is_count = arguments[1].constant && arguments[1].constant->kind == Attribute::Kind::integer;
-    if (!arguments[0].cases || !is_count) fail_unplaced("'first' takes a variadic operand and a number known when a program is built");
+    if (!arguments[0].cases || !is_count) fail_unplaced("'first' needs a variadic operand and a number that is known at build time");
     const int64_t count = arguments[1].constant->integer.value(), all = std::ssize(*arguments[0].cases);
-    if (count < 1 || count > all) fail_unplaced("must be 1 to the number of arrays, " + std::to_string(all), std::to_string(count));
+    if (count < 1 || count > all)
+        fail_unplaced("the second argument of 'first' must be from 1 to the number of arrays, " + std::to_string(all),
+                      std::to_string(count));
     return make_term(std::vector<Term>(arguments[0].cases->begin(), arguments[0].cases->begin() + count));
 }
 
@@ -200,8 +202,7 @@ Attributes Elaboration::take_attributes(const Rule &callee, std::vector<Term> &a
     const size_t operands = callee.operands.size();
     for (size_t i = operands; i < arguments.size(); i++) {
         const AttributeSpec &spec = callee.attributes[i - operands];
-        if (!arguments[i].constant)
-            fail_unplaced("attribute '" + spec.name + "' of " + callee.op + " must be known when a program is built");
+        if (!arguments[i].constant) fail_unplaced("attribute '" + spec.name + "' of " + callee.op + " must be known at build time");
         attributes[spec.name] = *arguments[i].constant;
     }
     arguments.resize(std::min(operands, arguments.size()));

@@ -44,7 +44,7 @@ public:
         const bool is_variadic = !rule_.operands.empty() && rule_.operands.back().variadic;
         const size_t expected = rule_.operands.size();
         if (is_variadic ? operands_.size() < expected : operands_.size() != expected)
-            fail("operands", "must have " + std::string(is_variadic ? "at least " : "") + std::to_string(expected),
+            fail("operands", "the number of operands must be " + std::string(is_variadic ? "at least " : "") + std::to_string(expected),
                  std::to_string(operands_.size()));
         std::map<std::string, Type> tied;
         for (size_t i = 0; i < operands_.size(); i++) check_operand(rule_.operands[std::min(i, expected - 1)], operands_[i], tied);
@@ -99,7 +99,7 @@ private:
         if (spec.letter.empty()) return;
         const auto [first, is_new] = tied.emplace(spec.letter, type);
         if (!is_new && first->second.dtype != type.dtype)
-            fail("operands." + spec.name, "must have the dtype of the operands before it, " + std::string(to_string(first->second.dtype)),
+            fail("operands." + spec.name, "must have the dtype of the previous operands, " + std::string(to_string(first->second.dtype)),
                  to_string(type));
     }
 
@@ -110,7 +110,7 @@ private:
         const bool is_single = base->arity < 0 && operands_[0].is_scalar();
         const auto differs = [&](const Type &type) { return type.shape != operands_.back().shape; };
         if (std::ranges::any_of(operands_.begin() + is_single, operands_.end(), differs))
-            fail("where.shapes", "operands must have one shape", list_of(operands_));
+            fail("where.shapes", "operands must have the same shape", list_of(operands_));
     }
 
     /// For `a == b` the two values, else the operands.

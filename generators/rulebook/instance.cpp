@@ -65,7 +65,7 @@ struct Instance::State {
         if (!rule().results[0].each) return elaboration.elaborate(rule().value[result], Place::value);
         const Term all = elaboration.elaborate(rule().value[0], Place::value);
         const size_t count = all.cases ? all.cases->size() : 1;
-        if (count != result_types.size()) fail_unplaced("must have a term for each result", std::to_string(count));
+        if (count != result_types.size()) fail_unplaced("the value must have one array for each result", std::to_string(count));
         return all.cases->at(result);
     }
 
@@ -161,9 +161,9 @@ ValueId Instance::gradient(int operand, const std::vector<ValueId> &outs, const 
         Elaboration &elaboration = state_->elaboration;
         const Program &program = elaboration.builder().program();
         if (expression->second == nullptr)
-            fail_unplaced(
-                "there is no gradient for this operand, which lies between a loss and what it is differentiated by; use stop_gradient",
-                program.value_name(elaboration.full(operand)));
+            fail_unplaced("this operand has no gradient, but the loss depends on it: '" + program.value_name(elaboration.full(operand)) +
+                              "'",
+                          "", "Apply stop_gradient to the operand");
         for (size_t i = 0; i < rule.results.size(); i++) {
             const std::string &name = rule.results[i].name;
             const Term ct = cts[i] < 0 ? make_term(Attribute(0)) : make_term(program, cts[i]);

@@ -47,12 +47,16 @@ std::string nearest(const std::string &word, const std::vector<std::string> &nam
     return best.empty() ? only_continuation(word, names) : best;
 }
 
+std::string joined(const std::vector<std::string> &words, const std::string &separator) {
+    std::string text;
+    for (const std::string &word : words) text += (text.empty() ? "" : separator) + word;
+    return text;
+}
+
 std::string suggestion(const std::string &word, const std::vector<std::string> &names) {
     const std::string near = nearest(word, names);
     if (!near.empty()) return "Did you mean '" + near + "'?";
-    std::string all;
-    for (const std::string &name : names) all += (all.empty() ? "One of: " : ", ") + name;
-    return all;
+    return names.empty() ? "" : "One of: " + joined(names);
 }
 
 } // namespace scalide

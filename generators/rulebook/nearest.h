@@ -8,7 +8,10 @@ namespace scalide {
 /// of two (letters added, lost, changed or swapped with a neighbour). Else the only one that begins with it. Empty otherwise.
 std::string nearest(const std::string &word, const std::vector<std::string> &names);
 
-/// "Did you mean 'scale'", or "One of: a, b, c" when no name is near.
+/// The words with a separator between them.
+std::string joined(const std::vector<std::string> &words, const std::string &separator = ", ");
+
+/// "Did you mean 'scale'?", or "One of: a, b, c" when no name is near.
 std::string suggestion(const std::string &word, const std::vector<std::string> &names);
 
 } // namespace scalide

@@ -42,7 +42,8 @@ Dtype read_float_dtype(const YamlValue &value) {
 Insertion read_insertion(const YamlValue &value) {
     const auto entries = value.entries();
     if (entries.size() != 1)
-        value.fail("must be one operator with its attributes, {operator: {attribute: value}}", std::to_string(entries.size()));
+        value.fail("must be one operator with its attributes, {operator: {attribute: value}}",
+                   std::to_string(entries.size()) + " operators");
     const auto &[op, attributes] = entries[0];
     if (op == "convert") return {"convert_element_type", {{"dtype", std::string(to_string(read_float_dtype(attributes)))}}};
     Insertion insertion{op, {}};
@@ -112,31 +113,38 @@ void read_place(const YamlValue &row, const YamlFields &fields, PolicyRule &rule
             rule.which = which->text();
         }
     }
-    if (found != 1) row.fail("must have exactly one of argument, operand, operands, result and keep", std::to_string(found));
+    if (found != 1)
+        row.fail("a rule must have exactly one of argument, operand, operands, result and keep", std::to_string(found) + " of them");
 }
 
-/// What a row cannot say at its place.
+/// Keys that a row cannot have under a condition, and the message about them.
+struct Refusal {
+    bool applies;
+    std::vector<const char *> keys;
+    const char *relation, *other, *way_out;
+};
+
 void check_row(const YamlFields &fields, const PolicyRule &rule) {
-    const auto refuse = [&](const char *key, const std::string &requirement) {
-        if (const YamlValue *value = fields.find(key)) value->fail(requirement);
-    };
-    if (rule.place == Place::keep) {
-        for (const char *key : {"op", "scope", "size_below", "scale", "insert", "store", "scaled", "replace"})
-            refuse(key, "must not stand beside keep, which leaves everything of a scope or an argument as it is");
-        return;
-    }
-    const bool is_argument = rule.place == Place::argument;
-    if (is_argument) refuse("insert", "must not stand beside argument: an argument is what the caller hands in");
-    if (is_argument) refuse("op", "must stand beside operand or result");
-    if (is_argument) refuse("scope", "must stand beside operand or result");
+    const bool is_keep = rule.place == Place::keep, is_argument = rule.place == Place::argument, is_node = rule.place == Place::node;
     const bool crosses_signature = is_argument || rule.place == Place::program_result;
-    if (!crosses_signature) refuse("scaled", "must stand beside argument or the result of a program");
-    if (fields.find("scale")) refuse("scaled", "must not stand beside scale, which makes an array scaled");
-    const bool is_node = rule.place == Place::node;
-    for (const char *key : {"scale", "insert", "store"})
-        if (is_node) refuse(key, "must stand beside operand or result");
-    if (!is_node) refuse("replace", "must stand beside operands: any, or what they are");
-    if (rule.ops.empty()) refuse("replace", "must stand beside op, the operator that is replaced");
+    const char *const excludes = "cannot be used with";
+    const Refusal refusals[] = {
+        {is_keep,
+         {"op", "scope", "size_below", "scale", "insert", "store", "scaled", "replace"},
+         excludes,
+         "keep",
+         "'keep' leaves a whole scope or argument unchanged"},
+        {is_argument, {"insert"}, excludes, "argument", "The caller passes that array: use 'store', or insert at 'operand'"},
+        {is_argument, {"op", "scope"}, "needs 'operand' or", "result", ""},
+        {!crosses_signature, {"scaled"}, "needs 'argument' or", "result", "The result must be a result of the program"},
+        {fields.find("scale") != nullptr, {"scaled"}, excludes, "scale", "'scale' makes the array scaled"},
+        {is_node, {"scale", "insert", "store"}, excludes, "operands", "Use 'operand' or 'result'"},
+        {!is_node, {"replace"}, "needs", "operands", "Add them to the same rule, for example 'operands: any'"},
+        {rule.ops.empty(), {"replace"}, "needs", "op", "Name the operator that is replaced"}};
+    for (const Refusal &refusal : refusals)
+        for (const char *key : refusal.keys)
+            if (const YamlValue *value = fields.find(key); value && refusal.applies)
+                value->fail_relation(refusal.relation, refusal.other, refusal.way_out);
 }
 
 PolicyRule read_row(const YamlValue &row) {
@@ -187,7 +195,7 @@ public:
     Policy read(const std::string &yaml, const std::string &file) {
         const std::vector<YamlValue> documents = parse_yaml(yaml, file);
         if (documents.size() != 1)
-            throw UserError({Location{file}, "policy", "must be one YAML document", std::to_string(documents.size()), ""});
+            throw UserError({Location{file}, "policy", "the file must have one YAML document", std::to_string(documents.size()), ""});
         const YamlValue document = documents[0].called("policy");
         const YamlFields fields = document.fields(policy_keys(!document.text_of("extends").empty()));
         chain_.push_back(fs::weakly_canonical(file));
@@ -213,13 +221,13 @@ private:
         const PolicyState state = read_state(row);
         const auto same = std::ranges::find(policy.state, state.name, &PolicyState::name);
         if (same == policy.state.end()) return void(policy.state.push_back(state));
-        if (same->location.file == state.location.file) row.fail("must have a name that no other state has", state.name);
+        if (same->location.file == state.location.file) row.fail("the name of a state must be unique", "'" + state.name + "' twice");
         *same = state;
     }
 
     Policy base(const YamlValue &extends, const std::string &file) {
         const fs::path path = file_of(extends, file);
-        if (std::ranges::count(chain_, fs::weakly_canonical(path))) extends.fail("must not extend itself", extends.description());
+        if (std::ranges::count(chain_, fs::weakly_canonical(path))) extends.fail("a policy must not extend itself", extends.description());
         Policy policy = read(read_text_file(path.string()), path.string());
         for (PolicyRule &rule : policy.rules) rule.inherited = true;
         return policy;
@@ -230,8 +238,8 @@ private:
         const bool is_path = name.extension() == ".yaml";
         const fs::path path = is_path ? fs::path(file).parent_path() / name : ours_ / (name.string() + ".yaml");
         if (!fs::is_regular_file(path))
-            extends.fail("must be a policy of ours, or the path of a .yaml file from this one", extends.description(),
-                         suggestion(name.string(), policy_names(ours_)));
+            extends.fail_unknown("policy", name.string(),
+                                 is_path ? "No such file next to this one" : suggestion(name.string(), policy_names(ours_)));
         return path;
     }
 

@@ -1,4 +1,5 @@
 #include "rulebook/rule_reader.h"
+#include "rulebook/nearest.h"
 #include <algorithm>
 #include <cctype>
 #include <sstream>
@@ -70,10 +71,12 @@ OperandSpec read_operand(const std::string &name, const YamlValue &value) {
     }
     const bool fits = words.size() == 1 || (words.size() == 2 && words[0].size() == 1);
     if (!fits || !operand_classes.contains(words.back())) {
-        std::string all;
-        for (const std::string &word : keys_of(operand_classes)) all += (all.empty() ? "" : ", ") + word;
-        value.fail("must be a class, after a letter that ties dtypes or none, before '...' when variadic", value.description(),
-                   "Classes: " + all);
+        const std::string hint = suggestion(words.empty() ? "" : words.back(), keys_of(operand_classes));
+        value.fail_unknown(
+            "operand class", value.text(),
+            hint + (hint.ends_with("?") ? " " : ". ") +
+                "Write CLASS, or LETTER CLASS to give several operands one dtype ('T float'). Add '...' if the last operand is "
+                "variadic");
     }
     spec.operand_class = operand_classes.at(words.back());
     if (words.size() == 2) spec.letter = words[0];
@@ -84,7 +87,7 @@ std::vector<OperandSpec> read_operands(const YamlValue &value) {
     std::vector<OperandSpec> specs;
     for (const auto &[name, operand] : value.entries()) specs.push_back(read_operand(name, operand));
     for (size_t i = 0; i + 1 < specs.size(); i++)
-        if (specs[i].variadic) value.fail("must have its variadic operand last", "'" + specs[i].name + "'");
+        if (specs[i].variadic) value.fail("the variadic operand must be the last one", "'" + specs[i].name + "' before others");
     return specs;
 }
 
@@ -117,10 +120,10 @@ std::vector<ResultSpec> read_results(const YamlValue *value, const YamlValue &do
         if (!is_whole && rule.operand_index(spec.like) < 0)
             (value ? *value : document)
                 .called(rule.op + ".results." + spec.name)
-                .fail("must be like an operand, or have dtype and shape", "'" + spec.like + "'");
+                .fail("must have 'like: OPERAND', or both dtype and shape", "'" + spec.like + "'");
         const bool is_variadic = !rule.operands.empty() && rule.operands.back().variadic && rule.operands.back().name == spec.like;
         if (spec.each && (specs.size() > 1 || !is_variadic))
-            value->fail("must have `each: operand` on its only result, for the variadic operand", "'" + spec.like + "'");
+            value->fail("'each' needs a single result and the name of the variadic operand", "'" + spec.like + "'");
     }
     return specs;
 }
@@ -174,13 +177,13 @@ void read_gradient_word(const YamlValue &value, Rule &rule) {
     rule.gradient_kind = word == "none" ? GradientKind::none : word == "derived" ? GradientKind::derived : GradientKind::program;
     const bool is_unary = rule.operands.size() == 1 && !rule.operands[0].variadic && rule.results.size() == 1;
     if (word == "program" && !(rule.takes_program() && is_unary))
-        value.fail("must stand beside one operand, one result and an attribute program: program", "program");
+        value.fail("'grad: program' needs one operand, one result and an attribute 'program: program'");
 }
 
 void read_gradient(const YamlValue *value, const YamlValue &document, Rule &rule) {
     if (!value) {
         if (rule.is_base && !rule.is_plain())
-            document.called(rule.op + ".grad").fail("missing key", "", "Say none, derived or an expression for each operand");
+            document.called(rule.op + ".grad").fail("missing key", "", "Write none, derived, or an expression for each operand");
         rule.gradient_kind = rule.is_plain() ? GradientKind::none : GradientKind::derived;
         return;
     }
@@ -203,14 +206,15 @@ void read_meaning(const YamlFields &fields, const YamlValue &document, Rule &rul
     if (!rule.is_base) rule.value = read_by_result(value, rule, never);
     if (const YamlValue *scale = fields.find("scale")) rule.scale = read_scale(*scale, rule);
     if (const YamlValue *data = fields.find("data")) {
-        if (!rule.has_scale()) data->fail("must have a key scale beside it");
+        if (!rule.has_scale()) data->fail_relation("needs", "scale", "Add 'scale' to the rule");
         rule.data = read_by_result(*data, rule, is_plain);
     }
     if (const YamlValue *on_plain = fields.find("on_plain")) rule.on_plain = read_by_result(*on_plain, rule, is_scaled);
     read_gradient(fields.find("grad"), document, rule);
     const bool is_whole = !rule.is_base && !rule.has_scale() && rule.on_plain.empty() && rule.gradient_kind != GradientKind::expressions;
     if (rule.results[0].each && !is_whole)
-        document.fail("must have no key but value for what its results are, as they are one for each array");
+        document.fail("a rule with 'results: {each: ...}' must be defined by 'value' alone", "",
+                      "Remove scale, data, on_plain and gradient expressions");
 }
 
 /// The folders of ours: passes treat operators by them (elementwise, contract), the reference is sorted by them.

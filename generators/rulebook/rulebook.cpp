@@ -19,11 +19,12 @@ std::vector<std::string> read_rules(const std::string &yaml, const std::string &
         Rule rule = read_rule(document);
         const auto other = rules.find(rule.op);
         if (other != rules.end())
-            throw UserError({rule.location, rule.op, "operator has two rules", "", "The other is at " + to_string(other->second.location)});
+            throw UserError(statement(rule.location, "operator '" + rule.op + "' has two rules",
+                                      "The other rule is at " + to_string(other->second.location)));
         ops.push_back(rule.op);
         rules.emplace(rule.op, std::move(rule));
     }
-    if (ops.empty()) throw UserError({Location{file}, "", "must have a rule", "an empty file", ""});
+    if (ops.empty()) throw UserError(statement(Location{file}, "the file contains no rule"));
     return ops;
 }
 
@@ -32,10 +33,10 @@ struct Replaced {
     std::string_view op, instead;
 };
 
-constexpr std::string_view no_loops = "Loops are not supported: unroll it, or run the program once for each step";
+constexpr std::string_view no_loops = "Loops are not supported: unroll the loop, or run the program once for each step";
 constexpr std::string_view no_collectives = "Collectives are not supported: exchange the results of programs in the application";
 constexpr Replaced replaced[] = {
-    {"tie_in", "JAX has removed it, values having no side effects: use its second operand"},
+    {"tie_in", "JAX has removed this operator: use its second operand"},
     {"cond", "Compute both values and choose with select_n"},
     {"while", no_loops},
     {"while_loop", no_loops},
@@ -46,9 +47,9 @@ constexpr Replaced replaced[] = {
     {"pmax", no_collectives},
     {"pmin", no_collectives},
     {"all_gather", no_collectives},
-    {"select", "select_n(which, on_false, on_true) chooses"},
-    {"rng_uniform", "uniform(key, ...) draws from a key"},
-    {"rng_bit_generator", "random_bits(key, ...) draws from a key"},
+    {"select", "Use select_n(which, on_false, on_true)"},
+    {"rng_uniform", "Use uniform(key, ...)"},
+    {"rng_bit_generator", "Use random_bits(key, ...)"},
 };
 
 /// A way out for a name without a rule.
@@ -56,21 +57,20 @@ std::string way_out(const std::string &op, const std::vector<std::string> &names
     const auto *known = std::ranges::find(replaced, op, &Replaced::op);
     if (known != std::end(replaced)) return std::string(known->instead);
     const std::string near = nearest(op, names);
-    return (near.empty() ? "Add" : "Did you mean '" + near + "'? Otherwise add") + " a rule file, see rules/README.md";
+    return (near.empty() ? "Add" : "Did you mean '" + near + "'? Otherwise add") + " a rule file, see docs/reference/rules.md";
 }
 
 } // namespace
 
 std::vector<std::string> rule_files(const fs::path &path) {
     if (fs::is_regular_file(path)) return {path.string()};
-    const Location place{path.string()};
-    if (!fs::is_directory(path)) throw UserError({place, "", "must be a rule file or a folder of rule files", "neither", ""});
+    if (!fs::is_directory(path)) throw UserError(failed_action("read rules from " + path.string(), "no such file or folder"));
     std::vector<std::string> files;
     for (auto entry = fs::recursive_directory_iterator(path); entry != fs::recursive_directory_iterator(); ++entry) {
         if (entry->is_directory() && entry->path().filename() == "policies") entry.disable_recursion_pending();
         if (entry->is_regular_file() && entry->path().extension() == ".yaml") files.push_back(entry->path().string());
     }
-    if (files.empty()) throw UserError({place, "", "must be a rule file or a folder of rule files", "a folder without", ""});
+    if (files.empty()) throw UserError(failed_action("read rules from " + path.string(), "the folder contains no .yaml files"));
     std::ranges::sort(files);
     return files;
 }
@@ -120,7 +120,7 @@ const Rule &Rulebook::rule(const std::string &op, const Location &where) const {
     if (const Rule *rule = find(op)) return *rule;
     std::vector<std::string> names;
     for (const auto &[name, rule] : rules_) names.push_back(name);
-    throw UserError({where, op, "no rule for operator '" + op + "'", "", way_out(op, names)});
+    throw UserError(unknown_name(where, "operator", op, way_out(op, names)));
 }
 
 std::vector<const Rule *> Rulebook::rules() const {

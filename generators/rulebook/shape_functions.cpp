@@ -14,7 +14,8 @@ namespace {
 using Values = std::span<const StaticValue>;
 
 const Type &array(const StaticValue &value) {
-    if (value.operand < 0 || value.arrays.empty()) fail_unplaced("shape functions take the name of an operand", to_string(value.value));
+    if (value.operand < 0 || value.arrays.empty())
+        fail_unplaced("the argument of a shape function must be the name of an operand", to_string(value.value));
     return value.arrays[0];
 }
 
@@ -48,7 +49,7 @@ std::vector<int64_t> axes_of(const StaticValue &value, int side, int rank) {
     std::vector<int64_t> axes;
     for (const Attribute &element : is_paired ? given[std::clamp(side, 0, 1)].list : given) {
         const int64_t axis = integer(element);
-        if (axis < -rank || axis >= rank) fail_unplaced("axes must be below the rank " + std::to_string(rank), std::to_string(axis));
+        if (axis < -rank || axis >= rank) fail_unplaced("axes must be less than the rank " + std::to_string(rank), std::to_string(axis));
         axes.push_back(axis < 0 ? axis + rank : axis);
     }
     return axes;
@@ -128,7 +129,7 @@ Attribute lowest_of(Values v) {
 Attribute promoted(Values v) {
     std::vector<Type> types;
     for (const StaticValue &value : v) std::ranges::copy(value.arrays, std::back_inserter(types));
-    if (types.empty()) fail_unplaced("shape functions take the name of an operand");
+    if (types.empty()) fail_unplaced("the argument of a shape function must be the name of an operand");
     return std::string(to_string(promoted_dtype(types)));
 }
 
@@ -181,7 +182,7 @@ Attribute range(Values v) {
 size_t place_in(const Attribute &place, size_t length) {
     const int64_t index = integer(place);
     if (index < 0 || index >= static_cast<int64_t>(length))
-        fail_unplaced("places must be in a list of " + std::to_string(length), std::to_string(index));
+        fail_unplaced("positions must be less than the length of the list, " + std::to_string(length), std::to_string(index));
     return static_cast<size_t>(index);
 }
 
@@ -202,12 +203,13 @@ Attribute picked(Values v) {
 Attribute merged(Values v) {
     const std::vector<Attribute> &chosen = list(v[0]), &rest = list(v[2]);
     const std::vector<int64_t> places = integers(v[1]);
-    if (places.size() != chosen.size()) fail_unplaced("must name " + std::to_string(chosen.size()) + " places", to_string(v[1].value));
+    if (places.size() != chosen.size())
+        fail_unplaced("the number of positions must be " + std::to_string(chosen.size()), to_string(v[1].value));
     std::vector<Attribute> all = rest;
     for (size_t i = 0; i < places.size(); i++) {
         const bool ascends = i == 0 || places[i - 1] < places[i];
         if (!ascends || places[i] < 0 || places[i] > std::ssize(all))
-            fail_unplaced("places must ascend within the result", to_string(v[1].value));
+            fail_unplaced("positions must be ascending and within the result", to_string(v[1].value));
         all.insert(all.begin() + places[i], chosen[i]);
     }
     return all;
@@ -237,7 +239,7 @@ std::vector<int64_t> integers_or(const StaticValue &value, size_t count, int64_t
     std::vector<int64_t> given = integers(value);
     if (given.empty()) given.assign(count, fallback);
     if (given.size() != count)
-        fail_unplaced("lists must have one entry for each of " + std::to_string(count) + " axes", std::to_string(given.size()));
+        fail_unplaced("the list must have one entry for each of " + std::to_string(count) + " axes", std::to_string(given.size()));
     return given;
 }
 
@@ -249,7 +251,7 @@ bool is_within(const Extent &low, const Extent &high) { return less_or_equal(low
 Attribute sliced(Values v) {
     const Extents &from = array(v[0]).shape;
     const std::vector<Extent> start = extents(v[1]), limit = extents(v[2]);
-    if (start.size() != from.size() || limit.size() != from.size()) fail_unplaced("start and limit must have one entry an axis");
+    if (start.size() != from.size() || limit.size() != from.size()) fail_unplaced("start and limit must have one entry for each axis");
     const std::vector<int64_t> strides = integers_or(v[3], from.size(), 1);
     Extents shape;
     for (size_t i = 0; i < from.size(); i++) {
@@ -286,7 +288,9 @@ Attribute axis_in_two(Values v, bool is_count) {
     const int64_t axis = axes_of(v[1], 0, array(v[0]).rank()).at(0);
     const Extent given = to_extent(v[2].value);
     const auto rest = given.is_static() && given.value() < 1 ? std::nullopt : shape[axis].divide(given);
-    if (!rest) fail_unplaced("the extent must be a multiple of the parts", to_string(shape[axis]) + " and " + to_string(given));
+    if (!rest)
+        fail_unplaced("the extent must be divisible by the number of parts or the block size",
+                      to_string(shape[axis]) + " and " + to_string(given));
     shape[axis] = is_count ? *rest : given;
     shape.insert(shape.begin() + axis, is_count ? given : *rest);
     return to_attribute(shape);
@@ -299,15 +303,19 @@ Attribute blocked(Values v) { return axis_in_two(v, false); }
 Attribute filled(Values v) {
     const Extent extent = to_extent(v[0].value);
     const int64_t multiple = integer(v[1].value);
-    if (multiple < 1) fail_unplaced("multiples must be those of a positive number", std::to_string(multiple));
+    if (multiple < 1) fail_unplaced("the multiple must be at least 1", std::to_string(multiple));
     if (extent.is_static()) return Extent(std::max<int64_t>(1, divide_up(extent.value(), multiple))) * Extent(multiple);
-    if (!extent.divide(multiple)) fail_unplaced("must be a number, or a multiple as " + std::to_string(multiple) + "*b", to_string(extent));
+    const std::string example = std::to_string(multiple) + "*b";
+    if (!extent.divide(multiple))
+        fail_unplaced("blocks of " + std::to_string(multiple) + " along this axis: the extent must be a number or a multiple such as " +
+                          example,
+                      to_string(extent), "Declare the extent as a multiple, such as " + example);
     return Attribute(extent);
 }
 
 Attribute rest(Values v) {
     const std::vector<Attribute> &all = list(v[0]);
-    if (all.empty()) fail_unplaced("must be a list with a first element", "[]");
+    if (all.empty()) fail_unplaced("must be a list of at least one element", "[]");
     return std::vector<Attribute>(all.begin() + 1, all.end());
 }
 
@@ -316,11 +324,11 @@ Attribute concatenated(Values v) {
     Extents shape = array(v[0]).shape;
     for (size_t i = 1; i < v[0].arrays.size(); i++) {
         Extents other = v[0].arrays[i].shape;
-        if (other.size() != shape.size()) fail_unplaced("operands must have one rank");
+        if (other.size() != shape.size()) fail_unplaced("operands must have the same rank");
         shape[axis] = shape[axis] + other[axis];
         other[axis] = shape[axis];
         if (other != shape)
-            fail_unplaced("operands must have one shape except along the axis",
+            fail_unplaced("operands must have the same shape except along the axis",
                           to_string(v[0].arrays[0]) + " and " + to_string(v[0].arrays[i]));
     }
     return to_attribute(shape);

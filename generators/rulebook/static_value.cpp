@@ -40,7 +40,7 @@ StaticValue evaluate_name(const std::string &name, const StaticScope &scope) {
     if (is_word(name, scope.rule)) return {Attribute(name)};
     const auto let = std::ranges::find(scope.rule.lets, name, [](const auto &named) { return named.first; });
     if (let != scope.rule.lets.end()) return evaluate(let->second, scope);
-    fail_unplaced("must be known when a program is built", "'" + name + "'");
+    fail_unplaced("must be known at build time", "'" + name + "'");
 }
 
 bool compare(const std::string &op, const Extent &a, const Extent &b) {
@@ -96,7 +96,7 @@ bool equal_values(const Attribute &a, const Attribute &b) {
 
 Attribute evaluate_value(const Expression &expression, const StaticScope &scope) {
     const StaticValue value = evaluate(expression, scope);
-    if (value.operand >= 0) fail_unplaced("must be known when a program is built", "the operand '" + to_string(expression) + "'");
+    if (value.operand >= 0) fail_unplaced("must be known at build time", "operand '" + to_string(expression) + "'");
     return value.value;
 }
 
@@ -132,7 +132,7 @@ StaticValue evaluate(const Expression &expression, const StaticScope &scope) {
     case Kind::call: return {evaluate_call(node, scope)};
     case Kind::member: break;
     }
-    fail_unplaced("must be known when a program is built", "'" + to_string(expression) + "'");
+    fail_unplaced("must be known at build time", "'" + to_string(expression) + "'");
 }
 
 } // namespace
@@ -140,7 +140,7 @@ StaticValue evaluate(const Expression &expression, const StaticScope &scope) {
 Attribute evaluate_operator(const std::string &op, const Values &v) {
     const BaseOperator *base = find_base_operator(op);
     if (!base || !base->evaluate || !base->parameter.empty() || base->takes_width || base->arity != static_cast<int>(v.size()))
-        fail_unplaced("must be a function of values known when a program is built", op + " of " + std::to_string(v.size()));
+        fail_unplaced("this function cannot be evaluated at build time", op + " of " + std::to_string(v.size()));
     if (op == "eq" || op == "ne") return make_flag(equal_values(v[0], v[1]) == (op == "eq"));
     const auto is_list = [](const Attribute &value) { return value.kind == Attribute::Kind::list; };
     if (op == "add" && std::ranges::all_of(v, is_list)) {

@@ -2,11 +2,8 @@
 
 namespace scalide {
 
-void fail_unplaced(const std::string &requirement, const std::string &got) {
-    Message message;
-    message.requirement = requirement;
-    message.got = got;
-    throw UserError(message);
+void fail_unplaced(const std::string &requirement, const std::string &got, const std::string &way_out) {
+    throw UserError({{}, "", requirement, got, way_out});
 }
 
 void rethrow_placed(const UserError &error, const Location &where, const std::string &subject) {

@@ -10,7 +10,8 @@ namespace {
 using Values = std::span<const StaticValue>;
 
 const Extents &shape(const StaticValue &value) {
-    if (value.operand < 0 || value.arrays.empty()) fail_unplaced("shape functions take the name of an operand", to_string(value.value));
+    if (value.operand < 0 || value.arrays.empty())
+        fail_unplaced("the argument of a shape function must be the name of an operand", to_string(value.value));
     return value.arrays[0].shape;
 }
 
@@ -70,7 +71,7 @@ void check_groups(const Convolution &c, const Extents &lhs, const Extents &rhs) 
                       std::to_string(c.feature_groups) + " and " + std::to_string(c.batch_groups));
     const Extent expected = rhs[c.rhs_spec[1]] * Extent(c.feature_groups), &features = lhs[c.lhs_spec[1]];
     if (!(features == expected))
-        fail_unplaced("lhs must have the input features of rhs, times feature_group_count",
+        fail_unplaced("the features of lhs must be the input features of rhs times feature_group_count",
                       to_string(features) + " and " + to_string(expected));
     check_multiple(rhs[c.rhs_spec[0]], c.feature_groups * c.batch_groups, "output features");
     check_multiple(lhs[c.lhs_spec[0]], c.batch_groups, "images");
@@ -119,7 +120,7 @@ std::vector<Spatial> spatial_axes(const StaticValue &window, const StaticValue &
 Attribute pad(Values v, Extent Padded::*side) {
     std::vector<Spatial> axes = spatial_axes(v[2], v[3]);
     const Extents given = list(v[1]);
-    if (given.size() != axes.size()) fail_unplaced("window must have one entry an axis", to_string(v[2].value));
+    if (given.size() != axes.size()) fail_unplaced("window must have one entry for each axis", to_string(v[2].value));
     Extents amounts;
     for (size_t i = 0; i < axes.size(); i++) {
         axes[i].extent = given[i];
@@ -136,7 +137,7 @@ Attribute pad_transposed(Values v, Extent Padded::*side) {
 
 std::vector<WindowAxis> given_axes(Values v) {
     const size_t rank = shape(v[0]).size();
-    if (list(v[1]).size() != rank) fail_unplaced("window must have one entry an axis", to_string(v[1].value));
+    if (list(v[1]).size() != rank) fail_unplaced("window must have one entry for each axis", to_string(v[1].value));
     return window_axes({{"window", extents(v[1], "window", rank)},
                         {"strides", integers(v[2], "strides", rank, 1)},
                         {"low", extents(v[3], "low", rank)},
@@ -171,7 +172,7 @@ Attribute windowed(Values v) {
 Attribute convolved(Values v) {
     const Extents &lhs = shape(v[0]), &rhs = shape(v[1]);
     if (lhs.size() != rhs.size() || lhs.size() < 2)
-        fail_unplaced("operands must have one rank of at least 2", std::to_string(lhs.size()) + " and " + std::to_string(rhs.size()));
+        fail_unplaced("operands must have the same rank, at least 2", std::to_string(lhs.size()) + " and " + std::to_string(rhs.size()));
     const size_t rank = rhs.size();
     const Convolution c = convolution({{"strides", integers(v[2], "strides", rank - 2, 1)},
                                        {"low", extents(v[3], "low", rank - 2)},

@@ -22,7 +22,7 @@ public:
     std::vector<std::shared_ptr<const YamlTree>> take() { return std::move(documents_); }
 
     void OnDocumentStart(const YAML::Mark &mark) override {
-        if (mark.pos == last_start_) throw UserError({location_of(file_, mark), "yaml", "must have a value here", "", ""});
+        if (mark.pos == last_start_) throw UserError({location_of(file_, mark), "yaml", "expected a value here", "", ""});
         last_start_ = mark.pos;
     }
     void OnDocumentEnd() override {}
@@ -58,7 +58,7 @@ private:
     }
 
     void refuse(const YAML::Mark &mark, YAML::anchor_t anchor) const {
-        if (anchor != 0) throw UserError({location_of(file_, mark), "yaml", "must have no anchors and aliases (& and *)", "", ""});
+        if (anchor != 0) throw UserError({location_of(file_, mark), "yaml", "anchors and aliases (& and *) are not supported", "", ""});
     }
 
     const std::string &file_;

@@ -2,8 +2,10 @@
 #include "rulebook/nearest.h"
 #include "rulebook/yaml_tree.h"
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 
@@ -66,6 +68,14 @@ void YamlValue::fail(const std::string &requirement, const std::string &got, con
     throw UserError({location(), path_, requirement, got, way_out});
 }
 
+void YamlValue::fail_unknown(const std::string &noun, const std::string &name, const std::string &way_out) const {
+    throw UserError(unknown_name(location(), noun, name, way_out));
+}
+
+void YamlValue::fail_relation(const std::string &relation, const std::string &other, const std::string &way_out) const {
+    throw UserError(relation_of(location(), path_.substr(path_.rfind('.') + 1), relation, other, way_out));
+}
+
 std::string YamlValue::description() const {
     if (is_list()) return "a list";
     if (is_map()) return "a map";
@@ -73,7 +83,7 @@ std::string YamlValue::description() const {
 }
 
 std::string YamlValue::text() const {
-    if (!is_text() || tree_->text.empty()) fail("must be a text", description());
+    if (!is_text() || tree_->text.empty()) fail("must be text", description());
     return tree_->text;
 }
 
@@ -94,10 +104,8 @@ bool YamlValue::flag() const { return word({"true", "false"}) == "true"; }
 std::string YamlValue::word(const std::vector<std::string> &words) const {
     if (!is_text()) fail("must be a word", description());
     if (std::ranges::find(words, tree_->text) == words.end()) {
-        std::string all;
-        for (const std::string &word : words) all += (all.empty() ? "" : ", ") + word;
         const std::string near = nearest(tree_->text, words);
-        fail("must be one of " + all, description(), near.empty() ? "" : "Did you mean '" + near + "'?");
+        fail("must be one of " + joined(words), description(), near.empty() ? "" : "Did you mean '" + near + "'?");
     }
     return tree_->text;
 }
@@ -155,7 +163,7 @@ std::vector<std::pair<std::string, YamlValue>> YamlValue::entries() const {
         const std::string name = key.text();
         const YamlValue named(tree_->items[i], file_, path_ + "." + name);
         const auto [first, is_new] = lines.emplace(name, key.location().line);
-        if (!is_new) named.fail("key given twice, first on line " + std::to_string(first->second));
+        if (!is_new) named.fail("this key is given twice, first on line " + std::to_string(first->second));
         entries.emplace_back(name, YamlValue(tree_->items[i + 1], file_, named.path()));
     }
     return entries;
@@ -166,7 +174,7 @@ YamlFields YamlValue::fields(const std::vector<Key> &keys) const {
     for (const Key &key : keys) names.emplace_back(key.name);
     std::map<std::string, YamlValue> fields;
     for (auto &[name, value] : entries()) {
-        if (std::ranges::find(names, name) == names.end()) value.fail("unknown key", "", suggestion(name, names));
+        if (std::ranges::find(names, name) == names.end()) value.fail_unknown("key", value.path(), suggestion(name, names));
         fields.emplace(name, value);
     }
     for (const Key &key : keys)
@@ -182,15 +190,13 @@ std::vector<YamlValue> parse_yaml(const std::string &yaml, const std::string &fi
 }
 
 std::string read_text_file(const std::string &file) {
-    const Location location{file};
     std::ifstream stream(file, std::ios::binary | std::ios::ate);
     const std::streamoff size = stream ? std::streamoff(stream.tellg()) : -1;
-    if (size < 0) throw UserError({.location = location, .requirement = "must be a readable file"});
-    if (size > largest)
-        throw UserError({.location = location, .requirement = "must be at most 1 MiB", .got = std::to_string(size) + " bytes"});
+    if (size < 0) throw UserError(failed_action("read " + file, stream ? "it is not a regular file" : std::strerror(errno)));
+    if (size > largest) throw UserError({{file}, "", "the file must have at most 1 MiB", std::to_string(size) + " bytes", ""});
     std::string text(static_cast<size_t>(size), '\0');
     stream.seekg(0);
-    if (!stream.read(text.data(), size)) throw UserError({.location = location, .requirement = "must be a readable file"});
+    if (!stream.read(text.data(), size)) throw UserError(failed_action("read " + file, std::strerror(errno)));
     return text;
 }
 

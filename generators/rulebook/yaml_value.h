@@ -34,6 +34,11 @@ public:
     bool is_list() const;
     bool is_map() const;
 
+    /// Throws `unknown <noun> '<name>'` at this value.
+    [[noreturn]] void fail_unknown(const std::string &noun, const std::string &name, const std::string &way_out) const;
+    /// Throws `'<key>' <relation> '<other>'` at this value; the key is the last part of the path.
+    [[noreturn]] void fail_relation(const std::string &relation, const std::string &other, const std::string &way_out = "") const;
+
     /// The readers below throw UserError when the value is of another kind.
     std::string text() const;
     double number() const;

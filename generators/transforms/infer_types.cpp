@@ -102,14 +102,15 @@ void Typing::check_declared(const Node &node, const std::vector<Type> &types) co
     const Program &source = rewriter_.source();
     const std::string count = std::to_string(types.size());
     if (types.size() != node.results.size()) {
-        throw UserError({node.location, node.op + ".results", "must be " + count, std::to_string(node.results.size()), ""});
+        throw UserError(
+            {node.location, node.op + ".results", "the number of results must be " + count, std::to_string(node.results.size()), ""});
     }
     for (size_t i = 0; i < types.size(); i++) {
         const Value &declared = source.values[node.results[i]];
         if (is_unknown(declared.type) || declared.type == types[i]) continue;
         throw UserError({node.location, subject_of(node.op, declared.name),
-                         "must have the type that its operands give it, " + to_string(types[i]), to_string(declared.type),
-                         "Leave the type out, or convert with convert_element_type"});
+                         "must have the type that follows from the operands, " + to_string(types[i]), to_string(declared.type),
+                         "Remove the type, or convert the value with convert_element_type"});
     }
 }
 

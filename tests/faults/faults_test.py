@@ -167,14 +167,14 @@ def killed(scratch, _, times):
 def revived(scratch, injector, _):
     """A kernel's compiler that a signal ends runs once more, and the build says so; one that dies again ends the build."""
     builds, calls = Builds(scratch), scratch.path / "calls"
-    plain, dead = scratch.environment, "error: kernel map_1: must be compiled by a child process, got signal 9 (Killed). When memory is out"
+    plain, dead = scratch.environment, "error: cannot compile kernel map_1: signal 9 (Killed). If memory ran out"
     for fault, lines in ("death:0", 1), ("death:1", 1), ("deaths:0", None), ("deaths:1", None):
         builds.restore()
         calls.unlink(missing_ok=True)
         scratch.environment = {**plain, "LD_PRELOAD": injector, "SCALIDE_FAULT_CALLS": str(calls), "SCALIDE_FAULT": fault}
         result = scratch.run(*NEW)
         scratch.environment = plain
-        retried = "kernel map_1: signal 9 (Killed); it is compiled once more, alone\n"
+        retried = "kernel map_1: signal 9 (Killed). Compiling it again, without other jobs\n"
         assert result.stderr.startswith(retried), result.stderr
         if lines:
             assert result.returncode == 0 and result.stderr == retried and is_same(content(builds.out), builds.new), result.stderr
@@ -236,7 +236,7 @@ def hanging(scratch, *_):
     slow_compiler(scratch)
     result = scratch.run(*NEW, "--time-limit", "1")
     assert result.returncode == 1, result.returncode
-    assert result.stderr.strip() == ("error: build.plan: '%s' must run, got no end after 1 s. Give it more time (--time-limit), or use fewer jobs (--jobs)"
+    assert result.stderr.strip() == ("error: cannot make the plan with '%s': stopped after 1 s (--time-limit). Raise --time-limit, or use fewer jobs (--jobs)"
                                      % scratch.environment["CC"]), result.stderr
     assert ends(sleeper(scratch))
     assert content(builds.out) == builds.old and not builds.left(), builds.left()

@@ -65,15 +65,15 @@ Program bind_symbols(const Node &call, const Program &callee, const std::vector<
     for (Type &type : wanted)
         for (Extent &extent : type.shape) extent = replaced(extent, bindings);
     if (wanted != operands)
-        throw UserError(
-            {call.location, call.op + ".operands", "must be those of " + callee.name + ", " + list_of(wanted), list_of(operands), ""});
+        throw UserError({call.location, call.op + ".operands", "must match the arguments of " + callee.name + ", " + list_of(wanted),
+                         list_of(operands), ""});
     Program bound = callee;
     for (const Symbol &symbol : callee.symbols) {
         const auto extent = bindings.find(symbol.name);
         if (extent != bindings.end() && !is_within(extent->second, symbol, caller_symbols))
             throw UserError({call.location, call.op + ".operands",
-                             "must have an extent within the bounds of " + symbol.name + " in " + callee.name, to_string(extent->second),
-                             ""});
+                             "the extent must be within the bounds of symbol " + symbol.name + " of " + callee.name,
+                             to_string(extent->second), ""});
     }
     for (Value &value : bound.values)
         for (Extent &extent : value.type.shape) extent = replaced(extent, bindings);

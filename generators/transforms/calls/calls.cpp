@@ -12,7 +12,7 @@ namespace {
 std::vector<ValueId> arguments_by(const Node &node, const Program &callee) {
     const auto wrt = node.attributes.find("wrt");
     if (wrt == node.attributes.end() || wrt->second.list.empty()) {
-        throw UserError({node.location, node.op + ".wrt", "must list arguments of " + callee.name, "none", ""});
+        throw UserError({node.location, node.op + ".wrt", "must list arguments of " + callee.name, "an empty list", ""});
     }
     std::vector<ValueId> values;
     for (const Attribute &name : wrt->second.list) {
@@ -32,7 +32,7 @@ ValueId loss_of(const Node &node, const Program &callee) {
         if (callee.type(result.value).is_scalar() && is_float(callee.type(result.value).dtype)) losses.push_back(result.value);
     }
     if (losses.size() == 1) return losses[0];
-    throw UserError({node.location, node.op + ".program", "must have one rank-0 float result, which is differentiated",
+    throw UserError({node.location, node.op + ".program", "must have exactly one float scalar result (the loss)",
                      std::to_string(losses.size()) + " in " + callee.name, ""});
 }
 
@@ -107,10 +107,10 @@ const CallKind *find_call_kind(std::string_view op) {
 Program callee_of(const CallKind &kind, const CallPlace &place, const std::vector<Program> &programs) {
     const Node &call = place.node;
     const auto name = call.attributes.find("program");
-    const std::string got = name == call.attributes.end() ? "none" : to_string(name->second);
     const auto found = name == call.attributes.end() ? programs.end() : std::ranges::find(programs, name->second.word, &Program::name);
     if (found != programs.end()) return kind.callee(place, *found);
-    throw UserError({call.location, call.op + ".program", "must name a sub-program above", got, ""});
+    if (name == call.attributes.end()) throw UserError(statement(call.location, call.op + " needs the attribute 'program'"));
+    throw UserError(unknown_name(call.location, "sub-program", to_string(name->second), "A sub-program must be defined before it is used"));
 }
 
 } // namespace scalide

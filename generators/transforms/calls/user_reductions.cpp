@@ -40,12 +40,13 @@ public:
         int64_t places = 1;
         for (size_t i = 0; i < axes.size(); i++) {
             const auto count = window_count(shape()[i], axes[i]);
-            if (!count) refuse("strides", "must divide an extent that is not static", to_string(shape()[i]));
-            if (!axes[i].window.is_static()) refuse("window", "must be static", to_string(axes[i].window));
+            if (!count) refuse("strides", "must be a divisor of a symbolic extent", to_string(shape()[i]));
+            if (!axes[i].window.is_static()) refuse("window", "must be a number", to_string(axes[i].window));
             counts.push_back(*count);
             places *= axes[i].window.value();
         }
-        if (places > most_places) refuse("window", "must have at most " + std::to_string(most_places) + " places", std::to_string(places));
+        if (places > most_places)
+            refuse("window", "must have at most " + std::to_string(most_places) + " elements", std::to_string(places));
         const Values padded = pad(axes);
         std::vector<Values> parts;
         for (int64_t place = 0; place < places; place++) parts.push_back(under(padded, axes, counts, place));
@@ -63,14 +64,14 @@ private:
     void check(const std::vector<Type> &operands) const {
         const size_t count = operands.size() / 2;
         if (count == 0 || operands.size() % 2 != 0)
-            refuse("operands", "must be arrays and an init for each", std::to_string(operands.size()));
+            refuse("operands", "must be arrays, then one initial value for each array", std::to_string(operands.size()) + " operands");
         if (computation_.arguments.size() != 2 * count || computation_.results.size() != count)
-            refuse("program", "must take two values for each array and make one", computation_.name);
+            refuse("program", "must take two values and return one value for each array", "'" + computation_.name + "'");
         for (size_t i = 0; i < operands.size(); i++) {
             const Type element{operands[i % count].dtype, {}};
-            if (i < count && operands[i].shape != operands[0].shape) refuse("operands", "must have one shape", to_string(operands[i]));
+            if (i < count && operands[i].shape != operands[0].shape) refuse("operands", "must have the same shape", to_string(operands[i]));
             if (i >= count && operands[i] != element)
-                refuse("operands", "must have inits of type " + to_string(element), to_string(operands[i]));
+                refuse("operands", "initial values must have the type " + to_string(element), to_string(operands[i]));
             check_element(computation_.type(computation_.arguments[i].value), element);
             check_element(computation_.type(computation_.results[i % count].value), element);
         }
@@ -83,7 +84,7 @@ private:
     }
 
     void check_element(const Type &got, const Type &element) const {
-        if (got != element) refuse("program", "must take and make values of type " + to_string(element), to_string(got));
+        if (got != element) refuse("program", "must take and return values of type " + to_string(element), to_string(got));
     }
 
     /// Ascending, from the front.
@@ -95,9 +96,9 @@ private:
         std::ranges::sort(axes);
         const bool is_good = std::ranges::all_of(axes, [&](int64_t axis) { return 0 <= axis && axis < rank; }) &&
                              std::ranges::adjacent_find(axes) == axes.end();
-        if (!is_good) refuse("axes", "must name axes of rank " + std::to_string(rank) + ", each once", to_string(found->second));
+        if (!is_good) refuse("axes", "axes must be different and less than the rank " + std::to_string(rank), to_string(found->second));
         for (const int64_t axis : axes)
-            if (!shape()[axis].is_static()) refuse("axes", "must have static extents", to_string(shape()[axis]));
+            if (!shape()[axis].is_static()) refuse("axes", "the reduced extents must be numbers", to_string(shape()[axis]));
         return axes;
     }
 
@@ -112,7 +113,7 @@ private:
             const auto found = call_.attributes.find(name);
             const size_t size = found == call_.attributes.end() ? 0 : found->second.list.size();
             const bool may_lack = name != std::string_view("window");
-            if (size != shape().size() && !(may_lack && size == 0)) refuse(name, "must have one entry an axis", std::to_string(size));
+            if (size != shape().size() && !(may_lack && size == 0)) refuse(name, "must have one entry for each axis", std::to_string(size));
         }
         return window_axes(call_.attributes, shape().size());
     }

@@ -121,10 +121,10 @@ void Differentiation::visit(const Node &node) {
 
 void Differentiation::check_has_gradient(const Node &node, const Rule &rule) const {
     if (rule.gradient_kind != GradientKind::none) return;
-    throw UserError(
-        {node.location, node.op + ".grad",
-         "must be there: the value " + program_.value_name(node.results[0]) + " lies between a loss and what it is differentiated by",
-         "none", "Give the rule a gradient, or stop it with stop_gradient"});
+    throw UserError(statement(node.location,
+                              "operator '" + node.op + "' has no gradient, but the loss depends on its result '" +
+                                  program_.value_name(node.results[0]) + "'",
+                              "Add 'grad' to its rule, or apply stop_gradient to the result"));
 }
 
 void Differentiation::visit_expressions(const Node &node, const Rule &rule, const std::vector<ValueId> &cts) {
@@ -147,7 +147,7 @@ void Differentiation::visit_program(const Node &node, ValueId ct) {
     Node call{"call", {ct}, node.attributes, {}, node.scope, Role::cotangent, node.location};
     const Program callee = callee_of(*find_call_kind("call"), {call, {type}, program_.symbols, builder_.rulebook()}, program_.programs);
     const bool fits = callee.results.size() == 1 && callee.type(callee.results[0].value) == type;
-    if (!fits) throw UserError({node.location, node.op + ".program", "must make one value of type " + to_string(type), callee.name, ""});
+    if (!fits) throw UserError({node.location, node.op + ".program", "must return one value of type " + to_string(type), callee.name, ""});
     accumulate(node.operands[0], append_body(program_, callee, call)[0]);
 }
 
@@ -182,8 +182,8 @@ std::vector<ValueId> append_vjp(Program &program, const Rulebook &rulebook, cons
 std::vector<ValueId> append_gradient(Program &program, const Rulebook &rulebook, ValueId loss, const std::vector<ValueId> &wrt) {
     const Type &type = program.type(loss);
     if (!type.is_scalar() || !is_float(type.dtype)) {
-        throw UserError({Location(), "grad.of", "must be a rank-0 float, which the gradient is of",
-                         program.value_name(loss) + " of type " + to_string(type), "Reduce it with reduce_sum or mean first"});
+        throw UserError({Location(), "grad.of", "the loss must be a float scalar", program.value_name(loss) + " of type " + to_string(type),
+                         "Reduce it with reduce_sum or mean first"});
     }
     Builder builder(rulebook, program);
     builder.set_role(Role::cotangent);

@@ -199,8 +199,8 @@ void require_elements(Program &program) {
         const Extent surplus = need.extent - need.least;
         if (narrow(ranges, surplus)) return;
         throw UserError({node.location, node.op + "." + need.attribute,
-                         "must have an axis of at least " + to_string(need.least) + " elements", to_string(need.extent),
-                         surplus.is_static() ? "" : "Give the symbols a range, such as n in 1..1000"});
+                         "the axis must have at least " + to_string(need.least) + (need.least == Extent(1) ? " element" : " elements"),
+                         to_string(need.extent), surplus.is_static() ? "" : "Give the symbols a range, such as n in 1..1000"});
     });
 }
 

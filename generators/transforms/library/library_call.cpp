@@ -54,18 +54,20 @@ std::string why_not_scaled(const Program &program, const MatmulCall &call, const
     const MatmulForm &form = call.form;
     const auto scales = scale_layouts(program, form);
     if (!scales)
-        return "no library knows blocks of " + say_blocks(program, form.lhs.scales) + " and " + say_blocks(program, form.rhs.scales);
+        return "cuBLASLt does not support blocks of " + say_blocks(program, form.lhs.scales) + " and " +
+               say_blocks(program, form.rhs.scales);
     const std::string layouts = by(to_string(scales->lhs), to_string(scales->rhs));
     const auto row = std::ranges::find_if(facts.products, [&](const LibraryProduct &p) { return is_of(p, program, call, *scales); });
     if (row == facts.products.end())
-        return "dispatch.yaml has no row for " +
+        return "the cuBLASLt table has no entry for " +
                by(to_string(program.type(form.lhs.value).dtype), to_string(program.type(form.rhs.value).dtype)) + " with " + layouts;
     if (!has_cards(*row, facts.cards)) return layouts + " needs " + cards_of(row->cards);
-    if (!stores(*row, program, call)) return "no " + std::string(to_string(program.type(call.result).dtype)) + " is stored with " + layouts;
+    if (!stores(*row, program, call))
+        return "cuBLASLt does not store " + std::string(to_string(program.type(call.result).dtype)) + " with " + layouts;
     if (const std::string why = why_not_aligned(call, row->multiple); !why.empty()) return why;
     const bool is_packable =
         can_pack(form.lhs.scales, form.m, form.k, scales->lhs) && can_pack(form.rhs.scales, form.n, form.k, scales->rhs);
-    return is_packable ? "" : "tiles of " + layouts + " must be filled, which needs extents that are numbers";
+    return is_packable ? "" : "the scale layout of " + layouts + " needs padding to whole tiles, which requires fixed extents";
 }
 
 /// The sentence of a dot_general; empty where a library takes its scales, or there are none.
@@ -97,14 +99,14 @@ const LibraryProduct *find_product(const Program &program, const MatmulCall &cal
 
 std::string why_no_library(const Program &kernel, const Node &dot, const TargetFacts &facts) {
     const auto form = matmul_form(kernel, producers(kernel), dot);
-    if (!form) return "the last axis of an operand is that of the batch";
+    if (!form) return "the batch axis is the last axis of an operand";
     const auto name = [&](const MatmulOperand &operand) { return std::string(to_string(kernel.type(operand.value).dtype)); };
     const std::string product = name(form->lhs) + " x " + name(form->rhs);
     const auto multiplies = [&](const LibraryProduct &p) {
         return p.lhs == kernel.type(form->lhs.value).dtype && p.rhs == kernel.type(form->rhs.value).dtype;
     };
-    return std::ranges::any_of(facts.products, multiplies) ? "fuse left " + product + " to the kernel"
-                                                           : "dispatch.yaml has no row for " + product;
+    return std::ranges::any_of(facts.products, multiplies) ? "no cuBLASLt rule matched after fusion: " + product
+                                                           : "the cuBLASLt table has no entry for " + product;
 }
 
 std::vector<std::string> scales_left_to_kernels(const Program &program, const TargetFacts &facts) {
@@ -123,7 +125,8 @@ std::vector<std::string> scales_left_to_kernels(const Program &program, const Ta
         const std::string name = name_to_string(program.value_name(program.nodes[node].results[0]));
         for (const auto &[why, cards] : reasons)
             if (!why.empty())
-                sentences.push_back(name + ": scales by a kernel" + (cards == facts.cards ? "" : " on " + cards_of(cards)) + ", as " + why);
+                sentences.push_back(name + ": a generated kernel applies the scales" +
+                                    (cards == facts.cards ? "" : " on " + cards_of(cards)) + ", because " + why);
     }
     return sentences;
 }

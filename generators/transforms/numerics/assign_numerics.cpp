@@ -144,9 +144,9 @@ ValueId Numerics::as_read(const ReadArgument &argument) {
     exact_[wide] = dtype;
     if (argument.scaling == nullptr) return argument.scaled && !propagates_ ? unscaled(wide, dtype) : wide;
     if (!propagates_)
-        throw UserError({argument.scaling->location, "policy.rules.scale", "must stand beside operand or result where scales are stored",
-                         "argument '" + builder_.program().value_name(fresh) + "'",
-                         "A scale belongs to what is stored; with scales: propagated operators combine it"});
+        throw UserError(relation_of(argument.scaling->location, "scale", "cannot be used with", "argument",
+                                    "The policy has stored scales (argument '" + builder_.program().value_name(fresh) +
+                                        "'): use 'scale' with 'operand' or 'result', or set 'scales: propagated'"));
     return insert(wide, *argument.scaling);
 }
 
@@ -238,7 +238,7 @@ void Numerics::place_replacement(const Node &node, const PolicyRule &row) {
         note_replacement(made, place_computation(made), row);
     } catch (const UserError &error) {
         Message message = error.message();
-        message.way_out += (message.way_out.empty() ? "" : ". ") + to_string(row.location) + " puts it in the place of " + node.op;
+        message.way_out += (message.way_out.empty() ? "" : ". ") + to_string(row.location) + " replaces " + node.op + " with it";
         throw UserError(message);
     }
 }
@@ -389,14 +389,14 @@ void Numerics::place_result(const Result &result) {
         const Dtype declared = argument != nullptr ? builder_.type(argument->value).dtype : source.type(result.value).dtype;
         const Dtype dtype = rule != nullptr ? rule->store.value_or(declared) : declared;
         if (argument != nullptr && dtype != declared) {
-            throw UserError({rule->location, "result.store",
-                             "must be the dtype of the inout argument " + result.name + ", " + std::string(to_string(declared)),
-                             std::string(to_string(dtype)), "Give the argument a rule with the same store"});
+            throw UserError({rule->location, "'store' of result '" + result.name + "'",
+                             "must be the dtype of its inout argument, " + std::string(to_string(declared)), std::string(to_string(dtype)),
+                             "Give the argument a rule with the same 'store'"});
         }
         if (argument != nullptr && rule != nullptr && rule->scaled.value_or(argument->scaled) != argument->scaled)
-            throw UserError({rule->location, "result.scaled",
-                             "must be as the inout argument " + result.name + ", which is " + (argument->scaled ? "" : "not ") + "scaled",
-                             "", "Give the argument a rule that says the same"});
+            throw UserError({rule->location, "'scaled' of result '" + result.name + "'",
+                             std::string("must be ") + (argument->scaled ? "true" : "false") + " as for its inout argument",
+                             argument->scaled ? "false" : "true", "Give the argument a rule with the same 'scaled'"});
         if (rule != nullptr) fresh.scaled = rule->scaled.value_or(fresh.scaled);
         if (argument != nullptr) fresh.scaled = argument->scaled;
         if (fresh.scaled && !propagates_ && (rule == nullptr || !makes_scaled(*rule))) {
@@ -448,8 +448,8 @@ ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previo
             operands.push_back(random_key(rewriter_.result(), policy_.scales.key));
         } else if (rule.operands.size() == 2) {
             if (previous < 0)
-                throw UserError({policy.location, "rules.insert", op + " must stand in a row {result: inout}", "another place",
-                                 "Its second operand is what the argument held before"});
+                throw UserError(statement(policy.location, "'" + op + "' can be inserted only by a rule with 'result: inout'",
+                                          "Its second operand is the value of the argument before the update"));
             operands.push_back(previous);
         }
         const auto dtype = op == "convert_element_type" ? parse_dtype(attributes.at("dtype").word) : std::nullopt;

@@ -84,6 +84,7 @@ using DecidedNames = std::set<std::string>;
 void count_product(const Node &node, const Program &program, const StoredForms &forms, const DecidedNames &decided,
                    ProductFormats &formats) {
     formats.products++;
+    formats.convolutions += node.op == "conv_general_dilated";
     std::optional<Dtype> widest;
     bool is_scaled = true, is_own = false;
     std::string block;
@@ -208,6 +209,7 @@ void complete(std::vector<NumericsDecision> &decisions, const Program &made, con
 
 void ProductFormats::add(const ProductFormats &other) {
     products += other.products;
+    convolutions += other.convolutions;
     own += other.own;
     unscaled += other.unscaled;
     unsafe_conversions += other.unsafe_conversions;

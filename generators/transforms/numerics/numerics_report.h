@@ -60,7 +60,8 @@ private:
 
 /// Formats of the contractions of a program, and of its state: a product is narrow when both operands are stored in fewer than 32 bits.
 struct ProductFormats {
-    size_t products = 0;
+    size_t products = 0; ///< matmuls and convolutions
+    size_t convolutions = 0;
     std::map<std::string, size_t> narrow; ///< "f8", "f16", "bf16": that of the wider operand
     std::map<std::string, size_t> blocks; ///< those of the narrow ones that are scaled by blocks: "32"
     size_t own = 0;                       ///< narrow ones of the program's own: it says itself that an operand is narrow and has no scale

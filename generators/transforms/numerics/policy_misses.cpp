@@ -9,7 +9,7 @@ namespace {
 using Place = PolicyRule::Place;
 
 constexpr size_t most_named = 12;
-constexpr const char *allowed = "`optional: true` lets it stand";
+constexpr const char *allowed = "If the rule may match nothing, add 'optional: true'";
 
 bool has_own_names(Place place) { return place == Place::argument || place == Place::program_result; }
 
@@ -53,40 +53,37 @@ bool size_matches(const PolicyRule &row, const PolicyPlace &place) {
     return !row.size_below || (count.is_static() && count.value() < *row.size_below);
 }
 
-std::string joined(const std::vector<std::string> &words, const std::string &separator = ", ") {
-    std::string text;
-    for (const std::string &word : words) text += (text.empty() ? "" : separator) + word;
-    return text;
-}
-
-/// The field of a row that says where, and what there is at such places.
+/// The field of a row that chooses a place, what the message calls it, and the title of the names that the program has there.
 struct PlaceWords {
-    std::string field, title;
+    std::string field, noun, title;
 };
 
 const PlaceWords &words_of(Place place) {
-    static const std::map<Place, PlaceWords> words = {
-        {Place::argument, {"argument", "Arguments"}},   {Place::operand, {"operand", "Operands"}},
-        {Place::node, {"operands", "Operands"}},        {Place::node_result, {"result", "Results"}},
-        {Place::program_result, {"result", "Results"}}, {Place::keep, {"keep", "Scopes and arguments"}}};
+    static const std::map<Place, PlaceWords> words = {{Place::argument, {"argument", "float argument", "Arguments"}},
+                                                      {Place::operand, {"operand", "float operand", "Operands"}},
+                                                      {Place::node, {"operands", "operator with float operands", "Operands"}},
+                                                      {Place::node_result, {"result", "float result", "Results"}},
+                                                      {Place::program_result, {"result", "float result", "Results"}},
+                                                      {Place::keep, {"keep", "scope or float argument", "Scopes and arguments"}}};
     return words.at(place);
 }
 
 /// One condition of a row, as it is written and as it is told about.
 struct Condition {
     bool (*holds)(const PolicyRule &, const PolicyPlace &);
-    std::string field, text; ///< empty text: not there
-    std::string title;       ///< of the names that there are
+    std::string field, noun, text; ///< empty text: the row does not have this condition
+    std::string title;             ///< of the names that the program has
     std::set<std::string> names;
 };
 
 std::vector<Condition> conditions_of(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
-    const auto &[field, title] = words_of(row.place);
+    const auto &[field, noun, title] = words_of(row.place);
     const std::string which = row.place == Place::node ? joined(row.operands, " x ") : row.which;
-    std::vector<Condition> conditions = {{which_matches, field, which, title, {}},
-                                         {op_matches, "op", joined(row.ops), "Operators", {}},
-                                         {scope_matches, "scope", row.scope, "Scopes", {}},
-                                         {size_matches, "size_below", row.size_below ? std::to_string(*row.size_below) : "", "", {}}};
+    const std::string size = row.size_below ? std::to_string(*row.size_below) : "";
+    std::vector<Condition> conditions = {{which_matches, field, noun, which, title, {}},
+                                         {op_matches, "op", "operator on floats", joined(row.ops), "Operators", {}},
+                                         {scope_matches, "scope", "float array in scope", row.scope, "Scopes", {}},
+                                         {size_matches, "size_below", "float array with a static size below", size, "", {}}};
     for (const PolicyPlace *place : places) {
         const bool is_named = row.place != Place::keep || is_argument(*place);
         if (is_named || !place->scope.empty()) conditions[0].names.insert(is_named ? place->name : place->scope);
@@ -136,22 +133,28 @@ Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &all
     std::vector<const PolicyPlace *> places;
     for (const PolicyPlace &place : all)
         if (place.place == row.place || row.place == Place::keep) places.push_back(&place);
-    const std::string requirement = "must match a float of program " + program;
+    const std::string matches_nothing = "this rule matches nothing: ";
     std::vector<std::string> fields;
     for (const Condition &condition : conditions_of(row, places)) {
         if (condition.text.empty()) continue;
         fields.push_back(condition.field);
         const bool holds = std::ranges::any_of(places, [&](const PolicyPlace *place) { return condition.holds(row, *place); });
-        if (!holds) return {row.location, "policy.rules." + condition.field, requirement, "'" + condition.text + "'", way_out(condition)};
+        if (!holds)
+            return statement(row.location,
+                             matches_nothing + "program '" + program + "' has no " + condition.noun + " '" + condition.text + "'",
+                             way_out(condition));
     }
-    return {row.location, "policy.rules", requirement, "nothing where " + joined(fields) + " hold together", allowed};
+    return statement(row.location,
+                     matches_nothing + "no float array of program '" + program + "' meets all its conditions (" + joined(fields) + ")",
+                     allowed);
 }
 
 Message describe_hidden(const PolicyRule &row, const std::set<int> &lines) {
     std::vector<std::string> words;
     for (const int line : lines) words.push_back(std::to_string(line));
-    return {row.location, "policy.rules", "must decide for something", "a row hidden by what comes before it, line " + joined(words),
-            std::string("Put it before that, or drop it; ") + allowed};
+    const std::string before = words.size() == 1 ? "line " + words[0] + " already matches" : "lines " + joined(words) + " already match";
+    return statement(row.location, "this rule has no effect: " + before + " everything that it matches",
+                     "Move it above line " + words[0] + ", delete it, or add 'optional: true'");
 }
 
 } // namespace scalide

@@ -176,9 +176,10 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
     const bool has_scale = rule.has_scale(settings_.strategy);
     if (!has_scale && !rule.is_base && (!all_plain || rule.on_plain.empty())) return place_parts(program, node, values);
     if (!has_scale && !all_plain) {
-        throw UserError({node.location, node.op + ".scale", "must be there for a scaled operand",
-                         "a rule without scale (" + to_string(rule.location) + ")",
-                         "Give the rule a scale, or unscale the operand with stop_scaling"});
+        throw UserError(
+            statement(node.location,
+                      "operator '" + node.op + "' has a scaled operand, but its rule defines no 'scale' (" + to_string(rule.location) + ")",
+                      "Add 'scale' to the rule, or apply 'stop_scaling' to the operand"));
     }
     const size_t first = result_.values.size();
     named_.clear();

@@ -12,16 +12,17 @@ std::string say(const std::string &subject, const std::string &requirement, cons
 }
 
 std::string why_calls(const Program &program) {
-    if (!program.programs.empty()) return say(program.name + ".programs", "must be none", program.programs[0].name);
+    if (!program.programs.empty()) return say(program.name + ".programs", "must be empty", program.programs[0].name);
     const auto call = std::ranges::find_if(program.nodes, [](const Node &node) { return find_call_kind(node.op) != nullptr; });
-    return call == program.nodes.end() ? "" : say(call->op + ".program", "must be in line", "a call");
+    return call == program.nodes.end() ? "" : say(call->op + ".program", "must be inlined", "a call");
 }
 
 std::string why_scaled(const Program &program) {
     for (const Argument &argument : program.arguments)
-        if (argument.scaled) return say(program.name + "." + program.value_name(argument.value), "must be plain or a part", "scaled");
+        if (argument.scaled)
+            return say(program.name + "." + program.value_name(argument.value), "must be a plain array or a part", "scaled");
     for (const Result &result : program.results)
-        if (result.scaled) return say(program.name + "." + result.name, "must be plain or a part", "scaled");
+        if (result.scaled) return say(program.name + "." + result.name, "must be a plain array or a part", "scaled");
     return "";
 }
 

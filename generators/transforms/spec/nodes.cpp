@@ -56,7 +56,7 @@ std::string why_not_base(const Program &program, const Node &node) {
         const size_t batch = axes.lhs_batch.size(), contract = axes.lhs_contract.size();
         const size_t free = program.type(node.operands[side]).shape.size() - batch - contract;
         if (std::max({batch, contract, free}) > 1)
-            return say(program, node, "must have one axis a group at most", std::to_string(free) + " free");
+            return say(program, node, "must have at most one axis of each kind", std::to_string(free) + " free");
     }
     return "";
 }

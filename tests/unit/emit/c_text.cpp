@@ -53,9 +53,10 @@ TEST(emit, programs_of_a_library_have_different_c_names) {
         }
         return "no error";
     };
-    const std::string start = "library.programs: must have different names in C, capitals aside, got ";
-    EXPECT_EQ(error_of("a.b", "a b"), start + "a.b and \"a b\", both a_b. Rename one");
-    EXPECT_EQ(error_of("ab", "AB"), start + "ab and AB, both AB. Rename one");
+    const std::string same = " of one library have the same C name, ",
+                      rename = ". Rename one. The names must differ in more than capital letters";
+    EXPECT_EQ(error_of("a.b", "a b"), "programs a.b and \"a b\"" + same + "a_b" + rename);
+    EXPECT_EQ(error_of("ab", "AB"), "programs ab and AB" + same + "AB" + rename);
     EXPECT_EQ(error_of("ab", "a_b"), "no error");
 }
 

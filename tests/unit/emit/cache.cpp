@@ -72,8 +72,7 @@ TEST(emit, cache_is_no_folder_of_everybody) {
         const ObjectCache cache(folder.path);
         ADD_FAILURE() << "taken";
     } catch (const UserError &error) {
-        EXPECT_NE(std::string(error.what()).find("got one that everybody can write. Take that permission away"), std::string::npos)
-            << error.what();
+        EXPECT_NE(std::string(error.what()).find("every user can write it. Run 'chmod o-w "), std::string::npos) << error.what();
     }
     fs::permissions(folder.path, fs::perms::others_write, fs::perm_options::remove);
     EXPECT_NO_THROW(ObjectCache{folder.path});

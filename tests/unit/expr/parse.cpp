@@ -55,19 +55,20 @@ TEST(expr, names_every_free_name_once) {
 }
 
 TEST(expr, errors_name_line_and_column) {
-    EXPECT_EQ(message_of(""), "f.yaml:3:5: expression: must have a number, name, list or '(' here, got the end");
-    EXPECT_EQ(message_of("a + * b"), "f.yaml:3:9: expression: must have a number, name, list or '(' here, got '*'");
-    EXPECT_EQ(message_of("f(a, b"), "f.yaml:3:11: expression: must have ')' here, got the end");
-    EXPECT_EQ(message_of("a b"), "f.yaml:3:7: expression: must end here, got 'b'");
-    EXPECT_EQ(message_of("a < b < c"), "f.yaml:3:11: expression: must end here, got '<'");
-    EXPECT_EQ(message_of("2x"), "f.yaml:3:6: expression: must not have a name right after a number, got 'x'");
-    EXPECT_EQ(message_of("a.(b)"), "f.yaml:3:7: expression: must have a name after '.', got '('");
-    EXPECT_EQ(message_of("a and or"), "f.yaml:3:11: expression: must have a number, name, list or '(' here, got 'or'");
+    EXPECT_EQ(message_of(""), "f.yaml:3:5: expression: expected a number, a name, a list or '(', got the end");
+    EXPECT_EQ(message_of("a + * b"), "f.yaml:3:9: expression: expected a number, a name, a list or '(', got '*'");
+    EXPECT_EQ(message_of("f(a, b"), "f.yaml:3:11: expression: expected ')', but the expression ends here. In YAML braces, an expression "
+                                    "that contains a comma needs quotes: {a: \"max(x, 0)\"}");
+    EXPECT_EQ(message_of("a b"), "f.yaml:3:7: expression: expected the end of the expression, got 'b'");
+    EXPECT_EQ(message_of("a < b < c"), "f.yaml:3:11: expression: expected the end of the expression, got '<'");
+    EXPECT_EQ(message_of("2x"), "f.yaml:3:6: expression: expected an operator between the number and the name, got 'x'");
+    EXPECT_EQ(message_of("a.(b)"), "f.yaml:3:7: expression: expected a name after '.', got '('");
+    EXPECT_EQ(message_of("a and or"), "f.yaml:3:11: expression: expected a number, a name, a list or '(', got 'or'");
     EXPECT_EQ(message_of("1e999"), "f.yaml:3:5: expression: must be a number within the range of f64, got 1e999");
 }
 
 TEST(expr, refuses_what_is_too_deep_or_long) {
-    EXPECT_EQ(message_of(std::string(300, '(')), "f.yaml:3:205: expression: must be at most 200 levels deep, got more");
+    EXPECT_EQ(message_of(std::string(300, '(')), "f.yaml:3:205: expression: must be nested at most 200 levels deep, got more levels");
     EXPECT_NE(message_of(std::string(300, '-') + "a").find("200 levels"), std::string::npos);
     std::string sum = "a";
     for (int i = 0; i < 300; i++) sum += "+a";

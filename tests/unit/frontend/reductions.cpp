@@ -82,10 +82,9 @@ TEST(frontend, gradient_of_a_reduction) {
 TEST(frontend, mistakes_of_reductions) {
     EXPECT_EQ(
         error_of([](const Tensor &x) { return std::vector<Tensor>{reduce(x, 0, [&](const Tensor &a, const Tensor &) { return a + x; })}; }),
-        "tensor: must belong to the program under construction, got one of another program. Inside the function of a reduction use "
-        "its arguments and numbers alone");
+        "this tensor belongs to another program. Inside the function of a reduction, use only its arguments and numbers");
     EXPECT_EQ(error_of([](const Tensor &x) {
                   return reduce({x, x}, {0}, [](const std::vector<Tensor> &a, const std::vector<Tensor> &) { return a; });
               }),
-              "reduce: must get one init for each array, got 2 arrays and 1 inits");
+              "reduce: the number of initial values must be the number of arrays, got 2 arrays and 1 initial values");
 }

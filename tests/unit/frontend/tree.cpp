@@ -44,7 +44,7 @@ TEST(frontend, trees_have_leaves) {
         tree::unflatten(model, {leaves[0]});
         FAIL();
     } catch (const UserError &error) {
-        EXPECT_STREQ(error.what(), "tree.unflatten: must get one tensor for each of the 4 leaves, got 1");
+        EXPECT_STREQ(error.what(), "tree.unflatten: the number of tensors must be the number of leaves, 4, got 1");
     }
 }
 

@@ -27,16 +27,16 @@ TEST(interpret, extents_follow_from_the_inputs) {
 
 TEST(interpret, inputs_that_do_not_fit) {
     const Array x = f32_array({4, 3}, Numbers(12, 1)), y = f32_array({6}, Numbers(6, 1));
-    EXPECT_EQ(error_of(sum, {x}), "p: must have 2 arguments, got 1");
-    EXPECT_EQ(error_of(sum, {x, i32_array({6}, Numbers(6, 1))}), "p.y: must have dtype f32, got i32");
-    EXPECT_EQ(error_of(sum, {y, y}), "p.x: must have rank 2, got 1");
-    EXPECT_EQ(error_of(sum, {f32_array({3, 4}, Numbers(12, 1)), y}), "p.x: must have an extent of the form 2*b, got 3");
-    EXPECT_EQ(error_of(sum, {x, f32_array({5}, Numbers(5, 1))}), "p.y: must have extent b*c = 6, got 5");
-    EXPECT_EQ(error_of(sum, {x, f32_array({6}, {1})}), "p.y: must have 6 elements, got 1");
+    EXPECT_EQ(error_of(sum, {x}), "p: the number of arguments must be 2, got 1");
+    EXPECT_EQ(error_of(sum, {x, i32_array({6}, Numbers(6, 1))}), "p.y: dtype must be f32, got i32");
+    EXPECT_EQ(error_of(sum, {y, y}), "p.x: rank must be 2, got 1");
+    EXPECT_EQ(error_of(sum, {f32_array({3, 4}, Numbers(12, 1)), y}), "p.x: the extent must have the form 2*b, got 3");
+    EXPECT_EQ(error_of(sum, {x, f32_array({5}, Numbers(5, 1))}), "p.y: the extent must be b*c = 6, got 5");
+    EXPECT_EQ(error_of(sum, {x, f32_array({6}, {1})}), "p.y: the number of elements must be 6, got 1");
     EXPECT_EQ(error_of("program p [b in 8..64 step 8] (x: f32[b]) -> (y: f32[b] = x) {\n}\n", {f32_array({12}, Numbers(12, 1))}),
-              "p.b: must lie in 8..64 step 8, got 12");
+              "p.b: must be in 8..64 step 8, got 12");
     EXPECT_EQ(error_of("program p(x: f32[b*c]) -> (y: f32[b*c] = x) {\n}\n", {y}),
-              "p.b: must follow from the extents of the arguments, got no value");
+              "p.b: the extents of the arguments give the symbol no value");
 }
 
 TEST(interpret, inputs_are_rounded_in_mode_stored) {

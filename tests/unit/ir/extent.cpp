@@ -87,12 +87,12 @@ TEST(ir, extents_divide) {
 TEST(ir, extents_evaluate) {
     EXPECT_EQ((b * s * 4 + 1).evaluate({{"b", 3}, {"s", 5}}), 61);
     EXPECT_EQ(b.evaluate({{"b", 2147483647}}), 2147483647);
-    EXPECT_EQ(error_of(b * s, {{"b", 3}}), "extent b*s: must have a value for each symbol, got none for s");
+    EXPECT_EQ(error_of(b * s, {{"b", 3}}), "extent b*s: needs a value of symbol 's'");
     EXPECT_EQ(error_of(b - 4, {{"b", 3}}), "extent b - 4: must be from 0 to 2147483647, got -1");
     EXPECT_EQ(error_of(b, {{"b", 2147483648}}), "extent b: must be from 0 to 2147483647, got 2147483648");
     const Extent::Bindings huge{{"b", INT64_MAX}};
     EXPECT_EQ(error_of(b * b * b, huge), "extent b*b*b: must be from 0 to 2147483647, got a number beyond 64 bits");
-    EXPECT_EQ(error_of(b * b * b + s, huge), "extent b*b*b + s: must have a value for each symbol, got none for s");
+    EXPECT_EQ(error_of(b * b * b + s, huge), "extent b*b*b + s: needs a value of symbol 's'");
 }
 
 TEST(ir, extents_refuse_coefficients_beyond_64_bits) {

@@ -54,44 +54,45 @@ TEST(ir, verify_blames_the_pass) {
 TEST(ir, verify_checks_nodes) {
     const std::string at = "t.scl:6:3: ";
     EXPECT_EQ(error_after([](Program &p) { p.nodes[0].operands[0] = p.nodes[1].results[0]; }),
-              at + "mul.operands: must be made before it is used, got w1");
-    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results.clear(); }), at + "mul.results: must have at least one, got none");
+              at + "mul.operands: must be defined before it is used, got w1");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results.clear(); }), at + "mul.results: a node must have at least one result");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results[0] = -7; }), at + "mul.results: must be the index of a value, got -7");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[0].op = "m l"; }),
-              at + "p: must have nodes with a name of letters, digits and _ . $, got \"m l\"");
-    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results[0] = 0; }), at + "mul.results: must make each value once, got x");
+              at + "p: the name of an operator must consist of letters, digits and _ . $, got \"m l\"");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[0].results[0] = 0; }), at + "mul.results: each value must be defined once, got x");
     EXPECT_EQ(error_after([](Program &p) { p.values[p.nodes[0].results[0]].name = "x"; }),
-              at + "mul.results: must have a name that no other value has, got x");
+              at + "mul.results: the name must be unique, got x");
     EXPECT_EQ(error_after([](Program &p) { p.values[p.nodes[0].results[0]].name = "\xff"; }),
-              at + "mul.results: must have a name, which is UTF-8 without zero bytes, got \"\xff\"");
+              at + "mul.results: the name must be UTF-8 without zero bytes, and not empty, got \"\xff\"");
     EXPECT_EQ(error_after([](Program &p) { p.values[p.nodes[0].results[0]].part.kind = ArrayPart::Kind::data; }),
-              at + "p.y: must be a part of an array that has a name, got \"\"");
+              at + "p.y: must be a part of a named array, got \"\"");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[0].attributes["shape"] = to_attribute({Extent::symbol("q")}); }),
-              at + "mul.shape: must have extents over symbols of the arguments, got q");
+              at + "mul.shape: extents may contain only symbols of the arguments, got q");
 }
 
 TEST(ir, verify_checks_types) {
     const auto error_with = [](const Type &type) { return error_after([&](Program &p) { p.values[p.nodes[0].results[0]].type = type; }); };
-    EXPECT_EQ(error_with(unknown_type()), "t.scl:6:3: p.y: must have a type, got none");
+    EXPECT_EQ(error_with(unknown_type()), "t.scl:6:3: p.y: must have a type");
     EXPECT_EQ(error_with({Dtype::f32, {Extent(-2)}}), "t.scl:6:3: p.y: must have extents from 0 to 2147483647, got -2");
-    EXPECT_EQ(error_with({Dtype::f32, {Extent::symbol("q")}}), "t.scl:6:3: p.y: must have extents over symbols of the arguments, got q");
-    EXPECT_EQ(error_with({Dtype::f64, {Extent(4)}}), "t.scl:6:3: p.y: must have rank 0, as it is f64 (f32 may have more), got f64[4]");
+    EXPECT_EQ(error_with({Dtype::f32, {Extent::symbol("q")}}), "t.scl:6:3: p.y: extents may contain only symbols of the arguments, got q");
+    EXPECT_EQ(error_with({Dtype::f64, {Extent(4)}}),
+              "t.scl:6:3: p.y: must be a scalar, because it is f64 (f32 arrays are possible), got f64[4]");
 }
 
 TEST(ir, verify_checks_symbols_and_arguments) {
-    EXPECT_EQ(error_after([](Program &p) { p.name = ""; }), "program: must have a name, which is UTF-8 without zero bytes, got \"\"");
+    EXPECT_EQ(error_after([](Program &p) { p.name = ""; }), "program: the name must be UTF-8 without zero bytes, and not empty, got \"\"");
     EXPECT_EQ(error_after([](Program &p) { p.symbols.push_back({"b"}); }), "p.b: must be declared once, got twice");
     EXPECT_EQ(error_after([](Program &p) { p.symbols[0].name = "4"; }),
-              "p.\"4\": must have a name of letters, digits and _ . $, got \"4\"");
+              "p.\"4\": the name must consist of letters, digits and _ . $, got \"4\"");
     EXPECT_EQ(error_after([](Program &p) { p.symbols[0].minimum = -1; }),
-              "p.b: must have a range within 0..2147483647, got -1..2147483647");
-    EXPECT_EQ(error_after([](Program &p) { p.symbols[0].multiple = 0; }), "p.b: must have a step of at least 1, got 0");
-    EXPECT_EQ(error_after([](Program &p) { p.symbols.clear(); }), "p.x: must have extents over symbols of the arguments, got b");
-    EXPECT_EQ(error_after([](Program &p) { p.arguments[1].value = 0; }), "p.arguments: must make each value once, got x");
+              "p.b: the range must be within 0..2147483647, got -1..2147483647");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols[0].multiple = 0; }), "p.b: the step must be at least 1, got 0");
+    EXPECT_EQ(error_after([](Program &p) { p.symbols.clear(); }), "p.x: extents may contain only symbols of the arguments, got b");
+    EXPECT_EQ(error_after([](Program &p) { p.arguments[1].value = 0; }), "p.arguments: each value must be defined once, got x");
     EXPECT_EQ(error_after([](Program &p) {
                   p.values[0].type.shape = {65536, 32768};
               }),
-              "p.x: must have at most 2146435072 elements: split the array, got f32[65536, 32768]");
+              "p.x: must have at most 2146435072 elements, got f32[65536, 32768]. Split the array");
 }
 
 TEST(ir, verify_checks_parts) {
@@ -100,17 +101,17 @@ TEST(ir, verify_checks_parts) {
     };
     const std::string good = "a: f16[2] data of x, s: f32[] scale of x";
     EXPECT_EQ(error(good, "r: f32[] = s"), "no error");
-    EXPECT_EQ(error("a: f16[2] data of x", "r: f16[2] = a"), "p.a: must have the scale of x right behind it, got none");
+    EXPECT_EQ(error("a: f16[2] data of x", "r: f16[2] = a"), "p.a: must be directly followed by the scale of x");
     EXPECT_EQ(error("a: f16[2] data of x, b: f32[2], s: f32[] scale of x", "r: f32[] = s"),
-              "p.a: must have the scale of x right behind it, got none");
-    EXPECT_EQ(error("s: f32[] scale of x", "r: f32[] = s"), "p.s: must stand right behind the data of x, got another place");
-    EXPECT_EQ(error("a: f16[2] data of x, s: f32[1] scale of x", "r: f16[2] = a"), "p.s: must be f32[], as it is a scale, got f32[1]");
-    EXPECT_EQ(error(good + ", x: f32[]", "r: f32[] = s"), "p.x: must belong to an array of a name of its own, got x");
+              "p.a: must be directly followed by the scale of x");
+    EXPECT_EQ(error("s: f32[] scale of x", "r: f32[] = s"), "p.s: must directly follow the data of x");
+    EXPECT_EQ(error("a: f16[2] data of x, s: f32[1] scale of x", "r: f16[2] = a"), "p.s: must be f32[], because it is a scale, got f32[1]");
+    EXPECT_EQ(error(good + ", x: f32[]", "r: f32[] = s"), "p.x: the name of its array must be unique, got x");
     EXPECT_EQ(error("a: f16[2] form of x", "r: f16[2] = a"),
-              "p.a: must be whole, or the data or the scale of an array that has a name, got a form of x");
+              "p.a: must be a whole array, or the data or scale of a named array, got a form of x");
     EXPECT_EQ(error("a: f16[2] scaled data of x, s: f32[] scale of x", "r: f32[] = s"),
-              "p.a: must not be scaled, as it is a part of x, got scaled");
-    EXPECT_EQ(error(good, "r: f16[2] data of y = a"), "p.r: must have the scale of y right behind it, got none");
+              "p.a: must not be scaled, because it is a part of x, got scaled");
+    EXPECT_EQ(error(good, "r: f16[2] data of y = a"), "p.r: must be directly followed by the scale of y");
 }
 
 TEST(ir, verify_shows_names_as_the_text_has_them) {
@@ -119,32 +120,33 @@ TEST(ir, verify_shows_names_as_the_text_has_them) {
                   p.values[p.nodes[0].results[0]].name = "y\n";
                   p.values[p.nodes[0].results[0]].type = unknown_type();
               }),
-              "t.scl:6:3: \"a b\".\"y\\x0a\": must have a type, got none");
+              "t.scl:6:3: \"a b\".\"y\\x0a\": must have a type");
 }
 
 TEST(ir, verify_checks_results) {
     EXPECT_EQ(error_after([](Program &p) { p.results[1].value = p.results[0].value; }),
-              "p.w: must keep the type of the inout argument, f16[b, 4], got f32[b, 4] (y)");
-    EXPECT_EQ(error_after([](Program &p) { p.results[1].scaled = false; }), "p.w: must be scaled as its argument is, got plain");
+              "p.w: must have the type of the inout argument, f16[b, 4], got f32[b, 4] (y)");
+    EXPECT_EQ(error_after([](Program &p) { p.results[1].scaled = false; }),
+              "p.w: must be scaled exactly if its argument is scaled, got plain");
     EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "u"; }), "p.u: must have the name of its argument, got w");
     EXPECT_EQ(error_after([](Program &p) { p.results[1].argument = 3; }), "p.w: must be an argument or -1, got 3");
-    EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "y"; }), "p.y: must be one result, got two");
+    EXPECT_EQ(error_after([](Program &p) { p.results[1].name = "y"; }), "p.y: the name of a result must be unique");
     EXPECT_EQ(error_after([](Program &p) { p.results[0].name = ""; }),
-              "p.\"\": must have a name, which is UTF-8 without zero bytes, got \"\"");
+              "p.\"\": the name must be UTF-8 without zero bytes, and not empty, got \"\"");
     const auto other_shape = [](Program &p) { p.values[p.results.back().value].type.shape[1] = Extent(5); };
-    EXPECT_NE(error_after(other_shape).find("must keep the type of the inout argument, f16[b, 4], got f16[b, 5]"), std::string::npos);
-    EXPECT_EQ(error_after([](Program &p) { p.results.pop_back(); }), "p.w: must be a result once, as it is inout, got 0 results");
-    EXPECT_EQ(error_after([](Program &p) { p.arguments[2].inout = false; }), "p.w: must be inout to be a result, got a plain argument");
+    EXPECT_NE(error_after(other_shape).find("must have the type of the inout argument, f16[b, 4], got f16[b, 5]"), std::string::npos);
+    EXPECT_EQ(error_after([](Program &p) { p.results.pop_back(); }), "p.w: an inout argument must be exactly one result, got 0 results");
+    EXPECT_EQ(error_after([](Program &p) { p.arguments[2].inout = false; }), "p.w: an argument that is a result must be inout");
     EXPECT_EQ(error_after([](Program &p) { p.results[0].value = 77; }), "p.y: must be the index of a value, got 77");
 }
 
 TEST(ir, verify_checks_calls) {
     const std::string at = "t.scl:8:3: ";
-    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes = {}; }), at + "call.program: must name a sub-program, got none");
+    EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes = {}; }), at + "call.program: must be the name of a sub-program");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[2].attributes["program"] = "tail"; }),
-              at + "call.program: must name a sub-program above, got tail");
+              at + "call.program: must be the name of a sub-program that is defined before, got tail");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[2].operands.clear(); }),
-              at + "call.operands: must be as many as its program has, 1, got 0");
+              at + "call.operands: the number must be that of its program, 1, got 0");
     EXPECT_EQ(error_after([](Program &p) { p.nodes[2].operands[0] = 0; }),
               at + "call.operands: number 0 must be f32[b], got f32[b, 4] (x)");
     EXPECT_EQ(error_after([](Program &p) { p.values[p.nodes[2].results[0]].type.dtype = Dtype::i32; }),

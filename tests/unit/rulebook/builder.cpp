@@ -71,12 +71,13 @@ TEST(rulebook, completes_attributes) {
 }
 
 TEST(rulebook, operands_that_do_not_fit) {
-    EXPECT_EQ(inferred("add", {"f32[2]"}), "p.scl:3: add.operands: must have 2, got 1");
-    EXPECT_EQ(inferred("concatenate", {}, {{"dimension", 0}}), "p.scl:3: concatenate.operands: must have at least 1, got 0");
+    EXPECT_EQ(inferred("add", {"f32[2]"}), "p.scl:3: add.operands: the number of operands must be 2, got 1");
+    EXPECT_EQ(inferred("concatenate", {}, {{"dimension", 0}}),
+              "p.scl:3: concatenate.operands: the number of operands must be at least 1, got 0");
     EXPECT_EQ(inferred("exp", {"i32[2]"}), "p.scl:3: exp.operands.x: must be a float, got i32[2]");
     EXPECT_EQ(inferred("add", {"f32[2]", "f16[2]"}),
-              "p.scl:3: add.operands.y: must have the dtype of the operands before it, f32, got f16[2]");
-    EXPECT_EQ(inferred("add", {"f32[2]", "f32[3]"}), "p.scl:3: add.where.shapes: operands must have one shape, got f32[2], f32[3]");
+              "p.scl:3: add.operands.y: must have the dtype of the previous operands, f32, got f16[2]");
+    EXPECT_EQ(inferred("add", {"f32[2]", "f32[3]"}), "p.scl:3: add.where.shapes: operands must have the same shape, got f32[2], f32[3]");
     EXPECT_EQ(inferred("dot_general", {"f32[2, 5]", "f32[6, 3]"}, {{"contract", list("[[1], [0]]")}}),
               "p.scl:3: dot_general.where.c1: contracting extents must match, got [5] and [6]");
     EXPECT_EQ(inferred("squeeze", {"f32[2, b]"}, {{"dimensions", list("[1]")}}),
@@ -87,10 +88,10 @@ TEST(rulebook, operands_that_do_not_fit) {
 
 TEST(rulebook, attributes_that_do_not_fit) {
     EXPECT_EQ(inferred("reduce_sum", {"f32[2]"}), "p.scl:3: reduce_sum.axes: missing attribute");
-    EXPECT_EQ(inferred("reduce_sum", {"f32[2]"}, {{"axis", 0}}), "p.scl:3: reduce_sum.axis: unknown attribute. Did you mean 'axes'?");
+    EXPECT_EQ(inferred("reduce_sum", {"f32[2]"}, {{"axis", 0}}), "p.scl:3: unknown attribute 'reduce_sum.axis'. Did you mean 'axes'?");
     EXPECT_EQ(inferred("reduce_sum", {"f32[2]"}, {{"axes", 0}}), "p.scl:3: reduce_sum.axes: must be a list of axes, got 0");
     EXPECT_EQ(inferred("reduce_sum", {"f32[2]"}, {{"axes", list("[1]")}}),
-              "p.scl:3: reduce_sum.axes: axes must be below the rank 1, got 1");
+              "p.scl:3: reduce_sum.axes: axes must be less than the rank 1, got 1");
     EXPECT_EQ(inferred("reduce_sum", {"f32[2, 2]"}, {{"axes", list("[1, -1]")}}),
               "p.scl:3: reduce_sum.axes: axes must be different, got [1, -1]");
     EXPECT_EQ(inferred("dynamic_rescale", {"f32[2]"}, {{"norm", "l3"}}),

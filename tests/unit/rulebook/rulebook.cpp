@@ -79,7 +79,7 @@ TEST(rulebook, finds_rules_by_family_and_name) {
         FAIL();
     } catch (const UserError &error) {
         EXPECT_STREQ(error.what(),
-                     "a.scl:7:3: mull: no rule for operator 'mull'. Did you mean 'mul'? Otherwise add a rule file, see rules/README.md");
+                     "a.scl:7:3: unknown operator 'mull'. Did you mean 'mul'? Otherwise add a rule file, see docs/reference/rules.md");
     }
 }
 

@@ -36,14 +36,14 @@ std::string product(const std::string &rest, const std::string &results = "[{dty
 
 TEST(schedules, tables_of_tiles_are_refused_with_file_and_line) {
     EXPECT_EQ(of_tiles(row), "");
-    EXPECT_EQ(of_tiles(""), "tiles.yaml: rows: must be a list, got nothing");
-    EXPECT_EQ(of_tiles("[]"), "tiles.yaml:1: rows: must be a list, got an empty one");
+    EXPECT_EQ(of_tiles(""), "tiles.yaml: rows: the file must contain a list, got an empty file");
+    EXPECT_EQ(of_tiles("[]"), "tiles.yaml:1: rows: must be a list of at least one entry, got an empty list");
     EXPECT_EQ(of_tiles("a: b"), "tiles.yaml:1: rows: must be a list, got a map");
-    EXPECT_EQ(of_tiles(row + "---\n" + row), "tiles.yaml:3: rows: must be one list, got a second one");
+    EXPECT_EQ(of_tiles(row + "---\n" + row), "tiles.yaml:3: rows: the file must contain one YAML document, got a second one");
     EXPECT_EQ(of_tiles(row + "- map\n"), "tiles.yaml:2: row: must be a map, got 'map'");
     EXPECT_EQ(of_tiles(row + "- {tiles: {}}\n"), "tiles.yaml:2: row.kind: missing key");
-    EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort: must have tiles or a budget, got none");
-    EXPECT_EQ(of_tiles("- {kind: sort,\n   tile: {}}\n"), "tiles.yaml:2: sort.tile: unknown key. Did you mean 'tiles'?");
+    EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort: an entry needs 'tiles' or 'budget'");
+    EXPECT_EQ(of_tiles("- {kind: sort,\n   tile: {}}\n"), "tiles.yaml:2: unknown key 'sort.tile'. Did you mean 'tiles'?");
     EXPECT_EQ(of_tiles("- {kind: sorted, tiles: {}}\n"), "tiles.yaml:1: sorted.kind: must be one of scalar, map, row, column, full, "
                                                          "transpose, scan, scatter, sort, contract, tiled, window, got "
                                                          "'sorted'. Did you mean 'sort'?");
@@ -52,9 +52,10 @@ TEST(schedules, tables_of_tiles_are_refused_with_file_and_line) {
 
 TEST(schedules, a_row_has_the_tile_numbers_of_its_schedule) {
     EXPECT_EQ(of_tiles("- {kind: sort, tiles: 3}\n"), "tiles.yaml:1: sort.tiles: must be a map, got '3'");
-    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lane: 8}}\n"), "tiles.yaml:1: sort.tiles.lane: unknown key. Did you mean 'lanes'?");
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lane: 8}}\n"),
+              "tiles.yaml:1: unknown key 'sort.tiles.lane'. Did you mean 'lanes'?");
     EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1}}\n"), "tiles.yaml:1: sort.tiles.lanes: missing key");
-    EXPECT_EQ(of_tiles("- {kind: sort, gpu: true, tiles: {task: 1}}\n"), "tiles.yaml:1: sort.tiles.task: unknown key. One of: threads");
+    EXPECT_EQ(of_tiles("- {kind: sort, gpu: true, tiles: {task: 1}}\n"), "tiles.yaml:1: unknown key 'sort.tiles.task'. One of: threads");
     EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: 0}}\n"), "tiles.yaml:1: sort.tiles.lanes: must be in [1, 1048576], got 0");
     EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: many}}\n"),
               "tiles.yaml:1: sort.tiles.lanes: must be an integer, got 'many'");
@@ -67,47 +68,47 @@ TEST(schedules, a_row_that_no_kernel_can_come_to_is_refused) {
     const std::string contract = "- {kind: contract, tiles: {rows: 6, block_columns: 64, block_rows: 0}, ";
     EXPECT_EQ(of_tiles(contract + "extents: {m: 3}}\n"), "tiles.yaml:1: contract.extents.m: must be a list, got '3'");
     EXPECT_EQ(of_tiles(contract + "extents: {m: [1, 2, 3]}}\n"),
-              "tiles.yaml:1: contract.extents.m: must be [least, most] or [least], got 3 numbers");
+              "tiles.yaml:1: contract.extents.m: must be [minimum, maximum] or [minimum], got 3 numbers");
     EXPECT_EQ(of_tiles(contract + "extents: {m: [3, 1]}}\n"),
               "tiles.yaml:1: contract.extents.m: must be in [3, 9223372036854775807], got 1");
-    EXPECT_EQ(of_tiles(contract + "extents: {rows: [3]}}\n"), "tiles.yaml:1: contract.extents.rows: unknown key. One of: batch, m, n, k");
+    EXPECT_EQ(of_tiles(contract + "extents: {rows: [3]}}\n"), "tiles.yaml:1: unknown key 'contract.extents.rows'. One of: batch, m, n, k");
     EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: 2}, extents: {n: [1]}}\n"),
-              "tiles.yaml:1: sort.extents: must not be there: no extents of kernels of kind sort are known");
+              "tiles.yaml:1: sort.extents: not allowed: kernels of kind sort have no extents");
     EXPECT_EQ(of_tiles("- {kind: window, tiles: {task: 1, rows: 2}}\n"),
-              "tiles.yaml:1: window.form: must be fold or convolution on CPUs, got none");
+              "tiles.yaml:1: window.form: missing key: must be fold or convolution on CPUs");
     EXPECT_EQ(of_tiles("- {kind: window, form: folds, tiles: {task: 1, rows: 2}}\n"),
               "tiles.yaml:1: window.form: must be one of fold, convolution, got 'folds'. Did you mean 'fold'?");
     EXPECT_EQ(of_tiles("- {kind: window, gpu: true, form: fold, tiles: {threads: 2}}\n"),
-              "tiles.yaml:1: window.form: must not be there: kernels of kind window on GPUs have one form");
-    EXPECT_EQ(of_tiles(row + row), "tiles.yaml:2: map: must fit kernels that the row on line 1 leaves, got none. Put it before that row");
+              "tiles.yaml:1: window.form: not allowed: kernels of kind window on GPUs have only one form");
+    EXPECT_EQ(of_tiles(row + row),
+              "tiles.yaml:2: map: this entry has no effect: line 1 already matches its kernels. Move it before that line");
     const std::string few = contract + "extents: {n: [0, 16]}}\n", more = contract + "extents: {n: [0, 64]}}\n";
     EXPECT_EQ(of_tiles(few + more), "");
     EXPECT_EQ(of_tiles(more + few),
-              "tiles.yaml:2: contract: must fit kernels that the row on line 1 leaves, got none. Put it before that row");
+              "tiles.yaml:2: contract: this entry has no effect: line 1 already matches its kernels. Move it before that line");
 }
 
 TEST(schedules, a_table_without_a_row_for_a_kernel_is_refused) {
     LoweredKernel kernel;
     kernel.kind = "row";
     EXPECT_EQ(refusal([&] { choose_row(parse_tiles(row, "tiles.yaml"), kernel, Halide::Target("x86-64-linux")); }),
-              "tiles: must have a row for kernels of kind row on x86-64-linux, got none. Complete the table that SCALIDE_TILES names");
+              "tiles: the table has no entry for kernels of kind row on x86-64-linux. Complete the file that SCALIDE_TILES names");
 }
 
 TEST(schedules, budgets_are_refused_with_file_and_line) {
     const std::string budget = "- {kind: tiled, budget: {tile_bytes: 32}}\n", tiles = "- {kind: tiled, tiles: {lanes: 8}}\n";
     EXPECT_EQ(of_tiles(tiles + budget), "");
     EXPECT_EQ(of_tiles("- {kind: tiled, tiles: {lanes: 8}, budget: {tile_bytes: 32}}\n"),
-              "tiles.yaml:1: tiled: must have tiles or a budget, got both");
+              "tiles.yaml:1: tiled: 'tiles' cannot be used with 'budget'");
     EXPECT_EQ(of_tiles("- {kind: tiled, budget: {tile_byte: 32}}\n"),
-              "tiles.yaml:1: tiled.budget.tile_byte: unknown key. Did you mean 'tile_bytes'?");
+              "tiles.yaml:1: unknown key 'tiled.budget.tile_byte'. Did you mean 'tile_bytes'?");
     EXPECT_EQ(of_tiles("- {kind: row, gpu: true, budget: {warp_columns: 32, warp_registers: 9}}\n"),
               "tiles.yaml:1: row.budget.shared_elements: missing key");
-    EXPECT_EQ(of_tiles("- {kind: row, budget: {}}\n"),
-              "tiles.yaml:1: row.budget: must not be there: kernels of kind row on CPUs have none");
+    EXPECT_EQ(of_tiles("- {kind: row, budget: {}}\n"), "tiles.yaml:1: row.budget: not allowed: kernels of kind row on CPUs have no budget");
     EXPECT_EQ(of_tiles("- {kind: contract, extents: {n: [1]}, budget: {panel_vectors: 4, bf16_pairs: 1}}\n"),
-              "tiles.yaml:1: contract.extents: must not be there: a budget is one of a target");
+              "tiles.yaml:1: 'extents' cannot be used with 'budget'. A budget depends only on the target");
     EXPECT_EQ(of_tiles(budget + tiles + budget),
-              "tiles.yaml:3: tiled: must fit kernels that the row on line 1 leaves, got none. Put it before that row");
+              "tiles.yaml:3: tiled: this entry has no effect: line 1 already matches its kernels. Move it before that line");
 }
 
 TEST(schedules, budgets_are_those_of_the_target) {
@@ -123,8 +124,8 @@ TEST(schedules, budgets_are_those_of_the_target) {
     EXPECT_EQ(choose_budgets(rows, narrow).tile_bytes, 100);
     EXPECT_EQ(choose_budget(rows, "contract", narrow), (Tiles{{"panel_vectors", 2}, {"bf16_pairs", 0}}));
     EXPECT_EQ(choose_budget(rows, "map", narrow), Tiles());
-    EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: must have a row with the budget of kernels of kind row on "
-                                                           "x86-64-linux-cuda, got none. Complete the table that SCALIDE_TILES "
+    EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: the table has no entry with the budget of kernels of kind row on "
+                                                           "x86-64-linux-cuda. Complete the file that SCALIDE_TILES "
                                                            "names");
 }
 
@@ -150,16 +151,16 @@ TEST(schedules, tables_of_products_are_refused_with_file_and_line) {
     EXPECT_EQ(of_products("- {target: cuda, library: cublaslt, operands: [[f31, f32]], results: []}\n"),
               "dispatch.yaml:1: row.operands: must be a dtype, got 'f31'. Did you mean 'f32'?");
     EXPECT_EQ(of_products("- {target: cuda, library: cublaslt, operands: [[f32]], results: []}\n"),
-              "dispatch.yaml:1: row.operands: must be a pair, lhs and rhs, got 1 of them");
+              "dispatch.yaml:1: row.operands: must be a pair [lhs, rhs], got a list of 1");
     EXPECT_EQ(of_products("- {target: cuda, library: cublas, operands: [[f32, f32]], results: []}\n"),
               "dispatch.yaml:1: row.library: must be one of cublaslt, got 'cublas'. Did you mean 'cublaslt'?");
     EXPECT_EQ(of_products("- {target: opencl, library: cublaslt, operands: [[f32, f32]], results: []}\n"),
               "dispatch.yaml:1: row.target: must be one of cuda, got 'opencl'");
-    EXPECT_EQ(of_products(product(", scales: [[none, all]]")), "dispatch.yaml:1: row.scales: must be a layout of scales, got 'all'");
+    EXPECT_EQ(of_products(product(", scales: [[none, all]]")), "dispatch.yaml:1: row.scales: must be a scale layout, got 'all'");
     EXPECT_EQ(of_products(product(", multiple: 0")), "dispatch.yaml:1: row.multiple: must be in [1, 1048576], got 0");
-    EXPECT_EQ(of_products(product(", k_contigous: true")), "dispatch.yaml:1: row.k_contigous: unknown key. Did you mean 'k_contiguous'?");
+    EXPECT_EQ(of_products(product(", k_contigous: true")), "dispatch.yaml:1: unknown key 'row.k_contigous'. Did you mean 'k_contiguous'?");
     EXPECT_EQ(of_products(product("", "[{bias: [f32]}]")), "dispatch.yaml:1: row.results.dtype: missing key");
     EXPECT_EQ(of_products(product("") + product(", cards: [90]")),
-              "dispatch.yaml:2: row.operands: must be products that rows before leave, got f32 by f32. Put the row before those");
+              "dispatch.yaml:2: row.operands: this entry has no effect: earlier entries match f32 x f32. Move it before them");
     EXPECT_EQ(of_products(product(", cards: [90]") + product("")), "");
 }

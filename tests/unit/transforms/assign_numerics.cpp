@@ -126,8 +126,8 @@ TEST(transforms, assign_numerics_hands_over_what_a_result_replaces) {
         assigned(square, elsewhere);
         ADD_FAILURE() << "nothing was thrown";
     } catch (const UserError &error) {
-        EXPECT_STREQ(error.what(), "p.yaml:3: rules.insert: delayed_rescale must stand in a row {result: inout}, got another place. "
-                                   "Its second operand is what the argument held before");
+        EXPECT_STREQ(error.what(), "p.yaml:3: 'delayed_rescale' can be inserted only by a rule with 'result: inout'. "
+                                   "Its second operand is the value of the argument before the update");
     }
 }
 
@@ -207,10 +207,10 @@ TEST(transforms, assign_numerics_says_what_overflows) {
 TEST(transforms, assign_numerics_checks_results) {
     PolicyRule rule{Place::program_result, "inout", "", {}, {}, {}, Dtype::f16, {}, {}};
     rule.location = {"policy.yaml", 4};
-    EXPECT_EQ(
-        error_of([&] { assigned(square, policy_of({rule})); }),
-        "policy.yaml:4: result.store: must be the dtype of the inout argument w, f32, got f16. Give the argument a rule with the same "
-        "store");
+    EXPECT_EQ(error_of([&] { assigned(square, policy_of({rule})); }),
+              "policy.yaml:4: 'store' of result 'w': must be the dtype of its inout argument, f32, got f16. Give the argument a rule with "
+              "the same "
+              "'store'");
 }
 
 } // namespace scalide

@@ -84,7 +84,7 @@ TEST(transforms, fuse_rounds_operands_where_they_are_packed) {
     EXPECT_EQ(to_string(fusion.program.type(fusion.program.nodes[0].results[0])), "f8_e4m3fn[m, k]");
     ASSERT_EQ(fusion.report.edges.size(), 1U);
     EXPECT_EQ(fusion.report.edges[0].reason,
-              "an operand is computed in the packing only when that is cheap, unrounded, and for this contraction alone");
+              "an operand is computed while it is packed only if it is cheap, not rounded, and used by this matmul only");
 }
 
 TEST(transforms, fuse_rounds_an_overwritten_operand_before_it_is_overwritten) {

@@ -33,21 +33,20 @@ TEST(transforms, infer_types_adapts_numbers) {
 
 TEST(transforms, infer_types_checks) {
     EXPECT_EQ(error("program p(x: f32[4], y: f32[5]) -> (z: f32[4]) {\n  z = add(x, y)\n}\n"),
-              "t.scl:2:3: add.where.shapes: operands must have one shape, got f32[4], f32[5]");
+              "t.scl:2:3: add.where.shapes: operands must have the same shape, got f32[4], f32[5]");
     EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[5]) {\n  z = exp(x) : f32[5]\n}\n"),
-              "t.scl:2:3: exp.z: must have the type that its operands give it, f32[4], got f32[5]. Leave the type out, or convert with "
-              "convert_element_type");
+              "t.scl:2:3: exp.z: must have the type that follows from the operands, f32[4], got f32[5]. Remove the type, or convert the "
+              "value with convert_element_type");
     EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[4]) {\n  z = frobnicate(x)\n}\n"),
-              "t.scl:2:3: frobnicate: no rule for operator 'frobnicate'. Add a rule file, see rules/README.md");
-    EXPECT_EQ(
-        error("program p(x: f32[4]) -> (z: f32[4]) {\n  z = tie_in(x, x)\n}\n"),
-        "t.scl:2:3: tie_in: no rule for operator 'tie_in'. JAX has removed it, values having no side effects: use its second operand");
+              "t.scl:2:3: unknown operator 'frobnicate'. Add a rule file, see docs/reference/rules.md");
+    EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[4]) {\n  z = tie_in(x, x)\n}\n"),
+              "t.scl:2:3: unknown operator 'tie_in'. JAX has removed this operator: use its second operand");
     EXPECT_EQ(error("program f(x: f32[4]) -> (z: f32[4]) {\n  z = exp(x)\n}\n"
                     "program p(x: f32[4]) -> (z: f32[4]) {\n  z = grad(x) {program: f, wrt: [x]}\n}\n"),
-              "t.scl:5:3: grad.program: must have one rank-0 float result, which is differentiated, got 0 in f");
+              "t.scl:5:3: grad.program: must have exactly one float scalar result (the loss), got 0 in f");
     EXPECT_EQ(error("program f(x: f32[4]) -> (z: f32[4]) {\n  z = exp(x)\n}\n"
                     "program p(x: f32[5]) -> (z: f32[4]) {\n  z = call(x) {program: f}\n}\n"),
-              "t.scl:5:3: call.operands: must be those of f, f32[4], got f32[5]");
+              "t.scl:5:3: call.operands: must match the arguments of f, f32[4], got f32[5]");
 }
 
 TEST(transforms, infer_types_leaves_what_has_types) {
@@ -70,13 +69,13 @@ TEST(transforms, calls_take_the_symbols_of_the_caller) {
     EXPECT_EQ(results("program p(x: f32[b, 6]) -> (y: f32[6, b]) {\n y = call(x) {program: square}\n}"), "f32[6, b]");
     EXPECT_EQ(results("program p(x: f32[n, 4*s]) -> (y: f32[4*s, n]) {\n y = call(x) {program: square}\n}"), "f32[4*s, n]");
     EXPECT_EQ(error(square + "program p(x: f32[b, 7]) -> (y: f32[7, b]) {\n  y = call(x) {program: square}\n}\n"),
-              "t.scl:6:3: call.operands: must be those of square, f32[b, 2*m], got f32[b, 7]");
+              "t.scl:6:3: call.operands: must match the arguments of square, f32[b, 2*m], got f32[b, 7]");
     const std::string bounded = "program half [n in 2..64 step 2](x: f32[n]) -> (s: f32[]) {\n s = reduce_sum(x) {axes: [0]}\n}\n";
     EXPECT_EQ(error(bounded + "program p [b in 4..32 step 4](x: f32[b]) -> (s: f32[]) {\n  s = call(x) {program: half}\n}\n"), "no error");
     EXPECT_EQ(error(bounded + "program p(x: f32[b]) -> (s: f32[]) {\n  s = call(x) {program: half}\n}\n"),
-              "t.scl:5:3: call.operands: must have an extent within the bounds of n in half, got b");
+              "t.scl:5:3: call.operands: the extent must be within the bounds of symbol n of half, got b");
     EXPECT_EQ(error(bounded + "program p(x: f32[9]) -> (s: f32[]) {\n  s = call(x) {program: half}\n}\n"),
-              "t.scl:5:3: call.operands: must have an extent within the bounds of n in half, got 9");
+              "t.scl:5:3: call.operands: the extent must be within the bounds of symbol n of half, got 9");
 }
 
 } // namespace scalide

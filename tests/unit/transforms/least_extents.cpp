@@ -32,7 +32,7 @@ std::string with(std::string text, const std::string &extent) { return text.repl
 } // namespace
 
 TEST(transforms, places_of_nothing_are_refused) {
-    EXPECT_NE(symbols_of(with(place, "0")).find("argmax.axis: must have an axis of at least 1 elements, got 0"), std::string::npos);
+    EXPECT_NE(symbols_of(with(place, "0")).find("argmax.axis: the axis must have at least 1 element, got 0"), std::string::npos);
     EXPECT_EQ(symbols_of(with(place, "1")), "");
     EXPECT_EQ(symbols_of("(x: f32[0, 3]) -> (r: i32[0]) {\n r = argmax(x) {axis: 1}\n}"), "");
 }
@@ -54,7 +54,7 @@ TEST(transforms, symbols_are_as_small_as_operators_need) {
     EXPECT_EQ(symbols_of(with(update, "2*n")), "n in 0..3 ");
     EXPECT_EQ(symbols_of("[n step 4] " + with(update, "n")), "n in 0..4 ");
     EXPECT_EQ(symbols_of("[n in 2..5] " + with(update, "n")), "n in 2..5 ");
-    EXPECT_NE(symbols_of("[n in 8..9] " + with(update, "n")).find("must have an axis of at least n elements, got 7"), std::string::npos);
+    EXPECT_NE(symbols_of("[n in 8..9] " + with(update, "n")).find("the axis must have at least n elements, got 7"), std::string::npos);
 }
 
 TEST(transforms, bind_checks_what_two_symbols_must_hold) {
@@ -75,9 +75,9 @@ TEST(transforms, bind_checks_what_two_symbols_must_hold) {
 TEST(transforms, ranges_that_symbols_must_have_are_asked_for) {
     const std::string pair = "(x: f32[n], y: f32[m], i: i32[]) -> (r: f32[5]) {\n c = concatenate(x, y) {dimension: 0}\n"
                              " r = dynamic_slice(c, i) {sizes: [5]}\n}";
-    EXPECT_NE(symbols_of(pair).find("must have an axis of at least 5 elements, got m + n. Give the symbols a range"), std::string::npos)
+    EXPECT_NE(symbols_of(pair).find("the axis must have at least 5 elements, got m + n. Give the symbols a range"), std::string::npos)
         << symbols_of(pair);
-    EXPECT_NE(symbols_of("[n in 0..0] (x: f32[n]) -> (r: i32[]) {\n r = argmax(x) {axis: 0}\n}").find("at least 1 elements, got n"),
+    EXPECT_NE(symbols_of("[n in 0..0] (x: f32[n]) -> (r: i32[]) {\n r = argmax(x) {axis: 0}\n}").find("at least 1 element, got n"),
               std::string::npos);
     EXPECT_EQ(symbols_of("[n in 3..9, m in 2..9] " + pair), "n in 3..9 m in 2..9 ");
 }

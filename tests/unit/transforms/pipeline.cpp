@@ -77,7 +77,7 @@ TEST(transforms, inline_calls_maps_cotangents) {
     std::string wrong = text;
     wrong.replace(wrong.find("program: clip"), 13, "program: sum");
     EXPECT_EQ(error_of([&] { compile(parse_program(wrong, "t.scl"), rules(), {}); }),
-              "t.scl:8:3: map_on_backward.program: must make one value of type f32[3], got sum");
+              "t.scl:8:3: map_on_backward.program: must return one value of type f32[3], got sum");
 }
 
 /// A program of kernels means what the program means.

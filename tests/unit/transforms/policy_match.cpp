@@ -68,37 +68,32 @@ TEST(transforms, globs_match_scopes_and_names) {
 }
 
 TEST(transforms, rows_that_match_nothing_are_errors) {
-    const std::string start = "p.yaml:2: policy.rules.", end = "`optional: true` lets it stand";
-    EXPECT_EQ(said("{argument: head.w9, store: f16}"), start +
-                                                           "argument: must match a float of program p, got 'head.w9'. Did you mean "
-                                                           "'head.w'? Arguments: head.bias, head.w, x. " +
-                                                           end);
-    EXPECT_EQ(said("{argument: tokens, store: f16}"),
-              start + "argument: must match a float of program p, got 'tokens'. Arguments: head.bias, head.w, x. " + end);
-    EXPECT_EQ(said("{argument: \"haed.**\", store: f16}"), start +
-                                                               "argument: must match a float of program p, got 'haed.**'. Did you mean "
-                                                               "'head'? Arguments: head.bias, head.w, x. " +
-                                                               end);
+    const std::string start = "p.yaml:2: this rule matches nothing: ", has_no = start + "program 'p' has no ",
+                      end = "If the rule may match nothing, add 'optional: true'";
+    EXPECT_EQ(said("{argument: head.w9, store: f16}"),
+              has_no + "float argument 'head.w9'. Did you mean 'head.w'? Arguments: head.bias, head.w, x. " + end);
+    EXPECT_EQ(said("{argument: tokens, store: f16}"), has_no + "float argument 'tokens'. Arguments: head.bias, head.w, x. " + end);
+    EXPECT_EQ(said("{argument: \"haed.**\", store: f16}"),
+              has_no + "float argument 'haed.**'. Did you mean 'head'? Arguments: head.bias, head.w, x. " + end);
     EXPECT_EQ(said("{op: [sqrt, exp], result: any, store: f16}"),
-              start +
-                  "op: must match a float of program p, got 'sqrt, exp'. Operators: broadcast_in_dim, constant, dot_general, mul, tanh. " +
-                  end);
+              has_no + "operator on floats 'sqrt, exp'. Operators: broadcast_in_dim, constant, dot_general, mul, tanh. " + end);
     EXPECT_EQ(said("{scope: \"mpl/**\", result: any, store: f16}"),
-              start + "scope: must match a float of program p, got 'mpl/**'. Did you mean 'mlp'? Scopes: mlp/0. " + end);
+              has_no + "float array in scope 'mpl/**'. Did you mean 'mlp'? Scopes: mlp/0. " + end);
     EXPECT_EQ(said("{operand: cotangent, insert: [{convert: f16}]}"),
-              start + "operand: must match a float of program p, got 'cotangent'. Operands: lhs, rhs, x, y. " + end);
-    EXPECT_EQ(said("{argument: any, size_below: 8, store: f16}"), start + "size_below: must match a float of program p, got '8'. " + end);
+              has_no + "float operand 'cotangent'. Operands: lhs, rhs, x, y. " + end);
+    EXPECT_EQ(said("{argument: any, size_below: 8, store: f16}"), has_no + "float array with a static size below '8'. " + end);
     EXPECT_EQ(said("{op: mul, scope: \"mlp/**\", result: any, store: f16}"),
-              "p.yaml:2: policy.rules: must match a float of program p, got nothing where result, op, scope hold together. " + end);
+              start + "no float array of program 'p' meets all its conditions (result, op, scope). " + end);
     EXPECT_EQ(said("{op: tanh, result: any, size_below: 4, store: f16}"),
-              "p.yaml:2: policy.rules: must match a float of program p, got nothing where result, op, size_below hold together. " + end);
+              start + "no float array of program 'p' meets all its conditions (result, op, size_below). " + end);
     EXPECT_EQ(said("{argument: head.w9, store: f16, optional: true}"), "no error");
 }
 
 TEST(transforms, rows_that_are_hidden_are_errors) {
     const std::string rows = "{argument: inout, store: f16},\n{result: inout, store: f16},\n{argument: \"head.*\", store: bf16";
-    EXPECT_EQ(said(rows + "}"), "p.yaml:4: policy.rules: must decide for something, got a row hidden by what comes before it, line 2. "
-                                "Put it before that, or drop it; `optional: true` lets it stand");
+    EXPECT_EQ(said(rows + "}"),
+              "p.yaml:4: this rule has no effect: line 2 already matches everything that it matches. Move it above line 2, "
+              "delete it, or add 'optional: true'");
     EXPECT_EQ(said(rows + ", optional: true}"), "no error");
     EXPECT_EQ(said("{argument: head.w, store: f16},\n{argument: inout, store: f16},\n{result: inout, store: f16}"), "no error");
 }
@@ -139,14 +134,15 @@ TEST(transforms, a_row_keeps_a_scope_or_an_argument) {
     EXPECT_EQ(kept("w"), "a gw w");
     EXPECT_EQ(kept("**"), "a y gr d gw x w router.w");
     EXPECT_EQ(said("{keep: \"haed/**\"}"),
-              "p.yaml:2: policy.rules.keep: must match a float of program p, got 'haed/**'. Did you mean 'head'? "
-              "Scopes and arguments: head.bias, head.w, mlp/0, x. `optional: true` lets it stand");
+              "p.yaml:2: this rule matches nothing: program 'p' has no scope or float argument 'haed/**'. Did you mean 'head'? "
+              "Scopes and arguments: head.bias, head.w, mlp/0, x. If the rule may match nothing, add 'optional: true'");
     EXPECT_EQ(said("{argument: head.w, store: f16},\n{result: head.w, store: f16},\n{keep: head.w}"), "no error") << "its product";
-    EXPECT_EQ(said("{keep: x},\n{keep: \"*\"},\n{keep: x}"), "p.yaml:4: policy.rules: must decide for something, got a row hidden by what "
-                                                             "comes before it, line 2. Put it before that, or drop it; `optional: true` "
-                                                             "lets it stand");
+    EXPECT_EQ(
+        said("{keep: x},\n{keep: \"*\"},\n{keep: x}"),
+        "p.yaml:4: this rule has no effect: line 2 already matches everything that it matches. Move it above line 2, delete it, or add "
+        "'optional: true'");
     EXPECT_EQ(said("{keep: x, store: f16}"),
-              "p.yaml:2: policy.rules.store: must not stand beside keep, which leaves everything of a scope or an argument as it is");
+              "p.yaml:2: 'store' cannot be used with 'keep'. 'keep' leaves a whole scope or argument unchanged");
 }
 
 TEST(transforms, rows_reach_operators_by_another_name) {

@@ -345,8 +345,8 @@ TEST(transforms, propagate_scales_checks) {
             "own.yaml");
     const Program program = parse_program("program p(x: f32[2] scaled) -> (z: f32[2]) {\n  z = ceil(x) : f32[2]\n}\n", "t.scl");
     EXPECT_EQ(error_of([&] { propagate_scales(program, own, {}); }),
-              "t.scl:2:3: ceil.scale: must be there for a scaled operand, got a rule without scale (own.yaml:1). Give the rule a scale, or "
-              "unscale the operand with stop_scaling");
+              "t.scl:2:3: operator 'ceil' has a scaled operand, but its rule defines no 'scale' (own.yaml:1). Add 'scale' to the rule, or "
+              "apply 'stop_scaling' to the operand");
 }
 
 /// The factors of unit scaling go out of the data into the scale; a composite without a scale for other strategies is scaled by its parts.

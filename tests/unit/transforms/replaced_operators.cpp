@@ -165,20 +165,22 @@ TEST(replaced_operators, are_what_other_rows_see) {
 
 TEST(replaced_operators, tell_whose_requirement_does_not_hold) {
     const std::string text = "(x: f32[b, 4], y: f32[b, 4]) -> (z: f32[4, 4]) {\n z = dot_general(x, y) {contract: [[0], [0]]}\n}";
-    EXPECT_EQ(error_of([&] { assigned(text, policy_of(mxfp8)); }),
-              "t.scl:2:2: scaled_dot_general.where.c3: must be a number, or a multiple as 32*b, got b. p.yaml:2 puts it in the place of "
-              "dot_general");
+    EXPECT_EQ(
+        error_of([&] { assigned(text, policy_of(mxfp8)); }),
+        "t.scl:2:2: scaled_dot_general.where.c3: blocks of 32 along this axis: the extent must be a number or a multiple such as 32*b, "
+        "got b. Declare the extent as a multiple, such as 32*b. p.yaml:2 replaces dot_general with it");
     const std::string multiple = "(x: f32[32*b, 4], y: f32[32*b, 4]) -> (z: f32[4, 4]) {\n z = dot_general(x, y) {contract: [[0], [0]]}\n}";
     EXPECT_EQ(error_of([&] { expand(assigned(multiple, policy_of(mxfp8)), rules()); }), "no error");
 }
 
 TEST(replaced_operators, tell_what_matches_nothing) {
     EXPECT_EQ(error_of([&] { assigned(product, policy_of("{op: dot_general, operands: [weight, cotangent]}")); }),
-              "p.yaml:2: policy.rules.operands: must match a float of program p, got 'weight x cotangent'. "
-              "Operands: activation x weight. `optional: true` lets it stand");
-    EXPECT_EQ(error_of([&] { assigned(product, policy_of(by_four + ",\n{op: dot_general, operands: primal}")); }),
-              "p.yaml:3: policy.rules: must decide for something, got a row hidden by what comes before it, line 2. Put it before that, or "
-              "drop it; `optional: true` lets it stand");
+              "p.yaml:2: this rule matches nothing: program 'p' has no operator with float operands 'weight x cotangent'. "
+              "Operands: activation x weight. If the rule may match nothing, add 'optional: true'");
+    EXPECT_EQ(
+        error_of([&] { assigned(product, policy_of(by_four + ",\n{op: dot_general, operands: primal}")); }),
+        "p.yaml:3: this rule has no effect: line 2 already matches everything that it matches. Move it above line 2, delete it, or add "
+        "'optional: true'");
 }
 
 TEST(replaced_operators, are_reported) {
@@ -221,15 +223,17 @@ TEST(given_scales, of_arguments_need_operators_that_combine_scales) {
     const std::string row = "{argument: x, scale: {by: max}}";
     EXPECT_EQ(body(assigned("(x: f32[2]) -> (y: f32[2]) {\n y = neg(x)\n}", policy_of(row, "scales: propagated, "))),
               "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 1} : f32[2] form of x\ny = neg(x.dynamic_rescale) : f32[2]\n");
-    EXPECT_EQ(error_of([&] { assigned(product, policy_of(row)); }),
-              "p.yaml:2: policy.rules.scale: must stand beside operand or result where scales are stored, got argument 'x'. "
-              "A scale belongs to what is stored; with scales: propagated operators combine it");
+    EXPECT_EQ(
+        error_of([&] { assigned(product, policy_of(row)); }),
+        "p.yaml:2: 'scale' cannot be used with 'argument'. The policy has stored scales (argument 'x'): use 'scale' with 'operand' or "
+        "'result', or set 'scales: propagated'");
 }
 
 TEST(given_scales, of_what_an_argument_holds_are_the_arguments) {
     const std::string state = "(x: f32[2], w: f32[2] inout) -> (w = v) {\n v = add(w, x)\n}";
     EXPECT_EQ(error_of([&] { assigned(state, policy_of("{result: w, scale: {by: max}}")); }),
-              "p.yaml:2: result.scaled: must be as the inout argument w, which is not scaled. Give the argument a rule that says the same");
+              "p.yaml:2: 'scaled' of result 'w': must be false as for its inout argument, got true. Give the argument a rule with the same "
+              "'scaled'");
 }
 
 } // namespace scalide

@@ -209,19 +209,21 @@ TEST(scaled_calls, an_operand_of_two_products_is_scaled_in_each) {
 
 TEST(scaled_calls, what_no_library_does_has_a_reason) {
     const std::string rows = scaled_matmul("32", "48", "64", "f32[32, 1]", "f32[48, 1]");
-    EXPECT_EQ(why_left(rows, {80, 90, 100}), "y: scales by a kernel on sm_80, sm_100, as outer_vec x outer_vec needs sm_90");
+    EXPECT_EQ(why_left(rows, {80, 90, 100}),
+              "y: a generated kernel applies the scales on sm_80, sm_100, because outer_vec x outer_vec needs sm_90");
     EXPECT_EQ(why_left(rows_multiplied("u = mul(z, rows)\n  t = mul(u, columns)"), {100}),
-              "z: scales by a kernel, as outer_vec x outer_vec needs sm_90");
+              "z: a generated kernel applies the scales, because outer_vec x outer_vec needs sm_90");
     EXPECT_EQ(why_left(scaled_matmul("32", "48", "128", "f8_e8m0fnu[32, 4]", "f8_e8m0fnu[48, 4]"), {90}),
-              "y: scales by a kernel, as vec32_ue8m0 x vec32_ue8m0 needs sm_100, sm_120");
+              "y: a generated kernel applies the scales, because vec32_ue8m0 x vec32_ue8m0 needs sm_100, sm_120");
     EXPECT_EQ(why_left(scaled_matmul("32", "48", "128", "f32[32, 2]", "f32[48, 2]"), {90}),
-              "y: scales by a kernel, as no library knows blocks of 1 x 64 of f32 and 1 x 64 of f32");
+              "y: a generated kernel applies the scales, because cuBLASLt does not support blocks of 1 x 64 of f32 and 1 x 64 of f32");
     EXPECT_EQ(why_left(scaled_matmul("32", "48", "256", "f32[32, 1]", "f32[48, 2]"), {90}),
-              "y: scales by a kernel, as no library knows blocks of 1 x 256 of f32 and 1 x 128 of f32");
+              "y: a generated kernel applies the scales, because cuBLASLt does not support blocks of 1 x 256 of f32 and 1 x 128 of f32");
     EXPECT_EQ(why_left(scaled_matmul("30", "48", "64", "f32[30, 1]", "f32[48, 1]"), {90}),
-              "y: scales by a kernel, as m must be a multiple of 16, got 30");
+              "y: a generated kernel applies the scales, because m must be a multiple of 16, got 30");
     EXPECT_EQ(why_left(scaled_matmul("b", "48", "128", "f8_e8m0fnu[b, 4]", "f8_e8m0fnu[48, 4]"), {100}),
-              "y: scales by a kernel, as tiles of vec32_ue8m0 x vec32_ue8m0 must be filled, which needs extents that are numbers");
+              "y: a generated kernel applies the scales, because the scale layout of vec32_ue8m0 x vec32_ue8m0 needs padding to whole "
+              "tiles, which requires fixed extents");
 }
 
 } // namespace scalide

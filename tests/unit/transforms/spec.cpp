@@ -13,21 +13,21 @@ struct BrokenProgram {
 };
 
 const BrokenProgram broken_programs[] = {
-    {"unknown_attribute", "(x: f32[4]) -> (y: f32[4]) {\n y = abs(x) {axis: 0} : f32[4]\n}", "abs.axis: unknown attribute",
-     Invariant::typed},
+    {"unknown_attribute", "(x: f32[4]) -> (y: f32[4]) {\n y = abs(x) {axis: 0} : f32[4]\n}",
+     "unknown attribute 'abs.axis'. 'abs' has no attributes", Invariant::typed},
     {"wrong_type", "(x: f32[4]) -> (y: f32[5]) {\n y = abs(x) : f32[5]\n}", "abs.y: must have the type f32[4], got f32[5]",
      Invariant::typed},
     {"narrow_arithmetic", "(x: f16[4]) -> (y: f16[4]) {\n y = abs(x) : f16[4]\n}", "abs.y: must compute in 32 bits, got x: f16[4]",
      Invariant::wide},
     {"scaled_argument", "(x: f16[4] scaled) -> (y: f32[4]) {\n y = convert_element_type(x) {dtype: f32} : f32[4]\n}",
-     "p.x: must be plain or a part, got scaled", Invariant::no_scaled},
-    {"scaled_result", "(x: f32[4]) -> (y: f32[4] scaled) {\n y = abs(x) : f32[4]\n}", "p.y: must be plain or a part, got scaled",
+     "p.x: must be a plain array or a part, got scaled", Invariant::no_scaled},
+    {"scaled_result", "(x: f32[4]) -> (y: f32[4] scaled) {\n y = abs(x) : f32[4]\n}", "p.y: must be a plain array or a part, got scaled",
      Invariant::no_scaled},
     {"composite", "(x: f32[4]) -> (y: f32[4]) {\n y = relu(x) : f32[4]\n}", "relu.y: must be a base operator, got relu", Invariant::base},
     {"many_free_axes",
      "(x: f32[2, 3, 4], y: f32[4, 5]) -> (z: f32[2, 3, 5]) {\n z = dot_general(x, y) {contract: [[2], [0]], batch: [[], []]} : f32[2, 3, "
      "5]\n}",
-     "dot_general.z: must have one axis a group at most, got 2 free", Invariant::base},
+     "dot_general.z: must have at most one axis of each kind, got 2 free", Invariant::base},
     {"operator_beside_kernels", "(x: f32[4]) -> (y: f32[4]) {\n y = abs(x) : f32[4]\n}", "abs.op: must be a call of a kernel, got abs",
      Invariant::kernels},
 };

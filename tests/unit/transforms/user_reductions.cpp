@@ -93,19 +93,19 @@ std::string reduce_error(const std::string &arguments, const std::string &node) 
 
 TEST(transforms, reduce_by_program_errors) {
     EXPECT_EQ(reduce_error("x: f32[3]", "y = reduce(x) {program: hypotenuse}"),
-              "t.scl:11:3: reduce.operands: must be arrays and an init for each, got 1");
+              "t.scl:11:3: reduce.operands: must be arrays, then one initial value for each array, got 1 operands");
     EXPECT_EQ(reduce_error("x: f32[3], z: i32[]", "y = reduce(x, z) {program: hypotenuse}"),
-              "t.scl:11:3: reduce.operands: must have inits of type f32[], got i32[]");
+              "t.scl:11:3: reduce.operands: initial values must have the type f32[], got i32[]");
     EXPECT_EQ(reduce_error("x: i32[3], z: i32[]", "y = reduce(x, z) {program: hypotenuse}"),
-              "t.scl:11:3: reduce.program: must take and make values of type i32[], got f32[]");
+              "t.scl:11:3: reduce.program: must take and return values of type i32[], got f32[]");
     EXPECT_EQ(reduce_error("x: f32[3], z: f32[]", "y = reduce(x, z) {program: total}"),
               "t.scl:11:3: reduce.program: must consist of elementwise operators, got reduce_sum in total");
     EXPECT_EQ(reduce_error("x: f32[n], z: f32[]", "y = reduce(x, z) {program: hypotenuse}"),
-              "t.scl:11:3: reduce.axes: must have static extents, got n");
+              "t.scl:11:3: reduce.axes: the reduced extents must be numbers, got n");
     EXPECT_EQ(reduce_error("x: f32[3], z: f32[]", "y = reduce(x, z) {program: hypotenuse, axes: [1]}"),
-              "t.scl:11:3: reduce.axes: must name axes of rank 1, each once, got [1]");
+              "t.scl:11:3: reduce.axes: axes must be different and less than the rank 1, got [1]");
     EXPECT_EQ(reduce_error("x: f32[3], z: f32[]", "y = reduce_window(x, z) {program: hypotenuse}"),
-              "t.scl:11:3: reduce_window.window: must have one entry an axis, got 0");
+              "t.scl:11:3: reduce_window.window: must have one entry for each axis, got 0");
 }
 
 } // namespace

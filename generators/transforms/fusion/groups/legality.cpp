@@ -169,44 +169,43 @@ struct FusionRule {
 };
 
 using enum KernelKind;
-constexpr std::string_view needs_all_elements = "a value over all elements is known only when the kernel that makes it has ended";
-constexpr std::string_view needs_all_rows = "a sum over the rows needs all of them: it reads the stored array";
-constexpr std::string_view operand_is_read_often = "a contraction reads its operands many times: they are stored first";
-constexpr std::string_view window_reads_often = "a window reads each element many times: they are stored first";
-constexpr std::string_view window_makes_places = "what windows make is stored before it is read at other places";
-constexpr std::string_view not_row_by_row = "the consumer does not walk the same rows";
+constexpr std::string_view needs_all_elements = "a value that depends on all elements is known only after the kernel that computes it";
+constexpr std::string_view needs_all_rows = "a sum over the rows needs all rows, so it reads the stored array";
+constexpr std::string_view operand_is_read_often = "a matmul reads its operands many times, so they are stored first";
+constexpr std::string_view window_reads_often = "a window reads each element many times, so the elements are stored first";
+constexpr std::string_view window_makes_places = "the result of a window operator is stored before it is read at other indices";
+constexpr std::string_view not_row_by_row = "the consumer does not iterate over the same rows";
 
 constexpr FusionRule rules[] = {
-    {map, map, map_reads_map, Shapes::of_consumer, "the consumer reads it at other indices, where it would be computed again"},
+    {map, map, map_reads_map, Shapes::of_consumer, "the consumer reads it at other indices, so it would be computed more than once"},
     {map, row, map_feeds_row, Shapes::of_consumer, not_row_by_row},
-    {map, column, map_feeds_reduction, Shapes::of_consumer, "it is stored for other kernels anyway: the reduction reads it"},
-    {map, full, map_feeds_reduction, Shapes::of_consumer, "it is stored for other kernels anyway: the reduction reads it"},
+    {map, column, map_feeds_reduction, Shapes::of_consumer, "it is stored for other kernels anyway, so the reduction reads it"},
+    {map, full, map_feeds_reduction, Shapes::of_consumer, "it is stored for other kernels anyway, so the reduction reads it"},
     {map, contract, map_feeds_contract, Shapes::of_consumer,
-     "an operand is computed in the packing only when that is cheap, unrounded, and for this contraction alone"},
+     "an operand is computed while it is packed only if it is cheap, not rounded, and used by this matmul only"},
     {row, map, row_feeds_map, Shapes::of_producer, not_row_by_row},
     {row, row, row_feeds_row, Shapes::of_producer, not_row_by_row},
     {row, column, nullptr, Shapes::of_producer, needs_all_rows},
-    {row, full, row_feeds_full, Shapes::of_producer, "the reduction reads more than what the rows make"},
+    {row, full, row_feeds_full, Shapes::of_producer, "the reduction also reads arrays that the row kernel does not compute"},
     {row, contract, nullptr, Shapes::of_producer, operand_is_read_often},
     {column, map, feeds_elementwise, Shapes::of_producer, "the reduction must end before its result is read at other indices"},
     {column, row, nullptr, Shapes::of_producer, "the column reduction must end before its result is read by rows"},
     {column, column, nullptr, Shapes::of_producer, "the first column reduction must end before the second begins"},
-    {column, full, column_feeds_full, Shapes::of_producer, "the reduction reads more than what the columns make"},
+    {column, full, column_feeds_full, Shapes::of_producer, "the reduction also reads arrays that the column kernel does not compute"},
     {column, contract, nullptr, Shapes::of_producer, operand_is_read_often},
     {full, map, nullptr, Shapes::of_producer, needs_all_elements},
     {full, row, nullptr, Shapes::of_producer, needs_all_elements},
     {full, column, nullptr, Shapes::of_producer, needs_all_elements},
     {full, full, nullptr, Shapes::of_producer, needs_all_elements},
     {full, contract, nullptr, Shapes::of_producer, needs_all_elements},
-    {contract, map, feeds_elementwise, Shapes::of_producer,
-     "the consumer reads the result at other indices than the contraction writes it"},
-    {contract, row, nullptr, Shapes::of_producer, "a tile of a contraction is no whole row"},
-    {contract, column, nullptr, Shapes::of_producer, "a tile of a contraction is no whole column"},
+    {contract, map, feeds_elementwise, Shapes::of_producer, "the consumer reads the result of the matmul at other indices"},
+    {contract, row, nullptr, Shapes::of_producer, "a tile of a matmul does not contain whole rows"},
+    {contract, column, nullptr, Shapes::of_producer, "a tile of a matmul does not contain whole columns"},
     {contract, full, contract_feeds_full, Shapes::of_producer,
-     "the reduction reads more than what the contraction makes, or alone reads that"},
+     "the reduction also reads other arrays, or nothing else reads the result of the matmul"},
     {contract, contract, nullptr, Shapes::of_producer, operand_is_read_often},
     {map, scan, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
-    {map, scatter, map_feeds_scatter, Shapes::of_consumer, "updates and indices are computed in place only when that is cheap"},
+    {map, scatter, map_feeds_scatter, Shapes::of_consumer, "updates and indices are computed in the same kernel only if they are cheap"},
     {map, sort, map_feeds_scan, Shapes::of_consumer, "it is stored for other kernels anyway, or read at other indices"},
     {scan, map, feeds_elementwise, Shapes::of_producer, "the scan must end before its result is read at other indices"},
     {map, window, nullptr, Shapes::of_consumer, window_reads_often},
@@ -222,11 +221,12 @@ constexpr FusionRule rules[] = {
     {window, window, nullptr, Shapes::of_producer, window_reads_often},
 };
 
-constexpr std::string_view library_computes = "a library multiplies: other arithmetic is done before and after";
-constexpr std::string_view tiles_alone = "what goes through tiles (transposed copies, reductions beside maps) shares no other loops";
-constexpr std::string_view walks_alone = "scans, scatters and sorts share no loops with other kernels than elementwise ones";
-constexpr std::string_view scalar_reads = "rank-0 arithmetic waits for kernels to end: it is one kernel a level";
-constexpr std::string_view scalar_is_read = "rank-0 arithmetic is done once, before the kernels that need it";
+constexpr std::string_view library_computes = "cuBLASLt computes this matmul, so other operators run before or after it";
+constexpr std::string_view tiles_alone =
+    "kernels that work on tiles (transposed copies, tiled reductions) are fused with scalar kernels only";
+constexpr std::string_view walks_alone = "scans, scatters and sorts are fused with elementwise kernels only";
+constexpr std::string_view scalar_reads = "scalar operators run after the kernels that compute their operands";
+constexpr std::string_view scalar_is_read = "scalar operators run once, before the kernels that need their results";
 
 /// A value that `last` reads, or a group before it makes, which needs `first` and is made by neither.
 std::string value_between(const Groups &groups, int first, int last) {
@@ -291,13 +291,13 @@ Verdict judge(const Groups &groups, int producer, int consumer) {
     const Edge edge{groups, producer, consumer, groups[producer], groups[consumer], groups.reads_between(producer, consumer)};
     if (const std::string_view reason = why_never(edge.producer, edge.consumer); !reason.empty()) return refuse(reason);
     const FusionRule *rule = find_rule(edge.producer.kind, edge.consumer.kind);
-    if (edge.reads.empty()) return refuse("one only has to run before the other");
+    if (edge.reads.empty()) return refuse("one kernel must run after the other, but reads nothing that it computes");
     if (!rule->allows(edge)) return refuse(rule->reason);
     if (const std::string reason = why_apart(groups, producer, consumer); !reason.empty()) return refuse(reason);
     Verdict verdict{true, rule->shapes == Shapes::of_producer ? edge.producer : edge.consumer, ""};
     verdict.merged.moves = moves_within(edge);
     if (verdict.merged.moves && count_places(groups, nodes_of(groups, producer, consumer), most_nodes + 1) > most_nodes)
-        return refuse("the kernel would compute too many values again, at other indices");
+        return refuse("the kernel would compute too many values more than once, at other indices");
     // Last, because a search through the graph costs most.
     return groups.has_path_around(producer, consumer) ? refuse("another kernel must run between the two") : verdict;
 }
@@ -305,7 +305,7 @@ Verdict judge(const Groups &groups, int producer, int consumer) {
 std::string why_two_kernels(const Groups &groups, int producer, int consumer) {
     const bool may_be_one = why_never(groups[producer], groups[consumer]).empty();
     if (may_be_one && groups.has_path_around(producer, consumer))
-        return "the kernel that makes " + value_between(groups, producer, consumer) + " must run between the two";
+        return "the kernel that computes " + value_between(groups, producer, consumer) + " must run between the two";
     return judge(groups, producer, consumer).reason;
 }
 
@@ -374,7 +374,7 @@ Verdict judge_as_strangers(const Groups &groups, int first, int second) {
 Verdict judge_beside(const Groups &groups, int first, int second) {
     const Verdict verdict = judge_as_strangers(groups, first, second);
     const bool is_needed = verdict.allowed && (groups.has_path(first, second) || groups.has_path(second, first));
-    return is_needed ? refuse("one needs the other") : verdict;
+    return is_needed ? refuse("one kernel depends on the other") : verdict;
 }
 
 } // namespace scalide
