@@ -54,10 +54,10 @@ scalide_options complete_options(const scalide_options *given) {
 
 bool check_options(const scalide_options &options, Text &failure) {
     if (options.threads < 0 || options.threads > max_threads) {
-        failure << "threads must be in [0, " << max_threads << "], got " << options.threads << ". 0 takes all CPUs.";
+        failure << "threads must be in [0, " << max_threads << "], got " << options.threads << ". 0 means all CPUs.";
     } else if (options.scratch_bytes > Scratch::most_bytes) {
         failure << "scratch_bytes must be at most " << Scratch::most_bytes << ", got " << options.scratch_bytes
-                << ". Pass 0 for 1 MiB a thread.";
+                << ". Pass 0 for 1 MiB per thread.";
     } else if (options.device < 0 || options.device >= SCALIDE_DEVICE_COUNT) {
         failure << "device must be SCALIDE_CPU, SCALIDE_CUDA or SCALIDE_OPENCL, got " << options.device << '.';
     } else if (options.device_index < 0) {

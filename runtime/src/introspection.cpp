@@ -27,7 +27,7 @@ scalide_status fill(scalide_context &context, const scalide_array &array, int64_
     for (int32_t axis = 0; axis < array.rank; ++axis) bytes *= static_cast<size_t>(array.extent[axis]);
     auto *elements = static_cast<char *>(allocate(bytes));
     if (!elements) {
-        start_message(&context) << "the policy's state must get memory, got none. Free some memory.";
+        start_message(&context) << "out of memory: cannot allocate the initial state of the policy.";
         return SCALIDE_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < bytes; i += size) store_scalar(array.dtype, number, elements + i);
@@ -82,7 +82,7 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
     }
     auto *symbols = static_cast<int32_t *>(allocate(sizeof(int32_t) * static_cast<uint64_t>(program->symbol_count)));
     if (!symbols) {
-        start_message(context) << program->name << ": the symbols must get memory, got none. Free some memory.";
+        start_message(context) << program->name << ": out of memory: cannot allocate the table of symbols.";
         return SCALIDE_OUT_OF_MEMORY;
     }
     status = solve_symbols(call, symbols);
@@ -125,9 +125,8 @@ scalide_status scalide_read_scalar(const scalide_binding *binding, const char *b
     const scalide_program &program = *binding->program;
     const int32_t index = find(program.buffers, program.buffer_count, buffer_name);
     if (index < 0 || program.buffers[index].rank != 0 || !is_scalar_dtype(program.buffers[index].dtype)) {
-        start_message(binding->context) << program.name << '.' << buffer_name
-                                        << ": must be a buffer of rank 0 and of f64, f32, an integer dtype or bool, got none of this name. "
-                                           "scalide inspect lists the buffers.";
+        start_message(binding->context) << "program '" << program.name << "' has no scalar buffer '" << buffer_name
+                                        << "' (f64, f32, bool or an integer). The manifest of the build (JSON) lists the buffers.";
         return SCALIDE_INVALID_ARGUMENT;
     }
     uint64_t number = 0;

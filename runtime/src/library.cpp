@@ -16,13 +16,13 @@ scalide_status scalide_load(scalide_context *context, const char *path, scalide_
     const FloatEnvironment environment;
     *result = nullptr;
     if (!*path) { // which the loader takes for this process
-        start_message(context) << "the path of a library must not be empty, got ''. Pass the path that scalide build printed.";
+        start_message(context) << "the path of a library must not be empty. Pass the path that 'scalide build' printed.";
         return SCALIDE_INVALID_ARGUMENT;
     }
     const size_t path_bytes = std::strlen(path) + 1;
     void *memory = allocate(sizeof(scalide_library) + path_bytes);
     if (!memory) {
-        start_message(context) << path << ": loading must get memory, got none. Free some memory.";
+        start_message(context) << path << ": out of memory: cannot allocate the library handle.";
         return SCALIDE_OUT_OF_MEMORY;
     }
     char *own_path = static_cast<char *>(memory) + sizeof(scalide_library);
@@ -47,7 +47,7 @@ const scalide_program *scalide_library_program(scalide_context *context, const s
     text << name << "_program";
     void *address = text.size() < sizeof(symbol) ? dlsym(library->handle, symbol) : nullptr;
     if (address) return reinterpret_cast<const scalide_program *(*)()>(address)();
-    start_message(context) << name << ": must be a program of the library, got no function " << symbol << ". Check the name.";
+    start_message(context) << "the library has no program '" << name << "' (function " << symbol << "). Check the name.";
     return nullptr;
 }
 

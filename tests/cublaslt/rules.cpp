@@ -27,7 +27,7 @@ const std::vector<Broken> cases = {
     {"types.bias",
      [](MatmulDesc &d, MatmulDevice &) { d.epilogue = MatmulEpilogue::bias, d.d.dtype = SCALIDE_F32, d.bias_dtype = SCALIDE_F32; },
      "got f32 for f32."},
-    {"types.tf32", [](MatmulDesc &d, MatmulDevice &) { d.tf32 = true; }, "is for f32 operands from sm_80 on"},
+    {"types.tf32", [](MatmulDesc &d, MatmulDevice &) { d.tf32 = true; }, "TF32 needs f32 operands and sm_80 or later"},
     {"types.bias",
      [](MatmulDesc &d, MatmulDevice &) {
          d.d.dtype = SCALIDE_F8_E4M3FN, d.c = d.d, d.c.dtype = SCALIDE_F16;
@@ -39,13 +39,13 @@ const std::vector<Broken> cases = {
     {"layouts.contiguous_k", [](MatmulDesc &d, MatmulDevice &) { d.b.k_contiguous = false; }, "got a [m, k], b [k, n] on sm_90."},
     {"layouts.rows", [](MatmulDesc &d, MatmulDevice &) { d.d.leading = 80; }, "got a 128, b 128, d 80."},
     {"extents.k16", [](MatmulDesc &d, MatmulDevice &) { d.k = 100; }, "must be a multiple of 16 for f8 operands, got 100."},
-    {"extents.n16", [](MatmulDesc &d, MatmulDevice &) { d.n = 84; }, "rows of D must be multiples of 16 bytes, got 84 of bf16."},
+    {"extents.n16", [](MatmulDesc &d, MatmulDevice &) { d.n = 84; }, "rows of the result must be multiples of 16 bytes, got 84 of bf16."},
     {"extents.m16", [](MatmulDesc &d, MatmulDevice &) { d.m = 15; }, "must be a multiple of 16 for f8 operands, got 15."},
     {"alignment.matrices", [](MatmulDesc &d, MatmulDevice &) { d.b.alignment = 8; }, "got a 256, b 8, d 256."},
     {"alignment.rows", [](MatmulDesc &d, MatmulDevice &) { d.a.leading = 136; }, "got a 136, b 128, d 96."},
     {"alignment.scales", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::outer_vec, d.b.scale_alignment = 4; },
      "got a 256, b 4."},
-    {"scales.f8", [](MatmulDesc &d, MatmulDevice &) { d.a.dtype = d.b.dtype = SCALIDE_BF16; }, "only f8 operands are scaled"},
+    {"scales.f8", [](MatmulDesc &d, MatmulDevice &) { d.a.dtype = d.b.dtype = SCALIDE_BF16; }, "only f8 operands can have scales"},
     {"scales.device", [](MatmulDesc &d, MatmulDevice &g) { d.a.scale = d.b.scale = ScaleMode::outer_vec, g.capability = 89; },
      "got outer_vec x outer_vec on sm_89 with cuBLAS 130100."},
     {"scales.device", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::vec32_ue8m0; }, "vec32_ue8m0 on sm_90"},
@@ -54,12 +54,12 @@ const std::vector<Broken> cases = {
     {"scales.pair", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = ScaleMode::outer_vec; }, "got outer_vec x tensor."},
     {"scales.pair", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::blk128x128; }, "got blk128x128 x blk128x128."},
     {"scales.k", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::vec128, d.k = d.a.leading = d.b.leading = 144; },
-     "must be a multiple of a block of scales, got 144."},
+     "must be a multiple of the scale block, got 144."},
     {"scales.result", [](MatmulDesc &d, MatmulDevice &) { d.d.scale = ScaleMode::tensor; },
-     "only an f8 result is scaled, by one number, got tensor of bf16."},
+     "only an f8 result can have a scale, one per tensor, got tensor of bf16."},
     {"scales.result_f8", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::outer_vec, d.d.dtype = SCALIDE_F8_E4M3FN; },
-     "must be f32, f16 or bf16 where operands have scales of rows or blocks, got f8_e4m3fn."},
-    {"amax.result", [](MatmulDesc &d, MatmulDevice &) { d.amax = true; }, "is made of f8 results alone, got bf16."},
+     "result must be f32, f16 or bf16 if operands have one scale per row or block, got f8_e4m3fn."},
+    {"amax.result", [](MatmulDesc &d, MatmulDevice &) { d.amax = true; }, "only an f8 result can have an amax, got bf16."},
     {"accumulation.f8",
      [](MatmulDesc &d, MatmulDevice &) {
          d.a.dtype = d.b.dtype = SCALIDE_BF16;
@@ -68,12 +68,12 @@ const std::vector<Broken> cases = {
      },
      "is for f8 operands, got bf16 x bf16."},
     {"accumulation.blocks", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::vec128, d.fast_accumulation = true; },
-     "does not go with scales of blocks, got vec128 x vec128."},
+     "fast accumulation cannot be used with one scale per block, got vec128 x vec128."},
     {"epilogue.blocks",
      [](MatmulDesc &d, MatmulDevice &) {
          d.a.scale = ScaleMode::vec128, d.b.scale = ScaleMode::blk128x128, d.epilogue = MatmulEpilogue::relu;
      },
-     "must be none or bias with scales of blocks, got vec128 x blk128x128."},
+     "epilogue must be none or bias if operands have one scale per block, got vec128 x blk128x128."},
     {"batch.scales", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::outer_vec, d.batch = 2; }, "batch 2."},
 };
 

@@ -209,11 +209,10 @@ TEST_F(cuda, after_any_failing_call_the_context_works) { fail_each_call(standin,
 TEST_F(cuda, errors_of_the_driver_say_what_to_do) {
     standin.reset(0, no_device);
     EXPECT_EQ(create(0, nullptr, SCALIDE_NO_DEVICE),
-              "the CUDA driver must find a card, got CUDA_ERROR_NO_DEVICE (no CUDA-capable device is "
-              "detected). Look at what nvidia-smi says.");
+              "no CUDA GPU found: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected). Check that 'nvidia-smi' lists a "
+              "GPU.");
     standin.reset(-1, 0);
-    EXPECT_EQ(create(2, nullptr, SCALIDE_NO_DEVICE),
-              "device_index must be that of one of the 2 CUDA devices here, got 2. Choose another device.");
+    EXPECT_EQ(create(2, nullptr, SCALIDE_NO_DEVICE), "device_index must be less than the number of CUDA devices, 2, got 2.");
 }
 
 TEST_F(cuda, kernels_for_another_card_are_refused) {
@@ -227,7 +226,7 @@ TEST_F(cuda, kernels_for_another_card_are_refused) {
     standin.reset(std::find(calls.begin(), calls.end(), "cuModuleLoadDataEx") - calls.begin(), no_binary);
     EXPECT_EQ(arrays.bind(), SCALIDE_WRONG_DEVICE);
     EXPECT_STREQ(scalide_message(context.handle),
-                 "launching.row_sums: cuModuleLoadDataEx must succeed, got CUDA_ERROR_NO_BINARY_FOR_GPU (stand-in) the assembler's words. "
+                 "launching.row_sums: cuModuleLoadDataEx failed: CUDA_ERROR_NO_BINARY_FOR_GPU (stand-in) the assembler's words. "
                  "Build the program for this device.");
 }
 

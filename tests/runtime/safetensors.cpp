@@ -252,9 +252,9 @@ TEST(runtime, safetensors_refuses_files_that_cannot_be_read) {
     Folder folder;
     ReadFile missing(folder.file("missing"));
     EXPECT_EQ(missing.status, SCALIDE_FILE_ERROR);
-    EXPECT_EQ(missing.message, folder.file("missing") + ": must be a readable file, got 'No such file or directory'. Check the path.");
+    EXPECT_EQ(missing.message, folder.file("missing") + ": read, got 'No such file or directory'. Check the path.");
     ReadFile directory(folder.path.string());
-    EXPECT_EQ(directory.message, folder.path.string() + ": must be a readable file, got 'Is a directory'. Check the path.");
+    EXPECT_EQ(directory.message, folder.path.string() + ": read, got 'Is a directory'. Check the path.");
     std::ofstream(folder.file("short")) << "abc";
     ReadFile short_file(folder.file("short"));
     EXPECT_EQ(short_file.message, folder.file("short") + ": must begin with 8 bytes of header length, got a file of 3 bytes. The file is "
@@ -280,8 +280,8 @@ TEST(runtime, safetensors_writer_checks_its_input) {
         std::vector<scalide_tensor> tensors;
         std::string message;
     } cases[] = {
-        {{{nullptr, good}}, tensor + "name must be a text other than __metadata__" + advice},
-        {{{"__metadata__", good}}, tensor + "name must be a text other than __metadata__" + advice},
+        {{{nullptr, good}}, tensor + "name must be text other than __metadata__" + advice},
+        {{{"__metadata__", good}}, tensor + "name must be text other than __metadata__" + advice},
         {{{"a", strided}}, tensor + "strides must be dense and row-major" + advice},
         {{{"a", no_dtype}}, tensor + "dtype must be a scalide_dtype" + advice},
         {{{"a", no_data}}, tensor + "data must point to memory" + advice},

@@ -75,7 +75,7 @@ TEST(runtime, pipes_and_devices_are_no_files) {
         char message[300] = "";
         scalide_safetensors *file = nullptr;
         EXPECT_EQ(scalide_safetensors_read(path.c_str(), &file, message, sizeof(message)), SCALIDE_FILE_ERROR);
-        EXPECT_EQ(message, path + ": must be a readable file, got a pipe or a device. Save the tensors to a regular file.");
+        EXPECT_EQ(message, path + ": read, got a pipe or a device. Save the tensors to a regular file.");
         scalide_library *library = nullptr;
         EXPECT_EQ(scalide_load(context.handle, path.c_str(), &library), SCALIDE_FILE_ERROR);
         EXPECT_EQ(scalide_message(context.handle),

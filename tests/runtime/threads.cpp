@@ -185,7 +185,7 @@ TEST(runtime, scratch_memory_that_no_machine_has_is_refused) {
     scalide_context *context = nullptr;
     options.scratch_bytes = UINT64_MAX;
     EXPECT_EQ(scalide_context_create(&options, &context), SCALIDE_INVALID_ARGUMENT);
-    EXPECT_STREQ(message, "scratch_bytes must be at most 4611686018427387904, got 18446744073709551615. Pass 0 for 1 MiB a thread.");
+    EXPECT_STREQ(message, "scratch_bytes must be at most 4611686018427387904, got 18446744073709551615. Pass 0 for 1 MiB per thread.");
     options.scratch_bytes = uint64_t(1) << 62;
     EXPECT_EQ(scalide_context_create(&options, &context), SCALIDE_OUT_OF_MEMORY);
     EXPECT_EQ(context, nullptr);

@@ -58,7 +58,7 @@ scalide_status scalide_bind(scalide_context *context, const scalide_program *pro
     if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
     scalide_binding *binding = allocate_binding(context, *program);
     if (!binding) {
-        start_message(context) << program->name << ": the binding's tables must get memory, got none. Free some memory.";
+        start_message(context) << program->name << ": out of memory: cannot allocate the tables of the binding.";
         return SCALIDE_OUT_OF_MEMORY;
     }
     status = check_arrays(call, binding->symbols);
@@ -80,7 +80,7 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
     const FloatEnvironment environment;
     const Call call = {binding->context, *binding->program, binding->arrays};
     if (index >= static_cast<size_t>(call.program.argument_count)) {
-        start_message(call.context) << call.program.name << ": the argument's index must be less than " << call.program.argument_count
+        start_message(call.context) << call.program.name << ": the argument index must be less than " << call.program.argument_count
                                     << ", got " << uint64_t(index) << ". Find it by name with scalide_find_argument.";
         return SCALIDE_INVALID_ARGUMENT;
     }

@@ -1,5 +1,6 @@
 #include "bind/binding.h"
 #include "bind/arena.h"
+#include "bind/check.h"
 #include "bind/extent.h"
 #include "run/recorder.h"
 #include "run/scalar.h"
@@ -54,9 +55,17 @@ Text complain_about(const scalide_binding &binding, const char *name) {
 }
 
 scalide_status out_of_memory(const scalide_binding &binding, const char *what, uint64_t bytes) {
-    start_message(binding.context) << binding.program->name << ": " << what << " must get " << bytes
-                                   << " bytes, got no memory. Use a smaller batch.";
+    start_message(binding.context) << binding.program->name << ": cannot allocate " << what << " (" << bytes
+                                   << " bytes): out of memory. Bind smaller arrays.";
     return SCALIDE_OUT_OF_MEMORY;
+}
+
+/// With the values of the symbols that give the number.
+void complain_about_elements(const scalide_binding &binding, const scalide_buffer &buffer) {
+    const scalide_program &program = *binding.program;
+    Text text = complain_about(binding, buffer.name) << "this array would have more than " << SCALIDE_MAX_ELEMENTS << " elements";
+    if (program.symbol_count > 0) print_values(text << " with", program, binding.symbols);
+    text << ". Bind smaller arrays.";
 }
 
 scalide_status count_buffers(scalide_binding &binding) {
@@ -64,8 +73,7 @@ scalide_status count_buffers(scalide_binding &binding) {
     for (int32_t i = 0; i < program.buffer_count; ++i) {
         const scalide_buffer &buffer = program.buffers[i];
         if (count_elements(buffer.shape, buffer.rank, binding.symbols, &binding.buffers[i].elements)) continue;
-        complain_about(binding, buffer.name) << "the number of elements must be in [0, " << SCALIDE_MAX_ELEMENTS
-                                             << "], got another. Use a smaller batch.";
+        complain_about_elements(binding, buffer);
         return SCALIDE_INVALID_ARGUMENT;
     }
     return SCALIDE_OK;
@@ -121,7 +129,7 @@ scalide_status allocate_arena(scalide_binding &binding) {
     sizes.take<ArenaItem>(count);
     sizes.take<int32_t>(2 * count);
     void *memory = allocate(sizes.bytes());
-    if (!memory) return out_of_memory(binding, "the planning of the arena", sizes.bytes());
+    if (!memory) return out_of_memory(binding, "the tables that plan the arena", sizes.bytes());
     Carver carver(memory);
     auto *items = carver.take<ArenaItem>(count);
     auto *work = carver.take<int32_t>(2 * count);
@@ -163,8 +171,8 @@ scalide_status place_sizes(scalide_binding &binding) {
         if (program.buffers[i].storage != SCALIDE_STORAGE_SIZE) continue;
         int64_t size;
         if (!evaluate(*program.buffers[i].size, binding.symbols, &size)) {
-            complain_about(binding, program.buffers[i].name)
-                << "the size must be in [0, " << INT32_MAX << "], got another. Use a smaller batch.";
+            Text text = complain_about(binding, program.buffers[i].name) << "the size must be in [0, " << INT32_MAX << ']';
+            print_values(text << ", but it is not with", program, binding.symbols) << ". Bind smaller arrays.";
             return SCALIDE_INVALID_ARGUMENT;
         }
         store_scalar(program.buffers[i].dtype, size, &binding.buffers[i].size_value);
@@ -211,7 +219,7 @@ scalide_status describe_views(scalide_binding &binding) {
     });
     if (!bad) return SCALIDE_OK;
     complain_about(binding, binding.program->buffers[bad->index].name)
-        << "a kernel's view must not have more elements than the buffer, got more. Generate the library again.";
+        << "a kernel reads more elements than this buffer has. Generate the library again.";
     return SCALIDE_INVALID_PROGRAM;
 }
 

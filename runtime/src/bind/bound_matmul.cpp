@@ -160,7 +160,7 @@ scalide_status choose_matmuls(scalide_binding &binding) {
     if (count == 0 || !device.driver->accepts_matmul) return SCALIDE_OK;
     auto *matmul = static_cast<BoundMatmul *>(allocate(count * sizeof(BoundMatmul)));
     if (!matmul) {
-        start_message(binding.context) << program.name << ": the products must get memory, got none. Free some memory.";
+        start_message(binding.context) << program.name << ": out of memory: cannot allocate the table of matmuls.";
         return SCALIDE_OUT_OF_MEMORY;
     }
     binding.launches.matmuls = matmul;

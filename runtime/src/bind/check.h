@@ -12,6 +12,8 @@ struct Call {
     const scalide_array *arrays;
 };
 
+/// ` b = 32, n = 5`
+Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols);
 /// Begins the message about an argument: `<program>.<argument>: `.
 Text complain(const Call &call, int32_t argument);
 

@@ -9,12 +9,6 @@ const scalide_buffer &data_buffer(const Call &call, int32_t argument) {
     return call.program.buffers[call.program.arguments[argument].data_buffer];
 }
 
-/// ` b = 32, n = 5`
-Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols) {
-    for (int32_t i = 0; i < program.symbol_count; ++i) text << (i == 0 ? " " : ", ") << program.symbols[i].name << " = " << symbols[i];
-    return text;
-}
-
 /// `. Pass an array of shape [b, 64]` and, with values, ` with b = 32`
 void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t *symbols) {
     print_shape(text << ". Pass an array of shape ", call.program, data_buffer(call, argument));
@@ -52,20 +46,26 @@ bool solve_symbol(const Call &call, const SymbolSource &source, const scalide_sy
         return false;
     }
     if (solution < symbol.minimum || solution > symbol.maximum) {
-        complain(call, source.argument) << "extent " << source.axis << " must give " << symbol.name << " in [" << symbol.minimum << ", "
-                                        << symbol.maximum << "], got " << solution
-                                        << ". Pass an array in that range, or declare another range in the program.";
+        complain(call, source.argument) << "extent " << source.axis << " gives " << symbol.name << " = " << solution << ", but "
+                                        << symbol.name << " must be in [" << symbol.minimum << ", " << symbol.maximum
+                                        << "]. Pass an array in that range, or declare another range in the program.";
         return false;
     }
     if (symbol.multiple > 1 && solution % symbol.multiple != 0) {
-        complain(call, source.argument) << "extent " << source.axis << " must give " << symbol.name << " a multiple of " << symbol.multiple
-                                        << ", got " << solution << ". Pad the array, or declare another step in the program.";
+        complain(call, source.argument) << "extent " << source.axis << " gives " << symbol.name << " = " << solution << ", but "
+                                        << symbol.name << " must be a multiple of " << symbol.multiple
+                                        << ". Pad the array, or declare another step in the program.";
         return false;
     }
     return true;
 }
 
 } // namespace
+
+Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols) {
+    for (int32_t i = 0; i < program.symbol_count; ++i) text << (i == 0 ? " " : ", ") << program.symbols[i].name << " = " << symbols[i];
+    return text;
+}
 
 Text complain(const Call &call, int32_t argument) {
     return start_message(call.context) << call.program.name << '.' << call.program.arguments[argument].name << ": ";
@@ -80,8 +80,8 @@ bool check_count(const Call &call, size_t count) {
     const auto is_state = [&](int32_t i) { return call.program.arguments[i].role == SCALIDE_STATE; };
     for (int32_t i = 0; i < call.program.argument_count; ++i)
         if (is_state(i))
-            text << ' ' << call.program.arguments[i].name << " is state of the policy " << call.program.numerics
-                 << ": keep it from run to run, and begin with scalide_initial_state.";
+            text << ' ' << call.program.arguments[i].name << " is a state of policy " << call.program.numerics
+                 << ": initialize it with scalide_initial_state and pass it to every run.";
     return false;
 }
 
@@ -91,7 +91,7 @@ bool check_type(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];
     if (array.dtype != buffer.dtype) {
         complain(call, argument) << "dtype must be " << scalide_dtype_name(buffer.dtype) << ", got " << scalide_dtype_name(array.dtype)
-                                 << ". Convert the array, or build the program with other numerics.";
+                                 << ". Convert the array, or build the program with another policy.";
         return false;
     }
     if (array.rank != buffer.rank) {
@@ -110,7 +110,7 @@ bool check_type(const Call &call, int32_t argument) {
         return false;
     }
     if (elements <= SCALIDE_MAX_ELEMENTS) return true;
-    complain(call, argument) << "the number of elements must be at most " << SCALIDE_MAX_ELEMENTS << ", got more. Split the array.";
+    complain(call, argument) << "the number of elements must be at most " << SCALIDE_MAX_ELEMENTS << ". Split the array.";
     return false;
 }
 
@@ -118,9 +118,8 @@ scalide_status solve_symbols(const Call &call, int32_t *symbols) {
     for (int32_t i = 0; i < call.program.symbol_count; ++i) {
         SymbolSource source;
         if (!find_source(call, i, &source)) {
-            start_message(call.context)
-                << call.program.name << ": the symbol " << call.program.symbols[i].name
-                << " must be an extent of an input, got no such input. Give an input this extent, alone on an axis.";
+            start_message(call.context) << call.program.name << ": no input has the symbol " << call.program.symbols[i].name
+                                        << " alone on an axis, so it has no value. Generate the library again.";
             return SCALIDE_INVALID_PROGRAM;
         }
         if (!solve_symbol(call, source, call.program.symbols[i], &symbols[i])) return SCALIDE_INVALID_ARGUMENT;
@@ -134,7 +133,7 @@ bool check_requirements(const Call &call, const int32_t *symbols) {
         int64_t surplus;
         if (evaluate(*requirement.surplus, symbols, &surplus) || surplus >= 0) continue;
         Text text = start_message(call.context) << call.program.name << ": " << requirement.name << ": " << requirement.rule << ", got";
-        print_values(text, call.program, symbols) << ". Pass arrays of such extents.";
+        print_values(text, call.program, symbols) << ". Pass arrays with other extents.";
         return false;
     }
     return true;

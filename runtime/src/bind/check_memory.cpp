@@ -31,8 +31,8 @@ bool check_strides(const Call &call, int32_t argument) {
 bool check_address(const Call &call, int32_t argument, const char *what, const void *memory, uint64_t alignment) {
     const uint64_t rest = reinterpret_cast<uintptr_t>(memory) % alignment;
     if (rest == 0) return true;
-    complain(call, argument) << what << " must be aligned to " << alignment << " bytes, got an address " << rest
-                             << " behind a multiple. Pass aligned memory; 64 bytes are fastest.";
+    complain(call, argument) << what << " must be aligned to " << alignment << " bytes; this address is " << rest << " bytes past a "
+                             << alignment << "-byte boundary. Use scalide_allocate or aligned_alloc(64, size).";
     return false;
 }
 
@@ -40,8 +40,8 @@ bool check_device(const Call &call, int32_t argument, const char *what, const vo
     Device *device = call.context->device;
     if (!device || !memory || device->driver->holds(*device, memory)) return true;
     complain(call, argument) << what
-                             << " must point to memory of the context's device, got another address. Allocate it with "
-                                "scalide_allocate and copy to it with scalide_copy_in.";
+                             << " must point to memory of the context's device. Allocate it with scalide_allocate and copy to it with "
+                                "scalide_copy_in.";
     return false;
 }
 
@@ -71,7 +71,7 @@ bool check_scale_value(const Call &call, int32_t argument) {
     const char *wrong = std::isnan(*scale) ? "NaN" : std::signbit(*scale) ? "a negative number" : nullptr;
     if (!wrong) return true;
     complain(call, argument) << "scale must not be NaN or negative, got " << wrong
-                             << ". Write the scale before the call; the sign of a value belongs to its data.";
+                             << ". Write the scale before the call. The sign of a value belongs to its data.";
     return false;
 }
 
@@ -79,11 +79,11 @@ bool check_scale(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];
     const bool scaled = call.program.arguments[argument].scale_buffer >= 0;
     if (scaled && !array.scale) {
-        complain(call, argument) << "scale must point to an f32 (the argument is scaled), got NULL. Pass the address of its scale.";
+        complain(call, argument) << "scale must point to an f32, got NULL. The argument is scaled: pass the address of its scale.";
         return false;
     }
     if (!scaled && array.scale) {
-        complain(call, argument) << "scale must be NULL (the argument is plain), got a pointer. Multiply data by the scale, or build the "
+        complain(call, argument) << "scale must be NULL, because the argument is not scaled. Multiply data by the scale, or build the "
                                     "program with this argument scaled.";
         return false;
     }
@@ -123,8 +123,8 @@ bool check_overlap(const Call &call) {
         for (int32_t other = 0; other < call.program.argument_count; ++other) {
             const scalide_array &array = call.arrays[written];
             if (!(written == other ? parts_overlap(array) : overlap(array, call.arrays[other]))) continue;
-            complain(call, written) << "memory must not overlap other arguments (a run writes it), got an overlap with "
-                                    << call.program.arguments[other].name << ". Pass separate memory.";
+            complain(call, written) << "a run writes this memory, but it overlaps with " << call.program.arguments[other].name
+                                    << ". Pass separate memory.";
             return false;
         }
     }

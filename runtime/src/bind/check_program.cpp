@@ -128,7 +128,7 @@ const char *find_bad_table(const scalide_program &program) {
     const int32_t counts[] = {program.symbol_count, program.argument_count, program.buffer_count,
                               program.step_count,   program.scalar_count,   program.requirement_count};
     for (int32_t count : counts) {
-        if (count < 0) return "a number of entries";
+        if (count < 0) return "a number of entries is negative";
     }
     if (!good_extent(program, program.scratch)) return "scratch";
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
@@ -153,13 +153,12 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
         return SCALIDE_WRONG_DEVICE;
     }
     if (const char *name = find_bad_table(program)) {
-        complain(context, program) << "the plan's tables must fit together, got a wrong entry for " << name
-                                   << ". Generate the library again.";
+        complain(context, program) << "the plan has a wrong entry: " << name << ". Generate the library again.";
         return SCALIDE_INVALID_PROGRAM;
     }
     size_t length;
     if (const char *feature = missing_cpu_feature(program.target, &length)) {
-        Text text = complain(context, program) << "the CPU must have all features of the target " << program.target << ", got one without ";
+        Text text = complain(context, program) << "the CPU must have all features of the target " << program.target << ", but it has no ";
         for (size_t i = 0; i < length; ++i) text << feature[i];
         text << ". Build the program for this machine.";
         return SCALIDE_UNSUPPORTED_CPU;

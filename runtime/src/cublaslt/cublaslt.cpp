@@ -16,15 +16,15 @@ void *open_library(Text &why) {
         for (const char *name : names)
             if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
     }
-    why << (chosen ? chosen : names[0]) << ": must be cuBLASLt, got the loader's error '" << dlerror()
-        << "'. Install cuBLAS, or name its file in SCALIDE_CUBLASLT.";
+    why << "cannot load cuBLASLt (" << (chosen ? chosen : names[0]) << "): " << dlerror()
+        << ". Install cuBLAS, or set SCALIDE_CUBLASLT to its file.";
     return nullptr;
 }
 
 template<typename Function>
 bool find(void *library, const char *symbol, Function *function, Text &why) {
     *function = reinterpret_cast<Function>(dlsym(library, symbol));
-    if (!*function) why << "cuBLASLt: must export " << symbol << ", got a library without it. Install cuBLAS 12 or later.";
+    if (!*function) why << "cuBLASLt has no function " << symbol << ". Install cuBLAS 12 or later.";
     return *function != nullptr;
 }
 

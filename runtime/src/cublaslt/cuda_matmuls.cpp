@@ -10,7 +10,7 @@ bool CudaMatmuls::open(Text &why) {
     if (!library_) return false;
     const cublaslt::Status status = library_->create(&handle_);
     if (status == 0) return true;
-    why << "cuBLASLt: cublasLtCreate must succeed, got " << library_->status_name(status) << '.';
+    why << "cublasLtCreate failed: " << library_->status_name(status) << '.';
     handle_ = nullptr;
     return false;
 }
@@ -27,7 +27,7 @@ Matmul *CudaMatmuls::make(const MatmulDesc &desc, const MatmulPointers &pointers
     if (!open(why)) return nullptr;
     void *memory = allocate(sizeof(Matmul));
     if (!memory) {
-        why << "cuBLASLt: a product must get memory, got none.";
+        why << "out of memory: cannot allocate a cuBLASLt matmul.";
         return nullptr;
     }
     auto *matmul = new (memory) Matmul(*library_);

@@ -55,7 +55,7 @@ Matmul::~Matmul() {
 }
 
 bool Matmul::make(Status status, const char *what, Text &why) const {
-    if (status != 0) why << "cuBLASLt: " << what << " must succeed, got " << library_.status_name(status) << '.';
+    if (status != 0) why << what << " failed: " << library_.status_name(status) << '.';
     return status == 0;
 }
 
@@ -143,7 +143,7 @@ bool Matmul::find(const MatmulStream &where, HeuristicResult *found, int *count,
     good = good && make(library_.find_algorithms(where.handle, operation_, a_, b_, c_, d_, preference, most_candidates, found, count),
                         "cublasLtMatmulAlgoGetHeuristic", why);
     library_.destroy_preference(preference);
-    if (good && *count == 0) why << "cuBLASLt: must have an algorithm for the matmul, got none.";
+    if (good && *count == 0) why << "cuBLASLt has no algorithm for this matmul.";
     return good && *count > 0;
 }
 
@@ -189,7 +189,7 @@ bool Matmul::choose(const MatmulStream &where, MatmulSearch search, const char *
         if (!best || seconds < fastest) best = &found[i], fastest = seconds;
     }
     if (!best) {
-        why << "cuBLASLt: one of " << int32_t(count) << " algorithms must run, got none that does.";
+        why << "cuBLASLt offers " << int32_t(count) << " algorithms for this matmul, but none of them runs.";
         return false;
     }
     algorithm_ = best->algorithm;

@@ -66,6 +66,7 @@ struct MatmulRule {
     const char *requirement;
     void (*got)(Text &, const MatmulDesc &, const MatmulDevice &);
     const char *way_out;
+    void (*wanted)(Text &, const MatmulDesc &, const MatmulDevice &) = nullptr; ///< continues `requirement` with values of the matmul
 };
 
 struct MatmulRules {

@@ -106,7 +106,18 @@ void say_alignment(Text &text, D desc, G) {
 }
 void say_device(Text &text, D, G device) { text << "sm_" << device.capability; }
 void say_addend(Text &text, D desc, G) { text << scalide_dtype_name(desc.c.dtype) << " for " << scalide_dtype_name(desc.d.dtype); }
-void say_bias(Text &text, D desc, G) { text << scalide_dtype_name(desc.bias_dtype) << " for " << scalide_dtype_name(desc.d.dtype); }
+void say_bias(Text &text, D desc, G) { text << scalide_dtype_name(desc.bias_dtype); }
+/// "bias for result f32 must be bf16"
+void say_wanted_bias(Text &text, D desc, G) {
+    text << " for result " << scalide_dtype_name(desc.d.dtype) << " must be ";
+    if (!multiplies_f8(desc)) {
+        text << scalide_dtype_name(desc.d.dtype);
+    } else if (!is_f8(desc.d.dtype)) {
+        text << (desc.d.dtype == SCALIDE_F16 ? "f16" : "bf16");
+    } else {
+        text << (adds(desc) ? scalide_dtype_name(desc.c.dtype) : "f16 or bf16");
+    }
+}
 void say_d(Text &text, D desc, G) { text << scalide_dtype_name(desc.d.dtype); }
 void say_d_scale(Text &text, D desc, G) { text << to_string(desc.d.scale) << " of " << scalide_dtype_name(desc.d.dtype); }
 void say_n(Text &text, D desc, G) { text << desc.n << " of " << scalide_dtype_name(desc.d.dtype); }
@@ -114,47 +125,48 @@ void say_m(Text &text, D desc, G) { text << desc.m; }
 void say_k(Text &text, D desc, G) { text << desc.k; }
 void say_scale_alignment(Text &text, D desc, G) { text << "a " << desc.a.scale_alignment << ", b " << desc.b.scale_alignment; }
 
-constexpr const char *ours = "A kernel of ours multiplies these.";
-constexpr const char *pad = "Zeros are put behind extents that are numbers; give a symbol step 16.";
-constexpr const char *epilogue_kernel = "It belongs to a kernel after the product.";
+constexpr const char *ours = "A generated kernel computes this matmul.";
+constexpr const char *pad = "Fixed extents are padded with zeros; declare a symbol with step 16.";
+constexpr const char *epilogue_kernel = "A generated kernel does this after the matmul.";
 
 constexpr MatmulRule rules[] = {
     {"extents.positive", "m", [](D d, G) { return d.m > 0 && d.n > 0 && d.k > 0 && d.batch > 0; }, "extents must be positive", say_extents,
-     "Nothing is to be done."},
+     "The result is empty, so nothing is computed."},
     {"types.pair", "a.dtype", [](D d, G) { return find_types(d) != nullptr; },
      "operands must be f32 x f32, f16 x f16, bf16 x bf16 or f8 x f8 other than e5m2 x e5m2", say_types, ours},
     {"types.device", "a.dtype", [](D d, G g) { return !multiplies_f8(d) || g.capability >= 89; }, "f8 operands need sm_89 or later",
      say_device, ours},
     {"types.result", "d.dtype", [](D d, G) { return takes_result(d); },
-     "must be f32, or the operands' dtype, or of f8 operands f16, bf16, f8_e4m3fn, or with an e5m2 operand f8_e5m2", say_result, ours},
-    {"types.addend", "c.dtype", [](D d, G) { return !adds(d) || takes_addend(d); }, "must be D's dtype, beside f8 f16 or bf16", say_addend,
-     epilogue_kernel},
-    {"types.bias", "bias_dtype", [](D d, G) { return !has_bias(d) || takes_bias(d); },
-     "must be D's dtype; with f8 operands f16 for f16, bf16 for f32 and bf16, C's or either for f8", say_bias, epilogue_kernel},
+     "result must be f32, or the operands' 16-bit dtype, or for f8 operands f16, bf16, f8_e4m3fn, and f8_e5m2 if one operand is e5m2",
+     say_result, ours},
+    {"types.addend", "c.dtype", [](D d, G) { return !adds(d) || takes_addend(d); },
+     "addend must have the dtype of the result; for f8 results it must be f16 or bf16", say_addend, epilogue_kernel},
+    {"types.bias", "bias_dtype", [](D d, G) { return !has_bias(d) || takes_bias(d); }, "bias", say_bias, epilogue_kernel, say_wanted_bias},
     {"types.tf32", "tf32", [](D d, G g) { return !d.tf32 || (d.a.dtype == SCALIDE_F32 && g.capability >= 80); },
-     "is for f32 operands from sm_80 on", say_types, "Leave it out."},
-    {"factor.f8", "has_factor", [](D d, G) { return !d.has_factor || !multiplies_f8(d); }, "goes with operands of at least 16 bits",
-     say_types, "The scale of an f8 operand is a factor."},
-    {"factor.addend", "has_addend_factor", [](D d, G) { return !d.has_addend_factor || adds(d); }, "goes with an addend",
-     [](Text &text, D, G) { text << "none"; }, "Leave it out."},
+     "TF32 needs f32 operands and sm_80 or later", say_types, "Leave it out."},
+    {"factor.f8", "has_factor", [](D d, G) { return !d.has_factor || !multiplies_f8(d); },
+     "a separate factor needs operands of 16 or 32 bits", say_types, "The scale of an f8 operand is a factor."},
+    {"factor.addend", "has_addend_factor", [](D d, G) { return !d.has_addend_factor || adds(d); }, "a factor of the addend needs an addend",
+     nullptr, "Leave it out."},
     {"layouts.contiguous_k", "a.k_contiguous",
      [](D d, G g) { return !multiplies_f8(d) || (d.a.k_contiguous && d.b.k_contiguous) || g.capability / 10 == 10; },
-     "f8 operands must be contiguous along k, but on sm_100", say_layouts, "The kernel that writes the operand writes its transpose too."},
+     "f8 operands must be contiguous along k on all GPUs except sm_100", say_layouts,
+     "The kernel that computes the operand stores its transpose, too."},
     {"layouts.rows", "a.leading",
      [](D d, G) {
          return rows_fit(d.a, d.a.k_contiguous ? d.k : d.m) && rows_fit(d.b, d.b.k_contiguous ? d.k : d.n) && rows_fit(d.d, d.n) &&
                 (!adds(d) || rows_fit(d.c, d.n));
      },
-     "rows must not overlap", say_leading, "It is at least the length of a row."},
+     "rows must not overlap", say_leading, "The leading dimension is at least the length of a row."},
     {"extents.k16", "k", [](D d, G) { return !multiplies_f8(d) || d.k % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_k, pad},
-    {"extents.n16", "n", [](D d, G) { return !multiplies_f8(d) || divides(d.n, 16, d.d.dtype); }, "rows of D must be multiples of 16 bytes",
-     say_n, pad},
+    {"extents.n16", "n", [](D d, G) { return !multiplies_f8(d) || divides(d.n, 16, d.d.dtype); },
+     "rows of the result must be multiples of 16 bytes", say_n, pad},
     // With these two, m and n are multiples of 4, as scales of 128 elements need. m has no stated constraint; pytorch#167882 failed with 15
     // for a reason that nobody found.
     {"extents.m16", "m", [](D d, G) { return !multiplies_f8(d) || d.m % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_m, pad},
     {"alignment.matrices", "a.alignment",
      [](D d, G) { return !multiplies_f8(d) || (is_aligned(d.a) && is_aligned(d.b) && is_aligned(d.d) && (!adds(d) || is_aligned(d.c))); },
-     "pointers must be multiples of 16 bytes with f8 operands", say_alignment, "Memory of scalide_allocate is."},
+     "pointers must be multiples of 16 bytes with f8 operands", say_alignment, "Use scalide_allocate."},
     {"alignment.rows", "a.leading",
      [](D d, G) {
          return !multiplies_f8(d) || (rows_aligned(d.a) && rows_aligned(d.b) && rows_aligned(d.d) && (!adds(d) || rows_aligned(d.c)));
@@ -164,31 +176,33 @@ constexpr MatmulRule rules[] = {
      [](D d, G) {
          return (is_one_scale(d.a.scale) || d.a.scale_alignment % 16 == 0) && (is_one_scale(d.b.scale) || d.b.scale_alignment % 16 == 0);
      },
-     "arrays of scales must begin at multiples of 16 bytes", say_scale_alignment, "Memory of scalide_allocate does."},
+     "arrays of scales must begin at multiples of 16 bytes", say_scale_alignment, "Use scalide_allocate."},
     {"scales.f8", "a.scale", [](D d, G) { return multiplies_f8(d) || (d.a.scale == ScaleMode::none && d.b.scale == ScaleMode::none); },
-     "only f8 operands are scaled", say_modes, epilogue_kernel},
+     "only f8 operands can have scales", say_modes, epilogue_kernel},
     {"scales.device", "a.scale", [](D d, G g) { return has_mode(d.a.scale, g) && has_mode(d.b.scale, g); },
      "scales of rows and blocks of 128 need sm_90 and cuBLAS 12.9, vec32_ue8m0 needs sm_100 and cuBLAS 12.8", say_modes_here,
-     "One scale a tensor works from sm_89 on."},
+     "One scale per tensor works on sm_89 and later."},
     {"scales.pair", "b.scale", [](D d, G) { return may_meet(d.a.scale, d.b.scale); },
-     "both operands must be scaled alike; of blocks, one must be vec128", say_modes, "Quantize both operands with one recipe."},
+     "both operands must have the same scale layout; with blocks of 128, one must be vec128", say_modes,
+     "Quantize both operands in the same way."},
     {"scales.k", "k", [](D d, G) { return d.k % block_of(d.a.scale) == 0 && d.k % block_of(d.b.scale) == 0; },
-     "must be a multiple of a block of scales", say_k, "The program's scales are of whole blocks."},
+     "must be a multiple of the scale block", say_k, "The scales of a program cover whole blocks."},
     {"scales.result", "d.scale",
      [](D d, G) { return d.d.scale == ScaleMode::none || (d.d.scale == ScaleMode::tensor && is_f8(d.d.dtype)); },
-     "only an f8 result is scaled, by one number", say_d_scale, "Put the scale into that of an operand."},
+     "only an f8 result can have a scale, one per tensor", say_d_scale, "Multiply the scale of an operand by it."},
     {"scales.result_f8", "d.dtype", [](D d, G) { return is_one_scale(d.a.scale) || !is_f8(d.d.dtype); },
-     "must be f32, f16 or bf16 where operands have scales of rows or blocks", say_d, epilogue_kernel},
-    {"amax.result", "amax", [](D d, G) { return !d.amax || is_f8(d.d.dtype); }, "is made of f8 results alone", say_d, epilogue_kernel},
-    {"accumulation.f8", "fast_accumulation", [](D d, G) { return !d.fast_accumulation || multiplies_f8(d); }, "is for f8 operands",
-     say_types, "Leave it out."},
+     "result must be f32, f16 or bf16 if operands have one scale per row or block", say_d, epilogue_kernel},
+    {"amax.result", "amax", [](D d, G) { return !d.amax || is_f8(d.d.dtype); }, "only an f8 result can have an amax", say_d,
+     epilogue_kernel},
+    {"accumulation.f8", "fast_accumulation", [](D d, G) { return !d.fast_accumulation || multiplies_f8(d); },
+     "fast accumulation needs f8 operands", say_types, "Leave it out."},
     {"accumulation.blocks", "fast_accumulation",
-     [](D d, G) { return !d.fast_accumulation || !(is_blocks(d.a.scale) || is_blocks(d.b.scale)); }, "does not go with scales of blocks",
-     say_modes, "Leave it out."},
+     [](D d, G) { return !d.fast_accumulation || !(is_blocks(d.a.scale) || is_blocks(d.b.scale)); },
+     "fast accumulation cannot be used with one scale per block", say_modes, "Leave it out."},
     {"epilogue.blocks", "epilogue", [](D d, G) { return !has_relu(d) || !(is_blocks(d.a.scale) || is_blocks(d.b.scale)); },
-     "must be none or bias with scales of blocks", say_modes, epilogue_kernel},
+     "epilogue must be none or bias if operands have one scale per block", say_modes, epilogue_kernel},
     {"batch.scales", "batch", [](D d, G) { return d.batch == 1 || (is_one_scale(d.a.scale) && is_one_scale(d.b.scale)); },
-     "must be 1 where operands have scales of rows or blocks", say_extents, "Multiply one matrix a call."},
+     "must be 1 if operands have one scale per row or block", say_extents, "Use one matmul per call."},
 };
 
 } // namespace
@@ -207,8 +221,9 @@ const MatmulRule *broken_rule(const MatmulDesc &desc, const MatmulDevice &device
 }
 
 void explain(const MatmulRule &rule, const MatmulDesc &desc, const MatmulDevice &device, Text &text) {
-    text << "matmul." << rule.field << ": " << rule.requirement << ", got ";
-    rule.got(text, desc, device);
+    text << "matmul." << rule.field << ": " << rule.requirement;
+    if (rule.wanted) rule.wanted(text, desc, device);
+    if (rule.got) rule.got(text << ", got ", desc, device);
     text << ". " << rule.way_out << " [" << rule.id << ']';
 }
 

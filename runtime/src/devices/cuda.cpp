@@ -64,7 +64,7 @@ scalide_status status_of(int32_t error) {
 scalide_status check(Cuda &cuda, const char *call, int32_t error) {
     if (error != cuda_success) {
         Text text = start_failure(cuda);
-        print_error(text << call << " must succeed, got ", cuda, error);
+        print_error(text << call << " failed: ", cuda, error);
     }
     return status_of(error);
 }
@@ -208,7 +208,7 @@ void forget_matmul(Device &device, void *matmul) {
 
 scalide_status run_matmul(Cuda &cuda, const Matmul &matmul) {
     const cublaslt::Status error = cuda.matmuls.run(matmul, cuda.stream);
-    if (error != 0) start_failure(cuda) << "cublasLtMatmul must succeed, got " << matmul.name_of(error);
+    if (error != 0) start_failure(cuda) << "cublasLtMatmul failed: " << matmul.name_of(error);
     return error == 0 ? SCALIDE_OK : SCALIDE_DEVICE_FAILED;
 }
 
@@ -292,11 +292,11 @@ scalide_status choose_device(Cuda &cuda, int32_t index, Text &failure) {
     int32_t error = cuda.cu.cuInit(0);
     if (error == cuda_success) error = cuda.cu.cuDeviceGetCount(&count);
     if (error != cuda_success) {
-        print_error(failure << "the CUDA driver must find a card, got ", cuda, error) << ". Look at what nvidia-smi says.";
+        print_error(failure << "no CUDA GPU found: ", cuda, error) << ". Check that 'nvidia-smi' lists a GPU.";
         return SCALIDE_NO_DEVICE;
     }
     if (index < count) return check(cuda, "cuDeviceGet", cuda.cu.cuDeviceGet(&cuda.ordinal, index));
-    failure << "device_index must be that of one of the " << count << " CUDA devices here, got " << index << ". Choose another device.";
+    failure << "device_index must be less than the number of CUDA devices, " << count << ", got " << index << '.';
     return SCALIDE_NO_DEVICE;
 }
 
@@ -339,7 +339,7 @@ scalide_status make_stream(Cuda &cuda, void *given, Text &failure) {
     const scalide_status status = call(cuda, "cuStreamGetCtx", cuda.cu.cuStreamGetCtx, cuda.stream, &context);
     if (status != SCALIDE_OK || context == cuda.context) return status;
     failure << "stream must belong to the primary context of CUDA device " << cuda.ordinal
-            << ", got one of another context. Choose its device with device_index.";
+            << ". Choose the device of the stream with device_index.";
     return SCALIDE_INVALID_ARGUMENT;
 }
 
@@ -352,7 +352,7 @@ scalide_status start(Cuda &cuda, const scalide_options &options, Text &failure) 
         if (status != SCALIDE_OK) cuda.context = nullptr;
     }
     if (status == SCALIDE_OK) status = make_stream(cuda, options.stream, failure);
-    if (status != SCALIDE_OK && failure.size() == 0) failure << cuda.failure << ". Look at what nvidia-smi says.";
+    if (status != SCALIDE_OK && failure.size() == 0) failure << cuda.failure << ". Check the GPU with 'nvidia-smi'.";
     return status;
 }
 
@@ -361,7 +361,7 @@ scalide_status start(Cuda &cuda, const scalide_options &options, Text &failure) 
 scalide_status open_cuda(const scalide_options &options, Device **result, Text &failure) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        failure << "the CUDA driver must be there, got '" << dlerror() << "'. Install NVIDIA's driver, or build for another target.";
+        failure << "cannot load the CUDA driver: " << dlerror() << ". Install the NVIDIA driver, or build for another target.";
         return SCALIDE_NO_DEVICE;
     }
     void *memory = scalide::allocate(sizeof(Cuda));
@@ -370,7 +370,7 @@ scalide_status open_cuda(const scalide_options &options, Device **result, Text &
     *result = cuda;
     cuda->driver = &driver;
     if (const char *name = load(cuda->cu, library)) {
-        failure << "the CUDA driver must have " << name << " (CUDA 11.4), got an older one. Install a newer driver.";
+        failure << "the CUDA driver has no function " << name << ". Install a driver of CUDA 11.4 or later.";
         return SCALIDE_NO_DEVICE;
     }
     return start(*cuda, options, failure);

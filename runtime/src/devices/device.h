@@ -88,7 +88,7 @@ struct DeviceDriver {
 /// What to do about a failure.
 inline const char *way_out(scalide_status status) {
     switch (status) {
-    case SCALIDE_OUT_OF_MEMORY: return "Use a smaller batch, or release memory.";
+    case SCALIDE_OUT_OF_MEMORY: return "Bind smaller arrays, or release memory.";
     case SCALIDE_WRONG_DEVICE: return "Build the program for this device.";
     default: return "Create the context again.";
     }

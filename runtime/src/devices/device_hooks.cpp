@@ -29,6 +29,7 @@ int refuse(void *user_context, const char *what) {
 }
 
 constexpr uint64_t host_dirty = 1;
+constexpr const char *host_stage = "the kernel contains a stage that runs on the host. This is a bug in Scalide; please report it.";
 
 } // namespace
 
@@ -51,12 +52,10 @@ SCALIDE_DEVICE_HOOKS(cuda)
 SCALIDE_DEVICE_HOOKS(opencl)
 
 SCALIDE_HOOK int halide_copy_to_device(void *user_context, HalideBuffer *buffer, const void *) {
-    return buffer->flags & host_dirty ? refuse(user_context, "a kernel must run on the device alone, got a stage on the host") : 0;
+    return buffer->flags & host_dirty ? refuse(user_context, host_stage) : 0;
 }
 
-SCALIDE_HOOK int halide_copy_to_host(void *user_context, HalideBuffer *) {
-    return refuse(user_context, "a kernel must run on the device alone, got a stage on the host");
-}
+SCALIDE_HOOK int halide_copy_to_host(void *user_context, HalideBuffer *) { return refuse(user_context, host_stage); }
 
 SCALIDE_HOOK int halide_device_malloc(void *user_context, HalideBuffer *buffer, const void *) {
     if (buffer->device != 0) return 0; // asked for again before each use

@@ -9,10 +9,7 @@ using namespace scalide;
 namespace {
 
 scalide_status failed(scalide_context *context, const char *what, scalide_status status) {
-    if (status != SCALIDE_OK) {
-        start_message(context) << what << ": " << (context->device ? context->device->failure : "the memory must be there, got none")
-                               << ". " << way_out(status);
-    }
+    if (status != SCALIDE_OK) start_message(context) << what << ": " << context->device->failure << ". " << way_out(status);
     return status;
 }
 
@@ -26,7 +23,9 @@ scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **m
     const uint64_t wanted = bytes > 0 ? bytes : 1;
     if (device) return failed(context, "scalide_allocate", device->driver->allocate(*device, wanted, memory));
     *memory = allocate(wanted);
-    return failed(context, "scalide_allocate", *memory ? SCALIDE_OK : SCALIDE_OUT_OF_MEMORY);
+    if (*memory) return SCALIDE_OK;
+    start_message(context) << "scalide_allocate: cannot allocate " << wanted << " bytes: out of memory.";
+    return SCALIDE_OUT_OF_MEMORY;
 }
 
 void scalide_release(scalide_context *context, void *memory) {

@@ -50,7 +50,7 @@ scalide_status status_of(int32_t error) {
 scalide_status check(OpenCl &device, const char *call, int32_t error) {
     if (error != cl_success) {
         Text text = start_failure(device);
-        text << call << " must succeed, got " << ErrorName{error, nullptr};
+        text << call << " failed: " << ErrorName{error, nullptr};
     }
     return status_of(error);
 }
@@ -76,7 +76,7 @@ scalide_status complain_about_build(OpenCl &opencl, ClHandle program, int32_t er
     char log[sizeof(opencl.failure) / 2] = ""; // the whole log, or none
     opencl.cl.clGetProgramBuildInfo(program, opencl.handle, cl_build_log, sizeof(log) - 1, log, nullptr);
     Text text = start_failure(opencl);
-    text << "clBuildProgram must succeed, got " << ErrorName{error, nullptr} << ' ' << log;
+    text << "clBuildProgram failed: " << ErrorName{error, nullptr} << ' ' << log;
     return status_of(error);
 }
 
@@ -229,8 +229,11 @@ scalide_status choose_device(OpenCl &opencl, int32_t index, Text &failure) {
     int32_t count = 0;
     opencl.handle = find_device(opencl.cl, index, &count);
     if (opencl.handle) return SCALIDE_OK;
-    failure << "device_index must be that of one of the " << count << " OpenCL devices here, got " << index
-            << ". Install a driver (for CPUs: pocl-opencl-icd), or choose another device.";
+    if (count == 0) {
+        failure << "no OpenCL device found. Install a driver (for CPUs: pocl-opencl-icd).";
+    } else {
+        failure << "device_index must be less than the number of OpenCL devices, " << count << ", got " << index << '.';
+    }
     return SCALIDE_NO_DEVICE;
 }
 
@@ -238,7 +241,7 @@ scalide_status start(OpenCl &opencl, const scalide_options &options, Text &failu
     scalide_status status = options.stream ? adopt_queue(opencl, options.stream) : choose_device(opencl, options.device_index, failure);
     if (status == SCALIDE_NO_DEVICE) return status;
     if (status == SCALIDE_OK && !has_shared_memory(opencl)) {
-        failure << "the OpenCL device must have shared virtual memory, got one without. Choose another device.";
+        failure << "the OpenCL device does not support shared virtual memory. Choose another device.";
         return SCALIDE_NO_DEVICE;
     }
     if (status == SCALIDE_OK && !options.stream) status = make_queue(opencl);
@@ -252,7 +255,7 @@ scalide_status start(OpenCl &opencl, const scalide_options &options, Text &failu
 scalide_status open_opencl(const scalide_options &options, Device **result, Text &failure) {
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        failure << "the OpenCL loader must be there, got '" << dlerror() << "'. Install ocl-icd-libopencl1 and a driver.";
+        failure << "cannot load OpenCL: " << dlerror() << ". Install ocl-icd-libopencl1 and a driver.";
         return SCALIDE_NO_DEVICE;
     }
     void *memory = scalide::allocate(sizeof(OpenCl));
@@ -261,7 +264,7 @@ scalide_status open_opencl(const scalide_options &options, Device **result, Text
     *result = opencl;
     opencl->driver = &driver;
     if (const char *name = load(opencl->cl, library)) {
-        failure << "libOpenCL.so.1 must have " << name << " (OpenCL 2.0), got none. Install a newer one.";
+        failure << "libOpenCL.so.1 has no function " << name << ". Install a version with OpenCL 2.0.";
         return SCALIDE_NO_DEVICE;
     }
     return start(*opencl, options, failure);

@@ -23,7 +23,7 @@ const char *machine_name(const Elf64_Ehdr &header) {
     for (const MachineRow &row : machines) {
         if (row.machine == header.e_machine && row.file_class == header.e_ident[EI_CLASS]) return row.name;
     }
-    return "a machine unknown here";
+    return "an unknown machine";
 }
 
 bool read_header(const File &file, Elf64_Ehdr *header) {
@@ -54,16 +54,16 @@ bool is_loadable(const char *path, Text &why) {
     const File file(path, O_RDONLY), own("/proc/self/exe", O_RDONLY);
     Elf64_Ehdr header, ours;
     if (is_pipe_or_device(file)) {
-        why << "a pipe or a device";
+        why << "it is a pipe or a device";
         return false;
     }
     if (!read_header(file, &header) || !read_header(own, &ours)) return true;
     if (header.e_machine != ours.e_machine || header.e_ident[EI_CLASS] != ours.e_ident[EI_CLASS]) {
-        why << "one for " << machine_name(header) << " in a process of " << machine_name(ours);
+        why << "it is built for " << machine_name(header) << ", but this process runs on " << machine_name(ours);
         return false;
     }
     if (is_whole(file, header)) return true;
-    why << "a part of one (the file was cut)";
+    why << "the file is truncated";
     return false;
 }
 

@@ -4,7 +4,7 @@
 namespace scalide {
 
 bool HeaderParser::fail(const char *requirement) {
-    Text text = message_.begin() << "header byte " << int64_t(at_ - begin_) << ": must be " << requirement << ", got ";
+    Text text = message_.begin() << "header byte " << int64_t(at_ - begin_) << ": expected " << requirement << ", got ";
     if (at_ == end_) {
         text << "the end of the header";
     } else if (*at_ > ' ' && *at_ < 127) {
@@ -75,7 +75,7 @@ bool HeaderParser::escape() {
         return unicode_escape();
     }
     const char *letter = at_ < end_ && *at_ ? std::strchr(letters, *at_) : nullptr;
-    if (!letter) return fail("an escape that JSON knows");
+    if (!letter) return fail("a JSON escape");
     *pool_++ = values[letter - letters];
     ++at_;
     return true;
@@ -127,7 +127,7 @@ bool HeaderParser::offsets(HeaderTensor *tensor) {
     int64_t values[2];
     int32_t count;
     if (!integers(values, 2, &count)) return false;
-    if (count != 2) return fail("preceded by two data_offsets");
+    if (count != 2) return fail("two numbers in data_offsets before this byte");
     tensor->begin = values[0];
     tensor->end = values[1];
     return true;
@@ -140,8 +140,8 @@ bool HeaderParser::field(HeaderTensor *tensor, uint32_t *seen) {
     if (!string(&key)) return false;
     uint32_t index = 0;
     while (index < 3 && std::strcmp(keys[index], key) != 0) ++index;
-    if (index == 3) return fail("preceded by dtype, shape or data_offsets");
-    if (*seen & (1u << index)) return fail("preceded by a key that was not given before");
+    if (index == 3) return fail("the key dtype, shape or data_offsets before this byte");
+    if (*seen & (1u << index)) return fail("no key twice before this byte");
     *seen |= 1u << index;
     pool_ = rewind;
     if (!expect(':', "':'")) return false;
@@ -158,7 +158,7 @@ bool HeaderParser::tensor(const char *name, Header *header) {
         if (!field(&tensor, &seen)) return false;
     } while (accept(','));
     if (!expect('}', "',' or '}'")) return false;
-    if (seen != 7) return fail("preceded by dtype, shape and data_offsets of a tensor");
+    if (seen != 7) return fail("dtype, shape and data_offsets before this byte");
     if (header->tensors) header->tensors[header->tensor_count] = tensor;
     ++header->tensor_count;
     return true;
@@ -180,7 +180,7 @@ bool HeaderParser::entry(Header *header, bool *has_metadata) {
     const char *name;
     if (!string(&name) || !expect(':', "':'")) return false;
     if (std::strcmp(name, metadata_key) != 0) return tensor(name, header);
-    if (*has_metadata) return fail("preceded by one __metadata__ only");
+    if (*has_metadata) return fail("only one __metadata__ before this byte");
     *has_metadata = true;
     return metadata(header);
 }

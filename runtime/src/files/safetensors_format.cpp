@@ -23,7 +23,7 @@ int32_t safetensors_dtype(const char *name) {
 
 Text &print_system_error(Text &text, int error) {
     char memory[128];
-    return text << "got '" << strerror_r(error, memory, sizeof(memory)) << "'. ";
+    return text << strerror_r(error, memory, sizeof(memory)) << ". ";
 }
 
 } // namespace scalide

@@ -25,7 +25,7 @@ struct FileMessage {
     Text begin() const { return Text(memory, size, Text::Use::message) << path << ": "; }
 };
 
-/// ` got 'No such file or directory'. ` for an errno.
+/// `No such file or directory. ` for an errno.
 Text &print_system_error(Text &text, int error);
 
 } // namespace scalide

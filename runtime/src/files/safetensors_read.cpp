@@ -37,24 +37,26 @@ struct Reading {
 
 bool out_of_memory(Reading &reading, const char *what, uint64_t bytes) {
     reading.failure = SCALIDE_OUT_OF_MEMORY;
-    reading.message.begin() << what << " must get " << bytes << " bytes, got no memory. Free some memory.";
+    reading.message.begin() << "out of memory: cannot allocate " << what << " (" << bytes << " bytes).";
     return false;
 }
 
 bool system_error(const Reading &reading) {
-    Text text = reading.message.begin() << "must be a readable file, ";
-    if (errno == not_a_file) {
-        text << "got a pipe or a device. Save the tensors to a regular file.";
+    const int error = errno;
+    Text text = reading.message.begin() << "cannot read this file: ";
+    if (error == not_a_file) {
+        text << "it is a pipe or a device. Save the tensors to a regular file.";
         return false;
     }
-    print_system_error(text, errno) << "Check the path.";
+    print_system_error(text, error) << "Check the path.";
     return false;
 }
 
 bool read_sizes(Reading &reading) {
     if (!reading.file.is_open() || !reading.file.size(&reading.file_bytes)) return system_error(reading);
     if (reading.file_bytes < header_length_bytes) {
-        reading.message.begin() << "must begin with 8 bytes of header length, got a file of " << reading.file_bytes << " bytes" << damaged;
+        reading.message.begin() << "the file must begin with 8 bytes of header length, but it has " << reading.file_bytes << " bytes"
+                                << damaged;
         return false;
     }
     unsigned char bytes[header_length_bytes];
@@ -66,8 +68,8 @@ bool read_sizes(Reading &reading) {
         return false;
     }
     if (reading.header_bytes > reading.file_bytes - header_length_bytes) {
-        reading.message.begin() << "the header must end inside the file, got a header of " << reading.header_bytes << " bytes in a file of "
-                                << reading.file_bytes << damaged;
+        reading.message.begin() << "the header has " << reading.header_bytes << " bytes, but the file has only " << reading.file_bytes
+                                << damaged;
         return false;
     }
     return true;
@@ -127,7 +129,7 @@ bool check_size(const Reading &reading, const HeaderTensor &tensor) {
     bool fits = true;
     for (int32_t axis = 0; axis < tensor.rank; ++axis) fits = !__builtin_mul_overflow(bytes, tensor.extent[axis], &bytes) && fits;
     if (!fits) {
-        complain(reading, tensor) << "the shape must have fewer than 2^63 bytes, got more" << damaged;
+        complain(reading, tensor) << "the data of this shape must have fewer than 2^63 bytes" << damaged;
         return false;
     }
     if (tensor.end >= tensor.begin && tensor.end - tensor.begin == bytes) return true;
@@ -149,7 +151,7 @@ bool check_places(Reading &reading) {
     for (uint64_t i = 0; i < count; ++i) {
         const HeaderTensor &tensor = tensors[reading.by_offset[i]];
         if (tensor.begin != at) {
-            complain(reading, tensor) << "data must begin at byte " << at << ", where the data before it ends, got " << tensor.begin
+            complain(reading, tensor) << "data must begin at byte " << at << ", where the previous tensor ends, got " << tensor.begin
                                       << damaged;
             return false;
         }
@@ -157,7 +159,7 @@ bool check_places(Reading &reading) {
     }
     const uint64_t data_bytes = reading.file_bytes - reading.data_start();
     if (static_cast<uint64_t>(at) == data_bytes) return true;
-    reading.message.begin() << "the data must have " << at << " bytes, as the header says, got " << data_bytes << damaged;
+    reading.message.begin() << "the header describes " << at << " bytes of data, but the file has " << data_bytes << damaged;
     return false;
 }
 
@@ -178,7 +180,7 @@ bool check_names(Reading &reading) {
     for (uint64_t i = 1; i < result.tensor_count; ++i) {
         const HeaderTensor &tensor = tensors[result.by_name[i]];
         if (std::strcmp(tensor.name, tensors[result.by_name[i - 1]].name) != 0) continue;
-        complain(reading, tensor) << "name must be unique, got two tensors of it" << damaged;
+        complain(reading, tensor) << "two tensors have this name" << damaged;
         return false;
     }
     return true;
@@ -330,7 +332,7 @@ void scalide_safetensors_explain(const scalide_safetensors *file, const char *na
     if (const scalide_skipped_tensor *skipped = find_skipped(file, name)) {
         explain_skipped(text, *skipped);
     } else {
-        (text << "tensor '").name(name) << "': must be in the file, got no tensor of this name. Check the name.";
+        (text << "tensor '").name(name) << "': the file has no tensor of this name. Check the name.";
     }
 }
 

@@ -37,7 +37,7 @@ std::atomic<uint64_t> files_begun{0};
 
 bool out_of_memory(Writing &writing, uint64_t bytes) {
     writing.failure = SCALIDE_OUT_OF_MEMORY;
-    writing.message.begin() << "the header must get " << bytes << " bytes, got no memory. Free some memory.";
+    writing.message.begin() << "out of memory: cannot allocate the header (" << bytes << " bytes).";
     return false;
 }
 
@@ -92,7 +92,7 @@ bool is_utf8(const char *text) {
 /// What is wrong with a tensor, or nullptr.
 const char *wrong_with(const scalide_tensor &tensor) {
     const scalide_array &array = tensor.array;
-    if (!tensor.name || std::strcmp(tensor.name, metadata_key) == 0) return "name must be a text other than __metadata__";
+    if (!tensor.name || std::strcmp(tensor.name, metadata_key) == 0) return "name must be text other than __metadata__";
     if (!is_utf8(tensor.name)) return "name must be UTF-8";
     if (scalide_dtype_size(array.dtype) == 0) return "dtype must be a scalide_dtype";
     if (!has_good_shape(array)) return "shape must have a rank in [0, 8], extents of at least 0 and fewer than 2^63 bytes";
@@ -106,16 +106,15 @@ bool check_content(const Writing &writing) {
     for (size_t i = 0; i < content.tensor_count; ++i) {
         const char *wrong = wrong_with(content.tensors[i]);
         if (!wrong) continue;
-        writing.message.begin() << "tensor " << uint64_t(i) << ": " << wrong
-                                << ", got another. Fill in the array with scalide_dense_array.";
+        writing.message.begin() << "tensor " << uint64_t(i) << ": " << wrong << ". Fill in the array with scalide_dense_array.";
         return false;
     }
     for (size_t i = 0; i < content.metadata_count; ++i) {
         const scalide_metadata &entry = content.metadata[i];
         const bool are_texts = entry.key && entry.value && is_utf8(entry.key) && is_utf8(entry.value);
         if (are_texts && std::strcmp(entry.key, version_key) != 0) continue;
-        writing.message.begin() << "metadata " << uint64_t(i) << ": key and value must be UTF-8 texts, and the key not " << version_key
-                                << ", got another. Leave the entry out.";
+        writing.message.begin() << "metadata " << uint64_t(i) << ": key and value must be UTF-8 text, and the key must not be "
+                                << version_key << ". Leave the entry out.";
         return false;
     }
     return true;
@@ -184,8 +183,7 @@ bool check_names(const Writing &writing) {
     const uint64_t same = find_same_name(writing, 0);
     if (same == writing.entry_count) return true;
     const Entry &entry = *writing.by_name[same];
-    (writing.message.begin() << "tensor '").name(entry.name)
-        << entry.suffix << "': name must be unique, got two tensors of it. Rename one.";
+    (writing.message.begin() << "tensor '").name(entry.name) << entry.suffix << "': two tensors have this name. Rename one of them.";
     return false;
 }
 
@@ -266,14 +264,14 @@ bool write_temporary(const Writing &writing) {
 bool replace_file(Writing &writing) {
     if (!is_replaceable(writing.message.path)) {
         writing.failure = SCALIDE_FILE_ERROR;
-        writing.message.begin() << "must be a regular file, got a folder or a device. Nothing was changed. Choose another path.";
+        writing.message.begin() << "cannot write this file: it is a folder or a device. Choose another path.";
         return false;
     }
     if (write_temporary(writing) && std::rename(writing.temporary, writing.message.path) == 0) return true;
     const int error = errno;
     unlink(writing.temporary);
     writing.failure = SCALIDE_FILE_ERROR;
-    Text text = writing.message.begin() << "must be writable, ";
+    Text text = writing.message.begin() << "cannot write this file: ";
     print_system_error(text, error) << "Nothing was changed. Check the folder and the free space.";
     return false;
 }

@@ -52,7 +52,7 @@ bool check_file(const char *path, Text &why) {
     char memory[128];
     Text reason(memory, sizeof(memory));
     if (is_loadable(path, reason)) return true;
-    why << "must be a shared library for this machine, got " << memory << ". Build it with scalide build.";
+    why << "cannot load this file: " << memory << ". Build it with 'scalide build --shared'.";
     return false;
 }
 
@@ -62,17 +62,17 @@ bool open_library(SharedLibrary &library, Text &why) {
     if (library.handle) return true;
     const char *error = dlerror();
     const size_t length = std::strlen(name);
-    why << "must be a shared library of programs, got the loader's error '";
+    why << "cannot load this file: ";
     if (std::strncmp(error, name, length) == 0) { // the name is none of the caller's
         why << library.path;
         error += length;
     }
-    why << error << "'. Build it with scalide build.";
+    why << error << ". Build it with 'scalide build --shared'.";
     return false;
 }
 
 bool fail_to_copy(Text &why) {
-    why << "cannot load this file beside an older one of its name, which is open: ";
+    why << "cannot load this file while an older file of the same name is open: ";
     char memory[128];
     why << strerror_r(errno, memory, sizeof(memory)) << ". Close the older library first.";
     return false;

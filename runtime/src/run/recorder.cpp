@@ -80,7 +80,7 @@ bool Recorder::is_within_limits(const HalideLaunch &launch) {
         if (row.value <= row.limit) continue;
         char words[160];
         Text(words, sizeof(words)) << "a launch must have at most " << row.limit << ' ' << row.what << " on this device, got " << row.value
-                                   << ". Use a smaller batch.";
+                                   << ". Bind smaller arrays.";
         fail_run(&context_, SCALIDE_DEVICE_FAILED, words);
         return false;
     }
@@ -101,7 +101,7 @@ Module *Recorder::find_module(const char *source) {
     void *handle = nullptr;
     const scalide_status status = module ? context_.device->driver->load_module(*context_.device, source, &handle) : SCALIDE_OUT_OF_MEMORY;
     if (status != SCALIDE_OK) {
-        module ? fail(status) : fail_run(&context_, status, "the list of modules must get memory, got none. Free some memory.");
+        module ? fail(status) : fail_run(&context_, status, "out of memory: cannot allocate the module list.");
         release(module);
         return nullptr;
     }
@@ -112,7 +112,7 @@ Module *Recorder::find_module(const char *source) {
 bool Recorder::write(const HalideLaunch &launch, Module *module, int32_t argument_count) {
     Launches &tables = binding_.launches;
     if (launches_ >= tables.count || arguments_ + argument_count > tables.argument_count) {
-        fail_run(&context_, SCALIDE_INVALID_PROGRAM, "a kernel must launch the same each time, got more. Generate the library again.");
+        fail_run(&context_, SCALIDE_INVALID_PROGRAM, "the kernel launches more often than in its first run. Generate the library again.");
         return false;
     }
     Launch &row = tables.rows[launches_];
@@ -221,7 +221,7 @@ scalide_status Recorder::measure() {
         if (pass == 1) break;
         tables.tables = scalide::allocate(carver.bytes());
         if (!tables.tables) {
-            start_message(&context_) << binding_.program->name << ": the launches must get memory, got none. Free some memory.";
+            start_message(&context_) << binding_.program->name << ": out of memory: cannot allocate the table of launches.";
             return SCALIDE_OUT_OF_MEMORY;
         }
         std::memset(tables.tables, 0, carver.bytes());

@@ -20,7 +20,7 @@ bool run_step(scalide_binding &binding, void **arguments) {
     const int error = binding.program->steps[binding.current_step].kernel(arguments);
     if (error != 0) {
         char text[64];
-        Text(text, sizeof(text)) << "the kernel must return 0, got " << int32_t(error) << '.';
+        Text(text, sizeof(text)) << "the kernel failed with error " << int32_t(error) << '.';
         fail_run(context, SCALIDE_KERNEL_FAILED, text);
     }
     return context->run_status.load(std::memory_order_relaxed) == SCALIDE_OK;

@@ -33,8 +33,8 @@ scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
         const uint64_t bytes = static_cast<uint64_t>(binding.buffers[i].elements) * scalide_dtype_size(buffer.dtype);
         void *copy = allocate(bytes);
         if (!copy) {
-            start_message(binding.context) << binding.program->name << '.' << buffer.name << ": the trace must get " << bytes
-                                           << " bytes, got no memory. Use a smaller batch.";
+            start_message(binding.context) << binding.program->name << '.' << buffer.name << ": cannot allocate " << bytes
+                                           << " bytes for the trace: out of memory. Bind smaller arrays.";
             return SCALIDE_OUT_OF_MEMORY;
         }
         const scalide_status status = bytes > 0 ? device.driver->copy_out(device, copy, binding.buffers[i].memory, bytes) : SCALIDE_OK;
@@ -76,7 +76,8 @@ scalide_status capture(scalide_binding &binding) {
     launches.graph = nullptr;
     const scalide_status status = device.driver->capture(device, launches.rows, launches.used, &launches.graph);
     if (status == SCALIDE_OK) return status;
-    start_message(binding.context) << binding.program->name << ": " << device.failure << ". Run without a graph.";
+    start_message(binding.context) << binding.program->name << ": cannot capture a run: " << device.failure
+                                   << ". Use scalide_run without scalide_capture.";
     return status;
 }
 
@@ -88,7 +89,7 @@ scalide_status scalide_capture(scalide_binding *binding) {
     const FloatEnvironment environment;
     const Device *device = binding->context->device;
     if (device && device->driver->capture) return capture(*binding);
-    start_message(binding->context) << binding->program->name << ": the device must have graphs to capture a run, got "
-                                    << scalide_device_name(binding->program->device) << ". Run without a graph.";
+    start_message(binding->context) << binding->program->name << ": device " << scalide_device_name(binding->program->device)
+                                    << " does not support graphs, so a run cannot be captured. Use scalide_run without scalide_capture.";
     return SCALIDE_UNSUPPORTED;
 }

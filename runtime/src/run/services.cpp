@@ -104,7 +104,7 @@ void *allocate_scratch(void *user_context, size_t bytes) {
     void *memory = worker.scratch.take(bytes);
     if (memory) return memory;
     fail_run(worker.context, SCALIDE_OUT_OF_MEMORY,
-             "a kernel must get scratch memory, got none. Bind a smaller batch or use fewer threads.");
+             "out of memory: cannot allocate scratch memory of the kernel. Bind smaller arrays, or use fewer threads.");
     longjmp(*worker.escape, 1);
 }
 
