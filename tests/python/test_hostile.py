@@ -191,7 +191,7 @@ def test_what_draws_have_found(libraries):
         library.out(*fitting(library, random)[:4], y=())
     with pytest.raises(TypeError):  # not: multiplies a million million numbers
         scalide.empty(np.broadcast_to(1, (2**40,)))
-    with pytest.raises(ValueError, match="empty: shape must have extents from 0 on, of fewer than 2.63 bytes, got .4611686018427387904, 4."):
+    with pytest.raises(ValueError, match="empty: extents must be at least 0, and the array must have fewer than 2.63 bytes, got shape .4611686018427387904, 4."):
         scalide.empty((2**62, 4))
     with pytest.raises(ValueError, match="program: p.y: must be a result"):
         scalide.Program("program p(x: f32[2]) -> (y) {\n}\n")

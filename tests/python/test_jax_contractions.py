@@ -66,7 +66,7 @@ def test_products_of_two_kinds_of_dtypes():
 
 
 def test_float_products_of_an_integer_dtype_are_refused():
-    with pytest.raises(TraceError, match="dot_general: a product of floats must be of a float dtype, got i32. Leave preferred_element_type out"):
+    with pytest.raises(TraceError, match="dot_general: a matmul of floats must have a float result, got i32. Leave out preferred_element_type"):
         trace(product(jnp.int32), normal(0, (4, 5)), normal(1, (3, 5)))
 
 

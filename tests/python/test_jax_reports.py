@@ -69,7 +69,7 @@ def test_explain(scaled):
     assert {decision.tensor for decision in scaled.explain("w.*")} == {"w.a", "w.b"}
     assert error_of(scaled.explain, "w.c") == "ValueError: step: unknown tensor 'w.c'. Did you mean 'w.b'?"
     alone = scalide.Library(scaled.path)
-    assert error_of(alone.explain).startswith("ValueError: step: explain must be asked of a library that knows its program")
+    assert error_of(alone.explain).startswith("ValueError: step: explain needs the program of the library")
 
 
 def test_check_counts():

@@ -70,7 +70,7 @@ def test_structures(tmp_path):
     scalide.save(tmp_path / "a", state)
     assert_same(scalide.load(tmp_path / "a", like=state), state)
     assert_same(scalide.load(tmp_path / "a", like=jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), state)), state)
-    assert "like must be given" in error_of(scalide.load, tmp_path / "a")
+    assert "loading needs 'like'" in error_of(scalide.load, tmp_path / "a")
     assert_same(flax.serialization.from_bytes(state, flax.serialization.to_bytes(state)), state)
 
 
@@ -96,8 +96,8 @@ def test_what_cannot_be_saved(tmp_path):
     path = tmp_path / "a"
     scalide.save(path, np.float32([1]))
     before = path.read_bytes()
-    for tree, words in (({"x": np.zeros(2)}, "x: dtype must be one of"), ({"x": 2**31}, "x: a number must fit i32"), ({"x": "word"}, "x: must be an array"),
-                        ({"a": {"b": np.float32(1)}, "a.b": np.float32(1)}, "a.b: names must be unique"), ({"": np.float32(1)}, "value"),
+    for tree, words in (({"x": np.zeros(2)}, "x: dtype must be one of"), ({"x": 2**31}, "x: a number must fit into i32"), ({"x": "word"}, "x: must be an array"),
+                        ({"a": {"b": np.float32(1)}, "a.b": np.float32(1)}, "two arrays have the name a.b"), ({"": np.float32(1)}, "value"),
                         ({"x": ScaledArray(np.float16([1]), np.float16(1))}, "x: scale must be f32, got float16"),
                         ({"x": jax.random.key(0)}, "jax.random.key_data")):  # fmt: skip
         if words == "value":
@@ -105,14 +105,14 @@ def test_what_cannot_be_saved(tmp_path):
             continue
         assert words in error_of(scalide.save, path, tree), tree
     assert path.read_bytes() == before and sorted(os.listdir(tmp_path)) == ["a", "empty name"]
-    assert "must be a regular file" in error_of(scalide.save, tmp_path, np.float32([1]))
+    assert "it is a folder or a device" in error_of(scalide.save, tmp_path, np.float32([1]))
 
 
 def test_files_that_are_not_like_it(tmp_path):
     path = tmp_path / "a"
     scalide.save(path, {"w": np.float16([1, 2])})
-    for like, words in (({"w": np.float32([1, 2])}, "w: must be float32[2] as in like, got float16[2]"), ({"v": np.float16([1])}, "must have the array v, got w"),
-                        ({"w": ScaledArray(np.float16([1, 2]), np.float32(1))}, "must be scaled float16[2]"), ({}, "got none for w")):  # fmt: skip
+    for like, words in (({"w": np.float32([1, 2])}, "w: must be float32[2] as in 'like', got float16[2]"), ({"v": np.float16([1])}, "the file has no array v. Other arrays: w"),
+                        ({"w": ScaledArray(np.float16([1, 2]), np.float32(1))}, "must be scaled float16[2]"), ({}, "but it lacks w")):  # fmt: skip
         assert words in error_of(scalide.load, path, like), like
 
 
@@ -135,7 +135,7 @@ def test_hostile_files(tmp_path):
     # Nothing is imported or called for a file.
     for name in ("subprocess:run", "antigravity:Pair", "collections:OrderedDict"):
         write(path, good, b"1234", {"scalide.tree": json.dumps({"namedtuple": name, "names": ["x"], "fields": ["*"]})})
-        assert "its named tuple must be there" in error_of(scalide.load, path)
+        assert "there is no named tuple" in error_of(scalide.load, path)
     assert "antigravity" not in sys.modules
 
 

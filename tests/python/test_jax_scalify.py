@@ -41,7 +41,7 @@ def test_scaled_array_has_the_properties_of_its_data():
     assert array.to_array(np.int32).dtype == np.int32 and np.asarray(array, np.float32).dtype == np.float32
     cast = array.astype(ml_dtypes.float8_e4m3fn)
     assert cast.dtype == ml_dtypes.float8_e4m3fn and cast.scale == 4
-    assert "rank 0, got the shape (1,)" in error_of(jsa.ScaledArray, np.ones(2), np.ones(1))
+    assert "must be a scalar, got the shape (1,)" in error_of(jsa.ScaledArray, np.ones(2), np.ones(1))
     assert error_of(jsa.ScaledArray, "x", 1).startswith("TypeError: ScaledArray.data: must be an array, got str")
     large = jsa.ScaledArray(np.array([0, 2**-15], np.float16), np.float32(2.0**19))  # inf and NaN if it were cast first
     np.testing.assert_array_equal(large.to_array(), np.array([0, 16], np.float16))
@@ -255,7 +255,7 @@ def test_gradients_of_scalified_functions():
     np.testing.assert_allclose(jsa.grad(lambda p, x: fn(p, x)[0])(params, x)["w"], want[0]["w"], rtol=1e-4, atol=1e-6)  # plain in, plain out
     narrow = jsa.grad(jsa.scalify(lambda w: jnp.sum(w.astype(jnp.float32) ** 2)))(scaled([1, 2], 2**20))
     assert narrow.dtype == np.float16 and value(narrow).tolist() == [2, 4]
-    assert "scalide.jax.grad(fn) in place of jax.grad(fn)" in error_of(jax.grad(lambda p, x: fn(p, x)[0].data), given, batch)
+    assert "scalide.jax.grad(fn) instead of jax.grad(fn)" in error_of(jax.grad(lambda p, x: fn(p, x)[0].data), given, batch)
 
 
 # --- operators on scales

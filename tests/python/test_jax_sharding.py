@@ -106,14 +106,14 @@ def test_vmap(mesh, forward):
 
 
 def test_what_cannot_be_divided(forward, tmp_path):
-    assert error_of(call, forward, batch="n") == "ValueError: layer: batch must be an extent of an argument, got 'n'. Its symbols are: b."
+    assert error_of(call, forward, batch="n") == "ValueError: layer: batch must be an extent of an argument, got 'n'. The symbols are: b."
 
     def refused(fn, *args, symbolic):
         return error_of(call, scalide.build(trace(fn, *args, symbolic=symbolic)), batch="b")
 
     assert refused(lambda x: x.sum(), X, symbolic=("b, ...",)).startswith(
-        "ValueError: lambda.out: results must have the axis b when batch='b', got out: f32[]. Compute what depends on the whole batch outside")
-    assert "extents must be b or free of it" in refused(lambda x: jnp.concatenate([x, x]), X, symbolic=("b, ...",))
+        "ValueError: lambda.out: results must have the axis b when batch='b', got out: f32[]. Compute results of the whole batch outside")
+    assert "extents must be b or not contain it" in refused(lambda x: jnp.concatenate([x, x]), X, symbolic=("b, ...",))
     assert "one scale for the whole array" in refused(lambda x: x * 2, ScaledArray(X, 1.0), symbolic=("b, ...",))
     alone = scalide.Library(scalide.build(forward.program, output=tmp_path).path)
-    assert "must be for a library that knows its program" in error_of(call, alone, batch="b")
+    assert "'batch' needs the program of the library" in error_of(call, alone, batch="b")

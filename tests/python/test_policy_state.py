@@ -59,8 +59,8 @@ def test_of_a_traced_step_it_is_one_more_tree(traced):
 
 
 def test_who_forgets_it_is_told(flat, traced):
-    with pytest.raises(TypeError, match=r"step: the last argument must be the state of the policy f16_scaled, a dict of rounding_step, got float\. "
-                                        r"Begin with library\.init\(\)"):  # fmt: skip
+    with pytest.raises(TypeError, match=r"step: the last argument must be the state of policy f16_scaled, a dict of rounding_step, got float\. "
+                                        r"Start with state = library\.init\(\)"):  # fmt: skip
         traced(weights(), np.ones(16, np.float32), 0.5)
     with pytest.raises(TypeError, match="the number of arrays must be 3, got 2"):
         scalide.Library(flat.path)(weights(), 1.0)

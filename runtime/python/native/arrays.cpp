@@ -98,7 +98,7 @@ scalide_array view_output(const nb::handle &object, const Wanted &wanted) {
     PyArrayObject *array = as_array(object, wanted);
     const scalide_array view = describe(array, dtype_of(array, wanted));
     if (!PyArray_ISCARRAY(array)) {
-        throw nb::value_error((wanted.name + ": must be dense, aligned and writable (a run writes it), got an array that is not. "
+        throw nb::value_error((wanted.name + ": must be contiguous, aligned and writable, because a run writes it. "
                                              "Make one with scalide.empty.")
                                   .c_str());
     }
@@ -108,8 +108,7 @@ scalide_array view_output(const nb::handle &object, const Wanted &wanted) {
 float *view_scale(const nb::handle &object, const Wanted &wanted) {
     PyArrayObject *array = as_array(object, wanted);
     if (PyArray_TYPE(array) != NPY_FLOAT || PyArray_NDIM(array) != 0 || !PyArray_ISCARRAY(array)) {
-        throw nb::type_error(
-            (wanted.name + ".scale: must be a writable f32 array of rank 0, got another. Use numpy.ones((), 'float32').").c_str());
+        throw nb::type_error((wanted.name + ".scale: must be a writable f32 scalar array. Use numpy.ones((), 'float32').").c_str());
     }
     return static_cast<float *>(PyArray_DATA(array));
 }

@@ -33,7 +33,7 @@ size_t data_bytes(const scalide_array &array) {
 Memory allocate_data(const scalide_array &array) {
     const size_t bytes = (data_bytes(array) + alignment) / alignment * alignment;
     Memory memory(std::aligned_alloc(alignment, bytes), std::free);
-    if (!memory) throw Failure(SCALIDE_OUT_OF_MEMORY, "a result must get " + std::to_string(bytes) + " bytes, got none. Free some memory.");
+    if (!memory) throw Failure(SCALIDE_OUT_OF_MEMORY, "out of memory: cannot allocate a result of " + std::to_string(bytes) + " bytes.");
     return memory;
 }
 
@@ -156,7 +156,7 @@ scalide_non_finite LoadedProgram::run_checked(std::vector<scalide_array> &arrays
 void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
                            const Allocate &allocate) {
     if (context_->process != getpid()) {
-        throw Failure(SCALIDE_INVALID_ARGUMENT, std::string(program_->name) + ": must run in the process that loaded it, got a fork of it. "
+        throw Failure(SCALIDE_INVALID_ARGUMENT, std::string(program_->name) + ": a forked process cannot run this library. "
                                                                               "Load the library in the new process.");
     }
     const std::lock_guard lock(context_->mutex);

@@ -127,11 +127,11 @@ size_t count_buffers(const LoadedProgram &program, scalide_role other) {
 ffi::Error handle(int64_t key, ffi::RemainingArgs operands, ffi::RemainingRets results) {
     const std::shared_ptr<LoadedProgram> program = find_program(key);
     if (!program) {
-        return ffi::Error(ffi::ErrorCode::kFailedPrecondition, "scalide: the library of this compiled function must be loaded in this "
-                                                               "process, got none. Trace the function again.");
+        return ffi::Error(ffi::ErrorCode::kFailedPrecondition, "scalide: the library of this compiled function is not loaded in this "
+                                                               "process. Trace the function again.");
     }
     if (operands.size() != count_buffers(*program, SCALIDE_OUTPUT) || results.size() != count_buffers(*program, SCALIDE_INPUT)) {
-        return ffi::Error(ffi::ErrorCode::kInvalidArgument, "scalide: another number of arrays than the program has");
+        return ffi::Error(ffi::ErrorCode::kInvalidArgument, "scalide: the number of arrays is not the number of arguments of the program");
     }
     try {
         run(*program, {operands, results});

@@ -46,7 +46,7 @@ def _register(serialization) -> None:
     def of_state(target, state):
         missing = {"data", "scale"} ^ set(state)
         if missing:
-            raise ValueError(f"ScaledArray: its state must be data and scale, got {', '.join(sorted(map(str, state)))}.")
+            raise ValueError(f"the state of a ScaledArray must have the keys data and scale, got {', '.join(sorted(map(str, state)))}.")
         return ScaledArray(*(serialization.from_state_dict(getattr(target, part), state[part], name=part) for part in ("data", "scale")))
 
     serialization.register_serialization_state(ScaledArray, state_of, of_state, override=True)

@@ -40,7 +40,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
     extents = [operator.index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,))]
     count = math.prod(extents) * np.dtype(dtype).itemsize
     if min(extents, default=0) < 0 or count > sys.maxsize - 64:
-        raise ValueError(f"empty: shape must have extents from 0 on, of fewer than 2^63 bytes, got {shape}")
+        raise ValueError(f"empty: extents must be at least 0, and the array must have fewer than 2^63 bytes, got shape {shape}")
     memory = np.empty(count + 64, np.uint8)
     start = -memory.ctypes.data % 64
     return memory[start:start + count].view(dtype).reshape(shape)
@@ -78,7 +78,7 @@ class Library:
         self.summary = None  # scalide.build knows it
         self._options: dict = {}  # likewise: those that commands of the tool want again
         if not os.path.isfile(self.path):
-            raise FileNotFoundError(f"{path}: must be a shared library, got no such file. Build it with scalide.build.")
+            raise FileNotFoundError(f"cannot load {path}: no such file. Build the library with scalide.build.")
         name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]
         loadable, _folder = _loadable(self.path)
         self._native = _runtime.Program(loadable, name, threads)
@@ -159,7 +159,7 @@ class Library:
 
     def _running(self):
         if self._native is None:
-            raise ValueError(f"{self.name}: the library must be open, got a closed one. Load it again.")
+            raise ValueError(f"library '{self.name}' is closed. Load it again.")
         return self._native
 
     def _leaves(self, args, kwargs):
@@ -182,8 +182,8 @@ class Library:
         names = [a.name for a in self._state]
         if not args or not isinstance(args[-1], dict) or sorted(args[-1]) != sorted(names):
             got = type(args[-1]).__name__ if args else "nothing"
-            raise TypeError(f"{self.name}: the last argument must be the state of the policy {self.numerics}, a dict of {', '.join(names)}, got {got}. "
-                            f"Begin with library.init(), and hand on what a call returns: result, state = library(..., state).")  # fmt: skip
+            raise TypeError(f"{self.name}: the last argument must be the state of policy {self.numerics}, a dict of {', '.join(names)}, got {got}. "
+                            f"Start with state = library.init(), and pass the returned state to the next call: result, state = library(..., state).")  # fmt: skip
         return args[:-1], [args[-1][name] for name in names]
 
     def _nest(self, results):
@@ -201,12 +201,12 @@ class Library:
             raise TypeError(f"{self.name}: the number of arrays must be {len(names)}, got {count}.")
         for name in named:
             if name not in names or name in given:
-                raise TypeError(f"{self.name}.{name}: must be an argument given once, got {'a second one' if name in given else 'an unknown name'}. "
-                                f"The arguments are {', '.join(names)}.")
+                problem = f"argument '{name}' is given twice" if name in given else f"unknown argument '{name}'"
+                raise TypeError(f"{self.name}: {problem}. The arguments are {', '.join(names)}.")
         given.update(named)
         missing = [name for name in names if name not in given]
         if missing:
-            raise TypeError(f"{self.name}.{missing[0]}: must be given, got nothing. The arguments are {', '.join(names)}.")
+            raise TypeError(f"{self.name}: missing argument '{missing[0]}'. The arguments are {', '.join(names)}.")
         return given
 
 
@@ -218,7 +218,7 @@ def _any_of_jax(leaves, name):
         if isinstance(data, jax.Array):
             found = True
             if not isinstance(data, jax.core.Tracer) and any(device.platform != "cpu" for device in data.devices()):
-                raise ValueError(f"{name}: arrays must be on the CPU, got one on {data.devices()}. Move it: jax.device_put(x, jax.devices('cpu')[0]).")
+                raise ValueError(f"{name}: arrays must be on the CPU, got an array on {data.devices()}. Move it with jax.device_put(x, jax.devices('cpu')[0]).")
     return found
 
 
@@ -256,7 +256,7 @@ def _array(leaf, argument, name):
             if _kind(argument.dtype) in _PYTHON_NUMBERS.get(np.asarray(leaf).dtype.kind, ""):
                 return np.asarray(leaf, DTYPES[argument.dtype])
         except (OverflowError, TypeError, ValueError) as error:
-            raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got a {type(leaf).__name__} that is none: {error}.") from None
+            raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got a {type(leaf).__name__}, which cannot be converted: {error}.") from None
     raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got {type(leaf).__name__}.")
 
 

@@ -146,7 +146,7 @@ def _tool(library, command, *options):
     from .build import run_tool
 
     if library.program is None:
-        raise ValueError(f"{library.name}: {command} must be asked of a library that knows its program, got one without. Open it by Library(path, program).")
+        raise ValueError(f"{library.name}: {command} needs the program of the library. Load it with Library(path, program).")
     given = library._options
     rules = [word for path in given.get("rules", ()) for word in ("--rules", path)]
     return run_tool(library.program, command, "--numerics", given.get("numerics") or library.program.policy, *rules, *options)

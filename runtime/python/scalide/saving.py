@@ -40,7 +40,7 @@ def save(path: str | os.PathLike, tree: Any) -> None:
             taken = whole.keys() | content.keys()
             names = next(([name + end for end in row] for row in SUFFIXES if not any(name + end in taken for end in row)), None)
             if names is None:
-                raise ValueError(f"{name}: the names of data and scale must be free, got arrays of these names. Rename one.")
+                raise ValueError(f"{name}: other arrays have the names of its data and scale. Rename one.")
             content.update(zip(names, (leaf.data, leaf.scale)))
     structure = _NO_TREE if nest.node is NotImplemented else json.dumps(nest.node)
     arrays.write_safetensors(path, content, VERSION | {TREE: structure})
@@ -62,22 +62,22 @@ def load(path: str | os.PathLike, like: Any = None) -> Any:
         nest = _Nest(like)
         found = {name: _find(content, name, path, leaf) for name, leaf in zip(nest.names, nest.leaves)}
         if content:
-            raise ValueError(f"{path}: like must have every array of the file, got none for {', '.join(sorted(content)[:5])}. Load it without like.")
+            raise ValueError(f"{path}: 'like' must have every array of the file, but it lacks {', '.join(sorted(content)[:5])}. Load the file without 'like'.")
         return nest.unflatten(list(found.values()))
     if TREE not in metadata:
         return _by_name(content)
     if metadata[TREE] == _NO_TREE:
-        raise ValueError(f"{path}: like must be given, as its arrays nest in containers that only JAX knows. Pass a tree of this structure.")
+        raise ValueError(f"{path}: loading needs 'like', because the arrays were saved in containers that only JAX knows. Pass a tree of the same structure.")
     try:
         node = json.loads(metadata[TREE])
         names = _names(node)
         _check_classes(node, path)
         found = [_find(content, name, path) for name in names]
         if content:
-            raise ValueError(f"{path}: {TREE} must name every array, got none for {', '.join(sorted(content)[:5])}. Save it again.")
+            raise ValueError(f"{path}: {TREE} must name every array, but it lacks {', '.join(sorted(content)[:5])}. Save the file again.")
         return Tree(node).unflatten(found)
     except (AttributeError, KeyError, RecursionError, StopIteration, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: {TREE} must say how its arrays nest, got {metadata[TREE][:60]!r} ({error}). Save it again.") from None
+        raise ValueError(f"{path}: {TREE} must describe the tree of the arrays, got {metadata[TREE][:60]!r} ({error}). Save the file again.") from None
 
 
 class _Nest:
@@ -95,13 +95,13 @@ class _Nest:
                 raise ValueError(f"{name[:100]!r}: a name must have 1 to 1000 bytes of UTF-8 without zero bytes. Rename the keys.")
         for name, count in collections.Counter(self.names).items():
             if count > 1:
-                raise ValueError(f"{name}: names must be unique, got two arrays of it. Rename the keys.")
+                raise ValueError(f"two arrays have the name {name}. Rename the keys.")
 
     def _take_apart(self, tree):
         jax = sys.modules.get("jax")
         if jax is None:
-            raise TypeError("the tree must be of dicts with text keys, lists, tuples, named tuples and arrays, got other containers. Import jax "
-                            "where it knows them.")  # fmt: skip
+            raise TypeError("the tree must consist of dicts with text keys, lists, tuples, named tuples and arrays. Other containers need "
+                            "JAX: import jax first.")  # fmt: skip
         found, structure = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda value: isinstance(value, ScaledArray))
         self.leaves, self.names = [leaf for _, leaf in found], [".".join(map(key_name, path)) or "value" for path, _ in found]
         self.unflatten = lambda leaves: jax.tree_util.tree_unflatten(structure, leaves)
@@ -139,8 +139,8 @@ def _check_classes(node, path) -> None:
         for part in name.split("."):
             found = getattr(found, part, None)
         if not (isinstance(found, type) and issubclass(found, tuple) and getattr(found, "_fields", None) == tuple(node["names"])):
-            raise ValueError(f"{path}: its named tuple must be there, got no {module}.{name} with the fields {', '.join(node['names'])}. Import "
-                             f"{module} before, or pass like=.")  # fmt: skip
+            raise ValueError(f"{path}: there is no named tuple {module}.{name} with the fields {', '.join(node['names'])}. Import "
+                             f"{module} first, or pass like=.")  # fmt: skip
     inner = next((node[kind] for kind in ("dict", "list", "tuple", "fields") if kind in node), [])
     for part in inner.values() if isinstance(inner, dict) else inner:
         _check_classes(part, path)
@@ -170,12 +170,12 @@ def _checked(name, leaf):
         return ScaledArray(_checked(name, leaf.data), scale)
     if type(leaf) in _NUMBERS:
         if type(leaf) is int and not -(2**31) <= leaf < 2**31:
-            raise ValueError(f"{name}: a number must fit i32, got {leaf}. Save an array of u32.")
+            raise ValueError(f"{name}: a number must fit into i32, got {leaf}. Save an array of dtype u32.")
         return np.asarray(leaf, _NUMBERS[type(leaf)])
     if not hasattr(leaf, "dtype"):
         raise TypeError(f"{name}: must be an array, got {type(leaf).__name__}.")
     if str(leaf.dtype).startswith("key<"):
-        raise ValueError(f"{name}: dtype must be one of {', '.join(arrays.known())}, got a random key. Save jax.random.key_data of it.")
+        raise ValueError(f"{name}: dtype must be one of {', '.join(arrays.known())}, got a random key. Save jax.random.key_data(key).")
     array = np.asarray(leaf)
     if array.dtype not in [arrays.numpy_dtype(known) for known in arrays.known()]:
         raise ValueError(f"{name}: dtype must be one of {', '.join(arrays.known())}, got {array.dtype}. Convert the array.")
@@ -189,13 +189,13 @@ def _find(content, name, path, like=None):
     else:
         parts = next((row for row in SUFFIXES[::-1] if _is_scaled(content, name, row)), None)
         if parts is None:
-            raise ValueError(f"{path}: must have the array {name}, got {', '.join(sorted(content)[:10]) or 'no more arrays'}.")
+            raise ValueError(f"{path}: the file has no array {name}. Other arrays: {', '.join(sorted(content)[:10]) or 'none'}.")
         found = ScaledArray(content.pop(name + parts[0]), content.pop(name + parts[1]))
     if like is not None:
         want, got = _given(name, like), _given(name, found)
         if want != got:
             words = [f"{'scaled ' * of.scaled}{of.dtype}{list(of.shape)}" for of in (want, got)]
-            raise ValueError(f"{path}: {name}: must be {words[0]} as in like, got {words[1]}.")
+            raise ValueError(f"{path}: {name}: must be {words[0]} as in 'like', got {words[1]}.")
     return found
 
 

@@ -25,7 +25,7 @@ def _is_known(array):
 
 def _no_array(use):
     """What takes plain arrays alone is refused with what a user can do."""
-    return TypeError(f"ScaledArray: must be a plain array for {use}, got data and a scale. Use its to_array(), or write the function for plain arrays "
+    return TypeError(f"a ScaledArray cannot be used with {use}. Use its to_array(), or write the function for plain arrays "
                      "and call scalide.jax.scalify(function) on ScaledArrays.")  # fmt: skip
 
 
@@ -43,7 +43,7 @@ class ScaledArray:
     def __init__(self, data: Any, scale: Any):
         self.data, self.scale = _as_array(data, "data"), _as_array(scale, "scale")
         if self.scale.shape != ():
-            raise ValueError(f"ScaledArray.scale: must have rank 0, got the shape {tuple(self.scale.shape)}. One scale belongs to a whole array.")
+            raise ValueError(f"ScaledArray.scale: must be a scalar, got the shape {tuple(self.scale.shape)}. A whole array has one scale.")
         if _is_known(self.scale) and np.asarray(self.scale) < 0:
             raise ValueError(f"ScaledArray.scale: must not be negative, got {self.scale}. The sign belongs to the data.")
 

@@ -51,7 +51,7 @@ def write_safetensors(path, arrays: Mapping[str, np.ndarray], metadata: Mapping[
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise ValueError(f"{path}: must be a regular file, got a folder or a device. Choose another path.")
+        raise ValueError(f"cannot write {path}: it is a folder or a device. Choose another path.")
     with tempfile.NamedTemporaryFile(dir=os.path.dirname(os.path.abspath(path)), prefix=os.path.basename(path), delete=False) as file:
         try:
             file.write(struct.pack("<Q", len(text)) + text)
@@ -80,25 +80,25 @@ def read_safetensors_and_metadata(path, names: Iterable[str] | None = None) -> t
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
         if length > size - 8:
-            raise ValueError(f"{path}: must be a safetensors file, got {size} bytes that end inside the header. Save it again.")
+            raise ValueError(f"cannot read {path}: its header has more bytes than the file ({size}). Save it again.")
         try:
             header = json.loads(file.read(length))
             entries = {name: (entry["dtype"], [int(n) for n in entry["shape"]], [int(n) for n in entry["data_offsets"]])
                        for name, entry in header.items() if name != "__metadata__"}  # fmt: skip
             metadata = {str(key): str(value) for key, value in header.get("__metadata__", {}).items()}
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            raise ValueError(f"{path}: must be a safetensors file, got a header that is not of this format. Save it again.") from None
+            raise ValueError(f"cannot read {path}: its header is not a safetensors header. Save it again.") from None
         arrays = {}
         for name in entries if names is None else names:
             if name not in entries:
-                raise ValueError(f"{path}: tensor {name!r}: must be in the file, got no tensor of this name. Save the file again.")
+                raise ValueError(f"{path}: tensor {name!r}: the file has no tensor of this name. Save the file again.")
             dtype, shape, offsets = entries[name]
             if dtype not in dtypes:
                 raise ValueError(f"{path}: tensor {name!r}: dtype must be one of {' '.join(dtypes)}, got {dtype}. Convert the tensor.")
             count = math.prod(shape) * dtypes[dtype].itemsize
             begin, end = offsets if len(offsets) == 2 else (0, -1)
             if min([begin, *shape]) < 0 or end - begin != count or end > size - 8 - length:
-                raise ValueError(f"{path}: {name}: data must be the {count} bytes of its shape {shape}, got bytes {offsets} of {size - 8 - length}. Save it again.")
+                raise ValueError(f"{path}: {name}: the shape {shape} needs {count} bytes, got bytes {offsets} of {size - 8 - length}. Save it again.")
             arrays[name] = np.empty(shape, dtypes[dtype])
             file.seek(8 + length + begin)
             file.readinto(_bytes_of(arrays[name]))

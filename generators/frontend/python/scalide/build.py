@@ -21,7 +21,7 @@ def tool_path() -> Path:
     given = os.environ.get("SCALIDE_TOOL")
     path = Path(given) if given else Path(__file__).parent / "_install" / "bin" / "scalide"
     if not path.exists():
-        raise FileNotFoundError(f"{path}: must be the tool scalide. Install the package with 'pip install .', or set SCALIDE_TOOL to a built one")
+        raise FileNotFoundError(f"cannot find the tool scalide at {path}. Install the package with 'pip install .', or set SCALIDE_TOOL to the tool")
     return path
 
 
@@ -84,7 +84,7 @@ def run_tool(program: Program, command: str, *arguments) -> str:
                 raise
         if tool.returncode == 0:
             return output
-        raise BuildError(_located(errors.strip() or f"scalide {command}: status {tool.returncode}", program, file))
+        raise BuildError(_located(errors.strip() or f"scalide {command} failed with status {tool.returncode}", program, file))
 
 
 def _stop(tool: subprocess.Popen) -> None:

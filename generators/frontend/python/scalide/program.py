@@ -58,7 +58,7 @@ class Program:
                 leaves[place] = _words_of(leaves[place])
             return leaves
         if kwargs or len(args) != len(self.inputs):
-            raise TypeError(f"{self.name}: takes {len(self.inputs)} arrays: {', '.join(self.arguments)}")
+            raise TypeError(f"{self.name}: the number of arrays must be {len(self.inputs)}: {', '.join(self.arguments)}")
         return list(args)
 
     def unflatten(self, leaves: Sequence) -> Any:
@@ -92,8 +92,8 @@ class Program:
         if self.retrace is not None:
             return dataclasses.replace(self.retrace(transformation, argnums, has_aux), policy=self.policy)
         if has_aux or len(self.outputs) != 1 or any(spec.inout for spec in self.inputs):
-            raise ValueError(f"{self.name}: {transformation} of a program that is not just traced must be asked of one with one result and no inouts, "
-                             f"without has_aux, got {', '.join(map(str, self.outputs))}. Trace the gradient: scalide.jax.trace(jax.grad(fn), ...), then "
+            raise ValueError(f"{self.name}: a loaded or scalified program can have a {transformation} only with one result, no in-place arguments and has_aux=False; "
+                             f"its results: {', '.join(map(str, self.outputs))}. Trace the gradient with scalide.jax.trace(jax.grad(fn), ...), then "
                              "save or scalify it")  # fmt: skip
         wanted, out_tree = self._numbered(argnums)
         made = [self.outputs[0]] * (transformation == "value_and_grad") + wanted
@@ -113,7 +113,7 @@ class Program:
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         nodes = [LEAF] * len(self.inputs) if self.in_tree is None else self.in_tree.node["tuple"][0]["tuple"]
         if any(not -len(nodes) <= number < len(nodes) for number in numbers):
-            raise ValueError(f"{self.name}: argnums must number its {len(nodes)} positional arguments from 0 on, got {argnums}")
+            raise ValueError(f"{self.name}: argnums must be indices of the {len(nodes)} positional arguments, from 0, got {argnums}")
         if self.in_tree is None:
             return [self.inputs[number] for number in numbers], None
         ends = list(itertools.accumulate(leaf_count(node) for node in nodes))
@@ -124,8 +124,8 @@ class Program:
         """Writes the text, with what Python needs in its first line; closed-over arrays to a safetensors file beside it."""
         trees = [tree if tree is None else getattr(tree, "node", NotImplemented) for tree in (self.in_tree, self.out_tree)]
         if NotImplemented in trees:
-            raise ValueError(f"{self.name}: arguments and results must nest in dicts with names, lists, tuples and named tuples to be saved, "
-                             "got containers of other classes. Trace a function that takes and returns dicts")  # fmt: skip
+            raise ValueError(f"{self.name}: a saved program can have only dicts with text keys, lists, tuples and named tuples in its arguments and "
+                             "results. Trace a function that takes and returns dicts")  # fmt: skip
         header = {"policy": self.policy, "in": trees[0], "out": trees[1], "constants": list(self.constants)}
         Path(path).write_text(HEADER + json.dumps(header) + "\n" + self.text, encoding="utf-8")
         if self.constants:

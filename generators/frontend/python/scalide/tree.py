@@ -81,7 +81,7 @@ def _flatten(node, value, leaves: list, path: str) -> None:
         nodes = node.get("fields") or node.get("list") or node.get("tuple") or []
         if not isinstance(value, (list, tuple)) or len(value) != len(nodes):
             got = f"{len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__
-            raise TypeError(f"{path or 'arguments'}: must be {len(nodes)} in a row, got {got}")
+            raise TypeError(f"{path or 'arguments'}: must be a sequence of {len(nodes)}, got {got}")
         for place, inner in enumerate(nodes):
             _flatten(inner, value[place], leaves, f"{path}[{place}]")
 

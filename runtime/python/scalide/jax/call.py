@@ -81,7 +81,7 @@ def _is_float(leaf):
 @functools.cache
 def _register():
     if _runtime.xla_handler is None:
-        raise RuntimeError("scalide.jax.call: must have a package built with XLA's headers, got one without. Install jaxlib, then the package again.")
+        raise RuntimeError("scalide.jax.call: this package was built without the headers of XLA. Install jaxlib, then install the package again.")
     ffi.register_ffi_target(_TARGET, _runtime.xla_handler, platform="cpu")
 
 
@@ -97,8 +97,8 @@ def _without_gradient(run, name):
 
     @operation.defjvp
     def refuse(primals, tangents):
-        raise TypeError(f"{name}: a library can be differentiated when its gradient was generated too, got none. Use scalide.jax.call(library, gradient). "
-                        "Of a scalified function: scalide.jax.grad(fn) in place of jax.grad(fn), or scalify(jax.grad(fn)).")  # fmt: skip
+        raise TypeError(f"library '{name}' has no gradient. Build one with scalide.jax.vjp and pass it: scalide.jax.call(library, gradient). "
+                        "For a scalified function, use scalide.jax.grad(fn) instead of jax.grad(fn), or scalify(jax.grad(fn)).")  # fmt: skip
 
     return operation
 
@@ -108,7 +108,7 @@ class Operation:
 
     def __init__(self, library, batch=None):
         if not isinstance(library, Library):
-            raise TypeError(f"scalide.jax.call: must get a scalide.Library, got {type(library).__name__}. Build one with scalide.build.")
+            raise TypeError(f"scalide.jax.call: library must be a scalide.Library, got {type(library).__name__}. Build one with scalide.build.")
         _register()
         self.library, self.native = library, library._running()
         # Content, not an address: it may stand in JAX's own cache of compiled programs.
@@ -151,5 +151,5 @@ class Operation:
             data = _array(data, argument, self.library.name)
         data = jnp.asarray(data)
         if data.dtype != dtype:
-            raise TypeError(f"{name}: dtype must be {argument.dtype}, got {data.dtype}. Convert the array, or build the program with other numerics.")
+            raise TypeError(f"{name}: dtype must be {argument.dtype}, got {data.dtype}. Convert the array, or build the program with another policy.")
         return [data, jnp.asarray(leaf.scale, np.float32)] if argument.scaled else [data]

@@ -26,7 +26,7 @@ class ScalifyConfig:
     def __init__(self, rounding_mode: Pow2RoundMode = Pow2RoundMode.DOWN, scale_dtype: Any = None):
         if rounding_mode == Pow2RoundMode.STOCHASTIC:
             raise NotImplementedError("ScalifyConfig.rounding_mode: must be NONE, DOWN, UP or NEAREST, got STOCHASTIC. "
-                                      "A policy can round stochastically: rounding: stochastic (rules/README.md).")
+                                      "A policy can round stochastically ('rounding: stochastic', see docs/reference/policies.md).")
         self.rounding_mode, self.scale_dtype = Pow2RoundMode(rounding_mode), scale_dtype
 
     def __enter__(self):

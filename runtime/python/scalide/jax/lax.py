@@ -34,7 +34,7 @@ def _primitive(name, evaluate, scaled=None):
 
     def batch(operands, axes, **attributes):
         if any(axis is not None for axis in axes[1:]):
-            raise NotImplementedError(f"{name}: vmap must leave the scale alone (one scale belongs to a whole array), got a mapped one.")
+            raise NotImplementedError(f"{name}: vmap cannot map the scale, because a whole array has one scale.")
         results = primitive.bind(*operands, **attributes)
         return results, [axes[0], *(None for _ in results[1:])]
 
@@ -86,7 +86,7 @@ def _number(scale):
     """A scale as an operand of rank 0."""
     scale = jnp.asarray(scale, None if hasattr(scale, "dtype") else np.float32)
     if scale.shape != ():
-        raise ValueError(f"scale: must have rank 0, got the shape {scale.shape}. One scale belongs to a whole array.")
+        raise ValueError(f"scale: must be a scalar, got the shape {scale.shape}. A whole array has one scale.")
     return scale.astype(np.float32)
 
 
@@ -163,7 +163,7 @@ def __getattr__(name):
     from .scaled_ops import scaled_function
 
     if name in NOT_OFFERED:
-        raise AttributeError(f"scalide.jax.lax.{name}: is a helper of jax_scalify's own rules; here rules are YAML. Use {NOT_OFFERED[name]}.")
+        raise AttributeError(f"scalide.jax.lax.{name} is not supported, because the rules of Scalide are YAML files. Use {NOT_OFFERED[name]}.")
     found = scaled_function(name.removeprefix("scaled_")) if name.startswith("scaled_") else None
     if found is None:
         raise AttributeError(f"module 'scalide.jax.lax' has no attribute '{name}'")

@@ -19,7 +19,7 @@ def as_e8m0(x):
     """The codes (u8) of f32 or bf16 powers of two, the exponent with bias 127; numbers between two of them are truncated. Zero, subnormals and
     negative numbers are 0, infinity and NaN 255."""
     if x.dtype not in (np.float32, jnp.bfloat16):
-        raise TypeError(f"as_e8m0.x: must be f32 or bf16, whose exponents have 8 bits, got {x.dtype}. Convert it before.")
+        raise TypeError(f"as_e8m0.x: must be f32 or bf16 (8 exponent bits), got {x.dtype}. Convert it first.")
     api = get_numpy_api(x)
     wide = x.astype(np.float32)
     return api.where(wide < 0, 0, (wide.view(np.uint32) >> 23) & 255).astype(np.uint8)

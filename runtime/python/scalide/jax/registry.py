@@ -34,7 +34,7 @@ def register_scaled_op(primitive, scaled_fn: Callable, scaled_type: ScaledPrimit
     """
     name, parameters = primitive.name, inspect.signature(scaled_fn).parameters
     if find_registered_scaled_op(primitive)[0] is not None:
-        raise KeyError(f"register_scaled_op: {name} must have no scaled function yet, got a second one. A new operator is a rule: rules/README.md.")
+        raise KeyError(f"register_scaled_op: {name} already has a scaled function. Write a rule for a new operator: docs/reference/rules.md.")
     _registered[name] = scaled_fn, scaled_type
     plain = RULES.get(name)
 
@@ -66,7 +66,7 @@ def register_scaled_lax_op(scaled_fn: Callable) -> Callable:
     name = scaled_fn.__name__.removeprefix("scaled_") + "_p"
     primitive = getattr(jax.lax, name, None)
     if primitive is None:
-        raise AttributeError(f"register_scaled_lax_op: {scaled_fn.__name__} must be named scaled_ and a primitive of jax.lax, got no jax.lax.{name}.")
+        raise AttributeError(f"register_scaled_lax_op: the name {scaled_fn.__name__} must be 'scaled_' and the name of a primitive, but there is no jax.lax.{name}.")
     register_scaled_op(primitive, scaled_fn)
     return scaled_fn
 

@@ -23,28 +23,28 @@ class Batch:
     def __init__(self, library, symbol: str, sums: bool = False):
         self.name, self.symbol, self.sums = library.name, symbol, sums
         if library.program is None:
-            raise ValueError(f"{library.name}: batch must be for a library that knows its program, got one without. Open it by Library(path, program).")
+            raise ValueError(f"{library.name}: 'batch' needs the program of the library. Load it with Library(path, program).")
         inputs, outputs = library.program.inputs, library.program.outputs
         by_name = {spec.name: spec for spec in (*outputs, *inputs)}
         self.axes = [axis for argument in library._inputs for axis in self._axes_of(by_name[argument.name])]
         self.result_axes = [axis for argument in library._written for axis in self._axes_of(by_name[argument.name])]
         if all(axis is None for axis in self.axes):
             symbols = sorted({word for spec in inputs for extent in spec.shape for word in re.findall(r"[A-Za-z_]\w*", str(extent))})
-            raise ValueError(f"{library.name}: batch must be an extent of an argument, got {symbol!r}. Its symbols are: {', '.join(symbols) or 'none'}.")
+            raise ValueError(f"{library.name}: batch must be an extent of an argument, got {symbol!r}. The symbols are: {', '.join(symbols) or 'none'}.")
         for spec in outputs:
             whole = self._axes_of(spec)[0] is None
             if whole and not sums:
-                raise ValueError(f"{library.name}.{spec.name}: results must have the axis {symbol} when batch={symbol!r}, got {spec}. Compute what depends on "
+                raise ValueError(f"{library.name}.{spec.name}: results must have the axis {symbol} when batch={symbol!r}, got {spec}. Compute results of "
                                  "the whole batch outside of the library.")  # fmt: skip
             if spec.scaled:
-                raise ValueError(f"{library.name}.{spec.name}: results must be plain when batch={symbol!r}, got one scale for the whole array. Return "
+                raise ValueError(f"{library.name}.{spec.name}: results cannot be scaled when batch={symbol!r}, because a scale belongs to the whole array. Return "
                                  "it in f32, or in f16 without a scale.")  # fmt: skip
 
     def _axes_of(self, spec) -> list:
         """For its data, and the scale of a scaled one, the number of the axis; None: it has none."""
         for extent in spec.shape:
             if str(extent) != self.symbol and re.search(rf"\b{re.escape(self.symbol)}\b", str(extent)):
-                raise ValueError(f"{self.name}.{spec.name}: extents must be {self.symbol} or free of it when batch={self.symbol!r}, got {spec}.")
+                raise ValueError(f"{self.name}.{spec.name}: extents must be {self.symbol} or not contain it when batch={self.symbol!r}, got {spec}.")
         found = [axis for axis, extent in enumerate(spec.shape) if str(extent) == self.symbol]
         return [found[0] if found else None, *([None] if spec.scaled else [])]
 

@@ -31,7 +31,7 @@ class HloOperationInfo:
 def parse_hlo_module(module: Lowered | Compiled) -> list[HloOperationInfo]:
     """The lines of `jax.jit(fn).lower(*args)`, compiled or not yet."""
     if not isinstance(module, (Lowered, Compiled)):
-        raise TypeError(f"parse_hlo_module: must get what jax.jit(fn).lower(*args) returns, got {type(module).__name__}.")
+        raise TypeError(f"parse_hlo_module: module must be a result of jax.jit(fn).lower(*args), got {type(module).__name__}.")
     compiled = module.compile() if isinstance(module, Lowered) else module
     found = [_LINE.match(line) for line in compiled.as_text().splitlines()]
     return [HloOperationInfo(line["cmd"], len(line["space"]) // 2, line["metadata"], line["config"] and json.loads(line["config"])) for line in found]

@@ -65,7 +65,7 @@ def _refuse_others(equation: Equation, known: set[str]) -> None:
     """No parameter is passed over that might mean something."""
     for name, value in equation.params.items():
         if value is not None and name not in known and name not in compat.SILENT:
-            raise equation.fail(f"its parameter {name} must have a meaning here", f"{name}={value}", "Leave it at its default")
+            raise equation.fail(f"parameter {name} is not supported", f"{name}={value}", "Use its default")
 
 
 # Elementwise.
@@ -148,7 +148,7 @@ def convert(walk, equation, operands):
 def bitcast(walk, equation, operands):
     ((dtype, shape),) = walk.types(equation)
     if tuple(operands[0].shape) != shape:
-        raise equation.fail("both dtypes must have as many bits", f"{operands[0].dtype} and {dtype}", "Convert to a dtype of the same width")
+        raise equation.fail("both dtypes must have the same number of bits", f"{operands[0].dtype} and {dtype}", "Convert to a dtype of the same width")
     return walk.emit("bitcast_convert_type", operands, {"dtype": dtype}, [(dtype, shape)])
 
 
@@ -282,8 +282,8 @@ def collective(walk, equation, operands):
     """Over an axis of jax.vmap, which has a number by then: a reduction of each operand. An axis of devices keeps its name."""
     axes = equation.params["axes"]
     if not all(isinstance(axis, (int, np.integer)) for axis in axes) or equation.params.get("axis_index_groups") is not None:
-        raise equation.fail("its axes must be those of jax.vmap(axis_name=), which the program has whole", f"axes {axes}",
-                            "Trace the part without it, and call the library in jax.shard_map: scalide.jax.call")  # fmt: skip
+        raise equation.fail("axes must be named by jax.vmap(axis_name=)", f"axes {axes}",
+                            "Trace the part without this primitive, and call the library in jax.shard_map with scalide.jax.call")  # fmt: skip
     op = f"reduce_{equation.name[1:]}"
     axes = [int(axis) for axis in axes]
     return [walk.emit(op, [walk.writer.value(operand)], {"axes": axes}, [type_])[0] for operand, type_ in zip(operands, walk.types(equation))]
@@ -334,7 +334,7 @@ def scan(walk, equation, operands):
     """Unrolled when it is short."""
     params, length = equation.params, equation.params["length"]
     if not isinstance(length, int) or length > LONGEST_UNROLL:
-        raise equation.fail(f"a loop must have at most {LONGEST_UNROLL} steps, which are unrolled", f"{length} steps", "Loop in the application")
+        raise equation.fail(f"a loop is unrolled, so it must have at most {LONGEST_UNROLL} steps", f"{length} steps", "Write the loop in the application")
     shared = params["num_consts"]
     fixed, carry, sequences = operands[:shared], operands[shared : shared + params["num_carry"]], operands[shared + params["num_carry"] :]
     steps: list = [None] * length
@@ -368,8 +368,8 @@ def while_loop(walk, equation, operands):
         if not goes_on.value:
             return carry
         carry = walk.run_closed(params["body_jaxpr"], [*of_body, *carry])
-    raise equation.fail(f"a loop must have a static number of steps, at most {LONGEST_UNROLL}, which are unrolled", "a condition of arrays or more steps",
-                        "Loop in the application, or use jax.lax.fori_loop with numbers as bounds")  # fmt: skip
+    raise equation.fail(f"a loop is unrolled, so it must have a static number of at most {LONGEST_UNROLL} steps", "a condition on array values, or more steps",
+                        "Write the loop in the application, or use jax.lax.fori_loop with numbers as bounds")  # fmt: skip
 
 
 @add_rule("cond")
@@ -388,7 +388,7 @@ def platform_index(walk, equation, operands):
     for place, platforms in enumerate(equation.params["platforms"]):
         if platforms is None or "cpu" in platforms:
             return [Number(place, "i32")]
-    raise equation.fail("one of the platforms must be the CPU", str(equation.params["platforms"]), "Give a default")
+    raise equation.fail("one of the platforms must be 'cpu'", str(equation.params["platforms"]), "Add a default")
 
 
 @add_rule("debug_callback", "debug_print", "dce_sink")

@@ -20,7 +20,7 @@ def _as_factors(walk, equation, operands, dtype: str) -> list:
         return "float" if is_float(dtype) else "bool" if dtype == "bool" else "integer"
 
     if not is_float(dtype) and any(is_float(operand.dtype) for operand in operands):
-        raise equation.fail("a product of floats must be of a float dtype", dtype, "Leave preferred_element_type out, and convert the result")
+        raise equation.fail("a matmul of floats must have a float result", dtype, "Leave out preferred_element_type, and convert the result")
     return [walk.convert(operand, dtype) if kind(operand.dtype) != kind(dtype) else operand for operand in operands]
 
 
@@ -108,7 +108,7 @@ MODES = {
 def _indexing(equation) -> dict:
     mode = lax.GatherScatterMode.from_any(equation.params["mode"])
     if mode not in MODES:
-        raise equation.fail("mode must be clip, fill or promise_in_bounds", str(mode), "Give another mode")
+        raise equation.fail("mode must be clip, fill or promise_in_bounds", str(mode), "Use one of them")
     numbers = equation.params["dimension_numbers"]
     attributes = {name: plain(value, equation) for name, value in vars(numbers).items()} if hasattr(numbers, "__dict__") else numbers._asdict()
     return {name: value for name, value in attributes.items() if value or "batching" not in name} | {"mode": MODES[mode]}
@@ -185,10 +185,10 @@ def top_k(walk, equation, operands):
 
 def _check_keys(equation, aval) -> None:
     if compat.key_scheme(aval) != "threefry2x32":
-        raise equation.fail("keys must be of threefry2x32", compat.key_scheme(aval), "Use jax.random.key(seed), without impl")
+        raise equation.fail("keys must use threefry2x32", compat.key_scheme(aval), "Use jax.random.key(seed), without impl")
     reason = compat.check_random_bits()
     if reason is not None:
-        raise equation.fail("random bits must be those of JAX", "another order of them", reason)
+        raise equation.fail("random bits must equal the bits of JAX", "another order of bits", reason)
 
 
 def _mixed(walk, keys, places, shape: tuple) -> list:
@@ -210,7 +210,7 @@ def _along(walk, operand, shape: tuple, first: int):
 def _places(walk, equation, shape: tuple):
     """0, 1, ... in an array."""
     if any(isinstance(extent, str) for extent in shape):
-        raise equation.fail("what each of many keys draws must have a static shape", f"({', '.join(map(str, shape))})", "Draw it from one key")
+        raise equation.fail("the result of one key among several must have a static shape", f"({', '.join(map(str, shape))})", "Draw all numbers from one key")
     count = math.prod(shape)
     (line,) = walk.emit("iota", [], {"dtype": "u32", "shape": [count], "dimension": 0}, [("u32", (count,))])
     return walk.reshape(line, shape)

@@ -128,7 +128,7 @@ class _JaxTree:
         try:
             return self.structure.flatten_up_to(value)  # what stands for an array may be a ScaledArray or a list
         except ValueError as error:
-            raise TypeError(f"arguments must nest as those that were traced: {self.structure}. {error}") from None
+            raise TypeError(f"the arguments must have the tree structure of the traced arguments, {self.structure}. {error}") from None
 
     def unflatten(self, leaves) -> Any:
         return tree_util.tree_unflatten(self.structure, leaves)
@@ -212,8 +212,8 @@ class _Signature:
         replaced = {constraint.split("==")[0].strip() for constraint in constraints}
         for constraint in constraints:
             if not _is_taken(constraint, bounds, replaced):
-                raise TraceError(f"symbolic shape: a constraint must bound one symbol, or say what divides or replaces it, got '{constraint}'. "
-                                 "Write it as 'b >= 8', 'b <= 64', 'mod(b, 16) == 0' or 'b == 2*c', or leave it out where the function does not need it")  # fmt: skip
+                raise TraceError(f"symbolic shape: a constraint must bound, divide or replace one symbol, got '{constraint}'. "
+                                 "Write it as 'b >= 8', 'b <= 64', 'mod(b, 16) == 0' or 'b == 2*c', or leave it out if the function does not need it")  # fmt: skip
         return [f"{symbol} in {of.low}..{of.high}" + f" step {of.step}" * (of.step > 1) for symbol, of in bounds.items()]
 
 

@@ -43,10 +43,10 @@ def dtype_of(aval, fail: Callable) -> str:
     if name in DTYPES:
         return DTYPES[name]
     if name in ("int64", "uint64", "float64"):
-        raise fail("dtypes must have at most 32 bits", name, "Use 32 bits, and leave jax_enable_x64 off")
+        raise fail("dtypes must have at most 32 bits", name, "Use 32 bits, and do not set jax_enable_x64")
     if name.startswith("complex"):
         raise fail("dtypes must be real", name, "Compute with real and imaginary parts")
-    raise fail("dtypes must be among " + ", ".join(DTYPES), name, "Convert before")
+    raise fail("dtypes must be among " + ", ".join(DTYPES), name, "Convert the array first")
 
 
 def shape_of(aval, fail: Callable) -> tuple:
@@ -61,7 +61,7 @@ def extent_of(dimension, fail: Callable):
         return int(dimension)
     text = compat.extent_text(dimension)
     if text is None:
-        raise fail("symbolic extents must be sums of products", str(dimension), "Name it by a symbol of its own, or make it static")
+        raise fail("symbolic extents must be sums of products of symbols", str(dimension), "Use a separate symbol for it, or make it static")
     return Extent(text)
 
 
@@ -135,7 +135,7 @@ class Walk:
         array = array if dtype is None or array.dtype == dtype else array.astype(dtype)
         name = str(array.dtype)
         if name not in DTYPES:
-            raise TraceError(f"a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it before")
+            raise TraceError(f"a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it first")
         if array.ndim == 0:
             return Number(array.item() if array.dtype.kind in "iub" else float(array), DTYPES[name])
         if id(array) not in self._known:
@@ -194,8 +194,9 @@ class Walk:
 def unknown(equation: Equation) -> TraceError:
     shown = ", ".join(f"{name}={value}" for name, value in sorted(equation.params.items()) if "jaxpr" not in name)
     operands = ", ".join(aval.str_short() for aval in equation.inputs)
-    return equation.fail("a primitive must have a rule", f"{equation.name}({operands}) {{{shown[:300]}}}",
-                         f"Write the function in other terms, or give one: @scalide.jax.add_rule('{equation.name}') (help(scalide.jax.add_rule))")  # fmt: skip
+    call = f"{equation.name}({operands}){f' {{{shown[:300]}}}' if shown else ''}"
+    return TraceError(f"{compat.place_of(equation.place)}: JAX primitive '{equation.name}' is not supported: {call}. Rewrite the function without it, "
+                      f"or add a rule: @scalide.jax.add_rule('{equation.name}') (see help(scalide.jax.add_rule))")  # fmt: skip
 
 
 def warn_dropped(equation: Equation) -> None:
