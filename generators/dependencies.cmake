@@ -5,7 +5,7 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_library(SCALIDE_JEMALLOC_LIBRARY jemalloc DOC "The allocator of the tool; without it builds take longer")
 if(NOT SCALIDE_JEMALLOC_LIBRARY)
-    message(STATUS "jemalloc not found (Debian: libjemalloc-dev): the tool takes the allocator of the system, and up to twice the time")
+    message(STATUS "jemalloc not found (Debian: libjemalloc-dev): the tool uses the system allocator and takes up to twice as long")
 endif()
 
 # The wheel's own package needs CMake 3.28; Debian 12 has 3.25.

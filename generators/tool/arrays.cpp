@@ -61,7 +61,8 @@ HostArray ArrayFile::find(const std::string &name) const {
     for (size_t i = 0; i < scalide_safetensors_count(content_.get()); i++) {
         names += (names.empty() ? "" : ", ") + std::string(scalide_safetensors_tensor(content_.get(), i)->name);
     }
-    throw UserError({{path_}, name, "must hold every argument of the program", names.empty() ? "no arrays" : names, ""});
+    throw UserError(statement({path_}, "the file has no array for the argument '" + name + "'",
+                              names.empty() ? "It has no arrays" : "It has: " + names));
 }
 
 HostArray ArrayFile::find_state(const std::string &name, const Type &type, int64_t initial) const {

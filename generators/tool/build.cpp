@@ -1,5 +1,6 @@
 #include "emit/library.h"
 #include "ir/text.h"
+#include "rulebook/nearest.h"
 #include "tool/build_report.h"
 #include "tool/common.h"
 #include "tool/operator_programs.h"
@@ -21,9 +22,7 @@ struct BuildCommand {
         for (const std::string &pass : dumps) {
             const std::vector<std::string> &names = pass_names();
             if (std::find(names.begin(), names.end(), pass) == names.end()) {
-                std::string known;
-                for (const std::string &name : names) known += (known.empty() ? "" : ", ") + name;
-                throw UserError({{}, "dump-after", "must be a pass: " + known, "'" + pass + "'", ""});
+                throw UserError(unknown_name({}, "pass", pass, suggestion(pass, names)));
             }
         }
     }
@@ -43,7 +42,8 @@ struct BuildCommand {
 
     std::vector<LibraryProgram> programs(const Rulebook &rulebook) {
         if (program.program.empty() == operators.empty()) {
-            throw UserError({{}, "build", "must have a PROGRAM or --operators", operators.empty() ? "neither" : "both", ""});
+            throw UserError(operators.empty() ? statement({}, "'scalide build' needs a PROGRAM or --operators")
+                                              : relation_of({}, "PROGRAM", "cannot be used with", "--operators"));
         }
         if (operators.empty()) return {{program.load_program(rulebook), ""}};
         if (build.name.empty()) build.name = "operators";
@@ -57,7 +57,7 @@ struct BuildCommand {
     static Dtype dtype_of(const std::string &name) {
         const std::optional<Dtype> dtype = parse_dtype(name);
         if (dtype && is_float(*dtype) && *dtype != Dtype::f64) return *dtype;
-        throw UserError({{}, "build.dtypes", "must be floating point formats such as f32, f16, bf16, f8_e4m3fn", "'" + name + "'", ""});
+        throw UserError({{}, "--dtypes", "must be floating-point dtypes such as f32, f16, bf16, f8_e4m3fn", "'" + name + "'", ""});
     }
 
     void run() {
@@ -89,31 +89,34 @@ struct BuildCommand {
 
 void add_build(CLI::App &app) {
     const auto command = std::make_shared<BuildCommand>();
-    CLI::App *build = app.add_subcommand("build", "compile a program into a static library, a C header, its plan and a manifest");
+    CLI::App *build =
+        app.add_subcommand("build", "Compile a program into a static library (.a), a C header, the plan (C source) and a manifest (JSON).");
     command->program.add_to(*build);
     CLI::Option *operators =
-        build->add_option("--operators", command->operators, "in place of PROGRAM: a library of these operators (LAX names, or all)")
+        build
+            ->add_option("--operators", command->operators,
+                         "Build a library with one function per operator instead of a program. Comma-separated LAX names, or 'all'.")
             ->delimiter(',')
             ->excludes("--parameter");
-    build->add_option("--dtypes", command->dtypes, "with --operators: the formats of their operands")
+    build->add_option("--dtypes", command->dtypes, "Operand dtypes for --operators, such as f16,f8_e4m3fn.")
         ->delimiter(',')
         ->capture_default_str()
         ->needs(operators);
-    build->add_option("-o,--output", command->output, "folder for the files")->capture_default_str();
+    build->add_option("-o,--output", command->output, "Output folder.")->capture_default_str();
     build->add_option("--name", command->build.name,
-                      "name of the library and its C function (default: the program's); with --operators its C functions are "
-                      "<name>_<operator>_<dtype>_program "
-                      "(default: operators)");
+                      "Name of the library and prefix of its C functions. Default: the name of the program. With --operators: functions "
+                      "<name>_<operator>_<dtype>_program, default name 'operators'.");
     add_target(*build, command->build);
     add_limits(*build, command->build);
     add_verify(*build, command->build);
-    build->add_option("--cache", command->cache, "folder of compiled kernels (default: $XDG_CACHE_HOME/scalide or ~/.cache/scalide)");
-    build->add_flag("--shared", command->build.shared_library, "a shared library too");
-    build->add_option("--dump-after", command->dumps, "print the program after this pass (may be given several times)");
+    build->add_option("--cache", command->cache, "Folder for compiled kernels. Default: $XDG_CACHE_HOME/scalide, else ~/.cache/scalide.");
+    build->add_flag("--shared", command->build.shared_library, "Build a shared library (.so), too.");
+    build->add_option("--dump-after", command->dumps, "Print the program after this compiler pass. Repeatable.");
     build->add_flag(
         "--report", command->full_report,
-        "print a table of the kernels: steps, on CUDA registers, spills and shared memory by card, and the library of each product");
-    build->add_flag("-v,--verbose", command->verbose, "a line for each kernel");
+        "Print one line per kernel (steps; for CUDA also registers, spilled bytes and shared memory per compute capability), and for each "
+        "matmul whether cuBLASLt or a generated kernel computes it.");
+    build->add_flag("-v,--verbose", command->verbose, "Print one line per compiled kernel.");
     build->callback([command] { command->run(); });
 }
 

@@ -87,7 +87,7 @@ std::vector<Product> products_of(const BuildReport &report, const TargetFacts &f
             if (dot == kernel.nodes.end()) continue;
             const auto library = kernel.attributes.find("library");
             const bool is_call = library != kernel.attributes.end();
-            products.push_back({fmt::format("step {}, {}{}", s, program, kernel.name), is_call ? library->second.word : "",
+            products.push_back({fmt::format("step {} ({}{})", s, program, kernel.name), is_call ? library->second.word : "",
                                 is_call ? "" : why_no_library(kernel, *dot, facts)});
         }
     }
@@ -95,31 +95,36 @@ std::vector<Product> products_of(const BuildReport &report, const TargetFacts &f
 }
 
 std::string to_string(const Product &product) {
-    return fmt::format("{}: {}\n", product.step, product.reason.empty() ? "by " + product.library : "by its kernel, as " + product.reason);
+    return fmt::format("{}: {}\n", product.step, product.reason.empty() ? product.library : "generated kernel, because " + product.reason);
 }
 
-/// "18 of 18 products in f8", "12 of 18 products in f8, 2 in f16".
+const char *noun_of(const ProductFormats &formats) {
+    if (formats.convolutions == 0) return "matmuls";
+    return formats.convolutions == formats.products ? "convolutions" : "matmuls and convolutions";
+}
+
+/// "18 of 18 matmuls in f8", "12 of 18 matmuls in f8, 2 in f16".
 std::string products_by_format(const ProductFormats &formats) {
-    if (formats.narrow.empty()) return fmt::format("0 of {} products in 8 or 16 bits", formats.products);
+    if (formats.narrow.empty()) return fmt::format("0 of {} {} in 8 or 16 bits", formats.products, noun_of(formats));
     std::string text;
     for (const auto &[format, count] : formats.narrow)
-        text += text.empty() ? fmt::format("{} of {} products in {}", count, formats.products, format)
+        text += text.empty() ? fmt::format("{} of {} {} in {}", count, formats.products, noun_of(formats), format)
                              : fmt::format(", {} in {}", count, format);
     return text;
 }
 
 /// bf16 has the range of f32 and needs no scale.
 std::string scaling_of(const ProductFormats &formats) {
-    const std::string own = formats.own > 0 ? fmt::format(", {} of them in formats of the program's own", formats.own) : "";
+    const std::string own = formats.own > 0 ? fmt::format(", {} of them in formats that the program chose itself", formats.own) : "";
     if (formats.unscaled > 0) return own + fmt::format(", {} of them not scaled", formats.unscaled);
     const size_t in_bf16 = formats.narrow.contains("bf16") ? formats.narrow.at("bf16") : 0;
     return own + (formats.narrow_products() > in_bf16 + formats.own ? formats.own > 0 ? ", all others scaled" : ", all scaled" : "");
 }
 
-/// ", 2 of them by blocks of 32"
+/// ", 2 of them with one scale for each block of 32"
 std::string blocks_of(const ProductFormats &formats) {
     std::string text;
-    for (const auto &[block, count] : formats.blocks) text += fmt::format(", {} of them by blocks of {}", count, block);
+    for (const auto &[block, count] : formats.blocks) text += fmt::format(", {} of them with one scale for each block of {}", count, block);
     return text;
 }
 
@@ -132,7 +137,7 @@ std::string states_of(const ProductFormats &formats) {
     return text.empty() ? "" : text + "; ";
 }
 
-std::string conversions(size_t count) { return fmt::format("{} conversion{} to 8 bits", count, count == 1 ? "" : "s"); }
+std::string arrays(size_t count) { return fmt::format("{} array{}", count, count == 1 ? "" : "s"); }
 
 /// In percent, of the floats that kernels write.
 double narrow_share(const BuildReport &report) {
@@ -156,9 +161,10 @@ std::string numerics_line(const BuildReport &report) {
     line += states_of(report.products);
     line += fmt::format("{:.0f} % of bytes in 8 or 16 bits", narrow_share(report));
     if (report.products.own_conversions > 0)
-        line += "; " + conversions(report.products.own_conversions) + " of the program's own, not scaled";
+        line += "; the program itself converts " + arrays(report.products.own_conversions) + " to 8 bits without a scale";
     if (report.products.unsafe_conversions > 0)
-        line += "; warning: " + conversions(report.products.unsafe_conversions) + " not scaled, see scalide explain";
+        line += "; warning: the policy converts " + arrays(report.products.unsafe_conversions) +
+                " to 8 bits without a scale ('scalide explain' lists them)";
     return line;
 }
 
@@ -166,7 +172,8 @@ std::string exceptions_of(const BuildReport &report, const TargetFacts &facts) {
     std::string text;
     for (const Kernel &kernel : kernels_of(report))
         for (const Use &use : kernel.uses)
-            if (use.spilled_bytes > 0) text += fmt::format("{} spills {} bytes on sm_{}\n", kernel.name, use.spilled_bytes, use.card);
+            if (use.spilled_bytes > 0)
+                text += fmt::format("{} spills {} bytes of registers on sm_{}\n", kernel.name, use.spilled_bytes, use.card);
     for (const Product &product : products_of(report, facts))
         if (!product.reason.empty()) text += to_string(product);
     for (const std::string &left : report.left_to_kernels) text += left + "\n";
@@ -179,7 +186,7 @@ std::string table_of(const BuildReport &report, const TargetFacts &facts) {
     size_t width = 6;
     for (const Kernel &kernel : kernels) width = std::max(width, kernel.name.size());
     std::string text = fmt::format("{:<{}}  kind       steps{}\n", "kernel", width,
-                                   has_cards ? "  card    launches  registers  spilled  shared bytes" : "");
+                                   has_cards ? "  GPU     launches  registers  spilled  shared bytes" : "");
     for (const Kernel &kernel : kernels) {
         const std::string row = fmt::format("{:<{}}  {:<9} {:>6}", kernel.name, width, kernel.kind, kernel.steps);
         if (kernel.uses.empty()) text += row + "\n";

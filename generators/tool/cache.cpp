@@ -10,9 +10,9 @@ void add_cache(CLI::App &app) {
         bool clear = false;
     };
     const auto command = std::make_shared<CacheCommand>();
-    CLI::App *cache = app.add_subcommand("cache", "show or clear the folder of compiled kernels");
-    cache->add_option("--cache", command->folder, "the folder")->capture_default_str();
-    cache->add_flag("--clear", command->clear, "remove everything in it");
+    CLI::App *cache = app.add_subcommand("cache", "Print the size of the kernel cache, or clear it.");
+    cache->add_option("--cache", command->folder, "Cache folder.")->capture_default_str();
+    cache->add_flag("--clear", command->clear, "Remove all files of the cache.");
     cache->callback([command] {
         const ObjectCache cache(command->folder);
         if (command->clear) {

@@ -36,9 +36,11 @@ struct CheckCommand {
             for (const Message &message : report.failures) fmt::print(stderr, "{}\n", UserError(message).what());
             failures += report.failures.size();
         }
-        const std::string summary = fmt::format("{} rules checked, {} laws broken (seed {})", rules.size(), failures, laws.seed);
-        if (failures) throw UserError({{}, "check", "every law must hold", summary, ""});
-        fmt::print("{}\n", summary);
+        const std::string checked = fmt::format("{} rule{}", rules.size(), rules.size() == 1 ? "" : "s");
+        if (failures)
+            throw UserError(
+                statement({}, fmt::format("{} check{} failed in {} (seed {})", failures, failures == 1 ? "" : "s", checked, laws.seed)));
+        fmt::print("{} checked, all checks passed (seed {})\n", checked, laws.seed);
     }
 };
 
@@ -46,11 +48,12 @@ struct CheckCommand {
 
 void add_check(CLI::App &app) {
     const auto command = std::make_shared<CheckCommand>();
-    CLI::App *check = app.add_subcommand("check", "check the laws of rules: scale and data give the value, gradients are derivatives");
-    check->add_option("FILES", command->files, "rule files or folders, loaded beside ours; none: all of ours");
+    CLI::App *check =
+        app.add_subcommand("check", "Test rules on random data: does data * scale equal the value, and are gradients derivatives?");
+    check->add_option("FILES", command->files, "Rule files or folders to load and test. Default: all built-in rules.");
     command->options.add_rules_to(*check);
-    check->add_option("--seed", command->laws.seed, "of the random cases")->capture_default_str();
-    check->add_option("--draws", command->laws.draws, "random draws for each case")->capture_default_str();
+    check->add_option("--seed", command->laws.seed, "Seed of the random data.")->capture_default_str();
+    check->add_option("--draws", command->laws.draws, "Number of random draws for each case.")->capture_default_str();
     check->callback([command] { command->run(); });
 }
 

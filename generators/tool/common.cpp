@@ -1,4 +1,5 @@
 #include "tool/common.h"
+#include "emit/device_code.h"
 #include "emit/files.h"
 #include "emit/library.h"
 #include "frontend/generator.h"
@@ -21,8 +22,8 @@ Home home_at(const fs::path &named) {
 }
 
 [[noreturn]] void refuse_home(const std::string &got) {
-    throw UserError(
-        {{}, "home", "must be the folder share/scalide of an installation", got, "Name it with --home or in the variable SCALIDE_HOME"});
+    throw UserError(failed_action("find the rules of Scalide", got,
+                                  "Set --home or the environment variable SCALIDE_HOME to PREFIX/share/scalide of an installation"));
 }
 
 bool is_below(const fs::path &path, const fs::path &folder) {
@@ -38,63 +39,72 @@ Home find_home(const std::string &given) {
     const fs::path executable = fs::read_symlink("/proc/self/exe", error),
                    beside = executable.parent_path().parent_path() / "share/scalide";
     if (!named.empty()) {
-        if (!fs::exists(fs::path(named) / "rules", error)) refuse_home(named);
+        if (!fs::exists(fs::path(named) / "rules", error)) refuse_home("there is no folder " + (fs::path(named) / "rules").string());
         return home_at(named);
     }
     for (const fs::path &share : {beside, own_home()})
         if (!share.empty() && fs::exists(share / "rules", error)) return home_at(share);
-    if (!own_home().empty()) refuse_home("no rules in " + own_home().string() + ", which this executable was built with");
+    if (!own_home().empty())
+        refuse_home("there is no folder " + (own_home() / "rules").string() + ", which this executable was built with");
     const fs::path source = SCALIDE_SOURCE_DIR;
     if (!is_below(executable, fs::weakly_canonical(SCALIDE_BINARY_DIR, error)) || !fs::exists(source / "rules", error))
-        refuse_home("no rules in " + beside.string());
+        refuse_home("there is no folder " + (beside / "rules").string());
     return {source / "rules", source / "runtime" / "include", SCALIDE_RUNTIME_LIBRARY};
 }
 
+void add_home(CLI::App &command, std::string &home) {
+    command.add_option(
+        "--home", home,
+        "Installation data folder PREFIX/share/scalide. Default: $SCALIDE_HOME, else next to this executable, else the folder "
+        "that this executable was built with.");
+}
+
 void ProgramOptions::add_rules_to(CLI::App &command) {
-    command.add_option("--rules", rules, "rule files or folders to load beside ours (may be given several times)");
-    command.add_option("--home", home,
-                       "folder share/scalide of an installation (default: beside this executable, or the one that it was built with)");
+    command.add_option("--rules", rules, "Rule files or folders to load in addition to the built-in rules. Repeatable.");
+    add_home(command, home);
 }
 
 CLI::Option *ProgramOptions::add_to(CLI::App &command) {
-    CLI::Option *option = command.add_option("PROGRAM", program, "a .scl file, or a generator registered in this executable");
-    command.add_option("-n,--numerics", numerics, "a policy: a YAML file or one of ours by name")->capture_default_str();
-    command.add_option("-p,--parameter", parameters, "a generator's parameter, as name=value (may be given several times)");
+    CLI::Option *option = command.add_option("PROGRAM", program, "A .scl file, or the name of a generator in this executable.");
+    command.add_option("-n,--numerics", numerics, "Precision policy: a built-in name ('scalide policies' lists them) or a YAML file.")
+        ->capture_default_str();
+    command.add_option("-p,--parameter", parameters, "Value of a generator's parameter, as NAME=VALUE. Repeatable.");
     add_rules_to(command);
     return option;
 }
 
 void add_target(CLI::App &command, BuildOptions &build) {
-    command.add_option("-t,--target", build.target, "host, opencl, cuda, or a target of Halide such as x86-64-linux-avx2-fma-f16c")
+    command.add_option("-t,--target", build.target, "Target: host, opencl, cuda, or a Halide target such as x86-64-linux-avx2-fma-f16c.")
         ->capture_default_str();
     command
         .add_option("--cuda-arch", build.cuda_cards,
-                    "with target cuda: the cards to compile for, such as 90 or 90,100 (default: all that are known); others take PTX")
+                    "With --target cuda: compute capabilities to compile for, such as 90 or 90,100. Default: " +
+                        fmt::format("{}", fmt::join(cuda_cards, ",")) + ". Newer GPUs compile the included PTX.")
         ->delimiter(',')
         ->allow_extra_args(false);
     command.add_flag("--traceable", build.traceable,
-                     "store each rounded operand and each scale, so that a trace (scalide_run_traced) shows it: slower on CPUs");
+                     "Store every rounded operand and every scale, so that scalide_run_traced can report them. Slower on CPUs.");
 }
 
 void add_limits(CLI::App &command, BuildOptions &build) {
-    command.add_option("-j,--jobs", build.jobs, "kernels compiled at a time (default: one a core)");
+    command.add_option("-j,--jobs", build.jobs, "Number of kernels to compile in parallel. Default: the number of CPU cores.");
     command
         .add_option("--time-limit", build.child_seconds,
-                    "seconds for each kernel, and for each run of the C compiler: what has not ended then is ended; 0: no limit")
+                    "Stop the build if one kernel or one C compiler run takes longer than this many seconds. 0: no limit.")
         ->capture_default_str();
-    build.retry = [](const std::string &failure) { fmt::print(stderr, "{}; it is compiled once more, alone\n", failure); };
+    build.retry = [](const std::string &failure) { fmt::print(stderr, "{}. Compiling it again, without other jobs\n", failure); };
 }
 
 void add_verify(CLI::App &command, BuildOptions &build) {
-    command.add_flag("--verify", build.checks_types, "hold every node to its rule after each pass: for who changes passes")
+    command.add_flag("--verify", build.checks_types, "Type-check the program after each pass (for developers of passes).")
         ->envname("SCALIDE_VERIFY");
 }
 
 void check_limits(const BuildOptions &build) {
     if (build.jobs < 0)
-        throw UserError({{}, "build.jobs", "must not be negative", std::to_string(build.jobs), "Leave it out for one a core"});
+        throw UserError({{}, "--jobs", "must not be negative", std::to_string(build.jobs), "Leave it out to use all CPU cores"});
     if (build.child_seconds < 0)
-        throw UserError({{}, "build.time-limit", "must not be negative", std::to_string(build.child_seconds), "0 is no limit"});
+        throw UserError({{}, "--time-limit", "must not be negative", std::to_string(build.child_seconds), "0 means no limit"});
 }
 
 Rulebook ProgramOptions::load_rulebook() const {
@@ -106,13 +116,12 @@ Rulebook ProgramOptions::load_rulebook() const {
 Program ProgramOptions::load_program(const Rulebook &rulebook) const {
     if (fs::path(program).extension() == ".scl") {
         if (parameters.empty()) return parse_program(read_file(program), program);
-        throw UserError(
-            {{program}, "parameter", "must be given to a generator", "'" + parameters[0] + "' for a .scl file", "Leave it out"});
+        throw UserError(statement({}, "--parameter needs a generator, but '" + program + "' is a program file", "Leave out --parameter"));
     }
     Parameters named;
     for (const std::string &parameter : parameters) {
         const size_t sign = parameter.find('=');
-        if (sign == std::string::npos) throw UserError({{}, "parameter", "must be name=value", "'" + parameter + "'", ""});
+        if (sign == std::string::npos) throw UserError({{}, "--parameter", "must be NAME=VALUE", "'" + parameter + "'", ""});
         named[parameter.substr(0, sign)] = parameter.substr(sign + 1);
     }
     return run_generator(program, named, rulebook);
@@ -125,11 +134,9 @@ Policy ProgramOptions::load_numerics() const {
     if (fs::is_regular_file(numerics)) return load_policy(numerics, folder);
     if (fs::is_regular_file(file)) return load_policy(file, folder);
     const std::vector<std::string> names = policy_names(folder);
-    throw UserError({{},
-                     "numerics",
-                     "must be a policy file or one of: " + fmt::format("{}", fmt::join(names, ", ")),
-                     "'" + numerics + "'",
-                     nearest(numerics, names).empty() ? "" : suggestion(numerics, names)});
+    const std::string near = nearest(numerics, names);
+    throw UserError(unknown_name({}, "policy", numerics,
+                                 near.empty() ? "Use a YAML file or one of: " + joined(names) : "Did you mean '" + near + "'?"));
 }
 
 } // namespace scalide

@@ -32,14 +32,17 @@ struct ProgramOptions {
     Policy load_numerics() const;
 };
 
-/// The options that say what kernels are compiled for.
+/// `--home`.
+void add_home(CLI::App &command, std::string &home);
+
+/// The options that choose the target of compilation.
 void add_target(CLI::App &command, BuildOptions &build);
 
-/// The options that say how many compilers may run, and how long. Negative numbers are a UserError of `check_limits`.
+/// The options that limit the number of parallel compilers and their time. Negative numbers are a UserError of `check_limits`.
 void add_limits(CLI::App &command, BuildOptions &build);
 void check_limits(const BuildOptions &build);
 
-/// `--verify`, for who changes passes.
+/// `--verify`, for developers of passes.
 void add_verify(CLI::App &command, BuildOptions &build);
 
 /// Each adds its subcommand; one file each.

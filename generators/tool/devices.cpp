@@ -37,8 +37,8 @@ void show_devices(const std::string &wanted) {
 
 void add_devices(CLI::App &app) {
     const auto wanted = std::make_shared<std::string>();
-    CLI::App *devices = app.add_subcommand("devices", "show what programs can run on here, or why they cannot");
-    devices->add_option("KIND", *wanted, "this kind alone, an error when there is none: cpu, cuda or opencl")
+    CLI::App *devices = app.add_subcommand("devices", "List the devices of this machine, and say why a kind of device is not available.");
+    devices->add_option("KIND", *wanted, "List only this kind (cpu, cuda, opencl); fail if there is none.")
         ->check(CLI::IsMember({"cpu", "cuda", "opencl"}));
     devices->callback([wanted] { show_devices(*wanted); });
 }

@@ -19,11 +19,11 @@ using Row = std::vector<std::string>;
 std::string words(const ScaleOrigin &scale) {
     switch (scale.kind) {
     case ScaleOrigin::Kind::none: return "none";
-    case ScaleOrigin::Kind::values: return "its values (" + scale.op + ")";
-    case ScaleOrigin::Kind::bound: return "a bound of its values (" + scale.op + ")";
-    case ScaleOrigin::Kind::argument: return "the argument's";
+    case ScaleOrigin::Kind::values: return "current (from its data, " + scale.op + ")";
+    case ScaleOrigin::Kind::bound: return "current (from a bound of its data, " + scale.op + ")";
+    case ScaleOrigin::Kind::argument: return "given by the caller";
     case ScaleOrigin::Kind::propagated: return "propagated";
-    case ScaleOrigin::Kind::blocks: return "blocks of " + scale.block + " (" + std::string(to_string(scale.format)) + ")";
+    case ScaleOrigin::Kind::blocks: return "one per block of " + scale.block + " (" + std::string(to_string(scale.format)) + ")";
     }
     return "";
 }
@@ -42,9 +42,8 @@ void print_table(const std::vector<NumericsDecision> &decisions) {
     for (const NumericsDecision &decision : decisions) {
         if (!decision.is_unsafe()) continue;
         const auto words = decision.is_policys()
-                               ? std::pair("warning", "and not scaled. Small values become zero: `scale: {by: max}` in the row "
-                                                      "keeps them")
-                               : std::pair("note", "by the program itself, without a scale: small values become zero");
+                               ? std::pair("warning", "without a scale, so small values become zero. Add 'scale: {by: max}' to the rule")
+                               : std::pair("note", "by the program itself without a scale, so small values become zero");
         fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, row_of(decision)[0], row_of(decision)[1], to_string(decision.stored),
                    words.second);
     }
@@ -80,9 +79,9 @@ void add_explain(CLI::App &app) {
     };
     const auto command = std::make_shared<ExplainCommand>();
     CLI::App *explain = app.add_subcommand(
-        "explain", "show what a policy decides: each tensor's format, where its scale comes from, and the row that says so");
+        "explain", "Print the decisions of a policy: the format of each tensor, the origin of its scale, and the rule that decides.");
     command->program.add_to(*explain)->required();
-    explain->add_flag("--json", command->json, "a list of objects, with whole paths");
+    explain->add_flag("--json", command->json, "Print a JSON list of objects, with full paths.");
     explain->callback([command] {
         const Rulebook rulebook = command->program.load_rulebook();
         const Program typed = infer_types(command->program.load_program(rulebook), rulebook);

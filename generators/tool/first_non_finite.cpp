@@ -29,7 +29,7 @@ std::vector<std::string> culprits(const PlanStep &step, const Plan &plan, const 
 } // namespace
 
 std::string to_text(const NonFinite &first, const Plan &plan, const std::function<HostArray(const std::string &)> &find) {
-    if (first.buffer.empty()) return "first non-finite: none, all results are finite";
+    if (first.buffer.empty()) return "first non-finite: none (all results are finite)";
     std::string text = "first non-finite: " + name_to_string(first.buffer);
     const auto buffer = std::ranges::find(plan.buffers, first.buffer, &PlanBuffer::name);
     if (buffer != plan.buffers.end()) {

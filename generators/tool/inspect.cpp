@@ -11,7 +11,7 @@ namespace scalide {
 
 namespace {
 
-/// What each pass costs, with the checks behind it.
+/// The cost of each pass, with the checks after it.
 class PassCosts {
 public:
     void add(const std::string &pass, const Program &made) {
@@ -60,7 +60,7 @@ struct InspectCommand {
         std::vector<std::string> products;
         for (const Program &kernel : fused.programs)
             if (kernel.attributes.contains("library")) products.push_back(kernel.name);
-        const std::string but = ", but for products of cuBLASLt, which may find another algorithm at each bind: ";
+        const std::string but = ", except for matmuls of cuBLASLt, where each bind may choose another algorithm: ";
         fmt::print("the same bits in every run, for every number of threads{}{}\n", products.empty() ? "" : but, fmt::join(products, ", "));
     }
 
@@ -72,9 +72,9 @@ struct InspectCommand {
         line += " bytes";
         const auto wide = wide_intermediates(fused);
         for (size_t i = 0; i < std::min(wide.size(), most_named); i++)
-            line += fmt::format("{}{} {:.0f}", i == 0 ? "; could be narrower: " : ", ", name_to_string(wide[i].first), wide[i].second);
+            line += fmt::format("{}{} {:.0f}", i == 0 ? "; f32 intermediates: " : ", ", name_to_string(wide[i].first), wide[i].second);
         if (wide.size() > most_named) line += fmt::format(" and {} more", wide.size() - most_named);
-        fmt::print("\n{}{}\n", line, fused.symbols.empty() ? "" : ", an extent that is not given taken as 128");
+        fmt::print("\n{}{}\n", line, fused.symbols.empty() ? "" : ", computed with 128 for each symbolic extent");
     }
 
     static void print(const FusionReport &report) {
@@ -99,13 +99,13 @@ struct InspectCommand {
 
 void add_inspect(CLI::App &app) {
     const auto command = std::make_shared<InspectCommand>();
-    CLI::App *inspect =
-        app.add_subcommand("inspect", "show the kernels of a program: what each fused, bytes, FLOPs, and why other edges are not fused");
+    CLI::App *inspect = app.add_subcommand(
+        "inspect", "Print the kernels of a program: their operators, bytes and FLOPs, and why other operators are not fused.");
     command->program.add_to(*inspect)->required();
     add_target(*inspect, command->build);
     add_verify(*inspect, command->build);
     inspect->add_flag("--costs", command->costs,
-                      "print what each pass costs instead: processor seconds, nodes behind it, the most memory so far");
+                      "Print the cost of each compiler pass instead: CPU seconds, nodes after the pass, peak memory.");
     inspect->callback([command] { command->run(); });
 }
 

@@ -31,11 +31,10 @@ std::vector<const Rule *> selected_rules(const Rulebook &rulebook, const std::ve
             rules.push_back(rulebook.find(op));
         } else {
             const std::string near = nearest(op, names);
-            throw UserError({{},
-                             "build.operators",
-                             "must be operators that take arrays, or all",
-                             "'" + op + "'",
-                             near.empty() ? "scalide rules lists them" : "Did you mean '" + near + "'"});
+            throw UserError(unknown_name({}, "operator for --operators", op,
+                                         near.empty()
+                                             ? "'scalide rules' lists the operators; --operators takes those that have array operands"
+                                             : "Did you mean '" + near + "'?"));
         }
     }
     return rules;

@@ -13,11 +13,11 @@ namespace {
 std::string joined(const std::vector<Expression> &expressions) {
     std::string text;
     for (const Expression &expression : expressions)
-        text += (text.empty() ? "" : "; ") + (expression ? "`" + to_string(expression) + "`" : std::string("as the value says"));
+        text += (text.empty() ? "" : "; ") + (expression ? "`" + to_string(expression) + "`" : std::string("same as value"));
     return text;
 }
 
-/// "floats", "numbers" ...: what the operands that have data take.
+/// The dtypes of the operands with data: "floats", "integers" ...
 std::string dtype_words(const Rule &rule) {
     static const std::map<OperandClass, std::string> words{{OperandClass::floating, "floats"},
                                                            {OperandClass::integer, "integers"},
@@ -30,10 +30,10 @@ std::string dtype_words(const Rule &rule) {
     return rule.operands.empty() ? "all" : words.at(rule.operands[0].operand_class);
 }
 
-/// Class UNSC of the study of Scalify: only such a rule forms data * scale.
+/// Whether the rule computes data * scale (class UNSC in the study of Scalify).
 std::string full_value_words(const Rule &rule) {
-    if (!rule.has_scale() && !rule.is_plain()) return rule.is_base ? "" : "as its parts";
-    return rule.forms_full_values() ? "**yes** (UNSC)" : "no";
+    if (!rule.has_scale() && !rule.is_plain()) return rule.is_base ? "" : "depends on its value";
+    return rule.forms_full_values() ? "yes" : "no";
 }
 
 /// ctest names; a star stands for the variants.
@@ -45,25 +45,25 @@ std::string test_words(const Rule &rule) {
 
 std::string gradient_words(const Rule &rule) {
     switch (rule.gradient_kind) {
-    case GradientKind::derived: return rule.is_base ? "transposed" : "from its parts";
+    case GradientKind::derived: return rule.is_base ? "transposed" : "derived from its value";
     case GradientKind::expressions: return "rule";
-    case GradientKind::program: return "its program";
+    case GradientKind::program: return "gradient of its program";
     default: return "none";
     }
 }
 
 std::string scaled_words(const Rule &rule) {
     if (rule.is_plain()) return "plain result";
-    if (!rule.has_scale()) return rule.is_base ? "no" : "by its parts";
+    if (!rule.has_scale()) return rule.is_base ? "no" : "by the operators in its value";
     std::string strategies;
     for (const auto &[strategy, expressions] : rule.scale)
         strategies += (strategies.empty() ? "" : ", ") + (strategy.empty() ? "all strategies" : strategy);
-    return rule.has_scale("l2") ? strategies : strategies + ", else by its parts";
+    return rule.has_scale("l2") ? strategies : strategies + "; others: by the operators in its value";
 }
 
 /// The shape of a base operator.
 std::string value_words(const Rule &rule) {
-    return rule.is_base ? "base: " + std::string(to_string(base_operator(rule.op).shape)) : "made of others";
+    return rule.is_base ? "base: " + std::string(to_string(base_operator(rule.op).shape)) : "other operators";
 }
 
 std::string class_words(const OperandSpec &spec) {
@@ -75,14 +75,14 @@ std::string class_words(const OperandSpec &spec) {
 }
 
 std::string operands_table(const Rule &rule) {
-    std::string text = "| operand or attribute | takes | default | tested in |\n|---|---|---|---|\n";
+    std::string text = "| operand or attribute | type | default | test range |\n|---|---|---|---|\n";
     for (const OperandSpec &spec : rule.operands) {
         const auto domain = rule.check.domain.find(spec.name);
         const auto [low, high] = domain == rule.check.domain.end() ? std::pair(-2.0, 2.0) : domain->second;
         text += fmt::format("| `{}` | {} | | [{}, {}] |\n", spec.name, class_words(spec), low, high);
     }
     for (const AttributeSpec &spec : rule.attributes) {
-        const std::string value = spec.default_value ? "`" + to_string(*spec.default_value) + "`" : spec.optional ? "left out" : "";
+        const std::string value = spec.default_value ? "`" + to_string(*spec.default_value) + "`" : spec.optional ? "optional" : "";
         text += fmt::format("| `{}` | {} | {} | |\n", spec.name, spec.type, value);
     }
     return text;
@@ -95,13 +95,12 @@ std::string meaning(const Rule &rule) {
     for (const auto &[strategy, expressions] : rule.scale)
         text += fmt::format("- scale{}: {}\n", strategy.empty() ? "" : " (" + strategy + ")", joined(expressions));
     if (rule.scale.contains("unit"))
-        text +=
-            "- unit: the factor that unit scaling has for the result; its factors for gradients, which tie forward and backward passes, "
-            "are left out: gradients are operators with scales of their own\n";
+        text += "- unit: the factor of the result in unit scaling. Gradients are separate operators with their own scales, so they have no "
+                "factors here\n";
     if (rule.has_scale()) text += "- data: " + (rule.data.empty() ? "`ratio(value, scale)`" : joined(rule.data)) + "\n";
     text += fmt::format("- gradient: {}\n", gradient_words(rule));
     for (const auto &[operand, expression] : rule.gradient)
-        text += fmt::format("  - `{}`: {}\n", operand, expression ? "`" + to_string(expression) + "`" : "an error when asked for");
+        text += fmt::format("  - `{}`: {}\n", operand, expression ? "`" + to_string(expression) + "`" : "not supported (error)");
     for (const Constraint &constraint : rule.constraints)
         text += fmt::format("- {}: {} (`{}`)\n", constraint.id, constraint.say, to_string(constraint.require));
     for (const auto &[dtype, bound] : rule.check.tolerance) text += fmt::format("- tolerance in {}: {}\n", dtype, bound);

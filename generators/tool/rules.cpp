@@ -12,14 +12,14 @@ void add_rules(CLI::App &app) {
         std::string header, source, reference, coverage;
     };
     const auto command = std::make_shared<RulesCommand>();
-    CLI::App *rules = app.add_subcommand("rules", "list the operators; write their reference or their DSL functions");
+    CLI::App *rules = app.add_subcommand("rules", "List the operators, or write their reference pages or their C++ functions.");
     command->options.add_rules_to(*rules);
-    rules->add_option("--header", command->header, "write the C++ functions of the DSL to this file");
+    rules->add_option("--header", command->header, "Write the C++ functions of the DSL to this file.");
     rules->add_option(
         "--source", command->source,
-        "write a C++ source to this file that holds the rules of --rules and the name of the home, for an executable of generators");
-    rules->add_option("--reference", command->reference, "write a page on each operator and the coverage table to this folder (Markdown)");
-    rules->add_option("--coverage", command->coverage, "write the coverage table to this file (Markdown)");
+        "Write a C++ source file with the rules of --rules and the path of --home, to link into an executable with generators.");
+    rules->add_option("--reference", command->reference, "Write one Markdown page per operator and the coverage table to this folder.");
+    rules->add_option("--coverage", command->coverage, "Write the coverage table (Markdown) to this file.");
     rules->callback([command] {
         const Rulebook rulebook = command->options.load_rulebook();
         if (!command->header.empty()) write_file(command->header, operators_header(rulebook));

@@ -74,7 +74,7 @@ struct RunCommand {
 
     std::vector<Array> run_checked(const Program &program_to_run, const std::vector<Array> &inputs_in_order,
                                    const Rulebook &rulebook) const {
-        fmt::print(stderr, "interpreting {} operators, element by element: large arrays take long\n", program_to_run.nodes.size());
+        fmt::print(stderr, "interpreting {} operators, element by element: this is slow for large arrays\n", program_to_run.nodes.size());
         RoundingCheck found;
         std::vector<Array> outputs_in_order = interpret_and_check(program_to_run, inputs_in_order, rulebook, found);
         fmt::print("{}", json ? to_json(found) : to_text(found));
@@ -89,11 +89,12 @@ struct RunCommand {
         const HostArray array = arrays.find(argument.part.array(name));
         const bool in_parts = argument.part != ArrayPart();
         if (how == Mode::stored && in_parts != array.scaled) {
-            throw UserError({{inputs},
-                             array.name,
-                             in_parts ? "must be scaled, as " + array.name + ".data and " + array.name + ".scale" : "must be plain",
-                             in_parts ? "a plain array" : "a scaled one",
-                             ""});
+            throw UserError(
+                {{inputs},
+                 array.name,
+                 in_parts ? "must be a scaled array (" + array.name + ".data and " + array.name + ".scale)" : "must be a plain array",
+                 in_parts ? "a plain array" : "a scaled array",
+                 ""});
         }
         if (argument.part.is_scale()) return {Dtype::f32, {}, {array.scale}};
         Array tensor = to_tensor(array);
@@ -134,28 +135,32 @@ struct RunCommand {
 
 void add_run(CLI::App &app) {
     const auto command = std::make_shared<RunCommand>();
-    CLI::App *run = app.add_subcommand("run", "run a program on arrays from a file");
+    CLI::App *run = app.add_subcommand("run", "Run a program on arrays from a file.");
     command->program.add_to(*run)->required();
-    run->add_option("-i,--inputs", command->inputs, "safetensors file with the arguments; a scaled x is x.data and x.scale")->required();
-    run->add_option("-o,--outputs", command->outputs, "safetensors file for results and overwritten arguments")->required();
+    run->add_option("-i,--inputs", command->inputs,
+                    "Safetensors file with the arguments. A scaled array 'x' has two tensors, x.data and x.scale.")
+        ->required();
+    run->add_option("-o,--outputs", command->outputs, "Safetensors file for the results and the updated arguments.")->required();
     run->add_option("--interpret", command->mode,
-                    "run the float64 interpreter instead of compiled kernels: real (what the program means) or "
-                    "stored (what kernels must give)")
+                    "Run the float64 interpreter instead of compiled kernels. 'real': nothing is rounded to storage formats. "
+                    "'stored': with the rounding that compiled kernels must reproduce.")
         ->check(CLI::IsMember({"real", "stored"}));
-    run->add_flag("--trace", command->trace, "print each array as soon as a kernel has made it; debug_print names those one looks for")
+    run->add_flag("--trace", command->trace,
+                  "Print every intermediate array when it is computed. Use debug_print in the program to label arrays.")
         ->excludes("--interpret");
-    run->add_flag("--check-finite", command->check_finite, "say which result was the first with an infinity or a NaN, and in which step")
+    run->add_flag("--check-finite", command->check_finite,
+                  "Report which result was the first with an infinity or a NaN, and in which step.")
         ->excludes("--interpret")
         ->excludes("--trace");
-    const auto check =
-        run->add_flag("--check", command->check,
-                      "interpret (mode stored), and count for each tensor that is rounded to 8 or 16 bits: zeros made of other "
-                      "numbers, saturated and subnormal elements; for each state: elements that an update did not move");
+    const auto check = run->add_flag(
+        "--check", command->check,
+        "Interpret the program ('stored') and count rounding effects. For each tensor rounded to 8 or 16 bits: elements rounded to "
+        "zero, saturated and subnormal elements. For each state: elements that the update did not change.");
     check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite");
-    run->add_flag("--json", command->json, "print the counts of --check as JSON")->needs(check);
+    run->add_flag("--json", command->json, "Print the counts of --check as JSON.")->needs(check);
     add_target(*run, command->build);
     add_limits(*run, command->build);
-    run->add_option("--cache", command->cache, "folder of compiled kernels");
+    run->add_option("--cache", command->cache, "Folder for compiled kernels. Default: $XDG_CACHE_HOME/scalide, else ~/.cache/scalide.");
     run->callback([command] { command->run(); });
 }
 

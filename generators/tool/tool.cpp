@@ -18,12 +18,12 @@ namespace {
 
 constexpr int user_mistake = 1, bad_command_line = 2, our_mistake = 70;
 
-/// A first word that is no command is what is wrong, not the lack of one.
+/// Names a wrong first word before CLI11 can report a missing command.
 void check_command(const CLI::App &app, const std::string &word) {
     std::vector<std::string> names;
     for (const CLI::App *command : app.get_subcommands({})) names.push_back(command->get_name());
     if (word.starts_with("-") || std::ranges::find(names, word) != names.end()) return;
-    throw UserError({{}, "scalide", "must get a command", "'" + word + "'", suggestion(word, names)});
+    throw UserError(unknown_name({}, "command", word, suggestion(word, names)));
 }
 
 int report(const char *kind, const char *words, int status) {
@@ -31,7 +31,7 @@ int report(const char *kind, const char *words, int status) {
     return status;
 }
 
-constexpr const char *no_memory = "memory: must be enough for the command, got none. Free some";
+constexpr const char *no_memory = "out of memory. Close other programs, or use fewer parallel jobs (-j 1)";
 
 bool is_out_of_memory = false;
 
@@ -49,16 +49,20 @@ void note_lack_of_memory() {
 }
 
 int run_commands(int argc, char **argv) {
-    CLI::App app("Scalide compiles array programs with scaled low-precision tensors into native kernel libraries.");
-    app.require_subcommand(1);
+    CLI::App app("Compile array programs with scaled low-precision tensors into native kernel libraries.");
     app.set_version_flag("--version", SCALIDE_VERSION);
-    std::string footer = "`scalide COMMAND --help` explains a command.";
-    for (const std::string &name : generator_names()) footer += "\ngenerator in this executable: " + name;
+    std::string footer = "'scalide COMMAND --help' prints the options of a command.";
+    for (const std::string &name : generator_names()) footer += "\nGenerator in this executable: " + name;
     app.footer(footer);
     for (const auto add : {add_build, add_run, add_check, add_rules, add_policies, add_inspect, add_explain, add_cache, add_devices})
         add(app);
+    if (argc == 1) {
+        std::fputs(app.help().c_str(), stderr);
+        return bad_command_line;
+    }
+    app.require_subcommand(1);
     try {
-        if (argc > 1) check_command(app, argv[1]);
+        check_command(app, argv[1]);
     } catch (const UserError &error) {
         return report("error", error.what(), bad_command_line);
     }

@@ -90,19 +90,19 @@ def readme():
 
 # What add_scalide_library(l ...) says of its words.
 WRONG_CALLS = {
-    "PROGRAM sum.scl NUMERIC bf16 FOO": "unknown word 'NUMERIC'. Did you mean 'NUMERICS'?",
-    "PROGRAM sum.scl bf16": "unknown word 'bf16'. One of: GENERATOR, PROGRAM, NUMERICS,",
-    "OPERATORS add NUMERIC bf16": "unknown word 'NUMERIC'. Did you mean 'NUMERICS'?",
-    "PROGRAM sum.scl NUMERICS": "NUMERICS must have a value",
-    "PROGRAM sum.scl NUMERICS f32 NUMERICS bf16": "NUMERICS must be given once",
-    "PROGRAM sum.scl NUMERICS bf61": "NUMERICS must be a policy of ours or a .yaml file, got 'bf61'. Did you mean 'bf16'?",
-    "PROGRAM sum.scl NUMERICS nowhere.yaml": "NUMERICS must be a file that is there, got",
-    "PROGRAM nowhere.scl": "PROGRAM must be a file that is there, got",
-    "PROGRAM sum": "PROGRAM must be a .scl file where there is no GENERATOR, got 'sum'",
+    "PROGRAM sum.scl NUMERIC bf16 FOO": "unknown keyword 'NUMERIC'. Did you mean 'NUMERICS'?",
+    "PROGRAM sum.scl bf16": "unknown keyword 'bf16'. One of: GENERATOR, PROGRAM, NUMERICS,",
+    "OPERATORS add NUMERIC bf16": "unknown keyword 'NUMERIC'. Did you mean 'NUMERICS'?",
+    "PROGRAM sum.scl NUMERICS": "NUMERICS needs a value",
+    "PROGRAM sum.scl NUMERICS f32 NUMERICS bf16": "NUMERICS is given twice",
+    "PROGRAM sum.scl NUMERICS bf61": "NUMERICS must be a built-in policy or a .yaml file, got 'bf61'. Did you mean 'bf16'?",
+    "PROGRAM sum.scl NUMERICS nowhere.yaml": "NUMERICS must be an existing file, got",
+    "PROGRAM nowhere.scl": "PROGRAM must be an existing file, got",
+    "PROGRAM sum": "without GENERATOR, PROGRAM must be a .scl file, got 'sum'",
     "PROGRAM sum GENERATOR none": "GENERATOR must be a target of add_scalide_generator, got 'none'",
-    "PROGRAM sum.scl OPERATORS add": "PROGRAM must not stand beside OPERATORS",
-    "PROGRAM sum.scl DTYPES f16": "DTYPES must not stand beside PROGRAM",
-    "NUMERICS f32": "must have a PROGRAM or OPERATORS",
+    "PROGRAM sum.scl OPERATORS add": "PROGRAM cannot be used with OPERATORS",
+    "PROGRAM sum.scl DTYPES f16": "DTYPES cannot be used with PROGRAM",
+    "NUMERICS f32": "needs PROGRAM or OPERATORS",
 }
 SUM = "program sum(x: f32[n]) -> (s: f32[]) {\n  s = reduce_sum(x) {axes: [0]}\n}\n"
 
@@ -217,8 +217,8 @@ def own_generator():
     variables = {"LD_LIBRARY_PATH": str(prefixes[1] / "lib/scalide")}
     for command in (("policies",), ("explain", "own")):
         said = fails(own, *command, variables=variables)
-        message = (f"error: home: must be the folder share/scalide of an installation, got no rules in {prefixes[0]}/share/scalide, which this executable was "
-                   "built with. Name it with --home or in the variable SCALIDE_HOME")  # fmt: skip
+        message = (f"error: cannot find the rules of Scalide: there is no folder {prefixes[0]}/share/scalide/rules, which this executable was "
+                   "built with. Set --home or the environment variable SCALIDE_HOME to PREFIX/share/scalide of an installation")  # fmt: skip
         assert message in said, said
     assert "only_here" in run(own, "policies", "--home", prefixes[1] / "share/scalide", variables=variables)
     assert "sqrt" in run(own, "inspect", "own", variables=variables | {"SCALIDE_HOME": str(prefixes[1] / "share/scalide")})
@@ -257,7 +257,7 @@ def digits_cuda():
     """Whole plans through the CUDA driver's interface: on its stand-in they bind and launch, whatever they compute; without a driver the
     program says what is missing."""
     build = build_example("digits", "digits_cuda", "-DDIGITS_TARGET=cuda")
-    for driver, words in (("no_driver", "digits_train: the CUDA driver must be there, got "), ("standin_cuda", "f8  ")):
+    for driver, words in (("no_driver", "digits_train: cannot load the CUDA driver: "), ("standin_cuda", "f8  ")):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/device" / driver)}
         result = subprocess.run([build / "digits_train", "--epochs", "1"], capture_output=True, text=True, env=environment)
         assert words in result.stdout + result.stderr, result

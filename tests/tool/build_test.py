@@ -29,7 +29,7 @@ def compilers_have_options(scratch):
         scratch.environment["CC"] = name
         result = scratch.run("build", "p.scl", "--shared", "-o", "out", "--cache", f"cache_{len(name)}")
         assert (result.returncode == 0) == works, f"CC={name}: {result.stderr}"
-    assert "error: build.plan: 'cc' must run, got exit status 1: cc: error: unrecognized" in result.stderr, result.stderr
+    assert "error: cannot make the plan with 'cc': exit status 1: cc: error: unrecognized" in result.stderr, result.stderr
     del scratch.environment["CC"]
 
 
@@ -49,7 +49,7 @@ def entries_that_are_no_files(scratch):
         (entry / "mine").write_text("mine")
     result = scratch.run("build", "p.scl", "-o", "out", "--cache", "c")
     assert result.returncode == 1 and result.stderr.endswith(
-        ": cache: must be a compiled kernel, got a folder. Remove it, or choose another cache with --cache\n"), result.stderr
+        " in the cache: it is a folder, not a compiled kernel. Remove it, or choose another folder with --cache\n"), result.stderr
     assert all((entry / "mine").is_file() for entry in entries)
 
 

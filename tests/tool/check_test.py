@@ -87,7 +87,7 @@ def scaled_state(scratch):
 def first_non_finite(scratch):
     (scratch.path / "p.scl").write_text("program p(x: f32[4, 8], w: f32[8, 4]) -> (y: f32[4, 4]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n")
     for x, w, words in ((math.inf, 1.0, "first non-finite: norm_max of x (p.scl:1), step 0 (full_1); it reads x, which is not finite"),
-                        (3e38, 3e38, "first non-finite: y (p.scl:2), step 1 (contract_1)"), (1.0, 1.0, "first non-finite: none, all results are finite")):  # fmt: skip
+                        (3e38, 3e38, "first non-finite: y (p.scl:2), step 1 (contract_1)"), (1.0, 1.0, "first non-finite: none (all results are finite)")):  # fmt: skip
         scratch.write("in.safetensors", safetensors({"x": ("F32", [4, 8], floats(*[x] * 32)), "w": ("F32", [8, 4], floats(*[w] * 32))}))
         printed = scratch.succeed("run", "p.scl", "-n", "f16_master", "-i", "in.safetensors", "-o", "out.safetensors", "--check-finite").splitlines()
         assert printed[0] == words, printed

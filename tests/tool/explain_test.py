@@ -9,26 +9,26 @@ from tool import Scratch  # noqa: E402
 
 PROGRAM, UNSCALED, OWN = HERE / "two_layers.scl", HERE / "unscaled.yaml", HERE / "own_formats.scl"
 BUILD_LINES = {
-    "f32": "f32: 0 of 2 products in 8 or 16 bits; state: 2 arrays in f32; 0 % of bytes in 8 or 16 bits",
-    "f8_master": "f8_master: 2 of 2 products in f8, all scaled; state: 2 arrays in f32; 3 % of bytes in 8 or 16 bits",
-    "f8_scaled": "f8_scaled: 2 of 2 products in f8, all scaled; state: 2 arrays in f16, scaled by a bound, rounded by hashed_round; "
+    "f32": "f32: 0 of 2 matmuls in 8 or 16 bits; state: 2 arrays in f32; 0 % of bytes in 8 or 16 bits",
+    "f8_master": "f8_master: 2 of 2 matmuls in f8, all scaled; state: 2 arrays in f32; 3 % of bytes in 8 or 16 bits",
+    "f8_scaled": "f8_scaled: 2 of 2 matmuls in f8, all scaled; state: 2 arrays in f16, scaled by a bound, rounded by hashed_round; "
                  "97 % of bytes in 8 or 16 bits",
-    str(UNSCALED): "unscaled: 0 of 2 products in 8 or 16 bits; state: 2 arrays in f32; 1 % of bytes in 8 or 16 bits; "
-                   "warning: 2 conversions to 8 bits not scaled, see scalide explain",
+    str(UNSCALED): "unscaled: 0 of 2 matmuls in 8 or 16 bits; state: 2 arrays in f32; 1 % of bytes in 8 or 16 bits; "
+                   "warning: the policy converts 2 arrays to 8 bits without a scale ('scalide explain' lists them)",
 }
 #: Of a program that says formats itself: they are not the policy's.
 OWN_LINES = {
-    "f32": "f32: 2 of 3 products in f8, 2 of them in formats of the program's own; 0 % of bytes in 8 or 16 bits; "
-           "2 conversions to 8 bits of the program's own, not scaled",
-    "f8_master": "f8_master: 3 of 3 products in f8, all scaled; 60 % of bytes in 8 or 16 bits; "
-                 "2 conversions to 8 bits of the program's own, not scaled",
+    "f32": "f32: 2 of 3 matmuls in f8, 2 of them in formats that the program chose itself; 0 % of bytes in 8 or 16 bits; "
+           "the program itself converts 2 arrays to 8 bits without a scale",
+    "f8_master": "f8_master: 3 of 3 matmuls in f8, all scaled; 60 % of bytes in 8 or 16 bits; "
+                 "the program itself converts 2 arrays to 8 bits without a scale",
 }
 INSPECT_LINES = {
-    "f32": "writes f32 9856 bytes; could be narrower: a 512",
+    "f32": "writes f32 9856 bytes; f32 intermediates: a 512",
     "f8_master": "writes f32 9360, bf16 256 bytes",
 }
 
-BITS = {"host": "", "opencl": "", "cuda": ", but for products of cuBLASLt, which may find another algorithm at each bind: contract_1, contract_2"}
+BITS = {"host": "", "opencl": "", "cuda": ", except for matmuls of cuBLASLt, where each bind may choose another algorithm: contract_1, contract_2"}
 
 
 def explained(scratch):
