@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-const char *role_words[] = {"read", "written", "overwritten", "overwritten: state of the policy"};
+const char *role_words[] = {"input", "output", "updated in place", "state of the policy, updated in place"};
 
 std::string describe(const Plan &plan, const PlanArgument &argument) {
     return fmt::format("{}{}, {}", to_string(plan.buffers[argument.data_buffer].type), argument.scale_buffer >= 0 ? " scaled" : "",
@@ -60,11 +60,11 @@ std::string section(const Plan &plan, Identifiers &identifiers) {
     }
     return fmt::format(R"({0}const scalide_program *{1}_program(void);
 
-/* The arrays of one binding, in the program's order. */
+/* The arrays of one binding, in the order of the program. */
 typedef struct {{
 {2}}} {1}_arrays;
 
-/* Their numbers, for scalide_set_argument. */
+/* The index of each argument, for scalide_set_argument. */
 enum {{
 {3}    {4}
 }};

@@ -8,9 +8,12 @@ ValueId random_key(const Program &program, const std::string &name) {
     const auto found =
         std::ranges::find(program.arguments, name, [&](const Argument &argument) { return program.value_name(argument.value); });
     if (found == program.arguments.end())
-        throw UserError(statement({}, "random rounding needs an argument '" + name + "' of type u32[2] in program '" + program.name + "'",
-                                  "Add it and pass other bits in each run, name another argument with 'key' in the policy, or give the "
-                                  "operator a state of the policy as its second operand"));
+        throw UserError({{},
+                         program.name,
+                         "random rounding needs an argument '" + name + "' of type u32[2]",
+                         "",
+                         "Add it and pass other bits in each run, name another argument with 'key' in the policy, or give the operator a "
+                         "state of the policy as its second operand"});
     const Type &type = program.type(found->value), wanted{Dtype::u32, {2}};
     if (type != wanted)
         throw UserError({{}, program.name + "." + name, "the key of random rounding must be " + to_string(wanted), to_string(type), ""});

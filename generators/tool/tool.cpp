@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <system_error>
 #include <unistd.h>
@@ -49,7 +50,9 @@ void note_lack_of_memory() {
 }
 
 int run_commands(int argc, char **argv) {
-    CLI::App app("Compile array programs with scaled low-precision tensors into native kernel libraries.");
+    CLI::App app("Compile array programs with scaled low-precision tensors into native kernel libraries.",
+                 std::filesystem::path(argv[0]).filename().string());
+    app.require_subcommand(1);
     app.set_version_flag("--version", SCALIDE_VERSION);
     std::string footer = "'scalide COMMAND --help' prints the options of a command.";
     for (const std::string &name : generator_names()) footer += "\nGenerator in this executable: " + name;
@@ -60,7 +63,6 @@ int run_commands(int argc, char **argv) {
         std::fputs(app.help().c_str(), stderr);
         return bad_command_line;
     }
-    app.require_subcommand(1);
     try {
         check_command(app, argv[1]);
     } catch (const UserError &error) {

@@ -43,10 +43,10 @@ TEST_F(algorithms, none_is_an_error) {
     reset(-1, 0);
     EXPECT_EQ(find(), "cuBLASLt has no algorithm for this matmul.");
     reset(-1, 3, 3);
-    EXPECT_EQ(find(), "cuBLASLt: one of 3 algorithms must run, got none that does.");
+    EXPECT_EQ(find(), "cuBLASLt offers 3 algorithms for this matmul, but none of them runs.");
     healthy_ = false; // the launch was taken, the kernel failed
     reset();
-    EXPECT_EQ(find(), "cuBLASLt: one of 2 algorithms must run, got none that does.");
+    EXPECT_EQ(find(), "cuBLASLt offers 2 algorithms for this matmul, but none of them runs.");
     EXPECT_FALSE(fs::exists(folder_));
 }
 

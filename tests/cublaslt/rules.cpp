@@ -26,16 +26,16 @@ const std::vector<Broken> cases = {
      "got f8_e4m3fn for f8_e4m3fn."},
     {"types.bias",
      [](MatmulDesc &d, MatmulDevice &) { d.epilogue = MatmulEpilogue::bias, d.d.dtype = SCALIDE_F32, d.bias_dtype = SCALIDE_F32; },
-     "got f32 for f32."},
+     "bias for result f32 must be bf16, got f32."},
     {"types.tf32", [](MatmulDesc &d, MatmulDevice &) { d.tf32 = true; }, "TF32 needs f32 operands and sm_80 or later"},
     {"types.bias",
      [](MatmulDesc &d, MatmulDevice &) {
          d.d.dtype = SCALIDE_F8_E4M3FN, d.c = d.d, d.c.dtype = SCALIDE_F16;
          d.epilogue = MatmulEpilogue::bias, d.bias_dtype = SCALIDE_BF16;
      },
-     "got bf16 for f8_e4m3fn."},
+     "bias for result f8_e4m3fn must be f16, got bf16."},
     {"factor.f8", [](MatmulDesc &d, MatmulDevice &) { d.has_factor = true; }, "got f8_e4m3fn x f8_e4m3fn."},
-    {"factor.addend", [](MatmulDesc &d, MatmulDevice &) { d.has_addend_factor = true; }, "goes with an addend, got none."},
+    {"factor.addend", [](MatmulDesc &d, MatmulDevice &) { d.has_addend_factor = true; }, "a factor of the addend needs an addend."},
     {"layouts.contiguous_k", [](MatmulDesc &d, MatmulDevice &) { d.b.k_contiguous = false; }, "got a [m, k], b [k, n] on sm_90."},
     {"layouts.rows", [](MatmulDesc &d, MatmulDevice &) { d.d.leading = 80; }, "got a 128, b 128, d 80."},
     {"extents.k16", [](MatmulDesc &d, MatmulDevice &) { d.k = 100; }, "must be a multiple of 16 for f8 operands, got 100."},
@@ -66,7 +66,7 @@ const std::vector<Broken> cases = {
          d.a.scale = d.b.scale = ScaleMode::none;
          d.fast_accumulation = true;
      },
-     "is for f8 operands, got bf16 x bf16."},
+     "fast accumulation needs f8 operands, got bf16 x bf16."},
     {"accumulation.blocks", [](MatmulDesc &d, MatmulDevice &) { d.a.scale = d.b.scale = ScaleMode::vec128, d.fast_accumulation = true; },
      "fast accumulation cannot be used with one scale per block, got vec128 x vec128."},
     {"epilogue.blocks",

@@ -110,8 +110,9 @@ TEST_F(opencl, there_are_no_graphs) {
     scalide_binding *binding = nullptr;
     ASSERT_EQ(arrays.bind(elementwise_opencl_program(), &binding), SCALIDE_OK);
     EXPECT_EQ(scalide_capture(binding), SCALIDE_UNSUPPORTED);
-    EXPECT_STREQ(scalide_message(context.handle),
-                 "elementwise_opencl: the device must have graphs to capture a run, got opencl. Run without a graph.");
+    EXPECT_STREQ(
+        scalide_message(context.handle),
+        "elementwise_opencl: device opencl does not support graphs, so a run cannot be captured. Use scalide_run without scalide_capture.");
     EXPECT_EQ(scalide_run(binding), SCALIDE_OK);
     scalide_binding_destroy(binding);
 }
@@ -132,7 +133,7 @@ TEST_F(opencl, a_device_that_is_not_there_is_refused) {
     const Context context(SCALIDE_OPENCL, nullptr, 1000);
     EXPECT_EQ(context.status, SCALIDE_NO_DEVICE);
     EXPECT_EQ(context.handle, nullptr);
-    EXPECT_NE(context.message.find("OpenCL devices here, got 1000. "), std::string::npos) << context.message;
+    EXPECT_NE(context.message.find("the number of OpenCL devices, 1, got 1000."), std::string::npos) << context.message;
 }
 
 TEST_F(opencl, memory_that_nobody_has_is_a_status) {
@@ -141,6 +142,6 @@ TEST_F(opencl, memory_that_nobody_has_is_a_status) {
     EXPECT_EQ(scalide_allocate(context.handle, size_t(1) << 60, &memory), SCALIDE_OUT_OF_MEMORY);
     EXPECT_EQ(memory, nullptr);
     EXPECT_STREQ(scalide_message(context.handle),
-                 "scalide_allocate: clSVMAlloc failed: CL_MEM_OBJECT_ALLOCATION_FAILURE. Use a smaller batch, or release memory.");
+                 "scalide_allocate: clSVMAlloc failed: CL_MEM_OBJECT_ALLOCATION_FAILURE. Bind smaller arrays, or release memory.");
     EXPECT_EQ(scalide_synchronise(context.handle), SCALIDE_OK);
 }

@@ -150,9 +150,9 @@ TEST(pow2, stochastic_rounding_needs_a_key) {
         propagate_scales(infer_types(rounded, rules()), rules(), {"l2", Rounding::stochastic});
         FAIL();
     } catch (const UserError &error) {
-        EXPECT_EQ(std::string(error.what()),
-                  "p.key: must be an argument u32[2], from which random rounding draws, got none. Add it, another "
-                  "at every run, name another with key in the policy, or give the operator a state of the policy as its second operand");
+        EXPECT_EQ(std::string(error.what()), "p: random rounding needs an argument 'key' of type u32[2]. Add it and pass other bits in "
+                                             "each run, name another argument with 'key' in the policy, or give the "
+                                             "operator a state of the policy as its second operand");
     }
 }
 

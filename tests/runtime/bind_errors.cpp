@@ -59,19 +59,21 @@ const Case cases[] = {
     {"negative_extent", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = -6; },
      "sample.x: extent 0 must be in [0, 2147483647], got -6. Pass an array of shape [b, 4]."},
     {"huge_array", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1 << 30; },
-     "sample.x: the number of elements must be at most 2146435072, got more. Split the array."},
+     "sample.x: the number of elements must be at most 2146435072. Split the array."},
     {"huge_empty_array", SCALIDE_INVALID_ARGUMENT,
      [](Sample &s, Program &) {
          s.arrays[0].extent[0] = INT32_MAX;
          s.arrays[0].extent[1] = 0;
      },
-     "sample.x: extent 0 must give b in [2, 1024], got 2147483647. Pass an array in that range, or declare another range in the program."},
+     "sample.x: extent 0 gives b = 2147483647, but b must be in [2, 1024]. Pass an array in that range, or declare another range in the "
+     "program."},
     {"below_minimum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 0; },
-     "sample.x: extent 0 must give b in [2, 1024], got 0. Pass an array in that range, or declare another range in the program."},
+     "sample.x: extent 0 gives b = 0, but b must be in [2, 1024]. Pass an array in that range, or declare another range in the program."},
     {"above_maximum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1026; },
-     "sample.x: extent 0 must give b in [2, 1024], got 1026. Pass an array in that range, or declare another range in the program."},
+     "sample.x: extent 0 gives b = 1026, but b must be in [2, 1024]. Pass an array in that range, or declare another range in the "
+     "program."},
     {"multiple", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 5; },
-     "sample.x: extent 0 must give b a multiple of 2, got 5. Pad the array, or declare another step in the program."},
+     "sample.x: extent 0 gives b = 5, but b must be a multiple of 2. Pad the array, or declare another step in the program."},
     {"coefficient", SCALIDE_INVALID_ARGUMENT,
      [](Sample &s, Program &p) {
          p.buffers[0].shape = twice_b_by_4;
@@ -91,79 +93,82 @@ const Case cases[] = {
     {"null", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].data = nullptr; },
      "sample.x: data must point to 96 bytes, got NULL. Pass the address of the array's memory."},
     {"misaligned", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].data = reinterpret_cast<char *>(s.x.data()) + 2; },
-     "sample.x: data must be aligned to 4 bytes, got an address 2 behind a multiple. Pass aligned memory; 64 bytes are fastest."},
+     "sample.x: data must be aligned to 4 bytes; this address is 2 bytes past a 4-byte boundary. Use scalide_allocate or aligned_alloc(64, "
+     "size)."},
     {"missing_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = nullptr; },
      "sample.w: scale must point to an f32, got NULL. The argument is scaled: pass the address of its scale."},
     {"unexpected_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].scale = &s.w_scale; },
-     "sample.x: scale must be NULL (the argument is plain), got a pointer. Multiply data by the scale, or build the program with this "
+     "sample.x: scale must be NULL, because the argument is not scaled. Multiply data by the scale, or build the program with this "
      "argument scaled."},
     {"misaligned_inout", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].data = s.w.data() + 4; },
-     "sample.w: data must be aligned to 64 bytes, got an address 16 behind a multiple. Pass aligned memory; 64 bytes are fastest."},
+     "sample.w: data must be aligned to 64 bytes; this address is 16 bytes past a 64-byte boundary. Use scalide_allocate or "
+     "aligned_alloc(64, size)."},
     {"misaligned_scale", SCALIDE_INVALID_ARGUMENT,
      [](Sample &s, Program &) { s.arrays[1].scale = reinterpret_cast<float *>(reinterpret_cast<char *>(&s.w_scale) + 1); },
-     "sample.w: scale must be aligned to 4 bytes, got an address 1 behind a multiple. Pass aligned memory; 64 bytes are fastest."},
+     "sample.w: scale must be aligned to 4 bytes; this address is 1 bytes past a 4-byte boundary. Use scalide_allocate or "
+     "aligned_alloc(64, size)."},
     {"nan_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.w_scale = NAN; },
      "sample.w: scale must not be NaN or negative, got NaN. Write the scale before the call. The sign of a value belongs to its data."},
     {"negative_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.w_scale = -0.5f; },
-     "sample.w: scale must not be NaN or negative, got a negative number. Write the scale before the call; the sign of a value belongs to "
+     "sample.w: scale must not be NaN or negative, got a negative number. Write the scale before the call. The sign of a value belongs to "
      "its data."},
     {"negative_zero_scale", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.w_scale = -0.0f; },
-     "sample.w: scale must not be NaN or negative, got a negative number. Write the scale before the call; the sign of a value belongs to "
+     "sample.w: scale must not be NaN or negative, got a negative number. Write the scale before the call. The sign of a value belongs to "
      "its data."},
     {"output_overlaps_input", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].data = &s.x[20]; },
-     "sample.y: memory must not overlap other arguments (a run writes it), got an overlap with x. Pass separate memory."},
+     "sample.y: a run writes this memory, but it overlaps with x. Pass separate memory."},
     {"inout_overlaps_output", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].data = s.w.data() - 5; },
-     "sample.w: memory must not overlap other arguments (a run writes it), got an overlap with y. Pass separate memory."},
+     "sample.w: a run writes this memory, but it overlaps with y. Pass separate memory."},
     {"scale_overlaps_own_data", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = &s.w[3]; },
-     "sample.w: memory must not overlap other arguments (a run writes it), got an overlap with w. Pass separate memory."},
+     "sample.w: a run writes this memory, but it overlaps with w. Pass separate memory."},
     {"plan_version", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.plan_version = 99; },
      "sample: plan version must be 11, got 99. Generate the library again with the tool of this runtime."},
     {"device", SCALIDE_WRONG_DEVICE, [](Sample &, Program &p) { p.program.device = SCALIDE_OPENCL; },
      "sample: the context must be for opencl (the program's target), got cpu. Create it with this device, or build the program for cpu."},
     {"bad_table", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[6].index = 1; },
-     "sample: the plan's tables must fit together, got a wrong entry for total. Generate the library again."},
+     "sample: the plan has a wrong entry: total. Generate the library again."},
     {"bad_size", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[7].dtype = SCALIDE_BF16; },
-     "sample: the plan's tables must fit together, got a wrong entry for size_y. Generate the library again."},
+     "sample: the plan has a wrong entry: size_y. Generate the library again."},
     {"bad_lifetime", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].last_step = 3; },
-     "sample: the plan's tables must fit together, got a wrong entry for h. Generate the library again."},
+     "sample: the plan has a wrong entry: h. Generate the library again."},
     {"data_of_another_argument", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[3].index = 0; },
-     "sample: the plan's tables must fit together, got a wrong entry for y. Generate the library again."},
+     "sample: the plan has a wrong entry: y. Generate the library again."},
     {"argument_outside_of_its_data", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[2].data_buffer = 5; },
-     "sample: the plan's tables must fit together, got a wrong entry for y. Generate the library again."},
+     "sample: the plan has a wrong entry: y. Generate the library again."},
     {"argument_outside_of_its_scale", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[1].scale_buffer = 6; },
-     "sample: the plan's tables must fit together, got a wrong entry for w.scale. Generate the library again."},
+     "sample: the plan has a wrong entry: w.scale. Generate the library again."},
     {"long_scale", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[2].dtype = SCALIDE_F64; },
-     "sample: the plan's tables must fit together, got a wrong entry for w.scale. Generate the library again."},
+     "sample: the plan has a wrong entry: w.scale. Generate the library again."},
     {"written_constant", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[8].first_step = 0; },
-     "sample: the plan's tables must fit together, got a wrong entry for table. Generate the library again."},
+     "sample: the plan has a wrong entry: table. Generate the library again."},
     {"written_size", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[7].first_step = 0; },
-     "sample: the plan's tables must fit together, got a wrong entry for size_y. Generate the library again."},
+     "sample: the plan has a wrong entry: size_y. Generate the library again."},
     {"scalar_with_axes", SCALIDE_INVALID_PROGRAM,
      [](Sample &, Program &p) { p.buffers[6].rank = 1, p.buffers[6].shape = p.buffers[3].shape; },
-     "sample: the plan's tables must fit together, got a wrong entry for total. Generate the library again."},
+     "sample: the plan has a wrong entry: total. Generate the library again."},
     {"symbol_with_axes", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.operands[3].rank = -2; },
-     "sample: the plan's tables must fit together, got a wrong entry for rows. Generate the library again."},
+     "sample: the plan has a wrong entry: rows. Generate the library again."},
     {"negative_operands", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.steps[0].operand_count = -4; },
-     "sample: the plan's tables must fit together, got a wrong entry for rows. Generate the library again."},
+     "sample: the plan has a wrong entry: rows. Generate the library again."},
     {"negative_scalars", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.scalar_count = -1; },
-     "sample: the plan's tables must fit together, got a wrong entry for a number of entries is negative. Generate the library again."},
+     "sample: the plan has a wrong entry: a number of entries is negative. Generate the library again."},
     {"small_buffer", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].rank = 0; },
      "sample.h: a kernel reads more elements than this buffer has. Generate the library again."},
     {"requirement", SCALIDE_INVALID_ARGUMENT, [](Sample &, Program &p) { p.require("b must be at least 7", at_least_7); },
      "sample: dynamic_slice.sizes: b must be at least 7, got b = 6. Pass arrays with other extents."},
     {"requirement_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require("", of_symbol_1); },
-     "sample: the plan's tables must fit together, got a wrong entry for dynamic_slice.sizes. Generate the library again."},
+     "sample: the plan has a wrong entry: dynamic_slice.sizes. Generate the library again."},
     {"scratch_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.scratch = of_symbol_1; },
-     "sample: the plan's tables must fit together, got a wrong entry for scratch. Generate the library again."},
+     "sample: the plan has a wrong entry: scratch. Generate the library again."},
     {"requirement_without_words", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require(nullptr, at_least_7); },
-     "sample: the plan's tables must fit together, got a wrong entry for dynamic_slice.sizes. Generate the library again."},
+     "sample: the plan has a wrong entry: dynamic_slice.sizes. Generate the library again."},
     {"no_source", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[0].role = SCALIDE_OUTPUT; },
-     "sample: the symbol b must be an extent of an input, got no such input. Give an input this extent, alone on an axis."},
+     "sample: no input has the symbol b alone on an axis, so it has no value. Generate the library again."},
     {"target", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "arm-64-linux"; },
-     "sample: the CPU must have all features of the target arm-64-linux, got one without arm. Build the program for this machine."},
+     "sample: the CPU must have all features of the target arm-64-linux, but it has no arm. Build the program for this machine."},
     {"feature", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "x86-64-linux-sse41-future_unit-tune_znver5"; },
-     "sample: the CPU must have all features of the target x86-64-linux-sse41-future_unit-tune_znver5, got one without future_unit. "
-     "Build the program for this machine."},
+     "sample: the CPU must have all features of the target x86-64-linux-sse41-future_unit-tune_znver5, but it has no future_unit. Build "
+     "the program for this machine."},
 };
 
 class BindError : public testing::Test {
@@ -241,8 +246,7 @@ TEST(runtime, scales_that_are_no_factor_are_refused_at_every_bind) {
     EXPECT_EQ(scalide_set_arguments(binding, other.arrays.data(), other.arrays.size()), SCALIDE_INVALID_ARGUMENT);
     EXPECT_STREQ(
         scalide_message(context.handle),
-        "sample.w: scale must not be NaN or negative, got NaN. Write the scale before the call; the sign of a value belongs to its "
-        "data.");
+        "sample.w: scale must not be NaN or negative, got NaN. Write the scale before the call. The sign of a value belongs to its data.");
     const float expected = sample.expected_y(5);
     EXPECT_EQ(scalide_run(binding), SCALIDE_OK);
     EXPECT_EQ(sample.y[5], expected) << "the old array stays bound";

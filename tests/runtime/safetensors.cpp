@@ -61,64 +61,65 @@ const std::string good_tensor = R"("a":{"dtype":"F32","shape":[2],"data_offsets"
 const WrongFile wrong_files[] = {
     {"long_header", "{}", 0, "the header must have at most 100000000 bytes, got 1000000000000. The file is not in the safetensors format.",
      1000000000000},
-    {"truncated_header", "{}", 0,
-     "the header must end inside the file, got a header of 50 bytes in a file of 10. The file is damaged: save it again.", 50},
+    {"truncated_header", "{}", 0, "the header has 50 bytes, but the file has only 10. The file is damaged: save it again.", 50},
     {"truncated_data", "{" + good_tensor + "}", 7,
-     "the data must have 8 bytes, as the header says, got 7. The file is damaged: save it again."},
+     "the header describes 8 bytes of data, but the file has 7. The file is damaged: save it again."},
     {"surplus_data", "{" + good_tensor + "}", 9,
-     "the data must have 8 bytes, as the header says, got 9. The file is damaged: save it again."},
+     "the header describes 8 bytes of data, but the file has 9. The file is damaged: save it again."},
     {"lying_shape", R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8,
      "tensor 'a': data_offsets must span the 12 bytes of its shape, got [0, 8]. The file is damaged: save it again."},
     {"huge_shape", R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 0,
-     "tensor 'a': the shape must have fewer than 2^63 bytes, got more. The file is damaged: save it again."},
+     "tensor 'a': the data of this shape must have fewer than 2^63 bytes. The file is damaged: save it again."},
     {"backward_offsets", R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[8,0]}})", 8,
      "tensor 'a': data_offsets must span the 0 bytes of its shape, got [8, 0]. The file is damaged: save it again."},
     {"overlap", "{" + good_tensor + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8,
-     "tensor 'b': data must begin at byte 8, where the data before it ends, got 4. The file is damaged: save it again."},
+     "tensor 'b': data must begin at byte 8, where the previous tensor ends, got 4. The file is damaged: save it again."},
     {"hole", "{" + good_tensor + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})", 16,
-     "tensor 'b': data must begin at byte 8, where the data before it ends, got 12. The file is damaged: save it again."},
+     "tensor 'b': data must begin at byte 8, where the previous tensor ends, got 12. The file is damaged: save it again."},
     {"two_of_a_name", "{" + good_tensor + R"(,"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", 12,
-     "tensor 'a': name must be unique, got two tensors of it. The file is damaged: save it again."},
+     "tensor 'a': two tensors have this name. The file is damaged: save it again."},
     {"descending_offsets", R"({"a":{"dtype":"I64","shape":[0],"data_offsets":[8,0]}})", 8,
      "tensor 'a': data_offsets must be ascending, got [8, 0]. The file is damaged: save it again."},
     {"hole_before_skipped", "{" + good_tensor + R"(,"b":{"dtype":"I64","shape":[1],"data_offsets":[12,20]}})", 20,
-     "tensor 'b': data must begin at byte 8, where the data before it ends, got 12. The file is damaged: save it again."},
+     "tensor 'b': data must begin at byte 8, where the previous tensor ends, got 12. The file is damaged: save it again."},
     {"skipped_of_a_name", "{" + good_tensor + R"(,"a":{"dtype":"I64","shape":[1],"data_offsets":[8,16]}})", 16,
-     "tensor 'a': name must be unique, got two tensors of it. The file is damaged: save it again."},
+     "tensor 'a': two tensors have this name. The file is damaged: save it again."},
     {"newer_version", R"({"__metadata__":{"scalide.version":"2"}})", 0,
      "metadata 'scalide.version' must be 1, got 2. Read the file with a newer runtime."},
-    {"empty_header", "", 0, "header byte 0: must be '{', got the end of the header. The file is damaged or not in the safetensors format."},
-    {"not_json", "hello", 0, "header byte 0: must be '{', got 'h'. The file is damaged or not in the safetensors format."},
+    {"empty_header", "", 0,
+     "header byte 0: expected '{', got the end of the header. The file is damaged or not in the safetensors format."},
+    {"not_json", "hello", 0, "header byte 0: expected '{', got 'h'. The file is damaged or not in the safetensors format."},
     {"open_string", R"({"a)", 0,
-     "header byte 3: must be the end of a string, got the end of the header. The file is damaged or not in the safetensors format."},
-    {"bad_escape", R"({"\q)", 0,
-     "header byte 3: must be an escape that JSON knows, got 'q'. The file is damaged or not in the safetensors format."},
+     "header byte 3: expected the end of a string, got the end of the header. The file is damaged or not in the safetensors format."},
+    {"bad_escape", R"({"\q)", 0, "header byte 3: expected a JSON escape, got 'q'. The file is damaged or not in the safetensors format."},
     {"bad_hex", R"({"\u12g4)", 0,
-     "header byte 6: must be a hexadecimal digit, got 'g'. The file is damaged or not in the safetensors format."},
+     "header byte 6: expected a hexadecimal digit, got 'g'. The file is damaged or not in the safetensors format."},
     {"lone_surrogate", R"({"\ud800x)", 0,
-     "header byte 8: must be the low surrogate of a pair, got 'x'. The file is damaged or not in the safetensors format."},
+     "header byte 8: expected the low surrogate of a pair, got 'x'. The file is damaged or not in the safetensors format."},
     {"zero_byte", R"({"\u0000":)", 0,
-     "header byte 8: must be a name without zero bytes, got '\"'. The file is damaged or not in the safetensors format."},
+     "header byte 8: expected a name without zero bytes, got '\"'. The file is damaged or not in the safetensors format."},
     {"control_character", "{\"a\n", 0,
-     "header byte 3: must be a string without control characters, got byte 10. The file is damaged or not in the safetensors format."},
+     "header byte 3: expected a string without control characters, got byte 10. The file is damaged or not in the safetensors format."},
     {"negative_number", R"({"a":{"shape":[-1]}})", 0,
-     "header byte 15: must be a non-negative integer, got '-'. The file is damaged or not in the safetensors format."},
+     "header byte 15: expected a non-negative integer, got '-'. The file is damaged or not in the safetensors format."},
     {"large_number", R"({"a":{"shape":[99999999999999999999]}})", 0,
-     "header byte 33: must be an integer below 2^63, got '9'. The file is damaged or not in the safetensors format."},
+     "header byte 33: expected an integer below 2^63, got '9'. The file is damaged or not in the safetensors format."},
     {"three_offsets", R"({"a":{"data_offsets":[0,1,2]}})", 0,
-     "header byte 28: must be preceded by two data_offsets, got '}'. The file is damaged or not in the safetensors format."},
+     "header byte 28: expected two numbers in data_offsets before this byte, got '}'. The file is damaged or not in the safetensors "
+     "format."},
     {"unknown_key", R"({"a":{"size":1}})", 0,
-     "header byte 12: must be preceded by dtype, shape or data_offsets, got ':'. The file is damaged or not in the safetensors format."},
+     "header byte 12: expected the key dtype, shape or data_offsets before this byte, got ':'. The file is damaged or not in the "
+     "safetensors format."},
     {"repeated_key", R"({"a":{"dtype":"F32","dtype":"F32"}})", 0,
-     "header byte 27: must be preceded by a key that was not given before, got ':'. The file is damaged or not in the safetensors format."},
+     "header byte 27: expected no key twice before this byte, got ':'. The file is damaged or not in the safetensors format."},
     {"missing_key", R"({"a":{"dtype":"F32","shape":[]}})", 0,
-     "header byte 31: must be preceded by dtype, shape and data_offsets of a tensor, got '}'. The file is damaged or not in the "
+     "header byte 31: expected dtype, shape and data_offsets before this byte, got '}'. The file is damaged or not in the "
      "safetensors "
      "format."},
     {"trailing_text", "{} x", 0,
-     "header byte 3: must be the end of the header, got 'x'. The file is damaged or not in the safetensors format."},
+     "header byte 3: expected the end of the header, got 'x'. The file is damaged or not in the safetensors format."},
     {"two_metadata", R"({"__metadata__":{},"__metadata__":{}})", 0,
-     "header byte 34: must be preceded by one __metadata__ only, got '{'. The file is damaged or not in the safetensors format."},
+     "header byte 34: expected only one __metadata__ before this byte, got '{'. The file is damaged or not in the safetensors format."},
 };
 
 class WrongFileTest : public testing::Test {
@@ -252,13 +253,14 @@ TEST(runtime, safetensors_refuses_files_that_cannot_be_read) {
     Folder folder;
     ReadFile missing(folder.file("missing"));
     EXPECT_EQ(missing.status, SCALIDE_FILE_ERROR);
-    EXPECT_EQ(missing.message, folder.file("missing") + ": read, got 'No such file or directory'. Check the path.");
+    EXPECT_EQ(missing.message, folder.file("missing") + ": cannot read this file: No such file or directory. Check the path.");
     ReadFile directory(folder.path.string());
-    EXPECT_EQ(directory.message, folder.path.string() + ": read, got 'Is a directory'. Check the path.");
+    EXPECT_EQ(directory.message, folder.path.string() + ": cannot read this file: Is a directory. Check the path.");
     std::ofstream(folder.file("short")) << "abc";
     ReadFile short_file(folder.file("short"));
-    EXPECT_EQ(short_file.message, folder.file("short") + ": must begin with 8 bytes of header length, got a file of 3 bytes. The file is "
-                                                         "damaged: save it again.");
+    EXPECT_EQ(short_file.message, folder.file("short") +
+                                      ": the file must begin with 8 bytes of header length, but it has 3 bytes. The file is "
+                                      "damaged: save it again.");
     EXPECT_EQ(scalide_safetensors_read(folder.file("short").c_str(), &short_file.handle, nullptr, 0), SCALIDE_FILE_ERROR);
 }
 
@@ -275,7 +277,7 @@ TEST(runtime, safetensors_writer_checks_its_input) {
     scalide_array scaled = good;
     scaled.scale = data;
     const std::string path = folder.file("out"), tensor = path + ": tensor 0: ";
-    const std::string advice = ", got another. Fill in the array with scalide_dense_array.";
+    const std::string advice = ". Fill in the array with scalide_dense_array.";
     const struct {
         std::vector<scalide_tensor> tensors;
         std::string message;
@@ -286,10 +288,9 @@ TEST(runtime, safetensors_writer_checks_its_input) {
         {{{"a", no_dtype}}, tensor + "dtype must be a scalide_dtype" + advice},
         {{{"a", no_data}}, tensor + "data must point to memory" + advice},
         {{{"a", bad_rank}}, tensor + "shape must have a rank in [0, 8], extents of at least 0 and fewer than 2^63 bytes" + advice},
-        {{{"a.data", good}, {"a.data", good}}, path + ": tensor 'a.data': name must be unique, got two tensors of it. Rename one."},
-        {{{"a", scaled}, {"a", scaled}}, path + ": tensor 'a.data': name must be unique, got two tensors of it. Rename one."},
-        {{{"a.data", good}, {"a", scaled}, {"a!data", good}},
-         path + ": tensor 'a!data': name must be unique, got two tensors of it. Rename one."},
+        {{{"a.data", good}, {"a.data", good}}, path + ": tensor 'a.data': two tensors have this name. Rename one of them."},
+        {{{"a", scaled}, {"a", scaled}}, path + ": tensor 'a.data': two tensors have this name. Rename one of them."},
+        {{{"a.data", good}, {"a", scaled}, {"a!data", good}}, path + ": tensor 'a!data': two tensors have this name. Rename one of them."},
     };
     for (const auto &wrong : cases) {
         std::string message;
@@ -299,7 +300,7 @@ TEST(runtime, safetensors_writer_checks_its_input) {
     std::string message;
     EXPECT_EQ(write(path, {}, {{"scalide.version", "7"}}, &message), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(message,
-              path + ": metadata 0: key and value must be UTF-8 texts, and the key not scalide.version, got another. Leave the entry out.");
+              path + ": metadata 0: key and value must be UTF-8 text, and the key must not be scalide.version. Leave the entry out.");
     EXPECT_TRUE(fs::is_empty(folder.path));
 }
 
@@ -320,13 +321,13 @@ TEST(runtime, safetensors_failed_write_changes_nothing) {
     setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, handler);
     EXPECT_EQ(status, SCALIDE_FILE_ERROR);
-    EXPECT_EQ(message, path + ": must be writable, got 'File too large'. Nothing was changed. Check the folder and the free space.");
+    EXPECT_EQ(message, path + ": cannot write this file: File too large. Nothing was changed. Check the folder and the free space.");
     EXPECT_EQ(bytes_of(path), "precious");
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), {}), 1) << "no temporary file remains";
     EXPECT_EQ(write(folder.file("no/such/folder"), {tensor}, {}, &message), SCALIDE_FILE_ERROR);
     EXPECT_EQ(message,
               folder.file("no/such/folder") +
-                  ": must be writable, got 'No such file or directory'. Nothing was changed. Check the folder and the free space.");
+                  ": cannot write this file: No such file or directory. Nothing was changed. Check the folder and the free space.");
 }
 
 TEST(runtime, safetensors_survives_damaged_files) {
@@ -385,7 +386,7 @@ TEST(runtime, safetensors_skips_what_no_array_can_hold) {
                  {"step", SCALIDE_UNSUPPORTED, "tensor 'step': " + dtypes + "I64. Convert the tensor."},
                  {"deep", SCALIDE_UNSUPPORTED, "tensor 'deep': rank must be at most 8, got 9. Reshape the tensor."},
                  {"c", SCALIDE_UNSUPPORTED, "tensor 'c.data': " + dtypes + "F4. Convert the tensor."},
-                 {"v", SCALIDE_INVALID_ARGUMENT, "tensor 'v': must be in the file, got no tensor of this name. Check the name."}};
+                 {"v", SCALIDE_INVALID_ARGUMENT, "tensor 'v': the file has no tensor of this name. Check the name."}};
     for (const auto &[name, status, words] : asked) {
         char message[600] = "old";
         EXPECT_EQ(scalide_safetensors_find(file.handle, name, &array), status) << name;

@@ -58,9 +58,9 @@ TEST(runtime, the_writer_refuses_names_that_are_not_utf8) {
     const scalide_array array = scalide_dense_array(data, nullptr, SCALIDE_F32, 0, nullptr);
     const scalide_metadata good = {"k", "v"};
     for (const char *name : {"\xff", "a\xc3", "\xc0\x80", "\xed\xa0\x80", "\xe2\x82", "\xf4\x90\x80\x80"}) {
-        EXPECT_EQ(writing({name, array}, good), ": tensor 0: name must be UTF-8, got another. Fill in the array with scalide_dense_array.");
+        EXPECT_EQ(writing({name, array}, good), ": tensor 0: name must be UTF-8. Fill in the array with scalide_dense_array.");
         EXPECT_EQ(writing({"a", array}, {"k", name}),
-                  ": metadata 0: key and value must be UTF-8 texts, and the key not scalide.version, got another. Leave the entry out.");
+                  ": metadata 0: key and value must be UTF-8 text, and the key must not be scalide.version. Leave the entry out.");
     }
     for (const char *name : {"", "\x7f", "gr\xc3\xb6\xc3\x9f", "\xe2\x82\xac", "\xf0\x9f\x98\x80"})
         EXPECT_EQ(writing({name, array}, good), "");
@@ -75,11 +75,11 @@ TEST(runtime, pipes_and_devices_are_no_files) {
         char message[300] = "";
         scalide_safetensors *file = nullptr;
         EXPECT_EQ(scalide_safetensors_read(path.c_str(), &file, message, sizeof(message)), SCALIDE_FILE_ERROR);
-        EXPECT_EQ(message, path + ": read, got a pipe or a device. Save the tensors to a regular file.");
+        EXPECT_EQ(message, path + ": cannot read this file: it is a pipe or a device. Save the tensors to a regular file.");
         scalide_library *library = nullptr;
         EXPECT_EQ(scalide_load(context.handle, path.c_str(), &library), SCALIDE_FILE_ERROR);
         EXPECT_EQ(scalide_message(context.handle),
-                  path + ": must be a shared library for this machine, got a pipe or a device. Build it with scalide build.");
+                  path + ": cannot load this file: it is a pipe or a device. Build it with 'scalide build --shared'.");
     }
 }
 
@@ -87,7 +87,6 @@ TEST(runtime, an_empty_path_is_no_library) {
     const Context context;
     scalide_library *library = nullptr;
     EXPECT_EQ(scalide_load(context.handle, "", &library), SCALIDE_INVALID_ARGUMENT);
-    EXPECT_STREQ(scalide_message(context.handle),
-                 "the path of a library must not be empty, got ''. Pass the path that scalide build printed.");
+    EXPECT_STREQ(scalide_message(context.handle), "the path of a library must not be empty. Pass the path that 'scalide build' printed.");
     EXPECT_EQ(library, nullptr);
 }

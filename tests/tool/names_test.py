@@ -105,7 +105,7 @@ def plain_arguments_beside_a_scaled_one(scratch):
         assert whole == {"w": (-4, -8), "y": (20, 48)} and made["y.scale"] == (3,), (mode, made)
     scratch.succeed("build", "beside.scl", "-o", "out")
     header = (scratch.path / "out" / "beside.h").read_text()
-    for member in ("w; /* f32[2] scaled, overwritten", "w_scale; /* f32[], read", "w_data; /* f32[2], read", "y; /* f32[2] scaled, written"):
+    for member in ("w; /* f32[2] scaled, updated in place", "w_scale; /* f32[], input", "w_data; /* f32[2], input", "y; /* f32[2] scaled, output"):
         assert f"scalide_array {member} */" in header, header
 
 

@@ -63,9 +63,9 @@ bool open_library(SharedLibrary &library, Text &why) {
     const char *error = dlerror();
     const size_t length = std::strlen(name);
     why << "cannot load this file: ";
-    if (std::strncmp(error, name, length) == 0) { // the name is none of the caller's
-        why << library.path;
+    if (std::strncmp(error, name, length) == 0) { // the message begins with the caller's path already
         error += length;
+        if (std::strncmp(error, ": ", 2) == 0) error += 2;
     }
     why << error << ". Build it with 'scalide build --shared'.";
     return false;
