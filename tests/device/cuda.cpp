@@ -263,7 +263,7 @@ TEST_F(cuda, host_memory_is_refused) {
     arrays.x = host.data();
     scalide_binding_destroy(arrays.binding);
     EXPECT_EQ(arrays.bind(), SCALIDE_INVALID_ARGUMENT);
-    EXPECT_STREQ(scalide_message(context.handle), "launching.x: data must point to memory of the context's device, got another address. "
+    EXPECT_STREQ(scalide_message(context.handle), "launching.x: data must point to memory of the context's device. "
                                                   "Allocate it with scalide_allocate and copy to it with scalide_copy_in.");
     arrays.x = x;
 }
@@ -275,8 +275,8 @@ TEST_F(cuda, arrays_begin_at_whole_accesses) {
     arrays.x = static_cast<char *>(x) + 8;
     scalide_binding_destroy(arrays.binding);
     EXPECT_EQ(arrays.bind(), SCALIDE_INVALID_ARGUMENT);
-    EXPECT_STREQ(scalide_message(context.handle), "launching.x: data must be aligned to 16 bytes, got an address 8 behind a multiple. "
-                                                  "Pass aligned memory; 64 bytes are fastest.");
+    EXPECT_STREQ(scalide_message(context.handle), "launching.x: data must be aligned to 16 bytes; this address is 8 bytes past a "
+                                                  "16-byte boundary. Use scalide_allocate or aligned_alloc(64, size).");
     arrays.x = x;
 }
 
@@ -288,7 +288,7 @@ TEST_F(cuda, what_the_card_cannot_launch_is_refused_by_bind) {
     EXPECT_EQ(arrays.status, SCALIDE_DEVICE_FAILED);
     EXPECT_STREQ(scalide_message(context.handle),
                  "launching.row_sums: a launch must have at most 232448 bytes of shared memory in a block on "
-                 "this device, got 307200. Use a smaller batch.");
+                 "this device, got 307200. Bind smaller arrays.");
 }
 
 TEST_F(cuda, a_stream_of_the_caller_is_used_and_left_alone) {
@@ -309,9 +309,8 @@ TEST_F(cuda, a_stream_of_the_caller_is_used_and_left_alone) {
         ASSERT_EQ(context.status, SCALIDE_OK) << context.message;
         EXPECT_EQ(use(context.handle), SCALIDE_OK) << scalide_message(context.handle);
     }
-    EXPECT_EQ(
-        create(1, stream, SCALIDE_INVALID_ARGUMENT),
-        "stream must belong to the primary context of CUDA device 1, got one of another context. Choose its device with device_index.");
+    EXPECT_EQ(create(1, stream, SCALIDE_INVALID_ARGUMENT),
+              "stream must belong to the primary context of CUDA device 1. Choose the device of the stream with device_index.");
     EXPECT_EQ(destroy(stream), 0) << "it is still there";
     void *current = nullptr;
     pop(&current);

@@ -111,9 +111,8 @@ TEST_F(matmul, what_the_library_cannot_do_a_kernel_does) {
     Products products(context.handle, 7);
     ASSERT_EQ(products.bind(), SCALIDE_OK) << scalide_message(context.handle);
     EXPECT_EQ(products.step(0).library, nullptr);
-    EXPECT_STREQ(products.step(0).reason,
-                 "matmul.m: must be a multiple of 16 for f8 operands, got 7. Zeros are put behind extents that are numbers; "
-                 "give a symbol step 16. [extents.m16]");
+    EXPECT_STREQ(products.step(0).reason, "matmul.m: must be a multiple of 16 for f8 operands, got 7. Fixed extents are padded with zeros; "
+                                          "declare a symbol with step 16. [extents.m16]");
     EXPECT_STREQ(products.step(1).library, "cublaslt");
     reset();
     ASSERT_EQ(scalide_run(products.binding), SCALIDE_OK);

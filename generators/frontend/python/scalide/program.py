@@ -92,9 +92,9 @@ class Program:
         if self.retrace is not None:
             return dataclasses.replace(self.retrace(transformation, argnums, has_aux), policy=self.policy)
         if has_aux or len(self.outputs) != 1 or any(spec.inout for spec in self.inputs):
-            raise ValueError(f"{self.name}: a loaded or scalified program can have a {transformation} only with one result, no in-place arguments and has_aux=False; "
-                             f"its results: {', '.join(map(str, self.outputs))}. Trace the gradient with scalide.jax.trace(jax.grad(fn), ...), then "
-                             "save or scalify it")  # fmt: skip
+            raise ValueError(f"cannot take the {transformation} of '{self.name}': a loaded or scalified program must have one result and no in-place arguments, "
+                             f"and has_aux must be False. Results: {', '.join(map(str, self.outputs))}. Trace the gradient with "
+                             "scalide.jax.trace(jax.grad(fn), ...), then save or scalify it")  # fmt: skip
         wanted, out_tree = self._numbered(argnums)
         made = [self.outputs[0]] * (transformation == "value_and_grad") + wanted
         values = [f"v{place}" for place in range(len(made))]
