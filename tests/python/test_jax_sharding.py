@@ -70,7 +70,7 @@ def test_a_sharding_without_a_mesh_is_gathered(forward):
     if not hasattr(jax.sharding, "PositionalSharding"):
         pytest.skip("every sharding of this JAX has a mesh")
     x = jax.device_put(X, jax.sharding.PositionalSharding(jax.devices()).reshape(2, 2))
-    with pytest.warns(UserWarning, match="layer: batch='b' has no effect on arrays whose sharding names no axes"):
+    with pytest.warns(UserWarning, match="layer: batch='b' has no effect on arrays that are not sharded over a mesh"):
         np.testing.assert_allclose(jax.jit(call(forward, batch="b"))(PARAMS, x, 2.0), layer(PARAMS, X, 2.0), rtol=1e-6)
 
 

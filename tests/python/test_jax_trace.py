@@ -350,6 +350,6 @@ def test_debug_print_is_left_out():
         jax.debug.print("x is {}", x)
         return 2 * x
 
-    with pytest.warns(UserWarning, match=r"test_jax_trace.py:\d+.*is left out: a program has no side effects"):
+    with pytest.warns(UserWarning, match=r"test_jax_trace.py:\d+.*is ignored, because a program has no side effects"):
         program = trace(f, X)
     same(scalide.build(program)(X), 2 * X)

@@ -100,7 +100,7 @@ def explain(library, tensor: str | None = None) -> Table:
 
 def check(library, leaves) -> Check:
     """Interprets one run on the inputs of a library and counts."""
-    logging.getLogger("scalide").info("%s: check interprets the program element by element: large arrays take long", library.name)
+    logging.getLogger("scalide").info("%s: check interprets the program element by element, which is slow for large arrays", library.name)
     with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
         inputs, outputs = Path(folder, "inputs.safetensors"), Path(folder, "outputs.safetensors")
         save(inputs, {argument.name: leaf for argument, leaf in zip(library._inputs, leaves)})

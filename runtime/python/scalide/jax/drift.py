@@ -24,9 +24,9 @@ def describe_drift(name: str, jaxpr: Any, names: set[str], leaves: list[Any]) ->
     if bits <= room:
         return ""
     narrow = min(formats, key=lambda info: -math.log2(float(info.smallest_normal))).dtype
-    return (f"{name}: scales may grow 2^{bits:.0f} times as large as the data, and {narrow} has 2^{room:.0f} below 1, so results and gradients may "
-            "be 0. Rescale them (jsa.ops.dynamic_rescale_l2_grad, dynamic_rescale_max), store f32 data, or choose a policy with scales "
-            '(scalify(fn, numerics="f16_scaled")).')  # fmt: skip
+    return (f"{name}: scales may become 2^{bits:.0f} times larger than the data, but the smallest normal number of {narrow} is 2^-{room:.0f}. Results "
+            "and gradients may become 0. Rescale them (jsa.ops.dynamic_rescale_l2_grad, dynamic_rescale_max), store f32 data, or choose a policy "
+            'with scales (scalify(fn, numerics="f16_scaled")).')  # fmt: skip
 
 
 def _bits(jaxpr, inputs):

@@ -94,7 +94,7 @@ class Batch:
 
     def _partition(self, run, mesh, operands, results):
         if mesh.empty or any(not isinstance(operand.sharding, NamedSharding) for operand in operands):
-            warnings.warn(f"{self.name}: batch={self.symbol!r} has no effect on arrays whose sharding names no axes of a mesh: they are gathered. Use "
+            warnings.warn(f"{self.name}: batch={self.symbol!r} has no effect on arrays that are not sharded over a mesh, so they are gathered. Use "
                           "jax.sharding.NamedSharding.", stacklevel=2)  # fmt: skip
             mesh = jax.sharding.Mesh(np.asarray(operands[0].sharding._device_assignment), ("all",))
             over = None

@@ -200,4 +200,4 @@ def unknown(equation: Equation) -> TraceError:
 
 
 def warn_dropped(equation: Equation) -> None:
-    warnings.warn(f"{compat.place_of(equation.place)}: {equation.name} is left out: a program has no side effects", stacklevel=2)
+    warnings.warn(f"{compat.place_of(equation.place)}: {equation.name} is ignored, because a program has no side effects", stacklevel=2)
