@@ -55,7 +55,8 @@ def test_errors_name_both_ways_out():
                 lambda: array.reshape(1, 2), lambda: array.T, lambda: jax.jit(np.asarray)(array), lambda: array.__setitem__(0, 1)]  # fmt: skip
         for use in uses:
             words = error_of(use)
-            assert words.startswith(("TypeError: a ScaledArray cannot be used with ", "AttributeError: a ScaledArray cannot be used with ")) and "to_array()" in words and "scalide.jax.scalify(function)" in words
+            assert words.startswith(("TypeError: a ScaledArray cannot be used with ", "AttributeError: a ScaledArray cannot be used with ")), words
+            assert "to_array()" in words and "scalide.jax.scalify(function)" in words
         np.testing.assert_array_equal(np.asarray(array), array.to_array())  # NumPy takes the value
         assert error_of(lambda: array.shap) == "AttributeError: 'ScaledArray' object has no attribute 'shap'"
         assert not hasattr(array, "sum") and array == array and array != 3

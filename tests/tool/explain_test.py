@@ -68,8 +68,8 @@ def build_lines(scratch):
             printed = scratch.succeed("build", program, "--numerics", policy, "-o", Path(policy).stem).splitlines()
             assert printed[-1] == line, printed
     notes = scratch.succeed("explain", OWN, "--numerics", "f8_master").splitlines()[-2:]
-    assert notes == [f"note: {tensor} (convert_element_type.out) is converted to f8_e4m3fn by the program itself, without a scale: "
-                     "small values become zero" for tensor in "ab"], notes
+    assert notes == [f"note: {tensor} (convert_element_type.out) is converted to f8_e4m3fn by the program itself without a scale, "
+                     "so small values become zero" for tensor in "ab"], notes
 
 
 def inspected(scratch):

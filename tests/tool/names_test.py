@@ -88,7 +88,7 @@ def two_plain_arguments(scratch):
         assert results(scratch, "pair", mode) == expected, mode
     scratch.succeed("build", "pair.scl", "-o", "out")
     header = next((scratch.path / "out").rglob("*.h")).read_text()
-    for member in ("q_data; /* f32[3], read", "q_scale; /* f32[], read", "r_data; /* f32[3], written", "r_scale; /* f32[], written"):
+    for member in ("q_data; /* f32[3], input", "q_scale; /* f32[], input", "r_data; /* f32[3], output", "r_scale; /* f32[], output"):
         assert f"scalide_array {member} */" in header, header
 
 
