@@ -114,6 +114,6 @@ def test_what_cannot_be_divided(forward, tmp_path):
     assert refused(lambda x: x.sum(), X, symbolic=("b, ...",)).startswith(
         "ValueError: lambda.out: results must have the axis b when batch='b', got out: f32[]. Compute results of the whole batch outside")
     assert "extents must be b or not contain it" in refused(lambda x: jnp.concatenate([x, x]), X, symbolic=("b, ...",))
-    assert "one scale for the whole array" in refused(lambda x: x * 2, ScaledArray(X, 1.0), symbolic=("b, ...",))
+    assert "a scale belongs to the whole array" in refused(lambda x: x * 2, ScaledArray(X, 1.0), symbolic=("b, ...",))
     alone = scalide.Library(scalide.build(forward.program, output=tmp_path).path)
     assert "'batch' needs the program of the library" in error_of(call, alone, batch="b")
