@@ -9,7 +9,7 @@ constexpr float brightest = 16; // of this data set, whose pixels are counts fro
 
 std::vector<unsigned char> read(const std::string &file) {
     std::ifstream in(file, std::ios::binary);
-    if (!in) throw std::runtime_error(file + ": must be a readable file");
+    if (!in) throw std::runtime_error("cannot read " + file);
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -23,13 +23,13 @@ Digits load_digits(const std::string &folder, const std::string &part) {
     const std::string stem = folder + "/digits-" + part;
     const std::vector<unsigned char> images = read(stem + "-images.idx3-ubyte"), labels = read(stem + "-labels.idx1-ubyte");
     if (images.size() < 16 || big_endian(images, 0) != 0x803 || labels.size() < 8 || big_endian(labels, 0) != 0x801) {
-        throw std::runtime_error(stem + ": must be IDX files of images and labels");
+        throw std::runtime_error(stem + ": these files are not IDX files of images and labels");
     }
     Digits digits;
     digits.count = static_cast<int>(big_endian(images, 4));
     digits.pixels = static_cast<int>(big_endian(images, 8) * big_endian(images, 12));
     if (images.size() != 16 + size_t(digits.count) * digits.pixels || labels.size() != 8 + size_t(digits.count)) {
-        throw std::runtime_error(stem + ": must be as long as its header says");
+        throw std::runtime_error(stem + ": the length of the file does not match its header");
     }
     for (size_t i = 16; i < images.size(); i++) digits.images.push_back(static_cast<float>(images[i]) / brightest);
     for (size_t i = 8; i < labels.size(); i++) digits.labels.push_back(labels[i]);

@@ -62,7 +62,7 @@ void write_file(const std::string &file, const std::string &text) {
     out.close();
     if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
         std::remove(part.c_str());
-        throw std::runtime_error(file + ": must be a file that can be written");
+        throw std::runtime_error("cannot write " + file);
     }
 }
 
@@ -71,7 +71,7 @@ std::string to_html(const std::vector<History> &histories, const std::string &pa
     std::string text{std::istreambuf_iterator<char>(in), {}};
     const std::string mark = "__HISTORIES__";
     const size_t at = text.find(mark);
-    if (at == std::string::npos) throw std::runtime_error(page + ": must be the page with the mark " + mark);
+    if (at == std::string::npos) throw std::runtime_error(page + ": the page must contain the mark " + mark);
     return text.replace(at, mark.size(), to_json(histories));
 }
 

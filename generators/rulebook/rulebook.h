@@ -24,7 +24,7 @@ public:
 
     /// nullptr when there is none.
     const Rule *find(const std::string &op) const;
-    /// Throws UserError at `where`: "no rule for operator 'x'" with the nearest names and how to add one.
+    /// Throws UserError at `where`: "unknown operator 'x'" with the nearest names and how to add one.
     const Rule &rule(const std::string &op, const Location &where) const;
     /// The operators that the value of a composite is made with, as its text names them, those of its lets among them; none of a base
     /// operator.

@@ -8,7 +8,7 @@ namespace scalide {
 std::string exceptions_of(const BuildReport &report, const TargetFacts &facts);
 
 /// The last line of a build: products by format, whether what needs a scale has one, how state is stored, and the share of bytes that
-/// kernels write in fewer than 32 bits. "f8_master: 18 of 18 products in f8, all scaled; state: 2 arrays in f32; 74 % of bytes in 8 or 16
+/// kernels write in fewer than 32 bits. "f8_master: 18 of 18 matmuls in f8, all scaled; state: 2 arrays in f32; 74 % of bytes in 8 or 16
 /// bits".
 std::string numerics_line(const BuildReport &report);
 
