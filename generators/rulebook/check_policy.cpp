@@ -9,8 +9,6 @@ namespace scalide {
 
 namespace {
 
-using Place = PolicyRule::Place;
-
 /// The rules of the operators that a row chooses.
 std::vector<const Rule *> chosen(const PolicyRule &row, const Rulebook &rulebook) {
     if (row.ops.empty()) return rulebook.rules();
@@ -20,10 +18,10 @@ std::vector<const Rule *> chosen(const PolicyRule &row, const Rulebook &rulebook
 }
 
 /// The names that operands or results of these operators have.
-std::vector<std::string> names_of(const std::vector<const Rule *> &rules, Place place) {
+std::vector<std::string> names_of(const std::vector<const Rule *> &rules, PolicyRule::Place place) {
     std::vector<std::string> names;
     for (const Rule *rule : rules) {
-        if (place == Place::operand)
+        if (place == PolicyRule::Place::operand)
             for (const OperandSpec &operand : rule->operands) names.push_back(operand.name);
         else
             for (const ResultSpec &result : rule->results) names.push_back(result.name);
@@ -50,14 +48,14 @@ void check_operand_words(const PolicyRule &row, const std::vector<const Rule *> 
 /// Arguments and results of programs have names of their own; those of operators are in the rulebook.
 void check_which(const PolicyRule &row, const Rulebook &rulebook) {
     const std::vector<const Rule *> rules = chosen(row, rulebook);
-    if (row.place == Place::node) return check_operand_words(row, rules);
-    if (row.place != Place::operand && row.place != Place::node_result) return;
+    if (row.place == PolicyRule::Place::node) return check_operand_words(row, rules);
+    if (row.place != PolicyRule::Place::operand && row.place != PolicyRule::Place::node_result) return;
     const std::vector<std::string> &roles = place_words(row.place);
     std::vector<std::string> words = roles;
     const std::vector<std::string> names = names_of(rules, row.place);
     words.insert(words.end(), names.begin(), names.end());
     if (std::ranges::count(words, row.which)) return;
-    const bool is_operand = row.place == Place::operand;
+    const bool is_operand = row.place == PolicyRule::Place::operand;
     const std::string field = is_operand ? "operand" : "result", near = nearest(row.which, words);
     const std::string known = row.ops.empty() ? "" : " (" + joined(names) + ")";
     const std::string of_program = is_operand ? ". To choose an argument of the program, write 'argument: " + row.which + "'" : "";

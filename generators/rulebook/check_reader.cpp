@@ -1,5 +1,6 @@
 #include "ir/dtype.h"
 #include "rulebook/attribute_types.h"
+#include "rulebook/check_rule.h"
 #include "rulebook/nearest.h"
 #include "rulebook/rule_reader.h"
 #include <algorithm>
@@ -7,11 +8,6 @@
 namespace scalide {
 
 namespace {
-
-const AttributeSpec *find_attribute(const Rule &rule, const std::string &name) {
-    const auto found = std::ranges::find(rule.attributes, name, &AttributeSpec::name);
-    return found == rule.attributes.end() ? nullptr : &*found;
-}
 
 [[noreturn]] void fail_unknown(const YamlValue &value, const Rule &rule, const std::string &noun, const std::string &name) {
     std::vector<std::string> known;

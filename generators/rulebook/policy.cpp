@@ -9,7 +9,6 @@ namespace scalide {
 
 namespace {
 
-using Place = PolicyRule::Place;
 namespace fs = std::filesystem;
 
 const std::vector<Key> extending_keys = {
@@ -96,18 +95,19 @@ Insertion read_scale(const YamlValue &value, const PolicyRule &rule) {
 /// scope.
 void read_place(const YamlValue &row, const YamlFields &fields, PolicyRule &rule) {
     const bool chooses_nodes = fields.find("op") || fields.find("scope");
-    const std::vector<std::pair<const char *, Place>> places = {{"argument", Place::argument},
-                                                                {"operand", Place::operand},
-                                                                {"operands", Place::node},
-                                                                {"result", chooses_nodes ? Place::node_result : Place::program_result},
-                                                                {"keep", Place::keep}};
+    const std::vector<std::pair<const char *, PolicyRule::Place>> places = {
+        {"argument", PolicyRule::Place::argument},
+        {"operand", PolicyRule::Place::operand},
+        {"operands", PolicyRule::Place::node},
+        {"result", chooses_nodes ? PolicyRule::Place::node_result : PolicyRule::Place::program_result},
+        {"keep", PolicyRule::Place::keep}};
     int found = 0;
     for (const auto &[key, place] : places) {
         const YamlValue *which = fields.find(key);
         if (!which) continue;
         found++;
         rule.place = place;
-        if (place == Place::node) {
+        if (place == PolicyRule::Place::node) {
             rule.operands = which->texts();
         } else {
             rule.which = which->text();
@@ -125,8 +125,9 @@ struct Refusal {
 };
 
 void check_row(const YamlFields &fields, const PolicyRule &rule) {
-    const bool is_keep = rule.place == Place::keep, is_argument = rule.place == Place::argument, is_node = rule.place == Place::node;
-    const bool crosses_signature = is_argument || rule.place == Place::program_result;
+    const bool is_keep = rule.place == PolicyRule::Place::keep, is_argument = rule.place == PolicyRule::Place::argument,
+               is_node = rule.place == PolicyRule::Place::node;
+    const bool crosses_signature = is_argument || rule.place == PolicyRule::Place::program_result;
     const char *const excludes = "cannot be used with";
     const Refusal refusals[] = {
         {is_keep,
@@ -163,7 +164,7 @@ PolicyRule read_row(const YamlValue &row) {
         for (const YamlValue &element : insert->elements()) rule.insert.push_back(read_insertion(element));
     if (const YamlValue *scale = fields.find("scale")) {
         rule.insert.insert(rule.insert.begin(), read_scale(*scale, rule));
-        if (rule.place == Place::program_result) rule.scaled = true;
+        if (rule.place == PolicyRule::Place::program_result) rule.scaled = true;
     }
     if (const YamlValue *replace = fields.find("replace")) rule.replacement = read_insertion(*replace);
     return rule;
@@ -261,14 +262,14 @@ const PolicyState *Policy::find_state(std::string_view name) const {
     return found == state.end() ? nullptr : &*found;
 }
 
-const std::vector<std::string> &place_words(Place place) {
-    static const std::map<Place, std::vector<std::string>> words = {
-        {Place::argument, {"any", "input", "inout", "state", "weight"}},
-        {Place::operand, {"any", "primal", "cotangent", "weight", "activation"}},
-        {Place::node_result, {"any"}},
-        {Place::program_result, {"any", "output", "inout", "state", "weight"}},
-        {Place::node, {"any", "primal", "cotangent", "weight", "activation"}},
-        {Place::keep, {}}};
+const std::vector<std::string> &place_words(PolicyRule::Place place) {
+    static const std::map<PolicyRule::Place, std::vector<std::string>> words = {
+        {PolicyRule::Place::argument, {"any", "input", "inout", "state", "weight"}},
+        {PolicyRule::Place::operand, {"any", "primal", "cotangent", "weight", "activation"}},
+        {PolicyRule::Place::node_result, {"any"}},
+        {PolicyRule::Place::program_result, {"any", "output", "inout", "state", "weight"}},
+        {PolicyRule::Place::node, {"any", "primal", "cotangent", "weight", "activation"}},
+        {PolicyRule::Place::keep, {}}};
     return words.at(place);
 }
 
