@@ -1,8 +1,13 @@
-# scalide_layer(<name> [WINGS <folders>] [LINK <libraries>] [PRECOMPILE <headers>]): the static library of one folder, from every .cpp in it
+# A unity build compiles twelve sources of a layer as one, which takes about half of the processor time. So names in anonymous namespaces must
+# differ within a layer. To compile each source by itself: cmake -DSCALIDE_UNITY_BUILD=OFF.
+option(SCALIDE_UNITY_BUILD "Compile several sources of the code generator as one" ON)
+
+# scalide_layer(<name> [UNITY] [WINGS <folders>] [LINK <libraries>] [PRECOMPILE <headers>] [PRECOMPILED_BY <layer>]):
+# the static library of one folder, from every .cpp in it
 # and in its wings. Its includes start at the parent folder ("ir/program.h"), and it can only include what it links: the layers of design order.
 # Users include installed headers by other names (tool/installed_headers.cmake).
 function(scalide_layer name)
-    cmake_parse_arguments(ARG "" "" "WINGS;LINK;PRECOMPILE" ${ARGN})
+    cmake_parse_arguments(ARG "UNITY" "PRECOMPILED_BY" "WINGS;LINK;PRECOMPILE" ${ARGN})
     list(TRANSFORM ARG_WINGS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/${name}/\\1/*.cpp" OUTPUT_VARIABLE wings)
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp" ${wings})
     add_library(scalide_${name} STATIC ${sources})
@@ -10,6 +15,12 @@ function(scalide_layer name)
         $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
     target_link_libraries(scalide_${name} PUBLIC ${ARG_LINK})
     target_precompile_headers(scalide_${name} PRIVATE ${ARG_PRECOMPILE})
+    if(ARG_PRECOMPILED_BY)
+        target_precompile_headers(scalide_${name} REUSE_FROM scalide_${ARG_PRECOMPILED_BY})
+    endif()
+    if(ARG_UNITY AND SCALIDE_UNITY_BUILD)
+        set_target_properties(scalide_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    endif()
     # GCC 12 warns without cause about "x" + std::string (PR 105651) and Location{}.
     target_compile_options(scalide_${name} PRIVATE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>)
 endfunction()

@@ -6,20 +6,18 @@ namespace scalide {
 
 namespace {
 
-using Kind = Attribute::Kind;
-
 /// A symbol of the program reads as a word.
-bool is_extent(const Attribute &value) { return value.kind == Kind::integer || value.kind == Kind::word; }
-bool is_integer(const Attribute &value) { return value.kind == Kind::integer && value.integer.is_static(); }
-bool is_number(const Attribute &value) { return value.kind == Kind::number || is_integer(value); }
+bool is_extent(const Attribute &value) { return value.kind == Attribute::Kind::integer || value.kind == Attribute::Kind::word; }
+bool is_static_integer(const Attribute &value) { return value.kind == Attribute::Kind::integer && value.integer.is_static(); }
+bool is_number(const Attribute &value) { return value.kind == Attribute::Kind::number || is_static_integer(value); }
 template<bool (*is_element)(const Attribute &)>
 bool is_list(const Attribute &value) {
-    return value.kind == Kind::list && std::ranges::all_of(value.list, is_element);
+    return value.kind == Attribute::Kind::list && std::ranges::all_of(value.list, is_element);
 }
 bool is_pair_of_lists(const Attribute &value) {
-    return is_list<is_list<is_integer>>(value) && (value.list.empty() || value.list.size() == 2);
+    return is_list<is_list<is_static_integer>>(value) && (value.list.empty() || value.list.size() == 2);
 }
-bool is_word(const Attribute &value) { return value.kind == Kind::word; }
+bool is_word(const Attribute &value) { return value.kind == Attribute::Kind::word; }
 bool is_dtype(const Attribute &value) { return is_word(value) && parse_dtype(value.word); }
 bool is_flag(const Attribute &value) { return is_word(value) && (value.word == "true" || value.word == "false"); }
 
@@ -43,15 +41,15 @@ struct AttributeType {
 };
 
 constexpr AttributeType types[] = {
-    {"axis", is_integer, "must be an axis, an integer", "an axis of the first operand, -1 the last"},
-    {"axes", is_list<is_integer>, "must be a list of axes", "axes of the first operand, kept sorted; left out in rule text: all"},
+    {"axis", is_static_integer, "must be an axis, an integer", "an axis of the first operand, -1 the last"},
+    {"axes", is_list<is_static_integer>, "must be a list of axes", "axes of the first operand, kept sorted; left out in rule text: all"},
     {"axis_pairs", is_pair_of_lists, "must be a pair of lists of axes",
      "axes of the first operand and of the second, paired; [] = [[], []]"},
-    {"permutation", is_list<is_integer>, "must be a list of axes", "every axis of the first operand once"},
+    {"permutation", is_list<is_static_integer>, "must be a list of axes", "every axis of the first operand once"},
     {"shape", is_list<is_extent>, "must be a list of extents", "extents"},
     {"dtype", is_dtype, "must be a dtype", "a dtype; default `promoted`: the widest dtype of the operands"},
     {"extent", is_extent, "must be an extent", "one extent"},
-    {"integer", is_integer, "must be an integer", "an integer"},
+    {"integer", is_static_integer, "must be an integer", "an integer"},
     {"number", is_number, "must be a number", "a real number"},
     {"integers", is_list<is_extent>, "must be a list of integers", "integers or extents"},
     {"flag", is_flag, "must be true or false", "true or false"},

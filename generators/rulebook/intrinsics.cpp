@@ -6,7 +6,7 @@ namespace scalide {
 namespace {
 
 // clang-format off
-constexpr Intrinsic table[] = {
+constexpr Intrinsic intrinsic_table[] = {
     {"select", "select(c, a, b)", "a where c, else b", 3, false},
     {"ratio", "ratio(a, b)", "a / b, 0 where b is 0", 2, false},
     {"hypot", "hypot(a, b)", "sqrt(a * a + b * b), without overflow on the way", 2, false},
@@ -21,11 +21,11 @@ constexpr Intrinsic table[] = {
 
 } // namespace
 
-std::span<const Intrinsic> intrinsics() { return table; }
+std::span<const Intrinsic> intrinsics() { return intrinsic_table; }
 
 const Intrinsic *find_intrinsic(std::string_view name) {
-    const auto *row = std::ranges::find(table, name, &Intrinsic::name);
-    return row == std::end(table) ? nullptr : row;
+    const auto *row = std::ranges::find(intrinsic_table, name, &Intrinsic::name);
+    return row == std::end(intrinsic_table) ? nullptr : row;
 }
 
 } // namespace scalide

@@ -188,7 +188,7 @@ size_t place_in(const Attribute &place, size_t length) {
 
 Attribute repeated(Values v) { return std::vector<Attribute>(std::clamp<int64_t>(integer(v[1].value), 0, 64), v[0].value); }
 
-Attribute replaced(Values v) {
+Attribute with_element(Values v) {
     std::vector<Attribute> changed = list(v[0]);
     changed[place_in(v[1].value, changed.size())] = v[2].value;
     return changed;
@@ -335,7 +335,7 @@ Attribute concatenated(Values v) {
 }
 
 // clang-format off
-constexpr ShapeFunction table[] = {
+constexpr ShapeFunction shape_function_table[] = {
     {"shape", "shape(x)", "the extents of x", 1, 1, [](Values v) { return to_attribute(array(v[0]).shape); }},
     {"dtype", "dtype(x)", "the dtype of x", 1, 1, [](Values v) { return Attribute(std::string(to_string(array(v[0]).dtype))); }},
     {"rank", "rank(x)", "the number of axes of x", 1, 1, [](Values v) { return Attribute(array(v[0]).rank()); }},
@@ -357,7 +357,7 @@ constexpr ShapeFunction table[] = {
     {"rest", "rest(list)", "the list without its first element", 1, 1, rest},
     {"range", "range(n), range(a, n)", "[0, 1, ... n - 1], or from a on", 1, 2, range},
     {"repeated", "repeated(value, n)", "a list of n times the value", 2, 2, repeated},
-    {"replaced", "replaced(list, place, value)", "the list with the value at this place", 3, 3, replaced},
+    {"replaced", "replaced(list, place, value)", "the list with the value at this place", 3, 3, with_element},
     {"picked", "picked(list, places)", "the elements of the list at these places", 2, 2, picked},
     {"merged", "merged(list, places, rest)", "list at these ascending places of a longer list, rest at the others", 3, 3, merged},
     {"within", "within(list, limits)", "true unless an extent exceeds its limit for all values of the symbols; the lengths must agree", 2, 2, within},
@@ -384,11 +384,11 @@ constexpr ShapeFunction table[] = {
 
 } // namespace
 
-std::span<const ShapeFunction> shape_functions() { return table; }
+std::span<const ShapeFunction> shape_functions() { return shape_function_table; }
 
 const ShapeFunction *find_shape_function(std::string_view name) {
-    const auto *row = std::ranges::find(table, name, &ShapeFunction::name);
-    return row == std::end(table) ? nullptr : row;
+    const auto *row = std::ranges::find(shape_function_table, name, &ShapeFunction::name);
+    return row == std::end(shape_function_table) ? nullptr : row;
 }
 
 } // namespace scalide

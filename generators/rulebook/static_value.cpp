@@ -10,7 +10,6 @@ namespace scalide {
 namespace {
 
 using Kind = ExpressionNode::Kind;
-using Values = std::vector<Attribute>;
 
 bool is_extent(const Attribute &value) { return value.kind == Attribute::Kind::integer; }
 
@@ -52,7 +51,7 @@ bool compare(const std::string &op, const Extent &a, const Extent &b) {
 }
 
 /// Operators on extents; nothing when numbers must do.
-std::optional<Attribute> evaluate_on_extents(const std::string &op, const Values &v) {
+std::optional<Attribute> evaluate_on_extents(const std::string &op, const std::vector<Attribute> &v) {
     if (op == "add") return v[0].integer + v[1].integer;
     if (op == "sub") return v[0].integer - v[1].integer;
     if (op == "mul") return v[0].integer * v[1].integer;
@@ -73,7 +72,7 @@ double number_of(const Attribute &value) {
 constexpr std::string_view truth_operators[] = {"is_finite", "lt", "le", "gt", "ge", "and", "or", "xor", "not"};
 constexpr std::string_view whole_operators[] = {"floor", "ceil", "round"};
 
-Attribute evaluate_on_numbers(const BaseOperator &op, const Values &v) {
+Attribute evaluate_on_numbers(const BaseOperator &op, const std::vector<Attribute> &v) {
     std::vector<double> numbers;
     for (const Attribute &value : v) numbers.push_back(number_of(value));
     const double result = op.evaluate(numbers);
@@ -106,14 +105,14 @@ Attribute evaluate_call(const ExpressionNode &node, const StaticScope &scope) {
         for (const Expression &operand : node.operands) values.push_back(evaluate(operand, scope));
         return function->evaluate(values);
     }
-    Values values;
+    std::vector<Attribute> values;
     for (const Expression &operand : node.operands) values.push_back(evaluate_value(operand, scope));
     if (node.text == "select" && values.size() == 3) return is_true(values[0]) ? values[1] : values[2];
     return evaluate_operator(node.text, values);
 }
 
 Attribute evaluate_list(const ExpressionNode &node, const StaticScope &scope) {
-    Values values;
+    std::vector<Attribute> values;
     for (const Expression &element : node.operands) values.push_back(evaluate_value(element, scope));
     return values;
 }
@@ -137,7 +136,7 @@ StaticValue evaluate(const Expression &expression, const StaticScope &scope) {
 
 } // namespace
 
-Attribute evaluate_operator(const std::string &op, const Values &v) {
+Attribute evaluate_operator(const std::string &op, const std::vector<Attribute> &v) {
     const BaseOperator *base = find_base_operator(op);
     if (!base || !base->evaluate || !base->parameter.empty() || base->takes_width || base->arity != static_cast<int>(v.size()))
         fail_unplaced("this function cannot be evaluated at build time", op + " of " + std::to_string(v.size()));

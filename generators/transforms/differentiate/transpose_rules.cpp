@@ -152,12 +152,12 @@ ValueId transpose_concatenate(const Place &at) {
 
 ValueId transpose_convert(const Place &at) { return at.builder.convert(at.ct, at.type().dtype); }
 
-struct Row {
+struct TransposeRow {
     std::string_view op;
     ValueId (*transpose)(const Place &);
 };
 
-constexpr Row rows[] = {
+constexpr TransposeRow transpose_rows[] = {
     {"dot_general", transpose_dot},
     {"reduce_sum", transpose_reduce_sum},
     {"broadcast_in_dim", transpose_broadcast},
@@ -175,8 +175,8 @@ constexpr Row rows[] = {
 } // namespace
 
 ValueId transpose_operator(Builder &builder, const Node &node, int operand, ValueId ct) {
-    const auto *row = std::ranges::find(rows, node.op, &Row::op);
-    internal_check(row != std::end(rows), "the operator " + node.op + " has no transposition");
+    const auto *row = std::ranges::find(transpose_rows, node.op, &TransposeRow::op);
+    internal_check(row != std::end(transpose_rows), "the operator " + node.op + " has no transposition");
     return row->transpose({builder, node, operand, ct});
 }
 

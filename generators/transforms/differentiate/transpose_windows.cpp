@@ -19,7 +19,7 @@ std::vector<int64_t> swapped(std::vector<int64_t> spec) {
     return spec;
 }
 
-ValueId reshape(Builder &builder, ValueId value, const Extents &shape) {
+ValueId with_shape(Builder &builder, ValueId value, const Extents &shape) {
     return builder.add_one("reshape", {value}, reshape_attributes(shape));
 }
 
@@ -29,7 +29,7 @@ ValueId move_groups(Builder &builder, ValueId value, int64_t groups, int64_t fro
     const int64_t rank = std::ssize(shape);
     shape[from] = *shape[from].divide(groups);
     shape.insert(shape.begin() + from, groups);
-    const ValueId split = reshape(builder, value, shape);
+    const ValueId split = with_shape(builder, value, shape);
     std::vector<int64_t> order;
     for (int64_t axis = 0; axis < rank; axis++) {
         if (axis == into) order.push_back(from);
@@ -39,7 +39,7 @@ ValueId move_groups(Builder &builder, ValueId value, int64_t groups, int64_t fro
     shape = builder.type(moved).shape;
     shape[into] = shape[into] * shape[into + 1];
     shape.erase(shape.begin() + into + 1);
-    return reshape(builder, moved, shape);
+    return with_shape(builder, moved, shape);
 }
 
 Extent spatial_extent(const Extents &shape, const std::vector<int64_t> &spec, size_t axis) { return shape[spec[axis + 2]]; }

@@ -69,22 +69,22 @@ Needs of_pad(const Program &program, const Node &node) {
     return needs;
 }
 
-struct Row {
+struct NeedsRow {
     std::string_view op;
     Needs (*needs)(const Program &, const Node &);
 };
 
-constexpr Row rows[] = {{"argmax", of_place},
-                        {"argmin", of_place},
-                        {"dynamic_slice", of_slice},
-                        {"gather", of_gather},
-                        {"pad", of_pad},
-                        {"dynamic_update_slice", of_update},
-                        {"scatter", of_scatter},
-                        {"scatter_add", of_scatter},
-                        {"scatter_mul", of_scatter},
-                        {"scatter_min", of_scatter},
-                        {"scatter_max", of_scatter}};
+constexpr NeedsRow needs_rows[] = {{"argmax", of_place},
+                                   {"argmin", of_place},
+                                   {"dynamic_slice", of_slice},
+                                   {"gather", of_gather},
+                                   {"pad", of_pad},
+                                   {"dynamic_update_slice", of_update},
+                                   {"scatter", of_scatter},
+                                   {"scatter_add", of_scatter},
+                                   {"scatter_mul", of_scatter},
+                                   {"scatter_min", of_scatter},
+                                   {"scatter_max", of_scatter}};
 
 /// Ranges of symbols that an operator narrows.
 class Ranges {
@@ -185,8 +185,8 @@ bool narrow(Ranges &ranges, const Extent &surplus) {
 template<typename Visit>
 void for_each_need(const Program &program, const Visit &visit) {
     for (const Node &node : program.nodes) {
-        const auto *row = std::ranges::find(rows, node.op, &Row::op);
-        if (row == std::end(rows)) continue;
+        const auto *row = std::ranges::find(needs_rows, node.op, &NeedsRow::op);
+        if (row == std::end(needs_rows)) continue;
         for (const Need &need : row->needs(program, node)) visit(node, need);
     }
 }

@@ -118,20 +118,20 @@ std::optional<ValueId> reduce_before(const Candidate &at) {
     return at.emit(at.node.op, {source}, reduce_attributes(count_up(at.facts.program().type(source).rank())));
 }
 
-struct Row {
+struct MoveRow {
     std::string_view op;
     std::optional<ValueId> (*move)(const Candidate &);
 };
 
-constexpr Row rows[] = {{"mul", multiply_before},      {"add", add_before},
-                        {"sub", add_before},           {"convert_element_type", round_before},
-                        {"reduce_max", reduce_before}, {"reduce_min", reduce_before}};
+constexpr MoveRow move_rows[] = {{"mul", multiply_before},      {"add", add_before},
+                                 {"sub", add_before},           {"convert_element_type", round_before},
+                                 {"reduce_max", reduce_before}, {"reduce_min", reduce_before}};
 
 } // namespace
 
 std::optional<ValueId> move_later(const Candidate &candidate) {
-    const auto *row = std::ranges::find(rows, candidate.node.op, &Row::op);
-    return row == std::end(rows) ? std::nullopt : row->move(candidate);
+    const auto *row = std::ranges::find(move_rows, candidate.node.op, &MoveRow::op);
+    return row == std::end(move_rows) ? std::nullopt : row->move(candidate);
 }
 
 } // namespace scalide

@@ -145,12 +145,12 @@ Merged merge_convert(const Candidate &at) {
     return at.emit("convert_element_type", {source}, convert_attributes(at.type.dtype));
 }
 
-struct Row {
+struct MergeRow {
     std::string_view op;
     Merged (*merge)(const Candidate &);
 };
 
-constexpr Row rows[] = {
+constexpr MergeRow merge_rows[] = {
     {"broadcast_in_dim", merge_broadcast},
     {"reshape", merge_reshape},
     {"transpose", merge_transpose},
@@ -198,8 +198,8 @@ Merged move_narrow(const Candidate &at) {
 
 std::optional<ValueId> merge_movement(const Candidate &candidate) {
     if (candidate.node.operands.empty()) return {};
-    const auto *row = std::ranges::find(rows, candidate.node.op, &Row::op);
-    if (row == std::end(rows)) return {};
+    const auto *row = std::ranges::find(merge_rows, candidate.node.op, &MergeRow::op);
+    if (row == std::end(merge_rows)) return {};
     Merged merged = row->merge(candidate);
     if (!merged && is_move(candidate.node)) merged = move_scalar(candidate);
     if (!merged && is_move(candidate.node)) merged = move_narrow(candidate);

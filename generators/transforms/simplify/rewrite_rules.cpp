@@ -29,12 +29,12 @@ constexpr Condition x_is_clamped = [](Facts &facts, const Bindings &bound) {
     return op != nullptr && op->makes_scale;
 };
 
-struct Row {
+struct RewriteRow {
     const char *pattern, *replacement;
     Condition holds = always;
 };
 
-constexpr Row rows[] = {
+constexpr RewriteRow rewrite_rows[] = {
     // sums: x + 0 turns -0 into +0, x + -0 and x - 0 keep every bit
     {"x + -0", "x"},
     {"x - 0", "x"},
@@ -120,7 +120,7 @@ bool match_value(const Expression &pattern, ValueId value, Facts &facts, Binding
 const std::vector<RewriteRule> &rewrite_rules() {
     static const std::vector<RewriteRule> rules = [] {
         std::vector<RewriteRule> parsed;
-        for (const Row &row : rows) {
+        for (const RewriteRow &row : rewrite_rows) {
             const Location where{"rewrite rule", static_cast<int>(parsed.size()) + 1};
             parsed.push_back({parse_expression(row.pattern, where), parse_expression(row.replacement, where), row.holds});
         }
