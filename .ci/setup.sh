@@ -11,10 +11,27 @@ JOBS=$(nproc)
 
 fail() { printf 'scalide: %s\n' "$*" >&2; exit 1; }
 
-# run_logged LABEL LOG COMMAND...: runs quietly; on failure shows the end of the log and what to do.
+# watch LABEL LOG: prints every second (into a file: every ten) how long LABEL has been running, and the last count `[3/20]` of its log.
+watch() {
+    local start=$SECONDS pause=10 count
+    [ -t 1 ] && pause=1
+    while sleep $pause >/dev/null; do # a sleep that outlives its parent must not hold the script's output open
+        count=$(tail -n 1 "$2" | sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/ \1/p')
+        if [ -t 1 ]; then printf '\r\e[K%s%s %d s' "$1" "$count" $((SECONDS - start)); else echo "  $1$count: $((SECONDS - start)) s so far"; fi
+    done
+}
+
+# run_logged LABEL LOG COMMAND...: runs COMMAND with its output in a log, and prints one line with the time that it took.
+# If it fails, prints the end of the log and what to do.
 run_logged() {
-    local label=$1 log=$BUILD/log/$2.log; shift 2
-    "$@" >"$log" 2>&1 && return
+    local label=$1 log=$BUILD/log/$2.log start=$SECONDS status=0; shift 2
+    : >"$log"
+    watch "$label" "$log" &
+    local watching=$!
+    "$@" >"$log" 2>&1 || status=$?
+    { kill $watching; wait $watching || true; } 2>/dev/null # bash reports the end of a killed job on stderr
+    if [ -t 1 ]; then printf '\r\e[K'; fi
+    [ $status -eq 0 ] && { echo "$label: $((SECONDS - start)) s"; return; }
     tail -n 25 "$log" >&2
     fail "$label failed; the whole output is in $log"
 }
@@ -28,11 +45,11 @@ install_packages() {
     [ ${#missing[@]} -eq 0 ] && return
     local become=()
     if [ "$(id -u)" -ne 0 ]; then
-        sudo -n true 2>/dev/null || fail "packages are missing and this user may not install them. Run: sudo apt-get update && sudo apt-get install ${missing[*]}"
+        sudo -n true 2>/dev/null || fail "packages are missing, and this user cannot install them. Run: sudo apt-get update && sudo apt-get install ${missing[*]}"
         become=(sudo)
     fi
-    echo "installing packages: ${missing[*]}"
-    run_logged "apt-get update (is there a network?)" apt-update "${become[@]}" apt-get update -qq
+    echo "packages that are missing: ${missing[*]}"
+    run_logged "apt-get update (needs a network)" apt-update "${become[@]}" apt-get update -qq
     run_logged "apt-get install" apt-install "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
@@ -40,7 +57,7 @@ install_packages() {
 install_wheel() {
     local part=$3.part
     rm -rf "$part" && mkdir -p "$part"
-    run_logged "fetching the wheel $1==$2 (is there a network?)" "$1-fetch" \
+    run_logged "fetching the PyPI wheel $1==$2 (needs a network)" "$1-fetch" \
         python3 -m pip download --disable-pip-version-check --no-deps --only-binary :all: -d "$part" "$1==$2"
     run_logged "unpacking the wheel $1" "$1-unpack" python3 -m zipfile -e "$part"/*.whl "$part"
     rm -f "$part"/*.whl
@@ -49,7 +66,6 @@ install_wheel() {
 
 install_halide() {
     [ -e "$HALIDE/lib64/libHalide.so" ] && return
-    echo "fetching Halide $HALIDE_VERSION (PyPI wheel)"
     install_wheel halide "$HALIDE_VERSION" "$BUILD/halide-$HALIDE_VERSION"
 }
 
@@ -63,7 +79,6 @@ scalide_cuda_tools() {
             return
         fi
     done
-    echo "fetching ptxas $PTXAS_VERSION (PyPI wheel nvidia-cuda-nvcc)"
     install_wheel nvidia-cuda-nvcc "$PTXAS_VERSION" "$BUILD/cuda-$PTXAS_VERSION"
     chmod +x "$fetched"/ptxas "$fetched"/fatbinary
     export CUDA_HOME=${fetched%/*}
@@ -73,10 +88,9 @@ scalide_cuda_tools() {
 install_python() {
     local folder=$BUILD/$2
     [ "$folder/installed" -nt "$ROOT/pyproject.toml" ] && return
-    echo "installing Python packages for the tests ($1)"
-    run_logged "making $folder" "$2-venv" python3 -m venv "$folder"
-    run_logged "upgrading pip (is there a network?)" "$2-pip" "$folder/bin/python" -m pip install --disable-pip-version-check "pip>=25.1"
-    run_logged "installing the packages (is there a network?)" "$2-packages" "$folder/bin/python" -m pip install --group "$ROOT/pyproject.toml:$1"
+    run_logged "making the Python environment $2" "$2-venv" python3 -m venv "$folder"
+    run_logged "upgrading pip in $2 (needs a network)" "$2-pip" "$folder/bin/python" -m pip install --disable-pip-version-check "pip>=25.1"
+    run_logged "installing the Python packages of the tests in $2 (needs a network)" "$2-packages" "$folder/bin/python" -m pip install --group "$ROOT/pyproject.toml:$1"
     touch "$folder/installed"
 }
 
@@ -99,7 +113,7 @@ scalide_setup() {
     if [ -n "${SCALIDE_WITH_PYTHON:-}" ]; then scalide_python; fi
     local options="-DSCALIDE_HALIDE_ROOT=$HALIDE ${SCALIDE_CMAKE_OPTIONS[*]}"
     if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ "$options" != "$(cat "$BUILD/options" 2>&1)" ]; then
-        run_logged "cmake" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_HALIDE_ROOT="$HALIDE" "${SCALIDE_CMAKE_OPTIONS[@]}"
+        run_logged "configuring with CMake" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_HALIDE_ROOT="$HALIDE" "${SCALIDE_CMAKE_OPTIONS[@]}"
         echo "$options" >"$BUILD/options"
     fi
 }

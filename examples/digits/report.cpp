@@ -42,7 +42,7 @@ std::string scales_json(const std::map<std::string, double> &scales) {
 }
 
 std::string history_json(const History &history) {
-    return format("{\"variant\": \"%s\", \"test_accuracy\": %.6f, \"final_loss\": %.9g, \"state_bytes\": %zu, \"step_ms\": %.6f, "
+    return format("{\"policy\": \"%s\", \"test_accuracy\": %.6f, \"final_loss\": %.9g, \"state_bytes\": %zu, \"step_ms\": %.6f, "
                   "\"kernels\": %d, \"generation_cold_s\": %.3f, \"generation_warm_s\": %.3f, ",
                   history.name.c_str(), history.accuracy.back(), history.loss.back(), history.state_bytes, history.step_ms, history.kernels,
                   history.cold_seconds, history.warm_seconds) +
@@ -76,10 +76,10 @@ std::string to_html(const std::vector<History> &histories, const std::string &pa
 }
 
 void print_table(const std::vector<History> &histories) {
-    std::printf("%-8s %13s %10s %12s %9s %8s %10s %10s\n", "variant", "test accuracy", "final loss", "state bytes", "step ms", "kernels",
-                "gen cold s", "gen warm s");
+    std::printf("%-10s %13s %10s %12s %9s %8s %10s %10s\n", "policy", "test accuracy", "final loss", "state bytes", "step ms", "kernels",
+                "cold s", "warm s");
     for (const History &history : histories) {
-        std::printf("%-8s %13.4f %10.4f %12zu %9.3f %8d %10.2f %10.2f\n", history.name.c_str(), history.accuracy.back(),
+        std::printf("%-10s %13.4f %10.4f %12zu %9.3f %8d %10.2f %10.2f\n", history.name.c_str(), history.accuracy.back(),
                     history.loss.back(), history.state_bytes, history.step_ms, history.kernels, history.cold_seconds, history.warm_seconds);
     }
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include "model.h"
 
-// What training one variant showed.
+// The record of one training: one policy.
 struct History {
     std::string name;
     std::vector<double> loss, accuracy;                // by epoch: mean training loss, test accuracy

@@ -1,11 +1,13 @@
 // Trains a digit classifier with the generated libraries, one after the other, and reports how they did.
 #include "data.h"
 #include "digits_bf16.h"
-#include "digits_f16.h"
-#include "digits_f16_traceable.h"
+#include "digits_f16_scaled.h"
+#include "digits_f16_scaled_traceable.h"
 #include "digits_f32.h"
-#include "digits_f8.h"
-#include "digits_f8_traceable.h"
+#include "digits_f8_master.h"
+#include "digits_f8_master_traceable.h"
+#include "digits_f8_scaled.h"
+#include "digits_f8_scaled_traceable.h"
 #include "digits_predict.h"
 #include "report.h"
 #include <algorithm>
@@ -77,7 +79,7 @@ void fill(Trainer &trainer, const Digits &digits, const int *order) {
 void show_progress(const History &history, int epochs, double images_per_second) {
     if (!isatty(STDERR_FILENO)) return;
     const int done = static_cast<int>(history.loss.size()), width = 20, filled = width * done / epochs;
-    std::fprintf(stderr, "\r%-5s [%s%s] epoch %d/%d  loss %.4f  accuracy %.4f  %.0f images/s%s", history.name.c_str(),
+    std::fprintf(stderr, "\r%-10s [%s%s] epoch %d/%d  loss %.4f  accuracy %.4f  %.0f images/s%s", history.name.c_str(),
                  std::string(filled, '#').c_str(), std::string(width - filled, '.').c_str(), done, epochs, history.loss.back(),
                  history.accuracy.back(), images_per_second, done == epochs ? "\n" : "");
 }
@@ -124,7 +126,7 @@ History train(const Variant &variant, const Options &options, scalide_context *c
     return history;
 }
 
-// Lines of variant, seconds from an empty cache, seconds from a full one.
+// Lines of a policy, seconds from an empty cache, seconds from a full one.
 void read_generation(const std::string &file, std::vector<History> &histories) {
     std::ifstream in(file);
     std::string name;
@@ -139,7 +141,7 @@ void read_generation(const std::string &file, std::vector<History> &histories) {
 }
 
 const char *usage = "usage: digits_train [--data FOLDER] [--epochs N] [--batch N] [--seed N] [--threads N] [--rate R] [--loss-factor F]\n"
-                    "                    [--only VARIANT] [--json FILE] [--html FILE]\n";
+                    "                    [--only POLICY] [--json FILE] [--html FILE]\n";
 
 Options parse(int argc, char **argv) {
     Options options;
@@ -182,11 +184,12 @@ void run(const Options &options) {
     std::vector<History> histories;
     for (const Variant &variant :
          {Variant{"f32", digits_f32_program(), digits_f32_program()}, Variant{"bf16", digits_bf16_program(), digits_bf16_program()},
-          Variant{"f16", digits_f16_program(), digits_f16_traceable_program()},
-          Variant{"f8", digits_f8_program(), digits_f8_traceable_program()}}) {
+          Variant{"f16_scaled", digits_f16_scaled_program(), digits_f16_scaled_traceable_program()},
+          Variant{"f8_scaled", digits_f8_scaled_program(), digits_f8_scaled_traceable_program()},
+          Variant{"f8_master", digits_f8_master_program(), digits_f8_master_traceable_program()}}) {
         if (options.only.empty() || options.only == variant.name) histories.push_back(train(variant, options, context.get(), data, judge));
     }
-    if (histories.empty()) throw std::invalid_argument("--only must be f32, bf16, f16 or f8, got " + options.only);
+    if (histories.empty()) throw std::invalid_argument("--only must be f32, bf16, f16_scaled, f8_scaled or f8_master, got " + options.only);
     if (!options.generation.empty()) read_generation(options.generation, histories);
     print_table(histories);
     if (!options.json.empty()) write_file(options.json, to_json(histories));

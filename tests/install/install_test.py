@@ -228,8 +228,8 @@ def digits():
     build = build_example("digits")
     page, rows = build / "page.html", build / "rows.json"
     print(run(build / "digits_train", "--epochs", "4", "--json", rows, "--html", page))
-    accuracies = {row["variant"]: row["accuracy"][-1] for row in json.loads(rows.read_text())}
-    assert set(accuracies) == {"f32", "bf16", "f16", "f8"}, accuracies
+    accuracies = {row["policy"]: row["accuracy"][-1] for row in json.loads(rows.read_text())}
+    assert set(accuracies) == {"f32", "bf16", "f16_scaled", "f8_scaled", "f8_master"}, accuracies
     assert min(accuracies.values()) > 0.8, accuracies
     assert page.stat().st_size > 10000 and "</html>" in page.read_text()
 
@@ -244,8 +244,8 @@ def digits_opencl():
     trained = []
     for build in (on_device, on_cpu):
         run(build / "digits_train", "--epochs", "1", "--json", build / "one.json")
-        trained.append({row["variant"]: row for row in json.loads((build / "one.json").read_text())})
-    for name in ("f32", "f16", "f8", "bf16"):
+        trained.append({row["policy"]: row for row in json.loads((build / "one.json").read_text())})
+    for name in ("f32", "f16_scaled", "f8_scaled", "f8_master", "bf16"):
         device, cpu = (rows[name] for rows in trained)
         print(name, device["loss"], cpu["loss"])
         assert abs(device["loss"][0] - cpu["loss"][0]) < 1e-4
@@ -257,7 +257,7 @@ def digits_cuda():
     """Whole plans through the CUDA driver's interface: on its stand-in they bind and launch, whatever they compute; without a driver the
     program says what is missing."""
     build = build_example("digits", "digits_cuda", "-DDIGITS_TARGET=cuda")
-    for driver, words in (("no_driver", "digits_train: cannot load the CUDA driver: "), ("standin_cuda", "f8  ")):
+    for driver, words in (("no_driver", "digits_train: cannot load the CUDA driver: "), ("standin_cuda", "f8_master  ")):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/device" / driver)}
         result = subprocess.run([build / "digits_train", "--epochs", "1"], capture_output=True, text=True, env=environment)
         assert words in result.stdout + result.stderr, result

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long the four libraries of examples/digits take to generate, each in a process of its own: cold (an empty cache) and warm.
+"""How long the five libraries of examples/digits take to generate, each in a process of its own: cold (an empty cache) and warm.
 
 Usage: generation.py [--build BUILD] [--rounds N] [--json FILE]
 BUILD is the folder that ./demo filled (build). Warm: the least and the median of N rounds; `cpu` is what the processes computed, which
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-NUMERICS = ["f32", "bf16", "f16_scaled", "f8_scaled"]
+NUMERICS = ["f32", "bf16", "f16_scaled", "f8_scaled", "f8_master"]
 
 
 def generate(build, scratch, numerics):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Training fidelity of examples/digits over seeds: mean test accuracy and final loss of each variant against f32 with the same seeds and
-initial values; then the same with loss * 2^-16 and rate * 2^16, which must give every scaled variant the digits of its plain column.
+"""Training fidelity of examples/digits over seeds: mean test accuracy and final loss of each policy against f32 with the same seeds and
+initial values; then the same with loss * 2^-16 and rate * 2^16, which must give every scaled policy the digits of its plain column.
 
 Usage: training.py [--build BUILD] [--seeds N] [--epochs N] [--json FILE]      (after ./demo)
 """
@@ -19,7 +19,7 @@ def train(build, seed, epochs, factor):
         out = Path(folder) / "out.json"
         subprocess.run([build / "digits" / "digits_train", "--seed", str(seed), "--epochs", str(epochs), "--loss-factor", repr(factor), "--json", out],
                        check=True, stdout=subprocess.DEVNULL)
-        return {row["variant"]: (row["test_accuracy"], row["final_loss"]) for row in json.loads(out.read_text())}
+        return {row["policy"]: (row["test_accuracy"], row["final_loss"]) for row in json.loads(out.read_text())}
 
 
 def main():
@@ -32,14 +32,14 @@ def main():
     plain = [train(arguments.build, seed, arguments.epochs, 1.0) for seed in range(arguments.seeds)]
     tiny = [train(arguments.build, seed, arguments.epochs, 2.0**-16) for seed in range(arguments.seeds)]
     rows = []
-    print(f"{'variant':<8} {'accuracy':>9} {'- f32':>8} {'loss':>9} {'/ f32':>7} {'same with loss * 2^-16':>24}   {arguments.seeds} seeds, {arguments.epochs} epochs")
-    for variant in plain[0]:
-        accuracy, loss = (statistics.mean(run[variant][i] for run in plain) for i in (0, 1))
+    print(f"{'policy':<10} {'accuracy':>9} {'- f32':>8} {'loss':>9} {'/ f32':>7} {'same with loss * 2^-16':>24}   {arguments.seeds} seeds, {arguments.epochs} epochs")
+    for policy in plain[0]:
+        accuracy, loss = (statistics.mean(run[policy][i] for run in plain) for i in (0, 1))
         base_accuracy, base_loss = (statistics.mean(run["f32"][i] for run in plain) for i in (0, 1))
-        same = sum(a[variant] == b[variant] for a, b in zip(plain, tiny))
-        rows.append({"variant": variant, "accuracy": accuracy, "loss": loss, "accuracy_minus_f32": accuracy - base_accuracy,
+        same = sum(a[policy] == b[policy] for a, b in zip(plain, tiny))
+        rows.append({"policy": policy, "accuracy": accuracy, "loss": loss, "accuracy_minus_f32": accuracy - base_accuracy,
                      "loss_over_f32": loss / base_loss, "same_digits_when_tiny": same, "seeds": arguments.seeds})
-        print(f"{variant:<8} {accuracy:>9.4f} {accuracy - base_accuracy:>+8.4f} {loss:>9.5f} {loss / base_loss:>7.4f} {same:>18} of {arguments.seeds}")
+        print(f"{policy:<10} {accuracy:>9.4f} {accuracy - base_accuracy:>+8.4f} {loss:>9.5f} {loss / base_loss:>7.4f} {same:>18} of {arguments.seeds}")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
 
