@@ -11,7 +11,7 @@ namespace scalide {
 
 namespace {
 
-/// Copies the nodes of one group, and before each the floating nodes it needs, into a kernel.
+/// Copies the nodes of one group into a kernel. Each node is preceded by the floating nodes that it needs.
 class KernelBuilder {
 public:
     KernelBuilder(const Groups &groups, int group) : groups_(groups), rewriter_(groups.program()) {
@@ -62,7 +62,7 @@ private:
     Rewriter rewriter_;
 };
 
-/// A single result whose elements come through one transpose that moves the innermost axis, with elementwise operators around it.
+/// True if the kernel has a single result and exactly one transpose, which moves the innermost axis. All other nodes are elementwise.
 bool is_transposition(const Program &kernel) {
     int transposes = 0;
     for (const Node &node : kernel.nodes) {
@@ -75,7 +75,7 @@ bool is_transposition(const Program &kernel) {
     return transposes == 1 && kernel.results.size() == 1;
 }
 
-/// A reduction of rows, neither over them nor of whole arrays.
+/// True if the node reduces each row, and neither the rows nor the whole array.
 bool folds_columns(const Program &kernel, const Node &node) {
     if (find_base_operator(node.op)->shape != Shape::reduce || kernel.type(node.results[0]).is_scalar()) return false;
     const auto axis = node.attributes.find("axis");
@@ -102,7 +102,7 @@ Program build_kernel(const Groups &groups, int group) {
     return canonical(kernel);
 }
 
-/// Sub-programs by their text, named by kind and number.
+/// Kernels without duplicates: equal texts share one sub-program. Names consist of the kind and a number.
 class KernelSet {
 public:
     explicit KernelSet(Program &program) : program_(program) {}
@@ -136,7 +136,7 @@ Program extract_kernels(const Groups &groups, const std::vector<int> &order) {
         Node call;
         call.op = "call";
         call.attributes["program"] = kernels.name_of(build_kernel(groups, group));
-        call.operands = groups.inputs(group); // the arguments of the kernel are made in this order
+        call.operands = groups.inputs(group); // the kernel's arguments have the same order
         call.results = groups.outputs(group);
         call.location = program.nodes[groups[group].nodes.back()].location;
         rewriter.copy(call);

@@ -3,7 +3,7 @@
 
 namespace scalide {
 
-/// The program of calls to kernels: one call a group, in this order; groups with equal canonical text share a kernel.
+/// Returns a program that calls kernels: one call for each group, in this order. Groups with equal canonical text share one kernel.
 Program extract_kernels(const Groups &groups, const std::vector<int> &order);
 
 } // namespace scalide

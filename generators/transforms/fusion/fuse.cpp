@@ -31,8 +31,8 @@ void merge_all(Groups &groups, const TargetFacts &facts) {
     merge_scalars(groups);
 }
 
-/// The kernels of a program. What is cheaper to repeat shows when they are known; then they are formed anew, but where `place_stores` has
-/// found all of it already.
+/// The kernels of a program. Kernels are formed again after the first attempt, because only then is it known which values are cheaper to
+/// recompute than to store. The second attempt is skipped if `place_stores` has already found all such values.
 class Kernels {
 public:
     Kernels(const Program &program, const TargetFacts &facts) : program_(program), facts_(facts) {
@@ -46,7 +46,7 @@ public:
     const Groups &groups() const { return *groups_; }
 
 private:
-    /// False where arguments are overwritten before all of `repeated` has read them.
+    /// Returns false if an argument would be overwritten before all of its readers have run.
     bool form(const std::set<int> &repeated) {
         groups_.reset();
         graph_ = std::make_unique<FuseGraph>(program_, facts_.prepares_kernels, repeated);
@@ -56,7 +56,8 @@ private:
         return true;
     }
 
-    /// What these kernels store that is cheaper to repeat, and with it what can only be where the order of overwrites allows it.
+    /// Nodes that are cheaper to recompute than to store. `always` can be recomputed in any case. `where_ordered` contains `always`, and
+    /// nodes that can be recomputed only if readers of inout arguments can still be ordered.
     struct Repeated {
         std::set<int> always, where_ordered;
     };
@@ -75,7 +76,7 @@ private:
     std::unique_ptr<Groups> groups_;
 };
 
-/// By what kernels would store; `form_kernels` forms them anew.
+/// Forms kernels to see what they would store. form_kernels() forms them again afterwards.
 Program place_stores(const Program &program, const TargetFacts &facts) {
     const auto is_largest = [&](const Node &node) { return is_largest_of_all(program, node); };
     const auto dtype = program.attributes.find("intermediates");

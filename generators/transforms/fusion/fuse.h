@@ -4,16 +4,17 @@
 
 namespace scalide {
 
-/// One pass of fusion: from a program of base operators to one that makes better kernels.
+/// One pass of fusion. It rewrites a program of base operators so that fusion finds better kernels in it.
 struct FusionPass {
     std::string_view name;
     Program (*run)(const Program &program, const TargetFacts &facts);
 };
 
-/// The passes that shape a program for its kernels, in order. `form_kernels` is the last.
+/// Lists, in order, the passes that run before form_kernels().
 std::span<const FusionPass> fusion_passes();
 
-/// Groups the nodes of a shaped program into kernels (passes.h, fuse). `report`: gets what was fused and why.
+/// Groups the nodes of `shaped` into kernels (passes.h, fuse). `shaped` must have run through fusion_passes(). If `report` is not null, it
+/// receives what was fused and why.
 Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionReport *report = nullptr);
 
 } // namespace scalide

@@ -3,20 +3,20 @@
 
 namespace scalide {
 
-/// What one kernel does, in the order of the calls.
+/// Describes one kernel. Kernels are listed in the order of their calls.
 struct KernelReport {
-    std::string kernel; ///< sub-program
+    std::string kernel; ///< name of the sub-program
     std::string kind;
-    std::vector<std::string> fused;      ///< operators of the program that run in it, in its order
+    std::vector<std::string> fused;      ///< operators that run in this kernel, in program order
     std::vector<std::string> recomputed; ///< operators that other kernels run too (sources, movement, decoding, cheap arithmetic)
     Extent bytes_read, bytes_written;
-    Extent flops; ///< additions and what takes their time: see cost_of in fusion/groups/costs.h; 2 a product of a dot_general
+    Extent flops; ///< counted in additions: cost_of (fusion/groups/costs.h) for each element; a multiply-add of a dot_general counts 2
 };
 
-/// Why two kernels that one value connects are two.
+/// Explains why a producer and a consumer are two kernels.
 struct UnfusedEdge {
-    int producer, consumer;          ///< calls, by their order
-    std::vector<std::string> values; ///< that cross
+    int producer, consumer;          ///< indices of the two calls
+    std::vector<std::string> values; ///< values that the consumer reads from the producer
     std::string reason;
 };
 
@@ -31,7 +31,7 @@ struct Fusion {
     FusionReport report;
 };
 
-/// fuse(), with the report.
+/// Does the same as fuse() and returns the report as well.
 Fusion fuse_and_explain(const Program &program, const TargetFacts &facts);
 
 } // namespace scalide

@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// Appends nodes in the place of one reduction.
+/// Appends the nodes that replace one reduction.
 class ReductionRewriter {
 public:
     ReductionRewriter(Rewriter &rewriter, const Node &node)
@@ -34,7 +34,7 @@ private:
         return add_node(rewriter_.result(), node, {type}, name)[0];
     }
 
-    /// Folding an axis of extent 1 changes nothing: reads the operand without such axes.
+    /// Reshapes the operand so that no reduced axis has extent 1. Reducing such an axis changes nothing.
     void drop_ones() {
         Extents shape;
         std::vector<int64_t> axes;
@@ -48,13 +48,13 @@ private:
         axes_ = axes;
     }
 
-    /// One element is its own maximum, and its place is 0.
+    /// The result if only axes of extent 1 are reduced: the element itself, or index 0 for argmax and argmin.
     ValueId fold_nothing() {
         const Type &result = rewriter_.source().type(node_.results[0]);
         if (node_.attributes.contains("axis")) return full_of_zeros(result);
         const ValueId element = add("reshape", {operand_}, reshape_attributes(result.shape), result, name());
         if (node_.op != "reduce_sum" || !is_float(result.dtype)) return element;
-        return add("add", {element, full_of_zeros(result)}, {}, result, name()); // sums fold from +0: none is -0
+        return add("add", {element, full_of_zeros(result)}, {}, result, name()); // a sum starts from +0, so its result is never -0
     }
 
     ValueId full_of_zeros(const Type &type) {
@@ -62,7 +62,7 @@ private:
         return type.is_scalar() ? zero : add("broadcast_in_dim", {zero}, broadcast_attributes(type.shape, {}), type, "");
     }
 
-    /// True when the axes of extent other than 1 are folded at one end.
+    /// True if the reduced axes are leading or trailing ones. Axes of extent 1 do not count.
     bool folds_one_end() const {
         std::vector<bool> folded;
         for (int64_t axis = 0; axis < type().rank(); ++axis)
@@ -111,7 +111,7 @@ Program move_reduced_axes_last(const Program &program) {
             rewriter.copy(node);
     }
     rewriter.copy_results();
-    return remove_dead_nodes(rewriter.take()); // nobody asks what the place of one element was among
+    return remove_dead_nodes(rewriter.take()); // removes the operand of an argmax or argmin over one element
 }
 
 } // namespace scalide

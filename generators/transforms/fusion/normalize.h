@@ -3,9 +3,9 @@
 
 namespace scalide {
 
-/// The program with every reduction over trailing, leading or all axes: others read a transpose that moves their axes last. None folds an
-/// axis of extent 1: that is a reshape, and a sum an addition of 0 (kernels of reductions count rows and columns, and such an axis is
-/// neither).
+/// Rewrites every reduction to reduce trailing, leading or all axes. Other reductions read a transposed operand whose reduced axes come
+/// last. No reduction keeps an axis of extent 1, because reduction kernels count rows and columns, and such an axis is neither. Reducing it
+/// becomes a reshape; a float sum also adds 0.
 Program move_reduced_axes_last(const Program &program);
 
 } // namespace scalide

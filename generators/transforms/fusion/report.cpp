@@ -14,7 +14,7 @@ Extent total_bytes(const Program &program, const std::vector<ValueId> &values) {
     return bytes;
 }
 
-/// Elements that one result of a window operator is made of.
+/// Number of operations for one element of a window operator's result.
 Extent elements_under(const Program &program, const Node &node) {
     const Extents &shape = program.type(node.operands.back()).shape;
     Extent count = 1;
@@ -39,7 +39,7 @@ Extent flops_of(const Program &program, const Node &node) {
     return products * Extent(2);
 }
 
-/// Floating nodes that a group repeats, in program order.
+/// Floating nodes that the kernel of a group recomputes, in program order.
 std::vector<int> floating_nodes(const Groups &groups, int group) {
     std::set<int> found;
     std::vector<int> todo = groups[group].nodes;
@@ -83,7 +83,7 @@ FusionReport explain_fusion(const Groups &groups, const std::vector<int> &order)
         report.kernels.push_back(report_kernel(groups, group));
         for (int producer : groups.before(group)) {
             const std::vector<Read> reads = groups.reads_between(producer, group);
-            if (reads.empty()) continue; // only an order: the group overwrites what the producer reads
+            if (reads.empty()) continue; // the groups are only ordered: this group overwrites an argument that the producer reads
             std::set<std::string> values;
             for (const Read &read : reads) values.insert(groups.program().value_name(read.value));
             report.edges.push_back(

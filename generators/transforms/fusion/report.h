@@ -4,7 +4,7 @@
 
 namespace scalide {
 
-/// The report of finished groups that run in this order.
+/// Describes finished groups, which run in this order.
 FusionReport explain_fusion(const Groups &groups, const std::vector<int> &order);
 
 } // namespace scalide

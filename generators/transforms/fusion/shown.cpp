@@ -18,7 +18,7 @@ std::string shown_name(const Node &node) {
     return node.attributes.at("label").word + std::string(std::ranges::find(shown_parts, part, &ShownPart::part)->suffix);
 }
 
-/// `value`, or where no kernel could store it as it is, in f32.
+/// Returns `value`, converted to f32 if it is f64, because kernels cannot store f64.
 ValueId storable(Program &program, ValueId value) {
     const Type &type = program.type(value);
     if (type.dtype != Dtype::f64) return value;
@@ -29,7 +29,7 @@ ValueId storable(Program &program, ValueId value) {
     return add_node(program, convert, {{Dtype::f32, type.shape}})[0];
 }
 
-/// The setting of a program between add_shown_results and drop_shown_results: the names under which its last results are shown.
+/// Attribute of a program between add_shown_results() and drop_shown_results(): the labels of its last results.
 constexpr const char *shown_setting = "shown";
 
 } // namespace

@@ -12,16 +12,17 @@ namespace {
 
 constexpr int none = -1;
 
-/// The gradient of a minimum looks for the elements that equal it. The kernel that makes both takes the minimum of unrounded elements: none
-/// of the rounded ones would equal it. Rounding also makes elements equal whose order decides a choice (top_k, a router).
+/// True if rounding the operand would change the node's result. Example: the gradient of a minimum looks for elements that equal the
+/// minimum. Its kernel takes the minimum of unrounded elements, so no rounded element would equal it. Rounding also makes elements equal
+/// whose order decides a choice (top_k, a router).
 bool needs_exact_elements(const Node &node) {
     return node.op == "eq" || node.op == "ne" || node.op == "argsort" || node.op == "argmax" || node.op == "argmin";
 }
 
-/// What the products of other kernels do with a value. A value that is an operand of both sorts is that of the last one.
+/// How matmuls of other kernels use a value. If a value has several uses, the largest one counts.
 enum class Use : uint8_t { other, product, wide_product };
 
-/// The map that stores for others too what this node takes the largest element of; none where there is no such one.
+/// Returns the map that stores the array whose maximum or minimum this node takes. Returns `none` if there is no such map.
 int reduced_map(const Groups &groups, int node) {
     if (groups.graph().is_floating(node) || !is_largest_of_all(groups.program(), groups.program().nodes[node])) return none;
     const int group = groups.group_of(node);
@@ -68,10 +69,10 @@ private:
         if (!names.empty()) rewriter_.result().attributes[repeated_attribute] = Attribute(names);
     }
 
-    /// The number of the kernel that will run a node; none for what any may run.
+    /// Returns the number of the kernel that will run a node; `none` for floating nodes, which any kernel may run.
     int kernel_of(int node) const { return groups_.graph().is_floating(node) ? none : kernels_[groups_.group_of(node)]; }
 
-    /// True for an array of f32 that a kernel writes for another to read, as Stores::intermediates says.
+    /// True if Stores::intermediates applies to this value: an f32 array that one kernel writes and another reads.
     bool is_stored(ValueId value) const {
         const int node = groups_.graph().producer(value);
         if (node < 0 || groups_.graph().is_floating(node) || groups_.graph().is_result(value)) return false;
@@ -92,7 +93,7 @@ private:
                std::ranges::any_of(readers, is_outside);
     }
 
-    /// What products read, from the last node to the first.
+    /// Finds the operands of matmuls. It visits the nodes from last to first, because operands may pass through other nodes.
     void find_operands() {
         uses_.resize(program().values.size());
         for (int node = static_cast<int>(program().nodes.size()) - 1; node >= 0; --node) {
@@ -106,7 +107,8 @@ private:
         }
     }
 
-    /// The elements of one array, at other places, in another format, or over a scale: a number, or one for each block or row.
+    /// True if the result has the same elements as the operand: moved, converted, or divided or multiplied by a scale. The scale is one
+    /// number, or for divisions one number a block or row.
     bool prepares_operand(const Node &node) const {
         if (node.op == "mul") {
             const int factor = groups_.graph().producer(node.operands[1]);
@@ -116,7 +118,7 @@ private:
         return only_moves(node) || node.op == "convert_element_type" || node.op == "div";
     }
 
-    /// Sums and products of the forward pass: what they read is a carry, and rounding errors of carries add up.
+    /// True for additions and multiplications of the forward pass. A value that they read is a carry, and its rounding errors add up.
     bool carries(int reader) const {
         const Node &node = program().nodes[reader];
         const bool combines = node.op == "add" || node.op == "sub" || node.op == "mul";
@@ -124,13 +126,13 @@ private:
         return combines && node.role == Role::primal && !scales_operand;
     }
 
-    /// By itself, or by what its kernel makes of it.
+    /// True if the node, or a node of its kernel that depends on it, needs unrounded elements.
     bool is_exact(int reader) const {
         const auto is_needed = [&](int each) { return needs_exact_elements(program().nodes[each]); };
         return is_needed(reader) || std::ranges::any_of(following(groups_, reader), is_needed);
     }
 
-    /// As an element of the result, not of a product that follows.
+    /// True if the reading kernel computes a result of the program from the element. An element that a matmul reads does not count.
     bool is_in_update(int reader) const {
         const auto makes_result = [&](int each) {
             const ValueId made = program().nodes[each].results[0];
@@ -140,7 +142,7 @@ private:
                std::ranges::any_of(following(groups_, reader), makes_result);
     }
 
-    /// A node reads what another kernel stored, and what its own kernel makes as it is.
+    /// Copies a node. It reads the rounded array if another kernel computed it, and the exact value if its own kernel computes it.
     void place(int index) {
         const Node &node = program().nodes[index];
         std::vector<std::pair<ValueId, ValueId>> exact;
@@ -180,8 +182,8 @@ private:
     }
 
     struct Narrowed {
-        ValueId widened; ///< as other kernels read it
-        int kernel;      ///< that makes it
+        ValueId widened; ///< the value that other kernels read
+        int kernel;      ///< the kernel that computes the value
     };
 
     const Groups &groups_;

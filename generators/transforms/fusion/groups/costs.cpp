@@ -5,7 +5,7 @@ namespace scalide {
 
 namespace {
 
-/// From here on a second evaluation is dearer than four bytes to and from memory.
+/// From this cost on, computing an element again costs more than moving four bytes to memory and back.
 constexpr int expensive = 10;
 
 constexpr int64_t usual_extent = 128;

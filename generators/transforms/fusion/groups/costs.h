@@ -4,25 +4,25 @@
 
 namespace scalide {
 
-/// How a node of base operators moves over indices.
+/// Returns the iteration pattern of a node of base operators.
 Shape shape_of(const Node &node);
 
-/// Arithmetic of one result element of an operator, in units of an addition: a division 4, an exponential 10 ... Movement and sources are
-/// free. For decisions; reports count it too, so that it stands in one table.
+/// Returns the cost of one result element, in units of one addition: a division costs 4, an exponential 10. Movement and sources are free.
+/// Fusion decides by this cost. Reports count it too, so it is part of the table of operators.
 int cost_of(const Node &node);
 
-/// True where computing an element twice costs more than storing and reading it: transcendental functions and what has their price.
+/// True if computing an element twice costs more than storing and reading it: transcendental functions and others of similar cost.
 bool is_expensive(const Node &node);
 
-/// A convert to fewer than 32 bits of float: what it makes is stored, never recomputed.
+/// True for a conversion to a low-precision float. Its result is stored, never recomputed.
 bool is_rounding(const Program &program, const Node &node);
-/// A convert from a narrower float to f32 or f64: it is exact, and cheaper to repeat than to store.
+/// True for a conversion from a narrower float to f32 or f64. It is exact, and cheaper to recompute than to store.
 bool is_decoding(const Program &program, const Node &node);
 
-/// A `reshape` to the operand's own shape.
+/// True for a `reshape` to the operand's own shape.
 bool is_copy(const Program &program, const Node &node);
 
-/// Elements and bytes of arrays when each symbol has a usual value (128, or the nearest that its range and multiple allow).
+/// Estimates the elements and bytes of arrays. Each symbol counts as 128, or as the nearest value that its range and multiple allow.
 class NominalSizes {
 public:
     explicit NominalSizes(const Program &program);

@@ -7,14 +7,15 @@ namespace scalide {
 
 namespace {
 
-/// Arithmetic that may be repeated in every kernel that needs it. Rank 0 counts for whole kernels, but each has to be scheduled.
+/// Most arithmetic that every kernel may recompute. Rank-0 arithmetic costs little per kernel, but Halide must schedule each operation.
 constexpr int repeatable_cost = 8;
-/// The scale of a state from the largest magnitudes behind it, counted once for each way to them: 60 operations, and a kernel less.
+/// Limit for rank-0 arithmetic. Computing the scale of a state from several amax values takes about 60 operations, and recomputing it saves
+/// a kernel. Shared operations count once for each path to them.
 constexpr int repeatable_scalar_cost = 512;
-/// Rank-0 values that kernels store and repeated arithmetic reads. Each of its kernels reads them all: the norm of a hundred tensors is
-/// stored, or the hundred kernels that divide by it would add up a hundred squares each.
+/// Most stored rank-0 values that recomputed arithmetic may read, because each kernel reads all of them. The norm of a hundred tensors is
+/// therefore stored. Otherwise the hundred kernels that divide by it would each add up a hundred squares.
 constexpr size_t most_repeated_reads = 32;
-/// Where every thread computes them: products of scales.
+/// Limit for rank-0 arithmetic on targets where every thread recomputes it. It is enough for products of scales.
 constexpr int repeatable_in_threads = 4;
 
 void add_once(std::vector<Read> &reads, const Read &read) {
@@ -66,7 +67,7 @@ void FuseGraph::decide_floating(int index) {
         throw InternalError("internal error: fuse: '" + node.op + "' is no base operator");
     const ValueId result = node.results[0];
     const Shape shape = shapes_.emplace_back(shape_of(node));
-    bool leaves_arrays = program_.type(result).is_scalar(); // an element of an array as a rank-0 value is stored once
+    bool leaves_arrays = program_.type(result).is_scalar(); // a rank-0 element of an array is stored once
     leaves_arrays &= std::ranges::any_of(node.operands, [&](ValueId value) { return !program_.type(value).is_scalar(); });
     const bool is_free = shape == Shape::source || shape == Shape::movement || is_decoding(program_, node);
     const bool from_arguments = std::ranges::all_of(node.operands, [&](ValueId value) { return from_arguments_[value]; });
@@ -77,13 +78,13 @@ void FuseGraph::decide_floating(int index) {
     const bool is_rank_0 = is_scalar(result) && std::ranges::all_of(node.operands, is_scalar);
     floating_[index] = is_free || repeated_.contains(index) || ((from_arguments || (is_rank_0 && repeats_scalars_)) && is_cheap(index));
     from_arguments_[result] = floating_[index] && from_arguments;
-    // What follows from rank-0 arithmetic that was too long is too: else each kernel of a long chain would repeat what is between the
-    // stored.
+    // A rank-0 chain that exceeds a limit is stored, and its stored value keeps the limit as its cost. Values computed from it are then
+    // stored too. Otherwise each kernel would recompute the part of a long chain between two stored values.
     const bool is_long = is_rank_0 && (repeated_cost_[result] > repeatable_scalar_cost || inputs_of(node).size() > most_repeated_reads);
     if (!floating_[index]) repeated_cost_[result] = is_long ? repeatable_scalar_cost : 0;
 }
 
-/// An argument that is overwritten stands behind the node: a copy of what it makes is made when the argument may be gone.
+/// True if the node reads an argument that is overwritten. When its result is copied, the argument may already have its new value.
 bool FuseGraph::reads_overwritten(const Node &node) const {
     return std::ranges::any_of(node.operands, [&](ValueId operand) {
         return std::ranges::any_of(sources_[operand], [&](const Read &read) { return overwriters_[read.value] >= 0; });
@@ -102,7 +103,7 @@ bool FuseGraph::is_cheap(int index) const {
     if (repeated_cost_[node.results[0]] > repeatable_cost) return false;
     double bytes = 0;
     for (ValueId value : inputs_of(node)) bytes += this->bytes(value);
-    return bytes <= 2 * this->bytes(node.results[0]); // else storing it saves its readers more than it costs
+    return bytes <= 2 * this->bytes(node.results[0]); // otherwise storing it saves its readers more bytes than it costs
 }
 
 std::set<ValueId> FuseGraph::inputs_of(const Node &node) const {

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kind_names[] = {"scalar", "map",     "row",  "column", "full", "contract",
                                            "scan",   "scatter", "sort", "window", "tiled"};
 
-/// Row, column or full, by which of the axes that are not 1 a reduction folds.
+/// Chooses row, column or full by the axes that the reduction reduces. Axes of extent 1 do not count.
 Group reduction_group(const Program &program, const Node &node) {
     const Extents &shape = program.type(node.operands[0]).shape;
     const Attribute &axes = node.attributes.contains("axes") ? node.attributes.at("axes") : node.attributes.at("axis");
@@ -30,7 +30,7 @@ Group reduction_group(const Program &program, const Node &node) {
     return group;
 }
 
-/// The kind of kernel that is made around one node of this shape; map where the shape says nothing.
+/// The kind of kernel that a node with this iteration pattern needs; map if the pattern needs none.
 KernelKind kind_around(Shape shape) {
     static const std::map<Shape, KernelKind> kinds{{Shape::contract, KernelKind::contract},
                                                    {Shape::scan, KernelKind::scan},

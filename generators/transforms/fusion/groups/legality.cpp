@@ -9,15 +9,16 @@ namespace scalide {
 
 namespace {
 
-/// Halide compiles a kernel in a time that grows faster than its stages (reductions, contractions, results); arithmetic costs less.
+/// Halide's compile time grows faster than the number of stages (reductions, matmuls, results). Other arithmetic costs less.
 constexpr int most_stages = 15;
-/// Nodes count once for each place at which they are computed (fusion/groups/places.h): the gradient of a product of 200 elements, a tree
-/// of slices and pads, compiles in 24 s with 400 of them in a kernel, in 4 s with 100 (2-core Zen 5, 2026-11-22).
+/// Limit for nodes of a kernel. A node counts once for each index at which it is computed (fusion/groups/places.h). The gradient of a
+/// product of 200 elements is a tree of slices and pads. With 400 of them in a kernel it compiles in 24 s, with 100 in 4 s (2-core Zen 5,
+/// 2026-11-22).
 constexpr int most_nodes = 120;
-/// Arithmetic that may be done in the packing of an operand, once for each element and block that packs it.
+/// Limit for arithmetic in the packing of an operand. It runs once for each element and each block that packs the element.
 constexpr int most_prologue_cost = 12;
 
-/// A producer and a consumer that reads it.
+/// A producer and a consumer. Usually the consumer reads the producer; otherwise `reads` is empty.
 struct Edge {
     const Groups &groups;
     int producer_id, consumer_id;
@@ -27,7 +28,7 @@ struct Edge {
     const Program &program() const { return groups.program(); }
 };
 
-/// The shape that a node walks over: that of its operand where it reduces.
+/// The shape over which a node iterates: the operand's shape for reductions, otherwise the result's.
 Extents walked(const FuseGraph &graph, int node) {
     const Node &n = graph.program().nodes[node];
     return without_ones(graph.program().type(graph.shape(node) == Shape::reduce ? n.operands[0] : n.results[0]).shape);
@@ -44,7 +45,7 @@ bool all_reads_are(const Edge &edge, std::initializer_list<Access> accesses) {
 
 Extents shape_read(const Edge &edge) { return without_ones(edge.program().type(edge.reads.front().value).shape); }
 
-/// Arithmetic of a group; a large number when it must not be repeated.
+/// The cost of a group's arithmetic. A large number if one of its nodes must not be recomputed.
 int repeated_cost(const Program &program, const Group &group) {
     int cost = 0;
     for (int node : group.nodes) {
@@ -63,7 +64,7 @@ bool map_reads_map(const Edge &edge) {
     return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && (is_cheap || std::ranges::none_of(edge.reads, repeats));
 }
 
-/// The consumer reads a value of rank 0 of a kernel that folds whole arrays.
+/// True if the consumer reads a scalar and the producer reduces whole arrays.
 bool reads_totals(const Edge &edge) {
     const auto is_scalar = [&](ValueId value) { return edge.program().type(value).is_scalar(); };
     const auto folds_all = [&](int node) {
@@ -73,7 +74,7 @@ bool reads_totals(const Edge &edge) {
            std::ranges::any_of(edge.producer.nodes, folds_all);
 }
 
-/// Every value of `other` is a row-kernel value of `row`: one an element or one a row.
+/// True if every value of `other` has one element for each element or each row of `row`.
 bool fits_rows(const Edge &edge, const Group &row, const Group &other) {
     const bool is_one_row = row.kept.empty();
     if (!all_walk(edge.graph(), other, {row.iteration, row.kept}) || reads_totals(edge)) return false;
@@ -87,30 +88,31 @@ bool row_feeds_row(const Edge &edge) {
            fits_rows(edge, edge.producer, edge.consumer);
 }
 
-/// Elementwise before a reduction whose other results nobody wants.
+/// True for elementwise arithmetic before a reduction, if no other kernel reads its results.
 bool map_feeds_reduction(const Edge &edge) {
     return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && all_reads_are(edge, {Access::same}) &&
            all_walk(edge.graph(), edge.producer, {shape_read(edge)});
 }
 
-/// A reduction over all axes beside the kernel that makes what it reduces.
+/// True if the consumer reduces, over all axes, an array of one of these shapes that the producer computes.
 bool is_reduced_beside(const Edge &edge, const std::vector<Extents> &shapes) {
     return std::ranges::find(shapes, shape_read(edge)) != shapes.end() && all_reads_are(edge, {Access::same}) &&
            all_walk(edge.graph(), edge.consumer, {shape_read(edge)});
 }
 bool row_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.iteration, edge.producer.kept}); }
 bool column_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.kept}); }
-/// Elementwise before a node that reads each element once, or copies it first.
+/// True for elementwise arithmetic before a node that reads each element once, or that copies the elements first.
 bool map_feeds_scan(const Edge &edge) {
     return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && all_reads_are(edge, {Access::same}) && !edge.producer.moves;
 }
 
-/// Arithmetic that may be repeated for each element of a window.
+/// Like map_feeds_scan, but the arithmetic must be cheap, because it may run once for each element of a window.
 bool map_feeds_scatter(const Edge &edge) {
     return map_feeds_scan(edge) && repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
 }
 
-/// A contract kernel walks a result that it stores: one of its shape has to be left that others than the two read.
+/// A contract kernel runs the reduction over a result that it stores. So at least one result of its shape must be read outside the two
+/// groups.
 bool contract_feeds_full(const Edge &edge) {
     const auto is_stored = [&](ValueId value) {
         const auto is_elsewhere = [&](const Read &read) {
@@ -123,19 +125,20 @@ bool contract_feeds_full(const Edge &edge) {
     return is_reduced_beside(edge, {edge.producer.iteration}) && std::ranges::any_of(edge.groups.outputs(edge.producer_id), is_stored);
 }
 
-/// Elementwise after: on the shape of what is read.
+/// True if the consumer is elementwise on the shape of what it reads.
 bool feeds_elementwise(const Edge &edge) {
     return all_reads_are(edge, {Access::same}) && all_walk(edge.graph(), edge.consumer, {shape_read(edge)});
 }
 
-/// A window kernel walks the axes of its result, those of extent 1 too: a convolution's tile lies along two of them.
+/// A window kernel iterates over all axes of its result, including axes of extent 1, because a tile of a convolution lies along two of
+/// them. So the consumer must keep them.
 bool window_feeds_map(const Edge &edge) {
     const Extents &shape = edge.program().type(edge.reads.front().value).shape;
     const auto keeps_axes = [&](int node) { return edge.program().type(edge.program().nodes[node].results[0]).shape == shape; };
     return feeds_elementwise(edge) && std::ranges::all_of(edge.consumer.nodes, keeps_axes);
 }
 
-/// The nodes of a contract group that its dot_general needs, the dot_general included.
+/// Returns the nodes of a contract group that its dot_general depends on, and the dot_general.
 std::vector<int> prologue_of(const Groups &groups, const Group &group) {
     const FuseGraph &graph = groups.graph();
     std::vector<int> found;
@@ -148,7 +151,7 @@ std::vector<int> prologue_of(const Groups &groups, const Group &group) {
     return found;
 }
 
-/// Into the packing of an operand, or into the epilogue; what it makes is no result of the contraction in either case.
+/// True if the map can run in the packing of an operand or in the epilogue. In both cases no other kernel may read the map's results.
 bool map_feeds_contract(const Edge &edge) {
     if (!edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id)) return false;
     const std::vector<int> prologue = prologue_of(edge.groups, edge.consumer);
@@ -160,12 +163,12 @@ bool map_feeds_contract(const Edge &edge) {
 
 enum class Shapes { of_producer, of_consumer };
 
-/// One row a pair of kinds.
+/// States what may be fused, for one pair of kinds.
 struct FusionRule {
     KernelKind producer, consumer;
     bool (*allows)(const Edge &); ///< null: never
-    Shapes shapes;                ///< whose kind and shapes the fused kernel has
-    std::string_view reason;      ///< when it is not allowed
+    Shapes shapes;                ///< whether the fused kernel has the producer's kind and shapes or the consumer's
+    std::string_view reason;      ///< printed if the fusion is not allowed
 };
 
 using enum KernelKind;
@@ -228,7 +231,8 @@ constexpr std::string_view walks_alone = "scans, scatters and sorts are fused wi
 constexpr std::string_view scalar_reads = "scalar operators run after the kernels that compute their operands";
 constexpr std::string_view scalar_is_read = "scalar operators run once, before the kernels that need their results";
 
-/// A value that `last` reads, or a group before it makes, which needs `first` and is made by neither.
+/// Names a value that shows why another kernel must run between the two. Either `last` reads the value, or a group directly before `last`
+/// computes it. That group depends on `first`.
 std::string value_between(const Groups &groups, int first, int last) {
     const auto needs_first = [&](int between) { return between != first && groups.has_path(first, between); };
     const int between = *std::ranges::find_if(groups.before(last), needs_first);
@@ -254,7 +258,7 @@ namespace {
 
 Verdict refuse(std::string_view reason) { return {false, {}, std::string(reason)}; }
 
-/// Null where there is none.
+/// Returns null if there is no rule for this pair.
 const FusionRule *find_rule(KernelKind producer, KernelKind consumer) {
     const auto *rule =
         std::ranges::find_if(rules, [&](const FusionRule &row) { return row.producer == producer && row.consumer == consumer; });
@@ -274,7 +278,7 @@ bool may_join(KernelKind producer, KernelKind consumer) {
 
 namespace {
 
-/// What the two kinds alone forbid, in words; empty when nothing does.
+/// Returns why the kinds of two groups forbid a fusion. Empty if they do not.
 std::string_view why_never(const Group &producer, const Group &consumer) {
     if (!producer.library.empty() || !consumer.library.empty()) return library_computes;
     const bool is_tiled = producer.kind == tiled || consumer.kind == tiled;
@@ -298,7 +302,7 @@ Verdict judge(const Groups &groups, int producer, int consumer) {
     verdict.merged.moves = moves_within(edge);
     if (verdict.merged.moves && count_places(groups, nodes_of(groups, producer, consumer), most_nodes + 1) > most_nodes)
         return refuse("the kernel would compute too many values more than once, at other indices");
-    // Last, because a search through the graph costs most.
+    // This check is last, because a search through the graph costs most.
     return groups.has_path_around(producer, consumer) ? refuse("another kernel must run between the two") : verdict;
 }
 
@@ -311,7 +315,8 @@ std::string why_two_kernels(const Groups &groups, int producer, int consumer) {
 
 namespace {
 
-/// The column group is one sum, over the contracting axis, of the very value that an operand of the dot_general is.
+/// True if the column group is one reduce_sum of an operand of the dot_general over its contracted axis. Elementwise nodes may follow the
+/// sum.
 bool is_sum_of_operand(const Groups &groups, const Group &contract, const Group &column) {
     const Program &program = groups.program();
     const FuseGraph &graph = groups.graph();

@@ -11,7 +11,7 @@ namespace {
 
 bool is_elementwise(const Node &node) { return find_base_operator(node.op)->shape == Shape::elementwise; }
 
-/// `reshape` to the same shape is what a copy looks like; as a result of the program it is never repeated in its readers.
+/// A copy is a `reshape` to the operand's own shape. It is anchored, so its readers do not recompute it.
 void copy_results(Program &program, const std::function<bool(const Result &)> &needs_copy) {
     for (Result &result : program.results) {
         if (!needs_copy(result)) continue;
@@ -36,7 +36,7 @@ void copy_arguments_and_duplicates(Program &program) {
     });
 }
 
-/// What follows `start` among `nodes`, `start` included.
+/// Returns `start` and all nodes of `nodes` that depend on it.
 std::vector<int> downstream(const FuseGraph &graph, const std::vector<int> &nodes, const std::vector<int> &start) {
     std::vector<int> found = start;
     for (size_t i = 0; i < found.size(); ++i)
@@ -52,7 +52,7 @@ bool is_read_in_place(const Program &program, const Read &read, const Overwrite 
            without_ones(program.type(reader.results[0]).shape) == without_ones(program.type(overwrite.value).shape);
 }
 
-/// `nodes`: with the one that makes the new value.
+/// `nodes` includes the node that computes the new value.
 bool overwrites_safely(const FuseGraph &graph, const std::vector<int> &nodes, const Overwrite &overwrite) {
     const Program &program = graph.program();
     std::vector<int> readers;
@@ -68,8 +68,8 @@ bool overwrites_safely(const FuseGraph &graph, const std::vector<int> &nodes, co
     });
 }
 
-/// Rank-0 arithmetic between the same array kernels becomes one kernel: where the new value follows from the old one by such arithmetic
-/// alone, that kernel would overwrite what its other results still need.
+/// True if the new value depends on the old one through rank-0 arithmetic alone. Fusion merges rank-0 arithmetic between the same array
+/// kernels into one kernel. That kernel would overwrite the argument while its other results still need the old value.
 bool follows_from_itself(const FuseGraph &graph, const Overwrite &overwrite) {
     const auto is_scalar = [&](int node) { return node >= 0 && group_of_node(graph.program(), node).kind == KernelKind::scalar; };
     std::vector<int> behind = {graph.producer(overwrite.value)};
@@ -83,15 +83,15 @@ bool follows_from_itself(const FuseGraph &graph, const Overwrite &overwrite) {
     return false;
 }
 
-/// The scale of a state: its new value follows from arrays that the old one is a factor of. Written last, it stays at hand for kernels
-/// that compute such arrays again (fusion/merge/repeat.h).
+/// True for the scale of a state. Arrays read the old scale, and the new scale depends on such arrays. A copy writes the new scale last.
+/// The old one then stays available to kernels that recompute such arrays (fusion/merge/repeat.h).
 bool is_scale_of_state(const FuseGraph &graph, const Overwrite &overwrite) {
     const Program &program = graph.program();
     const auto is_array = [&](const Read &read) { return !program.type(program.nodes[read.reader].results[0]).is_scalar(); };
     return program.type(overwrite.value).is_scalar() && std::ranges::any_of(graph.readers(overwrite.argument), is_array);
 }
 
-/// Orders the readers of the argument before the overwriting node; false when one of them can only run after it.
+/// Orders the readers of the argument before the node that overwrites it. Returns false if a reader depends on that node.
 bool order_readers(Groups &groups, const Overwrite &overwrite) {
     const FuseGraph &graph = groups.graph();
     const int writer = graph.producer(overwrite.value);

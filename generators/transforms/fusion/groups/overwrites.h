@@ -3,18 +3,19 @@
 
 namespace scalide {
 
-/// Every reader of an inout argument runs before the node that makes its new value; false when one of them can only run after it.
+/// Orders every reader of an inout argument before the node that computes the argument's new value. Returns false if a reader depends on
+/// that node.
 [[nodiscard]] bool order_overwrites(Groups &groups);
 
-/// The nodes of the group of `node` that follow from it, `node` included.
+/// Returns `node` and all nodes of its group that depend on it.
 std::vector<int> following(const Groups &groups, int node);
 
-/// True when a kernel of these nodes may overwrite in place: where it reads the argument itself, only elementwise nodes lead from there to
-/// its results, which then have the argument's shape (kinds/kernel_kinds.h).
+/// True if a kernel of these nodes may overwrite its inout arguments in place. From each read of such an argument to the results, all nodes
+/// must be elementwise and have the argument's shape (kinds/kernel_kinds.h).
 bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes);
 
-/// The program with copies where a result has no memory of its own: an argument as a result, one value for two results, and the new value
-/// of an inout argument whose old contents are still needed when it is made.
+/// Adds copies, so that each result has memory of its own. A copy is needed in three cases: an argument is a result; two results are one
+/// value; the old value of an inout argument is still needed when the new value is written.
 Program copy_shared_results(const Program &program, bool repeats_scalars);
 
 } // namespace scalide

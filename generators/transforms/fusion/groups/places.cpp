@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// A place is the chain of movement nodes through which an index came from the loops of the kernel; 0 is the index of the loops.
+/// An index is identified by a hash of the chain of movement nodes that leads to it. 0 is the index of the kernel's loops.
 using Places = std::set<size_t>;
 
 size_t behind(size_t place, int node) { return std::hash<size_t>()(place * 0x9e3779b97f4a7c15 + static_cast<size_t>(node) + 1); }
@@ -16,7 +16,7 @@ size_t behind(size_t place, int node) { return std::hash<size_t>()(place * 0x9e3
 
 int count_places(const Groups &groups, const std::vector<int> &nodes, int most) {
     const Program &program = groups.program();
-    std::map<int, Places, std::greater<>> waiting; // readers come before what they read
+    std::map<int, Places, std::greater<>> waiting; // readers are visited before the nodes that they read
     for (int node : nodes) waiting[node];
     int count = 0;
     while (!waiting.empty() && count < most) {

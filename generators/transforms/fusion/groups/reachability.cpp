@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// From place to place at first, for those that will stand between.
+/// Initial distance between positions. It leaves room for vertices that move between two others.
 constexpr int64_t gap = int64_t(1) << 40;
 
 } // namespace
@@ -30,7 +30,7 @@ Reachability::Seen Reachability::search(int first, int last) const {
     const int number = ++searches_;
     const auto is_between = [&](int vertex) { return places_[first] < places_[vertex] && places_[vertex] < places_[last]; };
     std::vector<int> found[2];                               // by direction: forward, backward
-    std::priority_queue<std::pair<int64_t, int>> waiting[2]; // what is nearest to the other end comes first
+    std::priority_queue<std::pair<int64_t, int>> waiting[2]; // the vertex nearest to the other end comes first
     waiting[0].emplace(0, first);
     waiting[1].emplace(0, last);
     for (size_t direction = 0; !waiting[direction].empty(); direction = 1 - direction) {
@@ -69,7 +69,7 @@ void Reachability::put_after(int vertex, const std::vector<int> &moved) {
     put_between(places_[vertex], next == order_.end() ? places_[vertex] + gap * (std::ssize(moved) + 1) : next->first, moved);
 }
 
-/// `low` and `high`: neighbours in the order.
+/// `low` and `high` are neighbours in the order.
 void Reachability::put_between(int64_t low, int64_t high, const std::vector<int> &moved) {
     const int64_t step = (high - low) / (std::ssize(moved) + 1);
     if (step > 0) {
@@ -106,7 +106,7 @@ bool Reachability::merge(int first, int second) {
     const auto [low, high] = places_[first] < places_[second] ? std::pair(first, second) : std::pair(second, first);
     const Seen seen = search(low, high);
     if (seen.do_meet) return false;
-    // One of the two has nothing left between them: both stand where it is.
+    // One of the two has no dependent vertex left between them, so both can take its position.
     seen.is_forward ? put_after(high, seen.vertices) : put_before(low, seen.vertices);
     const int64_t place = places_[seen.is_forward ? high : low];
     order_.erase(places_[second]);

@@ -6,38 +6,38 @@
 
 namespace scalide {
 
-/// The edges of a graph without cycles, both ways, and an order of its vertices that agrees with them. Edges are added and vertices
-/// merged; what then stands on the wrong side moves. Each question is two searches that go towards each other, within the stretch of the
-/// order between two vertices, until they meet or one of them has seen all that it can reach: it costs what the smaller one sees.
+/// An acyclic graph whose edges and merged vertices change, with a topological order. The order is repaired after each change. A question
+/// is answered by two searches, one from each end. They visit only vertices between the two ends in the order. They stop when they meet, or
+/// when one search has seen all that it can reach. So the cost is that of the smaller search.
 class Reachability {
 public:
-    /// Of a graph by the successors of each vertex, which have higher numbers.
+    /// Builds the graph from the successors of each vertex. Successors must have higher numbers.
     explicit Reachability(std::vector<std::set<int>> successors);
 
     const std::set<int> &before(int vertex) const { return before_[vertex]; }
     const std::set<int> &after(int vertex) const { return after_[vertex]; }
-    /// Edges that searches have looked at so far: what the questions have cost.
+    /// Number of edges that searches have visited so far.
     int64_t edges_seen() const { return edges_seen_; }
-    /// Vertices with lower places come first.
+    /// The position of a vertex in the topological order.
     int64_t place(int vertex) const { return places_[vertex]; }
 
-    /// True when there is a path, or both are one vertex.
+    /// True if there is a path, or if both are the same vertex.
     bool has_path(int from, int to) const;
-    /// True when there is a path of more than one edge.
+    /// True if there is a path of at least two edges.
     bool has_path_around(int from, int to) const;
 
-    /// Adds an edge; false, and nothing is changed, where it would close a cycle.
+    /// Adds an edge. Returns false, and changes nothing, if this would create a cycle.
     bool connect(int from, int to);
-    /// Merges the second vertex into the first; false, and nothing is changed, where that would close a cycle.
+    /// Merges the second vertex into the first. Returns false, and changes nothing, if this would create a cycle.
     bool merge(int first, int second);
-    /// Merges each vertex `v` into `target[v]`, which is its own target. The graph must stay without cycles.
+    /// Merges each vertex `v` into `target[v]`; a target is its own target. The graph must stay acyclic.
     void merge_all(const std::vector<int> &target);
 
 private:
-    /// What a search from one of two vertices has seen, in order.
+    /// The result of a search between two vertices.
     struct Seen {
-        bool do_meet = false;    ///< there is a path of more than one edge
-        bool is_forward = false; ///< from the first of the two: all that follows it, up to the second
+        bool do_meet = false;    ///< there is a path of at least two edges
+        bool is_forward = false; ///< `vertices` follow the first vertex; otherwise they precede the last
         std::vector<int> vertices;
     };
     Seen search(int first, int last) const;
@@ -51,8 +51,8 @@ private:
 
     std::vector<std::set<int>> before_, after_;
     std::vector<int64_t> places_;
-    std::map<int64_t, int> order_;  ///< vertices by place
-    mutable std::vector<int> seen_; ///< by vertex: the search that has seen it last, negative from the other end
+    std::map<int64_t, int> order_;  ///< vertices by position
+    mutable std::vector<int> seen_; ///< by vertex: number of the last search that visited it, negative for the search from the other end
     mutable int searches_ = 0;
     mutable int64_t edges_seen_ = 0;
 };

@@ -9,8 +9,8 @@ namespace scalide {
 
 namespace {
 
-/// True when the nodes of a call may be one group: none is another library's, nothing else runs between them, and an argument that one of
-/// them overwrites is not read by the others.
+/// True if the nodes of a call can be one group. None may belong to another library's call, and no other group may run between them. If one
+/// of them overwrites an argument, the others must not read it.
 bool are_one_call(const Groups &groups, int call, const std::vector<int> &nodes) {
     std::set<int> members;
     for (int node : nodes) members.insert(groups.group_of(node));
@@ -22,7 +22,7 @@ bool are_one_call(const Groups &groups, int call, const std::vector<int> &nodes)
     return std::ranges::all_of(members, is_free) && std::ranges::none_of(members, is_left) && overwrites_safely(groups, nodes);
 }
 
-/// What multiplies operands by their scales does so for this call alone.
+/// True if the nodes that multiply operands by their scales serve this call alone.
 bool has_own_operands(const FuseGraph &graph, const MatmulCall &call) {
     return std::ranges::all_of(call.operand_nodes, [&](int mul) {
         const ValueId product = graph.program().nodes[mul].results[0];

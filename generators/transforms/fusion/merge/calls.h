@@ -4,8 +4,8 @@
 
 namespace scalide {
 
-/// Marks the groups of products that a library computes, and merges into each what the library does besides (matmul_call.h, as far as its
-/// row says). No other arithmetic joins them.
+/// Marks the groups of matmuls that a library computes. Merges into each group what the library computes in the same call (matmul_call.h,
+/// limited by the row of the library's table). No other arithmetic joins these groups.
 void merge_calls(Groups &groups, const TargetFacts &facts);
 
 } // namespace scalide

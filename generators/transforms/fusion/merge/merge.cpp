@@ -11,14 +11,14 @@ namespace scalide {
 
 namespace {
 
-/// Halide compiles a kernel of rank-0 operations in a time that grows faster than their number: 2,662 took a minute. Constants count.
+/// Halide's compile time grows faster than the number of rank-0 operations in a kernel: 2,662 of them took a minute. Constants count too.
 constexpr size_t most_scalar_nodes = 384;
 
-/// Two groups, and the bytes that need not be moved when they are one.
+/// Two groups, and the bytes of memory traffic that merging them saves.
 struct Candidate {
     double saved = 0;
     int producer = -1, consumer = -1;
-    /// Most bytes first; of equals the producer, then the consumer, that comes first.
+    /// More bytes come first. On a tie, the producer that comes first wins, then the consumer.
     bool operator<(const Candidate &other) const {
         return std::tuple(saved, -producer, -consumer) < std::tuple(other.saved, -other.producer, -other.consumer);
     }
@@ -41,7 +41,7 @@ double saved_bytes(const Groups &groups, int producer, int consumer) {
     return bytes;
 }
 
-/// When groups can run, counted in array kernels before them.
+/// The earliest and latest time at which each group can run, counted in array kernels before it.
 class Depths {
 public:
     explicit Depths(const Groups &groups) : groups_(groups), earliest_(groups.size()) {
@@ -53,7 +53,7 @@ public:
 
     bool overlap(int a, int b) const { return earliest_[a] <= latest_[b] && earliest_[b] <= latest_[a]; }
 
-    /// `group` has taken one in that could run at the same depth: so nobody has to run later than before, or earlier, than fits all.
+    /// Updates the depths after `group` has absorbed one that could run at the same depth. Depths of other groups only become tighter.
     void grown(int group) {
         renew_earliest(group);
         renew_latest(group);
@@ -75,7 +75,7 @@ private:
         return latest_[group] != known;
     }
 
-    /// Renews groups, and where that changes one, those that `renew` returns.
+    /// Applies `renew` to groups, and then to the groups that it returns.
     template<typename Renew>
     static void spread(const std::set<int> &start, Renew renew) {
         std::vector<int> todo(start.begin(), start.end());
@@ -94,13 +94,14 @@ std::vector<int> alive_of_kind(const Groups &groups, KernelKind kind) {
     return found;
 }
 
-/// For kinds whose kernels may always run together.
+/// For kinds whose independent kernels may always be merged.
 struct Always {
     bool operator()(int, int) const { return true; }
     void merged(int) const {}
 };
 
-/// Maps go together when neither waits for the other's depth: it would keep what it reads in memory. What nobody reads can wait.
+/// Merges maps only if both can run at the same depth. Otherwise the merged kernel would keep inputs in memory for longer. Maps that no
+/// group follows are merged with each other.
 class RunTogether {
 public:
     explicit RunTogether(const Groups &groups) : groups_(groups), depths_(groups) {}
@@ -116,7 +117,7 @@ private:
     Depths depths_;
 };
 
-/// The groups that one group needs or that need it, found once however many are asked about, and kept while it takes others in.
+/// The groups that one group depends on or that depend on it. They are found once, and updated while the group absorbs others.
 class Relatives {
 public:
     Relatives(const Groups &groups, int group) : groups_(groups), group_(group), is_earlier_(groups.size()), is_later_(groups.size()) {
@@ -124,7 +125,7 @@ public:
     }
 
     bool contains(int group) const { return is_earlier_[group] || is_later_[group]; }
-    /// The group has taken in another, which was no relative.
+    /// Updates the sets after the group has absorbed another, independent one.
     void grown() {
         spread(is_earlier_, [this](int group) -> const std::set<int> & { return groups_.before(group); });
         spread(is_later_, [this](int group) -> const std::set<int> & { return groups_.after(group); });
@@ -150,7 +151,7 @@ private:
     std::vector<bool> is_earlier_, is_later_; ///< by group
 };
 
-/// Merges every pair of this kind that may be merged and that `fits`.
+/// Merges every pair of this kind that may be merged and for which `fits` is true.
 template<typename Fits>
 void merge_pairs(Groups &groups, KernelKind kind, Fits fits) {
     std::vector<int> seconds = alive_of_kind(groups, kind);
@@ -188,21 +189,22 @@ void merge_neighbours(Groups &groups, KernelKind first_kind, KernelKind second_k
     }
 }
 
-/// By group: between which array kernels its rank-0 arithmetic can run. Overwriting an argument takes the level after its readers'.
+/// Returns for each group the level of its rank-0 arithmetic: the array kernels between which it can run. A group that overwrites an
+/// argument runs one level after the argument's readers.
 std::vector<int> scalar_levels(const Groups &groups) {
     std::vector<int> level(groups.size());
     for (int group : run_order(groups)) {
         const bool is_scalar = groups[group].kind == KernelKind::scalar;
         for (int earlier : groups.before(group)) {
             const bool is_array = groups[earlier].kind != KernelKind::scalar;
-            const bool is_next = is_scalar && (is_array || groups.reads_between(earlier, group).empty()); // or it must only run first
+            const bool is_next = is_scalar && (is_array || groups.reads_between(earlier, group).empty()); // or it must only run later
             level[group] = std::max(level[group], level[earlier] + is_next);
         }
     }
     return level;
 }
 
-/// A level whose arithmetic nobody needs before the next level joins that one: a kernel less.
+/// Moves a level into the next one if nothing needs its values before. This saves a kernel.
 void sink_levels(const Groups &groups, std::vector<int> &level) {
     std::map<int, std::set<int>> by_level;
     for (int group : alive_of_kind(groups, KernelKind::scalar)) by_level[level[group]].insert(group);
@@ -220,7 +222,8 @@ void sink_levels(const Groups &groups, std::vector<int> &level) {
     }
 }
 
-/// The groups of a level, each soon after those of the level that it needs, so that parts of this order share few values.
+/// Sorts the groups of a level so that each comes soon after the groups that it depends on. Consecutive parts of this order then share few
+/// values.
 std::vector<int> by_need(const Groups &groups, const std::vector<int> &level) {
     const std::set<int> members(level.begin(), level.end());
     std::set<int> placed;
@@ -239,7 +242,7 @@ std::vector<int> by_need(const Groups &groups, const std::vector<int> &level) {
     return order;
 }
 
-/// Adds the nodes of a group, and the floating ones that a kernel repeats for them.
+/// Adds the nodes of a group, and the floating nodes that its kernel recomputes.
 void add_nodes(const Groups &groups, int group, std::set<int> &nodes) {
     std::vector<int> todo = groups[group].nodes;
     while (!todo.empty()) {
@@ -252,7 +255,7 @@ void add_nodes(const Groups &groups, int group, std::set<int> &nodes) {
     }
 }
 
-/// The groups of a level in parts of as many operations as kernels can hold. Each part needs only parts before it.
+/// Splits the groups of a level into parts that fit into one kernel each. A part depends only on earlier parts.
 std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> level) {
     std::ranges::sort(level, {}, [&](int group) { return groups[group].nodes.front(); });
     std::vector<std::vector<int>> parts;
@@ -275,8 +278,8 @@ bool overwrites_argument(const Groups &groups, int group) {
     return std::ranges::any_of(groups[group].nodes, [&](int node) { return !groups.graph().overwrites_by(node).empty(); });
 }
 
-/// The kernel with reductions over all axes that alone gives a scalar group its values; -1 when there is none, or an argument would be
-/// overwritten too soon (a tiled kernel overwrites none).
+/// Returns the kernel with reductions over all axes from which a scalar group gets all its inputs. Returns -1 if there is none, or if an
+/// argument would be overwritten too soon (a tiled kernel overwrites none).
 int only_producer(const Groups &groups, int scalar) {
     const std::set<int> &before = groups.before(scalar);
     if (before.size() != 1) return -1;

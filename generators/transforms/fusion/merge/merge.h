@@ -3,15 +3,15 @@
 
 namespace scalide {
 
-/// Merges producers into consumers, the pair that saves most bytes of memory traffic first, until no pair may be merged.
+/// Merges producers into consumers. The pair that saves the most bytes of memory traffic comes first.
 void merge_along_edges(Groups &groups);
 
-/// Merges kernels that need nothing of each other: sums of operands into contractions, then kernels of one kind (maps when they can run
-/// at the same depth, or at the very end).
+/// Merges kernels that do not depend on each other. Sums of operands join matmul kernels first; then kernels of one kind are merged. Maps
+/// are merged if they can run at the same depth, or if nothing runs after either.
 void merge_side_by_side(Groups &groups);
 
-/// Rank-0 arithmetic: one group a level (several where it is long), where a level is what can run between the same array kernels; and
-/// what follows a full reduction alone goes into its kernel.
+/// Merges rank-0 arithmetic. A level holds all that can run between the same array kernels; it becomes one group, or several if it is long.
+/// Arithmetic that depends on one full reduction alone joins that kernel.
 void merge_scalars(Groups &groups);
 
 } // namespace scalide

@@ -5,7 +5,7 @@ namespace scalide {
 
 namespace {
 
-/// Bytes that live between kernels while the groups run one by one.
+/// Bytes that are live between kernels while the groups run one by one.
 class LiveBytes {
 public:
     explicit LiveBytes(const Groups &groups) : groups_(groups), waiting_(groups.program().values.size()) {
@@ -13,7 +13,7 @@ public:
             for (ValueId value : groups.inputs(group)) waiting_[value].insert(group);
     }
 
-    /// How much more lives after `group` has run.
+    /// By how many bytes the live memory grows when `group` runs.
     double growth(int group) const {
         double bytes = 0;
         for (ValueId value : groups_.outputs(group)) bytes += size(value);
@@ -22,7 +22,7 @@ public:
         return bytes;
     }
 
-    /// Runs a group. Returns the groups that now are the only ones to read a value, so that their growth is another.
+    /// Runs a group. Returns the groups that have become the last reader of a value; their growth has changed.
     std::vector<int> run(int group) {
         std::vector<int> last;
         for (ValueId value : groups_.inputs(group)) {
@@ -33,17 +33,17 @@ public:
     }
 
 private:
-    /// Arguments and results have memory of their own.
+    /// Arguments and results count as 0, because they have memory of their own.
     double size(ValueId value) const {
         const FuseGraph &graph = groups_.graph();
         return graph.producer(value) < 0 || graph.is_result(value) ? 0 : graph.bytes(value);
     }
 
     const Groups &groups_;
-    std::vector<std::set<int>> waiting_; ///< by value: groups that have still to read it
+    std::vector<std::set<int>> waiting_; ///< by value: groups that have not read it yet
 };
 
-/// Groups that can run, the one that comes first at the front.
+/// Groups that can run, sorted by priority.
 class Ready {
 public:
     Ready(const Groups &groups, const LiveBytes &live) : groups_(groups), live_(live), growth_(groups.size()) {}
@@ -54,7 +54,7 @@ public:
         queue_.insert(key(group));
     }
     int take() { return queue_.extract(queue_.begin()).value().group; }
-    /// What lives has changed for a group, which may be here.
+    /// Updates the priority of a group if it is in the queue.
     void renew(int group) {
         if (queue_.erase(key(group)) > 0) add(group);
     }
@@ -69,7 +69,7 @@ private:
 
     const Groups &groups_;
     const LiveBytes &live_;
-    std::vector<double> growth_; ///< by group: when it was put here
+    std::vector<double> growth_; ///< by group: when it was added
     std::set<Key> queue_;
 };
 

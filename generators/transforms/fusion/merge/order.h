@@ -3,8 +3,8 @@
 
 namespace scalide {
 
-/// An order in which the groups can run: of those that are ready, the one that lets most bytes die for those it makes comes first; of
-/// equals the one whose nodes come first in the program.
+/// Returns an order in which the groups can run. Of the groups that are ready, the one that reduces live bytes most runs first. On a tie,
+/// the group whose first node comes first in the program runs first.
 std::vector<int> run_order(const Groups &groups);
 
 } // namespace scalide

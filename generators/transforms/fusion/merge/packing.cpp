@@ -6,12 +6,12 @@ namespace scalide {
 
 namespace {
 
-/// Arithmetic before the rounding, for each product once more.
+/// Limit for the arithmetic before the rounding, which each matmul computes again.
 constexpr int most_packing_cost = 12;
-/// Forward, and twice in the backward pass. A product more reads the operand once more in its wide form.
+/// One matmul of the forward pass and two of the backward pass. Each matmul reads the operand in its wide format again.
 constexpr size_t most_products = 3;
 
-/// True when all that reads the value are products that the kernels compute themselves, and few.
+/// True if only generated matmul kernels read the value, and at most most_products of them.
 bool is_for_products(const Groups &groups, ValueId value) {
     std::set<int> products;
     for (const Read &read : groups.graph().readers(value)) {
@@ -22,22 +22,23 @@ bool is_for_products(const Groups &groups, ValueId value) {
     return !products.empty() && products.size() <= most_products && !groups.graph().is_result(value);
 }
 
-/// True when an argument that is overwritten still holds its old elements in all products that read `node`: they come first.
+/// True if an overwritten argument still holds its old elements in all matmuls that read `node`. These then come before the node that
+/// overwrites it.
 bool is_kept_for_readers(const Groups &groups, ValueId argument, int node) {
     const int writer = groups.graph().overwriter(argument);
     return writer < 0 || std::ranges::all_of(groups.graph().readers(groups.program().nodes[node].results[0]),
                                              [&](const Read &read) { return read.reader < writer; });
 }
 
-/// What a rounded operand is computed from in a packing.
+/// The nodes that compute a rounded operand in a packing.
 struct Chain {
     int last;            ///< the node that rounds
     std::set<int> nodes; ///< all, `last` included
-    int cost = 0;        ///< of the nodes
+    int cost = 0;        ///< of all nodes
     bool reads_overwritten = false;
 };
 
-/// Takes `node` and what it reads within its group into `chain`; false when that cannot be computed again in a packing.
+/// Adds `node` and its producers in the same group to `chain`. Returns false if a packing cannot recompute them.
 bool follow(const Groups &groups, int node, Chain &chain) {
     const Program &program = groups.program();
     const Node &n = program.nodes[node];
@@ -53,7 +54,7 @@ bool follow(const Groups &groups, int node, Chain &chain) {
            });
 }
 
-/// Nobody else reads what the chain makes on its way.
+/// True if no node outside the chain reads a value of it, except the last one.
 bool is_closed(const Groups &groups, const Chain &chain) {
     return std::ranges::all_of(chain.nodes, [&](int node) {
         const ValueId value = groups.program().nodes[node].results[0];

@@ -3,12 +3,12 @@
 
 namespace scalide {
 
-/// Nodes that round operands of products, and the cheap arithmetic before them, where finished groups store the rounded array for products
-/// alone and what it is made of lies in memory too. A product that packs its operands rounds them there: an array less is written, and
-/// the kernel that wrote it is gone. For targets whose products pack (TargetFacts::prepares_kernels).
+/// Nodes that round operands of matmuls, and the cheap arithmetic before them. They are listed if the rounded array is stored for matmuls
+/// alone and its inputs lie in memory too. A matmul kernel that packs its operands can round them while it packs: one array less is
+/// written, and one kernel less runs. This applies to targets whose matmul kernels pack (TargetFacts::prepares_kernels).
 struct RoundedInPacking {
     std::set<int> always;
-    std::set<int> where_ordered; ///< reads arguments that are overwritten: where all of that can still be ordered
+    std::set<int> where_ordered; ///< nodes that read overwritten arguments: only if all such readers can still be ordered
 };
 RoundedInPacking rounded_in_packing(const Groups &groups);
 

@@ -8,7 +8,7 @@ namespace scalide {
 namespace {
 
 constexpr int most_repeated_cost = 3;
-/// Of a new narrow state, which is needed twice, for its largest element and where it is written: an Adam step is memory-bound.
+/// Limit for a new low-precision state, which is needed twice: for its amax, and where it is written. An Adam step is memory-bound.
 constexpr int most_state_cost = 60;
 constexpr double traffic_for_one_result_less = 2;
 
@@ -22,7 +22,7 @@ bool is_overwritten(const Program &program, ValueId argument) {
     return std::ranges::any_of(program.arguments, [&](const Argument &a) { return a.value == argument && a.inout; });
 }
 
-/// True when `value` is in memory while `reader` runs, whether `reader` needs it or not. Rank-0 values always are once they are stored.
+/// True if `value` is in memory while `reader` runs, whether `reader` needs it or not. A stored rank-0 value always is.
 bool is_at_hand(const Groups &groups, ValueId value, int reader) {
     const int producer = groups.producer_group(value);
     if (producer < 0) return !is_overwritten(groups.program(), value);
@@ -32,24 +32,24 @@ bool is_at_hand(const Groups &groups, ValueId value, int reader) {
     });
 }
 
-/// True when an inout argument still holds what it held while `reader` runs: `reader` itself overwrites it, or it is a scale, whose copy
-/// can wait.
+/// True if an inout argument still holds its old value while `reader` runs. Either `reader` itself overwrites it, or it is a scale whose
+/// copy can run later.
 bool is_kept_for(const Groups &groups, ValueId argument, int reader) {
     const int writer = groups.graph().overwriter(argument);
     if (writer < 0 || groups.group_of(writer) == reader) return true;
     return groups.program().type(argument).is_scalar() && is_copy(groups.program(), groups.program().nodes[writer]);
 }
 
-/// What `reader`, which writes a new state, can read in place of what `node` makes: the old state, and what other groups store, which
-/// stays in memory for it.
+/// True if `reader`, which writes a new state, can read `value` instead of the result of `node`. That is the old state, or a value that
+/// another group stores and that stays in memory.
 bool can_be_read(const Groups &groups, ValueId value, int node, int reader) {
     const int producer = groups.producer_group(value);
     return producer < 0 ? is_kept_for(groups, value, reader) : producer != groups.group_of(node) || is_at_hand(groups, value, reader);
 }
 
-/// The nodes that `reader` would have to run to have a value without reading it, and the values that it would read instead.
+/// The nodes that `reader` would run to compute a value itself, and the values that it would read for this.
 struct Repetition {
-    const std::set<int> &repeated; ///< nodes whose values nobody stores any more: who reads them runs them too
+    const std::set<int> &repeated; ///< nodes whose values are not stored any more: their readers run them too
     std::set<int> nodes = {};
     std::set<ValueId> reads = {};
     int cost = 0;
@@ -60,7 +60,7 @@ bool is_repeatable(const Program &program, int node) {
     return find_base_operator(n.op)->shape == Shape::elementwise && !is_rounding(program, n) && !program.type(n.results[0]).is_scalar();
 }
 
-/// Arithmetic of the nodes that the caller of fusion has repeat before `node`.
+/// Cost of the floating nodes before `node` that the caller of fusion chose to recompute.
 int cost_before(const FuseGraph &graph, int node) {
     std::set<int> seen;
     std::vector<int> todo{node};
@@ -78,8 +78,9 @@ int cost_before(const FuseGraph &graph, int node) {
     return cost;
 }
 
-/// Costs add up along what is repeated: else the carry of a loop that was unrolled would be computed from its first step on in each step.
-/// A new state may follow from others, as Adam's from two, and is the end of that.
+/// Adds `node` and its producers to `repetition`. Costs add up along chains of recomputed nodes. Otherwise each step of an unrolled loop
+/// would recompute its carry from the first step on. A new state is exempt: it may depend on other states (Adam's depends on two), and the
+/// chain ends there.
 bool repeat(const Groups &groups, int node, int reader, Repetition &repetition, bool is_state) {
     const Program &program = groups.program();
     if (!is_repeatable(program, node)) return false;
@@ -98,7 +99,8 @@ bool repeat(const Groups &groups, int node, int reader, Repetition &repetition, 
            repetition.cost <= (is_state ? most_state_cost : most_repeated_cost);
 }
 
-/// False where `reader` would overwrite an argument of which it still needs elements at other places: through a transposition, say.
+/// Returns false if `reader` would overwrite an argument whose elements it still needs at other indices, for example through a
+/// transposition.
 bool is_in_place(const Groups &groups, const Repetition &repetition, ValueId value, int reader) {
     const FuseGraph &graph = groups.graph();
     const auto is_overwritten_here = [&](ValueId read) {
@@ -115,7 +117,7 @@ bool is_in_place(const Groups &groups, const Repetition &repetition, ValueId val
     return std::ranges::none_of(repetition.nodes, reads_elsewhere) && std::ranges::none_of(groups[reader].nodes, reads_elsewhere);
 }
 
-/// True when what follows from `node` in its kernel overwrites a narrow array: the state of the next step.
+/// True if a value of this kernel that depends on `node` overwrites a low-precision array, which is the state of the next step.
 bool makes_narrow_state(const Groups &groups, int node) {
     return std::ranges::any_of(following(groups, node), [&](int each) {
         return std::ranges::any_of(groups.graph().overwrites_by(each), [&](const Overwrite &overwrite) {
@@ -125,7 +127,7 @@ bool makes_narrow_state(const Groups &groups, int node) {
     });
 }
 
-/// The nodes to repeat, besides those that are, so that nobody needs to store what `node` makes; empty when that does not pay.
+/// Returns the nodes to recompute, in addition to `repeated`, so that the value of `node` need not be stored. Empty if this does not pay.
 std::set<int> nodes_to_repeat(const Groups &groups, int node, const std::set<int> &repeated) {
     const FuseGraph &graph = groups.graph();
     const Program &program = groups.program();

@@ -9,11 +9,12 @@ namespace scalide {
 
 namespace {
 
-/// Below, blocks of 16 rows would be fewer than four for each of 128 multiprocessors.
+/// With fewer rows, blocks of 16 rows would be fewer than four for each of 128 multiprocessors.
 constexpr int64_t least_rows = 8192;
-/// A warp makes shorter rows, whose sums would be one for each warp; of longer ones shared memory does not keep two arrays, two at a time.
+/// A warp computes shorter rows, and each warp would then need its own sums. For longer rows, shared memory cannot hold two arrays with two
+/// elements a thread.
 constexpr int64_t least_columns = 1025, most_columns = 4096;
-/// Sums of all columns: 32 in the registers of each of 256 threads. More spill.
+/// Sums of all columns stay in registers: 32 in each of 256 threads. More would spill.
 constexpr int64_t most_kept = 8192;
 
 class SumMerger {
@@ -38,13 +39,14 @@ private:
         return extent.is_static() && extent.value() >= least && extent.value() <= most;
     }
 
-    /// The program wants it whatever the shapes.
+    /// True if the program requests it for any shape.
     bool is_asked() const {
         const auto setting = program().attributes.find("sums");
         return setting != program().attributes.end() && setting->second.word == "with_rows";
     }
 
-    /// Sums of one array of rows, and arithmetic of its shape before and of one row after them.
+    /// True for sums over the rows of one array. Elementwise arithmetic may precede the sums (on the array's shape) and follow them (on the
+    /// shape of one row).
     bool is_worthwhile(const Group &group) const {
         if (group.kind != KernelKind::column || group.moves || group.kept.size() != 1) return false;
         const Extent rows = element_count({group.iteration.begin(), group.iteration.end() - 1});
@@ -67,7 +69,7 @@ private:
                !groups_.has_path(column, row) && !groups_.has_path_around(row, column) && why_apart(groups_, row, column).empty();
     }
 
-    /// In registers.
+    /// True if the sums of all columns fit into registers, or if the program requests it anyway.
     bool keeps_all(int row, int column) const {
         const auto sums = [&](int group) {
             return std::ranges::count_if(groups_[group].nodes, [&](int node) {
@@ -78,7 +80,7 @@ private:
         return is_asked() || (sums(row) + sums(column)) * groups_[column].kept[0].value() <= most_kept;
     }
 
-    /// What rows make, element by element, or an array that they read.
+    /// True if the sums read, element by element, what the row kernel computes. Otherwise both must read the same array.
     bool reads_the_same(int row, int column) const {
         const std::vector<Read> between = groups_.reads_between(row, column);
         if (!between.empty()) return std::ranges::all_of(between, [](const Read &read) { return read.access == Access::same; });

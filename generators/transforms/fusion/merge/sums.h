@@ -3,10 +3,10 @@
 
 namespace scalide {
 
-/// Row kernels take sums over their rows along (lower/rows/row_sums.h) where they read what the sums read, or make it, and where that is
-/// worthwhile: the gradients of a norm's gain and bias then cost no pass over memory of their own. Rows have to be so many that blocks of
-/// them fill a machine, and so long that a block of threads makes one; both have to be known. The setting `sums: with_rows` of a program
-/// asks for it whatever the shapes.
+/// Merges sums over rows into row kernels (lower/rows/row_sums.h) that read or compute the same array. The gradients of a norm's gain and
+/// bias then need no pass over memory of their own. This is done if it pays: there must be enough rows for blocks of them to fill a GPU,
+/// and each row must be long enough for a block of threads. Both extents must be static. The program's setting `sums: with_rows` requests
+/// it for any shape.
 void merge_sums(Groups &groups);
 
 } // namespace scalide

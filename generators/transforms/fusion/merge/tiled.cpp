@@ -8,9 +8,9 @@ namespace scalide {
 
 namespace {
 
-/// Results lie in shared memory together, and all stages are compiled together.
+/// Limits of a kernel: its results share the shared memory, and all its stages are compiled together.
 constexpr size_t most_results = 8, most_nodes = 60;
-/// Tiles run over two axes; a grid of blocks has three.
+/// Tiles cover two axes, and a grid of blocks has three.
 constexpr size_t most_axes = 3;
 
 class TiledMerger {
@@ -34,8 +34,8 @@ private:
     bool is_map(int group) const { return groups_.is_alive(group) && groups_[group].kind == KernelKind::map; }
     bool is_map_or_tiled(int group) const { return is_map(group) || (groups_.is_alive(group) && groups_[group].kind == KernelKind::tiled); }
 
-    /// The value that a node has with another axis innermost: a transposition that is stored, or the copy that asks for that
-    /// (write_calls.h). -1: it is another node.
+    /// Returns the operand of a transpose that moves the innermost axis and whose result is stored. A copy of such a transpose counts too
+    /// (write_calls.h). Returns -1 for all other nodes.
     ValueId turned_by(int index) const {
         const Node &node = program().nodes[index];
         if (is_copy(program(), node)) {
@@ -49,7 +49,7 @@ private:
 
     bool is_overwriting(int node) const { return overwriting_.contains(node); }
 
-    /// Elementwise on `shape`, made of values of these nodes at the same index.
+    /// True if the node is elementwise on `shape` and reads values of these nodes at the same index only.
     bool walks(int index, const std::vector<int> &nodes, const Extents &shape) const {
         const Node &node = program().nodes[index];
         const bool is_elementwise = find_base_operator(node.op)->shape == Shape::elementwise || is_copy(program(), node);
@@ -59,7 +59,7 @@ private:
                });
     }
 
-    /// Elementwise on `shape`, and transposed copies.
+    /// True if the nodes are elementwise on `shape` or transposed copies of values of this shape.
     bool is_tile_of(const std::vector<int> &nodes, const Extents &shape) const {
         const bool has_tiles = !shape.empty() && shape.size() <= most_axes && std::ranges::find(shape, Extent(1)) == shape.end();
         return has_tiles && nodes.size() <= most_nodes && std::ranges::all_of(nodes, [&](int node) {
@@ -91,7 +91,7 @@ private:
         groups_.merge(group, other, merged);
     }
 
-    /// The shape that all reductions of a group walk; empty when one of them needs an order.
+    /// Returns the operand shape that all reductions of a group share. Empty if the shapes differ, or if a reduction needs an order.
     Extents reduced_shape(int group) const {
         Extents shape;
         for (int node : groups_[group].nodes) {
@@ -119,7 +119,8 @@ private:
         }
     }
 
-    /// `full` reads, element by element, what `group` makes, or neither needs the other and both read an array.
+    /// True if `full` reads, element by element, values that `group` computes. Otherwise the groups must be independent and read the same
+    /// array.
     bool reads_the_same(int group, int full, const Extents &shape) const {
         const std::vector<Read> between = groups_.reads_between(group, full);
         if (!between.empty()) return std::ranges::all_of(between, [](const Read &read) { return read.access == Access::same; });

@@ -4,9 +4,9 @@
 
 namespace scalide {
 
-/// Kernels of kind `tiled` where products go to a library, that is, on a device (elsewhere what a kernel wrote is in a cache when the next
-/// one reads it): a map takes the transposed copies of its values along, and the reductions over all axes that need no order and read what
-/// it makes or reads. What is a transposed copy alone stays apart from maps, which would read across memory.
+/// Forms kernels of kind `tiled` on targets whose matmuls go to a library, which are GPUs. On CPUs, an array that one kernel wrote is still
+/// in a cache when the next one reads it. A tiled kernel merges a map with the transposed copies of its values, and with reductions over
+/// all axes whose order is free. A transposed copy alone does not join maps, because these would then read memory with strides.
 void merge_tiled(Groups &groups, const TargetFacts &facts);
 
 } // namespace scalide
