@@ -15,16 +15,16 @@ namespace scalide {
 
 namespace {
 
-/// A float of at most 32 bits. Arithmetic in f64 is that of scales: it stays as it is.
+/// True for a float of at most 32 bits. Arithmetic in f64 computes scales and stays f64.
 bool has_format(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f64; }
 
-/// Scales that the program itself asks for, not its policy.
+/// True if the program itself asks for scales, independently of its policy.
 bool is_scaled(const Program &program) {
     return program.attributes.contains("strategy") || program.attributes.contains("rounding") ||
            std::ranges::any_of(program.arguments, &Argument::scaled) || std::ranges::any_of(program.results, &Result::scaled);
 }
 
-/// A row gives arrays a scale from their own data.
+/// True if a rule of the policy computes a scale from an array's own data.
 bool scales_arrays(const Policy &policy, const Rulebook &rulebook) {
     return std::ranges::any_of(policy.rules, [&](const PolicyRule &row) {
         return std::ranges::any_of(
@@ -34,8 +34,8 @@ bool scales_arrays(const Policy &policy, const Rulebook &rulebook) {
 
 bool makes_products(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
 
-/// Rebuilds a program in f32. A value of the source is mapped to an f32 value; where it is rounded to a narrow dtype, to a widening of the
-/// conversion.
+/// Rewrites a program in f32. Each value of the source is mapped to an f32 value. If the value is rounded to a low-precision dtype, that
+/// f32 value is the rounded one, widened again.
 class Numerics {
 public:
     Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions)
@@ -48,11 +48,11 @@ public:
     Program run();
 
 private:
-    /// One that is narrow or has a scale.
+    /// An argument that is low-precision or has a scale.
     struct ReadArgument {
         ValueId value;
         bool scaled;
-        const PolicyRule *scaling; ///< gives it a scale; may be null
+        const PolicyRule *scaling; ///< the rule that gives the argument a scale; may be null
     };
     void place_arguments();
     ValueId as_read(const ReadArgument &argument);
@@ -95,15 +95,15 @@ private:
     const std::vector<int> uses_, producers_;
     PolicyMatcher matcher_;
     std::set<ValueId> is_result_;
-    std::map<std::string, ValueId> inserted_; ///< the same insertion on the same value is made once
-    std::map<ValueId, std::string> labels_;   ///< the value that an inserted one is a form of
-    int64_t streams_ = 0;                     ///< of the insertions that round at random, from 1 on
-    /// What the policy adds, in the order of first use, and its number among the arguments.
+    std::map<std::string, ValueId> inserted_; ///< equal insertions on the same value are made once
+    std::map<ValueId, std::string> labels_;   ///< by inserted value: the name of the value from which it was made
+    int64_t streams_ = 0;                     ///< number of insertions that round stochastically; the first has stream 1
+    /// State that the policy adds, in the order of first use, and the index of its argument.
     std::vector<std::pair<const PolicyState *, int>> state_;
-    std::map<ValueId, Dtype> exact_;           ///< f32 values all of whose elements are of that dtype
-    std::map<ValueId, Dtype> has_scale_;       ///< f32 values that are elements of that dtype times one scale of their own
+    std::map<ValueId, Dtype> exact_;           ///< f32 values whose elements are all exact in that dtype
+    std::map<ValueId, Dtype> has_scale_;       ///< f32 values whose elements are elements of that dtype times one scale
     const bool propagates_;                    ///< see Policy::propagates
-    const bool rescales_;                      ///< the program's own roundings get a scale of their own
+    const bool rescales_;                      ///< roundings by the program get a scale of their own
     std::vector<NumericsDecision> *decisions_; ///< may be null
 };
 
@@ -120,11 +120,11 @@ Program Numerics::run() {
 
 void Numerics::place_arguments() {
     const Program &source = rewriter_.source();
-    std::vector<ReadArgument> read; // after all arguments
+    std::vector<ReadArgument> read; // values to read are added after all arguments
     for (const Argument &argument : source.arguments) {
         const Value &value = source.values[argument.value];
         Type type = value.type;
-        const PolicyRule *rule = argument.part == ArrayPart() ? matcher_.argument(argument) : nullptr; // parts are stored as they are
+        const PolicyRule *rule = argument.part == ArrayPart() ? matcher_.argument(argument) : nullptr; // components stay unchanged
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
         const ValueId fresh = add_value(rewriter_.result(), value.name, type, value.part);
@@ -150,14 +150,14 @@ ValueId Numerics::as_read(const ReadArgument &argument) {
     return insert(wide, *argument.scaling);
 }
 
-/// data * scale of a value that is stored in `dtype`: from here on an ordinary number.
+/// Returns data * scale of a value stored in `dtype`. The result is an ordinary number.
 ValueId Numerics::unscaled(ValueId value, Dtype dtype) {
     const ValueId plain = insert_once("stop_scaling", {value}, {});
     has_scale_[plain] = dtype;
     return plain;
 }
 
-/// Between formats, or from integers to a narrow one.
+/// True for a conversion between float formats, or from an integer to a low-precision float.
 bool Numerics::is_conversion(const Node &node) const {
     if (node.op != "convert_element_type") return false;
     const Dtype from = builder_.type(rewriter_(node.operands[0])).dtype, to = rewriter_.source().type(node.results[0]).dtype;
@@ -178,7 +178,7 @@ void Numerics::place(const Node &node) {
     }
 }
 
-/// A conversion that the program asks for rounds, whatever the policy says.
+/// A conversion in the program always rounds, whatever the policy says.
 void Numerics::place_conversion(const Node &node) {
     const Dtype dtype = rewriter_.source().type(node.results[0]).dtype;
     const ValueId operand = operands_of(node)[0], value = is_narrow(dtype) ? own_rounding(operand, dtype, node.attributes) : operand;
@@ -187,7 +187,8 @@ void Numerics::place_conversion(const Node &node) {
     rewriter_.map(node.results[0], result);
 }
 
-/// The bits of a narrow float are those of its format, and so is a float made of them.
+/// Bit patterns depend on the format, so a bitcast reads the operand in its own low-precision format. A float that is made from bits is
+/// widened.
 void Numerics::place_bits(const Node &node) {
     const Program &source = rewriter_.source();
     const Dtype from = source.type(node.operands[0]).dtype;
@@ -197,8 +198,8 @@ void Numerics::place_bits(const Node &node) {
     rewriter_.map(node.results[0], widened(bits));
 }
 
-/// Where nothing is scaled, what a program says of scales (set_scaling, dynamic_rescale) leaves values alone. Returns the first result of
-/// the operator, -1 where it is none.
+/// Copies a node. If nothing is scaled, operators that set scales (set_scaling, dynamic_rescale) leave values unchanged and are dropped.
+/// Returns the first result of the operator, or -1 if it was dropped.
 ValueId Numerics::place_computation(const Node &node) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     const std::vector<ValueId> operands = operands_of(node);
@@ -220,7 +221,7 @@ ValueId Numerics::place_computation(const Node &node) {
     return results[0];
 }
 
-/// The operator of a row on a node's operands: it takes the attributes that it knows over.
+/// Returns the node with the operator of a rule in place of its own. The new operator keeps the attributes that it knows.
 Node Numerics::replaced(const Node &node, const PolicyRule &row) const {
     Node made = node;
     made.op = row.replacement->op;
@@ -231,7 +232,8 @@ Node Numerics::replaced(const Node &node, const PolicyRule &row) const {
     return made;
 }
 
-/// What the operator requires is an error of a node that names another one: so the message says whose operator it is.
+/// An error about the new operator would name an operator that the program does not contain. So the message also names the rule that put it
+/// there.
 void Numerics::place_replacement(const Node &node, const PolicyRule &row) {
     const Node made = replaced(node, row);
     try {
@@ -262,12 +264,12 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
     return result;
 }
 
-/// `value` as a row stores it, widened again.
+/// Returns `value` stored according to a rule and widened again.
 ValueId Numerics::stored(ValueId value, const PolicyRule &policy, const Attributes &asked) {
     const bool scaled = makes_scaled(policy) && !propagates_;
     const auto has_scale = has_scale_.find(value);
     const std::optional<Dtype> dtype = policy.stored_dtype();
-    if (scaled && has_scale != has_scale_.end() && has_scale->second == dtype) return value; // stored so already
+    if (scaled && has_scale != has_scale_.end() && has_scale->second == dtype) return value; // already stored in this way
     ValueId result = insert(value, policy);
     if (policy.store) result = rounded(result, *policy.store, asked);
     return scaled ? unscaled(result, dtype.value_or(Dtype::f32)) : result;
@@ -310,7 +312,7 @@ void Numerics::note_result(const Node &node, size_t index, ValueId value, const 
     note({PolicyRule::Place::node_result, tensor, use, node.scope, {}, node.location, value}, row);
 }
 
-/// One decision for each operand, of which the operator makes what it reads.
+/// Records one decision for each operand. complete() later finds what the new operator reads.
 void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRule &row) {
     if (decisions_ == nullptr || result < 0) return;
     const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
@@ -321,8 +323,8 @@ void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRu
     }
 }
 
-/// A rounding that the program itself asks for. Where a policy of stored scales meets a program whose scales are propagated, operands fill
-/// their format and the scales of results are estimates, so the data of a result may leave the format: it is rescaled first.
+/// Applies a rounding that the program itself asks for. The program may propagate scales while the policy stores them. Operands then fill
+/// their format and scales of results are estimates, so the data of a result may overflow. It is rescaled first.
 ValueId Numerics::own_rounding(ValueId value, Dtype dtype, const Attributes &asked) {
     if (rescales_ && is_float(builder_.type(value).dtype) && !is_exact_in(value, dtype)) {
         const FormatSpec &format = format_of(dtype);
@@ -333,7 +335,8 @@ ValueId Numerics::own_rounding(ValueId value, Dtype dtype, const Attributes &ask
     return rounded(value, dtype, asked);
 }
 
-/// What a program types narrow is rounded where it would be stored: after sums, when it is read more than once, at results.
+/// Returns the dtype to which the program's types round this result. Values are rounded where they would be stored: after sums, if they are
+/// read more than once, and at results.
 std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result) const {
     const Dtype dtype = rewriter_.source().type(result).dtype;
     if (!is_narrow(dtype)) return {};
@@ -343,8 +346,8 @@ std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result
     return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) ? std::optional(dtype) : std::nullopt;
 }
 
-/// Attributes that give a result its dtype say f32 where they said a narrow one; a narrow constant keeps its rounded value. A plain result
-/// is made of codes, and what they are depends on the format: it stays narrow.
+/// Returns the node's attributes with f32 in place of a low-precision result dtype. A low-precision constant keeps its rounded value. A
+/// plain result consists of bit patterns, which depend on the format, so its dtype stays.
 Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
     Attributes attributes = node.attributes;
     for (size_t i = 0; i < rule.results.size(); i++) {
@@ -356,14 +359,14 @@ Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
         attributes[by->text] = std::string(to_string(Dtype::f32));
         if (node.op != "constant") continue;
         const double value = to_number(node.attributes.at("value"));
-        // An infinity is meant: the end of a format would be a number with a scale.
+        // an infinity is intended: the largest number of the format would need a scale
         const bool exact = std::isinf(value) && format_of(dtype).has_infinity;
         attributes["value"] = exact ? value : round_to(dtype, value, policy_.overflow);
     }
     return attributes;
 }
 
-/// A bound that replaces a state is limited by the state that it replaces.
+/// A bound that rescales a state is limited by the state's previous value, so rescale_state replaces dynamic_rescale.
 PolicyRule for_state(PolicyRule row) {
     for (Insertion &insertion : row.insert) {
         const auto norm = insertion.attributes.find("norm");
@@ -410,7 +413,7 @@ void Numerics::place_result(const Result &result) {
     rewriter_.result().results.push_back(std::move(fresh));
 }
 
-/// The argument that holds a state of the policy. It is added where it is needed first.
+/// Returns the argument that holds a state of the policy. It is added at its first use.
 ValueId Numerics::state(const std::string &name) {
     Program &program = rewriter_.result();
     const PolicyState &state = *policy_.find_state(name);
@@ -425,7 +428,7 @@ ValueId Numerics::state(const std::string &name) {
     return value;
 }
 
-/// What a state is after the run.
+/// Adds the result that holds the state's next value.
 void Numerics::place_next(const PolicyState &state, int argument) {
     builder_.set_role(Role::primal);
     const ValueId before = rewriter_.result().arguments[argument].value;
@@ -434,7 +437,8 @@ void Numerics::place_next(const PolicyState &state, int argument) {
     rewriter_.result().results.push_back({name, after, false, argument});
 }
 
-/// The second operand of an operator of two is a state of the policy, the key that it draws from, or what the inout argument held before.
+/// Applies the insertions of a rule. Some operators have a second operand: a state of the policy, the key for random numbers, or the
+/// previous value of the inout argument.
 ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previous) {
     for (const Insertion &insertion : policy.insert) {
         const std::string &op = insertion.op;
@@ -474,20 +478,21 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     return entry->second;
 }
 
-/// Attributes of a conversion to `dtype`: overflow as `asked` says, else the policy. What saturates does not say so.
+/// Returns the attributes of a conversion to `dtype`. `asked` decides about overflow, otherwise the policy. Saturation is the default and
+/// needs no attribute.
 Attributes Numerics::narrowing(Dtype dtype, const Attributes &asked) const {
     Attributes attributes = convert_attributes(dtype);
     if (is_narrow(dtype) && overflow_of(asked, policy_.overflow) == Overflow::format) attributes["overflow"] = "format";
     return attributes;
 }
 
-/// `value` rounded to `dtype`, as f32.
+/// Returns `value` rounded to `dtype`, as f32.
 ValueId Numerics::rounded(ValueId value, Dtype dtype, const Attributes &asked) {
     if (!is_narrow(dtype) || is_exact_in(value, dtype)) return value;
     return widened(insert_once("convert_element_type", {value}, narrowing(dtype, asked)));
 }
 
-/// A narrow value as f32; others as they are.
+/// Returns a low-precision value converted to f32, and other values unchanged.
 ValueId Numerics::widened(ValueId value) {
     const Dtype dtype = builder_.type(value).dtype;
     if (!is_narrow(dtype)) return value;

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = ScaleOrigin::Kind;
 
-/// What sums products: base operators, and the composites that carry the scales of blocks.
+/// Operators that sum products: base operators, and the composites that have scales for blocks.
 const std::set<std::string> products = [] {
     std::set<std::string> names{"scaled_matmul", "block_scaled_matmul"};
     for (const BaseOperator &op : base_operators())
@@ -20,15 +20,15 @@ const std::set<std::string> products = [] {
     return names;
 }();
 
-/// The origin of codes that have a scale for each row.
+/// The origin of encoded values with one scale for each row.
 const ScaleOrigin rows{Kind::blocks, {}, "one row", Dtype::f32};
 
 bool follows_product(const Node &node) { return only_moves(node) || node.op == "mul" || node.op == "convert_element_type"; }
 
 bool is_convert(const Node &node) { return node.op == "convert_element_type"; }
 
-/// The same array in another place or format (what rounds, a conversion among them, names the format), or data alone is computed with: its
-/// scale is the operand's own.
+/// True if the result has the operand's scale. It is the same array moved, or converted (operators that round have the attribute `dtype`),
+/// or the operator computes with data alone.
 bool keeps_scale(const Node &node, const Rule &rule) {
     return node.attributes.contains("dtype") || only_moves(node) || rule.carries_scale();
 }
@@ -39,7 +39,7 @@ ScaleOrigin origin_behind(const Node &node, const Rule &rule, const std::vector<
     return keeps_scale(node, rule) ? scales[*scaled] : ScaleOrigin{Kind::propagated};
 }
 
-/// A state that is rescaled needs its bound for the old value's bits; other norms are chosen by a word.
+/// True if the scale is computed from a bound. rescale_state always does so; other operators do if their attribute `norm` says so.
 bool is_by_bound(const Node &node) {
     const auto norm = node.attributes.find("norm");
     return node.op == "rescale_state" || (norm != node.attributes.end() && norm->second.word == "bound");
@@ -47,14 +47,14 @@ bool is_by_bound(const Node &node) {
 
 bool needs_scale(Dtype dtype) { return is_narrow(dtype) && dtype != Dtype::bf16; }
 
-/// How an operand of a product is stored.
+/// How an operand of a matmul is stored.
 struct StoredOperand {
     ValueId value;
     Dtype dtype;
     ScaleOrigin scale;
 };
 
-/// The extents of a block, without those of one element before the last.
+/// Formats the extents of a block. Extents of 1 are left out, except the last.
 std::string block_of(const Extents &shape, const Extents &scales) {
     std::string block;
     for (size_t axis = 0; axis < shape.size(); axis++) {
@@ -78,7 +78,7 @@ StoredOperand stored_operand(const Node &product, size_t index, const Program &p
     return operand;
 }
 
-/// Values of a program that a policy says how to store, by name.
+/// Names of values for which a policy decides how they are stored.
 using DecidedNames = std::set<std::string>;
 
 void count_product(const Node &node, const Program &program, const StoredForms &forms, const DecidedNames &decided,
@@ -103,7 +103,7 @@ void count_product(const Node &node, const Program &program, const StoredForms &
     formats.own += is_scaled && is_own;
 }
 
-/// The operator that rounds a stored value at random, before the conversion, which is exact; empty: the conversion rounds to nearest.
+/// Returns the operator that rounds a stored value stochastically before an exact conversion. Empty if the conversion rounds to nearest.
 std::string random_rounding(const Program &program, const std::vector<int> &makers, ValueId stored, const Rulebook &rulebook) {
     if (makers[stored] < 0) return "";
     const ValueId value = program.nodes[makers[stored]].operands.empty() ? stored : program.nodes[makers[stored]].operands[0];
@@ -112,7 +112,7 @@ std::string random_rounding(const Program &program, const std::vector<int> &make
     return rulebook.rule(node.op, node.location).family == "random" ? node.op : "";
 }
 
-/// "f32", "f16, scaled by a bound, rounded by hashed_round".
+/// For example "f32" or "f16, scaled by a bound, rounded by hashed_round".
 std::string state_of(const Program &program, const StoredForms &forms, const std::vector<int> &makers, ValueId value,
                      const Rulebook &rulebook) {
     const Dtype dtype = program.type(value).dtype;
@@ -130,7 +130,7 @@ std::string state_of(const Program &program, const StoredForms &forms, const std
     return words + (op.empty() ? ", rounded to nearest" : ", rounded by " + op);
 }
 
-/// Values that are converted to 8 bits without a scale, each once: by the policy, or by the program.
+/// Counts the values that are converted to 8 bits without a scale, by the policy or by the program.
 size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys) {
     std::set<ValueId> values;
     for (const NumericsDecision &decision : decisions)
@@ -138,7 +138,7 @@ size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys
     return values.size();
 }
 
-/// The products that operators in the place of others are made of, by what they make. Made when one is first asked for.
+/// The matmuls of operators that a policy put in place of others, found by their results. complete() builds it only if it is needed.
 class ReplacedProducts {
 public:
     ReplacedProducts(const Program &made, const Rulebook &rulebook)
@@ -146,7 +146,8 @@ public:
         for (size_t value = 0; value < program_.values.size(); value++) values_[program_.values[value].name] = static_cast<ValueId>(value);
     }
 
-    /// An operand of the product that `name` is, movement and factors of the sums looked through; nothing where it is no product.
+    /// Returns an operand of the matmul that computes the value `name`. Movement and factors after the matmul are skipped. Returns nothing
+    /// if there is no such matmul.
     std::optional<StoredOperand> operand(const std::string &name, int index) const {
         const auto found = values_.find(name);
         int maker = found == values_.end() ? -1 : producers_[found->second];

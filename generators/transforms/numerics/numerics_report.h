@@ -5,50 +5,50 @@
 
 namespace scalide {
 
-/// Where a value's scale comes from.
+/// Where the scale of a value comes from.
 struct ScaleOrigin {
     enum class Kind {
-        none,       ///< an ordinary number
-        values,     ///< its own values: the operator `op` chose it
-        bound,      ///< a bound of its values that is known before they are (norm_bound), by the operator `op`
-        argument,   ///< a scaled argument, moved and converted
-        propagated, ///< operands' scales, by the rules of operators
-        blocks,     ///< several: one for each block of a product's operand
+        none,       ///< no scale: an ordinary number
+        values,     ///< computed from the values themselves by the operator `op`
+        bound,      ///< computed by the operator `op` from a bound that is known before the values (norm_bound)
+        argument,   ///< the scale of a scaled argument, which was moved or converted
+        propagated, ///< computed from scales of operands by the rules of operators
+        blocks,     ///< several scales: one for each block of a matmul operand
     };
     Kind kind = Kind::none;
     std::string op = {};
-    std::string block = {};    ///< its extents: "32", "128 x 128"; "one row"
-    Dtype format = Dtype::f32; ///< of the scales of blocks
+    std::string block = {};    ///< extents of a block: "32", "128 x 128"; "one row"
+    Dtype format = Dtype::f32; ///< dtype of the scales of blocks
     bool operator==(const ScaleOrigin &) const = default;
 };
 
-/// What assign_numerics decided at one place of a program.
+/// What assign_numerics decided at one site of a program.
 struct NumericsDecision {
     PolicyRule::Place place;
-    std::string tensor; ///< of the source program
-    std::string use;    ///< "dot_general.lhs" of an operand or a result of a node; else empty
+    std::string tensor; ///< name in the source program
+    std::string use;    ///< "dot_general.lhs" for an operand or a result of a node; otherwise empty
     std::string scope;  ///< of the node
-    Location row;       ///< of the policy; none: the program's own types decided
-    Location source;    ///< of the node; of an argument, where it is declared
-    ValueId value = -1; ///< in the program that was made; once it is there, what the value is read from
+    Location row;       ///< the policy's rule; none if the program's own types decided
+    Location source;    ///< of the node; of an argument: its declaration
+    ValueId value = -1; ///< in the rewritten program; after complete(): the stored value that is read
     Dtype stored = Dtype::f32;
     ScaleOrigin scale = {};
-    int operand = -1; ///< of a node that was replaced, whose result is `value` until what is read is known
+    int operand = -1; ///< set for a node that the policy replaced. Until complete() finds the operand, `value` is the node's result.
 
     bool is_policys() const { return row.line != 0; }
-    /// A conversion to 8 bits of an ordinary number: what is small becomes zero, what is large the end of the format.
+    /// True for a conversion to 8 bits without a scale: small values become zero, large ones the largest of the format.
     bool is_unsafe() const { return place != PolicyRule::Place::argument && size_of(stored) == 1 && scale.kind == ScaleOrigin::Kind::none; }
 };
 
-/// Fills in what the program that was made says of each decision's value: how it is stored, and its scale.
+/// Fills in how each decision's value is stored in the rewritten program, and its scale.
 void complete(std::vector<NumericsDecision> &decisions, const Program &made, const Rulebook &rulebook);
 
-/// How the values of a program that assign_numerics made are stored, and where their scales come from.
+/// How the values of a program are stored after assign_numerics, and where their scales come from.
 class StoredForms {
 public:
     StoredForms(const Program &made, const Rulebook &rulebook);
 
-    /// What `value` is read from: behind movement, stop_scaling and conversions that widen.
+    /// Returns the stored value from which `value` is read through movement, stop_scaling and widening conversions.
     ValueId stored(ValueId value) const;
     const ScaleOrigin &scale(ValueId value) const { return scales_[value]; }
 
@@ -58,7 +58,7 @@ private:
     std::vector<ScaleOrigin> scales_; ///< by value
 };
 
-/// Formats of the contractions of a program, and of its state: a product is narrow when both operands are stored in fewer than 32 bits.
+/// Counts the number formats of a program's matmuls and state. A matmul is low-precision if both operands are stored in fewer than 32 bits.
 struct ProductFormats {
     size_t products = 0; ///< matmuls and convolutions
     size_t convolutions = 0;
@@ -73,13 +73,13 @@ struct ProductFormats {
     size_t narrow_products() const;
 };
 
-/// Of a program that assign_numerics made with these decisions.
+/// Counts the formats of a program that assign_numerics made with these decisions.
 ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const std::vector<NumericsDecision> &decisions);
 
-/// Bytes that the kernels of a fused program write, by float format, with nominal sizes of symbols (fusion/groups/costs.h).
+/// Returns the bytes that the kernels of a fused program write, by float format. Symbols have nominal sizes (fusion/groups/costs.h).
 std::map<Dtype, double> bytes_written(const Program &fused);
 
-/// Arrays in f32 that a kernel hands to others, largest first: what a policy could store in fewer bits.
+/// Returns the f32 arrays that one kernel passes to others, largest first. A policy could store them in fewer bits.
 std::vector<std::pair<std::string, double>> wide_intermediates(const Program &fused);
 
 } // namespace scalide

@@ -11,7 +11,7 @@ using Place = PolicyRule::Place;
 
 bool is_separator(char letter) { return letter == '/' || letter == '.'; }
 
-/// Where in a name the part of a glob that was read may end, as flags by position.
+/// The positions in a name at which the part of the glob that was read so far may end: one flag for each position.
 class GlobEnds {
 public:
     explicit GlobEnds(std::string_view name) : name_(name), ends_(name.size() + 1) { ends_[0] = true; }
@@ -25,7 +25,7 @@ public:
         for (size_t i = 0; i < name_.size(); i++)
             if (ends_[i] && (separators || !is_separator(name_[i]))) ends_[i + 1] = true;
     }
-    /// None or more of what a separator ends.
+    /// Matches zero or more segments, each with its separator.
     void any_segments() {
         bool begun = false;
         for (size_t i = 0; i < name_.size(); i++) {
@@ -99,7 +99,7 @@ const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
     return decide(std::move(place), argument.value);
 }
 
-/// An operand is a cotangent when the node that makes it belongs to a gradient.
+/// An operand is a cotangent if the node that computes it belongs to a gradient.
 std::vector<std::string> PolicyMatcher::roles_of(ValueId operand) const {
     if (producers_[operand] >= 0 && program_.nodes[producers_[operand]].role == Role::cotangent) return {"cotangent"};
     return {"primal", roles_.is_weight(operand) ? "weight" : "activation"};

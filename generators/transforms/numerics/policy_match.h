@@ -4,46 +4,48 @@
 
 namespace scalide {
 
-/// True when a scope or a name fits the glob. Both are segments between `/` or `.`: `*` stands for any part of one, `**` for any number of
-/// them: "head/**" fits head too, "**/head" and "**.bias" fit what is at the top. An empty glob fits everything.
+/// True if a scope or a name matches the glob. Both consist of segments between `/` or `.`. `*` matches any part of one segment, `**` any
+/// number of segments. So "head/**" also matches "head", and "**/head" and "**.bias" also match names at the top. An empty glob matches
+/// everything.
 bool glob_matches(std::string_view glob, std::string_view name);
 
-/// A place that a policy is asked about.
+/// A site of a program at which a policy may have a rule: an argument, an operand, a node, a result.
 struct PolicyPlace {
     PolicyRule::Place place;
-    std::vector<std::string> roles; ///< of place_words: input, weight, primal ...
+    std::vector<std::string> roles; ///< words of place_words(): input, weight, primal ...
     std::string name;               ///< of an argument or a result of the program; in the rulebook, of an operand or a result
     std::string op, scope;          ///< of the node
     Extents shape;
-    std::vector<std::vector<std::string>> operands = {}; ///< of a whole node: the roles of each operand
-    std::vector<std::string> arguments = {};             ///< of a product: the arguments that it multiplies, or makes a gradient of
+    std::vector<std::vector<std::string>> operands = {}; ///< for a node: the roles of each operand
+    std::vector<std::string> arguments = {}; ///< for a node of a matmul: the arguments that it multiplies, or whose gradient it computes
 };
 
-/// Tells for each place of a program which row of a policy decides for it, and at the end which rows decided for none: those say
-/// something else than their author means.
+/// Finds for each site of a program the policy rule that decides it. At the end, it reports rules that decided no site, because they do not
+/// do what their author expects.
 class PolicyMatcher {
 public:
-    /// Throws UserError as check_policy does.
+    /// Throws UserError if the policy is invalid (check_policy).
     PolicyMatcher(const Policy &policy, const Rulebook &rulebook, const Program &program);
 
-    /// The first row that matches; nullptr when none does, or when the value is no float. Nodes, arguments and results are those of the
-    /// program.
+    /// Returns the first rule that matches. Returns nullptr if none does or if the value is no float. Nodes, arguments and results must
+    /// belong to the program.
     const PolicyRule *argument(const Argument &argument);
     const PolicyRule *operand(const Node &node, size_t index);
     const PolicyRule *node(const Node &node);
     const PolicyRule *node_result(const Node &node, size_t index);
     const PolicyRule *program_result(const Result &result);
-    /// True when a row `keep` matches the node.
+    /// True if a `keep` rule matches the node.
     bool keeps(const Node &node) const;
 
-    /// After all places have been asked about: throws UserError at the first row, but optional ones, that matched none ("no argument is
-    /// called ..."), or all of whose places went to rows before it. An inherited row may be replaced by those before it.
+    /// Call this after all sites have been asked about. Throws UserError for the first rule that matched no site ("no argument is called
+    /// ..."), or whose sites were all decided by earlier rules. Optional rules may match nothing. Inherited rules may be hidden by earlier
+    /// ones.
     void check() const;
 
 private:
     struct Count {
         size_t matched = 0, decided = 0;
-        std::set<int> before; ///< lines of the rows that decided in its place
+        std::set<int> before; ///< lines of the rules that decided instead
     };
     const PolicyRule *decide(PolicyPlace place, ValueId value);
     PolicyPlace of_node(const Node &node, PolicyRule::Place place) const;
@@ -54,8 +56,8 @@ private:
     const Program &program_;
     const PolicyRoles roles_;
     const std::vector<int> producers_;
-    std::vector<Count> counts_;       ///< by row
-    std::vector<PolicyPlace> places_; ///< all that were asked about
+    std::vector<Count> counts_;       ///< by rule
+    std::vector<PolicyPlace> places_; ///< all sites that were asked about
 };
 
 } // namespace scalide

@@ -13,7 +13,7 @@ constexpr const char *allowed = "If the rule may match nothing, add 'optional: t
 
 bool has_own_names(Place place) { return place == Place::argument || place == Place::program_result; }
 
-/// A word for all operands, or one for each.
+/// A rule has one word for all operands, or one word for each.
 bool operands_match(const PolicyRule &row, const PolicyPlace &place) {
     if (row.operands.size() > 1 && row.operands.size() != place.operands.size()) return false;
     for (size_t i = 0; i < place.operands.size(); i++) {
@@ -23,12 +23,12 @@ bool operands_match(const PolicyRule &row, const PolicyPlace &place) {
     return true;
 }
 
-/// An argument, or the result that overwrites it.
+/// True for an argument and for the result that overwrites it.
 bool is_argument(const PolicyPlace &place) {
     return place.place == Place::argument || (place.place == Place::program_result && std::ranges::count(place.roles, "inout") > 0);
 }
 
-/// Scopes of nodes, and names of arguments: a place of its own, or what a product multiplies.
+/// A `keep` rule matches scopes of nodes and names of arguments. A name matches the argument itself, and nodes of matmuls that multiply it.
 bool keeps(const PolicyRule &row, const PolicyPlace &place) {
     if (is_argument(place)) return glob_matches(row.which, place.name);
     const auto fits = [&](const std::string &name) { return glob_matches(row.which, name); };
@@ -68,7 +68,7 @@ const PlaceWords &words_of(Place place) {
     return words.at(place);
 }
 
-/// One condition of a row, as it is written and as it is told about.
+/// One condition of a rule: the check, and its texts for the message.
 struct Condition {
     bool (*holds)(const PolicyRule &, const PolicyPlace &);
     std::string field, noun, text; ///< empty text: the row does not have this condition
@@ -93,13 +93,13 @@ std::vector<Condition> conditions_of(const PolicyRule &row, const std::vector<co
     return conditions;
 }
 
-/// The segments of a glob that have letters only.
+/// Returns the glob without wildcards and separators at its ends.
 std::string letters_of(const std::string &glob) {
     const size_t first = glob.find_first_not_of("*/."), last = glob.find_last_not_of("*/.");
     return first == std::string::npos ? "" : glob.substr(first, last - first + 1);
 }
 
-/// The names, what they begin with, and their segments.
+/// Returns the names, their prefixes and their segments.
 std::vector<std::string> parts_of(const std::set<std::string> &names) {
     std::set<std::string> parts = names;
     for (const std::string &name : names) {

@@ -3,14 +3,13 @@
 
 namespace scalide {
 
-/// True when each condition of the row holds at the place.
+/// True if each condition of the rule holds at the site.
 bool row_matches(const PolicyRule &row, const PolicyPlace &place);
 
-/// Which condition of a row holds at none of these places of a program, and the nearest names for which it would: `policy.yaml:3:
-/// policy.rules.argument: must match something in program p, got 'w9'. Did you mean 'w1'? Arguments: x, w1. ...`.
+/// Describes which condition of a rule holds at none of these sites of a program. The message suggests names for which it would hold.
 Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &places, const std::string &program);
 
-/// That rows at these lines match wherever this one does.
+/// States that the rules at these lines match every site that this rule matches.
 Message describe_hidden(const PolicyRule &row, const std::set<int> &lines);
 
 } // namespace scalide

@@ -19,7 +19,7 @@ bool is_float_class(const OperandSpec &operand) {
            operand.operand_class == OperandClass::any;
 }
 
-/// The first operand leaves the node as it came, but for its place and its dtype; no other one gives elements.
+/// True if the result has the elements of the first operand, moved or converted. No other operand contributes elements.
 bool hands_on(const Rule &rule) {
     if (rule.operands.empty() || rule.operands[0].variadic || rule.results.size() != 1) return false;
     const bool names_it = rule.value.size() == 1 && rule.value[0]->kind == ExpressionNode::Kind::name;
@@ -108,7 +108,7 @@ std::set<ValueId> PolicyRoles::multiplied(const Node &node) const {
     return arguments;
 }
 
-/// Takes the weight of a meeting down, and the data when that is an argument too.
+/// Records the weight of a contraction, and its data if both operands are arguments.
 void PolicyRoles::decide(const Meeting &meeting, std::set<ValueId> &data) {
     auto [a, b] = meeting;
     if (a < 0 || b < 0) {

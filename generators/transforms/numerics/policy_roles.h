@@ -5,24 +5,27 @@
 
 namespace scalide {
 
-/// What the arguments of a program are, by what the program does with them: not by their names, nor by whether they are inout.
+/// Finds the roles of a program's arguments. Only the program's operators decide, not the arguments' names, nor whether they are inout.
 ///
-/// Two operands meet in a contraction: an operator of family `contract`, or a convolution. An operand is an argument where it comes from
-/// one by movement and conversions alone; else it is computed. A *weight* is an argument that meets in a primal contraction what depends on
-/// an argument, and is the data of none:
-///   - an argument that meets something computed is its weight, whichever operand it is;
-///   - of two arguments that meet, the data is the one with a symbolic extent, if only one has any (a batch); else the one that meets a
-///     cotangent in the gradient, if only one does (the gradient of a first layer's weight is made of its data; that of the data nobody
-///     asks for); else the first operand.
+/// A contraction combines two operands. It is an operator of the family `contract`, or a convolution. An operand counts as an argument if
+/// it comes from one through movement and conversions alone; otherwise it is computed. A *weight* is an argument that a primal contraction
+/// combines with a value that depends on an argument. It must not be the data of another contraction:
+/// - If one operand is computed, the argument is the weight, whichever operand it is.
+/// - If both are arguments and only one has a symbolic extent (a batch), that one is the data.
+/// - Otherwise, if the gradient multiplies only one of them by a cotangent, that one is the data: the first layer's data occurs in the
+///   gradient of its weight, but its own gradient is not computed.
+/// - Otherwise the first operand is the data.
 class PolicyRoles {
 public:
     PolicyRoles(const Program &program, const Rulebook &rulebook);
 
-    /// True for a weight, and for what comes from one by movement and conversions alone.
+    /// True for a weight, and for values that come from one through movement and conversions alone.
     bool is_weight(ValueId value) const { return source_[value] >= 0 && weights_.contains(source_[value]); }
 
-    /// The arguments that a contraction multiplies. A contraction that makes the gradient of an argument multiplies two computed arrays:
-    /// the one that the argument met, and the cotangent of that contraction, which multiplies the argument too where anybody asks for it.
+    /// Returns the arguments that a contraction multiplies. A contraction that computes the gradient of an argument multiplies two computed
+    /// arrays: the other operand of the argument's contraction, and the cotangent of its result. The argument is found through either: a
+    /// primal contraction multiplies it by the first array. Another contraction multiplies it by the cotangent, if the other operand's
+    /// gradient is needed.
     std::set<ValueId> multiplied(const Node &node) const;
 
 private:
@@ -37,14 +40,14 @@ private:
 
     const Program &program_;
     const Rulebook &rulebook_;
-    std::vector<ValueId> source_;                     ///< by value: the argument that it is, moved and converted; -1: none
-    std::vector<ValueId> root_;                       ///< by value: the value that it is, moved and converted
-    std::map<ValueId, std::set<ValueId>> met_;        ///< by root: the arguments that it meets in primal contractions
-    std::map<ValueId, std::set<ValueId>> cotangents_; ///< by root of a cotangent: the arguments that it meets
-    std::set<ValueId> is_multiplied_;                 ///< the arguments of primal contractions that are left
-    std::set<ValueId> has_cotangent_;                 ///< the arguments that meet one
-    std::vector<bool> depends_;                       ///< by value: on an argument
-    std::vector<Role> roles_;                         ///< by value: of the node that makes it
+    std::vector<ValueId> source_;                     ///< by value: the argument of which it is a moved or converted form; -1: none
+    std::vector<ValueId> root_;                       ///< by value: the value of which it is a moved or converted form
+    std::map<ValueId, std::set<ValueId>> met_;        ///< by root: the arguments with which primal contractions combine it
+    std::map<ValueId, std::set<ValueId>> cotangents_; ///< by root of a cotangent: the arguments with which contractions combine it
+    std::set<ValueId> is_multiplied_;                 ///< the arguments of the primal contractions of this program
+    std::set<ValueId> has_cotangent_;                 ///< the arguments that a contraction combines with a cotangent
+    std::vector<bool> depends_;                       ///< by value: whether it depends on an argument
+    std::vector<Role> roles_;                         ///< by value: the role of the node that computes it
     std::vector<Meeting> meetings_;
     std::set<ValueId> meets_cotangent_, weights_;
 };

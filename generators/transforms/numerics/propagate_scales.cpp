@@ -12,22 +12,22 @@ namespace scalide {
 
 namespace {
 
-/// A scale of an operand is a factor of the result.
+/// True if the operator sums products, so the scale of an operand is a factor of the result.
 bool sums_products(const Node &node) {
     const BaseOperator *op = find_base_operator(node.op);
     return op != nullptr && op->sums_products;
 }
 
-/// The rule says of the scale that each element of the result is one of an operand.
+/// True if the rule states that each element of the result is an element of an operand.
 bool chooses(const Rule &rule, const std::string &strategy) {
     const Expression &scale = rule.scale_of(strategy).front();
     return scale && scale->kind == ExpressionNode::Kind::call && scale->text == "largest";
 }
 
-/// Values of the program at hand, by id.
+/// The rewritten values of a program, by the id of the source value.
 using ScaledValues = std::vector<ScaledValue>;
 
-/// Rebuilds a program over plain values: a scaled value becomes its data and its scale.
+/// Rewrites a program without scaled values: each becomes two values, its data and its scale.
 class Propagation {
 public:
     Propagation(const Program &source, const Rulebook &rulebook, const ScaleSettings &settings)
@@ -56,11 +56,12 @@ private:
     Program result_;
     Builder builder_;
     ScaleSplit split_;
-    std::vector<int> argument_; ///< where argument i of the source went
-    /// Parts of values that are plain again behind stop_scaling, and of what is made of their elements alone. Products read the parts.
+    std::vector<int> argument_; ///< by argument of the source: its index in the result
+    /// Data and scale of values that are plain again after stop_scaling, and of values that are moved or converted from them. Matmuls read
+    /// the data.
     std::map<ValueId, ScaledValue> parts_;
     std::map<const Rule *, bool> multiplies_;
-    std::vector<ValueId> named_; ///< values that the node at hand has given the name of one of the source
+    std::vector<ValueId> named_; ///< values to which the current node gave the name of a source value
 };
 
 Program Propagation::run() {
@@ -82,7 +83,7 @@ void Propagation::add_parts(const std::string &name, const Type &type, bool inou
     result_.arguments.push_back({value.scale, false, inout, scale});
 }
 
-/// Whole arguments are named first: callers know them by these names, while parts may have any.
+/// Names whole arguments first, because callers know them by name. Names of data and scales are only for readers.
 void Propagation::place_arguments(ScaledValues &values) {
     for (const Argument &argument : source_.arguments) {
         const Value &value = source_.values[argument.value];
@@ -111,7 +112,7 @@ void Propagation::place_nodes(const Program &program, ScaledValues &values) {
     }
 }
 
-/// Operators that choose a scale make a plain operand scaled; the others leave a node without scaled operands alone.
+/// True if the node has a scaled operand, or if its operator computes a scale and so makes a plain operand scaled.
 bool Propagation::is_scaled_node(const Node &node, const ScaledValues &values) const {
     const Rulebook &rulebook = builder_.rulebook();
     return std::ranges::any_of(node.operands, [&](ValueId operand) { return values[operand].is_scaled(); }) ||
@@ -139,7 +140,7 @@ void Propagation::copy(const Program &program, const Node &node, ScaledValues &v
     parts_[made] = {made, data, from.scale};
 }
 
-/// A composite that is made of products: these read operands as they are stored, so it is expanded here.
+/// True for composites that consist of matmuls. These read operands as they are stored, so the composite is expanded here.
 bool Propagation::multiplies(const Rule &rule) {
     if (rule.is_base) return false;
     const auto [entry, is_new] = multiplies_.try_emplace(&rule, false);
@@ -151,7 +152,7 @@ bool Propagation::multiplies(const Rule &rule) {
     return entry->second;
 }
 
-/// What a product of data makes, times the scales: operands stay as they are stored.
+/// Multiplies the stored data, and then the result by the scales: sum(a * b) = sum(a.data * b.data) * (a.scale * b.scale).
 void Propagation::copy_product(const Program &program, const Node &node, ScaledValues &values) {
     std::vector<ValueId> operands, scales;
     for (const ValueId old : node.operands) {
@@ -205,7 +206,7 @@ void Propagation::place_scaled(const Program &program, const Node &node, ScaledV
     }
 }
 
-/// The operand as an ordinary number, whose parts are remembered.
+/// Returns the operand as an ordinary number and remembers its data and scale.
 void Propagation::stop_scaling(const Node &node, ScaledValues &values) {
     ScaledValue &operand = values[node.operands[0]];
     const ValueId value = full(operand);
@@ -213,7 +214,7 @@ void Propagation::stop_scaling(const Node &node, ScaledValues &values) {
     parts_[value] = operand;
 }
 
-/// A composite without a scale of its own: the rules of its parts apply.
+/// Expands a composite without a scale rule. The rules of its operators apply.
 void Propagation::place_parts(const Program &program, const Node &node, ScaledValues &values) {
     Program parts;
     parts.symbols = program.symbols;
@@ -235,7 +236,7 @@ void Propagation::place_parts(const Program &program, const Node &node, ScaledVa
     }
 }
 
-/// data * scale, in f32, stored as the data is.
+/// Returns data * scale, computed in f32, in the dtype of the data.
 ValueId Propagation::full(ScaledValue &value) {
     if (value.value >= 0) return value.value;
     const Type type = builder_.type(value.data);
@@ -261,7 +262,7 @@ void Propagation::place_result(const Result &result, ScaledValues &values) {
     add(ArrayPart::Kind::scale, ".scale", parts.scale, argument < 0 ? -1 : argument + 1);
 }
 
-/// `name`, with a number where another result has it or will have it.
+/// Returns `name`, followed by a number if another result has the name or will have it.
 std::string Propagation::fresh_result(const std::string &name) const {
     const auto is_taken = [&](const std::string &other) {
         return std::ranges::find(source_.results, other, &Result::name) != source_.results.end() ||
@@ -272,7 +273,7 @@ std::string Propagation::fresh_result(const std::string &name) const {
     return fresh;
 }
 
-/// Names a value after the one of the source that it was made for, the first of several.
+/// Renames a value to the name of the source value that it stands for. If one value stands for several, the first name stays.
 void Propagation::name_value(ValueId value, size_t first, const std::string &name, const ArrayPart &part) {
     if (static_cast<size_t>(value) < first || std::ranges::find(named_, value) != named_.end()) return;
     if (!rename_value(result_, value, name)) return;

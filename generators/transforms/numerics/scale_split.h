@@ -5,24 +5,26 @@
 
 namespace scalide {
 
-/// Gives plain values a scale where they meet scaled ones: a rank-0 value v, and broadcasts of one, get the power of two
-/// at or below |v| as their scale and data in +-[1, 2). Zero: data 0, scale 0. Infinities and NaN: themselves, scale inf. Scales below
-/// 2^-126 are not formed: smaller v keep data below 1. Nor are those of constants above 2^64: what is that large is meant as a mask, and
-/// f32 data beside it shall stay normal.
+/// Gives plain values a scale when they are combined with scaled ones. This applies to rank-0 values v and broadcasts of them. The scale is
+/// the power of two at or below |v|, and the data lies in +-[1, 2). Exceptions:
+/// - Zero has data 0 and scale 0.
+/// - Infinities and NaN keep their value as data and have scale inf.
+/// - Scales below 2^-126 are not used: smaller v have data below 1.
+/// - Constants have no scale above 2^64. Constants that large are masks, and f32 data next to them must stay normal.
 ///
-/// Where results are elements of operands (`largest` in the rule's scale) no data reaches a constant: it gets the scale that leaves it room
-/// in every format, 2^-6 of its own, and 1 at most, where no data loses a bit that it has without scales.
+/// In some operators, each element of the result is an element of an operand (`largest` in the rule's scale). There a constant gets the
+/// scale 2^-6 of its own, and at most 1. The constant then fits every format, and data loses no bit that it would keep without scales.
 class ScaleSplit {
 public:
     explicit ScaleSplit(Builder &builder) : builder_(builder), facts_(builder.program()) {}
 
-    /// An operand of a scaled node: a plain float that is a number throughout gets its parts beside its value; others stay.
-    /// `chosen`: elements of the result are elements of operands.
+    /// Returns an operand of a scaled node. A plain f32 value that is one number throughout gets data and a scale in addition to its value;
+    /// other values are returned unchanged. `chosen`: elements of the result are elements of operands.
     ScaledValue meet(const ScaledValue &value, bool chosen = false);
-    /// What scaled operands of one node lend each other: an infinite constant has no scale of its own, and would be the largest beside any
-    /// other. It takes that of the first operand that has one, 1 where that is 0.
+    /// Assigns each infinite constant the scale of the first operand that has one, or 1 if that scale is 0. Its own scale, infinity, would
+    /// be the largest of all.
     void lend_scales(std::vector<ScaledValue> &operands);
-    /// Data and scale of a plain float, scale 1 when it is no number throughout.
+    /// Returns data and scale of a plain float. The scale is 1 if the value is not one number throughout.
     ScaledValue parts(ValueId value);
 
 private:
@@ -36,7 +38,7 @@ private:
 
     Builder &builder_;
     Facts facts_;
-    std::map<std::pair<ValueId, bool>, ScaledValue> known_; ///< by rank-0 value, and whether it is chosen
+    std::map<std::pair<ValueId, bool>, ScaledValue> known_; ///< by rank-0 value and `chosen`
 };
 
 } // namespace scalide

@@ -11,8 +11,8 @@ namespace {
 
 /// With fewer rows, blocks of 16 rows would be fewer than four for each of 128 multiprocessors.
 constexpr int64_t least_rows = 8192;
-/// A warp computes shorter rows, and each warp would then need its own sums. For longer rows, shared memory cannot hold two arrays with two
-/// elements a thread.
+/// A warp computes shorter rows, and each warp would then need its own sums. For longer rows, shared memory cannot hold two arrays for two
+/// rows at a time.
 constexpr int64_t least_columns = 1025, most_columns = 4096;
 /// Sums of all columns stay in registers: 32 in each of 256 threads. More would spill.
 constexpr int64_t most_kept = 8192;
