@@ -12,7 +12,7 @@ namespace scalide {
 
 namespace {
 
-/// Types one program, whose sub-programs and the sub-programs before it are typed already.
+/// Infers the types of one program. Its sub-programs and the sub-programs before it already have types.
 class Typing {
 public:
     Typing(const Program &source, const std::vector<Program> &callees, const Rulebook &rulebook)
@@ -38,7 +38,7 @@ private:
     std::map<ValueId, Node> constants_; ///< rank-0 constants of the result, by value
 };
 
-/// The spec of flat operand number `i`: a variadic one takes the rest.
+/// The operand spec for operand number `i`. A variadic operand covers all that follow.
 const OperandSpec &spec_of(const Rule &rule, size_t i) { return rule.operands[std::min(i, rule.operands.size() - 1)]; }
 
 Program Typing::run() {
@@ -61,7 +61,8 @@ void Typing::place(const Node &node) {
     add(node, std::move(operands), std::move(attributes), types);
 }
 
-/// A number in the text has the dtype that the parser gave it. Whole numbers of a float dtype are written as one of them.
+/// Completes a constant: a number in the text gets the dtype that the parser chose. A whole number becomes a float number if the dtype is a
+/// float.
 void Typing::complete_constant(const Node &node, Attributes &attributes) const {
     const Type &type = rewriter_.source().type(node.results[0]);
     if (!is_unknown(type)) attributes.try_emplace("dtype", std::string(to_string(type.dtype)));
@@ -114,7 +115,7 @@ void Typing::check_declared(const Node &node, const std::vector<Type> &types) co
     }
 }
 
-/// A number in the text takes the dtype of the operands that it is tied to.
+/// A number in the text gets the dtype of the operands with the same dtype letter.
 void Typing::adapt_constants(const Rule &rule, std::vector<ValueId> &operands) {
     for (size_t i = 0; i < operands.size(); i++) {
         const Node *constant = weak_constant(operands[i]);
@@ -139,7 +140,7 @@ const Node *Typing::weak_constant(ValueId value) const {
     return found != constants_.end() && builder_.type(value).dtype == Dtype::f32 ? &found->second : nullptr;
 }
 
-/// A rank-0 `which` of select_n chooses for all elements: it stays as it is.
+/// Broadcasts rank-0 operands. A rank-0 `which` of select_n stays, because it selects for all elements.
 void Typing::broadcast_scalars(const std::string &op, std::vector<ValueId> &operands) {
     const BaseOperator *base = find_base_operator(op);
     const bool is_single = base && base->arity < 0 && !operands.empty() && builder_.type(operands[0]).is_scalar();

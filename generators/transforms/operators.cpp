@@ -13,7 +13,7 @@ Attribute word(Dtype dtype) { return std::string(to_string(dtype)); }
 
 std::vector<int64_t> list(const Node &node, const std::string &name) { return to_integers(node.attributes.at(name)); }
 
-/// A list with one entry an axis; an empty one stands for `fallback` everywhere.
+/// A list with one entry for each axis. An empty list means `fallback` for every axis.
 std::vector<int64_t> list_by_axis(const Node &node, const std::string &name, size_t rank, int64_t fallback) {
     const auto found = node.attributes.find(name);
     const bool is_given = found != node.attributes.end() && !found->second.list.empty();

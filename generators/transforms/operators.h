@@ -3,26 +3,26 @@
 
 namespace scalide {
 
-/// Attributes of the operators that passes make and read themselves, as their rules name them.
+/// Attributes of the operators that passes emit and read, with the names of their rules.
 
 struct SliceBounds {
     Extents start, limit;
     std::vector<int64_t> strides;
 };
 
-/// Elements added before, after and between, by axis; before and after may be negative.
+/// Elements added before, after and between the elements of each axis. `low` and `high` may be negative.
 struct Padding {
     Extents low, high;
     std::vector<int64_t> interior;
 };
 
-/// The axes of a dot_general: pairs of lhs and rhs axes.
+/// The axes of a dot_general, as pairs of lhs and rhs axes.
 struct DotAxes {
     std::vector<int64_t> lhs_contract, rhs_contract, lhs_batch, rhs_batch;
 };
 
 Attributes constant_attributes(double value, Dtype dtype);
-/// `axes[i]`: the result axis that operand axis i becomes; ascending.
+/// `axes[i]`: the result axis that operand axis i becomes, in ascending order.
 Attributes broadcast_attributes(const Extents &shape, const std::vector<int64_t> &axes);
 Attributes reshape_attributes(const Extents &shape);
 Attributes transpose_attributes(const std::vector<int64_t> &permutation);
@@ -40,16 +40,16 @@ SliceBounds slice_bounds(const Node &node);
 Padding padding(const Node &node);
 DotAxes dot_axes(const Node &dot);
 
-/// Movement where every element of the result is one of the first operand, or zero, infinite or NaN.
+/// True for movement whose result elements are elements of the first operand, zero, infinite or NaN.
 bool only_moves(const Node &node);
-/// Movement of one operand: each element of the result is one of its elements, and attributes say which.
+/// True for movement of one operand: each result element is one of its elements, selected by attributes.
 bool moves_one_array(const Node &node);
 
 /// 0, 1 .. count - 1.
 std::vector<int64_t> count_up(int64_t count);
-/// The axes of an array of that rank that stand in neither list.
+/// Returns the axes of an array of that rank that are in neither list.
 std::vector<int64_t> other_axes(int64_t rank, const std::vector<int64_t> &axes, const std::vector<int64_t> &more = {});
-/// The permutation that undoes `order`.
+/// Returns the inverse permutation of `order`.
 std::vector<int64_t> inverse(const std::vector<int64_t> &order);
 
 } // namespace scalide

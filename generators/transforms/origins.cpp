@@ -5,16 +5,16 @@ namespace scalide {
 
 namespace {
 
-/// What a value that passes add is called: its operator, perhaps with a number, or the operator that was expanded to it.
+/// True for names that passes give to new values: an operator's name, perhaps with a number, or the name of the expanded operator.
 bool is_made_up(const std::string &name) {
     const std::string stem = name.substr(0, name.find_last_not_of("0123456789") + 1);
     return find_base_operator(stem) != nullptr || stem.starts_with("norm_");
 }
 
-/// `v1.bf16` of `v1`: a stored form has the name of the tensor.
+/// A rounded copy has the tensor's name and a suffix: `v1.bf16` of `v1`.
 bool is_form(const std::string &name, const std::string &of) { return name.starts_with(of + "."); }
 
-/// A number of rank 0, which is made an array before.
+/// True for a scalar or a broadcast scalar.
 bool is_factor(const Program &program, const std::vector<int> &producers, ValueId value) {
     if (program.type(value).is_scalar()) return true;
     const Node *node = producers[value] < 0 ? nullptr : &program.nodes[producers[value]];

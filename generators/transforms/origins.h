@@ -4,17 +4,18 @@
 
 namespace scalide {
 
-/// The operand of which a node makes another form: rounded, widened, reshaped, times or over a number of rank 0 (a scale). -1: it computes.
+/// Returns the operand whose values the node only stores in another form: rounded, widened, reshaped, or multiplied or divided by a scalar
+/// (a scale). Returns -1 if the node computes.
 ValueId formed_operand(const Program &program, const std::vector<int> &producers, const Node &node);
 
-/// The tensor that a user knows and that a value of a later pass is a form of: rounded, rescaled, its largest magnitude.
+/// The tensor of the user's program from which a value of a later pass comes: its rounded or rescaled copy, or its amax.
 struct Origin {
-    std::string tensor; ///< an argument of the program or a value of the source
+    std::string tensor; ///< an argument of the program, or a value of the source
     Location location;  ///< of the argument or of the node
     bool is_argument = false;
 };
 
-/// The origins of values of a program of base operators.
+/// Finds the origins of values in a program of base operators.
 class Origins {
 public:
     explicit Origins(const Program &program);
@@ -23,10 +24,10 @@ public:
 private:
     const Program &program_;
     const std::vector<int> producers_;
-    std::vector<int> arguments_; ///< by value: its number; -1: it is none
+    std::vector<int> arguments_; ///< by value: the index of the argument; -1: it is no argument
 };
 
-/// The origins of all values by name. A result of the program is known by its own name.
+/// Returns the origins of all values by name. A result of the program has its own name.
 std::map<std::string, Origin> origins_by_name(const Program &program);
 
 } // namespace scalide

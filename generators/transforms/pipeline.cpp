@@ -8,13 +8,13 @@ namespace scalide {
 
 namespace {
 
-/// The word of a setting in the text of a program; `fallback` when it is not there.
+/// Returns the word of a setting in the text of a program, or `fallback` if the program has no such setting.
 std::string setting(const Program &program, const std::string &name, const std::string &fallback) {
     const auto found = program.attributes.find(name);
     return found == program.attributes.end() ? fallback : found->second.word;
 }
 
-/// Settings that the text of a program gives win over those of the policy.
+/// Settings in the text of a program override the policy.
 ScaleSettings settings_of(const Program &program, const Policy &policy) {
     const std::string strategy = setting(program, "strategy", policy.scales.strategy);
     const std::string word = setting(program, "rounding", std::string(to_string(policy.scales.rounding)));
@@ -26,7 +26,7 @@ ScaleSettings settings_of(const Program &program, const Policy &policy) {
     return {strategy, *rounding, setting(program, "key", policy.scales.key)};
 }
 
-/// What passes are told besides the program.
+/// Everything that passes get in addition to the program.
 struct Setting {
     const Rulebook &rulebook;
     const CompileOptions &options;
@@ -35,12 +35,12 @@ struct Setting {
 struct Pass {
     std::string_view name;
     Program (*run)(const Program &program, const Setting &setting);
-    std::vector<Invariant> holds; ///< of what it makes
+    std::vector<Invariant> holds; ///< invariants of the result
 };
 
 using enum Invariant;
 
-/// The passes up to base operators. What infer_types lets through is the user's: verify then blames the text.
+/// The passes that lead to base operators. An error after infer_types is the user's, so verify() then blames the program text.
 const std::vector<Pass> &passes() {
     static const std::vector<Pass> passes = {
         {"infer_types", [](const Program &p, const Setting &s) { return infer_types(p, s.rulebook); }, {typed}},
@@ -63,7 +63,7 @@ const std::vector<Pass> &passes() {
     return passes;
 }
 
-/// Of what the passes of fusion make, and the last of them.
+/// Invariants after the passes of fusion, and after the last one.
 const std::vector<Invariant> shaped = {typed, no_calls, wide, no_scaled, base}, fused = {no_scaled, kernels};
 
 void check(const Program &program, const std::string &pass, const std::vector<Invariant> &holds, const Setting &setting) {
@@ -72,7 +72,7 @@ void check(const Program &program, const std::string &pass, const std::vector<In
         if (invariant != typed || setting.options.checks_types) check_invariant(invariant, program, setting.rulebook, pass);
 }
 
-/// Checks what a pass has made, then shows it.
+/// Checks the result of a pass, then calls `after_pass`.
 void finish(const Program &program, std::string_view pass, const std::vector<Invariant> &holds, const Setting &setting) {
     check(program, std::string(pass), holds, setting);
     if (setting.options.after_pass) setting.options.after_pass(std::string(pass), program);
@@ -106,7 +106,8 @@ Program to_kernels(const Program &source, const Rulebook &rulebook, const Compil
     Program program = source;
     for (const FusionPass &pass : fusion_passes()) {
         program = pass.run(program, options.facts);
-        // What these break, the kernels break too, and those are always checked: seven checks are a seventh of the time of all passes.
+        // Kernels would violate the same invariants, and kernels are always checked. These seven checks take a seventh of the time of all
+        // passes.
         if (options.checks_types) check(program, std::string(pass.name), shaped, setting);
         if (options.after_pass) options.after_pass(std::string(pass.name), program);
     }

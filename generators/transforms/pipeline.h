@@ -6,30 +6,30 @@
 
 namespace scalide {
 
-/// What `compile` is told besides the program.
+/// The options of compile().
 struct CompileOptions {
     Policy policy;
     TargetFacts facts;
-    /// Called after each pass with its name; `--dump-after` prints here, tests run the interpreter here.
+    /// Called after each pass with its name. `--dump-after` prints the program here, and tests run the interpreter here.
     std::function<void(const std::string &pass, const Program &)> after_pass;
-    FusionReport *fusion = nullptr;                     ///< filled when it is there: what was fused and why
-    std::vector<NumericsDecision> *decisions = nullptr; ///< likewise: what `assign_numerics` decided
-    /// After each pass every node is held to its rule (Invariant::typed) as well: that takes about as long as
-    /// the passes. All other invariants are always checked, but between the passes of fusion, whose kernels are checked in the end.
+    FusionReport *fusion = nullptr;                     ///< if not null: receives what was fused and why
+    std::vector<NumericsDecision> *decisions = nullptr; ///< if not null: receives the decisions of `assign_numerics`
+    /// Check every node against its rule after each pass (Invariant::typed). This takes about as long as the passes. All other invariants
+    /// are always checked, except between the passes of fusion, because their kernels are checked at the end.
     bool checks_types = true;
 };
 
-/// All passes in order: to_base_operators, then to_kernels. What holds after each (transforms/spec/invariants.h) is checked. The result is
-/// a program of calls to kernels.
+/// Runs all passes in order: to_base_operators(), then to_kernels(). Checks after each pass what must hold (transforms/spec/invariants.h).
+/// Returns a program of calls to kernels.
 Program compile(const Program &program, const Rulebook &rulebook, const CompileOptions &options);
 
-/// The passes that know no kernels: infer_types, inline_calls, simplify, assign_numerics, simplify, propagate_scales, expand, simplify.
+/// Runs the passes before fusion: infer_types, inline_calls, simplify, assign_numerics, simplify, propagate_scales, expand, simplify.
 Program to_base_operators(const Program &program, const Rulebook &rulebook, const CompileOptions &options);
 
-/// The passes of fusion (transforms/fusion/fuse.h) on a program of base operators.
+/// Runs the passes of fusion (transforms/fusion/fuse.h) on a program of base operators.
 Program to_kernels(const Program &program, const Rulebook &rulebook, const CompileOptions &options);
 
-/// The names that `--dump-after` takes, in order.
+/// Returns the names that `--dump-after` accepts, in order.
 const std::vector<std::string> &pass_names();
 
 } // namespace scalide

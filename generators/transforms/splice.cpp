@@ -19,7 +19,7 @@ bool is_made_by(std::span<const Node> nodes, ValueId value) {
     return std::ranges::any_of(nodes, [&](const Node &node) { return std::ranges::count(node.results, value) > 0; });
 }
 
-/// `mlp/0` within `encoder`: `encoder/mlp/0`.
+/// Joins scopes: `mlp/0` within `encoder` is `encoder/mlp/0`.
 std::string within(const std::string &outer, const std::string &inner) {
     return outer.empty() || inner.empty() ? outer + inner : outer + "/" + inner;
 }
@@ -47,7 +47,7 @@ std::vector<ValueId> append_body(Program &program, const Program &body, const No
 
 namespace {
 
-/// Appends what `remake` makes of a node, as the same values. Returns what is read instead of what.
+/// Appends the nodes that `remake` emits for a node, with the node's own values as results. Returns the values that readers must replace.
 Renamed remake_node(Program &program, const Rulebook &rulebook, const Node &node, const Remake &remake) {
     const size_t first = program.nodes.size();
     Builder builder(rulebook, program);

@@ -5,24 +5,24 @@
 
 namespace scalide {
 
-/// Makes the results of a node anew, at the end of the program, and returns them.
+/// Computes the results of a node in another way, by nodes at the end of the program. Returns the new results.
 using Remake = std::function<std::vector<ValueId>(Builder &builder, const Node &node)>;
 
-/// Puts the nodes that `remake` makes in the place of node number `index`. They make the same values (ids and names stay), but where
-/// `remake` returned a value that was there before: then this one is read instead. Returns what is read instead of what.
+/// Replaces node number `index` by the nodes that `remake` appends. They compute the same values, so ids and names stay. If `remake`
+/// returns a value that already existed, readers use that value instead. Returns these replacements.
 std::map<ValueId, ValueId> replace_node(Program &program, const Rulebook &rulebook, size_t index, const Remake &remake);
 
-/// How a node is made anew; empty when it stays.
+/// Returns how a node is replaced; empty if it stays.
 using ChooseRemake = std::function<Remake(const Program &, const Node &)>;
 
-/// The same for all nodes for which `choose` gives a Remake, from the first on; what one made is looked at next.
+/// Does the same for every node for which `choose` returns a Remake, in program order. New nodes are passed to `choose` too.
 void replace_nodes(Program &program, const Rulebook &rulebook, const ChooseRemake &choose);
 
-/// Appends the nodes of `body`, a program whose arguments are the operands of `call` in `program`, in the scope and role of `call`.
-/// Returns what became of its results.
+/// Appends the nodes of `body`, whose arguments are the operands of `call` in `program`. They get the scope and role of `call`. Returns the
+/// values of the results.
 std::vector<ValueId> append_body(Program &program, const Program &body, const Node &call);
 
-/// The `value` of the composite that `node` is: a Remake.
+/// A Remake: expands a composite to its `value`.
 std::vector<ValueId> expand_value(Builder &builder, const Node &node);
 
 } // namespace scalide

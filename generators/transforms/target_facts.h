@@ -3,20 +3,20 @@
 
 namespace scalide {
 
-/// What sorting costs, in picoseconds. All 0: nothing is known, and nothing is chosen by it.
+/// The cost of sorting, in picoseconds. All 0: the costs are unknown, and nothing is chosen by them.
 struct SortCosts {
-    int longest_by_network = 0; ///< elements of a line that goes through a sorting network; longer ones are put in place digit by digit
-    int network_step = 0;       ///< for an element of a line of n, times the steps of its network: log2(n) (log2(n) + 1)
-    int digits_line = 0, digits_element = 0; ///< for a line, and for each element of it
-    int maximum_element = 0;                 ///< of a line, to find maxima in it
+    int longest_by_network = 0;              ///< longest line that a sorting network sorts; a radix sort sorts longer lines
+    int network_step = 0;                    ///< for each element of a line of n, times log2(n) (log2(n) + 1) network steps
+    int digits_line = 0, digits_element = 0; ///< radix sort: for each line, and for each element
+    int maximum_element = 0;                 ///< finding maxima in a line: for each element
 };
 
-/// What passes may know of the machine that kernels are made for. `lower` and `schedules` know the rest.
+/// What passes may know about the target. Only `lower` and `schedules` know more.
 struct TargetFacts {
     std::string name = "host"; ///< `host`, or Halide's target text
     std::vector<LibraryProduct> products = {};
-    std::vector<int> cards = {}; ///< of CUDA that kernels are compiled for, by compute capability
-    /// A kernel does once, before its loops, what they all need: it packs the operands of a product, and computes rank-0 values.
+    std::vector<int> cards = {}; ///< CUDA compute capabilities for which kernels are compiled
+    /// A kernel prepares shared values once, before its loops: it packs the operands of a matmul and computes rank-0 values.
     bool prepares_kernels = true;
     SortCosts sort = {};
 };

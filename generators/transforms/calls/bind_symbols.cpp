@@ -27,7 +27,7 @@ Attribute replaced(const Attribute &attribute, const Bindings &bindings) {
     return result;
 }
 
-/// Learns from `2*n = extent` what n is.
+/// Derives n from an equation such as `2*n = extent`.
 void learn(const Extent &pattern, const Extent &extent, Bindings &bindings) {
     const Extent::Terms terms = pattern.terms();
     if (pattern.is_static() || terms.size() != 1) return;
@@ -42,7 +42,7 @@ std::string list_of(const std::vector<Type> &types) {
     return text;
 }
 
-/// True when every value of `extent` is one that `symbol` may take.
+/// True if `symbol` may take every value of `extent`.
 bool is_within(const Extent &extent, const Symbol &symbol, const std::vector<Symbol> &caller_symbols) {
     if (symbol == Symbol{symbol.name}) return true;
     if (extent.is_static())

@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// Values of the arguments that `wrt` lists.
+/// Returns the arguments that `wrt` lists.
 std::vector<ValueId> arguments_by(const Node &node, const Program &callee) {
     const auto wrt = node.attributes.find("wrt");
     if (wrt == node.attributes.end() || wrt->second.list.empty()) {

@@ -4,7 +4,7 @@
 
 namespace scalide {
 
-/// A call at which types are known.
+/// A call whose operand types are known.
 struct CallPlace {
     const Node &node;
     std::vector<Type> operands;
@@ -12,23 +12,24 @@ struct CallPlace {
     const Rulebook &rulebook;
 };
 
-/// An operator on a sub-program: `call`, `grad`, `value_and_grad`, `reduce`, `reduce_window`. Its attribute `program` names the sub-program
-/// f. The gradients also have `wrt`, a list of arguments of f, and are those of the only rank-0 float result of f with respect to them.
-/// Reductions: user_reductions.h.
+/// An operator with a sub-program: `call`, `grad`, `value_and_grad`, `reduce`, `reduce_window`. Its attribute `program` names the
+/// sub-program f. `grad` and `value_and_grad` also have `wrt`, a list of arguments of f. They differentiate the only rank-0 float result of
+/// f. user_reductions.h describes the reductions.
 struct CallKind {
     std::string_view op;
-    /// What is called, with arguments of the operands' types: f in the caller's symbols, or a reduction by f.
+    /// Returns the called program, with arguments of the operands' types: f in the caller's symbols, or a reduction by f.
     Program (*callee)(const CallPlace &place, const Program &named);
-    /// Result types of a call, from the types of the sub-program.
+    /// Returns the result types of a call.
     std::vector<Type> (*result_types)(const Node &node, const Program &callee);
-    /// The program whose nodes stand for the call: the sub-program, or its gradient.
+    /// Returns the program whose nodes replace the call: the sub-program or its gradient.
     Program (*body)(const Node &node, const Program &callee, const Rulebook &rulebook);
 };
 
-/// nullptr when `op` is an ordinary operator.
+/// Returns nullptr if `op` is an ordinary operator.
 const CallKind *find_call_kind(std::string_view op);
 
-/// What a call of this kind calls; `programs`: what can be named. Throws UserError at the call when the name is none of them.
+/// Returns the program that a call of this kind calls. `programs` lists the available sub-programs. Throws UserError at the call if the
+/// name is none of them.
 Program callee_of(const CallKind &kind, const CallPlace &place, const std::vector<Program> &programs);
 
 } // namespace scalide

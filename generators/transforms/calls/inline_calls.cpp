@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// `programs`: what may be called, without calls of its own; the gradient of the program may need them once more.
+/// `programs`: the programs that may be called, already without calls. The gradient of `program` may need them again.
 Program without_calls(const Program &program, const std::vector<Program> &programs, const Rulebook &rulebook) {
     Rewriter rewriter(program);
     rewriter.copy_arguments();
@@ -29,7 +29,7 @@ Program without_calls(const Program &program, const std::vector<Program> &progra
     return rewriter.take();
 }
 
-/// What only gradients call is not needed once they are there.
+/// Removes sub-programs that only gradients call. The gradients exist at this point.
 Program without_programs(Program program, const Rulebook &rulebook) {
     for (size_t i = program.nodes.size(); i-- > 0;) {
         if (program.nodes[i].attributes.contains("program")) replace_node(program, rulebook, i, expand_value);

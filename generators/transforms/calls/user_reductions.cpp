@@ -9,9 +9,9 @@ namespace {
 
 using Values = std::vector<ValueId>;
 
-constexpr int64_t most_places = 1024; ///< under one window: each is a node
+constexpr int64_t most_places = 1024; ///< elements of one window; each becomes a node
 
-/// The body of a reduction while it is made.
+/// Builds the body of a reduction.
 class Reducer {
 public:
     Reducer(const Node &call, const Program &computation, const std::vector<Type> &operands, const Rulebook &rulebook)
@@ -87,7 +87,7 @@ private:
         if (got != element) refuse("program", "must take and return values of type " + to_string(element), to_string(got));
     }
 
-    /// Ascending, from the front.
+    /// In ascending order; negative axes are replaced.
     std::vector<int64_t> reduced_axes() const {
         const auto found = call_.attributes.find("axes");
         const auto rank = static_cast<int64_t>(shape().size());
@@ -124,7 +124,7 @@ private:
         return spread;
     }
 
-    /// The computation on arrays, element by element.
+    /// Applies the computation to arrays, element by element.
     Values combine(const Values &a, const Values &b) {
         const Extents shape = builder_.type(a[0]).shape;
         std::map<ValueId, ValueId> made;
@@ -147,7 +147,7 @@ private:
         return parts;
     }
 
-    /// Every `stride`-th element of an axis from `start` up to `limit`.
+    /// Returns every `stride`-th element of an axis, from `start` up to `limit`.
     Values along(const Values &values, int64_t axis, std::array<int64_t, 3> start_limit_stride) {
         const auto [start, limit, stride] = start_limit_stride;
         SliceBounds bounds{{}, builder_.type(values[0]).shape, {}};
@@ -159,7 +159,7 @@ private:
         return slice(values, bounds);
     }
 
-    /// Combines neighbours along an axis until one is left, and drops the axis.
+    /// Combines neighbours along an axis until one is left, and removes the axis.
     Values fold_axis(Values values, int64_t axis) {
         Extents shape = builder_.type(values[0]).shape;
         for (int64_t extent = shape[axis].value(); extent > 1; extent = (extent + 1) / 2) {
@@ -190,7 +190,7 @@ private:
         return padded;
     }
 
-    /// What lies at one place, by its row-major number, of all windows.
+    /// Returns the elements that all windows have at one position, which is a row-major index into the window.
     Values under(const Values &padded, const std::vector<WindowAxis> &axes, const Extents &counts, int64_t place) {
         SliceBounds bounds{Extents(axes.size()), Extents(axes.size()), std::vector<int64_t>(axes.size())};
         for (size_t i = axes.size(); i-- > 0; place /= axes[i].window.value()) {

@@ -10,8 +10,8 @@ namespace scalide {
 
 namespace {
 
-/// Reverse accumulation over the nodes of a program. A cotangent has the type of its value; what a node adds to one is kept in a list
-/// and summed when the node that makes the value is reached.
+/// Reverse accumulation over the nodes of a program. A cotangent has the type of its value. Contributions to a cotangent are collected in a
+/// list. They are summed when the accumulation reaches the node that computes the value.
 class Differentiation {
 public:
     Differentiation(Program &program, const Rulebook &rulebook) : program_(program), builder_(rulebook, program) {}
@@ -35,7 +35,7 @@ private:
 
     Program &program_;
     Builder builder_;
-    std::vector<bool> active_; ///< depends on one of `wrt` through float values, and an output depends on it
+    std::vector<bool> active_; ///< depends on a value of `wrt` through floats, and an output depends on it
     std::vector<std::vector<ValueId>> parts_;
 };
 
@@ -48,7 +48,7 @@ std::vector<ValueId> Differentiation::run(std::vector<ValueId> outputs, const st
     for (size_t i = 0; i < outputs.size(); i++) accumulate(outputs[i], cotangents[i]);
     const size_t count = program_.nodes.size();
     for (size_t i = count; i-- > 0;) {
-        const Node node = program_.nodes[i]; // a copy: the vector grows
+        const Node node = program_.nodes[i]; // a copy, because the vector grows
         if (is_on_path(node)) visit(node);
     }
     std::vector<ValueId> gradients;
@@ -76,13 +76,13 @@ void Differentiation::find_active(const std::vector<ValueId> &wrt, const std::ve
     for (size_t i = 0; i < active_.size(); i++) active_[i] = reached[i] && needed[i];
 }
 
-/// Comparisons and the like: no gradient, and results that are plain by nature.
+/// True for operators such as comparisons, which have no gradient and only plain results.
 bool Differentiation::stops_gradient(const Node &node) const {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     return rule.gradient_kind == GradientKind::none && std::ranges::all_of(rule.results, &ResultSpec::plain);
 }
 
-/// Some result and some operand carry a derivative.
+/// True if a result and an operand carry a derivative.
 bool Differentiation::is_on_path(const Node &node) const {
     const auto is_active = [&](ValueId value) { return active_[value]; };
     return std::ranges::any_of(node.results, is_active) && std::ranges::any_of(node.operands, is_active);
@@ -93,7 +93,7 @@ bool Differentiation::has_gradient_of_its_value(const Node &node) const {
     return rule.gradient_kind == GradientKind::derived && !rule.is_base;
 }
 
-/// Puts the `value` of the first composite that is differentiated through it in the place of its node. False when there is none.
+/// Replaces the first composite that is differentiated through its `value` by that value. Returns false if there is none.
 bool Differentiation::expand_first(std::vector<ValueId> &outputs) {
     const auto found =
         std::ranges::find_if(program_.nodes, [&](const Node &node) { return is_on_path(node) && has_gradient_of_its_value(node); });
@@ -151,7 +151,7 @@ void Differentiation::visit_program(const Node &node, ValueId ct) {
     accumulate(node.operands[0], append_body(program_, callee, call)[0]);
 }
 
-/// The sum of what was accumulated; -1 when nothing was.
+/// Returns the sum of the contributions; -1 if there are none.
 ValueId Differentiation::cotangent(ValueId value) {
     std::vector<ValueId> &parts = parts_[value];
     if (parts.empty()) return -1;

@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// One transposition at work.
+/// The arguments of a transposition.
 struct Place {
     Builder &builder;
     const Node &node;
@@ -27,7 +27,7 @@ ValueId reshape(Builder &builder, ValueId value, const Extents &shape) {
     return builder.type(value).shape == shape ? value : builder.add_one("reshape", {value}, reshape_attributes(shape));
 }
 
-/// One side of a dot_general as its transposition sees it.
+/// The axes of one operand of a dot_general.
 struct Side {
     std::vector<int64_t> batch, free, contract;
 };
@@ -36,8 +36,8 @@ Side side_of(int64_t rank, const std::vector<int64_t> &batch, const std::vector<
     return {batch, other_axes(rank, batch, contract), contract};
 }
 
-/// The axes of the wanted operand in the order in which the transposed dot_general makes them, when the operand's own side comes first
-/// (batch, free, contract) or last (batch, contract, free): contracting axes in the order of the other operand's remaining axes.
+/// Returns the axes of the wanted operand in the order in which the transposed dot_general emits them. The operand's own side comes first
+/// (batch, free, contract) or last (batch, contract, free). Contracting axes have the order of the other operand's remaining axes.
 std::vector<int64_t> made_axes(const Side &wanted, const Side &other, bool wanted_first) {
     std::vector<size_t> order(other.contract.size());
     std::iota(order.begin(), order.end(), 0);
@@ -49,8 +49,8 @@ std::vector<int64_t> made_axes(const Side &wanted, const Side &other, bool wante
     return made;
 }
 
-/// out[b, f, g] = sum_k lhs[b, f, k] rhs[b, g, k]: the cotangent of lhs is ct times rhs summed over g, that of rhs is ct times lhs
-/// summed over f. Of the two orders of the factors the one is taken that needs no transposition afterwards.
+/// out[b, f, g] = sum_k lhs[b, f, k] rhs[b, g, k]. The cotangent of lhs is ct times rhs, summed over g. The cotangent of rhs is ct times
+/// lhs, summed over f. The factors are put in the order that needs no transposition afterwards, if there is one.
 ValueId transpose_dot(const Place &at) {
     const DotAxes axes = dot_axes(at.node);
     const Type &lhs = at.builder.type(at.node.operands[0]), &rhs = at.builder.type(at.node.operands[1]);
@@ -78,7 +78,7 @@ ValueId transpose_reduce_sum(const Place &at) {
     return at.builder.add_one("broadcast_in_dim", {at.ct}, broadcast_attributes(at.type().shape, kept));
 }
 
-/// Sums over what was made: new axes, and axes of extent 1 that grew.
+/// Sums over the axes that the broadcast added, and over axes of extent 1 that it enlarged.
 ValueId transpose_broadcast(const Place &at) {
     const std::vector<int64_t> kept = broadcast_axes(at.node);
     std::vector<int64_t> summed = other_axes(at.ct_type().rank(), kept);
@@ -99,7 +99,7 @@ ValueId transpose_rev(const Place &at) { return at.builder.add_one("rev", {at.ct
 
 ValueId zero(const Place &at) { return at.builder.constant(0, at.ct_type().dtype); }
 
-/// Element i of the result came from element start + stride * i: zeros before, after and between.
+/// Result element i is operand element start + stride * i, so zeros are added before, after and between.
 ValueId transpose_slice(const Place &at) {
     const SliceBounds bounds = slice_bounds(at.node);
     Extents high;
@@ -119,7 +119,7 @@ Extents negated(const Extents &extents) {
     return result;
 }
 
-/// For the operand: the padding taken away again (negative padding adds zeros), then every (interior + 1)-th element.
+/// The cotangent of the operand. It removes the padding (negative padding adds zeros), then takes every (interior + 1)-th element.
 ValueId transpose_pad_operand(const Place &at) {
     const Padding pad = padding(at.node);
     const size_t rank = pad.low.size();
@@ -131,7 +131,7 @@ ValueId transpose_pad_operand(const Place &at) {
     return at.builder.add_one("slice", {inner}, slice_attributes(bounds));
 }
 
-/// For the padding value: the sum of all cotangents less those of the operand's elements.
+/// The cotangent of the padding value: the sum of all cotangents minus the sum over the operand's elements.
 ValueId transpose_pad_value(const Place &at) {
     const auto sum = [&](ValueId value) {
         return at.builder.add_one("reduce_sum", {value}, reduce_attributes(count_up(at.builder.type(value).rank())));

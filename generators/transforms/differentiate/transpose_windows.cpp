@@ -6,14 +6,14 @@ namespace scalide {
 
 namespace {
 
-/// The windows over the `count` results that give back an axis of this extent.
+/// Returns windows over the `count` results that produce an axis of this extent again.
 WindowAxis undone(const WindowAxis &axis, const Extent &extent, const Extent &count) {
     const Extent reach = dilated(axis.window, axis.window_dilation) - Extent(1), low = reach - axis.low;
     const Extent high = dilated(extent, axis.base_dilation) + reach - dilated(count, axis.stride) - low;
     return {axis.window, axis.base_dilation, low, high, axis.stride, axis.window_dilation};
 }
 
-/// The specs of a convolution in which images and features have changed places.
+/// Exchanges images and features in a convolution's axis spec.
 std::vector<int64_t> swapped(std::vector<int64_t> spec) {
     std::swap(spec[0], spec[1]);
     return spec;
@@ -23,7 +23,7 @@ ValueId with_shape(Builder &builder, ValueId value, const Extents &shape) {
     return builder.add_one("reshape", {value}, reshape_attributes(shape));
 }
 
-/// Takes the `groups` groups out of axis `from`, where they come first, and puts them in front of axis `into`.
+/// Takes the `groups` groups out of axis `from`, of which they are the leading part. Puts them in front of axis `into`.
 ValueId move_groups(Builder &builder, ValueId value, int64_t groups, int64_t from, int64_t into) {
     Extents shape = builder.type(value).shape;
     const int64_t rank = std::ssize(shape);
@@ -44,7 +44,7 @@ ValueId move_groups(Builder &builder, ValueId value, int64_t groups, int64_t fro
 
 Extent spatial_extent(const Extents &shape, const std::vector<int64_t> &spec, size_t axis) { return shape[spec[axis + 2]]; }
 
-/// One transposition of a convolution at work.
+/// The transposition of one convolution.
 class Transposition {
 public:
     Transposition(Builder &builder, const Node &node, ValueId ct)

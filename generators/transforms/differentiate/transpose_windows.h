@@ -3,12 +3,12 @@
 
 namespace scalide {
 
-/// The cotangent of the operand of a reduce_window_sum: windows of the same shape over the cotangent, strides and base dilation changing
-/// places.
+/// Returns the cotangent of the operand of a reduce_window_sum: a window sum over `ct` with the same window. Strides and base dilation
+/// change places.
 ValueId transpose_window_sum(Builder &builder, const Node &node, ValueId ct);
 
-/// The cotangent of lhs (operand 0): the cotangent convolved with the reversed rhs; of rhs (operand 1): lhs convolved with the cotangent,
-/// images and features changing places. Formulas: jax.lax.conv_general_dilated.
+/// Returns the cotangent of an operand of a convolution. For lhs (operand 0), `ct` is convolved with the reversed rhs. For rhs (operand 1),
+/// lhs is convolved with `ct`, and images and features change places. The formulas are those of jax.lax.conv_general_dilated.
 ValueId transpose_convolution(Builder &builder, const Node &node, int operand, ValueId ct);
 
 } // namespace scalide

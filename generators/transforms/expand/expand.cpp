@@ -11,9 +11,9 @@ namespace scalide {
 
 namespace {
 
-/// How a node is written in base operators; empty when it already is one.
+/// Returns how a node is written in base operators; empty if it already is a base operator.
 Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook, const TargetFacts &facts) {
-    if (is_bound(node)) return {}; // looks at how its operand is made, in base operators
+    if (is_bound(node)) return {}; // bound_magnitudes() replaces it later, because it examines the operand's base operators
     if (const Remake chunks = top_k_by_chunks(program, node, facts.sort)) return chunks;
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
     if (node.op != "dot_general") return {};
@@ -23,7 +23,7 @@ Remake remake_of(const Program &program, const Node &node, const Rulebook &ruleb
     return {};
 }
 
-/// True when the value of a composite is made by one of these operators, directly or within others.
+/// True if a composite contains one of these operators, directly or within other composites.
 bool is_made_by(const Rule &rule, const Rulebook &rulebook, const std::set<std::string> &ops) {
     return std::ranges::any_of(rulebook.callees(rule),
                                [&](const Rule *callee) { return ops.contains(callee->op) || is_made_by(*callee, rulebook, ops); });

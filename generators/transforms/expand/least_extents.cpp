@@ -7,9 +7,9 @@ namespace scalide {
 
 namespace {
 
-/// An axis of the first operand and how many elements it must have.
+/// The extent of an axis of the first operand, and the least extent that the operator needs.
 struct Need {
-    std::string attribute; ///< that asks for them
+    std::string attribute; ///< the attribute that requires them
     Extent extent, least;
 };
 
@@ -27,7 +27,7 @@ Needs of_sizes(const Program &program, const Node &node, const std::string &attr
     return needs;
 }
 
-/// Where an axis without elements leaves a result without elements, nothing is read.
+/// True if the result has no elements whenever this axis has none. Then nothing is read.
 bool is_empty_with(const Extent &extent, const Extent &count) {
     return extent.is_static() ? extent.value() == 0 && count == Extent(0) : count.divide(extent).has_value();
 }
@@ -39,7 +39,7 @@ Needs of_gather(const Program &program, const Node &node) {
     return needs;
 }
 
-/// A window of updates has the axes of the operand that are neither inserted nor batching.
+/// A window of updates has the operand's axes that are neither inserted nor batching.
 Needs of_scatter(const Program &program, const Node &node) {
     const Extents &shape = program.type(node.operands[0]).shape, &updates = program.type(node.operands[2]).shape;
     const auto integers = [&](const char *name) { return to_integers(node.attributes.at(name)); };
@@ -59,7 +59,7 @@ Needs of_update(const Program &program, const Node &node) {
     return needs;
 }
 
-/// n elements have n - 1 gaps: one at least, where gaps are filled and it is not known that there is none.
+/// n elements have n - 1 gaps. If gaps are filled and n is not static, n must be at least 1.
 Needs of_pad(const Program &program, const Node &node) {
     const Extents &shape = program.type(node.operands[0]).shape;
     const Padding pad = padding(node);
@@ -86,13 +86,13 @@ constexpr NeedsRow needs_rows[] = {{"argmax", of_place},
                                    {"scatter_min", of_scatter},
                                    {"scatter_max", of_scatter}};
 
-/// Ranges of symbols that an operator narrows.
+/// Ranges of symbols, which operators narrow.
 class Ranges {
 public:
     explicit Ranges(std::vector<Symbol> &symbols) : symbols_(symbols) {}
 
-    /// Raises the minima of the symbols of `surplus`, which grows with them, until it is not negative; false when single minima do not say
-    /// that.
+    /// Raises the minima of the symbols of `surplus` until it is not negative; `surplus` grows with each symbol. Returns false if minima of
+    /// single symbols cannot ensure this.
     bool raise(const Extent &surplus) {
         if (value(surplus, &Symbol::minimum) >= 0) return true;
         const std::vector<std::string> names = surplus.symbols();
@@ -102,7 +102,8 @@ public:
         return value(surplus, &Symbol::minimum) >= 0;
     }
 
-    /// Lowers the maximum of the one symbol of `surplus`, which falls with it, until it is not negative; false where there is no such one.
+    /// Lowers the maximum of the only symbol of `surplus` until it is not negative; `surplus` falls with the symbol. Returns false if there
+    /// are several symbols or no such maximum.
     bool lower(const Extent &surplus) {
         if (value(surplus, &Symbol::maximum) >= 0) return true;
         const std::vector<std::string> names = surplus.symbols();
@@ -113,7 +114,7 @@ public:
         return value(surplus, &Symbol::maximum) >= 0;
     }
 
-    /// No value within the ranges is less.
+    /// Returns a lower bound of the extent for all values within the ranges.
     double least(const Extent &extent) {
         return sum_of(extent, [&](const std::string &name, int64_t coefficient) {
             return coefficient > 0 ? symbol(name).minimum : symbol(name).maximum;
@@ -129,7 +130,8 @@ private:
         raised.minimum = std::max(raised.minimum, std::min(steps * raised.multiple, raised.maximum));
     }
 
-    /// The least value in a symbol's range that has a property, which all above have too; the largest where none has.
+    /// Returns the least value in a symbol's range that has a property. All greater values must have it too. Returns the largest value if
+    /// none has it.
     template<typename Property>
     int64_t first_value(const std::string &name, const Property &has) {
         int64_t low = symbol(name).minimum, high = symbol(name).maximum;
@@ -153,7 +155,7 @@ private:
         return sum_of(extent, [&](const std::string &name, int64_t) { return bindings.at(name); });
     }
 
-    /// The extent where a symbol is `at(name, coefficient of the term)`.
+    /// Evaluates the extent with `at(name, coefficient of the term)` as the value of each symbol.
     template<typename At>
     static double sum_of(const Extent &extent, const At &at) {
         double sum = 0;
@@ -168,20 +170,20 @@ private:
     std::vector<Symbol> &symbols_;
 };
 
-/// How many terms with symbols have this sign.
+/// Returns how many terms with symbols have this sign.
 int terms_of(const Extent &extent, int sign) {
     const Extent::Terms terms = extent.terms();
     return int(std::ranges::count_if(terms, [&](const auto &term) { return !term.first.empty() && term.second * sign > 0; }));
 }
 
-/// True where ranges of single symbols say nothing: in the difference of two, and in what is left of a number by two.
+/// True if ranges of single symbols cannot express the requirement: the difference of two symbols, or a number minus several symbols.
 bool is_open(const Extent &surplus) { return terms_of(surplus, -1) > 0 && (terms_of(surplus, 1) > 0 || surplus.symbols().size() > 1); }
 
 bool narrow(Ranges &ranges, const Extent &surplus) {
     return is_open(surplus) || (terms_of(surplus, -1) == 0 ? ranges.raise(surplus) : ranges.lower(surplus));
 }
 
-/// Calls `visit(node, need)` for each need of the program.
+/// Calls `visit(node, need)` for each need of each node.
 template<typename Visit>
 void for_each_need(const Program &program, const Visit &visit) {
     for (const Node &node : program.nodes) {

@@ -13,10 +13,10 @@ namespace {
 
 constexpr ValueId nothing = -1;
 
-/// The sum of two numbers of rank 0, f32. What is not there is `nothing`.
+/// A bound as the sum of two rank-0 f32 values. A missing summand is `nothing`.
 struct Parts {
-    ValueId arrays = nothing;   ///< bounds elements of arguments
-    ValueId products = nothing; ///< bounds sums of products
+    ValueId arrays = nothing;   ///< bound of argument elements
+    ValueId products = nothing; ///< bound of sums of products
 };
 
 using Bound = std::optional<Parts>;
@@ -54,7 +54,7 @@ private:
         return expand_value(builder_, limited)[0];
     }
 
-    /// Remembers of which values the nodes that were added last are the largest magnitude.
+    /// Records which of the newly added nodes compute an amax, and of which value.
     void learn_largest() {
         const Program &made = rewriter_.result();
         for (; nodes_seen_ < made.nodes.size(); nodes_seen_++) {
@@ -72,7 +72,7 @@ private:
         return builder_.add_one("reduce_max", {magnitudes}, reduce_attributes(count_up(type(value).rank())));
     }
 
-    /// Operands first, without recursion: a chain of nodes may be longer than a stack is deep.
+    /// Computes bounds of operands first. It does not recurse, because a chain of nodes may be longer than the stack is deep.
     Bound bound_of(ValueId value) {
         std::vector<ValueId> todo{value};
         while (!todo.empty()) {
@@ -88,7 +88,7 @@ private:
         return bounds_.at(value);
     }
 
-    /// None while it is not known: then `find` adds no node and is asked again.
+    /// Returns nothing if the bound is not known yet. `find` then adds no node and is called again later.
     Bound known(ValueId value) {
         const auto found = bounds_.find(value);
         if (found == bounds_.end()) missing_.push_back(value);
@@ -99,14 +99,15 @@ private:
         if (comes_from_argument(value)) return Parts{largest(value), nothing};
         const Node *found = facts_.producer(value);
         if (found == nullptr) return {};
-        const Node node = *found; // nodes are added on the way
+        const Node node = *found; // a copy, because nodes are added below
         if (moves_one_array(node) || node.op == "neg" || node.op == "abs") return known(node.operands[0]);
         if (node.op == "add" || node.op == "sub") return sum(node);
         if (node.op == "mul" || node.op == "div") return scaled(node);
         return node.op == "dot_general" ? product(node) : Bound();
     }
 
-    /// Elements of an argument, widened, moved, times and over rank-0 numbers: whoever needs them reads memory alone.
+    /// True for elements of an argument that are widened, moved, or multiplied or divided by scalars. Computing their amax reads memory and
+    /// needs no other kernel.
     bool comes_from_argument(ValueId value) {
         std::vector<ValueId> behind;
         std::optional<bool> comes;
@@ -164,14 +165,16 @@ private:
         return Parts{nothing, builder_.add_one("mul", {builder_.size(terms), builder_.add_one("mul", {*lhs, *rhs})})};
     }
 
-    /// An array of whose elements an operand is made: each times the factors, and rounded to formats.
+    /// An array from which an operand comes: each element times `factors`, rounded to formats. `rounding` bounds the relative increase by
+    /// rounding.
     struct Origin {
         ValueId array;
         std::vector<ValueId> factors;
         double rounding;
     };
 
-    /// The largest magnitude of an operand, from one that the program computes already, or else from the argument that it comes from.
+    /// Returns the amax of an operand. It is derived from an amax that the program already computes, otherwise from the argument from which
+    /// the operand comes.
     std::optional<ValueId> known_largest(ValueId operand) {
         std::optional<Origin> argument;
         Origin origin{operand, {}, 1};
@@ -182,7 +185,7 @@ private:
         return largest(origin);
     }
 
-    /// False where the array is made in another way, or is an argument.
+    /// Returns false if the array is computed in another way, or is an argument.
     bool step_back(Origin &origin) {
         const Node *node = facts_.producer(origin.array);
         if (node == nullptr || type(origin.array).dtype == Dtype::f64) return false;
@@ -214,9 +217,9 @@ private:
     Facts facts_;
     std::map<ValueId, Bound> bounds_;
     std::map<ValueId, bool> from_argument_;
-    std::map<ValueId, ValueId> largest_; ///< the largest magnitudes that the program computes
-    size_t nodes_seen_ = 0;              ///< by learn_largest
-    std::vector<ValueId> missing_;       ///< bounds that `find` has asked for and that are not known
+    std::map<ValueId, ValueId> largest_; ///< by value: its amax, if the program computes it
+    size_t nodes_seen_ = 0;              ///< nodes that learn_largest() has visited
+    std::vector<ValueId> missing_;       ///< values whose unknown bounds `find` has asked for
 };
 
 } // namespace

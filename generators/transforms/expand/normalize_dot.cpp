@@ -29,7 +29,7 @@ std::vector<Groups> groups_of(const Program &program, const Node &dot) {
             {axes.rhs_batch, free_of(1, axes.rhs_batch, rhs_contract), rhs_contract}};
 }
 
-/// An operand with one axis a group; `axis[g]` is that of group g (-1: no batch axis).
+/// An operand with one axis for each group. `axis[g]` is the axis of group g; -1: there is no batch axis.
 struct Merged {
     ValueId value;
     std::vector<int64_t> axis;
@@ -67,7 +67,8 @@ Extent free_elements(const Program &program, const Node &dot, const std::vector<
     return count;
 }
 
-/// `small`, whose free axes have extent 1, broadcast to the shape of `large` with its batch and contracting axes beside those of `large`.
+/// Broadcasts `small`, whose free axes have extent 1, to the shape of `large`. Its batch and contracting axes are matched with those of
+/// `large`.
 ValueId lay_beside(Builder &builder, ValueId small, const Groups &small_groups, ValueId large, const Groups &large_groups) {
     std::vector<std::pair<int64_t, int64_t>> placed; // axis of large, axis of small
     for (const int group : {batch, contract}) {
@@ -87,7 +88,7 @@ ValueId lay_beside(Builder &builder, ValueId small, const Groups &small_groups, 
     return builder.add_one("broadcast_in_dim", {small}, {{"shape", to_attribute(builder.type(large).shape)}, {"dims", to_attribute(dims)}});
 }
 
-/// An operand in `dtype`, its axes in the order of their groups and broadcast to `shape`, where they stand at `dims`.
+/// Converts an operand to `made.dtype`, sorts its axes by group, and broadcasts it to `made.shape`, in which its axes become `dims`.
 ValueId lay_out(Builder &builder, ValueId operand, const Groups &groups, const std::vector<int64_t> &dims, const Type &made) {
     std::vector<int64_t> order;
     for (const std::vector<int64_t> &axes : groups) order.insert(order.end(), axes.begin(), axes.end());
@@ -96,7 +97,8 @@ ValueId lay_out(Builder &builder, ValueId operand, const Groups &groups, const s
     return builder.add_one("broadcast_in_dim", {operand}, broadcast_attributes(made.shape, dims));
 }
 
-/// One number: a reduction of a whole array runs in blocks and threads, one of a single row does not.
+/// Reduces to one number. The array is flattened, because a reduction over a whole array uses blocks and threads. A reduction of a single
+/// row does not.
 ValueId sum_of_all(Builder &builder, ValueId product, const Type &result) {
     const Extents line = {element_count(builder.type(product).shape)};
     const ValueId flat = builder.add_one("reshape", {product}, reshape_attributes(line));
@@ -143,7 +145,7 @@ std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
     const std::vector<int64_t> &summed = groups[large][contract];
     if (element_count(result.shape) == Extent(1)) return {sum_of_all(builder, product, result)};
     ValueId sum = summed.empty() ? product : builder.add_one("reduce_sum", {product}, {{"axes", to_attribute(summed)}});
-    // What is left stands in the order of the matrix; the result has the batch first.
+    // The remaining axes have the order of the matrix. The result has its batch axes first.
     std::vector<int64_t> left = groups[large][batch];
     left.insert(left.end(), groups[large][free_axes].begin(), groups[large][free_axes].end());
     std::vector<int64_t> kept = other_axes(type.rank(), summed), order;

@@ -3,24 +3,25 @@
 
 namespace scalide {
 
-/// True when a dot_general has at most one batch axis and exactly one free lhs, free rhs and contracting axis.
+/// True if a dot_general has at most one batch axis, and exactly one free lhs, free rhs and contracting axis.
 bool is_normal_dot(const Program &program, const Node &dot);
 
-/// The same dot_general in that form: axes of a group are merged into one by a reshape (and a transpose where they don't stand side by
-/// side), a group without axes gets one of extent 1; the result is reshaped back. A Remake (splice.h).
+/// A Remake (splice.h): writes a dot_general in that form. A reshape merges the axes of each group, after a transpose if they are not
+/// adjacent. A group without axes gets one of extent 1. The result is reshaped back.
 std::vector<ValueId> normalize_dot(Builder &builder, const Node &dot);
 
-/// True when one operand has no free elements to speak of: a product of a matrix and a vector, or of two vectors.
+/// True if the free axes of one operand have one element: a product of a matrix and a vector, or of two vectors.
 bool is_vector_dot(const Program &program, const Node &dot);
 
-/// The same as a sum of products, which reads the larger operand once, as it lies in memory: such a dot_general is bound by memory, and
-/// register tiles of a matrix product would be mostly empty. A Remake.
+/// A Remake: writes such a dot_general as a sum of products, which reads the larger operand once, in memory order. It is memory-bound, and
+/// the register tiles of a matmul kernel would be mostly empty.
 std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot);
 
-/// True for operands that are integers: kernels of kind `contract` add in f32.
+/// True for integer operands. Kernels of kind `contract` accumulate in f32, so they cannot compute it.
 bool is_integer_dot(const Program &program, const Node &dot);
 
-/// The same as a sum of products over all pairs of elements, in the dtype of the result, wrapping around. A Remake.
+/// A Remake: writes such a dot_general as a sum of products over all pairs of elements. It is computed in the result's dtype and wraps
+/// around.
 std::vector<ValueId> dot_as_sum_of_pairs(Builder &builder, const Node &dot);
 
 } // namespace scalide

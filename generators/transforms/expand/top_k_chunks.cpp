@@ -5,17 +5,17 @@ namespace scalide {
 
 namespace {
 
-/// Picoseconds to sort a line.
+/// Returns the picoseconds to sort a line.
 double cost_of_line(int64_t count, const SortCosts &costs) {
     const int levels = std::bit_width(uint64_t(std::max<int64_t>(count, 1) - 1));
     return count <= costs.longest_by_network ? double(costs.network_step) * double(count * levels * (levels + 1))
                                              : double(costs.digits_line) + double(costs.digits_element) * double(count);
 }
 
-/// Elements of a chunk, a power of two; 1: the whole line is sorted.
+/// Returns the elements of a chunk, a power of two; 1: the whole line is sorted.
 int64_t choose_chunk(int64_t n, int64_t k, const SortCosts &costs) {
     int64_t best = 1;
-    double least = 0.75 * cost_of_line(n, costs); // a gain that pays for the kernels around
+    double least = 0.75 * cost_of_line(n, costs); // the gain must also pay for the additional kernels
     for (int64_t chunk = 2; k * chunk <= n; chunk *= 2) {
         const double cost =
             double(costs.maximum_element) * double(n) + cost_of_line((n + chunk - 1) / chunk, costs) + cost_of_line(k * chunk, costs);

@@ -4,9 +4,9 @@
 
 namespace scalide {
 
-/// `top_k_places` as `top_k_by_chunks` (rules/sort/top_k.yaml), where sorting fewer elements pays for the kernels around; empty where it
-/// does not, where extents are symbolic, and for other operators. The k first of n elements lie in the k chunks whose first elements come
-/// first: these are sorted, then the elements in them.
+/// Returns a Remake that writes `top_k_places` as `top_k_by_chunks` (rules/sort/top_k.yaml), if sorting fewer elements saves more than the
+/// additional kernels cost. Otherwise, for symbolic extents, and for other operators, the Remake is empty. The first k of n elements lie in
+/// the k chunks whose maxima come first. These chunks are found first, and then their elements are sorted.
 Remake top_k_by_chunks(const Program &program, const Node &node, const SortCosts &costs);
 
 } // namespace scalide

@@ -4,14 +4,14 @@
 
 namespace scalide {
 
-/// A program after fusion, and the cards (compute capabilities) that run it.
+/// A program after fusion, and the compute capabilities for which it is used.
 struct CardProgram {
     Program fused;
     std::vector<int> cards;
 };
 
-/// What `expanded` becomes on cards whose library computes products that those of others do not; cards that are not there run `fused`,
-/// which is for all. Empty where it is the same on each.
+/// Fuses `expanded` again for compute capabilities whose library computes matmuls that the others' library does not. All other GPUs run
+/// `fused`. Empty if the result is the same for all.
 std::vector<CardProgram> fuse_for_cards(const Program &expanded, const Program &fused, const TargetFacts &facts);
 
 } // namespace scalide

@@ -10,11 +10,11 @@ namespace scalide {
 
 namespace {
 
-/// An operand of a product, without its scales where they do not vary along the sum.
+/// An operand of a matmul. Scales that are constant along the contracted axis are separate.
 struct Factored {
-    ValueId codes = -1; ///< as they are stored
+    ValueId codes = -1; ///< encoded values as stored
     ValueId scales = -1;
-    bool is_tensor = false; ///< one number
+    bool is_tensor = false; ///< one scale for the whole operand
 };
 
 class ScaleFactoring {
@@ -58,7 +58,7 @@ private:
         });
     }
 
-    /// `own`: the extent of the axis that stays.
+    /// `own`: the extent of the axis that is not contracted.
     Factored factored(ValueId operand, const MatmulOperand &form, const Extent &own, const Extent &k) const {
         const auto scaled = scaled_operand(rewriter_.source(), makers_, operand, form.k_contiguous ? own : k, form.k_contiguous ? k : own);
         if (!scaled) return {form.value};
@@ -90,7 +90,7 @@ private:
         rewriter_.map(dot.results[0], sum);
     }
 
-    /// A value of the source in f32, seen in `shape`.
+    /// Returns a source value converted to f32 and reshaped to `shape`.
     ValueId widened(const Node &like, ValueId old, const Extents &shape) {
         ValueId value = rewriter_(old);
         const Type from = rewriter_.source().type(old);

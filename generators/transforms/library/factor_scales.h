@@ -4,10 +4,10 @@
 
 namespace scalide {
 
-/// Takes scales out of products: an operand whose f8 codes are multiplied by a number, or by one for each of its rows or columns that stay,
-/// becomes the codes, and the sums are multiplied. A product of codes is a library's on far more cards than one of codes times scales;
-/// where the target's library takes the scales themselves, or has no row for the codes, all stays as it is. Sums are rounded before they
-/// are scaled, not after.
+/// Moves scales out of matmuls. If the encoded f8 values of an operand are multiplied by one scale, or by one scale for each row or column
+/// that is not contracted, the matmul reads the encoded values. The sums are multiplied by the scales afterwards. Far more GPUs have a
+/// library matmul for encoded values than for values times scales. Nothing changes if the target's library accepts the scales, or if it has
+/// no matmul for the encoded values. Sums are rounded before they are scaled, not after.
 Program factor_scales(const Program &program, const TargetFacts &facts);
 
 } // namespace scalide

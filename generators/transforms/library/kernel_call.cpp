@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// What a call names by one value each.
+/// A field of a call that names one value.
 struct Part {
     std::string_view name;
     ValueId MatmulCall::*value;

@@ -32,13 +32,13 @@ std::string cards_of(const std::vector<int> &cards) {
 
 std::string by(std::string_view lhs, std::string_view rhs) { return std::string(lhs) + " x " + std::string(rhs); }
 
-/// `1 x 128 of f32`
+/// For example `1 x 128 of f32`.
 std::string say_blocks(const Program &program, const BlockScales &scales) {
     if (scales.value < 0) return "none";
     return by(to_string(scales.rows), to_string(scales.k)) + " of " + std::string(to_string(program.type(scales.value).dtype));
 }
 
-/// The extents must be multiples where they are numbers; binding looks at the others.
+/// Static extents must be multiples. The runtime checks symbolic extents when it binds them.
 std::string why_not_aligned(const MatmulCall &call, int64_t multiple) {
     const std::pair<const char *, Extent> extents[] = {{"m", call.form.m}, {"n", call.form.n}, {"k", call.form.k}};
     for (const auto &[name, extent] : extents)
@@ -49,7 +49,7 @@ std::string why_not_aligned(const MatmulCall &call, int64_t multiple) {
 
 bool has_scales(const MatmulCall &call) { return call.form.lhs.scales.value >= 0 || call.form.rhs.scales.value >= 0; }
 
-/// Why no library takes the scales of a call's operands, in words; empty where one does.
+/// Returns why no library accepts the scales of a call's operands. Empty if one does.
 std::string why_not_scaled(const Program &program, const MatmulCall &call, const TargetFacts &facts) {
     const MatmulForm &form = call.form;
     const auto scales = scale_layouts(program, form);
@@ -70,7 +70,7 @@ std::string why_not_scaled(const Program &program, const MatmulCall &call, const
     return is_packable ? "" : "the scale layout of " + layouts + " needs padding to whole tiles, which requires fixed extents";
 }
 
-/// The sentence of a dot_general; empty where a library takes its scales, or there are none.
+/// Returns the message for a dot_general. Empty if a library accepts its scales or if it has none.
 std::string why_left(const Program &program, const std::vector<MatmulCall> &calls, const TargetFacts &facts) {
     std::string why;
     for (const MatmulCall &call : calls) {

@@ -4,18 +4,18 @@
 
 namespace scalide {
 
-/// True where all cards (compute capabilities) know this product.
+/// True if the library computes this product on all of these compute capabilities.
 bool has_cards(const LibraryProduct &product, const std::vector<int> &cards);
 
-/// The row of the target's table for a call: what the library does of it and stores, on all cards that kernels are made for. Null when no
-/// library computes it. Extents of scaled operands must be multiples of what it needs; others get zeros.
+/// Returns the table row that covers a call on all compute capabilities of the target, with its results. Returns null if no library
+/// computes the call. Extents of scaled operands must be multiples of what the row needs. Other operands are padded with zeros.
 const LibraryProduct *find_product(const Program &program, const MatmulCall &call, const TargetFacts &facts);
 
-/// Why no library computes a dot_general in place of the kernel that it is in: in words for the build report.
+/// Explains for the build report why a generated kernel computes a dot_general and no library.
 std::string why_no_library(const Program &kernel, const Node &dot, const TargetFacts &facts);
 
-/// A sentence for each product of a program before fusion whose operands are scaled by rows or blocks, but by kernels of ours: with the
-/// cards where this is so, if not on all.
+/// Returns a message for each matmul before fusion whose operands have scales for rows or blocks, if a generated kernel applies these
+/// scales. If this holds only for some compute capabilities, the message names them.
 std::vector<std::string> scales_left_to_kernels(const Program &program, const TargetFacts &facts);
 
 } // namespace scalide

@@ -73,7 +73,7 @@ std::optional<MatmulCall> MatmulCalls::extended(const MatmulCall &call) const {
     return next;
 }
 
-/// The sum times a number, or times a number a row and one a column, before anything is added.
+/// Multiplies the sum by a scalar, or by one scale for each row and one for each column. Nothing may have been added before.
 std::optional<MatmulCall> MatmulCalls::multiplied(const MatmulCall &call, int node) const {
     if (call.factor >= 0 || call.bias >= 0 || call.addend >= 0 || !call.operand_nodes.empty()) return {};
     const ValueId other = other_operand(node, call.result);
@@ -91,7 +91,7 @@ std::optional<MatmulCall> MatmulCalls::multiplied(const MatmulCall &call, int no
     return scale_rows(next, vectors[0]) && scale_rows(next, vectors[1]) ? std::optional(next) : std::nullopt;
 }
 
-/// Takes a value that is a number a row, or one a column, of the result for the scales of an operand's rows.
+/// Uses a factor with one value for each row, or each column, of the result as scales of an operand's rows.
 bool MatmulCalls::scale_rows(MatmulCall &call, ValueId value) const {
     MatmulForm &form = call.form;
     if (form.batch != Extent(1)) return false;
@@ -107,7 +107,7 @@ bool MatmulCalls::scale_rows(MatmulCall &call, ValueId value) const {
     return false;
 }
 
-/// Plus a vector for each row, an array, or an array times a number; one of each.
+/// Adds a vector to each row, an array, or an array times a scalar. A call has at most one of each.
 std::optional<MatmulCall> MatmulCalls::added(const MatmulCall &call, int node) const {
     const ValueId other = other_operand(node, call.result);
     MatmulCall next = call;
@@ -134,7 +134,7 @@ std::optional<MatmulCall> MatmulCalls::added(const MatmulCall &call, int node) c
     return next.addend < 0 ? std::nullopt : std::optional(next);
 }
 
-/// The conversion, of f8 perhaps after a product with a number and beside the largest magnitude.
+/// Converts the result. For f8, a multiplication by a scalar may come first, and the amax may be computed before it.
 std::optional<MatmulCall> MatmulCalls::narrowed(const MatmulCall &call) const {
     MatmulCall next = call;
     std::vector<int> readers = readers_[call.result];
@@ -154,7 +154,7 @@ std::optional<MatmulCall> MatmulCalls::narrowed(const MatmulCall &call) const {
         next.nodes.push_back(node);
         if (next.result_factor < 0 || next.result_factor == next.amax || !is_only_read_by(product, 1)) return {};
         node = readers_[product][0];
-        if (size_of(program_.type(program_.nodes[node].results[0]).dtype) != 1) return {}; // that is a factor of the sum
+        if (size_of(program_.type(program_.nodes[node].results[0]).dtype) != 1) return {}; // that would be a factor of the sum
     }
     if (!is_rounding(program_, program_.nodes[node])) return {};
     next.overflow = overflow_of(program_.nodes[node].attributes);
@@ -170,7 +170,7 @@ ValueId MatmulCalls::other_operand(int node, ValueId value) const {
     return operands[0] == value ? operands[1] : operands[0];
 }
 
-/// The array in memory that a value is, but for its dtype and the number of its axes; -1: none.
+/// Returns the array in memory of which a value is a widened or reshaped form; -1: there is none.
 ValueId MatmulCalls::stored(ValueId value) const {
     while (!is_stored_(value)) {
         const Node &node = program_.nodes[makers_[value]];
@@ -180,7 +180,7 @@ ValueId MatmulCalls::stored(ValueId value) const {
     return value;
 }
 
-/// The rank-0 f32 in memory that a value is everywhere; -1: none.
+/// Returns the rank-0 f32 in memory of which a value is a broadcast; -1: there is none.
 ValueId MatmulCalls::scalar_of(ValueId value) const {
     const int maker = makers_[value];
     if (maker < 0 || program_.nodes[maker].op != "broadcast_in_dim") return -1;
@@ -188,7 +188,8 @@ ValueId MatmulCalls::scalar_of(ValueId value) const {
     return program_.type(scalar) == Type{Dtype::f32, {}} && is_stored_(scalar) ? scalar : -1;
 }
 
-/// The vector in memory that each column (Side::rows) or row of a value is, of the leading or the trailing axes; -1: none.
+/// Returns the vector in memory of which a value is a broadcast; -1: there is none. With Side::rows, the vector has one element for each
+/// row (leading axes); with Side::columns, one for each column (trailing axes).
 ValueId MatmulCalls::vector_of(ValueId value, const Extent &elements, Side side) const {
     const int64_t rank = program_.type(value).rank();
     while (makers_[value] >= 0 && is_decoding(program_, program_.nodes[makers_[value]])) value = program_.nodes[makers_[value]].operands[0];
@@ -202,7 +203,7 @@ ValueId MatmulCalls::vector_of(ValueId value, const Extent &elements, Side side)
     return !shape.empty() && count == elements && broadcast_axes(node) == axes ? stored(node.operands[0]) : -1;
 }
 
-/// The node that makes the largest of these magnitudes, their only reader; -1: there is none.
+/// Returns the node that computes the amax from these magnitudes and is their only reader; -1: there is none.
 int MatmulCalls::amax_of(int magnitude) const {
     const ValueId magnitudes = program_.nodes[magnitude].results[0];
     if (!is_only_read_by(magnitudes, 1)) return -1;

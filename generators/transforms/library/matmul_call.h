@@ -5,9 +5,12 @@
 
 namespace scalide {
 
-/// A product and what a library does besides: result = result_factor * t, rounded to its dtype, where
-/// t = factor * sum + addend_factor * addend + bias and amax = max |t|. All values are in memory; -1: there is none. Factors are rank-0
-/// f32. Operands may have scales (MatmulForm); those of rows may stand behind the sum.
+/// A matmul and the arithmetic that a library does in the same call:
+///   result = result_factor * t, rounded to its dtype
+///   t      = factor * sum + addend_factor * addend + bias
+///   amax   = max |t|
+/// All values are in memory; -1: there is none. Factors are rank-0 f32. Operands may have scales (MatmulForm). Scales of rows may be
+/// applied after the sum.
 struct MatmulCall {
     MatmulForm form;
     ValueId factor = -1;
@@ -17,11 +20,11 @@ struct MatmulCall {
     ValueId result_factor = -1;
     ValueId amax = -1;
     ValueId result = -1;
-    bool fast_accumulation = false;        ///< sums of f8 products need not be f32
-    bool tf32 = false;                     ///< f32 operands need not have more than 11 bits
-    std::optional<Overflow> overflow = {}; ///< of the conversion to the result's dtype; empty: it is not converted
-    std::vector<int> operand_nodes = {};   ///< that multiply operands by their scales
-    std::vector<int> nodes;                ///< of the program: the dot_general and what follows it, but nodes that only move or decode
+    bool fast_accumulation = false;        ///< sums of f8 products may be less precise than f32
+    bool tf32 = false;                     ///< f32 operands may be rounded to 11 bits
+    std::optional<Overflow> overflow = {}; ///< of the conversion to the result's dtype; empty: the result is not converted
+    std::vector<int> operand_nodes = {};   ///< nodes that multiply operands by their scales
+    std::vector<int> nodes;                ///< the dot_general and the nodes after it, without those that only move or widen
 };
 
 /// Finds the calls of a program.
@@ -29,14 +32,14 @@ class MatmulCalls {
 public:
     enum class Reshapes : uint8_t { end, pass };
 
-    /// `is_stored`: whether a value is in memory. `reshapes`: whether those of results end a call, or stand among its nodes.
+    /// `is_stored`: true if a value is in memory. `reshapes`: whether a reshape of the result ends a call, or belongs to its nodes.
     MatmulCalls(const Program &program, std::function<bool(ValueId)> is_stored, Reshapes reshapes = Reshapes::end);
 
-    /// What may be one call: the product alone, then with what follows it, one step after the other; then the same of scaled operands,
-    /// where they are. Empty where a dot_general is no product of dense arrays.
+    /// Returns the possible calls of a dot_general, each one step longer than the one before: the matmul alone, then with the arithmetic
+    /// after it. If the operands have scales, the same list with scales follows. Empty if the operands are no dense arrays.
     std::vector<MatmulCall> of(int dot) const;
 
-    /// The same call with the arrays in memory that hold the scales of its operands as a library reads them; nothing where there are none.
+    /// Returns the call with arrays that hold the operands' scales in the library's layout. Returns nothing if memory holds no such arrays.
     std::optional<MatmulCall> with_packed_scales(const MatmulCall &call) const;
 
 private:
@@ -59,7 +62,7 @@ private:
     const std::function<bool(ValueId)> is_stored_;
     const Reshapes reshapes_;
     const std::vector<int> makers_;
-    std::vector<std::vector<int>> readers_; ///< nodes, by value
+    std::vector<std::vector<int>> readers_; ///< by value: the nodes that read it
     std::vector<bool> is_result_;           ///< by value
 };
 

@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// Axes of an operand: -1 where there is none.
+/// The axes of an operand; -1: there is none.
 struct OperandAxes {
     int64_t batch, k, other;
 };

@@ -4,39 +4,40 @@
 
 namespace scalide {
 
-/// What an operand's codes are multiplied by before they are multiplied with the other's: a number for each block of them.
+/// The scales of a matmul operand: one number for each block of encoded values.
 struct BlockScales {
-    ValueId value = -1;     ///< one for each block, in their order; -1: none
-    Extent rows = 1, k = 1; ///< elements of a block
+    ValueId value = -1;     ///< one for each block, in the order of the blocks; -1: none
+    Extent rows = 1, k = 1; ///< extents of a block
 };
 
-/// An operand of a product as a dense array in memory: rows that are contiguous along k, or along the other axis.
+/// A matmul operand as a dense array in memory. Rows are contiguous along k or along the other axis.
 struct MatmulOperand {
-    ValueId value = -1; ///< in memory, in its storage format
+    ValueId value = -1; ///< the array in memory, in its storage format
     bool k_contiguous = true;
-    Extent leading = 1;      ///< elements from row to row
-    Extent batch_stride = 0; ///< elements from matrix to matrix
+    Extent leading = 1;      ///< elements from one row to the next
+    Extent batch_stride = 0; ///< elements from one matrix to the next
     BlockScales scales = {};
 };
 
-/// A dot_general as D[batch, m, n] = alpha sum_k lhs[batch, m, k] rhs[batch, n, k] of arrays in memory.
+/// A dot_general as D[batch, m, n] = alpha sum_k lhs[batch, m, k] rhs[batch, n, k], with arrays in memory.
 struct MatmulForm {
     Extent batch = 1, m, n, k;
     MatmulOperand lhs, rhs;
 };
 
-/// The form of a dot_general with one axis a group (normalize_dot.h). Nothing where the last axis of an operand is that of the batch.
-/// `makers`: producers(program).
+/// Returns the form of a dot_general with one axis for each group (normalize_dot.h). Returns nothing if the last axis of an operand is the
+/// batch axis. `makers`: producers(program).
 std::optional<MatmulForm> matmul_form(const Program &program, const std::vector<int> &makers, const Node &dot);
 
-/// The same of the codes of two operands that are codes times scales; `muls`: the nodes that multiply these.
+/// The form of a dot_general whose operands are encoded values times scales. The operands of the form are the encoded values; `muls` are
+/// the nodes that multiply them.
 struct ScaledForm {
     MatmulForm form;
     std::vector<int> muls;
 };
 std::optional<ScaledForm> scaled_form(const Program &program, const std::vector<int> &makers, const Node &dot);
 
-/// The array in memory behind a value: conversions to f32 and reshapes looked through. `makers`: producers(program).
+/// Returns the array in memory from which a value is converted to f32 or reshaped. `makers`: producers(program).
 ValueId array_behind(const Program &program, const std::vector<int> &makers, ValueId value);
 
 } // namespace scalide

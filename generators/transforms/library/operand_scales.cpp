@@ -9,8 +9,8 @@ namespace {
 
 bool is_f8(Dtype dtype) { return is_float(dtype) && size_of(dtype) == 1; }
 
-/// Walks the axes that make up one axis of an operand, from `axis` on: leading ones with a scale of their own for each index, then those of
-/// a block. Gives the elements of a block; nothing where they lie otherwise.
+/// Iterates over the axes that make up one axis of an operand, from `axis` on. Leading axes have a scale for each index; the others form a
+/// block. Returns the elements of a block, or nothing if the axes have another order.
 std::optional<Extent> block_of(const Extents &shape, const std::vector<bool> &varies, const Extent &total, size_t &axis) {
     Extent walked(1), block(1);
     while (walked != total || (axis < shape.size() && shape[axis] == Extent(1))) {
@@ -23,15 +23,15 @@ std::optional<Extent> block_of(const Extents &shape, const std::vector<bool> &va
     return block;
 }
 
-/// Zeros behind scales, axes split, and the order in which these are stored.
+/// How scales are packed: padded with zeros, split into more axes, and transposed.
 struct Packing {
     Extents padded;                  ///< [rows, k] of scales
-    Extents split;                   ///< the same elements
-    std::vector<int64_t> order = {}; ///< of split's axes; empty: as they are
+    Extents split;                   ///< the same elements with more axes
+    std::vector<int64_t> order = {}; ///< of the axes of `split`; empty: they are not transposed
 };
 
-/// Of scales [rows, k]; nothing where an extent that is no number would be filled. The tile of vec32_ue8m0 is in NVIDIA's cuBLAS manual,
-/// "1D block scaling factors layout": scale (row, k) of 128 x 4 lies at (row % 32) * 16 + row / 32 * 4 + k.
+/// Returns the packing of [rows, k] scales. Returns nothing if a symbolic extent would need padding. NVIDIA's cuBLAS manual describes the
+/// tile of vec32_ue8m0 in "1D block scaling factors layout": scale (row, k) of 128 x 4 is at (row % 32) * 16 + row / 32 * 4 + k.
 std::optional<Packing> packing(const Extents &blocks, ScaleLayout layout) {
     const Extent &rows = blocks[0], &k = blocks[1];
     const bool is_line = rows == Extent(1) || k == Extent(1);
@@ -54,7 +54,7 @@ Extents permuted(const Extents &shape, const std::vector<int64_t> &order) {
     return moved;
 }
 
-/// From the first element on, each.
+/// Returns the bounds of a slice from the first element on, with stride 1.
 SliceBounds first_elements(const Extents &shape) { return {Extents(shape.size(), 0), shape, std::vector<int64_t>(shape.size(), 1)}; }
 
 ScaleLayout layout_of(const Program &program, const BlockScales &scales) {
@@ -156,7 +156,7 @@ ValueId pack_and_read(ValueId value, const Type &type, const Extents &blocks, Sc
     if (type.shape != blocks) value = reshaped(value, blocks);
     if (packed.padded != blocks) {
         Padding padding{Extents(2, 0), {packed.padded[0] - blocks[0], packed.padded[1] - blocks[1]}, {0, 0}};
-        // Zero is e8m0's least number where it saturates, 2^-127; constants have no narrow dtype.
+        // With saturation, zero becomes e8m0's least number, 2^-127. The constant is f32, because constants have no low-precision dtype.
         const ValueId zero = append("constant", {}, constant_attributes(0, Dtype::f32), {Dtype::f32, {}});
         if (dtype != Dtype::f32) value = append("convert_element_type", {value}, convert_attributes(Dtype::f32), {Dtype::f32, blocks});
         value = append("pad", {value, zero}, pad_attributes(padding), {Dtype::f32, packed.padded});
@@ -167,7 +167,7 @@ ValueId pack_and_read(ValueId value, const Type &type, const Extents &blocks, Sc
     Extents stored = packed.split;
     if (stored != packed.padded) value = reshaped(value, stored);
     if (!packed.order.empty()) value = transposed(value, stored), stored = permuted(stored, packed.order);
-    value = reshaped(value, stored); // to its own shape: a copy
+    value = reshaped(value, stored); // a reshape to its own shape is a copy
     if (!packed.order.empty()) value = transposed(value, stored);
     if (packed.split != packed.padded) value = reshaped(value, packed.padded);
     return packed.padded == blocks ? value : append("slice", {value}, slice_attributes(first_elements(blocks)), {dtype, blocks});

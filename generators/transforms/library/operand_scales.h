@@ -5,39 +5,42 @@
 
 namespace scalide {
 
-/// An operand of a dot_general that is codes times scales.
+/// An operand of a dot_general that consists of encoded values times scales.
 struct ScaledOperand {
-    ValueId codes = -1; ///< f8, of as many elements in the same order
+    ValueId codes = -1; ///< f8, with as many elements in the same order
     BlockScales scales;
     int mul = -1; ///< the node that multiplies
 };
 
-/// Nothing where the operand, [rows, k] elements along k side by side, is something else. `makers`: producers(program).
+/// Returns nothing if the operand is computed in another way. Its elements are [rows, k], contiguous along k. `makers`: producers(program).
 std::optional<ScaledOperand> scaled_operand(const Program &program, const std::vector<int> &makers, ValueId operand, const Extent &rows,
                                             const Extent &k);
 
-/// How a library would read the scales of both operands; nothing where it knows no such blocks. {} where neither has any.
+/// Returns the layouts in which a library reads the scales of both operands; {} if neither has scales. Returns nothing if no layout has
+/// such blocks.
 std::optional<ScaleLayouts> scale_layouts(const Program &program, const MatmulForm &form);
 
-/// The array in memory that holds an operand's scales as a library reads them; -1: they lie otherwise. `rows`, `k`: the operand's extents.
+/// Returns the array in memory that holds an operand's scales in the library's layout; -1: there is none. `rows`, `k`: the operand's
+/// extents.
 ValueId packed_scales(const Program &program, const std::vector<int> &makers, const BlockScales &scales, const Extent &rows,
                       const Extent &k, ScaleLayout layout);
 
-/// True when a library reads an array of `blocks` as it is.
+/// True if a library reads an array of `blocks` without packing.
 bool is_packed(const Extents &blocks, ScaleLayout layout);
 
-/// Appends a node of one result to a program.
+/// Appends a node with one result to a program.
 using AppendNode = std::function<ValueId(const std::string &op, const std::vector<ValueId> &operands, const Attributes &, const Type &)>;
 
-/// An extent filled up to a multiple; nothing where it is no number and not known to be one.
+/// Rounds an extent up to a multiple. Returns nothing if a symbolic extent is not known to be a multiple.
 std::optional<Extent> fill(const Extent &extent, int64_t multiple);
 
-/// The scales of an operand's rows and along k.
+/// Returns how many scales an operand has along its rows and along k.
 Extents blocks_of(const BlockScales &scales, const Extent &rows, const Extent &k);
 
-/// False where a layout's zeros or tiles are behind an extent that is no number.
+/// Returns false if a layout needs padding of an extent that is symbolic.
 bool can_pack(const BlockScales &scales, const Extent &rows, const Extent &k, ScaleLayout layout);
-/// Stores scales (`value`, in the order of their operand's blocks) as a library reads them, and reads them back, as an array of `blocks`.
+/// Stores scales in the library's layout and reads them back as an array of `blocks`. `value` holds them in the order of the operand's
+/// blocks.
 ValueId pack_and_read(ValueId value, const Type &type, const Extents &blocks, ScaleLayout layout, const AppendNode &append);
 
 } // namespace scalide

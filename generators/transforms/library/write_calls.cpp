@@ -36,11 +36,11 @@ public:
     }
 
 private:
-    /// A product, and in which shape the library computes it.
+    /// A matmul call, and the shape in which the library computes it.
     struct Call {
         MatmulCall call;
         const LibraryProduct *product;
-        Extents own, shape; ///< of the product, and as the library computes it
+        Extents own, shape; ///< shape of the product, and the padded shape of the call
     };
 
     void find_calls() {
@@ -51,7 +51,7 @@ private:
         }
     }
 
-    /// The longest call that a library computes; scaled operands are the last choices.
+    /// Chooses the longest call that a library computes. Calls with scaled operands come last, so they are preferred.
     void add_call(const std::vector<MatmulCall> &possible) {
         std::optional<Call> call;
         const auto moves = [&](int node) { return source_.nodes[node].op == "reshape"; };
@@ -64,11 +64,11 @@ private:
             Call next{longer, product, own, own};
             for (auto extent = next.shape.end() - 2; extent != next.shape.end(); ++extent)
                 *extent = fill(*extent, product->multiple).value_or(*extent);
-            // What is added would need zeros of its own.
+            // A bias or an addend would need padding of its own.
             if (next.shape == own || (longer.bias < 0 && longer.addend < 0)) call = next;
         }
         if (!call) return;
-        // Where nothing moves, what follows stays as it is.
+        // If nothing is reshaped or padded, the nodes after the matmul stay unchanged.
         if (call->shape == call->own && std::ranges::none_of(call->call.nodes, moves)) {
             std::erase_if(call->call.nodes, [&](int node) { return source_.nodes[node].op != "dot_general"; });
         }
@@ -92,7 +92,7 @@ private:
         keep(dot.results[0], add_node(rewriter_.result(), written, {type}, source_.value_name(dot.results[0]))[0], call);
     }
 
-    /// The same arithmetic on the library's shape.
+    /// Emits the same arithmetic in the shape of the call.
     void write_after(const Node &node, const Call &call) {
         const ValueId result = node.results[0];
         if (node.op == "reshape") return keep(result, in_shape(node, node.operands[0], call.shape), call);
@@ -104,7 +104,7 @@ private:
         keep(result, add_node(rewriter_.result(), written, {type}, source_.value_name(result))[0], call);
     }
 
-    /// Others read a value in its own shape.
+    /// Records a value of the call. Other nodes read it in its own shape.
     void keep(ValueId old, ValueId written, const Call &call) {
         written_[old] = written;
         rewriter_.result().values[written].part = source_.values[old].part;
@@ -118,7 +118,7 @@ private:
         rewriter_.map(old, written);
     }
 
-    /// A value of the source in the shape of a call: a number or a vector broadcast, an array reshaped.
+    /// Returns a source value in the shape of a call. A scalar or a vector is broadcast, an array is reshaped.
     ValueId in_shape(const Node &like, ValueId old, const Extents &shape) {
         if (const auto known = written_.find(old); known != written_.end()) return known->second;
         const Node *maker = makers_[old] < 0 ? nullptr : &source_.nodes[makers_[old]];
@@ -133,7 +133,7 @@ private:
             ValueId value = rewriter_(maker->operands[0]);
             const Type from = rewriter_.result().type(value);
             if (from.is_scalar()) return add(*maker, maker->op, value, broadcast_attributes(shape, {}), type);
-            const bool is_column = broadcast_axes(*maker).back() + 1 < source_.type(old).rank(); // scales of rows
+            const bool is_column = broadcast_axes(*maker).back() + 1 < source_.type(old).rank(); // a vector of row scales
             const int64_t axis = std::ssize(shape) - (is_column ? 2 : 1);
             const Type vector{from.dtype, {shape[axis]}};
             if (from != vector) value = add(*maker, "reshape", value, reshape_attributes(vector.shape), vector);
@@ -143,7 +143,7 @@ private:
         return source_.type(old).shape == shape ? value : add(like, "reshape", value, reshape_attributes(shape), type);
     }
 
-    /// The axes are those of the operand that is returned.
+    /// Returns an operand in the form that the library needs. `contract` and `batch` are changed to its axes.
     ValueId operand(const Node &dot, int index, const MatmulOperand &form, const LibraryProduct &product, std::vector<int64_t> &contract,
                     std::vector<int64_t> &batch) {
         const Type type = source_.type(dot.operands[index]);
@@ -170,7 +170,8 @@ private:
                    : add(dot, "convert_element_type", known->second, convert_attributes(type.dtype), {type.dtype, copied.shape});
     }
 
-    /// Codes in memory times scales as the library reads them. No other node reads the product, so it is computed in the call's kernel.
+    /// Multiplies encoded values in memory by scales in the library's layout. No other node reads the result, so the call's kernel contains
+    /// it.
     ValueId scaled_operand(const Node &dot, int index, const MatmulOperand &form, const Extents &shape, ScaleLayout layout) {
         const AppendNode append = [&](const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes,
                                       const Type &type) { return add_node_like(dot, op, operands, attributes, type); };
@@ -194,7 +195,7 @@ private:
         return append("reshape", {product}, reshape_attributes(type.shape), type);
     }
 
-    /// Scales in the order of their blocks, read from where the library reads them.
+    /// Returns scales in the order of their blocks, read from memory in the library's layout.
     ValueId written_scales(const Node &dot, ValueId scales, const Extents &blocks, ScaleLayout layout, const AppendNode &append) {
         const auto [known, is_new] = copies_.emplace(std::to_string(scales) + " " + std::string(to_string(layout)), -1);
         if (is_new && is_packed(blocks, layout)) {
@@ -207,15 +208,15 @@ private:
         return known->second;
     }
 
-    /// A value of the source, copied where it would be made late.
+    /// Returns a source value, copied if it would otherwise not be stored.
     ValueId in_memory(const Node &dot, ValueId value) {
         const Type &type = source_.type(value);
         return is_in_memory(value) ? rewriter_(value) : add(dot, "reshape", rewriter_(value), reshape_attributes(type.shape), type);
     }
 
-    /// A value of the source, seen in `shape`, with its axes in another order, zeros behind its elements, as `read`, in memory. Zeros are
-    /// put behind f32 values, constants having no narrow dtype: behind what is rounded, so that one kernel does both, or what the narrow
-    /// values mean.
+    /// Stores a copy of `stored`: reshaped to `shape`, transposed by `order`, padded with zeros to `padded`, and converted to `read`.
+    /// Padding is applied in f32, because constants cannot have a low-precision dtype. If the value is rounded from f32, the unrounded
+    /// value is padded and then rounded, in one kernel. Otherwise the widened value is padded.
     ValueId copy(const Node &dot, ValueId stored, const Extents &shape, const std::vector<int64_t> &order, const Extents &padded,
                  Dtype read) {
         const bool is_padded = padded != shape;
@@ -241,7 +242,7 @@ private:
         }
         if (is_padded && dtype != Dtype::f32) {
             Attributes exact = convert_attributes(dtype);
-            exact["overflow"] = "format"; // infinities stay
+            exact["overflow"] = "format"; // keeps infinities
             return add(dot, "convert_element_type", value, rounds ? maker->attributes : exact, {dtype, after});
         }
         if (read != dtype) value = add(dot, "convert_element_type", value, convert_attributes(read), {read, after});
@@ -260,7 +261,7 @@ private:
         return add_node(rewriter_.result(), node, {type}, "")[0];
     }
 
-    /// Arguments, and what is stored in any case: reductions and the like, and what is rounded.
+    /// True for values that are always stored: arguments, rounded values, copies, and results of reductions, matmuls and similar operators.
     bool is_in_memory(ValueId value) const {
         const int maker = makers_[value];
         if (maker < 0) return true;
@@ -276,8 +277,8 @@ private:
     const std::vector<int> makers_;
     const FuseGraph graph_;
     std::map<int, Call> call_of_;           ///< by node of the source
-    std::map<ValueId, ValueId> written_;    ///< in the shape of their call
-    std::map<std::string, ValueId> copies_; ///< by what is copied, the order of its axes and its zeros
+    std::map<ValueId, ValueId> written_;    ///< by source value: the value in the shape of its call
+    std::map<std::string, ValueId> copies_; ///< by copied value, axis order and padding
 };
 
 } // namespace

@@ -4,9 +4,9 @@
 
 namespace scalide {
 
-/// Writes the products that a library computes (TargetFacts::products) as it does: operands that would be made on the way, or lie otherwise
-/// than the library needs, are copied, with zeros where an extent is no multiple of what the library needs; reshapes of a product and of
-/// what the library does besides (matmul_call.h), and the slices that drop what the zeros made, stand behind all of it.
+/// Rewrites matmuls that a library computes (TargetFacts::products) so that their operands are in memory in the form that the library
+/// needs. Other operands are copied, and padded with zeros to multiples that the library needs. Reshapes of a matmul's result, and slices
+/// that remove the padding, come after the whole call (matmul_call.h).
 Program write_calls(const Program &program, const TargetFacts &facts);
 
 } // namespace scalide

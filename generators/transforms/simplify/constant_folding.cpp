@@ -9,7 +9,8 @@ namespace {
 
 using Number = std::optional<double>;
 
-/// `value` as an element of `dtype`; nothing where it would overflow or wrap around, which attributes decide.
+/// Returns `value` as an element of `dtype`. Returns nothing if it would overflow or wrap around, because attributes decide what happens
+/// then.
 Number stored(Dtype dtype, double value) {
     if (dtype == Dtype::boolean || dtype == Dtype::f64) return value;
     if (is_integer(dtype)) return saturate_integer(dtype, value) == value ? Number(value) : std::nullopt;
@@ -30,9 +31,9 @@ Number fold_elementwise(const Node &node, const BaseOperator &op, Dtype operand,
     return evaluate(values);
 }
 
-/// How a fold over `count` equal numbers ends.
+/// Reduces `count` equal numbers.
 Number fold_equal(const BaseOperator &op, double value, double count) {
-    if (op.fold == "add") return count == 0 ? 0 : 0 + value * count; // from +0
+    if (op.fold == "add") return count == 0 ? 0 : 0 + value * count; // sums start from +0
     if (count == 0 || !base_operator(op.fold).is_idempotent) return std::nullopt;
     return op.gives_place ? 0 : value;
 }
@@ -45,7 +46,7 @@ Number fold_reduce(const BaseOperator &op, const Extents &from, const Extents &t
 
 bool same_bits(double a, double b) { return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b)); }
 
-/// All that can come to a place must be one number: elements of all operands, and what a gather fills with.
+/// All elements that may be moved into the result must be one number: those of all operands, and the fill value of a gather.
 Number fold_movement(const Node &node, std::span<const double> operands) {
     const auto is_first = [&](double other) { return same_bits(other, operands[0]); };
     const auto fill = node.attributes.find("fill_value");

@@ -3,23 +3,22 @@
 
 namespace scalide {
 
-/// What can be told of the values of a program while it grows: which node makes them, and which are one number throughout.
+/// Facts about the values of a program while it grows: the node that computes a value, its sign, and whether all elements are one number.
 class Facts {
 public:
     explicit Facts(const Program &program) : program_(program) {}
 
-    /// The node that makes `value`; nullptr for an argument. Valid until the next node is added.
+    /// Returns the node that computes `value`, or nullptr for an argument. The pointer is valid until the next node is added.
     const Node *producer(ValueId value);
-    /// The same when its operator is `op`.
+    /// Returns the same node if its operator is `op`, otherwise nullptr.
     const Node *producer(ValueId value, std::string_view op);
-    /// The number that every element of `value` is.
+    /// Returns the one number that all elements of `value` are.
     std::optional<double> splat(ValueId value);
-    /// The rank-0 value that `value` is a broadcast of, `value` itself when it has rank 0; -1 when there is none.
+    /// Returns the rank-0 value of which `value` is a broadcast, or `value` itself if it has rank 0. Returns -1 if there is none.
     ValueId scalar_source(ValueId value);
-    /// True when no element can be -0, so that adding 0 changes no bit.
+    /// True if no element can be -0. Adding 0 then changes no bit.
     bool never_negative_zero(ValueId value);
-    /// True when no element can be below 0, nor -0; NaN it may be. Scales never are: arguments that are a `scale of x` are taken at their
-    /// word.
+    /// True if no element can be below 0 or -0; NaN is possible. Arguments that are a `scale of x` are trusted to be non-negative.
     bool never_negative(ValueId value);
 
     const Program &program() const { return program_; }
@@ -41,7 +40,7 @@ private:
     std::vector<Fact> facts_;
 };
 
-/// True for 2^k, k an integer, whose reciprocal is a normal f32 too.
+/// True for 2^k with an integer k, if the reciprocal is a normal f32 too.
 bool is_power_of_two(double value);
 
 } // namespace scalide

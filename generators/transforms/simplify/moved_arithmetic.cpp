@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// Reshapes and transposes between a value and what it is made of, the last one first.
+/// The reshapes and transposes between a value and `source`, starting with the last.
 struct Moved {
     ValueId source;
     std::vector<Node> moves;
@@ -33,9 +33,9 @@ bool is_narrowing(const Candidate &at) {
     return is_float(from) && is_float(to) && size_of(to) < size_of(from);
 }
 
-/// A value times a number.
+/// A value times a scalar.
 struct Scaled {
-    ValueId value, factor; ///< factor: rank 0; -1: none
+    ValueId value, factor; ///< factor: rank 0; -1: there is none
 };
 
 Scaled scaled(const Candidate &at, const Node &mul) {
@@ -51,7 +51,7 @@ ValueId multiply(const Candidate &at, ValueId value, ValueId factor) {
     return at.emit("mul", {value, at.emit("broadcast_in_dim", {factor}, broadcast_attributes(shape, {}))}, {});
 }
 
-/// A product times a number.
+/// A matmul result times a scalar.
 std::optional<ValueId> multiply_before(const Candidate &at) {
     const auto [value, factor] = scaled(at, at.node);
     if (factor < 0) return {};
@@ -60,7 +60,7 @@ std::optional<ValueId> multiply_before(const Candidate &at) {
     return move_again(at, by, multiply(at, by.source, factor));
 }
 
-/// A product, perhaps times a number, perhaps with something added: what the kernel of the product makes.
+/// True for a matmul result, also if it is scaled or something is added. The matmul kernel computes such values.
 bool is_from_product(const Candidate &at, ValueId value, int depth = 4) {
     const Node *node = at.facts.producer(value);
     if (node == nullptr || depth == 0) return false;
@@ -70,8 +70,9 @@ bool is_from_product(const Candidate &at, ValueId value, int depth = 4) {
     return std::ranges::any_of(operands, [&](ValueId operand) { return is_from_product(at, operand, depth - 1); });
 }
 
-/// `value` as it is read before a reshape to its shape from `shape`: an array in memory reshaped, or a vector broadcast along the last
-/// axis, which both shapes have. Nothing for what a kernel would compute along other axes.
+/// Returns `value` in `shape`, so that a reshape to the candidate's shape gives `value` again. An array in memory is reshaped. A vector
+/// that is broadcast along the last axis, which both shapes have, is broadcast to `shape`. Returns nothing for values that a kernel would
+/// compute along other axes.
 std::optional<ValueId> reshape_back(const Candidate &at, ValueId value, const Extents &shape) {
     const Node *node = at.facts.producer(value);
     if (node == nullptr || node->op == "reshape") return at.emit("reshape", {value}, reshape_attributes(shape));
@@ -84,7 +85,7 @@ std::optional<ValueId> reshape_back(const Candidate &at, ValueId value, const Ex
                    broadcast_attributes(shape, axes.empty() ? std::vector<int64_t>() : std::vector<int64_t>{last}));
 }
 
-/// A bias or a residual added to a product.
+/// A bias or a residual that is added to a matmul result.
 std::optional<ValueId> add_before(const Candidate &at) {
     for (const size_t side : {0, 1}) {
         const Node *reshape = at.facts.producer(at.node.operands[side], "reshape");
@@ -98,7 +99,7 @@ std::optional<ValueId> add_before(const Candidate &at) {
     return {};
 }
 
-/// What becomes narrow, perhaps times a number.
+/// A conversion to fewer bits, perhaps of a value times a scalar.
 std::optional<ValueId> round_before(const Candidate &at) {
     if (!is_narrowing(at)) return {};
     const Node *mul = at.facts.producer(at.operand(), "mul");
@@ -109,7 +110,7 @@ std::optional<ValueId> round_before(const Candidate &at) {
     return move_again(at, by, at.emit("convert_element_type", {source}, at.node.attributes));
 }
 
-/// The largest magnitude of all elements is the same in any order.
+/// The maximum over all elements does not depend on their order.
 std::optional<ValueId> reduce_before(const Candidate &at) {
     const Node *abs = at.facts.producer(at.operand(), "abs");
     const Moved by = moved(at, abs != nullptr ? abs->operands[0] : at.operand());

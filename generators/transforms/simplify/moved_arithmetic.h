@@ -3,8 +3,9 @@
 
 namespace scalide {
 
-/// Arithmetic that reads a value through reshapes and transposes, done before them: a product is scaled and rounded where it is made, what
-/// is stored narrow moves narrow, and the largest element is that of the value before it moved. Nothing when the candidate is none.
+/// Moves arithmetic from after reshapes and transposes to before them. A matmul's result is then scaled and rounded in the kernel that
+/// computes it. Low-precision values are moved in low precision, and an amax reads the values before they are moved. Returns nothing if the
+/// candidate has no such form.
 std::optional<ValueId> move_later(const Candidate &candidate);
 
 } // namespace scalide

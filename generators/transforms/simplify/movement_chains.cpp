@@ -30,7 +30,7 @@ Merged merge_reshape(const Candidate &at) {
     return at.emit("reshape", {inner->operands[0]}, reshape_attributes(at.type.shape));
 }
 
-/// transpose(broadcast(x)) is a broadcast when its axes still ascend.
+/// transpose(broadcast(x)) is a broadcast if its axes still ascend.
 Merged merge_transposed_broadcast(const Candidate &at, const std::vector<int64_t> &order) {
     const Node *inner = at.facts.producer(at.operand(), "broadcast_in_dim");
     if (inner == nullptr) return {};
@@ -57,8 +57,8 @@ Merged merge_rev(const Candidate &at) {
     return inner != nullptr && reversed_axes(*inner) == reversed_axes(at.node) ? Merged(inner->operands[0]) : std::nullopt;
 }
 
-/// A slice that lies within one operand of a concatenation is a slice of that operand: what the steps of an unrolled loop stack, and its
-/// gradient takes apart again.
+/// A slice within one operand of a concatenation is a slice of that operand. Unrolled loops produce this: their steps are concatenated, and
+/// the gradient slices them again.
 Merged slice_of_operand(const Candidate &at, const Node &joined) {
     const int64_t axis = joined.attributes.at("dimension").integer.value();
     SliceBounds bounds = slice_bounds(at.node);
@@ -74,7 +74,8 @@ Merged slice_of_operand(const Candidate &at, const Node &joined) {
     return {};
 }
 
-/// Element i of the result is element start + stride * i of the operand, which is element start' + stride' * (start + stride * i).
+/// Element i of the result is element start + stride * i of the operand. That is element start' + stride' * (start + stride * i) of the
+/// inner operand.
 Merged merge_slice(const Candidate &at) {
     if (at.type == at.operand_type()) return at.operand();
     if (const Node *joined = at.facts.producer(at.operand(), "concatenate")) return slice_of_operand(at, *joined);
@@ -102,7 +103,7 @@ Merged merge_concatenate(const Candidate &at) { return at.node.operands.size() =
 
 Merged merge_reduction(const Candidate &at) { return reduced_axes(at.node).empty() ? Merged(at.operand()) : std::nullopt; }
 
-/// A sum starts from +0, so even one of a single element turns -0 into +0.
+/// A sum starts from +0, so the sum of a single -0 is +0.
 Merged merge_sum(const Candidate &at) { return at.facts.never_negative_zero(at.operand()) ? merge_reduction(at) : std::nullopt; }
 
 ValueId full_of_zeros(const Candidate &at) {
@@ -114,25 +115,25 @@ bool is_one(const Candidate &at, const std::string &axis) {
     return at.operand_type().shape[at.node.attributes.at(axis).integer.value()] == Extent(1);
 }
 
-/// One element is all that a scan of it finds.
+/// A scan of one element returns that element.
 Merged merge_scan(const Candidate &at) { return is_one(at, "axis") ? Merged(at.operand()) : std::nullopt; }
 
-/// Sums, of logarithms too, start from +0.
+/// Sums, and logarithms of sums, start from +0.
 Merged merge_cumulative_sum(const Candidate &at) {
     if (!is_one(at, "axis") || !is_float(at.type.dtype) || at.facts.never_negative_zero(at.operand())) return merge_scan(at);
     return at.emit("add", {at.operand(), full_of_zeros(at)}, {});
 }
 
-/// The order of one element.
+/// One element has the index 0.
 Merged merge_argsort(const Candidate &at) { return is_one(at, "dimension") ? Merged(full_of_zeros(at)) : std::nullopt; }
 
-/// True when every element of `from` is one of `to`.
+/// True if `to` represents every element of `from` exactly.
 bool widens(Dtype from, Dtype to) {
     if (!is_float(from) || !is_float(to)) return false;
     return (to == Dtype::f32 && from != Dtype::f64) || to == Dtype::f64 || from == to;
 }
 
-/// A conversion back to where a widening came from, and a widening of a widening.
+/// Merges a widening with the conversion back, and two widenings.
 Merged merge_convert(const Candidate &at) {
     if (at.type == at.operand_type()) return at.operand();
     const Node *inner = at.facts.producer(at.operand(), "convert_element_type");
@@ -174,17 +175,18 @@ constexpr MergeRow merge_rows[] = {
     {"convert_element_type", merge_convert},
 };
 
-/// Movements that read each element at most once.
+/// True for movement that reads each element at most once.
 bool is_move(const Node &node) { return moves_one_array(node) && !base_operator(node.op).repeats; }
 
-/// Movements of a rank-0 value broadcast: the value, broadcast.
+/// Movement of a broadcast scalar is a broadcast of the scalar.
 Merged move_scalar(const Candidate &at) {
     const ValueId scalar = at.facts.scalar_source(at.operand());
     if (scalar < 0 || at.operand_type().is_scalar()) return {};
     return at.emit("broadcast_in_dim", {scalar}, broadcast_attributes(at.type.shape, {}));
 }
 
-/// Movements of a widened value: the narrow one moved, then widened. What is stored on the way, an operand of a product say, stays narrow.
+/// Moves a widened value before it is widened. If the moved value is stored, for example as a matmul operand, it is stored in low
+/// precision.
 Merged move_narrow(const Candidate &at) {
     const Node *inner = at.facts.producer(at.operand(), "convert_element_type");
     if (inner == nullptr) return {};

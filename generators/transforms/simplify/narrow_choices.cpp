@@ -14,7 +14,8 @@ bool is_f32(double number) {
     return std::abs(number) <= std::numeric_limits<float>::max() && static_cast<double>(static_cast<float>(number)) == number;
 }
 
-/// The f32 value that was widened to `value`, or the constant as f32; nothing where there is none. What is no f64 stays.
+/// Returns the f32 value that was widened to `value`, or a constant as f32. Returns nothing if there is none. Values that are not f64 are
+/// returned unchanged.
 std::optional<ValueId> in_f32(const Candidate &at, ValueId value) {
     const Type type = at.facts.program().type(value);
     if (type.dtype != Dtype::f64) return value;

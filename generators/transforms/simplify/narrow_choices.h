@@ -3,8 +3,9 @@
 
 namespace scalide {
 
-/// Comparisons and choices among f64 numbers that are all f32 numbers, in f32: they round nothing. Scale arithmetic is f64 so that products
-/// of scales do not overflow; the limits of a scale that one f32 number gives need no f64. Nothing where an operand has no f32 form.
+/// Computes comparisons and selections of f64 values in f32 if all operands are exact in f32, because these operators do not round. Scale
+/// arithmetic uses f64 so that products of scales do not overflow. Limits of a scale that comes from one f32 value need no f64. Returns
+/// nothing if an operand has no f32 form.
 std::optional<ValueId> choose_in_f32(const Candidate &candidate);
 
 } // namespace scalide

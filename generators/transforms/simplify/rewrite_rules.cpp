@@ -35,7 +35,7 @@ struct RewriteRow {
 };
 
 constexpr RewriteRow rewrite_rows[] = {
-    // sums: x + 0 turns -0 into +0, x + -0 and x - 0 keep every bit
+    // sums: x + 0 changes -0 to +0; x + -0 and x - 0 keep every bit
     {"x + -0", "x"},
     {"x - 0", "x"},
     {"x + 0", "x", x_is_never_negative_zero},
@@ -43,11 +43,10 @@ constexpr RewriteRow rewrite_rows[] = {
     {"x + neg(y)", "x - y"},
     {"x - neg(y)", "x + y"},
     {"neg(neg(x))", "x"},
-    // products
     {"x * 1", "x"},
     {"x / 1", "x"},
     {"x / c", "x * (1 / c)", c_is_a_power_of_two},
-    // truth
+    // booleans
     {"not not x", "x", x_is_boolean},
     {"x and 1", "x", x_is_boolean},
     {"x and 0", "0", x_is_boolean},
@@ -57,7 +56,7 @@ constexpr RewriteRow rewrite_rows[] = {
     {"x or x", "x"},
     {"eq(x, x)", "1", x_is_no_float},
     {"ne(x, x)", "0", x_is_no_float},
-    // choices
+    // selection
     {"select_n(0, x, y)", "x"},
     {"select_n(1, x, y)", "y"},
     {"select_n(p, x, x)", "x"},
@@ -68,7 +67,7 @@ constexpr RewriteRow rewrite_rows[] = {
     {"max(x, 0)", "x", x_is_never_negative},
     {"x < 0", "0", x_is_never_negative},
     // scales
-    {"divide_no_nan(0, x)", "0", x_is_never_negative}, // a scale is no NaN as long as anything means something
+    {"divide_no_nan(0, x)", "0", x_is_never_negative}, // valid because a scale is never NaN
     {"divide_no_nan(x, 1)", "x"},
     {"divide_no_nan(x, c)", "x * (1 / c)", c_is_a_power_of_two},
     {"clamp_scale(x)", "x", x_is_clamped},

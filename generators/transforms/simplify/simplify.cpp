@@ -15,10 +15,10 @@ namespace scalide {
 
 namespace {
 
-/// A narrow value stays what a conversion made: it is not folded and not moved behind a broadcast, only its reader is.
+/// True for conversions to low precision. They are not folded, nor computed in rank 0 before a broadcast; only their readers are.
 bool narrows(const Node &node, const Type &type) { return node.op == "convert_element_type" && is_narrow(type.dtype); }
 
-/// Walks that make no element, which kernels need not know.
+/// True for reductions, matmuls and similar nodes whose results have no elements. They are replaced, so that no kernel has to handle them.
 bool makes_nothing(const Node &node, const std::vector<Value> &results) {
     constexpr Shape walks[] = {Shape::reduce, Shape::scan, Shape::sort, Shape::scatter, Shape::contract, Shape::window};
     const BaseOperator *op = find_base_operator(node.op);
@@ -26,7 +26,7 @@ bool makes_nothing(const Node &node, const std::vector<Value> &results) {
            std::ranges::all_of(results, [](const Value &result) { return element_count(result.type.shape) == Extent(0); });
 }
 
-/// Builds the simplified program node by node: a node is looked at when it is placed, with operands that are simplified already.
+/// Builds the simplified program node by node. A node is simplified when it is added; its operands are simplified already.
 class Simplifier {
 public:
     Simplifier(const Program &source, const Rulebook &rulebook) : rewriter_(source), rulebook_(rulebook), facts_(rewriter_.result()) {}
@@ -49,7 +49,7 @@ private:
     Rewriter rewriter_;
     const Rulebook &rulebook_;
     Facts facts_;
-    const Node *at_ = nullptr; ///< the node of the source that is being placed: new nodes get its scope, role and location
+    const Node *at_ = nullptr; ///< the source node in progress: new nodes get its scope, role and location
     std::map<std::string, std::vector<ValueId>> placed_;
     const Emit emit_ = [this](const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes) {
         return emit(op, operands, attributes);
@@ -83,8 +83,8 @@ std::vector<ValueId> Simplifier::place(Node node, const std::vector<Value> &resu
     return place_once(std::move(node), results);
 }
 
-/// Equal sub-expressions are made once. Roles and scopes don't tell values apart: what a gradient computes anew without reading a
-/// cotangent is a primal value.
+/// Adds equal sub-expressions once. Roles and scopes do not distinguish values: a value that a gradient computes again without reading a
+/// cotangent equals the primal value.
 std::vector<ValueId> Simplifier::place_once(Node node, const std::vector<Value> &results) {
     std::string key = node.op + to_string(node.attributes);
     for (const ValueId operand : node.operands) key += " " + std::to_string(operand);
@@ -119,7 +119,7 @@ std::optional<ValueId> Simplifier::fold(const Node &node, const Type &type) {
     return value ? std::optional(splat(*value, type)) : std::nullopt;
 }
 
-/// Elementwise on nothing but broadcast rank-0 values: once in rank 0.
+/// Computes elementwise operators on broadcast scalars once, in rank 0.
 std::optional<ValueId> Simplifier::hoist(const Node &node, const Type &type) {
     const BaseOperator *op = find_base_operator(node.op);
     if (op == nullptr || op->shape != Shape::elementwise || type.is_scalar() || narrows(node, type)) return {};
@@ -149,7 +149,7 @@ ValueId Simplifier::emit(const std::string &op, const std::vector<ValueId> &oper
     return place(std::move(node), {{op, types[0]}})[0];
 }
 
-/// Numbers in a replacement have the type of the value that it replaces.
+/// Numbers in a replacement have the type of the replaced value.
 ValueId Simplifier::replacement(const Expression &expression, const Bindings &bound, const Type &type) {
     if (expression->kind == ExpressionNode::Kind::name) return bound.at(expression->text);
     if (expression->kind == ExpressionNode::Kind::number) return splat(expression->number, type);

@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// By value: how often nodes and results read it.
+/// By value: how many operands and results read it.
 std::vector<int> count_reads(const Program &program) {
     std::vector<int> counts(program.values.size());
     for (const Node &node : program.nodes)
@@ -16,8 +16,8 @@ std::vector<int> count_reads(const Program &program) {
     return counts;
 }
 
-/// The order of axes that takes the result of `dot` to that of the product with its operands exchanged: batch, then the free axes of the
-/// right operand, then those of the left.
+/// Returns the permutation that turns the result of `dot` into the result of the dot_general with exchanged operands. That result has the
+/// batch axes, then the free axes of the right operand, then those of the left one.
 std::vector<int64_t> exchanged_order(const Program &program, const Node &dot) {
     const DotAxes axes = dot_axes(dot);
     const auto batches = std::ssize(axes.lhs_batch);

@@ -3,9 +3,9 @@
 
 namespace scalide {
 
-/// `transpose(dot_general(a, b))` that only exchanges the free axes of the operands, and alone reads the product, becomes
-/// `dot_general(b, a)`: the same sums, made where they are wanted. JAX's gradient of `x @ w` by w is such a pair; what follows it (the
-/// update of w, its largest magnitude) joins the product's kernel. The products that nobody reads any more stay for `remove_dead_nodes`.
+/// Replaces `transpose(dot_general(a, b))` by `dot_general(b, a)`, if the transpose only exchanges the free axes and is the only reader of
+/// the product. The sums are the same. JAX's gradient of `x @ w` with respect to w is such a pair. Arithmetic after it (the update of w,
+/// its amax) can then join the matmul kernel. The unused dot_general stays for `remove_dead_nodes`.
 Program turn_products(const Program &program);
 
 } // namespace scalide

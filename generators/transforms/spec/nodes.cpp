@@ -16,9 +16,9 @@ std::string say(const Program &program, const Node &node, const std::string &req
 } // namespace
 
 std::string why_not_typed(const Program &program, const Node &node, const Rulebook &rulebook) {
-    if (find_call_kind(node.op) != nullptr) return ""; // verify compares a call with its program
+    if (find_call_kind(node.op) != nullptr) return ""; // verify() compares a call with its program
     const Rule *rule = rulebook.find(node.op);
-    if (rule == nullptr && find_base_operator(node.op) != nullptr) return ""; // a pass's own, of which a small rulebook needs no rule
+    if (rule == nullptr && find_base_operator(node.op) != nullptr) return ""; // base operators of passes, which small rulebooks lack
     if (rule == nullptr) return say(program, node, "must have a rule", node.op);
     std::vector<Type> operands;
     for (const ValueId operand : node.operands) operands.push_back(program.type(operand));
