@@ -7,13 +7,13 @@
 
 namespace scalide {
 
-/// A value in a kernel: f32, f64 and integers are themselves, bool is Bool(), a narrow float is its storage code.
+/// A value in a kernel. f32, f64 and integers have their own type, bool is Bool(), and a low-precision float is its bit pattern.
 struct ElementwiseOperand {
     Halide::Expr value;
     Dtype dtype;
 };
 
-/// One elementwise operation. Operators other than convert_element_type get f32, f64, integers and bool only.
+/// One elementwise operation. Only convert_element_type accepts low-precision floats; other operators accept f32, f64, integers and bool.
 struct ElementwiseCall {
     std::span<const ElementwiseOperand> operands;
     const Attributes &attributes;
@@ -22,22 +22,22 @@ struct ElementwiseCall {
     const Halide::Expr &value(size_t operand) const { return operands[operand].value; }
 };
 
-/// How an elementwise base operator becomes an Expr of the result's dtype. Strict throughout (math.h says why).
+/// Lowers an elementwise base operator to an Expr of the result's dtype. All operations are strict; math.h explains why.
 struct ElementwiseLowering {
     std::string_view name;
     Halide::Expr (*lower)(const ElementwiseCall &call);
 };
 
-/// One row for each elementwise base operator.
+/// Returns one row for each elementwise base operator.
 std::span<const ElementwiseLowering> elementwise_lowerings();
 
-/// The Expr of an elementwise base operator. Throws InternalError for another operator or a dtype that it does not take: transcendental
-/// functions are f32 only; f64 (scales) has arithmetic, comparisons, roots and powers of two.
+/// Returns the Expr of an elementwise base operator. Throws InternalError for other operators and for dtypes that the operator does not
+/// accept. Transcendental functions accept f32 only. f64, which is used for scales, has arithmetic, comparisons, roots and powers of two.
 Halide::Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> operands, const Attributes &attributes,
                                Dtype result);
 
-/// A value in another dtype, rounded once; floats become integers towards zero, saturating, NaN as 0 (XLA), integers
-/// narrower ones by their low bits; bool is x != 0.
+/// Converts a value to another dtype with one rounding. A float becomes an integer by truncation and saturation; NaN becomes 0, as in XLA.
+/// An integer becomes a narrower integer by its low bits. A bool is x != 0.
 Halide::Expr convert(const ElementwiseOperand &operand, Dtype result, Overflow overflow = Overflow::saturate);
 
 } // namespace scalide

@@ -2,8 +2,8 @@
 #include "expr/error.h"
 #include "lower/elementwise.h"
 
-// The rows of elementwise_lowerings(), by file: each stands behind the functions that it names. A row of another file is a line below and
-// one in elementwise.cpp.
+// The rows of elementwise_lowerings(), by file. Each row is in the file of its function. A new file needs a line below and one in
+// elementwise.cpp.
 
 namespace scalide {
 
@@ -22,7 +22,7 @@ ElementwiseRows zeta_rows();
 ElementwiseRows incomplete_rows();
 ElementwiseRows bessel_rows();
 
-// How a row calls a function of Exprs.
+// These adapters let a row call a function of Exprs.
 
 using Unary = Halide::Expr (*)(const Halide::Expr &);
 using Binary = Halide::Expr (*)(const Halide::Expr &, const Halide::Expr &);
@@ -58,7 +58,7 @@ Halide::Expr f32_three(const ElementwiseCall &call) {
     return function(call.value(0), call.value(1), call.value(2));
 }
 
-/// Integers are whole already: `function` is for floats.
+/// Integers need no rounding to whole numbers, so `function` is applied to floats only.
 template<Unary function>
 Halide::Expr whole(const Halide::Expr &x) {
     return x.type().is_float() ? function(x) : x;

@@ -3,7 +3,8 @@
 
 namespace scalide {
 
-/// A kernel while it is lowered: `kernel` has its program, symbols and inputs; the function of its kind adds outputs and the rest.
+/// The state of a lowering. `kernel` already has its program, symbols and inputs. The function of the kernel's kind adds outputs, shared
+/// elements and stages.
 struct Lowering {
     LoweredKernel &kernel;
     Values &values;
@@ -11,7 +12,7 @@ struct Lowering {
     const Budgets &budgets;
 };
 
-/// One function a kind (lower/*/<kind>.cpp). What it leaves for the schedule is documented in lower/stages.h.
+/// One function for each kernel kind (lower/*/<kind>.cpp). lower/stages.h documents what each one leaves for its schedule.
 void lower_scalar(Lowering &lowering);
 void lower_map(Lowering &lowering);
 void lower_row(Lowering &lowering);

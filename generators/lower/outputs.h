@@ -3,14 +3,13 @@
 
 namespace scalide {
 
-/// Adds an output: these results of the kernel program, which have one shape, as one Func over `vars` (first axis first). A result that
-/// overwrites an inout argument makes the Func an update of its own buffer, where these results read the argument; nothing else can read
-/// it.
+/// Adds an output: one Func over `vars` (first axis first) for results of one shape. If a result overwrites an inout argument, the Func
+/// becomes an update of its own buffer, and these results read the argument there. Nothing else may read that argument.
 void add_output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars);
 
-/// The results of the program by shape, shapes in order of first appearance.
+/// Groups the program's results by shape, in the order in which the shapes first appear.
 std::vector<std::vector<int>> results_by_shape(const Program &program);
-/// Adds every result of the program: one output a shape.
+/// Adds all results of the program, with one output for each shape.
 void add_outputs_by_shape(Lowering &lowering);
 
 } // namespace scalide

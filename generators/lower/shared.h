@@ -3,12 +3,12 @@
 
 namespace scalide {
 
-/// Stores single elements that would stand in very many places of a kernel's expressions, each in a Func of `shared`. Where there is no
-/// loop, Halide's bounds inference writes an expression out as often as it stands in others, which doubles at every step of a long chain.
+/// Stores a single element in a Func of `shared` if many expressions of a kernel contain it. Without loops, Halide's bounds inference
+/// copies an expression into each expression that uses it, so its size would double with every step of a long chain.
 void share_single_elements(Lowering &lowering);
 
-/// For CPUs: rank-0 arithmetic on arguments whose value the loops of the kernel read, each in a Func of `shared` that is made before them.
-/// What follows from an argument that the kernel overwrites stays where it is read.
+/// On CPUs, computes rank-0 arithmetic on arguments in a Func of `shared`, before the kernel's loops that read it. Arithmetic on an
+/// argument that the kernel overwrites stays where it is read.
 void share_scalars(Lowering &lowering);
 
 } // namespace scalide

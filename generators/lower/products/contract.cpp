@@ -7,10 +7,10 @@ using Halide::Expr;
 
 namespace {
 
-/// What a value of the kernel is made from.
+/// The part of the kernel that computes a value.
 enum class Part { operand, epilogue, fold, sum };
 
-/// A contract kernel taken apart.
+/// The parts of a contract kernel.
 struct Parts {
     std::vector<Part> of_value;
     std::vector<const Node *> folds, sums; ///< the reductions
@@ -32,7 +32,7 @@ Parts take_apart(const Program &program, const Contraction &contraction) {
         Part part = part_of(node, parts.of_value);
         if (&node == contraction.node) {
             part = Part::epilogue;
-        } else if (is_reduction(node)) { // of the shape of the result, or of an operand along the contracting axis
+        } else if (is_reduction(node)) { // over the result's shape, or over an operand's contracted axis
             const bool folds_all = program.type(node.results[0]).is_scalar() &&
                                    program.type(node.operands[0]).shape == program.type(contraction.node->results[0]).shape;
             part = folds_all ? Part::fold : Part::sum;
@@ -45,12 +45,13 @@ Parts take_apart(const Program &program, const Contraction &contraction) {
     return parts;
 }
 
-/// Results that share a loop: those of one part and shape, in the order of the program.
+/// Groups results that share a loop: results of one part and shape, in program order.
 std::vector<std::vector<int>> group_results(const Program &program, const Parts &parts) {
     std::map<std::pair<Part, Extents>, std::vector<int>> groups;
     for (int i = 0; i < int(program.results.size()); i++) {
         ValueId value = program.results[i].value;
-        const Part part = std::max(parts.of_value[value], Part::epilogue); // an epilogue may return what it alone reads: a mask
+        // an epilogue may also return a value that only it reads, such as a mask
+        const Part part = std::max(parts.of_value[value], Part::epilogue);
         groups[{part, program.type(value).shape}].push_back(i);
     }
     std::vector<std::vector<int>> result;
@@ -60,7 +61,7 @@ std::vector<std::vector<int>> group_results(const Program &program, const Parts 
     return result;
 }
 
-/// The epilogue reads the product at the index of the result.
+/// Defines that the epilogue reads the product at the index of the result.
 void bind_product(Values &values, const Contraction &contraction) {
     values.bind(contraction.node->results[0], [contraction](const Index &index) -> Expr {
         const ContractOperand &lhs = contraction.lhs, &rhs = contraction.rhs;
@@ -71,7 +72,7 @@ void bind_product(Values &values, const Contraction &contraction) {
     });
 }
 
-/// What the schedule has to know of the contraction, still without stages.
+/// Returns what the schedule must know about the matmul, without stages.
 ContractStages describe(const Contraction &contraction) {
     ContractStages stages;
     stages.batch = contraction.batch;
@@ -100,7 +101,7 @@ Index result_index(const Contraction &contraction, const Index &batch_row_column
     return index;
 }
 
-/// Outputs: the result's shape, then rank-0 folds, then sums by shape.
+/// The outputs are in this order: results of the matmul's shape, rank-0 reductions, sums by shape.
 void lower_contract(Lowering &lowering) {
     LoweredKernel &kernel = lowering.kernel;
     Contraction contraction = describe_contraction(lowering);

@@ -8,7 +8,7 @@ using Halide::Expr;
 
 namespace {
 
-/// The array read with the most axes in an operand's Expr: the one whose order in memory counts.
+/// Finds the array with the most axes that an operand's Expr reads. Its memory order decides the layout.
 class WidestRead : public Halide::Internal::IRGraphVisitor {
 public:
     const Halide::Internal::Call *call = nullptr;
@@ -24,7 +24,7 @@ protected:
     }
 };
 
-/// Fills in `plain` and `depth_contiguous` from the Expr of the operand at symbolic indices.
+/// Sets `plain` and `depth_contiguous` by evaluating the operand at symbolic indices.
 void find_layout(Values &values, ContractOperand &operand) {
     Halide::Var batch("batch"), free("free"), depth("depth");
     Expr value = operand_at(values, operand, {batch, free, depth});
@@ -35,7 +35,7 @@ void find_layout(Values &values, ContractOperand &operand) {
     operand.depth_contiguous = is_array && Halide::Internal::expr_uses_var(widest.call->args[0], depth.name());
 }
 
-/// True when nothing but movement stands between the value and a widening convert from a format whose values are bf16 numbers.
+/// True if the value is only moved after a widening conversion from a format whose values are exact in bf16.
 bool is_exact_bf16(const Values &values, ValueId value) {
     static const std::array<Dtype, 3> exact = {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2};
     static const std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
@@ -58,7 +58,7 @@ bool is_reversed(const Program &program, ValueId value) {
     return reversed[value];
 }
 
-/// The axes of one side of a pair list such as `[[1], [0]]`: none or one.
+/// Returns the axis of one side of a list of pairs such as `[[1], [0]]`; -1 if there is none.
 int axis_of(const Node &node, const std::string &attribute, int side) {
     auto found = node.attributes.find(attribute);
     if (found == node.attributes.end() || found->second.list.empty()) {
@@ -102,7 +102,7 @@ const Node *find_contraction(const Program &program) {
     return found;
 }
 
-/// Fewer vectors than the budget where the result is narrower.
+/// Returns the budget, or fewer vectors if the result has fewer columns.
 int panel_width(const Extent &columns, const Lowering &lowering) {
     const int lanes = lowering.target.natural_vector_size<float>();
     int vectors = lowering.budgets.panel_vectors;
@@ -121,7 +121,8 @@ Expr operand_at(Values &values, const ContractOperand &operand, const ContractIn
     const Extents &shape = values.program().type(operand.value).shape;
     for (const auto &[axis, expr] : places) {
         if (axis < 0) continue;
-        // The last panel overhangs, and of what is read in reverse along a fixed extent Halide 21 loses the condition that masks it.
+        // The last panel may exceed the matrix. If an operand is read in reverse along a static extent, Halide 21 loses the condition that
+        // masks this.
         index[axis] = operand.is_reversed && shape[axis].is_static() ? Halide::min(expr, values.extent(shape[axis]) - 1) : expr;
     }
     return values.at(operand.value, index);

@@ -8,7 +8,7 @@ using Halide::Var;
 
 namespace {
 
-/// Lowers the product: packing of both operands, then the sum.
+/// Lowers the matmul: packs both operands, then sums the products.
 class ProductLowering {
 public:
     ProductLowering(Lowering &lowering, Contraction &contraction)
@@ -27,8 +27,8 @@ public:
     }
 
 private:
-    /// func(vars) = value(0) where the guard holds, else 0. An undefined guard always holds. `value` is told what to add to its depth:
-    /// the reduction variable of extent 1 that carries the guard, so that nothing is read where it does not hold.
+    /// Defines func(vars) as value(0) if the guard holds, otherwise 0. An undefined guard always holds. `value` must add its argument to an
+    /// index. The argument is a reduction variable of extent 1 that carries the guard, so nothing is read if the guard does not hold.
     template<typename Value>
     void define(const Func &func, const std::vector<Var> &vars, const Expr &guard, Value value) {
         Func result = func;
@@ -47,8 +47,8 @@ private:
         return contraction_.pairs ? operand_bf16_at(values_, operand, at) : operand_at(values_, operand, at);
     }
 
-    /// An element of a pair, where vectors run along rows or columns: of an odd depth the last pair ends with a zero. The last element is
-    /// read again there: a guard would be a second definition that zeroes all, and would keep the stores of a pair apart.
+    /// An element of a pair if vectors run along rows or columns. With an odd depth, the last pair ends with a zero. The last element is
+    /// read again there. A guard would be a second definition that first writes zeros, and it would separate the stores of a pair.
     Expr element_of_pair(const ContractOperand &operand, const ContractIndex &at) {
         if (!ragged_pairs_) return element(operand, at);
         const Expr read = element(operand, {at.batch, at.free, Halide::min(at.depth, depth_ - 1)});
@@ -72,7 +72,7 @@ private:
         stages_.packed.lhs = lhs_;
     }
 
-    /// The left operand at a row that may overhang: the last row stands for those beyond it.
+    /// The left operand. For rows beyond the matrix, the last row is read.
     Expr lhs_at(const Expr &depth) {
         Expr row = Halide::min(row_, rows_ - 1);
         const ContractOperand &lhs = contraction_.lhs;
@@ -98,7 +98,7 @@ private:
         stages_.packed.rhs = rhs_;
     }
 
-    /// k is contiguous: it is what vectors run over, so it has the guard; columns are clamped.
+    /// Vectors run along k, which is contiguous, so the guard is on k. Columns are clamped.
     void pack_rhs_transposed() {
         Expr column = column_of(column_, panel_);
         column = ragged_columns_ ? Halide::min(column, columns_ - 1) : column;
@@ -138,7 +138,7 @@ private:
     ContractStages &stages_;
     Contraction &contraction_;
     Expr rows_, columns_, depth_;
-    SumAxis axis_; ///< the depth
+    SumAxis axis_; ///< the depth axis
     bool ragged_columns_, ragged_pairs_;
     Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
     Var pair_{"pair"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};

@@ -11,7 +11,7 @@ using Halide::Var;
 
 namespace {
 
-constexpr int fold_lanes = 16; ///< rows that are folded side by side
+constexpr int fold_lanes = 16; ///< rows that are reduced in parallel
 
 void define(Halide::FuncRef place, const Tuple &value) {
     if (value.size() == 1) {
@@ -21,7 +21,7 @@ void define(Halide::FuncRef place, const Tuple &value) {
     }
 }
 
-/// Folds epilogue values over all axes.
+/// Reduces epilogue values over all axes.
 class FoldLowering {
 public:
     FoldLowering(Lowering &lowering, const Contraction &contraction, ReductionGroup group)
@@ -31,7 +31,7 @@ public:
     void lower() { group_.bind(values_, fold_lanes_of(partials_of(terms()))); }
 
 private:
-    /// (column, row, panel, batch). Arguments are read in the last row again where the tile overhangs, the product where it is.
+    /// (column, row, panel, batch). Where the tile exceeds the rows, arguments are read in the last row, and the product at its own row.
     Func terms() {
         const ValueId product = contraction_.node->results[0];
         values_.bind(product, [this](const Index &) { return contraction_.product(column_, row_, panel_, batch_); });
@@ -56,8 +56,8 @@ private:
 
     bool has_batch() const { return contraction_.lhs.batch_axis >= 0; }
 
-    /// (row, panel, batch): the columns of a panel, halved until one is left. Like the result, whose loops it joins, without a batch
-    /// when there is none.
+    /// (row, panel, batch): the columns of a panel, halved until one is left. It shares the loops of the result, so it has no batch axis if
+    /// the result has none.
     Func partials_of(Func halves) {
         for (int width = contraction_.width / 2; width >= 1; width /= 2) {
             const Func next = stages_.halves.emplace_back("fold_halves");
@@ -66,7 +66,7 @@ private:
             halves = next;
         }
         const Func partials = stages_.partials = Func("fold_partials");
-        const std::vector<Var> vars = buffer_order(axis_vars(3)); // loops are joined by name: x counts panels here
+        const std::vector<Var> vars = buffer_order(axis_vars(3)); // loops are matched by name: here x counts panels
         std::vector<Var> place = {vars[1], vars[0]};
         if (has_batch()) {
             place.push_back(vars[2]);
@@ -83,7 +83,7 @@ private:
         Halide::RDom r({{0, (rows + fold_lanes - 1) / fold_lanes}, {0, panels}, {0, values_.extent(contraction_.batch)}}, "r");
         Expr row = r.x * fold_lanes + lane;
         r.where(row < rows);
-        // Of a number of rows Halide 21 loses that condition, and makes rows that are not there.
+        // With a static number of rows, Halide 21 loses this condition and computes rows that do not exist.
         std::vector<Expr> place = {Halide::Internal::is_positive_const(rows) ? Halide::min(row, rows - 1) : row, r.y};
         if (has_batch()) {
             place.push_back(r.z);

@@ -3,19 +3,21 @@
 #include <algorithm>
 #include <numeric>
 
-// tiled: elementwise operators on arrays of one shape whose values are wanted in several forms: as they are, transposed, reduced over all
-// axes. Each element is made once, into a tile, and all forms are taken from there. A tile that overhangs the array has its last elements
-// again, so reductions are those that may count an element twice (max, min, and, or).
+// tiled: elementwise operators on arrays of one shape whose values are needed in several forms: unchanged, transposed, or reduced over all
+// axes. Each element is computed once, into a tile, and all forms read the tile. A tile that exceeds the array repeats its last elements.
+// So only reductions that may count an element twice are allowed (max, min, and, or).
+//
+// The outputs have the axes of the shape in some order. A rank-0 output comes last.
 //
 // Outputs have the axes of the shape, in an order of their own; one of rank 0 comes last.
 namespace scalide {
 namespace {
 using Halide::Expr;
 
-/// One word of narrow elements, 16 bytes of f32.
+/// Four 8-bit elements are one word, four f32 are 16 bytes.
 constexpr int most_together = 4;
 
-/// A result as a value of the shape: axis i of the result is axis `order[i]` of the value.
+/// A result as a permuted value of the shape: axis i of the result is axis `order[i]` of the value.
 struct Form {
     ValueId value;
     std::vector<int64_t> order;
@@ -102,7 +104,7 @@ private:
         return lowering_.target.has_gpu_feature() && Halide::Internal::is_const_zero(rest) ? most_together : 1;
     }
 
-    /// The place of the tile's element; those that overhang are the last ones again.
+    /// The position of the tile's element. Positions beyond the array are mapped to its last elements.
     Index clamped() const {
         Index index(vars_.begin(), vars_.end());
         for (const size_t axis : {shape_.size() - 1, across_axis()}) {
@@ -126,7 +128,7 @@ private:
 
     Expr word(const Index &index, int component) const { return components(tile_(buffer_order(index)), size_)[component]; }
 
-    /// One output for the results of each order.
+    /// Adds one output for the results of each axis order.
     void add_outputs() {
         std::map<std::vector<int64_t>, std::vector<int>> by_order;
         for (size_t r = 0; r < forms_.size(); r++)
@@ -146,7 +148,7 @@ private:
         }
     }
 
-    /// Tiles along each of the outer arguments of tile_fold.
+    /// Returns the number of tiles along each outer argument of the tile's reductions.
     std::vector<Expr> tile_counts() const {
         const auto count = [&](size_t axis, int side) {
             return Halide::Internal::simplify((lowering_.values.extent(shape_[axis]) + side - 1) / side);
@@ -157,7 +159,7 @@ private:
         return counts;
     }
 
-    /// Those that tiles do not run over, last axis first.
+    /// Returns the axes that tiles do not cover, last axis first.
     std::vector<size_t> other_axes() const {
         std::vector<size_t> axes;
         for (size_t axis = shape_.size(); axis-- > 0;)
@@ -218,7 +220,7 @@ private:
     std::vector<Form> forms_; ///< by result
     Extents shape_;
     std::vector<Halide::Var> vars_;
-    std::map<ValueId, int> component_; ///< of the tile
+    std::map<ValueId, int> component_; ///< component of the tile
     Halide::Func tile_{"tile"};
 };
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <optional>
 
-// transpose: a map whose neighbours in the result are not neighbours in an argument. Such an argument is read through two stages, so that a
-// schedule can read and write whole vectors and turn blocks in registers.
+// transpose: a map whose adjacent result elements are not adjacent in an argument. Such an argument is read through two stages. A schedule
+// can then read and write whole vectors and transpose blocks in registers.
 namespace scalide {
 namespace {
 
-/// Notes where arguments are read when the result is made.
+/// Records at which indices arguments are read to compute the result.
 class ReadRecorder {
 public:
     ReadRecorder(Lowering &lowering, ValueId result, const Index &here) {
@@ -39,7 +39,7 @@ bool same_index(const Index &a, const Index &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) { return Halide::Internal::equal(x, y); });
 }
 
-/// The buffer dimension of the result along which a read moves through memory one by one; 0: none but the innermost.
+/// Returns the buffer dimension of the result along which a read is contiguous in memory; 0: none, or the innermost.
 int dimension_across(const Index &read, const Index &here) {
     for (size_t i = 0; !read.empty() && i < here.size(); i++) {
         if (Halide::Internal::equal(read.back(), here[i])) {
@@ -49,7 +49,8 @@ int dimension_across(const Index &read, const Index &here) {
     return 0;
 }
 
-/// The read that is worth turning: the first across memory, of an argument that is read at one place only.
+/// Chooses the read to transpose: the first one that is not contiguous along the innermost dimension. Its argument must be read at only one
+/// index.
 std::optional<ReadRecorder::Read> find_read(const std::vector<ReadRecorder::Read> &reads, const Index &here) {
     for (const ReadRecorder::Read &read : reads) {
         bool is_only = std::all_of(reads.begin(), reads.end(), [&](const ReadRecorder::Read &other) {
@@ -62,7 +63,7 @@ std::optional<ReadRecorder::Read> find_read(const std::vector<ReadRecorder::Read
     return std::nullopt;
 }
 
-/// On a GPU a tile has all its elements; those that overhang the result are the last again.
+/// On a GPU, every tile is full; elements beyond the result repeat the last ones.
 void clamp_loops(Index &index, const std::vector<Halide::Var> &vars, const Index &extents) {
     std::map<std::string, Halide::Expr> inside;
     for (size_t i = 0; i < vars.size(); i++) inside[vars[i].name()] = Halide::clamp(vars[i], 0, extents[i] - 1);

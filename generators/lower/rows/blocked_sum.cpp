@@ -12,15 +12,15 @@ namespace {
 
 constexpr int block_terms = 1024;
 
-/// The `count` blocks of one axis, each of `size` places; the last one may have fewer.
+/// An axis divided into `count` blocks of `size` elements. The last block may have fewer.
 struct AxisBlocks {
     Expr size, count;
-    bool is_whole = false; ///< all of them are full
+    bool is_whole = false; ///< all blocks are full
     bool is_one() const { return Halide::Internal::is_const_one(count); }
 };
 
-/// Blocks of one axis that have at most `room` places; of a known extent they are of nearly equal size, so that the last one is not much
-/// shorter. Sizes are constants: a division in front of each loop would cost more than a short last block.
+/// Divides an axis into blocks of at most `room` elements. Blocks of a static extent have nearly equal sizes, so that the last one is not
+/// much shorter. Sizes are constants, because a division before each loop would cost more than a short last block.
 AxisBlocks divide(const Expr &extent, int room) {
     const auto known = Halide::Internal::as_const_int(extent);
     if (!known) return {room, Halide::Internal::simplify((extent + room - 1) / room), room == 1};
@@ -34,7 +34,7 @@ public:
         : args_(args), axes_(axes), zero_(std::move(zero)), add_term_(add_term) {
         double most = 1;
         for (const SumAxis &axis : axes_) most *= axis.most;
-        divide_axes(most <= block_terms || !zero_.type().is_float()); // integers lose nothing
+        divide_axes(most <= block_terms || !zero_.type().is_float()); // integer sums have no rounding errors
     }
 
     SumStages lower() {
@@ -51,8 +51,8 @@ public:
         add_blocks(stages.before, stages.block);
         const std::vector<Expr> sums = components(stages.before(args_), int(stages.before.outputs()));
         const Expr before = sums.size() == 1 ? sums[0] : strict_add(sums[0], sums[1]), last = stages.last(args_);
-        // A branch, not a select: most sums have one block, and then nothing is read. Of a weight gradient of 512 x 512 over 128 rows it
-        // takes 4 % of the time, a select of both takes 7 % (EPYC Zen 4, one thread, 2026-11-25).
+        // A branch, not a select, because most sums have one block and need not read the earlier ones. For a weight gradient of 512 x 512
+        // over 128 rows it takes 4 % of the time. A select takes 7 % (EPYC Zen 4, one thread, 2026-11-25).
         stages.value(args_) =
             Halide::Internal::Call::make(last.type(), Halide::Internal::Call::if_then_else, {all_ > 1, strict_add(before, last), last},
                                          Halide::Internal::Call::PureIntrinsic);
@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    /// Known extents take their part of the room first: what is left for the others is then known, too.
+    /// Divides axes of static extent first, so that the room that is left for the other axes is static too.
     void divide_axes(bool is_one_block) {
         int room = block_terms;
         blocks_.resize(axes_.size());
@@ -88,7 +88,7 @@ private:
         for (const AxisBlocks &axis : blocks_) all_ = Halide::Internal::simplify(all_ * axis.count);
     }
 
-    /// What is left for the last block, the one behind all others along each axis.
+    /// Adds the terms of the last block, which has the highest index along each axis.
     void add_last(const Func &last) {
         std::vector<Expr> first;
         Halide::Region ranges;
@@ -99,7 +99,7 @@ private:
         add_terms(last, args_, Halide::RDom(ranges, "term"), first);
     }
 
-    /// func(vars) = the sum of the terms of `r`, which begins at these places.
+    /// Defines func(vars) as the sum of the terms of `r`, starting at the position `first`.
     void add_terms(Func func, const std::vector<Var> &vars, const Halide::RDom &r, const std::vector<Expr> &first) {
         std::vector<Expr> at;
         for (size_t i = 0; i < axes_.size(); i++) at.push_back(first[i] + r[int(i)]);
@@ -107,7 +107,7 @@ private:
         assign(func(vars), over(r, Halide::Tuple(add_term_(func(vars), at))));
     }
 
-    /// All blocks but the last one.
+    /// Adds all blocks except the last one.
     void add_blocks(Func before, Func block) {
         std::vector<Var> vars = args_;
         std::vector<Expr> first(axes_.size(), 0), of_block(args_.begin(), args_.end());
@@ -120,13 +120,13 @@ private:
             counts.emplace_back(0, blocks_[i].count);
         }
         Halide::RDom inside(sizes, "term");
-        for (size_t i = 0; counts.size() > 1 && i < axes_.size(); i++) { // along one axis all but the last one are full
+        for (size_t i = 0; counts.size() > 1 && i < axes_.size(); i++) { // along a single axis, all blocks but the last are full
             if (!blocks_[i].is_whole) inside.where(first[i] + inside[int(i)] < axes_[i].extent);
         }
         add_terms(block, vars, inside, first);
         if (counts.size() == 1) counts[0].extent = Halide::Internal::simplify(counts[0].extent - 1);
         Halide::RDom r(counts, "block");
-        Expr number = 0, inner = 1; // of the block, in the order of the loops
+        Expr number = 0, inner = 1; // number of the block in loop order
         for (int i = 0; i < r.dimensions(); i++) {
             of_block.emplace_back(r[i]);
             number = number + r[i] * inner;
@@ -136,13 +136,13 @@ private:
         has_sections(all_) ? add_sections(before, block(of_block), number) : add_all(before, block(of_block), number);
     }
 
-    /// Memory of a tile is not filled with zeros first: the first block is not added to what is there.
+    /// Stores the first block instead of adding it, so that a tile's memory need not be filled with zeros.
     void add_all(Func before, const Expr &block, const Expr &number) {
         before(args_) = Halide::undef(zero_.type());
         before(args_) = strict_add(Halide::select(number == 0, zero_, before(args_)), block);
     }
 
-    /// Components: the sections that are full, and the one that is not.
+    /// The components are the sum of full sections and the open section.
     void add_sections(Func before, const Expr &block, const Expr &number) {
         const Expr undefined = Halide::undef(zero_.type());
         before(args_) = Halide::Tuple(undefined, undefined);
@@ -151,7 +151,8 @@ private:
         before(args_) = Halide::Tuple(Halide::select(ends, strict_add(full, section), full), Halide::select(ends, zero_, section));
     }
 
-    /// Components: the sections that are full, the one that is not, the block. A block is added to its section where the next one begins.
+    /// The components are the sum of full sections, the open section and the current block. A block is added to its section when the next
+    /// block begins.
     void add_in_one_loop(Func sum) {
         Halide::Region ranges;
         for (const AxisBlocks &axis : blocks_) ranges.emplace_back(0, axis.size);
@@ -180,7 +181,7 @@ private:
     const Expr zero_;
     const AddTerm &add_term_;
     std::vector<AxisBlocks> blocks_; ///< by axis
-    Expr all_;                       ///< blocks
+    Expr all_;                       ///< total number of blocks
 };
 
 } // namespace

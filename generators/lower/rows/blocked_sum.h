@@ -3,33 +3,34 @@
 
 namespace scalide {
 
-/// One axis that a sum of products runs along.
+/// One axis over which a sum of products runs.
 struct SumAxis {
     Halide::Expr extent;
-    double most = 0; ///< the extent is at most this
+    double most = 0; ///< an upper bound of the extent
 };
 
-/// The axis of this extent of a kernel.
+/// Returns the sum axis for this extent of a kernel.
 SumAxis sum_axis(const Extent &extent, const LoweredKernel &kernel);
 
-/// `sum` and the term at a place of the axes.
+/// Adds the term at a position of the axes to `sum`.
 using AddTerm = std::function<Halide::Expr(const Halide::Expr &sum, const std::vector<Halide::Expr> &place)>;
 
-/// The sum over `axes` (innermost first) as Funcs over `args`: the order in which it is added depends on the extents alone.
+/// Returns the sum over `axes` (innermost first) as Funcs over `args`. The order of additions depends only on the extents.
 ///
-/// One f32 accumulator that adds n random terms of one sign is wrong by up to u * sqrt(n) of the sum (u = 2^-24; Higham, Accuracy and
-/// Stability of Numerical Algorithms, 4.2): 2e-4 at n = 1e6. So an accumulator adds blocks of at most 1,024 terms, another one up to 64
-/// blocks, a third one these sections. The errors of blocks are to either side and cancel in part: 1e-6 up to n = 1e7.
+/// One f32 accumulator that adds n random terms of one sign has a relative error of up to u * sqrt(n): 2e-4 at n = 1e6 (u = 2^-24; Higham,
+/// Accuracy and Stability of Numerical Algorithms, 4.2). So one accumulator adds at most 1,024 terms, a second one adds up to 64 such
+/// blocks, and a third one adds these sections. The errors of blocks have both signs and partly cancel: 1e-6 up to n = 1e7.
 SumStages sum_in_blocks(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,
                         const AddTerm &add_term);
-/// The same bits from one update over all terms, for schedules that cannot place a block: `last` has the accumulators as components.
+/// Computes the same bits by one update over all terms, for schedules that cannot place a block. The components of `last` are the
+/// accumulators.
 SumStages sum_in_one_loop(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,
                           const AddTerm &add_term);
 
-/// A fold of more blocks than a section has keeps the sections that are full beside the one that is not.
+/// The number of blocks in a section. A sum of more blocks has two accumulators: one for full sections, one for the open section.
 constexpr int section_blocks = 64;
 bool has_sections(const Halide::Expr &blocks);
-/// The block of this number is the last one of its section.
+/// True if the block of this number is the last one of its section.
 Halide::Expr ends_section(const Halide::Expr &block);
 
 } // namespace scalide

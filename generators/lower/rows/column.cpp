@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-// column: reductions over leading axes. Rows are summed in blocks of fixed size, then the blocks, so that the order depends on nothing but
-// the shape. Arrays of one shape are read once for all their reductions.
+// column: reductions over leading axes. Rows are summed in blocks of fixed size, and then the blocks are summed, so the order depends only
+// on the shape. All reductions of arrays with one shape share a loop.
 namespace scalide {
 using Halide::Expr;
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int block_rows = 128;
 
-/// The reductions of one shape over its leading axes.
+/// The reductions over the leading axes of arrays of one shape.
 class ColumnReduction {
 public:
     ColumnReduction(Lowering &lowering, const std::vector<const Node *> &nodes, int number)
@@ -52,7 +52,7 @@ private:
 
     bool is_folded(size_t axis) const { return std::ranges::find(axes_, int64_t(axis)) != axes_.end(); }
 
-    /// Axes of extent 1 may stand in front of those that are folded.
+    /// Inserts row and column indices at their axes. Axes of extent 1 may come before the reduced axes.
     Index element(const Index &rows) const {
         Index index;
         auto row = rows.begin();
@@ -61,7 +61,7 @@ private:
         return index;
     }
 
-    /// Arguments of a stage: the columns, then perhaps a block.
+    /// Returns the arguments of a stage: the columns and, if given, a block.
     std::vector<Expr> places(const Expr &block = Expr()) const {
         Index columns(columns_.begin(), columns_.end());
         std::vector<Expr> args = buffer_order(columns);
@@ -71,7 +71,7 @@ private:
         return args;
     }
 
-    /// total = rest, then each block.
+    /// total = rest, followed by each block.
     void add_all(const Halide::Func &total, const std::vector<Expr> &rest, const Expr &count) {
         assign(total(places()), Halide::Tuple(rest));
         if (!Halide::Internal::is_const_zero(count)) {
@@ -81,7 +81,7 @@ private:
         group_.bind(lowering_.values, total);
     }
 
-    /// The same in sections: first what is full, then the section that is not (blocked_sum.h).
+    /// Does the same in sections (blocked_sum.h). The components are the full sections, then the open section.
     void add_sections(const Halide::Func &total, const std::vector<Expr> &rest, const Expr &count) {
         const std::vector<Expr> identity = group_.identity().as_vector();
         std::vector<Expr> start = rest;
@@ -101,8 +101,8 @@ private:
         group_.bind(lowering_.values, sum);
     }
 
-    /// Else Halide makes as many columns as it thinks that readers may want, which a reduction of them rounds up to its vectors. On a GPU a
-    /// schedule makes what one thread needs.
+    /// Bounds the columns. Otherwise Halide computes as many columns as consumers may read, and a reduction rounds this up to whole
+    /// vectors. On a GPU, a schedule computes only what one thread needs.
     void bound_columns(Halide::Func func) const {
         if (is_gpu_) return;
         for (size_t i = 0; i < columns_.size(); i++) func.bound(columns_[i], 0, lowering_.values.extent(column_shape_[i]));
@@ -135,7 +135,7 @@ private:
         std::vector<Expr> terms = group_.terms(lowering_.values, element(rows), row);
         if (is_gpu_) {
             terms = terms_where(row < all_, group_, terms);
-            r.where(all_ > 0); // nothing can be read of an empty array
+            r.where(all_ > 0); // an empty array has no elements to read
         }
         assign(func(place), over(r, group_.combine(components(func(place), size_), terms)));
     }
@@ -147,12 +147,12 @@ private:
     Extents rows_, column_shape_;
     std::vector<Halide::Var> columns_;
     Expr all_;
-    std::string number_; ///< among those of the kernel
+    std::string number_; ///< number of this reduction within the kernel
     bool is_gpu_;
     ColumnSums sums_;
 };
 
-/// By value: how many reductions lie one behind the other below it.
+/// By value: the longest chain of reductions that leads to it.
 std::vector<int> find_depths(const Program &program) {
     std::vector<int> depths(program.values.size());
     for (const Node &node : program.nodes) {

@@ -2,7 +2,7 @@
 #include "lower/rows/reduction.h"
 #include <set>
 
-// full: reductions of whole arrays, then rank-0 arithmetic.
+// full: reductions of whole arrays, followed by rank-0 arithmetic.
 namespace scalide {
 
 void lower_full(Lowering &lowering) {

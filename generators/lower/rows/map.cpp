@@ -1,7 +1,7 @@
 #include "lower/outputs.h"
 #include "lower/shared.h"
 
-// map kernels: everything is inlined into the outputs, one Func a shape, but for single elements that would stand in very many places.
+// map: everything is inlined into the outputs, one Func for each shape. Only single elements that very many expressions contain are stored.
 namespace scalide {
 
 void lower_map(Lowering &lowering) {

@@ -12,9 +12,9 @@ using Partial = std::vector<Expr>;
 
 namespace {
 
-constexpr int fold_lanes = 16; ///< lanes that a `fold` combines in scalar code
+constexpr int fold_lanes = 16; ///< lanes that `fold` combines in scalar code
 
-/// Strict, so that the order is the one written here: no lane is moved, no product contracted into a sum.
+/// Additions are strict, so that Halide neither reorders lanes nor contracts a product into a sum.
 Partial add(const Partial &a, const Partial &b) { return {a[0].type().is_float() ? strict_add(a[0], b[0]) : integers::add(a[0], b[0])}; }
 Partial multiply(const Partial &a, const Partial &b) {
     return {a[0].type().is_float() ? strict_mul(a[0], b[0]) : integers::mul(a[0], b[0])};
@@ -25,7 +25,7 @@ Partial bits_of_both(const Partial &a, const Partial &b) { return {a[0] & b[0]};
 Partial bits_of_either(const Partial &a, const Partial &b) { return {a[0] | b[0]}; }
 Partial bits_of_one(const Partial &a, const Partial &b) { return {a[0] ^ b[0]}; }
 
-// With places: the first of the largest, of the smallest.
+// argmax and argmin: of equal elements, the first one wins.
 Partial pick(const Partial &a, const Partial &b, const Expr &b_beats_a) {
     Expr take_b = b_beats_a || (b[0] == a[0] && b[1] < a[1]);
     return {Halide::select(take_b, b[0], a[0]), Halide::select(take_b, b[1], a[1])};
@@ -34,8 +34,8 @@ Partial pick(const Partial &a, const Partial &b, const Expr &b_beats_a) {
 Partial first_largest(const Partial &a, const Partial &b) { return pick(a, b, b[0] > a[0]); }
 Partial first_smallest(const Partial &a, const Partial &b) { return pick(a, b, b[0] < a[0]); }
 
-// Floats are ordered as integers: one instruction a vector, where -0, +0 and NaN would take seven. The key of a positive float is its bits,
-// of a negative one its bits with all but the sign flipped, of NaN that which wins (and is the key of a NaN code).
+// Floats are compared as integers. This takes one instruction for a vector; -0, +0 and NaN would take seven. The key of a positive float is
+// its bits. For a negative float, all bits but the sign are flipped. NaN has the key that wins.
 Expr flip_negative(const Expr &bits) { return bits ^ ((bits >> 31) & std::numeric_limits<int>::max()); }
 Expr order_key(const Expr &x, int nan_key) {
     return Halide::select(scalide::is_nan(x), nan_key, flip_negative(Halide::reinterpret<int32_t>(x)));
@@ -44,12 +44,12 @@ Expr from_order_key(const Expr &key) { return Halide::reinterpret<float>(flip_ne
 
 using Combine = Partial (*)(const Partial &, const Partial &);
 
-/// How partial results of a fold combine.
+/// How partial results of a reduction combine.
 struct FoldRow {
     std::string_view step; ///< BaseOperator::fold
     Combine combine;
-    Combine combine_places = nullptr; ///< the same of elements with their places
-    int nan_key = 0;                  ///< of floats that are compared by order_key; 0: they are not
+    Combine combine_places = nullptr; ///< the same for elements with indices
+    int nan_key = 0;                  ///< for floats that are compared by order_key; 0: they are not
 };
 
 constexpr int largest = std::numeric_limits<int>::max(), smallest = std::numeric_limits<int>::min();
@@ -85,7 +85,7 @@ Partial Reduction::identity() const {
 }
 
 Partial Reduction::term(const Expr &value, const Expr &position) const {
-    Expr same_zero = has_places_ && has_keys() ? strict_add(value, 0.0f) : value; // ties between -0 and +0 go to the first
+    Expr same_zero = has_places_ && has_keys() ? strict_add(value, 0.0f) : value; // -0 and +0 are equal, so the first one wins
     Partial result = {has_keys() ? order_key(same_zero, fold_of(*node_).nan_key) : to_word(dtype_, value)};
     if (has_places_) {
         result.push_back(position);
@@ -175,7 +175,7 @@ Partial components(const Halide::FuncRef &ref, int size) {
 
 namespace {
 
-/// The stages of one reduce_lanes.
+/// The stages of one reduce_lanes() call.
 class LaneReduction {
 public:
     LaneReduction(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, LaneStages &stages)
@@ -191,7 +191,7 @@ public:
     Halide::Func add_partial() {
         Halide::Func partial = make("partial", stages_.partial);
         assign(partial(with(lane_)), group_.identity());
-        if (!lowering_.target.has_gpu_feature()) partial.bound(lane_, 0, space_.lanes); // there a thread has one lane
+        if (!lowering_.target.has_gpu_feature()) partial.bound(lane_, 0, space_.lanes); // on a GPU, each thread has one lane
         accumulate(partial, space_.columns / space_.lanes, lane_, [&](const Expr &step) { return step * space_.lanes + lane_; });
         Expr rest = Halide::Internal::simplify(space_.columns % space_.lanes);
         if (!Halide::Internal::is_const_zero(rest)) {
@@ -213,7 +213,7 @@ private:
         return args;
     }
 
-    /// RDom over (columns, steps).
+    /// Returns an RDom over (columns, steps).
     Halide::RDom domain(const Expr &columns) const {
         std::vector<Halide::Range> ranges = {{0, columns}};
         ranges.insert(ranges.end(), space_.steps.begin(), space_.steps.end());

@@ -7,21 +7,20 @@
 #include <algorithm>
 #include <set>
 
-// Row kernels: reductions over the last axis of arrays of shape rows x columns (one axis of rows, or none: axes/rows.h). Reductions of one
-// depth, that is, with as many reductions below them, run in one loop. An expensive value of shape rows x columns that several loops need
-// is computed once a row, into a stage `element`, if there is room for a row; a value of shape rows that elements need, into a stage
-// `scalar`. On a GPU an argument of the shape is read once, into a stage `argument`, if there is room.
-//
-// Outputs have the row axes y, d2 ... and, if they have columns, x.
+// row: reductions over the last axis of arrays of shape rows x columns. There is one axis of rows or none (axes/rows.h). The depth of a
+// reduction is the length of the chain of reductions before it. Reductions of one depth share a loop. Stages hold what several loops need.
+// `element` holds an expensive value of shape rows x columns, computed once a row, if there is room for a row. `scalar` holds a value of
+// shape rows that elements read. On a GPU, `argument` holds an argument that is read once, if there is room. The axes of outputs are the
+// row axes y, d2 ... and, if they have columns, x.
 namespace scalide {
 namespace {
 
-/// From here on an operator costs more than writing a value to the first-level cache and reading it back.
+/// From this cost on, an operator costs more than writing a value to the first-level cache and reading it back.
 constexpr int expensive = 4;
 /// Sums of shorter rows have fewer lanes than a warp (choose_lanes).
 constexpr int64_t least_warp = 2 * most_lanes;
 
-/// The values of a row kernel in the order in which they are made: by depth.
+/// Chooses which values of a row kernel get a stage, and orders values by depth.
 class RowPlan {
 public:
     RowPlan(const Program &program, bool is_gpu, const Budgets &budgets)
@@ -47,7 +46,7 @@ public:
     /// Arguments that get a stage.
     const std::set<ValueId> &kept() const { return kept_; }
 
-    /// Rows and columns: the shape that reductions over the last axis read.
+    /// The shape rows x columns that reductions over the last axis read.
     const Extents &space() const {
         for (const Node &node : program_.nodes) {
             if (is_row_reduction(node)) {
@@ -58,7 +57,7 @@ public:
     }
     int last_depth() const { return last_depth_; }
 
-    /// The reductions of values of this depth.
+    /// The reductions of values with this depth.
     std::vector<const Node *> reductions(int depth) const {
         std::vector<const Node *> found;
         for (const Node &node : program_.nodes) {
@@ -69,7 +68,7 @@ public:
         return found;
     }
 
-    /// Values of this depth that get a stage, in order.
+    /// The values with this depth that get a stage, in program order.
     std::vector<ValueId> placed(int depth) const {
         std::vector<ValueId> values;
         for (const Node &node : program_.nodes) {
@@ -81,7 +80,7 @@ public:
     }
 
 private:
-    /// Rows that a block, or a warp, of a GPU can keep.
+    /// How many rows a block, or a warp, of a GPU can keep.
     int64_t room(int64_t columns) const {
         return is_warp_ ? budgets_.warp_registers / ((columns + warp_threads - 1) / warp_threads)
                         : budgets_.shared_elements / std::max<int64_t>(columns, 1);
@@ -93,7 +92,7 @@ private:
         });
     }
 
-    /// An argument of the shape of the space that is read element by element, and not overwritten.
+    /// True for an argument of shape rows x columns that is read element by element and not overwritten.
     bool is_walked(ValueId argument) const {
         const auto walks = [&](const Node &node) {
             return find_base_operator(node.op)->shape == Shape::elementwise || is_reduction(node) ||
@@ -123,7 +122,8 @@ private:
         }
     }
 
-    /// A stage holds one row: what a transposed, or reversed, array reads from other rows is made where it is read.
+    /// Finds values that are read in other rows, for example through a transpose or a reversal. A stage holds only one row, so such values
+    /// are computed where they are read.
     void find_other_rows() {
         for (size_t i = program_.nodes.size(); i-- > 0;) {
             const Node &node = program_.nodes[i];
@@ -141,7 +141,7 @@ private:
         return false;
     }
 
-    /// What is computed from reductions once a row and broadcast to the elements.
+    /// Gives a stage to values that are computed from reductions once a row and then broadcast to the elements.
     void place_scalars() {
         for (const Node &node : program_.nodes) {
             if (node.op != "broadcast_in_dim") {
@@ -154,7 +154,7 @@ private:
         }
     }
 
-    /// Marks what the loop `loop` computes when it makes `value`.
+    /// Records all values that the loop `loop` computes to get `value`.
     void use(ValueId value, int loop, std::vector<std::set<int>> &users) const {
         const Node *node = producer(value);
         if (!node || is_reduction(*node) || !users[value].insert(loop).second) {
@@ -167,7 +167,7 @@ private:
         }
     }
 
-    static constexpr int sums_loop = -1; ///< the loop of running sums
+    static constexpr int sums_loop = -1; ///< stands for the loop of running sums
 
     std::vector<std::set<int>> find_users() const {
         std::vector<std::set<int>> users(program_.values.size());
@@ -188,7 +188,7 @@ private:
         return users;
     }
 
-    /// Places the last expensive element that more than one loop computes.
+    /// Gives a stage to the last expensive element that more than one loop computes.
     bool place_element() {
         const std::vector<std::set<int>> users = find_users();
         for (size_t i = program_.nodes.size(); i-- > 0;) {
@@ -247,20 +247,21 @@ private:
         }
     }
 
-    /// What is left of sums over rows; `fuse` joins none whose columns are as many as the rows.
+    /// True for sums over rows. `fuse` does not merge such sums if there are as many columns as rows.
     bool is_of_columns(const Type &type) const { return has_column_reductions(program_) && type.shape == Extents{plan_.space().back()}; }
 
-    /// From now on values of shape rows are read in this thread of a warp, which has its own.
+    /// Sets the thread of a warp in which values of shape rows are read from now on. Each thread has its own copy.
     void in_thread(const Halide::Expr &thread) {
         for (const auto &bind : in_warp_) bind(thread);
     }
 
-    /// The row axes, or those and the columns.
+    /// Returns the row axes, or all axes if `rank` includes the columns.
     std::vector<Halide::Var> first_vars(int rank) const { return {vars_.begin(), vars_.begin() + rank}; }
 
     bool has_padding() const { return plan_.is_warp() && plan_.space().back().value() % most_lanes != 0; }
 
-    /// Behind the end of a row stand its last elements again, in pairs where there are any: a thread reads two as one word.
+    /// Maps columns after the end of a row to its last elements. If the number of columns is even, they are mapped in pairs, because a
+    /// thread reads two elements as one word.
     Halide::Expr inside(const Halide::Expr &column) const {
         const int columns = int(plan_.space().back().value());
         return columns % 2 == 0 ? Halide::clamp(column / 2, 0, columns / 2 - 1) * 2 + column % 2 : Halide::clamp(column, 0, columns - 1);
@@ -343,7 +344,7 @@ private:
     RowPlan plan_;
     std::vector<Halide::Var> vars_;
     Halide::Var thread_{"thread"};
-    std::vector<std::function<void(const Halide::Expr &thread)>> in_warp_; ///< bind a value of shape rows to what a thread has of it
+    std::vector<std::function<void(const Halide::Expr &thread)>> in_warp_; ///< bind a value of shape rows to the copy of a thread
 };
 
 } // namespace

@@ -34,7 +34,7 @@ public:
         all_ = lowering.values.extent(element_count(rows_));
         block_rows_ = rows_of_block(element_count(rows_));
         blocks_ = Halide::Internal::simplify((all_ + block_rows_ - 1) / block_rows_);
-        last_ = Halide::Internal::simplify(Halide::max(blocks_, 1) - 1); // of an empty array there is one to read, too
+        last_ = Halide::Internal::simplify(Halide::max(blocks_, 1) - 1); // for an empty array, the first block is read too
     }
 
     RowSumStages lower() {
@@ -69,7 +69,7 @@ private:
         return sums;
     }
 
-    /// Block i goes to lane i % block_lanes. What lies behind the last one is read as that, and counts as nothing.
+    /// Block i goes to lane i % block_lanes. An index after the last block reads the last block and contributes the identity.
     Halide::Func lanes(const Halide::Func &running) {
         const Halide::Var l("block_lane");
         Halide::Func sums("block_lanes");
@@ -77,7 +77,7 @@ private:
         const Halide::RDom r(0, Halide::Internal::simplify((blocks_ + block_lanes - 1) / block_lanes));
         const Expr block = r * block_lanes + l;
         const bool is_whole = Halide::Internal::is_const_zero(Halide::Internal::simplify(blocks_ % block_lanes));
-        // Threads that make whole warps of columns read the last one for what is behind.
+        // Threads beyond the last column, which complete a warp, read the last column.
         const Expr column = lowering_.target.has_gpu_feature() ? Halide::min(x_, columns_ - 1) : Expr(x_);
         std::vector<Expr> terms = components(running(column, is_whole ? block : Halide::min(block, last_)), size());
         if (!is_whole) {

@@ -3,26 +3,27 @@
 
 namespace scalide {
 
-// Sums (any reductions) over the rows of what a row kernel computes, such as the gradients of a norm's gain and bias: rows are made in
-// blocks, one after the other, and each adds its terms to the running sums of its block. Then blocks are added. The
-// order of all sums depends on the shape alone.
+// Sums (or other reductions) over the rows of values that a row kernel computes, such as the gradients of a norm's gain and bias. Rows are
+// computed in blocks, one after the other. Each row adds its terms to the running sums of its block, and then the blocks are added. The
+// order of all sums depends only on the shape.
 
-/// A reduction over the rows of the kernel's iteration space.
+/// True for a reduction over the rows of the kernel's iteration space.
 bool is_column_reduction(const Program &program, const Node &node);
-/// Whether a row kernel has any.
+/// True if a row kernel contains such reductions.
 bool has_column_reductions(const Program &program);
 
-/// Rows of a block. Fewer blocks than 1024 leave multiprocessors idle at the end (132 of them make 396 at a time); each of more writes as
-/// many partial sums as a row has columns, 4 bytes that are read again: of 32 rows of three bf16 arrays and two sums 8 %.
+/// Returns the rows of a block. With fewer than 1,024 blocks, multiprocessors are idle at the end: 132 of them run 396 blocks at a time.
+/// Each further block writes one partial sum a column, 4 bytes that are read again. For blocks of 32 rows of three bf16 arrays and two sums
+/// this is 8 % of the traffic.
 int rows_of_block(const Extent &rows);
 
-/// Partial sums of blocks are added in so many lanes, by as many threads of a GPU, and lanes as a tree.
+/// Number of lanes in which partial sums of blocks are added, each by one thread of a GPU. Lanes are combined as a tree.
 inline constexpr int block_lanes = 16;
 
-/// Binds the results of all column reductions, and gives the stages that make them. `axes` are those of the rows, then x.
+/// Binds the results of all column reductions and returns their stages. `axes` are the axes of the rows, then x.
 RowSumStages sum_columns(Lowering &lowering, const std::vector<Halide::Var> &axes);
 
-/// The name of the loop over the rows of a block, which all nests of the kernel share.
+/// Name of the loop over the rows of a block. All loop nests of the kernel share it.
 inline constexpr const char *block_row_name = "block_row";
 
 } // namespace scalide

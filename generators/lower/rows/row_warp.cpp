@@ -6,8 +6,8 @@ using Halide::Func;
 
 namespace {
 
-/// The thread `distance` away that this one changes places with: `thread` with that bit turned over. (Halide knows no bounds of an
-/// exclusive or; of the clamped difference it makes one exchange.)
+/// Returns the thread with which `thread` exchanges values: its number with the bit `distance` flipped. Halide knows no bounds of an
+/// exclusive or. It turns the clamped difference into one exchange.
 Expr partner(const Expr &thread, int distance) {
     return Halide::clamp(thread + distance - (thread / distance) % 2 * (2 * distance), 0, warp_threads - 1);
 }
@@ -18,7 +18,8 @@ public:
         : lowering_(lowering), group_(group), space_(space), stages_(stages), size_(int(group.identity().size())) {}
 
     static_assert(warp_neighbours == 2 && most_lanes == 64);
-    // In reduce_lanes lane i meets i + 16, then i + 32; the sixteen that are left meet their neighbours, their second neighbours ...
+    // reduce_lanes() combines lane i with i + 16, then with i + 32. The remaining sixteen lanes combine with neighbours at distance 1, 2, 4
+    // and 8.
     Func build() {
         const Func partial = add_partial(lowering_, group_, space_, stages_.lanes);
         const Func first = exchange_lanes(8, [&](const Expr &thread) { return partial(at({thread * warp_neighbours + slot_})); });
@@ -42,7 +43,7 @@ private:
 
     Func exchange_lanes(int distance, const Read &read) { return exchange(add("slot", stages_.slot), {slot_}, distance, read); }
 
-    /// Makes `func` over (slots, thread) what two threads at this distance have, combined.
+    /// Defines `func` over (slots, thread) as the combined values of two threads at this distance.
     Func exchange(const Func &func, std::vector<Expr> args, int distance, const Read &read) {
         args.emplace_back(thread_);
         assign(func(at(args)), group_.combine(components(read(thread_), size_), components(read(partner(thread_, distance)), size_)));

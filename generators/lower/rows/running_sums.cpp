@@ -11,12 +11,12 @@ using Halide::Expr;
 using Halide::MemoryType;
 using Halide::Type;
 
-/// What a thread has of the sums: neighbours of one array.
+/// The sums of a thread: adjacent elements of one array.
 struct Place {
-    const Store *store; ///< the only one
-    Expr index;         ///< of that, without variables of the loop over rows
-    Expr condition;     ///< under which the loop stores, whatever the row
-    std::string name;   ///< of the registers
+    const Store *store; ///< the only store to them
+    Expr index;         ///< index of the store, without variables of the loop over rows
+    Expr condition;     ///< the store's condition, as far as it does not depend on the row
+    std::string name;   ///< name of the registers
     std::set<const Load *> loads = {};
 
     Type type() const { return store->value.type(); }
@@ -33,7 +33,7 @@ struct Place {
     }
 };
 
-/// The accesses of sums in a loop over rows.
+/// Finds the accesses to sums in a loop over rows.
 class Accesses : public IRVisitor {
 public:
     Accesses(const std::string &sums, const For *loop) : sums_(sums) {
@@ -41,7 +41,7 @@ public:
         loop->body.accept(this);
     }
 
-    /// None where a load is of another place than those that are stored to, or a place depends on more than the thread.
+    /// Returns nothing if a load has another index than all stores, or if an index depends on more than the thread.
     std::vector<Place> places() const {
         std::vector<Place> found = stores_;
         for (const auto &[load, index] : loads_) {
@@ -111,7 +111,7 @@ private:
     }
 
     const std::string &sums_;
-    Scope<> inner_; ///< variables of the loop over rows and of loops in it
+    Scope<> inner_; ///< variables of the loop over rows and of inner loops
     std::vector<std::pair<std::string, Expr>> lets_;
     std::vector<Expr> conditions_;
     std::vector<std::pair<const Load *, Expr>> loads_;

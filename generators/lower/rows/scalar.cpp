@@ -1,7 +1,7 @@
 #include "lower/outputs.h"
 #include "lower/shared.h"
 
-// scalar kernels: everything is inlined into the outputs, but for values that would stand in very many places.
+// scalar: everything is inlined into the outputs. Only values that very many expressions contain are stored.
 namespace scalide {
 
 void lower_scalar(Lowering &lowering) {

@@ -5,19 +5,19 @@
 #include "lower/outputs.h"
 #include <algorithm>
 
-// scan: one scan along an axis, elementwise before and after it. The elements of a line are folded one after the other.
+// scan: one scan along an axis, with elementwise operators before and after it. The elements of a line are combined one after the other.
 namespace scalide {
 using Halide::Expr;
 
 namespace {
 
-/// log(exp(a) + exp(b)), without overflow on the way; -inf of two of them.
+/// log(exp(a) + exp(b)) without intermediate overflow. If both are -inf, the result is -inf.
 Expr log_add_exp(const Expr &a, const Expr &b) {
     const Expr top = math::max(a, b), difference = strict_sub(math::min(a, b), top);
     return select(math::is_finite(top), strict_add(top, math::log1p(math::exp(difference))), top);
 }
 
-/// Sums, of logarithms too, fold from +0.
+/// Sums and log-sums start from +0.
 Expr start(const Node &node, const Expr &x) {
     const bool from_zero = base_operator(node.op).signs.never_negative_zero == From::no_operand;
     return x.type().is_float() && from_zero ? strict_add(x, Halide::Internal::make_zero(x.type())) : x;
@@ -58,7 +58,7 @@ void lower_scan(Lowering &lowering) {
     scan(buffer_order(vars)) = start(node, lowering.values.at(node.operands[0], Index(vars.begin(), vars.end())));
     Halide::RDom r(1, Halide::Internal::simplify(max(extent - 1, 0)));
     scan(place(r)) = combine(node, scan(place(r - 1)), scan(place(r)), type.dtype);
-    scan.bound(vars[axis], 0, extent); // else an empty line would be rounded up to an element, which is not there
+    scan.bound(vars[axis], 0, extent); // otherwise an empty line would be rounded up to one element, which does not exist
     lowering.values.bind(node.results[0], scan);
     lowering.kernel.stages = ScanStages{type.rank() - 1 - int(axis), scan};
     const std::vector<std::vector<int>> groups = results_by_shape(program);

@@ -1,24 +1,25 @@
 #include "lower/rows/reduction.h"
 
-// Reductions of whole arrays, for kernels of every kind that have some. Arrays of one shape are read once for all their reductions.
+// Reductions of whole arrays, for all kernel kinds that have some. All reductions of arrays with one shape share a loop.
 namespace scalide {
 using Halide::Expr;
 
 namespace {
 
-/// One partial result: the order of a sum depends on nothing but the shape. Small, as a GPU has one thread a lane of a block (a card wants
-/// 10^5 of them); on a CPU 65536 are no faster (sum of 8M f32, maximum of 16M f16, one thread of an EPYC Zen 5, 2026-11-22).
+/// Elements of one partial result. The order of a sum depends only on the shape. Blocks are small because a GPU has one thread for each
+/// lane of a block, and needs 10^5 threads. On a CPU, blocks of 65,536 are not faster (sum of 8M f32, maximum of 16M f16, one thread of an
+/// EPYC Zen 5, 2026-11-22).
 constexpr int block_elements = 4096;
-constexpr int read_together = 8; ///< rows of a block are a multiple of this, where there are as many
+constexpr int read_together = 8; ///< the rows of a block are a multiple of this, if there are enough
 
-/// The blocks of one shape: `count` whole ones of `size` rows (or, of a line, elements), and what is left behind them.
+/// The blocks of one shape: `count` full blocks of `size` rows (elements, if the array has one axis), and the remaining rows.
 class Blocks {
 public:
     Blocks(Lowering &lowering, const Extents &shape)
         : lowering_(lowering), shape_(shape), rows_(shape.begin(), shape.end() - 1), is_line_(rows_.empty()), size_(block_size()),
           all_(lowering.values.extent(is_line_ ? shape.back() : element_count(rows_))) {}
 
-    /// Known to be no more than a block.
+    /// True if one block is provably enough.
     bool is_one_block() const { return Halide::Internal::can_prove(count() == 0); }
     Expr count() const { return Halide::Internal::simplify(all_ / size_); }
 
@@ -30,7 +31,7 @@ public:
         Expr left = Halide::Internal::simplify(all_ % size_);
         return space({}, all_ - left, left);
     }
-    /// Every block, the rest as the last one.
+    /// All blocks; the remaining rows are the last block.
     ReductionSpace guarded() const {
         ReductionSpace result = whole();
         Expr first = Halide::Var("block") * size_;
@@ -63,8 +64,8 @@ private:
         return {outer, values.extent(shape_.back()), choose_lanes(shape_.back()), {{0, size}}, at};
     }
 
-    /// A place that may lie behind the last element, where a GPU reads nothing but Halide must know that it does not. A clamp would say
-    /// that there is an element: Halide then drops the condition that keeps threads from an empty array.
+    /// Limits a position that may lie after the last element. A GPU does not read there, but Halide must know that the position is in
+    /// bounds. A clamp would imply that there is an element, and Halide would drop the condition that protects empty arrays.
     Expr inside(const Expr &place) const {
         if (!lowering_.target.has_gpu_feature()) return place;
         return Halide::unsafe_promise_clamped(Halide::min(place, all_ - 1), 0, all_ - 1);
@@ -78,7 +79,7 @@ private:
     Expr all_;
 };
 
-/// The results of `count` blocks.
+/// Reduces the results of `count` blocks.
 ReductionSpace second_level(const Halide::Func &blocks, const Expr &count, int size) {
     const auto known = Halide::Internal::as_const_int(count);
     ReductionSpace space{{}, count, known ? choose_lanes(Extent(*known)) : most_lanes, {}, {}};
@@ -109,7 +110,8 @@ void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes, Tota
         const bool is_gpu = lowering.target.has_gpu_feature();
         const Halide::Func rest = is_gpu ? Halide::Func() : reduced(blocks.rest());
         Halide::Func whole = reduced(is_gpu ? blocks.guarded() : blocks.whole());
-        // Else Halide makes as many blocks as vectors of the second level would read, and those are read from behind the ends of arrays.
+        // Otherwise Halide computes as many blocks as vectors of the second level read, and the additional blocks would read after the end
+        // of arrays.
         if (!is_gpu) whole.bound(whole.args()[0], 0, blocks.count());
         const Halide::Func sum = reduced(second_level(whole, blocks.count(), size));
         assign(total(), group.combine(components(is_gpu ? whole(blocks.count()) : rest(), size), components(sum(), size)));
