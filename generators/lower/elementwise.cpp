@@ -45,7 +45,7 @@ Expr min(const Expr &a, const Expr &b) {
 
 Expr is_finite(const Expr &x) { return is_float(x) ? math::is_finite(x) : Halide::Internal::const_true(); }
 
-// Bools compare as 0 and 1.
+// Bools are compared as 0 and 1.
 Expr ordered(const Expr &x) { return x.type().is_bool() ? cast<uint8_t>(x) : x; }
 Expr eq(const Expr &a, const Expr &b) { return is_float(a) ? strict_eq(a, b) : ordered(a) == ordered(b); }
 Expr ne(const Expr &a, const Expr &b) { return !eq(a, b); }
@@ -77,7 +77,7 @@ Expr hold_scale(const Expr &x) { return math::min(math::max(x, number_like(x, 0x
 
 Expr clamp_scale(const Expr &x) { return select(strict_eq(x, number_like(x, 0)), number_like(x, 0), hold_scale(x)); }
 
-// A quotient that was rounded up to a power of two was less than it: then half of it is the answer.
+// The division may round up to a power of two. If it did, the scale is half of it.
 Expr norm_to_scale(const Call &call) {
     const Expr norm = call.value(0), to = number_like(norm, to_number(call.attributes.at("to")));
     const Expr power = math::pow2_down(strict_div(norm, to)), half = strict_mul(power, number_like(norm, 0.5));
@@ -85,7 +85,7 @@ Expr norm_to_scale(const Call &call) {
     return select(strict_lt(number_like(norm, 0), norm) && math::is_finite(norm), scale, number_like(norm, 1));
 }
 
-// The index is bool or an integer, and out of range means the nearest case.
+// The index is a bool or an integer. An index out of range selects the nearest case.
 Expr select_n(const Call &call) {
     Expr which = call.value(0), result = call.value(call.operands.size() - 1);
     for (size_t i = call.operands.size() - 2; i >= 1; i--) {
@@ -104,7 +104,7 @@ Expr mix_bits(const Call &call) {
     return word ^ (word >> bits32(16));
 }
 
-/// Integers tell NaN and 0 from what is rounded in one comparison.
+/// Rounds by integer operations, so one comparison separates NaN and 0 from the numbers that are rounded.
 Expr round_by_bits(const Call &call) {
     const Expr x = cast<float>(call.value(0)), bits = call.value(1), smallest = call.value(2), least = call.value(3);
     const auto places = uint32_t(23 - integer_attribute(call, "mantissa_bits"));
@@ -112,7 +112,8 @@ Expr round_by_bits(const Call &call) {
     const Expr base = select(magnitude < float_bits(smallest), smallest, number_like(smallest, 0));
     const Expr up = ((bits ^ (bits >> bits32(16))) * bits32(739982445u)) >> bits32(32 - places);
     const Expr kept = (float_bits(strict_add(from_bits(magnitude), base)) + up) & bits32(~0u << places);
-    const Expr rounded = Halide::max(float_bits(strict_sub(from_bits(kept), base)), float_bits(least)); // numbers from 0 on: as their bits
+    // numbers >= 0 have the same order as their bits
+    const Expr rounded = Halide::max(float_bits(strict_sub(from_bits(kept), base)), float_bits(least));
     return select(magnitude - bits32(1) < bits32(0x7f800000u), from_bits(rounded | sign), x);
 }
 

@@ -19,7 +19,7 @@ const std::map<std::string, void (*)(Lowering &)> kinds = {
     {"window", lower_window},       {"tiled", lower_tiled},
 };
 
-/// True when a result overwrites the inout argument: the kernel then sees one buffer, an output.
+/// True if a result overwrites the inout argument. The kernel then has one buffer for both, an output.
 bool is_overwritten(const Program &program, int argument) {
     for (const Result &result : program.results) {
         if (result.argument == argument) {

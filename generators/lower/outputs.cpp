@@ -19,7 +19,7 @@ bool same_index(const Index &a, const Index &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) { return Halide::Internal::equal(x, y); });
 }
 
-/// Reads an inout argument from the output that overwrites it: only where that is about to be written.
+/// Reads an inout argument from the output that overwrites it. This is allowed only at the index that is about to be written.
 Values::Reader in_place_reader(const Halide::Func &func, int component, const Index &here, Dtype dtype) {
     return [=](const Index &index) {
         internal_check(same_index(index, here), "an inout argument is read elsewhere than where its result is written");
@@ -32,7 +32,7 @@ Halide::Expr refuse_read(const Index &) {
     throw InternalError("internal error: an inout argument is read outside of the loop of its result");
 }
 
-/// True whatever `word` is, which Halide does not know and LLVM does.
+/// Returns a condition that is true for every `word`. LLVM knows this, but Halide does not.
 Halide::Expr always_holds(const Halide::Expr &word) {
     const int bits = word.type().bits();
     if (bits < 32) return Halide::cast<float>(word) >= -1024.0f;
@@ -67,8 +67,8 @@ private:
 
     Halide::FuncRef place() const { return func_(buffer_order(vars_)); }
 
-    /// Halide makes all values of a Tuple before it stores one that another reads, but Halide 21 (SplitTuples.cpp) does not look for reads
-    /// in the arguments of calls, such as strict operations: all of them stand in a condition, too.
+    /// Halide computes all values of a Tuple before it stores one that another reads. But Halide 21 (SplitTuples.cpp) does not look for
+    /// reads in arguments of calls, such as strict operations. So all reads also stand in a condition.
     Halide::Tuple words() {
         Halide::Expr reads = Halide::Internal::const_true();
         for (size_t i = 0; i < results_.size() && results_.size() > 1; i++) {
@@ -83,7 +83,7 @@ private:
         return Halide::Tuple(words);
     }
 
-    /// The inout arguments that results overwrite can be read in their loop alone.
+    /// The inout arguments that results overwrite can be read only in the loop of these results.
     void bind_overwritten(bool is_here) {
         for (size_t i = 0; i < results_.size(); i++) {
             if (result(i).argument < 0) continue;

@@ -12,8 +12,8 @@ namespace {
 
 namespace ir = Halide::Internal;
 
-// Halide 21 (CodeGen_LLVM::add_tbaa_metadata) fails an assertion on vector loads from a known place below 0, which masked loads of short
-// lines may have: their last lanes, in reverse order. A place with a name is not known.
+// Halide 21 (CodeGen_LLVM::add_tbaa_metadata) fails an assertion for vector loads at a constant index below 0. Masked loads of short lines
+// in reverse order may have such an index in their last lanes. A named index is not a constant.
 class NamedPlaces : public ir::IRMutator {
     using IRMutator::visit;
 
@@ -30,8 +30,8 @@ class NamedPlaces : public ir::IRMutator {
     }
 };
 
-// Halide 21 takes memory of a result for its own, which is aligned to whole vectors, where an update reads it (CodeGen_LLVM knows the
-// parameter of a store, not of such a load). An application's array is aligned to its elements.
+// If an update reads a result, Halide 21 assumes that the result's memory is aligned to whole vectors, as its own memory is. CodeGen_LLVM
+// knows the parameter of a store, but not of such a load. An application's array is aligned only to its elements.
 class UnalignedResults : public ir::IRMutator {
 public:
     explicit UnalignedResults(std::set<std::string> results) : results_(std::move(results)) {}
@@ -46,18 +46,18 @@ private:
         return ir::Load::make(read->type, read->name, read->index, read->image, read->param, read->predicate, ir::ModulusRemainder());
     }
 
-    std::set<std::string> results_; ///< names of their buffers
+    std::set<std::string> results_; ///< names of the results' buffers
 };
 
-/// Where what a let names is used: all conditions of if_then_else around a use, joined over the uses.
+/// The uses of a let's name. The if_then_else conditions around a use are combined by `and`, and those of several uses by `or`.
 struct Uses {
-    int depth = 0; ///< of lets and loops around
+    int depth = 0; ///< number of enclosing lets and loops
     bool has_unguarded = false, is_condition_known = true;
-    Halide::Expr condition; ///< holds where any use is reached; undefined without uses
+    Halide::Expr condition; ///< true whenever a use is reached; undefined without uses
     bool is_guarded() const { return !has_unguarded && condition.defined(); }
 };
 
-/// Finds the uses of each let in one pass. What a let is made of is used where the let itself is: so bodies come before values.
+/// Finds the uses of each let in one pass. Bodies are visited before values, because a let's value is used exactly where its name is used.
 class FindUses : public ir::IRVisitor {
 public:
     std::map<const ir::IRNode *, Uses> uses;
@@ -67,7 +67,7 @@ private:
 
     struct Condition {
         Halide::Expr holds;
-        int depth; ///< of the innermost name in it
+        int depth; ///< depth of the innermost name in it
     };
 
     void visit(const ir::Variable *variable) override {
@@ -129,7 +129,7 @@ private:
 
 bool is_argument(const ir::Load *load) { return load->name.starts_with(argument_prefix); }
 
-// Reads arguments where the condition holds.
+// Makes reads of arguments conditional.
 class Guard : public ir::IRMutator {
 public:
     explicit Guard(Halide::Expr condition) : condition_(std::move(condition)) {}
@@ -147,9 +147,10 @@ private:
     Halide::Expr condition_;
 };
 
-// What if_then_else guards must be read behind the condition: an empty array has nothing to read. Halide 21 takes an expression that
-// several of them have out of all, in front of the conditions; there it gets the condition itself. Where that is not known yet, the
-// expression goes back to where it is used. Arguments alone: nobody writes them meanwhile.
+// Values guarded by if_then_else must be read only if the condition holds, because an empty array has nothing to read. If several branches
+// share an expression, Halide 21 moves it before all conditions. This pass gives the expression the condition itself. If the condition is
+// not known there yet, the expression is moved back to its uses. This is correct for reads of arguments, because nothing writes them
+// meanwhile.
 class GuardedReads : public ir::IRMutator {
 public:
     using IRMutator::mutate;
@@ -194,14 +195,14 @@ private:
     ir::Stmt visit(const ir::LetStmt *let) override { return guard<ir::LetStmt, ir::Stmt>(let); }
 
     FindUses found_;
-    bool is_inside_ = false;      ///< of the statement that was asked for
-    bool reads_ = false;          ///< what has been visited reads an argument itself
-    bool reads_moved_ = false;    ///< or what goes back to its uses
-    std::set<std::string> moved_; ///< names of that
+    bool is_inside_ = false;      ///< within the statement for which mutate() was called
+    bool reads_ = false;          ///< the visited expression reads an argument
+    bool reads_moved_ = false;    ///< the visited expression uses a moved value
+    std::set<std::string> moved_; ///< names of values that are moved back to their uses
 };
 
-// A kernel whose results have no elements does nothing. Of an empty loop Halide 21 may keep the last iteration, which it has taken out of
-// the loop (a scan of no rows that are padded).
+// A kernel without result elements does nothing. Halide 21 may execute the last iteration of an empty loop if it has moved that iteration
+// out of the loop (for example a scan of no padded rows).
 class SkipEmpty : public ir::IRMutator {
 public:
     explicit SkipEmpty(Halide::Expr has_elements) : has_elements_(std::move(has_elements)) {}
@@ -212,7 +213,7 @@ private:
     Halide::Expr has_elements_;
 };
 
-/// True when some result has elements; undefined when one always has.
+/// Returns whether a result has elements. Undefined if a result always has some.
 Halide::Expr has_elements(const LoweredKernel &kernel) {
     Halide::Expr any;
     for (const Result &result : kernel.program.results) {

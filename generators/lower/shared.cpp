@@ -6,12 +6,12 @@ namespace scalide {
 namespace {
 
 constexpr double most_copies = 64;
-/// About as often as the forms in lower/ use an operand; encoding a narrow float takes it apart.
+/// How often a lowered operator uses its operand, roughly. Encoding a low-precision float uses it more often.
 constexpr double copies_of_operand = 2, copies_of_encoded = 8;
 
 double copies(const Type &result) { return is_narrow(result.dtype) ? copies_of_encoded : copies_of_operand; }
 
-/// Rank-0 operations that LLVM takes out of loops by itself: products of scales.
+/// Rank-0 operations that LLVM itself moves out of loops. This is enough for products of scales.
 constexpr int most_inlined = 4;
 
 bool is_single(const Type &type) {
@@ -26,7 +26,7 @@ void share(Lowering &lowering, ValueId value) {
     lowering.kernel.shared.push_back(stage);
 }
 
-/// By value: it follows from an argument that is overwritten, which can be read where results are made alone.
+/// By value: whether it depends on an overwritten argument. Such an argument can be read only in the loop of its result.
 std::vector<bool> follow_overwritten(const Program &program) {
     std::vector<bool> found(program.values.size());
     for (const Result &result : program.results)
@@ -37,8 +37,8 @@ std::vector<bool> follow_overwritten(const Program &program) {
     return found;
 }
 
-/// By value: operations on rank-0 values that are made of arguments alone, more than most_inlined as one more; 0 where others are behind
-/// it.
+/// By value: number of rank-0 operations on arguments alone that compute it, counted up to most_inlined + 1. 0 if it depends on other
+/// values.
 std::vector<int> count_scalar_operations(const Program &program) {
     std::vector<int> counts(program.values.size());
     std::vector<bool> is_scalar(program.values.size());

@@ -38,7 +38,7 @@ Halide::Tuple over(const Halide::RDom &r, const Halide::Tuple &value) {
         }
     }
     std::vector<Expr> named = value.as_vector();
-    named[0] = Halide::select(r[0] >= 0, named[0], Halide::Internal::make_zero(named[0].type())); // always: r starts at 0
+    named[0] = Halide::select(r[0] >= 0, named[0], Halide::Internal::make_zero(named[0].type())); // always true, because r starts at 0
     return Halide::Tuple(named);
 }
 
@@ -67,7 +67,8 @@ void make_dense(Halide::Func output, const Extents &shape, const LoweredKernel &
 
 namespace {
 
-/// Reads memory itself: a Func in between is inlined as Lets, which have the same names where an array is read at places that it holds.
+/// Reads memory directly. Halide would inline a Func as Lets, and these have equal names if an array is read at indices that it contains
+/// itself.
 Values::Reader array_reader(const Halide::ImageParam &array, Dtype dtype) {
     return [=](const Index &index) {
         std::vector<Expr> place = buffer_order(index);
@@ -152,7 +153,7 @@ Expr Values::elementwise(const Node &node, const Index &index) {
     return lower_elementwise(node.op, operands, node.attributes, dtype);
 }
 
-/// An f32 number that is rounded and widened again, at the same place or moved, never takes the form of a code.
+/// If an f32 value is rounded and widened again, at the same index or moved, it is rounded without a bit pattern.
 Expr Values::convert(const Node &node, const ElementwiseOperand &operand, Dtype dtype) {
     const auto known = rounded_.find(operand.value.get());
     if (known != rounded_.end() && dtype == Dtype::f32) return known->second.rounded;

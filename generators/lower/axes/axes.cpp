@@ -6,7 +6,7 @@
 namespace scalide {
 namespace {
 
-/// Classes of things that must be treated alike, each with a mark.
+/// Disjoint classes of elements (union-find). Each class may have a mark.
 class Classes {
 public:
     explicit Classes(size_t size) : parent_(size), marked_(size, false) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -30,11 +30,11 @@ private:
     std::vector<bool> marked_;
 };
 
-/// The old axes that become one new axis, in order.
+/// Consecutive old axes that become one new axis.
 using Group = std::vector<int>;
 
-/// Finds the groups of all values: first which axes of extent 1 are needed (`kept_`), then which boundaries between kept axes no node can
-/// do without (`cut_`, numbered as the axis in front of the boundary).
+/// Finds the groups of all values. First it finds the axes of extent 1 that are needed (`kept_`). Then it finds the boundaries between kept
+/// axes that a node needs (`cut_`); a boundary has the number of the axis before it.
 class AxisMerger {
 public:
     explicit AxisMerger(const Program &program)
@@ -98,7 +98,7 @@ private:
         }
     }
 
-    /// The place of `axis` among the kept axes of `value`.
+    /// Returns the position of `axis` among the kept axes of `value`.
     int position(ValueId value, int axis) {
         int count = 0;
         for (int kept : kept_axes(value)) {
@@ -121,7 +121,7 @@ private:
         }
     }
 
-    /// A reshape can keep two axes apart only where its other side does, if that has a boundary there.
+    /// A reshape keeps two axes apart only if its other side has a boundary at the same position and keeps it.
     void join_products(const AxisLink &link) {
         std::map<Extent, int> boundaries;
         for (const AxisLink::Side &side : link.sides) {
@@ -138,7 +138,7 @@ private:
     }
 
     const Program &program_;
-    std::vector<int> first_; ///< number of the first axis, by value
+    std::vector<int> first_; ///< by value: number of its first axis
     Classes kept_, cut_;
 };
 
@@ -154,7 +154,7 @@ Extents merged_shape(const Extents &shape, const std::vector<Group> &groups) {
     return merged;
 }
 
-/// Rewrites the attributes of one node that speak of axes.
+/// Rewrites the attributes of one node that contain axes.
 class NodeRewriter {
 public:
     NodeRewriter(const std::vector<std::vector<Group>> &groups, Node &node) : groups_(groups), node_(node) {}
@@ -192,7 +192,7 @@ private:
         throw InternalError("internal error: an axis that a node needs was merged away");
     }
 
-    /// The new axes of these old ones, in order, each once; those that were dropped are left out.
+    /// Returns the new axes of these old axes, in order and without duplicates. Dropped axes are left out.
     static std::vector<int64_t> find_groups(const std::vector<Group> &groups, const std::vector<int64_t> &axes) {
         std::vector<int64_t> found;
         for (size_t g = 0; g < groups.size(); g++) {
@@ -205,7 +205,7 @@ private:
         return found;
     }
 
-    /// For each group the one among `others` that its first axis is said to be.
+    /// Returns for each group the group in `others` to which `axes` maps its first axis.
     static std::vector<int64_t> counterparts(const std::vector<Group> &groups, const std::vector<Group> &others,
                                              const std::vector<int64_t> &axes) {
         std::vector<int64_t> found;
@@ -215,7 +215,7 @@ private:
         return found;
     }
 
-    /// A group of several axes has neutral entries: their extents, or entries that are alike.
+    /// Merges entries. If a group has several axes, their entries are neutral: extents are multiplied, other entries are equal.
     Attribute entries(const AxisAttribute &row, const Attribute &value) const {
         if (row.neutral == AxisAttribute::Neutral::extent) {
             return to_attribute(merged_shape(to_extents(value), operand_groups()));

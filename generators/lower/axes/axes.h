@@ -3,11 +3,11 @@
 
 namespace scalide {
 
-/// The same kernel over fewer axes: axes of extent 1 are dropped, and neighbouring axes merged into one, wherever every node of the
-/// program lets them. Memory does not change (arrays are dense and row-major), only how it is walked: an elementwise kernel of any rank
-/// becomes one loop, and one with a bias two. Values, nodes and their order stay; shapes and attributes change.
+/// Returns the same kernel with fewer axes: axes of extent 1 are dropped, and adjacent axes are merged, if every node of the program
+/// permits it. Memory does not change, because arrays are dense and row-major; only the loops change. An elementwise kernel of any rank
+/// becomes one loop, and one with a bias becomes two. Values, nodes and their order stay; shapes and attributes change.
 ///
-/// Results of equal shape, and operands of reductions of equal shape, keep equal shapes, so that they can share loops.
+/// Results with equal shapes keep equal shapes, and so do operands of reductions. They can then share loops.
 Program merge_axes(const Program &program);
 
 } // namespace scalide

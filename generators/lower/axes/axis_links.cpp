@@ -7,7 +7,7 @@
 namespace scalide {
 namespace {
 
-/// One operand of a node and its first result (a source has no operand: `operand` is -1).
+/// One operand of a node and its first result. A source has no operand; `operand` is -1.
 struct Pair {
     const Program &program;
     const Node &node;
@@ -32,7 +32,7 @@ AxisLink make_link(const Pair &pair, std::vector<int> operand_axes, std::vector<
     return {{{pair.operand_value(), std::move(operand_axes)}, {pair.result_value(), std::move(result_axes)}}};
 }
 
-/// Axis i is axis i, but for those in `fixed`.
+/// Links each axis to the same axis, except those in `fixed`.
 AxisLink link_same(const Pair &pair, const std::vector<int64_t> &fixed) {
     std::vector<int> axes = same(pair.operand_shape());
     for (int64_t axis : fixed) {
@@ -41,7 +41,7 @@ AxisLink link_same(const Pair &pair, const std::vector<int64_t> &fixed) {
     return make_link(pair, axes, axes);
 }
 
-/// Result axis of each operand axis, or a tag of AxisLink; the result's side follows.
+/// Links each operand axis to a result axis, or gives it a tag of AxisLink. The result's side follows from this.
 AxisLink link_axes(const Pair &pair, const std::vector<int> &operand_axes) {
     std::vector<int> result_axes(pair.result_shape().size(), AxisLink::free);
     for (size_t i = 0; i < operand_axes.size(); i++) {
@@ -110,7 +110,7 @@ AxisLink link_apart(const Pair &pair) {
                      std::vector<int>(pair.result_shape().size(), AxisLink::fixed));
 }
 
-/// Where axes of the result stand in another order or number than in the operand.
+/// Operators whose result has another order or number of axes than the operand.
 const std::map<std::string, AxisLink (*)(const Pair &)> makers = {
     {"broadcast_in_dim", link_broadcast}, {"transpose", link_transpose}, {"reshape", link_reshape}};
 
@@ -120,11 +120,11 @@ AxisLink link_node(const Pair &pair) {
     if (keeps_axes_apart(pair.node)) return link_apart(pair);
     if (op.shape == Shape::source) return link_source(pair);
     if (op.shape == Shape::reduce) return link_reduce(pair);
-    if (pair.operand_shape().empty()) return link_axes(pair, {}); // `which` of select_n, the fill of pad
+    if (pair.operand_shape().empty()) return link_axes(pair, {}); // `which` of select_n, the fill value of pad
     return link_same(pair, touched_axes(pair.node, pair.operand_shape()));
 }
 
-/// Values that should share a loop when their shapes are equal.
+/// Returns values that should share a loop if their shapes are equal.
 std::vector<ValueId> loop_values(const Program &program) {
     std::vector<ValueId> values;
     for (const Result &result : program.results) {

@@ -8,17 +8,17 @@ using Halide::Expr;
 
 namespace {
 
-/// Integers have no NaN: the smallest signed or the largest unsigned one stands for it.
+/// Integers have no NaN. The smallest signed or the largest unsigned integer stands for it.
 Expr fill(const Node &node, Dtype dtype) {
     const double value = to_number(node.attributes.at("fill_value"));
     if (!std::isnan(value) || is_float(dtype)) return make_constant(dtype, value);
     return make_constant(dtype, is_signed(dtype) ? range_of(dtype).smallest : is_integer(dtype) ? range_of(dtype).largest : 1);
 }
 
-/// A part of an array (operand 0), its starts being the operands from number `first` on.
+/// A slice of an array (operand 0). Its start indices are the operands from number `first` on.
 struct Part {
-    Index starts; ///< moved so that the part lies within the array
-    Index room;   ///< not positive: the array is smaller than the part
+    Index starts; ///< clamped so that the slice lies within the array
+    Index room;   ///< not positive: the array is smaller than the slice
 };
 
 Part find_part(const Node &node, const Extents &sizes, size_t first, Values &values) {

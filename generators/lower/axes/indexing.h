@@ -3,7 +3,7 @@
 
 namespace scalide {
 
-// The value of a node at `index` of its result: movement whose places depend on data.
+// Lower movement whose indices are data. They return the value of a node at `index` of its result.
 
 Halide::Expr lower_gather(const Node &node, const Index &index, Values &values);
 Halide::Expr lower_dynamic_slice(const Node &node, const Index &index, Values &values);

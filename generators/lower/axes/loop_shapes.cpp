@@ -10,7 +10,7 @@
 namespace scalide {
 namespace {
 
-/// By their shapes without axes of extent 1.
+/// Loop shapes, by shape without axes of extent 1.
 using LoopShapes = std::map<Extents, Extents>;
 
 LoopShapes find_loop_shapes(const Program &program) {
@@ -45,14 +45,14 @@ public:
 private:
     const Extents &own_shape(ValueId value) const { return program_.type(value).shape; }
 
-    /// The shape of the loop that has an iteration for each element of `value`; its own when there is none.
+    /// Returns the shape of the loop that has one iteration for each element of `value`, or the value's own shape if there is none.
     const Extents &loop_shape(ValueId value) const {
         const Extents &own = own_shape(value);
         const auto found = own.empty() ? shapes_.end() : shapes_.find(without_ones(own));
         return found == shapes_.end() ? own : found->second;
     }
 
-    /// Reads its operands at the index of its result.
+    /// True if the node reads its operands at the index of its result.
     bool is_in_loop(const Node &node) const {
         const Shape shape = base_operator(node.op).shape;
         if (shape != Shape::elementwise && shape != Shape::movement) return false;
@@ -75,7 +75,7 @@ private:
         rewriter_.result().arguments.push_back(argument);
     }
 
-    /// The new value of `old`, in this shape.
+    /// Returns the new value of `old`, in this shape.
     ValueId get(ValueId old, const Extents &shape) {
         Program &result = rewriter_.result();
         const ValueId fresh = rewriter_(old);
@@ -105,7 +105,8 @@ private:
         rewriter_.map(old, add_node(rewriter_.result(), fresh, {type}, program_.value_name(old))[0]);
     }
 
-    /// A reduction of all elements of the loop: over all its axes, or the only one that is not of extent 1.
+    /// Rewrites a reduction of all elements to the loop's shape. It reduces all axes, or (argmax, argmin) the only axis whose extent is not
+    /// 1.
     static void fold_loop(Node &node, Type &type, const Extents &shape) {
         std::vector<int64_t> axes(shape.size());
         std::iota(axes.begin(), axes.end(), 0);

@@ -3,10 +3,10 @@
 
 namespace scalide {
 
-/// The same kernel, whose values have the shape of its loop wherever they have it up to axes of extent 1: operators that read at the same
-/// index then do so at an index of the same rank. The shape of a loop is that of a scan or a dot_general, and that of an argument that is
-/// overwritten in place. Reshapes stand between such values and those that keep a shape of their own, such as an iota along an axis of
-/// extent 1.
+/// Reshapes values of a kernel to the shape of its loop if their shapes differ only by axes of extent 1. Operators that read at the same
+/// index then do so with an index of the same rank. The shape of the loop comes from a scan, a dot_general, or an argument that is
+/// overwritten in place. Values that need a shape of their own, such as an iota along an axis of extent 1, are connected to the others by
+/// reshapes.
 Program take_loop_shapes(const Program &program);
 
 } // namespace scalide

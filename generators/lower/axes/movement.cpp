@@ -12,7 +12,7 @@ using Halide::Expr;
 
 namespace {
 
-/// A movement node at an index of its result.
+/// A movement node, evaluated at an index of its result.
 struct Access {
     const Node &node;
     const Index &index;
@@ -97,7 +97,7 @@ Expr concatenate(const Access &a) {
     return result;
 }
 
-/// Reshapes axes [from, from_end) of the result's index into axes [to, to_end) of the operand's: row-major in both.
+/// Axes [from, from_end) of the result's index and axes [to, to_end) of the operand's that have the same elements in row-major order.
 struct Segment {
     size_t from, from_end, to, to_end;
 };
@@ -107,7 +107,7 @@ void reshape_segment(const Access &a, const Segment &s, Index &index) {
     for (size_t i = s.from; i < s.from_end; i++) {
         linear = linear * a.values.extent(a.result_type().shape[i]) + a.index[i];
     }
-    // Behind leading axes of extent 1 nothing is left to divide by: of a remainder Halide does not know that it grows with the index.
+    // Leading axes of extent 1 need no division. Halide does not know that a remainder grows with the index.
     size_t first = s.to;
     for (; first + 1 < s.to_end && a.operand_type().shape[first] == Extent(1); first++) index[first] = 0;
     for (size_t i = s.to_end; i-- > first;) {
@@ -117,7 +117,7 @@ void reshape_segment(const Access &a, const Segment &s, Index &index) {
     }
 }
 
-/// Splits both shapes where the products behind an axis agree: only what lies between must be divided.
+/// Splits both shapes where the products of the following extents agree. Divisions are then needed only within segments.
 Expr reshape(const Access &a) {
     std::vector<Extent> result = suffix_products(a.result_type().shape), operand = suffix_products(a.operand_type().shape);
     Index index(operand.size() - 1);
@@ -197,7 +197,7 @@ Expr make_constant(Dtype dtype, double value) {
     }
     if (dtype == Dtype::f32) {
         float single = float(value);
-        // Halide takes -0 and 0 for one constant when a kernel has both, and makes no infinities and NaN.
+        // If a kernel contains both -0 and 0, Halide treats them as one constant. It has no constants for infinities and NaN.
         bool is_ordinary = std::abs(single) <= std::numeric_limits<float>::max() && !(single == 0 && std::signbit(single));
         return is_ordinary ? Expr(single) : Halide::reinterpret<float>(Expr(std::bit_cast<uint32_t>(single)));
     }

@@ -10,13 +10,13 @@
 namespace scalide {
 namespace {
 
-/// The shape of the reductions' operands, and how many of its axes are rows; both without axes of extent 1.
+/// The shape of the reductions' operands and its number of row axes, both without axes of extent 1.
 struct Space {
     Extents shape;
     int row_axes = 0;
 };
 
-/// Reductions of whole arrays, which may stand beside those of rows, tell only of kernels that have no other.
+/// Finds the iteration space. Reductions of whole arrays may occur next to row reductions; they decide only if there is no other reduction.
 Space find_space(const Program &program) {
     Space space;
     for (const Node &node : program.nodes) {
@@ -73,7 +73,7 @@ private:
         return walked == rows_ ? merged : shape;
     }
 
-    /// Its operand's axes become the first ones of its result, in order.
+    /// True if the operand's axes become the first axes of the result, in order.
     bool leads(const Node &node) const {
         const Extents &from = program_.type(node.operands[0]).shape, &to = program_.type(node.results[0]).shape;
         const AxisLink link = first_link(program_, node);
@@ -90,8 +90,8 @@ private:
         return true;
     }
 
-    /// Movement that reads what it makes a row, or an element, from the same row or element. On single axes its index would be quotients
-    /// and remainders, which Halide does not see to be the row itself.
+    /// True for movement that reads a row, or an element, of its operand to compute the same row or element of its result. Along single
+    /// axes, its index would consist of quotients and remainders, and Halide does not see that these give the row itself.
     bool stays_in_rows(const Node &node) const {
         constexpr std::string_view operators[] = {"broadcast_in_dim", "reshape", "transpose"};
         if (std::find(std::begin(operators), std::end(operators), node.op) == std::end(operators)) {
@@ -101,13 +101,13 @@ private:
         return (from == rows_ || from == space_) && (to == rows_ || to == space_) && leads(node);
     }
 
-    /// Works index by index on merged axes; everything else moves elements along single axes.
+    /// True if the node works element by element on merged axes. Other nodes move elements along single axes.
     bool is_merged(const Node &node) const {
         const BaseOperator *op = find_base_operator(node.op);
         return op->shape == Shape::elementwise || op->shape == Shape::reduce || stays_in_rows(node);
     }
 
-    /// An argument is merged itself when nothing needs its axes.
+    /// Merges the axes of an argument if no node needs them.
     void copy_argument(Argument argument) {
         Type type = program_.type(argument.value);
         bool is_moved = false;
@@ -122,7 +122,7 @@ private:
         merged_.arguments.push_back(argument);
     }
 
-    /// The new value of `old`, in this shape.
+    /// Returns the new value of `old`, in this shape.
     ValueId get(ValueId old, const Extents &shape) {
         const Type &type = merged_.type(fresh_[old]);
         if (type.shape == shape) {
@@ -155,7 +155,7 @@ private:
         fresh_[old] = add_node(merged_, node, {type}, program_.value_name(old))[0];
     }
 
-    /// `type` becomes the merged type of the result; of a reduction over the rows, or not.
+    /// Sets `type` to the merged type of the result and adapts axes. `is_over_rows`: the node reduces the rows.
     void merge_attributes(Node &node, Type &type, bool is_over_rows) {
         type.shape = merged_shape(type.shape);
         const Extents &shape = merged_.type(node.operands[0]).shape;

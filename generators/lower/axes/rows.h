@@ -3,9 +3,9 @@
 
 namespace scalide {
 
-/// A row kernel over one row axis and one axis of columns: where several remain, or one of extent 1 (an argument is broadcast or moved
-/// along it), values of shape rows or rows x columns get their axes merged all the same, and what was moved is reshaped. Memory does not
-/// change.
+/// Rewrites a row kernel to one axis of rows and one axis of columns. merge_axes() leaves several axes, or one of extent 1, if an argument
+/// is broadcast or moved along it. Values of shape rows or rows x columns then get merged axes too, and moved values are reshaped. Memory
+/// does not change.
 Program merge_rows(const Program &program);
 
 } // namespace scalide

@@ -70,7 +70,7 @@ std::vector<Halide::Func> store_reduced(Lowering &lowering, const std::vector<Ha
         Halide::Func func("stored_" + std::to_string(stored.size()));
         const Dtype dtype = lowering.kernel.program.type(value).dtype;
         func(buffer_order(axes)) = to_word(dtype, lowering.values.at(value, Index(axes.begin(), axes.end())));
-        // Without bounds Halide would ask for what the folds read, rounded up to their blocks, and the loops would not match.
+        // Without bounds, Halide would compute what the reductions read, rounded up to their blocks, and the loops would differ.
         for (size_t i = 0; i < axes.size(); i++) {
             func.bound(axes[i], 0, lowering.values.extent(lowering.kernel.program.type(value).shape[i]));
         }

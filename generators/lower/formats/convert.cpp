@@ -12,7 +12,7 @@ using Halide::select;
 
 namespace {
 
-// Towards zero, with the last bit set where anything was lost: rounding this to fewer bits rounds the f64 itself.
+// Truncates to f32 and sets the last bit if anything was lost. Rounding the result to fewer bits then equals rounding the f64 directly.
 Expr round_to_odd(const Expr &x) {
     Expr nearest = cast<float>(x), back = cast<double>(nearest);
     Expr too_large = strict_lt(from_bits(magnitude_bits(x)), from_bits(magnitude_bits(back)));
@@ -20,7 +20,7 @@ Expr round_to_odd(const Expr &x) {
     return from_bits(select(strict_eq(back, x) || scalide::is_nan(x), float_bits(nearest), bits | bits32(1)));
 }
 
-// The largest float below what is too large is cut off to the largest integer, or is the largest that fits.
+// Values that are too large are clamped to the largest float below the limit. It truncates to the largest integer, or a select replaces it.
 Expr float_to_integer(const Expr &x, Dtype result) {
     const IntegerRange range = range_of(result);
     const double limit = range.largest + 1;
@@ -32,7 +32,7 @@ Expr float_to_integer(const Expr &x, Dtype result) {
                   cast(type, bounded));
 }
 
-// f32, f64 and integers as they are, bool as i32.
+// f32, f64 and integers are returned unchanged, bool as i32.
 Expr to_number(const ElementwiseOperand &operand) {
     if (is_narrow(operand.dtype)) return decode(operand.dtype, operand.value);
     return operand.dtype == Dtype::boolean ? cast<int32_t>(operand.value) : operand.value;

@@ -20,36 +20,36 @@ constexpr uint32_t infinity_bits = 0x7f800000u, magnitude_bits = 0x7fffffffu, qu
 
 uint32_t magnitude_mask(const FormatSpec &format) { return (1u << (format.exponent_bits + format.mantissa_bits)) - 1; }
 uint32_t sign_bit(const FormatSpec &format) { return format.has_sign ? magnitude_mask(format) + 1 : 0; }
-// By how much codes are shifted to stand where f32 has its exponent and mantissa, and what is then missing in the exponent.
+// The shift that moves a bit pattern to the position of f32's exponent and mantissa, and the difference of the exponent biases.
 int shift_of(const FormatSpec &format) { return 23 - format.mantissa_bits; }
 uint32_t rebias_of(const FormatSpec &format) { return static_cast<uint32_t>(127 - format.bias) << 23; }
 bool has_nan(const FormatSpec &format) { return format.max_code < magnitude_mask(format) || !format.has_negative_zero; }
-// f32's own exponents: no subnormal of the format is a normal f32.
+// True for formats with f32's exponents. Their subnormal numbers are no normal f32 numbers.
 bool has_wide_exponent(const FormatSpec &format) { return format.exponent_bits == 8 && format.bias == 127; }
 
-// What target it is is known when the kernel is lowered.
+// The target is known only when the kernel is lowered by Halide.
 Expr has(Halide::Target::Feature feature) { return Halide::target_has_feature(feature); }
 
-// The conversions of f16 that x86 (F16C) and CUDA have as instructions; a host with F16C may have an OpenCL device.
+// Uses the f16 conversion instructions of x86 (F16C) and CUDA. A host with F16C may have an OpenCL device, which lacks them.
 Expr in_hardware(const Expr &hardware, const Expr &portable) {
     using Halide::Target;
     return select((has(Target::F16C) || has(Target::CUDA)) && !has(Target::OpenCL), hardware, portable);
 }
-// Halide's cast says nnan, so LLVM makes `x != x` of its result false. The mask changes no bit (an f16 has ten of 23 mantissa bits), but
-// LLVM does not know that and forgets what it thinks of the number.
+// Halide's cast has the flag nnan, so LLVM folds `x != x` of its result to false. The mask changes no bit, because an f16 uses ten of 23
+// mantissa bits. But LLVM does not know that, and forgets the flag.
 Expr half_to_float(const Expr &bits) {
     Expr wide = cast(Halide::Float(32), Halide::reinterpret(Halide::Float(16), cast(UInt(16), bits)));
     return from_bits(float_bits(wide) & bits32(0xffffe000u));
 }
 Expr float_to_half(const Expr &value) { return Halide::reinterpret(UInt(16), cast(Halide::Float(16), value)); }
-// f32 without its last bits: bf16.
+// True for f32 without its last bits: bf16.
 bool is_cut_f32(const FormatSpec &format) { return has_wide_exponent(format) && format.has_sign && format.has_infinity; }
 bool has_half_exponent(const FormatSpec &format) { return format.exponent_bits == 5 && format.bias == 15 && format.has_infinity; }
 
 Expr decode_by_bits(const FormatSpec &format, const Expr &magnitude) {
     Expr normal = (magnitude << shift_of(format)) + bits32(rebias_of(format));
     if (has_wide_exponent(format)) return normal;
-    // One exponent more and the leading one subtracted again: exact, and the result is a normal number or zero.
+    // Use an exponent that is larger by one, then subtract the leading one. This is exact, and the result is a normal number or zero.
     uint32_t leading_one = rebias_of(format) + (1u << 23);
     Expr subnormal = strict_sub(from_bits((magnitude << shift_of(format)) + bits32(leading_one)), float32(leading_one));
     return select(magnitude < bits32(1u << format.mantissa_bits), float_bits(subnormal), normal);
@@ -58,7 +58,7 @@ Expr decode_by_bits(const FormatSpec &format, const Expr &magnitude) {
 Expr decode_magnitude(const FormatSpec &format, const Expr &magnitude) {
     Expr portable = decode_by_bits(format, magnitude);
     if (format.exponent_bits > 4) return portable;
-    // A finite f16 with another bias.
+    // The pattern is a finite f16 with another bias.
     Expr half = half_to_float(magnitude << (10 - format.mantissa_bits));
     Expr scale = float32(static_cast<uint32_t>(127 + 15 - format.bias) << 23);
     return in_hardware(float_bits(strict_mul(half, scale)), portable);
@@ -73,7 +73,7 @@ Expr decode_e8m0(const FormatSpec &format, const Expr &code) {
 Expr decode_portable(const FormatSpec &format, const Expr &word) {
     Expr magnitude = word & bits32(magnitude_mask(format));
     Expr value = decode_magnitude(format, magnitude);
-    // An exponent of ones keeps what the mantissa says: zero is infinity, all else NaN.
+    // If all exponent bits are ones, mantissa 0 means infinity, and any other mantissa means NaN.
     if (format.max_code < magnitude_mask(format)) {
         value = select(magnitude > bits32(format.max_code), value | bits32(infinity_bits), value);
     }
@@ -82,21 +82,21 @@ Expr decode_portable(const FormatSpec &format, const Expr &word) {
     return from_bits(value);
 }
 
-// Rounded f32 magnitude bits in units of the format's last place, still with f32's exponent bias.
+// Rounds f32 magnitude bits to the format's last place. The exponent keeps f32's bias.
 Expr round_normal(const FormatSpec &format, const Expr &magnitude) {
     int shift = shift_of(format);
-    // Ties up spare the one tie below code 1, which is code 0 itself (e8m0).
+    // `odd` decides ties. With ties up, only the tie below pattern 1 rounds down, to pattern 0 (e8m0).
     Expr odd = format.ties == Ties::up ? min(magnitude >> shift, bits32(1)) : (magnitude >> shift) & bits32(1);
     return (magnitude + bits32((1u << (shift - 1)) - 1) + odd) >> shift;
 }
 
-// Adding 2^(23 + exponent of the last place) lets the hardware round at the right bit, ties to even.
+// Adding 2^(23 + exponent of the last place) lets the hardware round at the right bit, with ties to even.
 Expr round_subnormal(const FormatSpec &format, const Expr &magnitude) {
     auto magic = static_cast<uint32_t>(127 + 23 + 1 - format.bias - format.mantissa_bits) << 23;
     return float_bits(strict_add(from_bits(magnitude), float32(magic))) - bits32(magic);
 }
 
-// The code of a magnitude, with everything beyond the largest value on `limit_code`.
+// Returns the bit pattern of a magnitude. Values beyond the largest one get `limit_code`.
 Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t limit_code) {
     int shift = shift_of(format);
     Expr clamped = min(magnitude, bits32((limit_code << shift) + rebias_of(format)));
@@ -107,7 +107,7 @@ Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t 
     return select(has(Halide::Target::CUDA), cast(UInt(32), float_to_half(from_bits(clamped))), code);
 }
 
-// From which f32 magnitude on a number that saturates is NaN: infinities stay what they are, where the format has none that is NaN.
+// Returns the least f32 magnitude that becomes NaN. With saturation, infinity becomes NaN if the format has NaN but no infinity.
 uint32_t first_nan(const FormatSpec &format, Overflow overflow) {
     bool infinity_is_nan = overflow == Overflow::saturate && !format.has_infinity && has_nan(format);
     return infinity_bits + (infinity_is_nan ? 0 : 1);
@@ -121,7 +121,7 @@ Expr encode_unsigned(const FormatSpec &format, const Expr &bits, Overflow overfl
     return select((bits & bits32(magnitude_bits)) >= bits32(first_nan(format, overflow)), bits32(format.nan_code), code);
 }
 
-// On CPUs the instruction rounds what is finite, its sign included; all behind it is in 16 bits, as the result is.
+// On CPUs, the instruction rounds finite numbers, including their sign. The rest is computed in 16 bits, like the result.
 Expr encode_half(const FormatSpec &format, const Expr &bits, Overflow overflow) {
     const uint32_t limit = format.max_code + (overflow == Overflow::format ? 1 : 0);
     Expr magnitude = bits & bits32(magnitude_bits), sign = bits & bits32(~magnitude_bits);
@@ -149,8 +149,9 @@ Expr encode_signed(const FormatSpec &format, const Expr &bits, Overflow overflow
     return nan_has_sign ? select(is_nan, bits32(format.nan_code), code) | sign : select(is_nan, bits32(format.nan_code), code | sign);
 }
 
-// The same numbers as through the code, which never is: of f8 half of the instructions (what a product rounds while it packs). Adding
-// 1.5 * 2^(23 + exponent of the last place) and taking it away lets the hardware round there, ties to even, whatever the sign.
+// Rounds without a bit pattern, with the same result. For f8 this takes half of the instructions; matmuls use it when they round during
+// packing. Adding 1.5 * 2^(23 + exponent of the last place) and subtracting it again lets the hardware round there. Ties go to even for
+// both signs.
 Expr round_in_place(const FormatSpec &format, const Expr &value, Overflow overflow) {
     Expr bits = float_bits(value), magnitude = bits & bits32(magnitude_bits), sign = bits & bits32(~magnitude_bits);
     Expr clamped = min(magnitude, bits32((format.max_code << shift_of(format)) + rebias_of(format)));
@@ -163,7 +164,7 @@ Expr round_in_place(const FormatSpec &format, const Expr &value, Overflow overfl
     return from_bits(select(magnitude >= bits32(first_nan(format, overflow)), bits32(quiet_nan_bits), rounded | sign));
 }
 
-/// What is read, or depends on a loop.
+/// Finds whether an expression reads memory or depends on a loop.
 class Reads : public Halide::Internal::IRGraphVisitor {
 public:
     bool found = false;
@@ -177,14 +178,15 @@ protected:
     }
 };
 
-/// Halide 21's LLVM cannot select a marker (lower/halide/device_ops.h) of constants; of these it folds the arithmetic.
+/// True if a marker (lower/halide/device_ops.h) may be used. Halide 21's LLVM cannot select instructions for a marker of constants; it
+/// folds the arithmetic in that case.
 bool is_marked(const Expr &word) {
     Reads reads;
     word.accept(&reads);
     return reads.found;
 }
 
-// The instructions clip infinities, and make 0x7f of NaN.
+// The instructions clip infinities and encode NaN as 0x7f.
 Expr encode_by_instruction(const FormatSpec &format, const Expr &bits, Overflow overflow) {
     Expr magnitude = bits & bits32(magnitude_bits), infinite = magnitude == bits32(infinity_bits);
     bool clips = overflow == Overflow::clip;

@@ -14,8 +14,8 @@ namespace {
 
 Expr number(const Expr &like, int64_t value) { return Halide::Internal::make_const(like.type(), value); }
 
-// Halide leaves the overflow of signed 32-bit integers undefined, and makes one unsigned conversion of an unsigned word of a converted
-// float. In 64 bits nothing overflows; LLVM narrows it again.
+// Signed 32-bit overflow is undefined in Halide, and Halide merges two conversions if a converted float is read as an unsigned word. 64-bit
+// arithmetic does not overflow, and LLVM narrows it again.
 template<typename Operation>
 Expr wrapping(Operation operation, const Expr &a, const Expr &b) {
     if (a.type() != Halide::Int(32)) return operation(a, b);
@@ -25,14 +25,14 @@ Expr wrapping(Operation operation, const Expr &a, const Expr &b) {
 Expr as_code(const Expr &x, halide_type_code_t code) { return Halide::reinterpret(x.type().with_code(code), x); }
 Expr as_unsigned(const Expr &x) { return as_code(x, Halide::Type::UInt); }
 
-// a / b rounded towards zero, b != 0. CPUs divide no vectors of integers. A quotient of n bits over n bits is at least 2^-n from the next
-// integer, relatively; f32 does for 16 bits, f64 for 32.
+// a / b rounded towards zero, for b != 0. CPUs have no integer vector division. The quotient of two n-bit integers differs from the next
+// integer by at least 2^-n, relatively. So f32 is precise enough for 16 bits, and f64 for 32.
 Expr quotient(const Expr &a, const Expr &b) {
     Halide::Type wide = Halide::Float(a.type().bits() <= 16 ? 32 : 64);
     return cast(a.type(), Halide::trunc(strict_div(cast(wide, a), cast(wide, b))));
 }
 
-// 1 where the quotient does not exist or does not fit.
+// Returns 1 in place of a divisor for which the quotient does not exist or does not fit.
 Expr safe_divisor(const Expr &a, const Expr &b) {
     Expr unsafe = b == number(b, 0);
     if (a.type().is_int()) unsafe = unsafe || (b == number(b, -1) && a == a.type().min());
@@ -41,7 +41,7 @@ Expr safe_divisor(const Expr &a, const Expr &b) {
 
 using Shift = Expr (*)(const Expr &, const Expr &);
 
-// The bits of the shifted number, `past` where the distance leaves the width. A shift that far has no value in LLVM.
+// Returns the shifted bits, or `past` if the distance reaches the width. LLVM does not define such a shift.
 Expr shift(Shift operation, const Expr &x, const Expr &distance, const Expr &past) {
     Expr steps = as_unsigned(distance), last = number(steps, steps.type().bits() - 1);
     Expr shifted = operation(x, Halide::min(steps, last));

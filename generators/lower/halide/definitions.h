@@ -3,7 +3,7 @@
 
 namespace scalide {
 
-/// Rewrites all definitions of all Funcs of a lowered kernel.
+/// Applies a mutator to all definitions of all Funcs of a lowered kernel.
 inline void mutate_definitions(LoweredKernel &kernel, Halide::Internal::IRMutator &mutator) {
     std::map<std::string, Halide::Internal::Function> all;
     for (const KernelOutput &output : kernel.outputs) all.merge(Halide::Internal::find_transitive_calls(output.func.function()));

@@ -31,7 +31,7 @@ class OpenclForms : public IRMutator {
         return Sub::make(a, b);
     }
 
-    // Halide 21 writes names that it declares nowhere.
+    // Halide 21 emits names that OpenCL does not declare.
     Expr visit(const Call *call) override {
         const Expr mutated = IRMutator::visit(call);
         const char *name = call->is_intrinsic(Call::count_leading_zeros) ? "clz"
@@ -48,10 +48,10 @@ class OpenclForms : public IRMutator {
     static Expr fma(const Expr &a, const Expr &b, const Expr &c) { return Call::make(a.type(), "fma", {a, b, c}, Call::PureExtern); }
 };
 
-/// What is made of constants and sizes alone does not depend on data: Halide computes it on the host.
+/// Finds whether an expression depends on data. Halide computes expressions of constants and sizes alone on the host.
 class DependsOnData : public IRGraphVisitor {
 public:
-    /// `lets`: of the variables around `e` that are none of a loop.
+    /// `lets`: by let variable in scope, whether it depends on data.
     DependsOnData(const Expr &e, const std::map<std::string, bool> &lets) : lets_(lets) { e.accept(this); }
     bool found = false;
 

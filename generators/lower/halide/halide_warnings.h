@@ -3,15 +3,16 @@
 
 namespace scalide {
 
-/// Hears what Halide warns of while a kernel is compiled; one at a time in a process. Kernels have no assertions, so one that Halide knows
-/// to fail is an error here: loops leave the bounds that their schedule promised, and what follows is simplified by what does not hold.
+/// Collects Halide's warnings while a kernel is compiled. Only one such object may exist in a process. Kernels have no assertions. A
+/// warning that an assertion must fail is therefore an error: loops exceed the bounds that their schedule promised, and Halide simplifies
+/// by false facts.
 class HalideWarnings : Halide::CompileTimeErrorReporter {
 public:
     HalideWarnings();
     HalideWarnings(const HalideWarnings &) = delete;
     ~HalideWarnings() override;
 
-    /// Throws InternalError when an assertion of what was compiled is known to fail.
+    /// Throws InternalError if Halide warned that an assertion must fail.
     void check() const;
 
 private:

@@ -7,7 +7,7 @@ using Halide::Expr;
 
 namespace {
 
-/// Halide's BoxesTouched (Bounds.cpp) solves comparisons of 32-bit integers for loop variables, and no others.
+/// True if a condition compares 32-bit integers. Halide's BoxesTouched (Bounds.cpp) solves only such comparisons for loop variables.
 class ComparesIndices : public IRGraphVisitor {
 public:
     explicit ComparesIndices(const Expr &condition) { condition.accept(this); }
@@ -29,7 +29,8 @@ private:
     void visit(const NE *op) override { compare(op); }
 };
 
-/// A condition whose meaning no analysis of bounds knows. Halide removes the promise before it makes code, and LLVM the conversion.
+/// Returns an equal condition that no bounds analysis understands. Halide removes the promise before code generation, and LLVM removes the
+/// conversion.
 Expr hidden(const Expr &condition) {
     const Halide::Type byte = Halide::UInt(8);
     return Halide::unsafe_promise_clamped(Halide::cast(byte, condition), make_zero(byte), make_one(byte)) != make_zero(byte);

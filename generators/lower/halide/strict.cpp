@@ -21,14 +21,14 @@ Expr infinity_like(const Expr &x) {
 Expr strict_add(const Expr &a, const Expr &b) { return intrinsic(Call::strict_add, a, b, a.type()); }
 Expr strict_sub(const Expr &a, const Expr &b) { return intrinsic(Call::strict_sub, a, b, a.type()); }
 Expr strict_mul(const Expr &a, const Expr &b) { return intrinsic(Call::strict_mul, a, b, a.type()); }
-// Halide refuses to divide by a constant 0; a * inf is what a / 0 is, for every a.
+// Halide refuses to divide by a constant 0. For every a, a / 0 equals a * inf.
 Expr strict_div(const Expr &a, const Expr &b) {
     if (!Halide::Internal::is_const_zero(b)) return intrinsic(Call::strict_div, a, b, a.type());
     return strict_mul(a, from_bits(sign_bit(b) | float_bits(infinity_like(a))));
 }
 Expr strict_eq(const Expr &a, const Expr &b) { return intrinsic(Call::strict_eq, a, b, Halide::Bool()); }
 Expr strict_lt(const Expr &a, const Expr &b) { return intrinsic(Call::strict_lt, a, b, Halide::Bool()); }
-// Halide 21 compiles its own strict_le as !(b < a), which holds for NaN.
+// Halide 21 compiles its own strict_le as !(b < a), which is true for NaN.
 Expr strict_le(const Expr &a, const Expr &b) { return strict_lt(a, b) || strict_eq(a, b); }
 
 Expr float_bits(const Expr &x) { return Halide::reinterpret(x.type().with_code(Halide::Type::UInt), x); }
@@ -38,7 +38,7 @@ Expr float32(uint32_t bits) { return from_bits(bits32(bits)); }
 
 Expr constant_like(const Expr &x, double value) { return Halide::Internal::make_const(x.type(), value); }
 
-// Not x + -0: Halide takes -0 and 0 for one constant when a kernel has both.
+// x + -0 would not work: if a kernel contains both -0 and 0, Halide treats them as one constant.
 Expr strict(const Expr &x) { return strict_mul(x, constant_like(x, 1)); }
 
 Expr sign_bit(const Expr &x) {
@@ -58,7 +58,7 @@ Expr widened(const Expr &x) {
     return Halide::select(is_finite, Halide::cast<double>(x), from_bits((wide(sign_bit(x)) << 32) | infinity | fraction));
 }
 
-// From half a step beyond the largest f32 on, numbers round to infinity.
+// Numbers of at least the largest f32 plus half a unit round to infinity.
 Expr narrowed(const Expr &x) {
     Expr sign = Halide::cast<uint32_t>(sign_bit(x) >> 32),
          rest = Halide::select(scalide::is_nan(x), bits32(0x7fc00000), bits32(0x7f800000));
@@ -71,8 +71,8 @@ Expr is_nan(const Expr &x) {
     return bits > Halide::Internal::make_const(bits.type(), bits.type().bits() == 32 ? uint64_t(0x7f800000) : uint64_t(0x7ff) << 52);
 }
 
-// By a product with +-1: of bits merged with those of x, LLVM 21.1.1 makes one vpternlog on AVX-512, and where a select between that and x
-// follows, it puts that one's operands in the wrong order.
+// Multiplies by +-1 instead of merging bits. LLVM 21.1.1 merges bits by one vpternlog on AVX-512. If a select between the result and x
+// follows, LLVM swaps its operands.
 Expr with_sign_of(const Expr &magnitude, const Expr &x) {
     return strict_mul(from_bits(magnitude_bits(magnitude)), unit_with_sign(sign_bit(x)));
 }

@@ -1,9 +1,9 @@
 #pragma once
 #include <Halide.h>
 
-// Floating point operations that keep IEEE semantics inside a kernel of Halide's default mode (nnan ninf nsz reassoc contract afn):
-// NaN, infinities and signed zeros survive, nothing is reassociated or contracted. Each is one strict intrinsic: unlike
-// Halide::strict_float, which rewrites the whole tree under it, it leaves its operands as they are.
+// Floating-point operations that keep IEEE semantics inside a kernel of Halide's default mode (nnan ninf nsz reassoc contract afn). NaN,
+// infinities and signed zeros are preserved, and nothing is reassociated or contracted. Each is one strict intrinsic. Halide::strict_float
+// rewrites the whole expression; these functions do not change their operands.
 
 namespace scalide {
 
@@ -11,7 +11,7 @@ Halide::Expr strict_add(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_sub(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_mul(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_div(const Halide::Expr &a, const Halide::Expr &b);
-/// Ordered comparisons: false when an operand is NaN.
+/// Ordered comparisons: false if an operand is NaN.
 Halide::Expr strict_eq(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_lt(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_le(const Halide::Expr &a, const Halide::Expr &b);
@@ -25,23 +25,23 @@ Halide::Expr float32(uint32_t bits);
 /// A constant of the type of `x`.
 Halide::Expr constant_like(const Halide::Expr &x, double value);
 
-/// x itself. Marks the kernel as one with strict operations; no instruction is left of it.
+/// Returns x. Marks the kernel as one with strict operations; no instruction remains.
 Halide::Expr strict(const Halide::Expr &x);
-/// All bits of an f32 or f64 but the sign, and the sign alone.
+/// All bits of an f32 or f64 except the sign, and the sign bit alone.
 Halide::Expr magnitude_bits(const Halide::Expr &x);
 Halide::Expr sign_bit(const Halide::Expr &x);
-/// f32 as f64 and f64 as f32, with their infinities and NaN: LLVM counts on a cast of floats having none, and a comparison of what a cast
-/// made of one says anything.
+/// Convert f32 to f64 and f64 to f32, including infinities and NaN. LLVM assumes that a float cast has none, so a comparison of the result
+/// of a plain cast could return anything.
 Halide::Expr widened(const Halide::Expr &x);
 Halide::Expr narrowed(const Halide::Expr &x);
-/// Halide's is_nan is a comparison of x with itself, which does not survive in every context.
+/// Halide's is_nan compares x with itself, which optimisation may remove.
 Halide::Expr is_nan(const Halide::Expr &x);
 /// |magnitude| with the sign of `x`.
 Halide::Expr with_sign_of(const Halide::Expr &magnitude, const Halide::Expr &x);
-/// +1 or -1: `sign` is a word with all bits but the highest clear.
+/// Returns +1 or -1. `sign` is a word in which only the highest bit may be set.
 Halide::Expr unit_with_sign(const Halide::Expr &sign);
 
-/// Sum of coefficients[i] * x^(n - 1 - i) by Horner's rule. May be contracted to FMAs; `x` must be finite.
+/// Returns the sum of coefficients[i] * x^(n - 1 - i) by Horner's rule. It may be contracted to FMAs; `x` must be finite.
 Halide::Expr polynomial(const Halide::Expr &x, std::initializer_list<double> coefficients);
 
 } // namespace scalide

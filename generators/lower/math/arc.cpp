@@ -2,7 +2,7 @@
 #include "lower/halide/strict.h"
 #include "lower/math/math.h"
 
-// atan2 in f64, where quotients of f32 lose nothing; the others stay below 2 ulp in f32.
+// atan2 computes in f64, because the quotient of two f32 is precise enough there. The other functions stay below 2 ulp in f32.
 
 namespace scalide::math {
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double pi = 3.141592653589793;
 
-// The angle of (x, y), both finite and at least 0, not both 0. The polynomial is atan(r) / r over r^2 in [0, 1]; 2^-33.
+// The angle of (x, y). Both must be finite and at least 0, and not both 0. The polynomial is atan(r) / r over r^2 in [0, 1]; 2^-33.
 Expr angle_in_quadrant(const Expr &y, const Expr &x) {
     Expr is_steep = strict_lt(x, y);
     Expr ratio = strict_div(select(is_steep, x, y), select(is_steep, y, x));
@@ -31,7 +31,7 @@ Expr within_unit(const Expr &magnitude, const Expr &result) {
     return select(strict_le(magnitude, Expr(1.0f)), result, float32(0x7fc00000u));
 }
 
-// Finite, and far beyond f32: so two infinities, and two zeros, make an angle.
+// Limits a side to a finite value far beyond f32, so that two infinities, or two zeros, give an angle.
 Expr side(const Expr &magnitude) { return Halide::min(cast<double>(magnitude), Expr(1e300)); }
 
 } // namespace
@@ -49,7 +49,7 @@ Expr atan(const Expr &x) {
 
 namespace {
 
-// asin of |x| up to 1/2; of larger ones asin sqrt((1 - |x|) / 2), half the angle that is left to pi / 2.
+// asin |x| for |x| up to 1/2. For larger |x|, asin sqrt((1 - |x|) / 2), which is half the distance of the angle to pi / 2.
 struct Arc {
     Expr is_half, sine, tail; ///< the angle is sine + tail
 };
@@ -65,7 +65,7 @@ Arc arc(const Expr &magnitude) {
 
 } // namespace
 
-// pi / 2 in two parts, of which the lower is taken from what is small.
+// pi / 2 is split into two parts. The lower part is subtracted from the small term.
 Expr asin(const Expr &x) {
     constexpr float head = float(pi / 2), rest = float(pi / 2 - double(head));
     Expr magnitude = math::abs(x), two = Expr(2.0f);

@@ -21,7 +21,7 @@ bool is_constant(const Expr &x) {
     return value && !std::isnan(*value) && !(*value == 0 && std::signbit(*value));
 }
 
-// Both work on f64, where every f32 is a normal number: `increment` is what carries into the exponent.
+// Computes in f64, in which every f32 is a normal number. `increment` decides when the mantissa carries into the exponent.
 Expr round_to_power(const Expr &x, uint64_t increment) {
     Expr bits = float_bits(strict(cast<double>(x)));
     Expr power = from_bits((bits + word(bits, increment)) & word(bits, 0xfff0000000000000u));
@@ -41,10 +41,10 @@ Expr power_by_squaring(const Expr &x, unsigned power) {
 
 Expr sqrt(const Expr &x) { return Halide::sqrt(strict(x)); }
 
-// Two roundings: 1.5 ulp at most.
+// Rounds twice, so the error is at most 1.5 ulp.
 Expr rsqrt(const Expr &x) { return strict_div(constant_like(x, 1), math::sqrt(x)); }
 
-// A constant operand (relu, clips) needs one comparison; in general NaN and zeros of both signs need all three.
+// A constant operand (relu, clips) needs one comparison. Otherwise NaN and signed zeros need three.
 Expr max(const Expr &a, const Expr &b) {
     if (is_constant(b)) return select(strict_le(a, b), b, a);
     if (is_constant(a)) return math::max(b, a);
@@ -77,7 +77,7 @@ Expr is_finite(const Expr &x) {
     return bits < word(bits, x.type().bits() == 32 ? 0x7f800000u : 0x7ff0000000000000u);
 }
 
-// Beyond the square, products are formed in f64 and rounded once.
+// Powers above 2 are computed in f64 and rounded once.
 Expr integer_pow(const Expr &x, int power) {
     if (power == 0) return constant_like(x, 1);
     if (power == 1) return x;
@@ -92,7 +92,7 @@ Expr pow2_up(const Expr &x) { return round_to_power(x, 0x000fffffffffffffu); }
 
 Expr pow2_nearest(const Expr &x) { return round_to_power(x, 0x0008000000000000u); }
 
-// One binary digit after the other would take 277 steps; a quotient below 2^28 times a divisor of 24 bits is exact in f64, so ten do.
+// One binary digit a step would take 277 steps. A quotient below 2^28 times a 24-bit divisor is exact in f64, so ten steps suffice.
 Expr rem(const Expr &x, const Expr &y) {
     constexpr int digit_bits = 28, digits = 10;
     Expr rest = cast<double>(math::abs(x)), divisor = cast<double>(math::abs(y));
@@ -108,7 +108,7 @@ Expr rem(const Expr &x, const Expr &y) {
     return select(has_value, result, float32(0x7fc00000u));
 }
 
-// Neighbours of one sign are neighbours as integers.
+// Adjacent floats of one sign are adjacent as integers.
 Expr nextafter(const Expr &x, const Expr &y) {
     Expr zero = constant_like(x, 0), is_up = strict_lt(x, y), is_positive = strict_lt(zero, x);
     Expr step = select(is_up == is_positive, bits32(1), bits32(0xffffffffu));
@@ -118,7 +118,7 @@ Expr nextafter(const Expr &x, const Expr &y) {
     return select(scalide::is_nan(x) || scalide::is_nan(y), float32(0x7fc00000u), result);
 }
 
-// XLA's steps on the bits of an f32: round the mantissa, then the exponents that the format lacks.
+// Follows XLA's steps on the bits of an f32: round the mantissa, then replace exponents that the format lacks.
 Expr reduce_precision(const Expr &x, int exponent_bits, int mantissa_bits) {
     internal_check(exponent_bits >= 1 && exponent_bits <= 8 && mantissa_bits >= 0 && mantissa_bits <= 23,
                    "reduce_precision: widths beyond f32");

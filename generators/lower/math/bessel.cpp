@@ -2,8 +2,8 @@
 #include "lower/halide/strict.h"
 #include "lower/math/math.h"
 
-// Modified Bessel functions of the first kind times e^-|x|: a polynomial in |x| / 4 - 1 up to 8, beyond it one in 1 / |x| over sqrt |x|;
-// 2^-32.
+// Modified Bessel functions of the first kind times e^-|x|. Up to 8, a polynomial in |x| / 4 - 1; beyond, a polynomial in 1 / |x|, divided
+// by sqrt |x|; 2^-32.
 
 namespace scalide::math {
 

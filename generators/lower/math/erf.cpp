@@ -9,7 +9,8 @@ using Halide::cast;
 using Halide::Expr;
 using Halide::select;
 
-// x * p(x^2) up to 4, where erf is 1 in f32. p: Chebyshev interpolation of erf(x) / x over x^2 in [0, 16], in t = x^2 / 8 - 1; 2^-31.
+// x * p(x^2) up to 4; beyond 4, erf is 1 in f32. p is a Chebyshev interpolation of erf(x) / x over x^2 in [0, 16], in t = x^2 / 8 - 1;
+// 2^-31.
 Expr erf(const Expr &x) {
     Expr bounded = cast<double>(Halide::clamp(x, -4.0f, 4.0f));
     Expr t = strict_sub(strict_mul(strict_mul(bounded, bounded), Expr(0.125)), Expr(1.0));
@@ -21,8 +22,8 @@ Expr erf(const Expr &x) {
     return select(scalide::is_nan(x), x, cast<float>(strict_mul(bounded, p)));
 }
 
-// e^(-x^2) g(s) / (1 + 2 |x|), where g(s) = e^(x^2) erfc(|x|) (1 + 2 |x|), s = (|x| - 3) / (|x| + 3), up to 10.3, beyond which erfc is 0 in
-// f32; 2^-34. 2 - that below zero.
+// e^(-x^2) g(s) / (1 + 2 |x|), where g(s) = e^(x^2) erfc(|x|) (1 + 2 |x|) and s = (|x| - 3) / (|x| + 3); 2^-34. |x| is limited to 10.3,
+// beyond which erfc is 0 in f32. For x < 0 the result is 2 minus that.
 Expr erfc_f64(const Expr &x) {
     Expr side = Halide::min(from_bits(magnitude_bits(x)), Expr(10.3));
     Expr s = strict_div(strict_sub(side, Expr(3.0)), strict_add(side, Expr(3.0)));
@@ -36,7 +37,7 @@ Expr erfc_f64(const Expr &x) {
 
 Expr erfc(const Expr &x) { return select(scalide::is_nan(x), x, cast<float>(erfc_f64(cast<double>(x)))); }
 
-// In w = -log(1 - x^2), as Giles (2010) does: x p(w) up to 5 (2^-33), p(sqrt w) beyond (2^-29).
+// As in Giles (2010), with w = -log(1 - x^2): x p(w) for w up to 5 (2^-33), p(sqrt w) beyond (2^-29).
 Expr erf_inv(const Expr &x) {
     Expr magnitude = math::abs(x), side = cast<double>(Halide::min(magnitude, 0.99999994f));
     Expr w = strict_sub(Expr(0.0), log_f64(strict_mul(strict_sub(Expr(1.0), side), strict_add(Expr(1.0), side))));

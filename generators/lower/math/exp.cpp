@@ -3,8 +3,8 @@
 #include "lower/math/f64.h"
 #include "lower/math/math.h"
 
-// The functions built on 2^n * e^r, |r| <= ln2 / 2. Polynomials: Chebyshev interpolation of (e^r - 1 - r) / r^2 on that interval; the
-// error is at the end of their line.
+// Functions based on 2^n * e^r with |r| <= ln2 / 2. The polynomials are Chebyshev interpolations of (e^r - 1 - r) / r^2 on that interval.
+// Their error is at the end of the line.
 
 namespace scalide::math {
 
@@ -16,10 +16,11 @@ using Halide::select;
 namespace {
 
 constexpr double log2_e = 1.4426950408889634, ln2 = 0.6931471805599453;
-// x + this rounds x to an integer and leaves it in the low bits: 1.5 * 2^23 and 1.5 * 2^52.
+// Adding this constant rounds x to an integer, which is then in the low bits: 1.5 * 2^23 and 1.5 * 2^52.
 constexpr double round_f32 = 12582912.0, round_f64 = 6755399441055744.0;
 
-// (1 + r + r^2 q(r)) * 2^n for f32. `sum` is x * log2(e) + round_f32, n its integer part. 2^n in two factors: n reaches from -150 to 128.
+// (1 + r + r^2 q(r)) * 2^n for f32. `sum` is x * log2(e) + round_f32, and n its integer part. n ranges from -150 to 128, so 2^n is split
+// into two factors.
 Expr scale_f32(const Expr &r, const Expr &sum) {
     Expr q = polynomial(r, {1.3926224919030327e-3, 8.3632121398537582e-3, 4.1666554368837043e-2, 1.6666576790880373e-1, 0.5}); // 2^-22.8
     Expr power = strict_add(Expr(1.0f), r * r * q + r);
@@ -57,7 +58,7 @@ Expr expm1_f64(const Expr &x) {
     return strict_add(strict_mul(power.scale, power.minus_one), strict_sub(power.scale, Expr(1.0)));
 }
 
-// n * ln2 in two parts: the first has 10 bits, so that its product with n is exact.
+// n * ln2 in two parts. The first factor has 10 bits, so its product with n is exact.
 Expr exp(const Expr &x) {
     Expr bounded = clamp(x, -104.0f, 89.0f), magic = Expr(static_cast<float>(round_f32));
     Expr sum = strict_add(strict_mul(bounded, Expr(static_cast<float>(log2_e))), magic), n = strict_sub(sum, magic);
@@ -77,7 +78,8 @@ Expr expm1(const Expr &x) {
     return keep_nan(x, with_sign_of(result, x));
 }
 
-// 1 / d or e / d of e = e^-|x| and d = 1 + e, less what rounding d has changed: that over d, 1 / d being the quotient or 1 - it.
+// With e = e^-|x| and d = 1 + e, the quotient is 1 / d or e / d. A correction removes the rounding error of d: quotient * inverse * lost,
+// where inverse is 1 - quotient or the quotient.
 Expr logistic(const Expr &x) {
     Expr e = math::exp(from_bits(float_bits(x) | bits32(0x80000000u))), one = Expr(1.0f), d = strict_add(one, e);
     Expr is_positive = sign_bit(x) == bits32(0), quotient = strict_div(select(is_positive, one, e), d);

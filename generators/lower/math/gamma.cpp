@@ -3,8 +3,9 @@
 #include "lower/math/f64.h"
 #include "lower/math/math.h"
 
-// The gamma function's logarithm and that one's derivative: a polynomial from 1 to 3 (Chebyshev interpolation, the zeros divided out),
-// Stirling's series above, one step of the recurrence below 1, reflection below 0. In f64; 2^-34, absolute near the zeros of negative x.
+// The logarithm of the gamma function and its derivative, in f64. From 1 to 3, a polynomial (Chebyshev interpolation, with the zeros
+// divided out); above 3, Stirling's series; below 1, one step of the recurrence; below 0, reflection. Error 2^-34, absolute near the zeros
+// of negative x.
 
 namespace scalide::math {
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr double pi = 3.141592653589793, half_log_2pi = 0.9189385332046727, psi_zero = 1.4616321449683623;
 
-// f64 arguments of both functions, brought to at least 1.
+// The f64 argument of both functions, shifted to at least 1.
 struct Argument {
     Expr is_small, central, large; // below 1; minus 2, for at most 3; at least 3
     Expr is_central;
@@ -28,7 +29,7 @@ Argument argument_of(const Expr &x) {
             strict_lt(shifted, Expr(3.0))};
 }
 
-// The distance to the nearest integer, signed; and sin, cos of pi times that.
+// sin and cos of pi times the signed distance to the nearest integer.
 struct Turn {
     Expr sine, cosine;
 };
@@ -62,7 +63,7 @@ Expr central_digamma(const Expr &t) {
     return strict_mul(strict_sub(t, Expr(psi_zero - 2)), p);
 }
 
-// Of a positive f64.
+// For a positive f64.
 Expr digamma_f64(const Expr &x) {
     Argument at = argument_of(x);
     Expr inverse = strict_div(Expr(1.0), at.large), square = strict_mul(inverse, inverse);

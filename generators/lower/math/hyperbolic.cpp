@@ -13,10 +13,10 @@ namespace {
 
 Expr keep_nan(const Expr &x, const Expr &result) { return select(scalide::is_nan(x), x, result); }
 
-// |x|, held where e^|x| is beyond f32.
+// x|, limited to a value for which e^|x| exceeds f32.
 Expr magnitude_f64(const Expr &x) { return cast<double>(Halide::min(math::abs(x), 90.0f)); }
 
-// asinh and atanh are x to within x^3 / 3 here; above it, 1 + f(x) keeps enough of f(x) in f64.
+// For small x, asinh and atanh equal x up to x^3 / 3. Above the limit, 1 + f(x) in f64 keeps enough bits of f(x).
 Expr unless_small(const Expr &x, const Expr &result) { return select(magnitude_bits(x) < bits32(0x39000000u), x, result); } // 2^-13
 
 Expr log_1_plus(const Expr &x) { return log_f64(strict_add(Expr(1.0), x)); }

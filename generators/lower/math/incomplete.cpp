@@ -3,7 +3,7 @@
 #include "lower/math/f64.h"
 #include "lower/math/math.h"
 
-// Incomplete gamma and beta functions in f64, with as many steps for every element: what the slowest needs.
+// Incomplete gamma and beta functions in f64. Every element takes the number of steps that the slowest element needs.
 
 namespace scalide::math {
 
@@ -19,7 +19,7 @@ Expr complement(const Expr &p) { return strict_sub(Expr(1.0), p); }
 
 Expr held_exp(const Expr &x) { return exp_f64(Halide::clamp(x, Expr(-700.0), Expr(700.0))); }
 
-// P and Q, P + Q = 1, the smaller of which is not a difference.
+// P and Q with P + Q = 1. The smaller one is computed directly, not as a difference.
 struct Tails {
     Expr lower, upper;
 };
@@ -52,8 +52,8 @@ Tails by_steps(const Expr &a, const Expr &x) {
     return choose(strict_lt(x, strict_add(a, Expr(1.0))), {lower, complement(lower)}, {complement(upper), upper});
 }
 
-// Temme's uniform expansion (1979), for a > 20 and |mu| < 0.4: the error function of the normal distribution with which P agrees at first,
-// and a correction, a polynomial in eta and 1 / a; 2^-29.
+// Temme's uniform expansion (1979), for a > 20 and |mu| < 0.4. It is the error function of a normal distribution that approximates P, plus
+// a correction: a polynomial in eta and 1 / a; 2^-29.
 Tails by_expansion(const Expr &a, const Expr &x, const Expr &mu) {
     Expr half_square = Halide::max(strict_sub(mu, log_f64(strict_div(x, a))), Expr(0.0));
     Expr size = math::sqrt(strict_mul(Expr(2.0), half_square)), eta = select(strict_lt(mu, Expr(0.0)), strict_sub(Expr(0.0), size), size);
@@ -81,7 +81,8 @@ Tails incomplete_gamma(const Expr &a, const Expr &x) {
     return choose(is_near, by_expansion(a, x, mu), by_steps(a, x));
 }
 
-// Any f32 a and x. XLA's values at the edges: x = 0 gives P = 0, x = inf and a = 0 give 1, otherwise a = inf and whatever is negative NaN.
+// For any f32 a and x, with XLA's edge cases: x = 0 gives P = 0; x = inf and a = 0 give 1; otherwise a = inf and negative arguments give
+// NaN.
 Tails gamma_tails(const Expr &a, const Expr &x) {
     Expr zero = Expr(0.0f), infinity = float32(0x7f800000u);
     Expr is_regular = strict_lt(zero, a) && strict_lt(zero, x) && math::is_finite(a) && math::is_finite(x);
@@ -93,7 +94,8 @@ Tails gamma_tails(const Expr &a, const Expr &x) {
     return choose(is_regular, {cast<float>(regular.lower), cast<float>(regular.upper)}, {edge, strict_sub(Expr(1.0f), edge)});
 }
 
-// The continued fraction of the incomplete beta function from its 40th pair of steps up (DLMF 8.17.22), for x <= (a + 1) / (a + b + 2).
+// The continued fraction of the incomplete beta function (DLMF 8.17.22), evaluated from its 40th pair of steps upwards, for x <= (a + 1) /
+// (a + b + 2).
 Expr beta_fraction(const Expr &a, const Expr &b, const Expr &x) {
     Expr rest = Expr(1.0), sum = strict_add(a, b);
     for (int m = 40; m >= 1; m--) {
@@ -107,7 +109,7 @@ Expr beta_fraction(const Expr &a, const Expr &b, const Expr &x) {
     return strict_div(Expr(1.0), strict_sub(Expr(1.0), first));
 }
 
-// For positive finite a and b, 0 < x < 1.
+// For positive finite a and b, and 0 < x < 1.
 Expr incomplete_beta(const Expr &a, const Expr &b, const Expr &x) {
     Expr sum = strict_add(a, b), mean = strict_div(strict_add(a, Expr(1.0)), strict_add(sum, Expr(2.0)));
     Expr is_swapped = strict_lt(mean, x), y = complement(x);
@@ -124,7 +126,7 @@ Expr igamma(const Expr &a, const Expr &x) { return gamma_tails(a, x).lower; }
 
 Expr igammac(const Expr &a, const Expr &x) { return gamma_tails(a, x).upper; }
 
-// XLA's values at the edges: those at x = 0 and 1 first, then 1 for a = 0 or b = inf, 0 for b = 0 or a = inf, NaN where both hold.
+// XLA's edge cases, in this order: x = 0 and x = 1; then 1 for a = 0 or b = inf, and 0 for b = 0 or a = inf; NaN if both hold.
 Expr regularized_incomplete_beta(const Expr &a, const Expr &b, const Expr &x) {
     Expr zero = Expr(0.0f), one = Expr(1.0f), no_value = float32(0x7fc00000u);
     Expr is_regular =

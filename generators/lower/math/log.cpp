@@ -32,9 +32,9 @@ Expr log_f64(const Expr &x) {
 
 namespace {
 
-// log(u) + rest for a normal u > 0 and a rest far below u, in f32: as log_f64, but that the sum of k ln2 + f - f^2 / 2 + ... goes from the
-// smallest part to the largest. ln2 is in two parts, the first of 16 bits, so that its product with k is exact. 0.9 ulp; half the time of
-// f64.
+// log(u) + rest in f32, for a normal u > 0 and a rest far below u. It works as log_f64, but adds k ln2 + f - f^2 / 2 + ... from the
+// smallest part to the largest. ln2 is split into two parts; the first has 16 bits, so its product with k is exact. The error is 0.9 ulp;
+// it takes half the time of f64.
 Expr log_f32(const Expr &u, const Expr &exponent, const Expr &rest) {
     Expr bits = float_bits(u), above = Halide::reinterpret<int32_t>(bits - bits32(0x3f3504f3u)), k = above >> 23; // sqrt(1/2)
     Expr f = strict_sub(from_bits(bits - (Halide::reinterpret<uint32_t>(k) << 23)), Expr(1.0f));
@@ -54,7 +54,7 @@ Expr log(const Expr &x) {
     return select(magnitude_bits(x) == bits32(0), float32(0xff800000u), result);
 }
 
-// u = 1 + x rounded, and what that lost over u. Below 2^-25, log(1 + x) is x to within x / 2.
+// u = 1 + x, rounded; the rounding error divided by u is added to log u. Below 2^-25, log(1 + x) is x, up to a relative error of x / 2.
 Expr log1p(const Expr &x) {
     Expr bits = float_bits(x), one = Expr(1.0f), u = strict_add(one, x);
     Expr lost = select(strict_lt(x, one), strict_sub(x, strict_sub(u, one)), strict_sub(one, strict_sub(u, x)));
@@ -64,7 +64,7 @@ Expr log1p(const Expr &x) {
     return select(strict_lt(x, Expr(-1.0f)) || scalide::is_nan(x), float32(nan_bits), result);
 }
 
-// |x|^y = e^(y log |x|), its sign that of x for odd y; the rules for special values are C's (IEC 60559, F.10.4.4).
+// x|^y = e^(y log |x|). For odd y, the sign is that of x. Special values follow C (IEC 60559, F.10.4.4).
 Expr pow(const Expr &x, const Expr &y) {
     Expr zero = Expr(0.0f), one = Expr(1.0f), magnitude = math::abs(x);
     Expr log_x = log_f64(cast<double>(magnitude));
@@ -83,7 +83,8 @@ Expr pow(const Expr &x, const Expr &y) {
 
 namespace {
 
-// x y^2 of y = x^(-1/3): a third of the bits gives y to 4 %, and each step y += y (1 - x y^3) / 3 squares that; the last one in f64.
+// x y^2 with y = x^(-1/3). A third of the bits as an integer gives y to 4 %. Each step y += y (1 - x y^3) / 3 squares the error. The last
+// step is in f64.
 Expr cbrt_f32(const Expr &x) {
     Expr is_subnormal = magnitude_bits(x) < bits32(0x00800000u), magnitude = math::abs(x);
     Expr scaled = select(is_subnormal, strict_mul(magnitude, Expr(0x1p24f)), magnitude);
@@ -100,7 +101,7 @@ Expr cbrt_f32(const Expr &x) {
 
 } // namespace
 
-// Of an f64, a scale, e^(log |x| / 3).
+// For f64, which is used for scales: e^(log |x| / 3).
 Expr cbrt(const Expr &x) {
     Expr result = x.type().bits() == 32 ? cbrt_f32(x) : exp_f64(strict_mul(log_f64(math::abs(x)), Expr(1.0 / 3)));
     return select(strict_eq(x, constant_like(x, 0)) || !math::is_finite(x), x, with_sign_of(result, x));

@@ -2,8 +2,8 @@
 #include "lower/halide/strict.h"
 #include "lower/math/math.h"
 
-// Payne and Hanek's reduction in integers: |x| = m 2^(e - 150) with m of 24 bits, so |x| * 2/pi modulo 4 needs just a window of the bits
-// of 2/pi, whose place depends on e. The product is a 64-bit fraction: two bits of quadrant, 62 of angle.
+// Payne-Hanek reduction in integers: |x| = m 2^(e - 150) with a 24-bit m. So |x| * 2/pi modulo 4 needs only a window of the bits of 2/pi,
+// whose position depends on e. The product is a 64-bit fraction: two bits of quadrant, 62 of angle.
 
 namespace scalide::math {
 
@@ -18,7 +18,7 @@ constexpr uint32_t two_over_pi[] = {0, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0x
 
 Expr word64(uint64_t value) { return Halide::Internal::make_const(Halide::UInt(64), value); }
 
-// Word first + index of the table; index is 0 to 4.
+// Returns word first + index of the table; index is 0 to 4.
 Expr table_word(const Expr &index, int first) {
     Expr word = bits32(two_over_pi[first + 4]);
     for (int i = 3; i >= 0; i--) word = select(index == bits32(i), bits32(two_over_pi[first + i]), word);
@@ -35,11 +35,11 @@ struct Reduced {
 Reduced reduce(const Expr &x) {
     Expr magnitude = magnitude_bits(x), exponent = magnitude >> 23;
     Expr m = (magnitude & bits32(0x7fffffu)) | bits32(0x800000u);
-    // The window starts 2 bits above the unit: at 2^(e - 120) of the table. Small |x| do not use it.
+    // The window starts 2 bits above the unit, at 2^(e - 120) of the table. Small |x| do not use it.
     Expr offset = Halide::max(exponent, bits32(120)) - bits32(120);
     Expr index = Halide::min(offset >> 5, bits32(4)), shift = offset & bits32(31);
     auto window = [&](int i) { return (table_word(index, i) << shift) | ((table_word(index, i + 1) >> 1) >> (bits32(31) - shift)); };
-    // Products of 32-bit words: a vector multiplication of 64-bit ones takes three of them on most CPUs.
+    // Uses products of 32-bit words, because on most CPUs a 64-bit vector multiplication takes three of them.
     Expr product = (wide(m * window(0)) << 32) + wide(m) * wide(window(1)) + ((wide(m) * wide(window(2))) >> 32);
     Expr quadrant = (product + word64(uint64_t(1) << 61)) >> 62;
     Expr fraction = Halide::reinterpret(Halide::Int(64), product - (quadrant << 62));
@@ -49,7 +49,7 @@ Reduced reduce(const Expr &x) {
             select(is_small, cast<double>(from_bits(magnitude)), strict_mul(cast<double>(fraction), Expr(unit)))};
 }
 
-// Of an angle of at most pi/4.
+// Sine and cosine of an angle of at most pi/4.
 struct Legs {
     Expr sine, cosine;
 };
@@ -64,7 +64,7 @@ Legs legs(const Expr &angle) {
 
 Expr is_even(const Expr &quadrant) { return (quadrant & bits32(1)) == bits32(0); }
 
-// sin(angle + quadrant * pi/2) in f32, its sign flipped where `flip` has the sign bit.
+// sin(angle + quadrant * pi/2) in f32. The sign is flipped if the sign bit of `flip` is set.
 Expr sine(const Expr &angle, const Expr &quadrant, const Expr &flip) {
     Expr a = cast<float>(angle), square = strict_mul(a, a), half = strict_mul(Expr(0.5f), square);
     Expr series = polynomial(square, {2.724962008007533e-06, -0.00019840084376422702, 0.008333331870341349, -0.16666666663844049}); // 2^-36

@@ -13,7 +13,7 @@ using Halide::select;
 
 namespace {
 
-// (2 k)! / B(2 k), k = 1, 2 ...: the divisors of Euler and Maclaurin's sum.
+// (2 k)! / B(2 k) for k = 1, 2 ...: the divisors of the Euler-Maclaurin formula.
 constexpr double divisors[] = {12, -720, 30240, -1209600, 47900160, -1892437580.3183792, 74724249600, -2950130727918.1642};
 constexpr int terms = 10;
 
@@ -21,19 +21,19 @@ Expr is_whole(const Expr &x) { return strict_eq(math::floor(x), x); }
 
 Expr is_even(const Expr &x) { return is_whole(strict_mul(x, constant_like(x, 0.5))); }
 
-// |b|^-x, held within f64
+// b|^-x, limited to the range of f64.
 Expr inverse_power(const Expr &b, const Expr &x) {
     Expr exponent = strict_mul(x, log_f64(from_bits(magnitude_bits(b))));
     return exp_f64(-Halide::clamp(exponent, Expr(-700.0), Expr(700.0)));
 }
 
-// b^-x; for b < 0 it exists where x is whole.
+// b^-x. For b < 0 it exists only if x is an integer.
 Expr signed_inverse_power(const Expr &b, const Expr &x) {
     Expr power = inverse_power(b, x);
     return select(strict_lt(b, Expr(0.0)) && !is_even(x), strict_sub(Expr(0.0), power), power);
 }
 
-// What Euler and Maclaurin's formula adds to the sum of (q + i)^-x up to w = q + n, half of whose term is in that sum too much.
+// The Euler-Maclaurin remainder after the sum of (q + i)^-x up to w = q + n. That sum counts half of its last term too much.
 Expr remainder(const Expr &w, const Expr &x) {
     Expr bounded = Halide::min(x, Expr(1000.0)), inverse = strict_div(Expr(1.0), w);
     Expr series = Expr(0.0);
@@ -48,7 +48,7 @@ Expr remainder(const Expr &w, const Expr &x) {
 
 } // namespace
 
-// The sum of (q + i)^-x over i = 0, 1 ...: ten terms, and Euler and Maclaurin's formula for the others.
+// The sum of (q + i)^-x over i = 0, 1 ...: ten terms, and the Euler-Maclaurin formula for the others.
 Expr zeta(const Expr &x, const Expr &q) {
     Expr s = cast<double>(x), base = cast<double>(q), sum = Expr(0.0), power;
     for (int i = 0; i < terms; i++) {

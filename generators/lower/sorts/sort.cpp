@@ -4,8 +4,8 @@
 #include "lower/sorts/sort_lines.h"
 #include <algorithm>
 
-// sort: the order of the elements along an axis, elementwise before it. Elements of short lines are compared, those of long ones and of
-// lines whose length is not known are put in place digit by digit.
+// sort: the order of elements along an axis, with elementwise operators before it. A sorting network sorts short lines. A radix sort sorts
+// long lines and lines of unknown length.
 namespace scalide {
 using Halide::Expr;
 

@@ -1,10 +1,10 @@
 #include "lower/halide/strict.h"
 #include "lower/sorts/sort_lines.h"
 
-// Places are put in order by one digit of a key after the other, the lowest of the last key first, each time stably (Knuth, The Art of
-// Computer Programming 3, 5.2.5, algorithm R). A digit counts how often each of its values comes up, adds these up to where each begins,
-// and moves every place to the next free one of its value. Work grows with the length of a line alone; none of it is vector code but the
-// words.
+// A radix sort. Positions are ordered by one digit of a key after the other, the lowest digit of the last key first, each time stably
+// (Knuth, The Art of Computer Programming 3, 5.2.5, algorithm R). For each digit, three steps run: count how often each value occurs, add
+// up the counts to find where each value begins, and move every position to the next free slot of its value. The work is proportional to
+// the length of a line. Only the keys are computed by vector code.
 namespace scalide {
 using Halide::Expr;
 
@@ -20,10 +20,10 @@ public:
         for (const SortLines::Key &key : lines_.keys()) {
             std::vector<Digit> digits;
             for (int shift = 0; shift < key.bits; shift += digit_bits) digits.push_back({words_.size(), shift});
-            digits_.insert(digits_.begin(), digits.begin(), digits.end()); // the last key is the lowest
+            digits_.insert(digits_.begin(), digits.begin(), digits.end()); // the last key has the lowest digits
             Halide::Func words("words" + std::to_string(words_.size()));
             words(lines_.args({place_})) = key.word;
-            words.bound(place_, 0, lines_.size); // else an empty line would be rounded up to an element
+            words.bound(place_, 0, lines_.size); // otherwise an empty line would be rounded up to one element
             words_.push_back(words);
         }
         order_(lines_.args({slot_})) = Halide::undef<int32_t>();
@@ -45,7 +45,7 @@ private:
     };
 
     Halide::FuncRef at(const Expr &slot) { return order_(lines_.args({slot})); }
-    /// Where a digit's count of a value is kept; one further than where its elements begin.
+    /// Returns the slot of a digit's count for a value. The slot after it holds where the next value begins.
     Expr count_slot(int d, const Expr &value) const { return 2 * lines_.size + d * (values + 1) + value; }
     Expr value_of(int d, const Expr &place) {
         const Expr word = words_[digits_[d].key](lines_.args({place}));

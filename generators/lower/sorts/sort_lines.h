@@ -3,24 +3,25 @@
 
 namespace scalide {
 
-/// The lines of a sort kernel: what is sorted, along which axis.
+/// The lines of a sort kernel: what is sorted, and along which axis.
 class SortLines {
 public:
     SortLines(Lowering &lowering, const Node &node);
 
-    /// An element's keys as u32 that are ordered as they are: NaN after all numbers, -0 as +0. Only the lowest `bits` are not zero.
+    /// A key of an element as u32 with the same order. NaN comes after all numbers, and -0 equals +0. Only the lowest `bits` may be
+    /// non-zero.
     struct Key {
         Halide::Expr word;
         int bits;
     };
     std::vector<Key> keys() const;
-    /// Arguments of a Func of lines: its own first, then the axes that are not sorted, innermost first.
+    /// Returns the arguments of a Func of lines: `first`, then the axes that are not sorted, innermost first.
     std::vector<Halide::Expr> args(std::vector<Halide::Expr> first, const Index &index) const;
-    /// The same at the loops of the result.
+    /// The same arguments at the loops of the result.
     std::vector<Halide::Expr> args(std::vector<Halide::Expr> first) const {
         return args(std::move(first), Index(vars.begin(), vars.end()));
     }
-    /// The result is what `read` gives for its index.
+    /// Defines that the result is `read(index)`.
     void bind(const Values::Reader &read);
 
     Lowering &lowering;
@@ -31,9 +32,9 @@ public:
     Halide::Expr size;
 };
 
-/// Batcher's merge exchange.
+/// Sorts by Batcher's merge exchange.
 void sort_by_network(SortLines &lines);
-/// By digits of the keys, the lowest first.
+/// Sorts by radix: digits of the keys, the lowest digit first.
 void sort_by_digits(SortLines &lines);
 
 } // namespace scalide

@@ -1,9 +1,9 @@
 #include "lower/sorts/sort_lines.h"
 #include <bit>
 
-// Batcher's merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), which sorts any number of elements: in a pass
-// every element is compared with at most one other at a distance that is the same for all, so that passes are vector code. Elements carry
-// their place, which makes the order total and the sort stable.
+// Batcher's merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), which sorts any number of elements. In a pass,
+// every element is compared with at most one other, at a distance that is the same for all elements. So passes are vector code. Elements
+// carry their position, which makes the order total and the sort stable.
 namespace scalide {
 using Halide::Expr;
 
@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<Expr>;
 
-/// a comes before b: the first word that differs decides.
+/// True if a comes before b: the first differing word decides.
 Expr is_before(const Words &a, const Words &b) {
     Expr result = a.back() < b.back();
     for (size_t i = a.size() - 1; i-- > 0;) {
@@ -31,7 +31,7 @@ public:
         network_(lines_.args({place_, half_})) = Halide::Tuple(std::vector<Expr>(words.size(), Halide::undef<uint32_t>()));
         network_(lines_.args({place_, 0})) = Halide::Tuple(words);
         run_passes(words.size());
-        network_.bound(place_, 0, lines_.size).bound(half_, 0, 2); // else an empty line would be rounded up to an element
+        network_.bound(place_, 0, lines_.size).bound(half_, 0, 2); // otherwise an empty line would be rounded up to one element
         lines_.stages.network = network_;
         const int last = levels_ * (levels_ + 1) / 2 % 2;
         lines_.bind([&](const Index &index) {
@@ -50,8 +50,8 @@ private:
         return result;
     }
 
-    /// Pass (level a, step b <= a) compares places i and i + d where i has bit p as r says: p halves from level to level, from the largest
-    /// power of two below the number of elements on; d = p and r = 0 in step 0, then d = 2^(levels - b) - p and r = p.
+    /// Pass (level a, step b <= a) compares positions i and i + d for which (i & p) == r. p is the largest power of two below the number of
+    /// elements on level 0, and halves on each level. In step 0, d = p and r = 0; in later steps, d = 2^(levels - b) - p and r = p.
     void run_passes(size_t count) {
         Halide::RDom r({{0, lines_.size}, {0, levels_}, {0, levels_}}, "pass");
         const Expr i = r[0], b = r[1], a = r[2];

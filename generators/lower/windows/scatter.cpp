@@ -4,8 +4,8 @@
 #include "lower/windows/windows.h"
 #include <algorithm>
 
-// scatter: a copy of an array, then the updates of its windows one after the other, in row-major order of the index vectors, so that sums
-// have an order. Axes of the array that every window covers, and batching axes, are loops of their own: they can run in parallel.
+// scatter: copies an array, then applies the updates one after the other, in row-major order of the index vectors. Sums therefore have a
+// fixed order. Batching axes, and axes of the array that every window covers, become loops of their own, which can run in parallel.
 namespace scalide {
 using Halide::Expr;
 
@@ -27,7 +27,8 @@ public:
 private:
     const Type &type() const { return lowering_.kernel.program.type(node_.results[0]); }
 
-    /// Element of the array of windows: a loop over updates, the elements of a window innermost, or the axis of the result.
+    /// Returns the index of an element in the array of windows. An axis is a loop over updates (elements of a window innermost) or an axis
+    /// of the result.
     Index make_loops(Halide::RDom &r) {
         const std::vector<int> whole = windows_.whole_axes();
         Halide::Region ranges; // innermost first

@@ -2,7 +2,7 @@
 #include "lower/outputs.h"
 #include <algorithm>
 
-// window: reductions of windows, the choice of an element of each (gradients of maxima), convolutions.
+// window: reductions of windows, selection of one element from each window (gradients of maxima), and convolutions.
 namespace scalide {
 namespace {
 

@@ -4,8 +4,9 @@
 #include "lower/windows/window_places.h"
 #include <numeric>
 
-// Convolutions as a direct loop nest. A register tile is `width` neighbours along one axis of the result, the lanes (features, or places of
-// an image whose features lie apart in memory), by some along another. What overhangs the result is computed and never stored.
+// Convolutions as a direct loop nest. A register tile spans two axes of the result. Vector lanes are `width` adjacent elements along one
+// axis: features, or positions of an image if features are not contiguous. The tile's rows run along the other axis. Elements beyond the
+// result are computed but never stored.
 namespace scalide {
 using Halide::Expr;
 using Halide::Func;
@@ -13,7 +14,7 @@ using Halide::Var;
 
 namespace {
 
-constexpr int64_t fewest_lanes = 8; ///< an innermost axis shorter than that leaves the lanes to a longer one
+constexpr int64_t fewest_lanes = 8; ///< an innermost axis that is shorter leaves the lanes to a longer axis
 
 std::vector<Var> numbered_vars(const std::string &name, size_t count) {
     std::vector<Var> vars;
@@ -25,7 +26,7 @@ std::vector<Var> numbered_vars(const std::string &name, size_t count) {
 
 bool is_long(const Extent &extent) { return !extent.is_static() || extent.value() >= fewest_lanes; }
 
-/// A symbolic extent counts as longer than any.
+/// A symbolic extent counts as longer than every static one.
 bool is_longer(const Extent &a, const Extent &b) { return !a.is_static() || (b.is_static() && a.value() > b.value()); }
 
 class ConvolutionLowering {
@@ -69,14 +70,15 @@ private:
         return is_longer(shape[convolution_.out_spec[0]], shape[features_axis()]) ? convolution_.out_spec[0] : features_axis();
     }
 
-    /// Two vectors, or one where two would overhang a short axis by one.
+    /// Two vectors, or one if two vectors would exceed a short axis by one vector.
     int choose_width(int lanes) const {
         const Extent &extent = lane_extent();
         const int64_t vectors = extent.is_static() ? (extent.value() + lanes - 1) / lanes : 2;
         return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
     }
 
-    /// Features beside lanes of places; beside lanes of features the last spatial axis, unless another is longer and that one is short.
+    /// If lanes are positions, tiles run along features. If lanes are features, tiles run along the last spatial axis, or along a longer
+    /// axis if that one is short.
     int64_t choose_tile_axis() const {
         if (!has_panels()) {
             return features_axis();
@@ -95,13 +97,13 @@ private:
 
     bool is_argument(ValueId value) const { return values_.producer(value) == nullptr && type(value).dtype == out_type_.dtype; }
 
-    /// The argument as it is: nothing to decode, pad or clamp.
+    /// True if the argument is read directly, because nothing needs decoding, padding or clamping.
     bool reads_lhs() const {
         const bool stays_inside = std::ranges::all_of(convolution_.spatial, has_elements_only);
         return has_panels() && stays_inside && is_argument(node_.operands[0]);
     }
 
-    /// Places p of spatial axis `i`: element (p - low) / dilation, or none.
+    /// Maps position p of spatial axis `i` to element (p - low) / dilation, if there is one.
     PaddedAxis padded(size_t i, const Expr &p) const {
         const WindowAxis &axis = convolution_.spatial[i];
         return unpad(p, values_.extent(axis.low), int(axis.base_dilation), values_.extent(lhs_type_.shape[convolution_.lhs_spec[i + 2]]));
@@ -126,7 +128,7 @@ private:
         stages_.lhs = lhs_;
     }
 
-    /// The images at place `at` (batch, feature, spatial) of the padded and dilated array.
+    /// Returns the images at position `at` (batch, feature, spatial) of the padded and dilated array.
     Expr lhs_at(const Index &at) {
         Index index(at.size());
         for (size_t i = 0; i < at.size(); i++) {
@@ -142,7 +144,7 @@ private:
         return values_.at(node_.operands[0], index);
     }
 
-    /// Index of rhs by its roles: output feature, input feature, places.
+    /// Returns an index of rhs from output feature, input feature and window positions.
     Index rhs_index(const Expr &feature, const Expr &input, const Index &places) const {
         Index index(rhs_type_.shape.size());
         index[convolution_.rhs_spec[0]] = feature;
@@ -162,7 +164,7 @@ private:
         stages_.rhs = rhs_;
     }
 
-    /// The last lane stands for those that overhang.
+    /// Lanes beyond the axis repeat the last lane.
     Expr within_lanes(const Expr &lane) const {
         return lane_extent().divide(width_) ? lane : Halide::min(lane, values_.extent(lane_extent()) - 1);
     }
@@ -191,7 +193,7 @@ private:
 
     const Extent &lane_extent() const { return out_type_.shape[lane_axis_]; }
 
-    /// The axes of the result that are neither lanes nor tile, last first.
+    /// Returns the result's axes that are neither lanes nor tile rows, last axis first.
     std::vector<int64_t> other_axes() const {
         std::vector<int64_t> axes;
         for (int64_t axis = int64_t(out_type_.shape.size()) - 1; axis >= 0; axis--) {
@@ -209,7 +211,7 @@ private:
         return index;
     }
 
-    /// The group of the feature at this place of the product: the same for a whole panel where panels do not straddle groups.
+    /// Returns the group of a feature. If panels do not cross groups, it is computed once for a whole panel.
     Expr group_of(const Expr &feature) const {
         const int64_t groups = convolution_.feature_groups * convolution_.batch_groups;
         const Extent features = *out_type_.shape[features_axis()].divide(groups);
@@ -221,7 +223,7 @@ private:
     void sum() {
         const std::vector<int64_t> others = other_axes();
         const std::vector<Var> vars = numbered_vars("other", others.size());
-        Index out(out_type_.shape.size()); // last: the overhang of a tile is the last row again
+        Index out(out_type_.shape.size()); // positions of a tile beyond the axis repeat the last row
         out[lane_axis_] = panel_ * width_ + column_;
         out[tile_axis_] = Halide::min(row_, values_.extent(out_type_.shape[tile_axis_]) - 1);
         for (size_t i = 0; i < others.size(); i++) {
@@ -237,7 +239,7 @@ private:
         product_ = stages_.product.value;
     }
 
-    /// `at`: input feature, places of the window, last axis first.
+    /// `at`: input feature, then window positions, last axis first.
     Expr term(const Index &out, const std::vector<Expr> &at) {
         const Expr feature = out[features_axis()];
         Expr image = out[convolution_.out_spec[0]], input = at[0];

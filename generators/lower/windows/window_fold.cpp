@@ -5,16 +5,16 @@
 #include "lower/windows/window_places.h"
 #include <functional>
 
-// Reductions of windows. Small windows are unrolled into one expression, which the loops of the result evaluate in registers; large ones
-// are summed into a stage of their own.
+// Reductions of windows. A small window is unrolled into one expression, which the loops of the result evaluate in registers. A large
+// window is reduced in a stage of its own.
 namespace scalide {
 using Halide::Expr;
 
 namespace {
 
-constexpr int64_t most_unrolled = 36; ///< places of a window that become one expression
+constexpr int64_t most_unrolled = 36; ///< positions of the largest window that is unrolled
 
-/// Something that is folded over the places of a window, for each index of a result.
+/// A reduction over the positions of a window, for each index of a result.
 struct WindowSum {
     Extents places; ///< extents of a window
     Expr start;
@@ -43,16 +43,16 @@ Expr unrolled(const WindowSum &sum, const Index &index) {
         return sum.start;
     }
     const bool is_sum = total.type().is_float() && Halide::Internal::is_const_zero(sum.start);
-    return is_sum ? strict_add(total, sum.start) : total; // a fold from +0 never ends at -0
+    return is_sum ? strict_add(total, sum.start) : total; // a sum that starts from +0 never ends at -0
 }
 
-/// A reduction over the places of a window that are more than one; `index` of the places.
+/// A reduction domain over the window's axes whose extent is not 1, and the window position that it gives.
 struct PlaceLoops {
     Halide::RDom domain;
     Index place;
 };
 
-/// Innermost the last axis.
+/// The last axis is the innermost loop.
 PlaceLoops loop_over(const Extents &places, const Values &values) {
     std::vector<Halide::Range> ranges;
     for (size_t axis = places.size(); axis-- > 0;) {
@@ -103,10 +103,10 @@ WindowPlaces places_of(const Values &values, const Node &node, const Extents &el
     return WindowPlaces(values, window_axes(node.attributes, elements.size()), elements, windows);
 }
 
-/// What a float comparison of LAX says: false of NaN.
+/// LAX's comparison: false if an operand is NaN.
 Expr at_least(const Expr &a, const Expr &b) { return a.type().is_float() ? strict_le(b, a) : a >= b; }
 
-/// The number of a place within a window, row-major.
+/// Returns the row-major number of a position within a window.
 Expr number_of(const Index &place, const Extents &extents, const Values &values) {
     Expr number = 0;
     for (size_t axis = 0; axis < place.size(); axis++) {
@@ -115,8 +115,8 @@ Expr number_of(const Index &place, const Extents &extents, const Values &values)
     return Halide::Internal::simplify(number);
 }
 
-/// For each window the number of the place of its largest (smallest) element, the first of equal ones; -1 where there is none. A stage of
-/// two components: the element, the number.
+/// Returns a stage with two components: for each window, its largest (smallest) element and the number of that element's position. Of equal
+/// elements the first wins. The number is -1 if the window has no element.
 Halide::Func add_winner(Lowering &lowering, const Node &node, const WindowPlaces &places) {
     Values &values = lowering.values;
     const ValueId operand = node.operands[1];
@@ -139,7 +139,7 @@ Halide::Func add_winner(Lowering &lowering, const Node &node, const WindowPlaces
     return winner;
 }
 
-/// Strict, so that every target adds alike.
+/// Strict, so that all targets add in the same order.
 Expr add(const Expr &a, const Expr &b) { return a.type().is_float() ? strict_add(a, b) : a + b; }
 
 Expr winner_at(const Halide::Func &winner, const Index &window) { return winner(buffer_order(window))[1]; }

@@ -4,31 +4,31 @@
 
 namespace scalide {
 
-/// No padding adds places, and no gaps lie between elements: every place of every window has an element.
+/// True if there is no padding and no dilation of the array. Then every position of every window has an element.
 bool has_elements_only(const WindowAxis &axis);
 
-/// Where elements and windows of a window operator meet, as Exprs.
+/// Maps positions between the elements of an array and the windows of a window operator, as Exprs.
 class WindowPlaces {
 public:
     struct Place {
-        Index index;         ///< within the array
+        Index index;         ///< index within the array
         Halide::Expr inside; ///< whether there is an element; undefined: always
-        Index extents;       ///< of the array along the axes where there may be none
+        Index extents;       ///< extents of the array along axes where elements may be missing
 
-        /// `value` where there is an element, else `fill`.
+        /// Returns `value` if there is an element, otherwise `fill`.
         Halide::Expr choose(const Halide::Expr &value, const Halide::Expr &fill) const;
     };
 
-    /// `elements` and `windows` are the extents of the array and the numbers of windows, by axis.
+    /// `elements` and `windows`: the extents of the array and the number of windows, for each axis.
     WindowPlaces(const Values &values, std::vector<WindowAxis> axes, const Extents &elements, const Extents &windows);
 
-    /// The element at place k of window o.
+    /// Returns the element at position k of window o.
     Place element(const Index &o, const Index &k) const;
-    /// The window of which element i is place k.
+    /// Returns the window in which element i has position k.
     Place window(const Index &i, const Index &k) const;
 
     const std::vector<WindowAxis> &axes() const { return axes_; }
-    /// The extents of a window.
+    /// Returns the extents of a window.
     Extents extents() const;
 
 private:

@@ -6,7 +6,7 @@ using Halide::Expr;
 
 namespace {
 
-/// What one thing is called in gather and in scatter.
+/// Names of attributes, which differ between gather and scatter.
 struct Names {
     const char *window, *collapsed, *map, *index_batching;
 };

@@ -3,32 +3,33 @@
 
 namespace scalide {
 
-/// Where an element of a window lies.
+/// Position of an element of a window.
 struct WindowPlace {
-    Index index;         ///< in the array; within it unless `room` says otherwise
+    Index index;         ///< index in the array; within bounds if `room` is positive
     Halide::Expr inside; ///< false: the window is out of bounds, and the mode drops it
-    Index room;          ///< not positive: the array has no room for a window at all
+    Index room;          ///< not positive: the array is smaller than a window
 };
 
-/// The windows of an array (operand 0) at starts that indices (operand 1) hold: what a gather reads and a scatter writes. The array of
-/// windows is the result of a gather and operand 2 of a scatter.
+/// The windows of an array (operand 0) whose start indices are data (operand 1). A gather reads them, and a scatter writes them. The array
+/// of windows is the result of a gather and operand 2 of a scatter.
 class Windows {
 public:
     Windows(Values &values, const Node &node);
 
-    /// Of element `at` of the array of windows.
+    /// Returns the position of element `at` of the array of windows.
     WindowPlace place(const Index &at) const;
-    /// By axis of the array of windows: the axis of the array whose whole extent it runs over, whatever the indices say; -1 for others.
+    /// By axis of the array of windows: the array's axis that a window covers completely for all indices; -1 for other axes.
     std::vector<int> whole_axes() const;
-    /// An axis of the array of windows lies within a window; else it counts windows.
+    /// True for an axis within a window, false for an axis that counts windows.
     bool is_window_axis(size_t axis) const;
     const Extents &shape() const { return values_.program().type(windows_).shape; }
 
 private:
     const Extents &array_shape() const { return values_.program().type(node_.operands[0]).shape; }
     Extent size(size_t axis) const;
-    /// Along batching axes the lanes of a vector may overhang the indices. The condition that a scatter puts around its updates reads them
-    /// in all lanes: those beyond the last one read that again. `batch` has an entry for each axis of the indices but that of the vectors.
+    /// Limits positions along batching axes to the indices. The lanes of a vector may exceed them, and the condition around a scatter's
+    /// updates reads the indices in all lanes. Lanes beyond the last index read the last one. `batch` has an entry for each axis of the
+    /// indices, except the axis of index vectors.
     Index inside_of_indices(Index batch) const;
 
     Values &values_;
@@ -36,7 +37,7 @@ private:
     ValueId windows_;
     bool scatters_;
     std::vector<int64_t> window_dims_, map_, batching_, index_batching_;
-    std::vector<int> window_of_; ///< by axis of the array: the axis of the array of windows that runs over it; -1: extent 1
+    std::vector<int> window_of_; ///< by axis of the array: the matching axis of the array of windows; -1: extent 1
 };
 
 } // namespace scalide
