@@ -29,7 +29,7 @@ ScaleLayout layout_of(const YamlValue &word) {
     return *layout;
 }
 
-/// Pairs of something that each operand has.
+/// Reads a list of pairs, with one element for each operand.
 std::vector<std::pair<YamlValue, YamlValue>> pairs_of(const YamlValue &list) {
     std::vector<std::pair<YamlValue, YamlValue>> pairs;
     for (const YamlValue &pair : list.elements()) {
@@ -49,7 +49,7 @@ LibraryResult result_of(const YamlValue &value) {
     return {dtype, overflow, dtypes_of(fields.find("bias")), dtypes_of(fields.find("addend")), scaled && scaled->flag()};
 }
 
-/// The product of a row, still without operands.
+/// Reads the product of a row, without its operands.
 LibraryProduct product_of(const YamlFields &fields) {
     LibraryProduct product{fields.find("library")->word({"cublaslt"}), Dtype::f32, Dtype::f32, {}};
     if (const YamlValue *contiguous = fields.find("k_contiguous")) product.k_contiguous = contiguous->flag();
@@ -65,13 +65,13 @@ LibraryProduct product_of(const YamlFields &fields) {
     return product;
 }
 
-/// Every element of `some` is one of `all`.
+/// True if `all` contains every element of `some`.
 template<typename T>
 bool contains(const std::vector<T> &all, const std::vector<T> &some) {
     return std::ranges::all_of(some, [&](const T &one) { return std::ranges::find(all, one) != all.end(); });
 }
 
-/// Every product that comes to `other` comes to `row`.
+/// True if `row` matches every product that `other` matches.
 bool covers(const DispatchRow &row, const DispatchRow &other) {
     const LibraryProduct &a = row.product, &b = other.product;
     const auto dtypes = [](const LibraryProduct &product) {

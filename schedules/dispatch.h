@@ -3,16 +3,16 @@
 
 namespace scalide {
 
-/// What a library computes in place of a kernel, on a target (`cuda`).
+/// A matmul that a library computes on a target (`cuda`) instead of a kernel.
 struct DispatchRow {
     std::string target;
     LibraryProduct product;
 };
 
-/// The rows of dispatch.yaml for a target.
+/// Returns the rows of dispatch.yaml for a target.
 std::vector<LibraryProduct> library_products(const std::string &target);
-/// Reads a table in the words of dispatch.yaml, a row for each pair of operands. UserError with file and line: where it is none, and where
-/// no product can come to a row.
+/// Parses a table in the format of dispatch.yaml. Returns one row for each pair of operands. Throws UserError with file and line if the
+/// table is invalid, or if earlier rows cover a row completely.
 std::vector<DispatchRow> parse_dispatch(const std::string &table, const std::string &file);
 
 } // namespace scalide

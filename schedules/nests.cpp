@@ -51,7 +51,8 @@ void split_rows(const LoweredKernel &kernel, Halide::Func func, const Var &rows,
         nest.split(rows, block, block_row_loop(), sums.block_rows, Halide::TailStrategy::GuardWithIf);
         if (together > 1) nest.split(block_row_loop(), block_row_loop(), Var("row_together"), together);
     }
-    // The loop of an update's reduction is one that may not run in any order. Halide lets loops run together that are alike in this, too.
+    // The loop of an update's reduction is marked as not reorderable. Halide fuses loops only if they have the same mark, so all loops of
+    // this name get it.
     Halide::Internal::Definition definition = func.has_update_definition() ? func.function().update(0) : func.function().definition();
     for (Halide::Internal::Dim &dim : definition.schedule().dims()) {
         if (Halide::Internal::ends_with(dim.var, block_row_name)) dim.dim_type = Halide::Internal::DimType::ImpureRVar;

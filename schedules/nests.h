@@ -2,30 +2,30 @@
 #include "schedules/schedule.h"
 #include <optional>
 
-// What schedules of all targets ask about a kernel.
+// Functions that schedules of all targets use.
 
 namespace scalide {
 
-/// The loop nest that writes an output: its update when it works in place.
+/// Returns the loop nest that writes an output: its update if the output is updated in place.
 Halide::Stage loop_nest(Halide::Func func);
 
-/// The extents of an output by buffer dimension (last axis first), after telling Halide that its loops run over them.
+/// Tells Halide the bounds of an output's loops. Returns its extents by buffer dimension (last axis first).
 std::vector<Halide::Expr> bound_loops(const LoweredKernel &kernel, const KernelOutput &output);
 
-/// Fuses loops (innermost first) into one; nullopt of none.
+/// Fuses loops (innermost first) into one. Returns nullopt if there are none.
 std::optional<Halide::Var> fuse_loops(Halide::Stage nest, const std::vector<Halide::Var> &loops);
 
-/// True when a row kernel sums over its rows (lower/rows/row_sums.h), and whether an output is made of such sums: it has no loop over rows.
+/// sums_rows: true if a row kernel sums over its rows (lower/rows/row_sums.h). is_sum_of_rows: true if an output is computed from such
+/// sums; it has no loop over rows.
 bool sums_rows(const LoweredKernel &kernel);
 bool is_sum_of_rows(const LoweredKernel &kernel, const KernelOutput &output);
 
-/// Splits the loop over `rows` of a Func of a row kernel that sums over its rows into the blocks of these, `block`, and the rows of a
-/// block, which run one after the other: block_row_loop(). For all that runs beside the running sums, and for these. `together` consecutive
-/// rows are an iteration of that loop.
+/// Splits the loop over `rows` into blocks of rows, `block`, and the rows of a block, which run one after the other: block_row_loop(). This
+/// applies to running sums and to all Funcs that share their loops. `together` consecutive rows are one iteration of the inner loop.
 void split_rows(const LoweredKernel &kernel, Halide::Func func, const Halide::Var &rows, const Halide::Var &block, int together = 1);
 Halide::Var block_row_loop();
 
-/// True when the kernel moves elements, so that what it reads does not lie side by side.
+/// True if the kernel moves elements, so that adjacent elements may come from non-adjacent memory.
 bool moves_elements(const Program &kernel);
 
 } // namespace scalide

@@ -3,10 +3,10 @@
 
 namespace scalide {
 
-/// The rows of a table in YAML, a list of maps, each called `row`. Throws UserError with file and line where it is none.
+/// Reads a YAML table: a list of maps, each called `row`. Throws UserError with file and line if the text is no such list.
 std::vector<YamlValue> read_rows(const std::string &text, const std::string &file);
 
-/// An integer in [least, most]; UserError otherwise.
+/// Returns an integer in [least, most]. Throws UserError for other values.
 int64_t integer_in(const YamlValue &value, int64_t least, int64_t most);
 
 } // namespace scalide

@@ -3,18 +3,18 @@
 
 namespace scalide {
 
-/// What schedules of kind tiled share (lower/products/tiled.cpp): the stages of a kernel, and loops over tiles that all of its outputs run
-/// together.
+/// Shared by the CPU and GPU schedules of kind tiled (lower/products/tiled.cpp): the stages of a kernel, and the loops over tiles that all
+/// outputs share.
 class TileLoops {
 protected:
     explicit TileLoops(LoweredKernel &kernel);
 
-    /// Elements of a tile along buffer dimension `d` of the shape.
+    /// Returns the elements of a tile along buffer dimension `d` of the shape.
     int extent_of_tile(size_t d) const;
-    /// Loops over tiles as tile_fold has its arguments: along the innermost axis, along that which tiles run over beside it, then the
-    /// others.
+    /// Sorts loops over tiles like the arguments of the tiles' reductions: along the innermost axis, along the other axis that tiles cover,
+    /// then the others.
     std::vector<Halide::Var> in_order(std::vector<Halide::Var> blocks) const;
-    /// Runs the loop `block` of all that is given here as one loop; the tile is made in it.
+    /// Makes all given Funcs share the loop `block`, in which the tile is computed.
     void run_together(Halide::Func func, const Halide::Var &block);
 
     LoweredKernel &kernel_;

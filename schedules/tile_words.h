@@ -2,11 +2,11 @@
 #include "lower/kernel.h"
 #include <string_view>
 
-// The words of tiles.yaml: which kernels its rows can be for, and which numbers lowering and schedules read.
+// The keys of tiles.yaml: the kernels for which rows may exist, and the numbers that lowering and schedules read.
 namespace scalide {
 
-/// Kernels whose schedule reads the same tile numbers: those of a kind on CPUs or on GPUs, or where a kind has several schedules those of
-/// one `form`.
+/// Kernels whose schedule reads the same tile numbers: all kernels of a kind on CPUs or on GPUs. If a kind has several schedules, all
+/// kernels of one `form`.
 struct ScheduledKernels {
     std::string_view kind;
     bool gpu;
@@ -15,7 +15,7 @@ struct ScheduledKernels {
 };
 const std::vector<ScheduledKernels> &scheduled_kernels();
 
-/// A number that the row of `budget` has for a kind on CPUs or on GPUs.
+/// A number in the `budget` row of a kind on CPUs or on GPUs.
 struct BudgetWord {
     std::string_view kind;
     bool gpu;
@@ -24,13 +24,13 @@ struct BudgetWord {
 };
 const std::vector<BudgetWord> &budget_words();
 
-/// Tile numbers and budgets that may be 0, which then means: none.
+/// True for tile numbers and budgets that may be 0, which means none.
 bool may_be_zero(std::string_view name);
 
-/// The form of a kernel, in the words of the table; empty where its kind has one on all targets.
+/// Returns the form of a kernel as in the table. Empty if its kind has only one form on all targets.
 std::string_view form_of(const LoweredKernel &kernel);
 
-/// The loop extents that rows of this kind may ask about, and one of them.
+/// The loop extents that conditions of this kind's rows may use, and the value of one.
 std::vector<std::string> extents_of(std::string_view kind);
 const Extent &extent_of(const LoweredKernel &kernel, std::string_view name);
 

@@ -73,7 +73,7 @@ std::vector<std::string_view> budget_names(std::string_view kind, bool gpu) {
     return names;
 }
 
-/// A map of all of these names, and no others, to numbers.
+/// Reads a map from exactly these names to numbers.
 Tiles numbers_of(const YamlValue &value, const std::vector<std::string_view> &names) {
     std::vector<Key> keys;
     for (const std::string_view name : names) keys.push_back({name, Key::required});
@@ -86,7 +86,7 @@ Tiles numbers_of(const YamlValue &value, const std::vector<std::string_view> &na
     return numbers;
 }
 
-/// What decides on a budget is the target alone.
+/// Reads a budget. Only the target may decide about it.
 Tiles budget_of(const YamlValue &value, const TileRow &row, const YamlFields &fields) {
     const std::vector<std::string_view> names = budget_names(row.kind, row.gpu);
     if (names.empty()) value.fail("not allowed: kernels of kind " + row.kind + (row.gpu ? " on GPUs" : " on CPUs") + " have no budget");
@@ -96,7 +96,7 @@ Tiles budget_of(const YamlValue &value, const TileRow &row, const YamlFields &fi
     return numbers_of(value, names);
 }
 
-/// Every kernel that comes to `other` comes to `row`.
+/// True if `row` matches every kernel that `other` matches.
 bool covers(const TileRow &row, const TileRow &other) {
     const auto is_feature = [&](Halide::Target::Feature f) { return std::ranges::find(other.features, f) != other.features.end(); };
     const auto holds_range = [&](const auto &condition) {

@@ -2,9 +2,9 @@
 
 namespace scalide {
 
-/// tiles.yaml, as it was when this library was built.
+/// The text of tiles.yaml when this library was built.
 extern const char *const tiles_text;
-/// dispatch.yaml, likewise.
+/// The text of dispatch.yaml when this library was built.
 extern const char *const dispatch_text;
 
 } // namespace scalide

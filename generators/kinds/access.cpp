@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// Axes of extent other than 1.
+/// Returns the axes whose extent is not 1.
 std::vector<int> real_axes(const Extents &shape) {
     std::vector<int> axes;
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis)
@@ -44,7 +44,7 @@ struct MovementAccess {
     Access (*access)(const Program &, const Node &);
 };
 
-/// Movement operators that often move nothing; the others always do.
+/// Movement operators that often move nothing. All others always move.
 constexpr MovementAccess movement_accesses[] = {
     {"broadcast_in_dim", broadcast_access},
     {"reshape", reshape_access},

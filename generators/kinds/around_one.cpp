@@ -1,8 +1,8 @@
 #include "kinds/kernel_view.h"
 #include <algorithm>
 
-// Kinds around one operator: contract (a product, with reductions of what it stores beside it), scan, scatter, sort, window. What is
-// before it is elementwise, movement and sources; what follows it is elementwise on the shape of its result.
+// Kinds with one central operator: contract (a dot_general, with reductions of its operands and results), scan, scatter, sort, window.
+// Nodes before it are elementwise, movement and sources. Nodes after it are elementwise on its result shape.
 namespace scalide {
 
 namespace {
@@ -14,7 +14,7 @@ std::string why_not_around(const KernelView &kernel, Shape shape, std::string_vi
     return kernel.program().name + ": must have one " + std::string(what) + ", got " + std::to_string(count);
 }
 
-/// Nodes behind the one operator, `also` being allowed beside it.
+/// Checks the nodes after the central operator. Operators of the class `also` are allowed in addition.
 std::string why_no_epilogue(const KernelView &kernel, Shape one, Shape also) {
     for (const Node &node : kernel.nodes()) {
         const Shape walk = KernelView::walk(node);
@@ -30,7 +30,7 @@ std::string why_not_around_one(const KernelView &kernel, Shape shape, std::strin
     return why.empty() ? why_no_epilogue(kernel, shape, shape) : why;
 }
 
-/// Pairs of axes of a dot_general, at most one of each group.
+/// Checks that a dot_general has at most one axis in each group.
 std::string why_no_dot(const KernelView &kernel, const Node &dot) {
     const std::vector<Attribute> &contracted = dot.attributes.at("contract").list, &batched = dot.attributes.at("batch").list;
     const size_t batch = batched[0].list.size(), contract = contracted[0].list.size();
@@ -43,7 +43,7 @@ std::string why_no_dot(const KernelView &kernel, const Node &dot) {
     return "";
 }
 
-/// The sum of an operand over the contracting axis: a bias gradient.
+/// True for the sum of an operand over the contracted axis, which is a bias gradient.
 bool sums_operand(const Node &node, const Node &dot) {
     const std::vector<Attribute> &contracted = dot.attributes.at("contract").list;
     const auto is_operand = [&](size_t side) {

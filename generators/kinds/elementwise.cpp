@@ -2,7 +2,7 @@
 #include "kinds/kernel_view.h"
 #include <algorithm>
 
-// Kinds that compute each element by itself: scalar, map, transpose, tiled (which also folds all that it stores to one number).
+// Kinds that compute each element independently: scalar, map, transpose, tiled. A tiled kernel may also reduce its values to one number.
 namespace scalide {
 
 namespace {
@@ -52,7 +52,7 @@ std::string why_no_transpose(const KernelView &kernel) {
 
 std::string why_no_tiled(const KernelView &kernel) {
     const Program &program = kernel.program();
-    const Extents *shape = nullptr; // of the tiles
+    const Extents *shape = nullptr; // shape that the tiles cover
     for (const Result &result : program.results) {
         if (result.argument >= 0) return program.name + "." + result.name + ": must not overwrite an argument, got inout";
         const Extents &own = kernel.shape(result.value);

@@ -28,7 +28,7 @@ std::string why_no_kernel(const Program &program) {
     return "";
 }
 
-/// Arithmetic is in 32 bits (f64 in rank 0): narrow floats are only moved and converted.
+/// Arithmetic is in 32 bits (f64 in rank 0). Low-precision floats are only moved and converted.
 std::string why_no_arithmetic(const KernelView &kernel) {
     const Program &program = kernel.program();
     for (const Node &node : kernel.nodes()) {
@@ -42,7 +42,7 @@ std::string why_no_arithmetic(const KernelView &kernel) {
     return "";
 }
 
-/// `lower` counts rows and columns; an axis of extent 1 is neither.
+/// `lower` counts rows and columns, and an axis of extent 1 is neither.
 std::string why_no_reductions(const KernelView &kernel) {
     for (const Node &node : kernel.nodes()) {
         if (KernelView::walk(node) != Shape::reduce) continue;
@@ -53,12 +53,12 @@ std::string why_no_reductions(const KernelView &kernel) {
     return "";
 }
 
-/// Where an inout argument is overwritten, element i of it is read only to make element i of results of its shape: by elementwise
-/// operators all the way.
+/// If an inout argument is overwritten, its element i may be read only to compute element i of results with its shape. All nodes between
+/// must be elementwise.
 std::string why_no_overwriting(const KernelView &kernel, const Result &result) {
     const Program &program = kernel.program();
     const Argument &argument = program.arguments[result.argument];
-    std::vector<bool> holds(program.values.size()); // by value: made of the old contents
+    std::vector<bool> holds(program.values.size()); // by value: computed from the old contents
     holds[argument.value] = true;
     for (const Node &node : kernel.nodes()) {
         if (std::ranges::none_of(node.operands, [&](ValueId operand) { return holds[operand]; })) continue;

@@ -3,14 +3,14 @@
 
 namespace scalide {
 
-/// Kernels as programs. After `fuse` the main program is a list of calls. Each callee is a *kernel*: a program in base operators, one
-/// loop nest, whose attribute `kind` says which; `lower` has one function a kind, and so has this folder, which is the contract between
-/// the two. Types and extents are those that ir/verify.h checks; README.md has the table.
+/// The contract of kernels between `fuse` and `lower`. After `fuse`, the main program is a list of calls. Each callee is a *kernel*: a
+/// program in base operators that becomes one loop nest. Its attribute `kind` names its kernel class; `lower` and this folder have one
+/// function for each. ir/verify.h checks types and extents. README.md has the table of kinds.
 ///
-/// Why a program is no kernel of the kind that it names, as `<op>.<value>: <requirement>, got <value>`; empty when it is one.
+/// Returns why a program is no kernel of its kind, as `<op>.<value>: <requirement>, got <value>`; empty if it is one.
 std::string why_illegal(const Program &kernel);
 
-/// The names of all kinds.
+/// Returns the names of all kinds.
 std::vector<std::string> kernel_kinds();
 
 } // namespace scalide

@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// By axis of the operand that is not of extent 1: whether the reduction folds it.
+/// By axis of the operand, without axes of extent 1: whether the reduction reduces it.
 std::vector<bool> folded(const Program &program, const Node &node) {
     const std::vector<int64_t> axes = KernelView::folded_axes(node);
     const Extents &shape = program.type(node.operands[0]).shape;

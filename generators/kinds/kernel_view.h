@@ -4,10 +4,10 @@
 
 namespace scalide {
 
-/// A kernel as the functions of its kind look at it. Shapes are without axes of extent 1.
+/// A kernel with the facts that its kind's check needs. Shapes omit axes of extent 1.
 class KernelView {
 public:
-    /// Every node is a base operator with one result (kernel_kinds.cpp has checked it).
+    /// Every node must be a base operator with one result; kernel_kinds.cpp checks this first.
     explicit KernelView(const Program &kernel);
 
     const Program &program() const { return program_; }
@@ -16,23 +16,23 @@ public:
     const Extents &shape(ValueId value) const { return shapes_[value]; }
     const Extents &shape(const Node &node) const { return shapes_[node.results[0]]; }
 
-    /// True for a node that does more than compute or move one element: a reduction, a product, a scan, a window ...
+    /// True for a node that does more than compute or move single elements: a reduction, matmul, scan, window and so on.
     static bool is_walk_of_its_own(const Node &node);
-    /// The value follows from such a node, or is its result.
+    /// True if the value is computed by such a node or depends on one.
     bool is_after(ValueId value) const { return after_[value]; }
     bool is_after(const Node &node) const { return after_[node.results[0]]; }
-    /// What a node reads follows from such a node.
+    /// True if an operand of the node is such a value.
     bool reads_after(const Node &node) const;
-    /// The node reads all of that at its own index.
+    /// True if the node reads all such operands at its own index.
     bool reads_after_in_place(const Node &node) const;
 
-    /// A reduction of all elements.
+    /// True for a reduction of all elements.
     bool folds_all(const Node &node) const { return walk(node) == Shape::reduce && shape(node).empty(); }
-    /// The axes that a reduction folds, ascending, of the operand's own shape.
+    /// Returns the axes that a reduction reduces, ascending, as axes of the operand.
     static std::vector<int64_t> folded_axes(const Node &node);
-    /// They stand behind all that are left, axes of extent 1 not counted.
+    /// True if the reduced axes come after all others. Axes of extent 1 do not count.
     bool folds_trailing(const Node &node) const;
-    /// They stand before all that are left.
+    /// True if the reduced axes come before all others.
     bool folds_leading(const Node &node) const;
 
 private:
@@ -41,16 +41,16 @@ private:
     std::vector<bool> after_;     ///< by value
 };
 
-/// True for operators that are about formats (convert_element_type, bitcast_convert_type): they alone compute on narrow floats.
+/// True for operators that convert formats (convert_element_type, bitcast_convert_type). Only they compute with low-precision floats.
 bool converts(const BaseOperator &op);
 
-/// `<op>.<result>: <requirement>, got <got>`: what is wrong with a node.
+/// Formats what is wrong with a node: `<op>.<result>: <requirement>, got <got>`.
 std::string say(const KernelView &kernel, const Node &node, const std::string &requirement, const std::string &got);
-/// The shape of a value as messages have it: `[b, 10]`.
+/// Formats a shape for messages: `[b, 10]`.
 std::string say_shape(const Extents &shape);
 
-/// The contract of a kind beyond what all kernels have to be: why a kernel is none of that kind, empty when it is one. One function a
-/// kind; kernel_kinds.h says what may stand in each.
+/// Check the contract of each kind, in addition to the contract of all kernels. They return why a kernel is not of that kind; empty if it
+/// is. README.md describes what each kind may contain.
 std::string why_no_scalar(const KernelView &kernel);
 std::string why_no_map(const KernelView &kernel);
 std::string why_no_transpose(const KernelView &kernel);

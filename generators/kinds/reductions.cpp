@@ -1,7 +1,7 @@
 #include "kinds/kernel_view.h"
 #include <algorithm>
 
-// Kinds that fold: row (trailing axes), column (leading axes), full (all axes).
+// Kinds with reductions: row (trailing axes), column (leading axes), full (all axes).
 namespace scalide {
 
 namespace {
@@ -11,13 +11,13 @@ std::string why_no_walk(const KernelView &kernel, const Node &node) {
     return is_known ? "" : say(kernel, node, "must be a reduction, elementwise, movement or a source", node.op);
 }
 
-/// What reductions make is read at the same index.
+/// Checks that results of reductions are read at the same index.
 std::string why_moved(const KernelView &kernel, const Node &node) {
     if (KernelView::is_walk_of_its_own(node) || kernel.reads_after_in_place(node)) return "";
     return say(kernel, node, "must read the result of a reduction at the same index", node.op);
 }
 
-/// By value: it follows from a reduction of a whole array.
+/// By value: whether it depends on a reduction of a whole array.
 std::vector<bool> find_totals(const KernelView &kernel) {
     const Program &program = kernel.program();
     std::vector<bool> is_total(program.values.size());
@@ -28,7 +28,8 @@ std::vector<bool> find_totals(const KernelView &kernel) {
     return is_total;
 }
 
-/// What a reduction of rows makes is read at the same row, and broadcast along it. One of all rows has then not ended.
+/// Checks that a result of a row reduction is read at the same row, perhaps broadcast along it. A reduction of all rows is not complete at
+/// that time.
 std::string why_moved_in_rows(const KernelView &kernel, const Node &node, const std::vector<bool> &is_total) {
     if (KernelView::is_walk_of_its_own(node)) return "";
     const bool is_of_rank_0 = kernel.program().type(node.results[0]).is_scalar();
@@ -49,7 +50,7 @@ std::string why_no_result(const KernelView &kernel, const Result &result, const 
            say_shape(kernel.shape(result.value));
 }
 
-/// Rows R and columns C: the operand of a reduction over the trailing axes.
+/// The shapes of a row kernel with rows R and columns C.
 struct RowShapes {
     Extents elements, rows, columns; ///< R x C, R, C
     bool is_one_row() const { return rows.empty(); }
@@ -57,7 +58,8 @@ struct RowShapes {
 
 bool is_of_rows(const KernelView &kernel, const Node &node) {
     if (KernelView::walk(node) != Shape::reduce || !kernel.folds_trailing(node)) return false;
-    if (kernel.program().type(node.results[0]).is_scalar()) return false; // of all elements: one row keeps an axis of extent 1
+    // over all elements; a reduction of a single row keeps an axis of extent 1
+    if (kernel.program().type(node.results[0]).is_scalar()) return false;
     const int64_t folded = std::ssize(kernel.shape(node.operands[0])) - std::ssize(kernel.shape(node));
     const auto axes = kernel.program().attributes.find("row_axes");
     return folded == (axes == kernel.program().attributes.end() ? 1 : axes->second.integer.value());

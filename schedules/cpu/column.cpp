@@ -1,10 +1,11 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// column: tasks are pieces of columns in blocks of rows; sums stay in the first-level cache while the rows of a block pass by. Tiles:
+// column: a task handles a piece of the columns in a block of rows. Sums stay in the first-level cache while the rows of the block are
+// added. Tiles:
 //   task     elements of a parallel task
-//   columns  of a piece
-//   lanes    columns added together
+//   columns  columns of a piece
+//   lanes    columns in a vector
 //   unroll   rows added while a vector of sums is in registers
 namespace scalide {
 namespace {
@@ -30,7 +31,7 @@ public:
 private:
     int lanes() const { return tiles_.at("lanes"); }
 
-    /// Loops, innermost first: lanes, rows of a few, vectors, rows, then the tasks: pieces, other axes, blocks.
+    /// Loops, innermost first: lanes, a few rows, vectors, rows, and the tasks: pieces, other axes, blocks.
     void schedule_sums(const ColumnSums &sums, Func stage, const Expr &blocks) {
         const std::vector<Var> args = stage.args();
         Var columns = args[0], piece("piece"), vector("vector");

@@ -2,22 +2,22 @@
 #include "schedules/cpu/loops.h"
 
 // Loops of a contract kernel, outermost first: tasks (blocks of columns or of rows, of all batches), the other blocks, panels of columns,
-// blocks of tiles, tiles of rows; inside, one register tile of the product over all k. Every task packs the panels of the right operand
-// that it needs, so there is one parallel region and no barrier. Inside of a task the panels of a block of rows, or the blocks of tiles of
-// a panel, are an inner parallel loop: a thread whose tasks are done takes over some of them (two cores, 2026-11-21: the wait at the end of
-// a region was 7 to 10 % of it, is 1; 784-512-512-10 step in bf16 2.42 -> 2.36 ms, in f32 2.17 -> 2.12).
-// A left operand that is read as it is never gets copied: a tile reads `rows` streams of scalars. Tiles:
-//   rows           of a register tile
-//   block_columns  of a block: whole panels
-//   block_rows     of a block, where those are the tasks (a result of few columns); 0: tasks are blocks of columns
+// blocks of tiles, tiles of rows. Inside, one register tile of the product is computed over all k. Every task packs the panels of the right
+// operand that it needs, so there is one parallel region and no barrier. Within a task, the panels of a block of rows, or the blocks of
+// tiles of a panel, are an inner parallel loop. A thread whose tasks are done takes over some of them. This reduced the wait at the end of
+// a region from 7 to 10 % of its time to 1 %. The 784-512-512-10 step takes 2.36 ms instead of 2.42 ms in bf16, and 2.12 ms instead of 2.17
+// ms in f32 (two cores, 2026-11-21). A left operand that is read directly is never copied: a tile reads `rows` streams of scalars. Tiles:
+//   rows           rows of a register tile
+//   block_columns  columns of a block, rounded to panels
+//   block_rows     rows of a block if blocks of rows are the tasks (results with few columns); 0: tasks are blocks of columns
 //
-// Masks, not branches: an `if` around a vector would make scalars of it, and partitioned loops would be copies of the whole kernel.
+// Guards are masks, not branches: an `if` around a vector would turn it into scalars, and partitioned loops would copy the whole kernel.
 
 namespace scalide {
 namespace {
 using namespace Halide;
 
-/// Every definition of a Func.
+/// Returns all definitions of a Func.
 std::vector<Stage> definitions(Func func) {
     std::vector<Stage> stages = {func};
     for (int i = 0; i < func.num_update_definitions(); i++) {
@@ -26,7 +26,7 @@ std::vector<Stage> definitions(Func func) {
     return stages;
 }
 
-constexpr int depth_unroll = 2; ///< steps along k: 7 % of the 784-512-512-10 step in f32; 4 are no better
+constexpr int depth_unroll = 2; ///< steps along k: saves 7 % of the 784-512-512-10 step in f32; 4 are no better
 constexpr int tiles_shared = 4; ///< tiles of a panel that an idle thread may take
 constexpr int lhs_task = 32;    ///< rows of the left operand that one task decodes
 
@@ -69,16 +69,16 @@ private:
         nest.vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
     }
 
-    /// `x` counts elements, `width` of a panel. Panels first, then blocks of panels: so one condition on the panel guards all that is made
-    /// for it, and what it guards knows that there is one panel.
+    /// Splits `x`, which counts elements; a panel has `width` of them. Panels are split off first, then blocks of panels. One condition on
+    /// the panel then guards everything that is computed for it, and Halide knows that this is one panel.
     void split_panels(Stage nest, const Var &x, int width) {
         const bool divides = width == 1 || stages_.columns.divide(width).has_value();
         nest.split(x, panel_, column_, width, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
         nest.split(panel_, columns_block_, panel_, std::max(1, tiles_.at("block_columns") / width_), TailStrategy::GuardWithIf);
     }
 
-    /// The loops around a row of a panel; `outer` is rows and, where there is one, the batch. Joined loops (folds) cannot be fused ones:
-    /// Halide would lose track of the block. Then batches are the tasks.
+    /// Adds the loops around a row of a panel. `outer` is the rows and, if there is one, the batch. Loops that reductions share cannot be
+    /// fused, because Halide would lose track of the block. Batches are the tasks in that case.
     void nest_blocks(Stage nest, std::vector<VarOrRVar> order, const std::vector<Var> &outer) {
         if (rows_parallel_) {
             nest.split(outer[0], rows_block_, row_, tiles_.at("block_rows"), TailStrategy::GuardWithIf);
@@ -104,14 +104,14 @@ private:
         tasks_ = tasks;
     }
 
-    /// What is made for one panel of one batch, or one row of it, has extent 1 there: Halide sees it only through minima.
+    /// A stage that is computed for one panel of one batch, or for one row of it, has extent 1 there. Halide sees this only through minima.
     static void bound_to_one(Func func, const std::vector<int> &dims) {
         for (int dim : dims) {
             func.bound_extent(func.args()[dim], 1);
         }
     }
 
-    /// A register tile of the last block; blocks before it are added to a tile in memory.
+    /// Schedules a register tile of the last block. Earlier blocks are added to a tile in memory.
     void schedule_product() {
         const SumStages &product = stages_.product;
         start_tile(product.last, at(tile_), MemoryType::Register);
@@ -128,7 +128,7 @@ private:
         schedule_terms(product.block);
     }
 
-    /// Zeros, and the bounds of a tile.
+    /// Schedules the initial zeros and sets the bounds of a tile.
     void start_tile(Func tile, const LoopLevel &level, MemoryType memory) {
         Var column = tile.args()[0], row = tile.args()[1];
         tile.compute_at(level).bound(column, 0, width_).bound_extent(row, tiles_.at("rows")).store_in(memory);
@@ -149,19 +149,20 @@ private:
         }
         sum.unroll(vector_).unroll(row).never_partition_all();
         if (!pairs_) {
-            sum.partition(depth_, Partition::Auto); // the guard of an odd depth leaves the loop
+            sum.partition(depth_, Partition::Auto); // moves the guard of an odd depth out of the loop
         }
     }
 
-    /// Tasks that are blocks of rows decode their own rows; else all threads decode all of it together before (step 784-512-512-10 in bf16,
-    /// EPYC Zen 5, two cores, 2026-11-23: 0.562 ms; where rows are far apart along k each task for itself 0.586).
+    /// If tasks are blocks of rows, each decodes its own rows. Otherwise all threads together decode all rows first. In the step
+    /// 784-512-512-10 in bf16 (EPYC Zen 5, two cores, 2026-11-23), this takes 0.562 ms. If each task decoded its rows, which are far apart
+    /// along k, it would take 0.586 ms.
     void schedule_lhs() {
         Func lhs = packed_.lhs;
         rows_parallel_ ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
         const bool interleaved = packed_.lhs_rows.defined();
         Var x = lhs.args()[interleaved], outer = lhs.args()[1 + interleaved];
         const bool has_all_rows = !rows_parallel_ || tasks_are_batches();
-        if (has_all_rows) { // without rows there is no last one to stand for those that overhang
+        if (has_all_rows) { // without rows, there is no last row that tiles can repeat
             lhs.bound(lhs.args()[packed_.lhs_depth_contiguous || interleaved], 0, extent(stages_.rows));
         }
         if (interleaved) interleave_lhs(lhs, x, outer);
@@ -173,7 +174,7 @@ private:
         }
     }
 
-    /// As interleave_pairs, of rows of any length.
+    /// Does the same as interleave_pairs, for rows of any length.
     void interleave_lhs(Func lhs, const Var &x, const Var &k) {
         Stage(lhs).reorder({lhs.args()[0], x, k}).unroll(lhs.args()[0]);
         Func rows = packed_.lhs_rows;
@@ -198,7 +199,7 @@ private:
         }
     }
 
-    /// Two dense rows in, one interleaved row out: the pair is unrolled; vectorized, it would be inserted lane by lane.
+    /// Reads two dense rows and writes one interleaved row. The pair is unrolled, because a vectorized pair would be inserted lane by lane.
     void interleave_pairs(Func rhs) {
         Var pair = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2];
         rhs.split(column, vector_, lane_, lanes_).reorder({pair, lane_, vector_, k});
@@ -217,8 +218,8 @@ private:
         copy_rows(rows);
     }
 
-    /// Blocks of 16 columns by 16 neighbours along k, transposed in registers: dense loads, one shuffle, dense stores. The block that is
-    /// transposed has storage of its own, or its stores would be a scatter.
+    /// Transposes blocks of 16 columns by 16 adjacent k in registers: dense loads, one shuffle, dense stores. The transposed block has
+    /// storage of its own, because otherwise its stores would be a scatter.
     void transpose_blocks(Func rhs) {
         Var column = rhs.args()[0], k = rhs.args()[1], k_block("k_block");
         rhs.split(column, vector_, lane_, lanes_).split(k, k_block, k, lanes_, TailStrategy::GuardWithIf);
@@ -233,7 +234,7 @@ private:
         }
     }
 
-    /// Per-axis sums and what follows them: loops beside that of the result.
+    /// Schedules per-axis sums and the outputs that follow them, in loops outside the loops of the result.
     void schedule_sides() {
         for (const SumStages &sum : stages_.sums) {
             Func last = sum.last, before = sum.before, block = sum.block;
@@ -247,7 +248,7 @@ private:
         }
     }
 
-    /// Several vectors of columns at a time, reduction variables around them.
+    /// Vectorizes several vectors of columns at a time, with reduction variables around them.
     void vectorize_columns(Func func) {
         if (func.args().empty()) {
             return;
@@ -265,7 +266,7 @@ private:
         }
     }
 
-    /// The partial fold of a row of a panel is made where that row is stored; the rest follows the result.
+    /// The partial reduction of a row of a panel is computed where that row is stored. The rest follows after the result.
     void schedule_folds() {
         Func terms = stages_.folds.terms;
         terms.compute_at(at(row_)).bound(column_, 0, width_).store_in(MemoryType::Stack);
@@ -282,13 +283,13 @@ private:
         lanes.compute_root().vectorize(lanes.args()[0], lanes_).update().vectorize(lanes.args()[0], lanes_).never_partition_all();
     }
 
-    /// The loops of the result, without those inside of a row.
+    /// Adds the loops of the result, without the loops within a row.
     void schedule_partials(Func partials) {
         std::vector<Var> args = partials.args();
         const Expr panels = (extent(stages_.columns) + width_ - 1) / width_;
         partials.compute_root().bound(args[1], 0, panels).bound(args[0], 0, extent(stages_.rows));
         Stage nest = partials;
-        split_panels(nest, args[1], 1); // the same loops by name, or they would not be joined
+        split_panels(nest, args[1], 1); // uses the same loop names; otherwise Halide would not fuse the loops
         std::vector<Var> outer = {args[0]};
         if (output_.args().size() > 2) {
             outer.push_back(args[2]);
@@ -307,7 +308,7 @@ private:
     Func output_;
     Var column_{"column"}, vector_{"vector"}, lane_{"lane"}, panel_{"panel"}, row_{"row"}, tile_{"tile"};
     Var tiles_block_{"tiles_block"}, columns_block_{"columns_block"}, rows_block_{"rows_block"}, task_{"task"},
-        tasks_; ///< tasks_: the parallel loop
+        tasks_; ///< parallel loop
     RVar depth_{"depth"}, step_{"step"};
 };
 

@@ -1,16 +1,16 @@
 #include "schedules/cpu/loops.h"
 
-// Outputs whose elements do not depend on each other's loops. Tiles:
+// Outputs whose elements need no stage in their loops. Tiles:
 //   task   elements of a parallel task
-//   lanes  elements of a row computed together
-//   line   elements computed together when there is one loop
+//   lanes  elements in a vector
+//   line   elements computed together if there is only one loop
 namespace scalide {
 namespace {
 using Halide::TailStrategy;
 
 int lanes_of(size_t loops, const Tiles &tiles) { return tiles.at(loops == 1 ? "line" : "lanes"); }
 
-/// Only the inner loop is long: cut its vectors into tasks.
+/// If only the inner loop is long, its vectors are divided into tasks.
 void schedule_line(Halide::Stage nest, const Halide::Var &x, const Halide::Expr &columns, const Tiles &tiles, TailStrategy tail) {
     const int lanes = tiles.at("line");
     Halide::Var vector("vector");
@@ -18,7 +18,7 @@ void schedule_line(Halide::Stage nest, const Halide::Var &x, const Halide::Expr 
     parallelize(nest, vector, (columns + lanes - 1) / lanes, lanes, tiles.at("task"));
 }
 
-/// Conditions that no loop changes: they keep elements of empty arrays from being read.
+/// Collects conditions that do not depend on loops. They prevent reads of empty arrays.
 class Guards : public Halide::Internal::IRGraphVisitor {
 public:
     explicit Guards(const Halide::Func &func) {
@@ -39,9 +39,10 @@ private:
     Halide::Internal::Scope<> loops_;
 };
 
-/// Where a kernel moves elements, a masked load that is not dense becomes a branch for every lane, and so does one from an array that may
-/// be empty. The usual case, whole vectors and nothing empty, is a loop of its own: its last vector is shifted inwards (GB/s, one core of a
-/// Sapphire Rapids Xeon, 2026-11-21, beside the masked loop: rev 24 / 0.9, concatenate 15 / 0.9, pad 25 / 0.2, take of rows 42 / 0.1).
+/// If a kernel moves elements, a masked load that is not dense becomes a branch for every lane. So does a load from an array that may be
+/// empty. So the usual case, with whole vectors and no empty array, gets a loop of its own, whose last vector is shifted inwards. GB/s of
+/// this loop / of the masked loop (one core of a Sapphire Rapids Xeon, 2026-11-21): rev 24 / 0.9, concatenate 15 / 0.9, pad 25 / 0.2, take
+/// of rows 42 / 0.1.
 void schedule_whole_vectors(const KernelOutput &output, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
     const std::vector<Halide::Var> axes = output.func.args();
     const int lanes = lanes_of(axes.size(), tiles), task = tiles.at("task");
@@ -54,7 +55,7 @@ void schedule_whole_vectors(const KernelOutput &output, const std::vector<Halide
     parallelize(nest, rows, product({extents.begin() + 1, extents.end()}), extents[0], task);
 }
 
-/// Whole rows, as many as make a task; long rows are cut first.
+/// A task has as many whole rows as fit. Long rows are divided first.
 void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
     const int task = tiles.at("task");
     std::vector<Halide::Var> outer(axes.begin() + 1, axes.end());
@@ -63,7 +64,7 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
     if (!Halide::Internal::can_prove(extents[0] <= task)) {
         Halide::Var piece("piece");
         pieces = max(1, (extents[0] + task - 1) / task);
-        work = max(1, (extents[0] + pieces - 1) / pieces); // `task` would be so many vectors a row, however short it is
+        work = max(1, (extents[0] + pieces - 1) / pieces); // with `task`, every row would need that many vectors, even a short one
         nest.split(axes[0], piece, axes[0], work, TailStrategy::GuardWithIf);
         outer.insert(outer.begin(), piece);
     }

@@ -3,7 +3,8 @@
 
 namespace scalide {
 
-// One function a kind (schedules/cpu/<kind>.cpp): what schedule() does on a CPU. The comment on top of each file says what its tiles mean.
+// One function for each kernel kind (schedules/cpu/<kind>.cpp), which schedule() calls for CPUs. The comment at the top of each file
+// explains its tiles.
 Schedule schedule_scalar, schedule_map, schedule_row, schedule_column, schedule_full, schedule_transpose, schedule_scan, schedule_scatter,
     schedule_sort, schedule_contract, schedule_window, schedule_tiled;
 

@@ -25,8 +25,8 @@ void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const E
     nest.vectorize(loop, lanes, rest && *rest == 0 ? TailStrategy::Auto : TailStrategy::Predicate);
 }
 
-// Tasks of equal size, not of `task` elements with a short one at the end: their loops then run over what there is, not over a constant
-// with a test in every iteration.
+// Tasks have equal sizes, instead of `task` elements and a shorter last one. Their loops then have exact extents, instead of a constant
+// extent with a test in every iteration.
 void parallelize(Halide::Stage nest, const Var &loop, const Expr &count, const Expr &work, int task) {
     std::optional<int64_t> all = known(count * work);
     if (all && *all <= task) {
@@ -63,7 +63,7 @@ void vectorize_partial(Halide::Func partial) {
 }
 
 namespace {
-constexpr int blocks_of_task = 16; ///< of 4096 elements (lower/rows/totals.cpp)
+constexpr int blocks_of_task = 16; ///< blocks have 4096 elements (lower/rows/totals.cpp)
 }
 
 void schedule_totals(const TotalStages &stages) {

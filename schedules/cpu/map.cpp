@@ -1,7 +1,7 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// map: one pass over each output. Tiles as in elements.cpp.
+// map: one pass over each output. Tiles: see elements.cpp.
 namespace scalide {
 
 void schedule_map(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {

@@ -1,12 +1,13 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// row: a loop over rows in parallel tasks; everything of a row is made inside, from the first-level cache. Where sums over the
-// rows stand beside (lower/rows/row_sums.h), a task is a block of rows, whose running sums stay in a cache: layer_norm's gradient of [8192,
-// 4096] in f32 takes 22 ms where two kernels take 33, in bf16 the same (EPYC Zen 5, two threads, others busy, 2026-11-22). Tiles:
+// row: a loop over rows, divided into parallel tasks. All stages of a row are computed inside, in the first-level cache. If the kernel also
+// sums over rows (lower/rows/row_sums.h), a task is a block of rows, whose running sums stay in a cache. For layer_norm's gradient of
+// [8192, 4096], this takes 22 ms in f32, and two kernels take 33 ms; bf16 takes the same (EPYC Zen 5, two threads, others busy,
+// 2026-11-22). Tiles:
 //   task   elements of a parallel task
-//   lanes  elements computed together
-//   line   the same of results of one axis
+//   lanes  elements in a vector
+//   line   the same for results with one axis
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -38,7 +39,7 @@ public:
             place(func);
         }
         for (Func func : stages_.element) {
-            func.bound(func.args()[0], 0, columns_); // Halide thinks that partial results read from columns % lanes - lanes on
+            func.bound(func.args()[0], 0, columns_); // otherwise Halide assumes that partial results read from columns % lanes - lanes on
             vectorize_masked(func, func.args()[0], columns_, lanes());
         }
     }
@@ -46,7 +47,7 @@ public:
 private:
     int lanes() const { return tiles_.at("lanes"); }
 
-    /// The first output leads, the others run in its row loop.
+    /// The first output leads; the others share its loop over rows.
     void schedule_output(const KernelOutput &output) {
         const std::vector<Expr> extents = bound_loops(kernel_, output);
         std::vector<Var> rows = output.func.args();
@@ -84,7 +85,7 @@ private:
         }
     }
 
-    /// Running sums beside the rows, in tasks of a block; then the blocks are added.
+    /// Computes running sums in the loop over rows, with one block a task. Then the blocks are added.
     void schedule_sums() {
         Func running = stages_.sums.running, all = stages_.sums.lanes;
         running.compute_root();
@@ -105,7 +106,7 @@ private:
     void place(Func func) {
         if (leader_) {
             func.compute_at(*leader_, *row_loop_);
-            func.bound_extent(*row_, 1); // which Halide cannot prove where several outputs share the loop
+            func.bound_extent(*row_, 1); // Halide cannot prove this if several outputs share the loop
         } else {
             func.compute_root();
         }
@@ -116,7 +117,7 @@ private:
     const Tiles &tiles_;
     Expr columns_;
     std::optional<Func> leader_;
-    std::optional<Var> row_, row_loop_; ///< the argument, and the loop in which everything of a row is made
+    std::optional<Var> row_, row_loop_; ///< the argument, and the loop in which all stages of a row are computed
 };
 
 } // namespace

@@ -2,7 +2,7 @@
 
 namespace scalide {
 
-/// Rank 0: there are no loops.
+/// scalar: rank-0 values need no loops.
 void schedule_scalar(LoweredKernel &, const Tiles &, const Halide::Target &) {}
 
 } // namespace scalide

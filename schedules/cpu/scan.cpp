@@ -1,12 +1,12 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// scan: a task scans whole lines and writes them, several side by side: neighbours along the innermost axis, or, when that one is scanned,
-// rows, whose elements are gathered into vectors and lie side by side while they are folded. Tiles:
+// scan: a task scans whole lines and writes them, several lines in parallel vector lanes. These are adjacent along the innermost axis. If
+// that axis is scanned, they are rows: their elements are gathered into vectors and are adjacent during the scan. Tiles:
 //   task     elements of a parallel task
-//   lanes    elements computed together
-//   columns  lines beside each other in memory that are scanned side by side
-//   rows     rows that are scanned side by side
+//   lanes    elements in a vector
+//   columns  adjacent lines that are scanned together
+//   rows     rows that are scanned together
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -65,7 +65,7 @@ private:
         scan_.update().reorder({VarOrRVar(column), VarOrRVar(vector), VarOrRVar(scan_.rvars(0)[0])});
     }
 
-    /// Puts the scan into the fused loops over `outer`, which become tasks.
+    /// Computes the scan in the fused loops over `outer`, which become tasks.
     void place(const std::vector<Var> &outer, const Expr &count, const Expr &work) {
         const Var loop = *fuse_loops(nest_, outer);
         parallelize(nest_, loop, count, work, tiles_.at("task"));

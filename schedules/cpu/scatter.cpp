@@ -2,9 +2,9 @@
 #include "schedules/cpu/loops.h"
 #include <algorithm>
 
-// scatter: the copy is a map; the updates run one after the other, in tasks and vectors along the axes that all windows cover. Tiles:
+// scatter: the copy is a map. The updates run one after the other; axes that all windows cover are divided into tasks and vectors. Tiles:
 //   task   elements of a parallel task
-//   lanes  elements computed together
+//   lanes  elements in a vector
 namespace scalide {
 namespace {
 using namespace Halide;

@@ -1,10 +1,10 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// sort: a task sorts lines one after the other. Passes of a network write one half of it and read the other, so that the elements of a
-// vector do not meet; digits are counted and moved one element after the other. Tiles:
+// sort: a task sorts lines one after the other. A pass of a network reads one half of the stage and writes the other, so that the elements
+// of a vector do not depend on each other. Digits are counted and moved element by element. Tiles:
 //   task   elements of a parallel task
-//   lanes  elements computed together
+//   lanes  elements in a vector
 namespace scalide {
 using namespace Halide;
 
@@ -21,7 +21,7 @@ void schedule_digits(const std::vector<Func> &keys, Func order, int lanes) {
     for (int update = 1; update < order.num_update_definitions(); update++) {
         const std::vector<RVar> loops = order.rvars(update);
         if (loops.size() == 2) {
-            order.update(update).unroll(loops[0]); // its two steps
+            order.update(update).unroll(loops[0]); // the two steps of a move
         } else {
             order.update(update).unscheduled();
         }

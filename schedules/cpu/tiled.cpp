@@ -3,9 +3,10 @@
 #include "schedules/tile_loops.h"
 #include <algorithm>
 
-// tiled: a task makes tiles, one after the other, writes each along the memory of each output and reduces it. No pass makes such kernels
-// for a CPU, where what a map wrote is in a cache when it is read again: this is for comparison. Tiles:
-//   lanes  elements computed together
+// tiled: a task computes tiles one after the other, writes each in the memory order of each output, and reduces it. No pass forms such
+// kernels for CPUs, because there the result of a map is still in a cache when it is read again. This schedule exists for comparison.
+// Tiles:
+//   lanes  elements in a vector
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -46,7 +47,7 @@ private:
         nest.vectorize(output.args()[0], lanes_, TailStrategy::GuardWithIf);
     }
 
-    /// Tiles of a task: those along the innermost axis.
+    /// A task has all tiles along the innermost axis.
     void join(Func func, const std::vector<Var> &blocks) {
         func.parallel(blocks.back());
         run_together(func, blocks[0]);

@@ -1,11 +1,12 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// transpose: square tiles; a tile is read in whole vectors along the argument's memory, turned in registers, decoded, encoded and written
-// in whole vectors along the result's. What is no transposition after all is a map. Tiles:
+// transpose: square tiles. A tile is read in whole vectors that are contiguous in the argument, transposed in registers, decoded, encoded
+// and written in whole vectors that are contiguous in the result. A kernel that turns out to be no transposition is scheduled as a map.
+// Tiles:
 //   task   elements of a parallel task
-//   lanes  elements computed together
-//   side   of a tile
+//   lanes  elements in a vector
+//   side   side of a tile
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -19,11 +20,11 @@ public:
     void apply() {
         Stage nest = loop_nest(output_);
         if (output_.has_update_definition()) {
-            // A tile that moves inwards would update elements twice.
+            // A tile that is shifted inwards would update elements twice.
             in_tasks(nest, TailStrategy::GuardWithIf);
         } else {
-            // The last tile of a row moves inwards, so that no tile is cut and nothing outside is read. An array smaller than a tile goes
-            // element by element.
+            // The last tile of a row is shifted inwards, so that every tile is whole and nothing outside is read. An array smaller than a
+            // tile is computed element by element.
             in_tasks(output_.specialize(extents_[0] >= side() && extents_[across_] >= side()), TailStrategy::ShiftInwards);
             tile(nest, TailStrategy::GuardWithIf);
         }
@@ -58,7 +59,7 @@ private:
         nest.rename(*fuse_loops(nest, outer), tasks_);
     }
 
-    /// Of tiles.
+    /// Returns the number of tiles.
     Expr count() const {
         Expr all = 1;
         for (int d = 0; d < int(extents_.size()); d++) {

@@ -1,17 +1,17 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// window: one pass over the result, as map; what a result needs of large windows, and the choice of an element in each, is made before.
-// Convolutions: a register tile of the product over all terms of its sums; around it tiles, panels of lanes, the other axes of the result.
-// Tiles:
-//   task   elements, or products, of a parallel task
-//   lanes  elements computed together (all but convolutions)
-//   rows   of a register tile (convolutions)
+// window: one pass over the result, like a map. Reductions of large windows, and the selection of an element from each window, are computed
+// first. Convolutions: a register tile of the product over all terms of its sums. Around it are loops over tiles, panels of lanes, and the
+// other axes of the result. Tiles:
+//   task   elements (convolutions: products) of a parallel task
+//   lanes  elements in a vector (all but convolutions)
+//   rows   rows of a register tile (convolutions)
 namespace scalide {
 namespace {
 using namespace Halide;
 
-/// A stage that is computed as a whole, vectorized along its first argument, in parallel along its last two.
+/// Computes a whole stage, vectorized along its first argument and in parallel along its last two.
 void schedule_whole(Func func, int lanes) {
     func.compute_root();
     const std::vector<Var> args = func.args();
@@ -79,7 +79,7 @@ private:
         parallelize(nest, *fuse_loops(nest, outer), count, extent(stages_.tile) * width_ * extent(stages_.terms), tiles_.at("task"));
     }
 
-    /// A register tile of the last block; blocks before it are added to a tile in memory.
+    /// Schedules a register tile of the last block. Earlier blocks are added to a tile in memory.
     void schedule_product() {
         const LoopLevel tile(output_, tile_);
         const SumStages &product = stages_.product;

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <set>
 
-// column: a thread a column of a block of rows, or of narrow elements as many neighbours as a word has, where lines are known to be a
-// multiple; its sums are kept, and the thread of an output adds them up. Tiles:
-//   threads  of a block of threads
+// column: one thread for each column of a block of rows. For low-precision elements, a thread has as many adjacent columns as fit into a
+// word, if lines are known to be a multiple. Its sums are stored, and the thread of an output adds them. Tiles:
+//   threads  threads of a block
 namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
-/// Columns of which a thread reads a word.
+/// Number of columns of which a thread reads one word.
 int columns_of_thread(const LoweredKernel &kernel, const ColumnSums &sums) {
     int count = 4;
     for (const Argument &argument : kernel.program.arguments) {

@@ -1,11 +1,11 @@
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 
-// contract: a thread a small tile of the product, in registers; operands come through the caches. Where more than one loop reads the
-// product it is kept. Matrices and vectors: a thread an element. Tiles:
-//   columns, rows                of a thread
-//   thread_columns, thread_rows  of a block
-//   threads                      of a block, of what is beside the product
+// contract: one thread for each small tile of the product, in registers. Operands are read through the caches. If several loops read the
+// product, it is stored. With a vector operand, there is one thread for each element. Tiles:
+//   columns, rows                elements of a thread
+//   thread_columns, thread_rows  threads of a block
+//   threads                      threads of a block outside the product
 namespace scalide::gpu {
 namespace {
 using namespace Halide;
@@ -40,7 +40,7 @@ public:
 private:
     int tile(const char *name) const { return tiles_.at(name); }
 
-    /// The loops of `around`, which reads the product.
+    /// Schedules the loops of `around`, which reads the product.
     void spread_product(Func around) {
         Stage nest = loop_nest(around);
         std::vector<Var> args = around.args();

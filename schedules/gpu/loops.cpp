@@ -8,7 +8,7 @@ using Halide::Var;
 
 namespace {
 
-/// The arguments that an update leaves as they are: those that it may run over in any order.
+/// Returns the arguments that an update does not change. It may run over them in any order.
 std::vector<Var> free_arguments(const Halide::Func &func, int update) {
     std::vector<Var> loops;
     for (const Expr &arg : func.update_args(update)) {
@@ -18,7 +18,7 @@ std::vector<Var> free_arguments(const Halide::Func &func, int update) {
     return loops;
 }
 
-/// Every update folds into the element that it is about.
+/// True if every update changes only the element at its own arguments.
 bool only_folds(const Halide::Func &func) {
     for (int i = 0; i < func.num_update_definitions(); i++) {
         if (free_arguments(func, i).size() != func.args().size()) return false;
@@ -62,7 +62,7 @@ void spread(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
 }
 
 void spread_tiles(Halide::Stage nest, const std::vector<Var> &loops, int threads) {
-    constexpr int line = 32; // neighbours in memory
+    constexpr int line = 32; // adjacent elements in memory
     Var block_x("block_x"), block_y("block_y"), thread_y("thread_y");
     std::vector<Var> blocks(loops.begin(), loops.end());
     std::vector<Halide::VarOrRVar> order = {thread_loop()};
@@ -81,7 +81,7 @@ void spread_tiles(Halide::Stage nest, const std::vector<Var> &loops, int threads
 
 void compute_one(Halide::Func stage, const Halide::Func &reader) {
     stage.compute_at(reader, thread_loop());
-    for (const Var &arg : stage.args()) stage.bound_extent(arg, 1); // Halide must know, or it gives the stage shared memory
+    for (const Var &arg : stage.args()) stage.bound_extent(arg, 1); // otherwise Halide would put the stage into shared memory
 }
 
 void compute_one(const SumStages &sum, const Halide::Func &reader) {

@@ -3,15 +3,15 @@
 #include "schedules/gpu/loops.h"
 #include <algorithm>
 
-// map: a thread some neighbours of each output, in vectors where whole vectors make a line. Tiles:
-//   threads  of a block
-//   cost     instructions of a thread at which it gets no more elements
+// map: each thread computes some adjacent elements of each output, in vectors if lines consist of whole vectors. Tiles:
+//   threads  threads of a block
+//   cost     instructions of a thread above which it gets no more elements
 namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
-/// Each result in one access of a thread, so that the threads of a warp write one piece of memory. What is read may take several: they
-/// meet in the cache.
+/// A thread writes each result by one access, so that the threads of a warp write contiguous memory. Reads may take several accesses, which
+/// hit the cache.
 int elements_of_thread(const Program &kernel, const KernelOutput &output, const Tiles &tiles) {
     int count = array_alignment, cost = 1;
     for (const int result : output.results)
@@ -22,7 +22,8 @@ int elements_of_thread(const Program &kernel, const KernelOutput &output, const 
     return count;
 }
 
-/// Whole vectors, of static lines shorter ones where those divide them; symbolic lines of which nobody knows get a kernel each way.
+/// Uses whole vectors. A static line gets shorter vectors if only these divide it. A symbolic line that may or may not be a multiple gets
+/// two versions of the loop.
 void schedule_vectors(const LoweredKernel &kernel, const KernelOutput &output, int width, bool is_cuda, const Tiles &tiles) {
     const std::vector<Expr> extents = bound_loops(kernel, output);
     const std::vector<Var> loops = output.func.args();
@@ -33,7 +34,7 @@ void schedule_vectors(const LoweredKernel &kernel, const KernelOutput &output, i
     Stage vectors = Internal::is_const_zero(rest) ? nest : nest.specialize(rest == 0);
     Var lane("lane");
     vectors.split(loops[0], loops[0], lane, width, TailStrategy::RoundUp);
-    // Halide 21 fails on vectors of f64 with conditions in OpenCL C; LLVM joins no accesses of neighbours that are not vectors.
+    // Halide 21 fails for conditional f64 vectors in OpenCL C. LLVM does not merge adjacent accesses that are not vectors.
     is_cuda ? vectors.vectorize(lane) : vectors.unroll(lane);
     spread(vectors, loops, tiles.at("threads"));
     if (!Internal::is_const_zero(rest)) spread(nest, loops, tiles.at("threads"));

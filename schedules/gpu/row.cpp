@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <optional>
 
-// row: a warp a row (row_warp.h), of long rows and of those whose length is symbolic a block of threads, which keeps what it makes of its
-// row in shared memory; short rows: a thread a row. Tiles:
-//   threads         of a block
-//   columns         from here on a row is long: `threads_columns` threads make its elements, several neighbours each where they are known
-//                   to be a multiple; sums have the lanes of the lowering
-//   threads_columns
-//   thread_row      columns up to which one thread makes a row
-//   warps           rows of a block whose warps make one each
-//   rows            of kernels with sums over rows (lower/rows/row_sums.h), which are rows of a block one after the other: so many at a
-//   time, shared_bytes    where what is kept of them fits this much shared memory
-// Such kernels have sums of a thread's columns in its registers while the rows pass by (lower/rows/running_sums.h), and a small launch that
-// adds what blocks have left.
+// row: one warp for each row (row_warp.h). A long row, or one of symbolic length, gets a block of threads, which keeps the stages of its
+// row in shared memory. A short row gets one thread. Tiles:
+//   threads          threads of a block
+//   columns          length from which a row is long: `threads_columns` threads compute its elements, several adjacent ones each if the
+//                    length is a static multiple; sums have the lanes of the lowering
+//   threads_columns  threads of a block for long rows
+//   thread_row       longest row that one thread computes
+//   warps            rows of a block if one warp computes each
+//   rows             kernels with sums over rows (lower/rows/row_sums.h): rows that a block computes at a time
+//   shared_bytes     the same kernels: shared memory into which the stages of these rows must fit
+// Kernels with sums over rows keep the sums of a thread's columns in registers during the loop over a block's rows
+// (lower/rows/running_sums.h). A small launch then adds the sums of the blocks.
 namespace scalide::gpu {
 namespace {
 using namespace Halide;
@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    /// Elements of an access of shared memory: threads then meet no bank twice. One of f32 has 16 bytes.
+    /// Elements of one access to shared memory, without bank conflicts between threads. Four f32 are 16 bytes.
     static constexpr int four = 4;
 
     bool is_known_short(int most) const {
@@ -52,7 +52,7 @@ private:
         return columns.is_static() && columns.value() <= most && few_axes;
     }
 
-    /// Several rows where they fit shared memory: as many barriers as one has.
+    /// Returns several rows if they fit into shared memory. They need as many barriers as one row.
     int rows_together() const {
         const Extent &rows = stages_.rows, &columns = stages_.columns;
         if (!sums_rows_ || !rows.is_static() || !columns.is_static() || rows.value() == 0 || rows.value() % stages_.sums.block_rows != 0)
@@ -65,7 +65,7 @@ private:
         return together * bytes <= tiles_.at("shared_bytes") ? together : 1;
     }
 
-    /// The first Func leads, the others run in its loop over rows.
+    /// The first Func leads; the others share its loop over rows.
     void join(Func func) {
         Stage nest = loop_nest(func);
         std::vector<Var> rows = func.args();
@@ -92,7 +92,7 @@ private:
 
     bool is_long() const { return stages_.columns.is_static() && stages_.columns.value() >= tiles_.at("columns"); }
 
-    /// A thread makes up to `together` neighbours.
+    /// A thread computes up to `together` adjacent elements.
     void spread_columns(Stage nest, const Var &columns, int together) const {
         Var step("step"), neighbour("neighbour");
         const int64_t count = is_long() ? stages_.columns.value() : 1;
@@ -108,10 +108,10 @@ private:
         else
             nest.reorder(step, columns);
         nest.gpu_threads(columns);
-        if (is_long() && count <= int64_t(8) * threads * together) nest.unroll(step); // all are read before the first is used
+        if (is_long() && count <= int64_t(8) * threads * together) nest.unroll(step); // reads all elements before the first is used
     }
 
-    /// The loop over rows; of a single row there is none.
+    /// The loop over rows. A single row has none.
     LoopLevel row() const { return {*leader_, row_loop()}; }
     Var row_loop() const { return is_short_ && !rows_.empty() ? thread_loop() : sums_rows_ ? block_row_loop() : block_loop(); }
 
@@ -119,21 +119,21 @@ private:
         if (rows_.empty()) return place_single(stage);
         stage.compute_at(row());
         bound_rows(stage, together_);
-        // Halide puts the arrays of shared memory one behind the other, and takes vectors in them to be aligned.
+        // Halide places arrays in shared memory one after the other, and assumes that vectors in them are aligned.
         if (!is_short_) stage.align_storage(stage.args()[0], array_alignment);
         if (stage.args().empty() || stage.args()[0].name() != Var("x").name()) {
             if (together_ > 1) stage.gpu_threads(rows_[0]);
             return;
         }
         if (is_short_) {
-            stage.unroll(stage.args()[0]); // what has no address is in registers
+            stage.unroll(stage.args()[0]); // without an address, it stays in registers
         } else {
             spread_columns(stage, stage.args()[0], together);
-            if (together_ > 1) stage.reorder(rows_[0], stage.args()[0]).unroll(rows_[0]); // all are read before the first is used
+            if (together_ > 1) stage.reorder(rows_[0], stage.args()[0]).unroll(rows_[0]); // reads all elements before the first is used
         }
     }
 
-    /// Stages have the element, or the columns, of one row, which Halide cannot prove where several outputs share the loop.
+    /// Bounds stages to the element, or the columns, of one row. Halide cannot prove this if several outputs share the loop.
     void bound_rows(Func stage, int count) const {
         for (const Var &arg : stage.args()) {
             const bool is_row = std::ranges::any_of(rows_, [&](const Var &row) { return row.name() == arg.name(); });
@@ -142,7 +142,7 @@ private:
         }
     }
 
-    /// Lanes in registers, which have no address.
+    /// Lanes stay in registers, because unrolling removes their address.
     void reduce_in_thread(Func stage) const {
         const Var lane = stage.args()[0];
         stage.compute_at(row()).unroll(lane);
@@ -152,7 +152,7 @@ private:
         }
     }
 
-    /// Each stage is a launch.
+    /// For a single row, each stage is a launch.
     void place_single(Func stage) {
         stage.compute_root();
         const auto is_stage = [&](const Func &fold) { return fold.name() == stage.name(); };
@@ -178,7 +178,7 @@ private:
         }
     }
 
-    /// A warp of threads a lane, each with a column of the output; lanes meet in shared memory.
+    /// A warp adds the sums of a lane, with one thread for each column of the output. Lanes are combined in shared memory.
     void add_blocks(Func lanes) const {
         constexpr int warp = 32;
         const auto output = std::ranges::find_if(kernel_.outputs, [&](const KernelOutput &o) { return is_sum_of_rows(kernel_, o); });
@@ -199,7 +199,7 @@ private:
     const RowStages &stages_;
     const Tiles &tiles_;
     bool is_cuda_, sums_rows_, is_short_;
-    int together_ = 1; ///< rows that are made in an iteration of the loop over those of a block
+    int together_ = 1; ///< rows that one iteration of the loop over a block's rows computes
     std::optional<Func> leader_;
     std::vector<Var> rows_;
 };

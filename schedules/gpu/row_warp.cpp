@@ -29,7 +29,7 @@ public:
 private:
     void spread_threads(Stage nest, const Var &thread) const { is_cuda_ ? nest.gpu_lanes(thread) : nest.gpu_threads(thread); }
 
-    /// Neighbours of a thread in one access, steps one after the other.
+    /// A thread accesses its adjacent elements together; its steps run one after the other.
     void spread_columns(Stage nest, const Var &x) const {
         nest.split(x, x, slot_loop, warp_neighbours, TailStrategy::GuardWithIf);
         nest.split(x, step_loop, x, warp_threads, TailStrategy::GuardWithIf);
@@ -38,13 +38,13 @@ private:
         spread_threads(nest, x);
     }
 
-    /// The first Func leads, the others run in its loop over rows.
+    /// The first Func leads; the others share its loop over rows.
     void join(Func func) {
         Stage nest = loop_nest(func);
         const std::vector<Var> args = func.args();
         const Var y = args.back();
-        // What has no columns is made by one thread: else Halide lets all of them store, and what is overwritten would be more than once.
-        // Loops that run together have the same names: the others have such a loop, too.
+        // Values without columns are computed by one thread. Otherwise Halide makes every thread store them, and an in-place update would
+        // be applied more than once. Fused loops must have the same names, so Funcs with columns have this loop too.
         nest.split(y, y, thread_loop(), 1);
         nest.split(y, block_loop(), row_loop, rows_, TailStrategy::GuardWithIf);
         if (args.size() > 1) {
@@ -61,10 +61,11 @@ private:
         }
     }
 
-    /// In registers of the threads of a warp; OpenCL has no exchanges between threads, there a stage is in shared memory.
+    /// Stores a stage in registers of the threads of a warp. OpenCL has no exchanges between threads, so the stage is in shared memory
+    /// there.
     Stage keep_in_warp(Func stage) const {
         stage.compute_at(*leader_, is_cuda_ ? row_loop : block_loop()).store_in(is_cuda_ ? MemoryType::Register : MemoryType::GPUShared);
-        stage.bound_extent(stage.args().back(), 1); // the row, which Halide cannot prove where several outputs share the loop
+        stage.bound_extent(stage.args().back(), 1); // the row; Halide cannot prove this if several outputs share the loop
         return stage;
     }
 

@@ -3,8 +3,8 @@
 
 namespace scalide::gpu {
 
-/// A warp a row, several rows a block. What a row needs is in registers, sums are exchanged between threads: no barrier and no shared
-/// memory. (On OpenCL, which has no such exchanges, in shared memory.) Tiles: warps, rows of a block.
+/// One warp for each row, several rows in a block. All stages of a row are in registers, and sums are exchanged between threads. So there
+/// is no barrier and no shared memory. (OpenCL has no such exchanges and uses shared memory.) Tiles: warps, the rows of a block.
 void schedule_row_in_warp(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);
 
 } // namespace scalide::gpu

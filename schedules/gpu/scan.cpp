@@ -1,8 +1,8 @@
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 
-// scan: a thread a line, whose elements it folds one after the other, in memory. Tiles:
-//   threads  of a block
+// scan: one thread for each line. It combines the elements one after the other, in memory. Tiles:
+//   threads  threads of a block
 namespace scalide::gpu {
 
 void schedule_scan(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {

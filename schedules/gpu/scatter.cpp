@@ -1,8 +1,8 @@
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 
-// scatter: the copy is a map; a thread makes all updates of its places of the axes that every window covers, in order. Tiles:
-//   threads  of a block
+// scatter: the copy is a map. A thread has one index of the axes that every window covers, and applies all updates there in order. Tiles:
+//   threads  threads of a block
 namespace scalide::gpu {
 
 void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {

@@ -1,8 +1,8 @@
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 
-// sort: a thread a line, in memory. Tiles:
-//   threads  of a block
+// sort: one thread for each line, in memory. Tiles:
+//   threads  threads of a block
 namespace scalide::gpu {
 
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {

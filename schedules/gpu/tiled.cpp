@@ -3,10 +3,10 @@
 #include "schedules/tile_loops.h"
 #include <algorithm>
 
-// tiled: a block of threads makes a tile in shared memory, writes it along the memory of each output, and reduces it; then one block
-// reduces what the tiles gave. Neighbours are read, and written along each output's memory, in one access where extents are known to be
-// multiples: of tiles in shared memory a thread reads single elements of a column. Tiles:
-//   threads  of a block
+// tiled: a block of threads computes a tile in shared memory, writes it in the memory order of each output, and reduces it. Then one block
+// reduces the results of the tiles. If extents are known to be multiples, adjacent elements are read, and written in each output, by one
+// access. In shared memory, a thread reads single elements of a column. Tiles:
+//   threads  threads of a block
 namespace scalide::gpu {
 namespace {
 using namespace Halide;
@@ -29,7 +29,7 @@ public:
     }
 
 private:
-    /// Threads of a tile, `line` along memory.
+    /// Distributes a tile over threads; `line` is contiguous in memory.
     void spread_tile(Stage nest, const Var &line, const Var &across, int side) const {
         Var step("step"), row("row");
         nest.split(across, step, row, threads_ / side).reorder({step, line, row}).gpu_threads(line, row).unroll(step);
@@ -39,7 +39,7 @@ private:
         nest.split(line, step, line, threads_).reorder({step, line}).gpu_threads(line).unroll(step);
     }
 
-    /// Makes each element of the loop along memory several neighbours, which a thread reads or writes in one access; how many these are.
+    /// Turns the loop along memory into groups of adjacent elements, which a thread accesses together. Returns the size of a group.
     int take_together(Stage nest, const Var &line) const {
         const int count = line.name() == axes_[0].name() ? stages_.together_x : stages_.together_y;
         if (count == 1) return 1;
@@ -49,7 +49,7 @@ private:
         return count;
     }
 
-    /// One loop over tiles, the same in each output.
+    /// Writes an output. All outputs share one loop over tiles.
     void write(Func output) {
         Stage nest = output;
         std::vector<Var> blocks = axes_;
@@ -77,13 +77,13 @@ private:
         }
     }
 
-    /// A loop of blocks for each axis: of a fused one, that several outputs share, Halide would not know where a tile begins.
+    /// Adds one loop over blocks for each axis. If several outputs shared a fused loop, Halide would not know where a tile begins.
     void join(Func func, const std::vector<Var> &blocks) {
         for (const Var &block : blocks) func.gpu_blocks(block);
         run_together(func, blocks[0]);
     }
 
-    /// Lines are one word longer than the side, so that neither direction meets a bank of shared memory twice.
+    /// Computes the tile. Its lines are one word longer than its side, so that access along either direction has no bank conflicts.
     void make_tile() {
         tile_.compute_at(block_);
         for (size_t d = 0; d < axes_.size(); d++) tile_.bound_extent(axes_[d], extent_of_tile(d));
@@ -102,7 +102,7 @@ private:
     void reduce_tiles() {
         constexpr int lanes_of_fold = 16; // lower/rows/reduction.cpp
         Func partial = stages_.of_tile.partial[0], lane = stages_.of_tile.lane[0], fold = stages_.of_tile.fold[0];
-        // Halide cannot prove it where outputs share the loops. A thread has one lane.
+        // Halide cannot prove these bounds if outputs share the loops. A thread has one lane.
         for (const auto &[stage, lanes] : {std::pair(partial, 1), std::pair(partial.in(), side_), std::pair(lane, lanes_of_fold)}) {
             Func bounded = stage;
             bounded.bound_extent(bounded.args()[0], lanes);

@@ -1,16 +1,16 @@
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 
-// transpose: a block of threads turns a square tile: it reads along the argument's memory into shared memory, and writes along the
-// result's. What is no transposition after all is a map. Tiles:
-//   side     of a tile: threads side by side along memory
-//   rows     of threads, each with side / rows elements
-//   threads  of a block, of a map
+// transpose: a block of threads transposes a square tile. It reads the argument contiguously into shared memory, and writes the result
+// contiguously. A kernel that turns out to be no transposition is scheduled as a map. Tiles:
+//   side     side of a tile: threads along memory
+//   rows     rows of threads, each thread with side / rows elements
+//   threads  threads of a block of a map
 namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
-/// The threads of a tile, `line` along memory.
+/// Distributes a tile over threads; `line` is contiguous in memory.
 void spread_tile(Stage nest, const Var &line, const Var &across, int rows) {
     Var step("step"), thread("row");
     nest.split(across, step, thread, rows).reorder({step, line, thread}).gpu_threads(line, thread).unroll(step);
@@ -39,7 +39,8 @@ void schedule_transpose(LoweredKernel &kernel, const Tiles &tiles, const Target 
     nest.reorder(order);
     spread_blocks(nest, blocks);
     spread_tile(nest, x, y, tiles.at("rows"));
-    // One more in each line, so that neither direction meets a bank of shared memory twice. Loops over all of a tile: the lowering clamps.
+    // Each line has one more element, so that access along either direction has no bank conflicts. The loops cover the whole tile, because
+    // the lowering clamps.
     block.compute_at(output, block_loop()).align_storage(x, side + 1).bound_extent(x, side).bound_extent(y, side).reorder({y, x});
     spread_tile(block, y, x, tiles.at("rows"));
 }

@@ -1,8 +1,8 @@
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 
-// window: a thread an element of the result, and of what a result needs of large windows. Tiles:
-//   threads  of a block
+// window: one thread for each element of the result, and for each element of a reduction over large windows. Tiles:
+//   threads  threads of a block
 namespace scalide::gpu {
 
 void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &) {
@@ -11,8 +11,8 @@ void schedule_window(LoweredKernel &kernel, const Tiles &tiles, const Halide::Ta
             if (stage.defined()) keep(stage, tiles);
         }
     }
-    // What convolutions pack for vectors is computed where it is read. Their product is added up in memory: Halide takes the panel that a
-    // thread needs of it for all panels, where their number is not static.
+    // The packed operands of convolutions are computed where they are read. Their product is summed in memory: if the number of panels is
+    // not static, Halide assumes that a thread needs all panels.
     if (const auto *convolution = std::get_if<ConvolutionStages>(&kernel.stages)) {
         Halide::Func sum = convolution->product.last;
         spread_all(sum.compute_root(), tiles.at("threads"));

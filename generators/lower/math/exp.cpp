@@ -78,8 +78,8 @@ Expr expm1(const Expr &x) {
     return keep_nan(x, with_sign_of(result, x));
 }
 
-// With e = e^-|x| and d = 1 + e, the quotient is 1 / d or e / d. A correction removes the rounding error of d: quotient * inverse * lost,
-// where inverse is 1 - quotient or the quotient.
+// With e = e^-|x| and d = 1 + e, the quotient is 1 / d or e / d. A correction removes the rounding error of d, `lost`: it is quotient / d *
+// lost. 1 / d is the quotient or 1 - quotient.
 Expr logistic(const Expr &x) {
     Expr e = math::exp(from_bits(float_bits(x) | bits32(0x80000000u))), one = Expr(1.0f), d = strict_add(one, e);
     Expr is_positive = sign_bit(x) == bits32(0), quotient = strict_div(select(is_positive, one, e), d);

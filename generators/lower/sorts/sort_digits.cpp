@@ -1,10 +1,10 @@
 #include "lower/halide/strict.h"
 #include "lower/sorts/sort_lines.h"
 
-// A radix sort. Positions are ordered by one digit of a key after the other, the lowest digit of the last key first, each time stably
-// (Knuth, The Art of Computer Programming 3, 5.2.5, algorithm R). For each digit, three steps run: count how often each value occurs, add
-// up the counts to find where each value begins, and move every position to the next free slot of its value. The work is proportional to
-// the length of a line. Only the keys are computed by vector code.
+// A radix sort (Knuth, The Art of Computer Programming 3, 5.2.5, algorithm R). Positions are ordered by one digit of a key after the other,
+// the lowest digit of the last key first. Each time the order is stable. For each digit, three steps run: count how often each value
+// occurs, add up the counts to find where each value begins, and move every position to the next free slot of its value. The work is
+// proportional to the length of a line. Only the keys are computed by vector code.
 namespace scalide {
 using Halide::Expr;
 
