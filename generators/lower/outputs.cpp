@@ -68,7 +68,7 @@ private:
     Halide::FuncRef place() const { return func_(buffer_order(vars_)); }
 
     /// Halide computes all values of a Tuple before it stores one that another reads. But Halide 21 (SplitTuples.cpp) does not look for
-    /// reads in arguments of calls, such as strict operations. So all reads also stand in a condition.
+    /// reads in arguments of calls, such as strict operations. So a condition repeats all these reads.
     Halide::Tuple words() {
         Halide::Expr reads = Halide::Internal::const_true();
         for (size_t i = 0; i < results_.size() && results_.size() > 1; i++) {

@@ -201,8 +201,8 @@ private:
     std::set<std::string> moved_; ///< names of values that are moved back to their uses
 };
 
-// A kernel without result elements does nothing. Halide 21 may execute the last iteration of an empty loop if it has moved that iteration
-// out of the loop (for example a scan of no padded rows).
+// A kernel without result elements does nothing. Halide 21 may move the last iteration out of a loop. It then executes this iteration even
+// if the loop is empty (for example in a scan of no padded rows).
 class SkipEmpty : public ir::IRMutator {
 public:
     explicit SkipEmpty(Halide::Expr has_elements) : has_elements_(std::move(has_elements)) {}

@@ -4,8 +4,8 @@
 #include "transforms/target_facts.h"
 #include <set>
 
-/// The passes that lead to base operators. Each stands in a file of its name. The passes of fusion are in fusion/fuse.h. A pass takes a
-/// verified program and returns a verified program.
+/// The passes that lead to base operators, each in a file of its name. The passes of fusion are in fusion/fuse.h. A pass takes a verified
+/// program and returns a verified program.
 namespace scalide {
 
 struct NumericsDecision;

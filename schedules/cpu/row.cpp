@@ -2,9 +2,8 @@
 #include "schedules/cpu/loops.h"
 
 // row: a loop over rows, divided into parallel tasks. All stages of a row are computed inside, in the first-level cache. If the kernel also
-// sums over rows (lower/rows/row_sums.h), a task is a block of rows, whose running sums stay in a cache. For layer_norm's gradient of
-// [8192, 4096], this takes 22 ms in f32, and two kernels take 33 ms; bf16 takes the same (EPYC Zen 5, two threads, others busy,
-// 2026-11-22). Tiles:
+// sums over rows (lower/rows/row_sums.h), a task is a block of rows, whose running sums stay in a cache. layer_norm's gradient of [8192,
+// 4096] takes 22 ms in f32 and in bf16. Two separate kernels take 33 ms (EPYC Zen 5, two threads, others busy, 2026-11-22). Tiles:
 //   task   elements of a parallel task
 //   lanes  elements in a vector
 //   line   the same for results with one axis

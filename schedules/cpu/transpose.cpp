@@ -1,9 +1,9 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
-// transpose: square tiles. A tile is read in whole vectors that are contiguous in the argument, transposed in registers, decoded, encoded
-// and written in whole vectors that are contiguous in the result. A kernel that turns out to be no transposition is scheduled as a map.
-// Tiles:
+// transpose: square tiles. A tile is read in whole vectors that are contiguous in the argument, then transposed in registers, decoded and
+// encoded. It is written in whole vectors that are contiguous in the result. A kernel that turns out to be no transposition is scheduled as
+// a map. Tiles:
 //   task   elements of a parallel task
 //   lanes  elements in a vector
 //   side   side of a tile

@@ -3,9 +3,9 @@
 #include "lower/math/f64.h"
 #include "lower/math/math.h"
 
-// The logarithm of the gamma function and its derivative, in f64. From 1 to 3, a polynomial (Chebyshev interpolation, with the zeros
-// divided out); above 3, Stirling's series; below 1, one step of the recurrence; below 0, reflection. Error 2^-34, absolute near the zeros
-// of negative x.
+// The logarithm of the gamma function and its derivative, in f64. From 1 to 3, a polynomial is used (Chebyshev interpolation, with the
+// zeros divided out). Above 3, it is Stirling's series; below 1, one step of the recurrence; below 0, reflection. The error is 2^-34,
+// absolute near the zeros of negative x.
 
 namespace scalide::math {
 

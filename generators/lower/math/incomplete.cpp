@@ -126,7 +126,8 @@ Expr igamma(const Expr &a, const Expr &x) { return gamma_tails(a, x).lower; }
 
 Expr igammac(const Expr &a, const Expr &x) { return gamma_tails(a, x).upper; }
 
-// XLA's edge cases, in this order: x = 0 and x = 1; then 1 for a = 0 or b = inf, and 0 for b = 0 or a = inf; NaN if both hold.
+// XLA's edge cases, in this order. x = 0 gives 0 and x = 1 gives 1. Then a = 0 or b = inf gives 1, and b = 0 or a = inf gives 0; if both
+// hold, NaN.
 Expr regularized_incomplete_beta(const Expr &a, const Expr &b, const Expr &x) {
     Expr zero = Expr(0.0f), one = Expr(1.0f), no_value = float32(0x7fc00000u);
     Expr is_regular =

@@ -2,17 +2,19 @@
 #include <Halide.h>
 
 // The functions of the base operators as Exprs over f32. They use vector instructions only, no libm. They are correct for NaN, infinities,
-// signed zeros and subnormal operands and results, with an error of at most 2 ulp. Measured over all f16 and bf16 values and 2^22 random
-// f32: logistic 1.9, asin 1.6, rsqrt 1.5, atan 1.8, acos, sin and cos below 1.5, exp and exp2 1.02, log and log1p 0.9, the others 0.51
-// (tests/unit/lower/math.cpp; all 2^32 values in tests/exhaustive).
+// signed zeros and subnormal operands and results, with an error of at most 2 ulp. Measured errors in ulp, over all f16 and bf16 values and
+// 2^22 random f32 (tests/unit/lower/math.cpp; all 2^32 values in tests/exhaustive):
+//   logistic 1.9, atan 1.8, asin 1.6, rsqrt 1.5; acos, sin and cos below 1.5; exp and exp2 1.02; log and log1p 0.9; all others 0.51
 //
 // Fast math. Halide compiles a kernel with nnan ninf nsz reassoc contract afn. Under these flags, inf - inf is 0, and NaN == NaN is true.
 // As soon as a kernel contains one strict operation, only its non-strict operations have these flags. Therefore:
 // - Every operation of a program (add, mul, comparisons ...) is strict. Nothing is contracted across nodes, so a value has the same bits
-//   whether it is fused or not. x + 1 over 128 KiB: 8.5 Gelem/s fast, 8.7 strict.
+//   whether it is fused or not. x + 1 over 128 KiB: 8.5 Gelem/s fast, 8.7 strict (one core of a Xeon with AVX-512, Sapphire Rapids,
+//   2026-11).
 // - The inside of a polynomial may be contracted to FMAs. Its argument is finite, it is enclosed by strict operations, and it is the same
-//   in every kernel. exp: 1.4 Gelem/s strict, 1.9 with FMAs. (Both: one core of a Xeon with AVX-512, Sapphire Rapids, 2026-11.)
-// - The sum of products of a matmul is not strict, because a strict a * b + c is no FMA on a CPU. This would halve the speed of a matmul.
+//   in every kernel. exp: 1.4 Gelem/s strict, 1.9 with FMAs (same machine).
+// - The sum of products of a matmul is not strict. A strict a * b + c is no FMA on a CPU, so a strict sum would halve the speed of a
+//   matmul.
 //
 // A function computes in f64 if its error in f32 would exceed 2 ulp. A polynomial in f64 costs as much as two in f32.
 

@@ -8,8 +8,6 @@
 // So only reductions that may count an element twice are allowed (max, min, and, or).
 //
 // The outputs have the axes of the shape in some order. A rank-0 output comes last.
-//
-// Outputs have the axes of the shape, in an order of their own; one of rank 0 comes last.
 namespace scalide {
 namespace {
 using Halide::Expr;

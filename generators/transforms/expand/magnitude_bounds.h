@@ -13,10 +13,10 @@ bool is_bound(const Node &node);
 ///   dot_general                   terms of a sum * amax(lhs) * amax(rhs): 0 if one factor is 0
 ///   x * scalar, x / scalar        bound * |scalar|, bound / |scalar|
 ///   sums and differences          sum of the bounds
-/// The amax of an operand is usually the one from which its scale was computed, so no kernel reads the operand again. For an argument, the
-/// amax is computed. If x is computed in another way (products of arrays, reductions, functions), or if an amax is not known, the bound is
-/// amax(x) itself, because bounds of squares and quotients are too loose. `norm_of_state` also limits the part that comes from matmuls, by
-/// the rule `limited_norm`.
+/// The amax of an operand is the one from which its scale was computed, so no kernel reads the operand again. For an argument, the amax is
+/// computed. The bound is amax(x) itself if x is computed in another way (products of arrays, reductions, functions), because bounds of
+/// squares and quotients are too loose. The same applies if an amax is not known. `norm_of_state` also limits the part that comes from
+/// matmuls, by the rule `limited_norm`.
 Program bound_magnitudes(const Program &program, const Rulebook &rulebook);
 
 } // namespace scalide

@@ -23,9 +23,9 @@ public:
     bool is_weight(ValueId value) const { return source_[value] >= 0 && weights_.contains(source_[value]); }
 
     /// Returns the arguments that a contraction multiplies. A contraction that computes the gradient of an argument multiplies two computed
-    /// arrays: the other operand of the argument's contraction, and the cotangent of its result. The argument is found through either: a
-    /// primal contraction multiplies it by the first array. Another contraction multiplies it by the cotangent, if the other operand's
-    /// gradient is needed.
+    /// arrays: the other operand of the argument's contraction, and the cotangent of its result. The argument is found by two facts. A
+    /// primal contraction multiplies it by the first array. Another contraction multiplies it by the cotangent, if the gradient of the
+    /// first array is needed.
     std::set<ValueId> multiplied(const Node &node) const;
 
 private:

@@ -111,8 +111,8 @@ bool map_feeds_scatter(const Edge &edge) {
     return map_feeds_scan(edge) && repeated_cost(edge.program(), edge.producer) <= most_prologue_cost;
 }
 
-/// A contract kernel runs the reduction over a result that it stores. So at least one result of its shape must be read outside the two
-/// groups.
+/// A contract kernel runs the reduction over a result that it stores. So at least one value of its shape must be a result of the program,
+/// or be read outside the two groups.
 bool contract_feeds_full(const Edge &edge) {
     const auto is_stored = [&](ValueId value) {
         const auto is_elsewhere = [&](const Read &read) {
