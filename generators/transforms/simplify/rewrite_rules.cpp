@@ -67,7 +67,7 @@ constexpr RewriteRow rewrite_rows[] = {
     {"max(x, 0)", "x", x_is_never_negative},
     {"x < 0", "0", x_is_never_negative},
     // scales
-    {"divide_no_nan(0, x)", "0", x_is_never_negative}, // valid because a scale is never NaN
+    {"divide_no_nan(0, x)", "0", x_is_never_negative}, // x is a scale; if it were NaN, all values would be meaningless
     {"divide_no_nan(x, 1)", "x"},
     {"divide_no_nan(x, c)", "x * (1 / c)", c_is_a_power_of_two},
     {"clamp_scale(x)", "x", x_is_clamped},
