@@ -7,13 +7,13 @@ namespace scalide {
 
 namespace {
 
-/// Most arithmetic that every kernel may recompute. Rank-0 arithmetic costs little per kernel, but Halide must schedule each operation.
+/// Limit for array arithmetic that every kernel may recompute, for each element.
 constexpr int repeatable_cost = 8;
-/// Limit for rank-0 arithmetic. Computing the scale of a state from several amax values takes about 60 operations, and recomputing it saves
-/// a kernel. Shared operations count once for each path to them.
+/// Limit for rank-0 arithmetic. It costs little per kernel, but Halide must schedule each operation. Computing the scale of a state from
+/// several amax values takes about 60 operations, and recomputing it saves a kernel. Shared operations count once for each path to them.
 constexpr int repeatable_scalar_cost = 512;
-/// Most stored rank-0 values that recomputed arithmetic may read, because each kernel reads all of them. The norm of a hundred tensors is
-/// therefore stored. Otherwise the hundred kernels that divide by it would each add up a hundred squares.
+/// Limit for the number of stored rank-0 values that recomputed arithmetic reads, because each kernel reads all of them. The norm of a
+/// hundred tensors is therefore stored. Otherwise the hundred kernels that divide by it would each add up a hundred squares.
 constexpr size_t most_repeated_reads = 32;
 /// Limit for rank-0 arithmetic on targets where every thread recomputes it. It is enough for products of scales.
 constexpr int repeatable_in_threads = 4;
