@@ -58,7 +58,7 @@ struct RowShapes {
 
 bool is_of_rows(const KernelView &kernel, const Node &node) {
     if (KernelView::walk(node) != Shape::reduce || !kernel.folds_trailing(node)) return false;
-    // over all elements; a reduction of a single row keeps an axis of extent 1
+    // A reduction of all elements has rank 0. A reduction of a single row keeps an axis of extent 1.
     if (kernel.program().type(node.results[0]).is_scalar()) return false;
     const int64_t folded = std::ssize(kernel.shape(node.operands[0])) - std::ssize(kernel.shape(node));
     const auto axes = kernel.program().attributes.find("row_axes");

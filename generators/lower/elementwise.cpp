@@ -112,7 +112,7 @@ Expr round_by_bits(const Call &call) {
     const Expr base = select(magnitude < float_bits(smallest), smallest, number_like(smallest, 0));
     const Expr up = ((bits ^ (bits >> bits32(16))) * bits32(739982445u)) >> bits32(32 - places);
     const Expr kept = (float_bits(strict_add(from_bits(magnitude), base)) + up) & bits32(~0u << places);
-    // numbers >= 0 have the same order as their bits
+    // Numbers >= 0 have the same order as their bits.
     const Expr rounded = Halide::max(float_bits(strict_sub(from_bits(kept), base)), float_bits(least));
     return select(magnitude - bits32(1) < bits32(0x7f800000u), from_bits(rounded | sign), x);
 }

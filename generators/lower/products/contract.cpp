@@ -50,7 +50,7 @@ std::vector<std::vector<int>> group_results(const Program &program, const Parts 
     std::map<std::pair<Part, Extents>, std::vector<int>> groups;
     for (int i = 0; i < int(program.results.size()); i++) {
         ValueId value = program.results[i].value;
-        // an epilogue may also return a value that only it reads, such as a mask
+        // An epilogue may also return a value that only it reads, such as a mask.
         const Part part = std::max(parts.of_value[value], Part::epilogue);
         groups[{part, program.type(value).shape}].push_back(i);
     }

@@ -53,8 +53,7 @@ private:
 struct ReductionSpace {
     std::vector<Halide::Var> outer;                                          ///< arguments of the partial results, buffer order
     Halide::Expr columns;                                                    ///< number of consecutive elements
-    int lanes;                                                               ///< number of partial results; lane l reduces elements l, l +
-                                                                             ///< lanes, ...
+    int lanes;                                                               ///< number of partial results, each of every lanes-th element
     std::vector<Halide::Range> steps;                                        ///< loops around the columns
     std::function<Index(const Index &steps, const Halide::Expr &column)> at; ///< position of an element in the iteration space
     std::function<Halide::Expr(const Index &steps, const Halide::Expr &column)> inside = {}; ///< whether an element belongs to the space;
