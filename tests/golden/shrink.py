@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/data from the whole reference data (a folder of <suite>.json and <suite>.npz; its README says which versions of which
-systems made them): whole suites where they are small, else as many cases as fit into files of 1 MB, of every operator or graph as many
-as of any other, and all cases that tests/golden/deviations names. Of long lists of single numbers (conversions, powers of two) every n-th stays.
+"""Chooses tests/golden/data from the complete reference data, a folder of <suite>.json and <suite>.npz. tests/golden/data/README.md describes it.
+
+The script keeps small suites whole. From a larger suite it takes as many cases as fit into files of 1 MB, equally many of each operator or
+graph, and all cases that tests/golden/deviations names. From a long list of numbers (conversions, powers of two) it takes every n-th number.
 
 Usage: shrink.py FULL [DATA]
 """
@@ -97,9 +98,6 @@ def main():
     for suite in SUITES:
         shrink(suite, full, data)
     shutil.copyfile(full / "checkpoint_tensors.safetensors", data / "checkpoint_tensors.safetensors")
-    title, text = (full / "README.md").read_text().split("\n", 1)
-    (data / "README.md").write_text(f"{title}\n\nHere is a part of what this page describes, chosen by `../shrink.py`; `of` in an index says of how many "
-                                    f"cases.\nWhere SCALIDE_SHARED_DIR has the whole, tests read that.\n{text}")
 
 
 if __name__ == "__main__":
