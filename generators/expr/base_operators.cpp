@@ -11,15 +11,15 @@ namespace scalide {
 namespace {
 
 constexpr ShapeWords words[] = {
-    {Shape::elementwise, "elementwise", "out[i] = f(in0[i], in1[i] ...), all shapes equal (`which` of select_n may have rank 0)"},
-    {Shape::movement, "movement", "out[i] = in[g(i)], or a fill: reshape, transpose, pad; g may read indices: gather"},
+    {Shape::elementwise, "elementwise", "out[i] = f(a[i], b[i], ...); all shapes are equal (`which` of select_n may be a scalar)"},
+    {Shape::movement, "movement", "out[i] = in[g(i)], or a fill value: reshape, transpose, pad; in gather, g reads indices"},
     {Shape::source, "source", "no operands: constant, iota"},
-    {Shape::reduce, "reduce", "folds axes: reduce_sum, argmax"},
-    {Shape::scan, "scan", "out[i] folds what stands up to i along an axis: cumsum"},
-    {Shape::scatter, "scatter", "a copy of an array with updates at places that indices say"},
-    {Shape::sort, "sort", "the order of elements along an axis: argsort"},
+    {Shape::reduce, "reduce", "reduces axes: reduce_sum, argmax"},
+    {Shape::scan, "scan", "out[i] reduces the elements up to i along an axis: cumsum"},
+    {Shape::scatter, "scatter", "a copy of an array with updates at given indices"},
+    {Shape::sort, "sort", "the sorted order of elements along an axis: argsort"},
     {Shape::contract, "contract", "sums of products over axes of two arrays: dot_general"},
-    {Shape::window, "window", "out[i] = what lies under window i: reduce_window_sum, convolutions"},
+    {Shape::window, "window", "out[i] reduces window i: reduce_window_sum, convolutions"},
 };
 
 } // namespace

@@ -41,21 +41,22 @@ struct AttributeType {
 };
 
 constexpr AttributeType types[] = {
-    {"axis", is_static_integer, "must be an axis, an integer", "an axis of the first operand, -1 the last"},
-    {"axes", is_list<is_static_integer>, "must be a list of axes", "axes of the first operand, kept sorted; left out in rule text: all"},
+    {"axis", is_static_integer, "must be an axis, an integer", "an axis of the first operand; -1 is the last one"},
+    {"axes", is_list<is_static_integer>, "must be a list of axes",
+     "axes of the first operand, stored in order; left out of a call in a rule: all axes"},
     {"axis_pairs", is_pair_of_lists, "must be a pair of lists of axes",
-     "axes of the first operand and of the second, paired; [] = [[], []]"},
-    {"permutation", is_list<is_static_integer>, "must be a list of axes", "every axis of the first operand once"},
-    {"shape", is_list<is_extent>, "must be a list of extents", "extents"},
-    {"dtype", is_dtype, "must be a dtype", "a dtype; default `promoted`: the widest dtype of the operands"},
-    {"extent", is_extent, "must be an extent", "one extent"},
+     "two lists of equal length, axes of the first and of the second operand; [] means [[], []]"},
+    {"permutation", is_list<is_static_integer>, "must be a list of axes", "a list that names each axis of the first operand once"},
+    {"shape", is_list<is_extent>, "must be a list of extents", "a list of extents"},
+    {"dtype", is_dtype, "must be a dtype", "a dtype; the default `promoted` is the widest dtype of the operands"},
+    {"extent", is_extent, "must be an extent", "an extent: an integer, or an expression of symbols such as 2*b + 1"},
     {"integer", is_static_integer, "must be an integer", "an integer"},
     {"number", is_number, "must be a number", "a real number"},
-    {"integers", is_list<is_extent>, "must be a list of integers", "integers or extents"},
+    {"integers", is_list<is_extent>, "must be a list of integers", "a list of integers or extents"},
     {"flag", is_flag, "must be true or false", "true or false"},
-    {"word", is_word, "must be a word", "one of the words in `of`; called like a function, name(x), it is the operator <name>_<word>"},
-    {"name", is_word, "must be a name", "a name of the user's own"},
-    {"program", is_word, "must be the name of a program", "a sub-program"},
+    {"word", is_word, "must be a word", "one of the keywords in `of`; called as a function, name(x), it is the operator <name>_<word>"},
+    {"name", is_word, "must be a name", "a name that the user chooses"},
+    {"program", is_word, "must be the name of a program", "the name of a sub-program"},
 };
 
 } // namespace
