@@ -1,5 +1,6 @@
-"""The reference pages of rules and policies list each key and keyword that the tool knows. Usage: test_reference.py SCALIDE SOURCE.
+"""The reference pages of rules and policies list each key and keyword that the tool knows; the glossary has its terms in order.
 
+Usage: test_reference.py SCALIDE SOURCE
 The tool lists what it knows in the error about an unknown key or keyword. Each probe provokes one such error."""
 import re
 import subprocess
@@ -91,11 +92,27 @@ def operators_have_docs(source):
                 yield f"{file}: {name}: doc must begin with 'Returns'"
 
 
+def glossary_is_right(source):
+    """Terms are in order, each has one sentence, kernel classes are those of the code, and links to terms have a target."""
+    text = (source / "docs/reference/glossary.md").read_text()
+    terms = dict(re.findall(r"^### (.+)\n\n(.+)\n", text, re.M))
+    if list(terms) != sorted(terms, key=str.lower):
+        yield "glossary.md: the terms must be in alphabetical order"
+    yield from (f"glossary.md: {term} must have one sentence" for term, line in terms.items() if not re.fullmatch(r"[^.]+(\.\d[^.]*|\.scl[^.]*)*\.", line))
+    classes = re.findall(r'\{"(\w+)", why_no_', (source / "generators/kinds/kernel_kinds.cpp").read_text())
+    yield from (f"glossary.md: kernel class '{name}' is missing" for name in classes if f"`{name}`" not in terms["Kernel class"])
+    anchors = {term.lower().replace(" ", "-") for term in terms}
+    for page in [source / "README.md", *sorted((source / "docs").rglob("*.md"))]:
+        for anchor in re.findall(r"glossary\.md#([\w-]+)", page.read_text()):
+            if anchor not in anchors:
+                yield f"{page}: the glossary has no term '{anchor}'"
+
+
 def main():
     tool, source = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder:
         problems = [problem for probe in PROBES for problem in missing(tool, source, Path(folder), probe)]
-    problems += operators_have_docs(source)
+    problems += [*operators_have_docs(source), *glossary_is_right(source)]
     print("\n".join(problems) or f"{len(PROBES)} lists: ok")
     sys.exit(bool(problems))
 
