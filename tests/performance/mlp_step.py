@@ -2,7 +2,7 @@
 """Times the training step 784-512-512-10, batch 128, next to jax.jit on the same cores. Each round runs all programs one after the other. A ratio
 is the median of the ratios of the rounds, so a machine that is slower for a while is slower for both programs.
 
-Usage: mlp_step.py [--build BUILD] [--threads N] [--seconds S] [--rounds N] [--json FILE]
+Usage: mlp_step.py [--build BUILD] [--threads N] [--seconds S] [--rounds N] [--json FILE] [--markdown]
 BUILD is the build folder (build), after ./demo and ./check. The program installs JAX from PyPI into BUILD/jax.
 """
 import argparse
@@ -57,6 +57,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="time for which each program runs in a round")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", action="store_true", help="print the rows of the table in docs/numbers.md too")
     arguments = parser.parse_args()
     python = jax_python(arguments.build)
     times = {}
@@ -77,6 +78,9 @@ def main():
         rows.append(row | {"ratio": median_ratio(theirs, ours)})
         print(f"{numerics:<12} {row['scalide_ms']:>10.3f} {row['rival_ms']:>10.3f} {rows[-1]['ratio']:>6.2f}   ({dtype})")
     print(f"f16_scaled / f16_plain: {median_ratio(times['scalide', 'f16_scaled'], times['scalide', 'f16_plain']):.3f}")
+    if arguments.markdown:
+        for row in rows:
+            print(f"| `{row['numerics']}` | {row['scalide_ms']:.2f} ms | {row['rival'].split()[-1]} | {row['rival_ms']:.2f} ms | {row['ratio']:.2f}x |")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
 
