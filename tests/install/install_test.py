@@ -112,6 +112,16 @@ def cmake_words():
         folder = project("words", f"find_package(Scalide REQUIRED)\nadd_scalide_library(l {words})\n", sum_dot_scl=SUM)
         said = fails("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}")
         assert f"add_scalide_library(l): {message}" in said, f"{words}: {said}"
+    words_on_the_page()
+
+
+def words_on_the_page():
+    """docs/guides/cmake.md has a heading for each function of the module, and a row in a table for each of their words."""
+    module, page = ((SOURCE / path).read_text() for path in ("generators/tool/cmake/AddScalide.cmake", "docs/guides/cmake.md"))
+    lists = re.findall(r"set\((?:keywords|single|several) ([A-Z_ ]+)\)", module) + re.findall(r"cmake_parse_arguments\(ARG ([A-Z_]+) ", module)
+    words = set(" ".join(lists).split())
+    assert words == set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.M)), words
+    assert set(re.findall(r"^function\((add_scalide_\w+)", module, re.M)) == set(re.findall(r"^## (add_scalide_\w+)$", page, re.M))
 
 
 def cmake_files():
