@@ -9,16 +9,15 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 ROOT = pathlib.Path(__file__).parents[2]
-FOLDERS = [ROOT / "runtime/python", ROOT / "generators/frontend/python"]
-INDEXES = [folder / "README.md" for folder in FOLDERS]
-#: One page for each entry point, beside the README that lists them.
-ENTRY_POINTS = [page for folder in FOLDERS for page in sorted(folder.glob("*.md")) if page.name != "README.md"]
+FOLDER = ROOT / "docs/reference/python"
+#: One page for each entry point; index.md lists them.
+ENTRY_POINTS = [page for page in sorted(FOLDER.glob("*.md")) if page.name != "index.md"]
 
 
 class Example(NamedTuple):
     code: str
     line: int
-    output: Optional[str]  #: of the block ```text behind it; None: there is none
+    output: Optional[str]  #: the block ```text that follows; None: no such block
 
 
 def examples(page: pathlib.Path) -> list:
@@ -28,12 +27,14 @@ def examples(page: pathlib.Path) -> list:
 
 
 def run(page: pathlib.Path):
-    """Runs the examples of a page one after the other; yields each with what it printed."""
+    """Writes the files of a page, then runs its examples one after the other; yields each with what it printed."""
+    for title, content in re.findall(r'^```\w+ title="(.*?)"\n(.*?)^```$', page.read_text(), re.S | re.M):
+        pathlib.Path(title).write_text(content)
     names = {"__name__": "page"}
     for example in examples(page):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), np.printoptions():
-            exec(compile("\n" * example.line + example.code, str(page.relative_to(ROOT)), "exec"), names)
+            exec(compile("\n" * example.line + example.code, page.name, "exec"), names)
         yield example, printed.getvalue()
 
 

@@ -9,7 +9,7 @@ def name_of(page):
     return str(page.relative_to(pages.ROOT))
 
 
-@pytest.mark.parametrize("page", [pages.ROOT / "README.md", *pages.INDEXES, *pages.ENTRY_POINTS], ids=name_of)
+@pytest.mark.parametrize("page", [pages.ROOT / "README.md", *pages.ENTRY_POINTS], ids=name_of)
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert pages.examples(page)
@@ -22,12 +22,13 @@ def test_examples_run(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", pages.ENTRY_POINTS, ids=name_of)
 def test_page_has_its_parts(page):
-    """What it is and takes, an example with its output, errors; the README beside it lists it."""
+    """What it is, an example with its output, the arguments, errors; the index lists it."""
     text = page.read_text()
-    assert re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M), re.M)[1:] == ["Example", "Errors"]
-    assert "\n|---|" in text.split("## Example")[0], "a table of arguments"
+    headings = re.findall(r"^## (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M), re.M)
+    assert headings[0] == "Example" and headings[-1] == "Errors"
+    assert "\n|---|" in text, "a table of arguments"
     assert all(example.output is not None for example in pages.examples(page))
-    assert f"({page.name})" in (page.parent / "README.md").read_text()
+    assert f"({page.name})" in (page.parent / "index.md").read_text()
 
 
 def test_help_is_enough_to_start():

@@ -39,7 +39,7 @@ NAMES = {
 @pytest.mark.parametrize("module", NAMES)
 def test_name_is_offered_or_documented(module):
     ours = importlib.import_module(".".join(filter(None, ["scalide.jax", module])))
-    page = (pages.ROOT / "runtime/python/scalify.md").read_text()
+    page = (pages.ROOT / "docs/reference/python/scalify.md").read_text()
     (not_offered,) = [part for part in page.split("\n\n") if part.startswith("Not offered")]
     for name in NAMES[module].split():
         if hasattr(ours, name):

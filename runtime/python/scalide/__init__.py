@@ -1,31 +1,31 @@
-"""Array programs as native kernel libraries, in which every low-precision tensor can carry its own scale.
+"""Compile array programs into native libraries, with the number formats chosen by a policy.
 
     import numpy as np, jax.numpy as jnp, scalide, scalide.jax
 
-    def loss(w, x):                                        # any JAX function
+    def loss(w, x):                                              # any JAX function
         return jnp.mean(jnp.tanh(x @ w))
 
     w, x = np.ones((8, 4), "f"), np.ones((2, 8), "f")
-    program = scalide.jax.trace(loss, w, x)                # its program: print(program)
-    library = scalide.build(program)                       # compiled; kept in a cache
-    value = library(w, x)                                  # NumPy and JAX arrays in and out
+    program = scalide.jax.trace(loss, w, x)                      # print(program) shows its text
+    library = scalide.build(program, numerics="f8_master")       # compiled kernels stay in a cache
+    value = library(w, x)                                        # NumPy or JAX arrays in and out
 
-`scalide.Library(path)` runs a library that was built before; that needs neither JAX nor a compiler.
-`scalide.jax.call(library)` makes it an operation of jitted functions.
-`import scalide.jax as jsa` offers what jax_scalify does: `jsa.scalify(function)` runs it on `ScaledArray`s.
+`scalide.Library(path)` opens a library that is built already. This needs neither JAX nor a compiler.
+`scalide.jax.call(library)` makes a library an operation of jitted functions.
+`import scalide.jax as jsa` replaces `import jax_scalify as jsa`.
 
-Each has a page with arguments, an example and errors, in the folder `docs` beside this file:
+The folder `docs` next to this file has one page for each entry point:
 
-trace.md         scalide.jax.trace: a JAX function becomes a program
-program.md       scalide.Program: print, save, load, grad, scalify, numerics
-build.md         scalide.build: a program becomes a library
-library.md       scalide.Library, scalide.empty: a library runs on arrays, and in place
-scaled_array.md  scalide.ScaledArray: data and one scale
-saving.md        scalide.save, scalide.load: trees of arrays in safetensors files, for C++ too
-call.md          scalide.jax.call, scalide.jax.vjp: a library in jitted functions
-scalify.md       scalide.jax as jsa: scaled arrays end to end, in place of jax_scalify
-primitives.md    scalide.jax.add_operator, add_rule: a primitive of your own
-tool.md          the command `scalide`, also python -m scalide
+trace.md         scalide.jax.trace: turn a JAX function into a program
+program.md       scalide.Program: print, save, load or differentiate a program
+build.md         scalide.build: compile a program into a library
+library.md       scalide.Library, scalide.empty: run a library on arrays
+scaled_array.md  scalide.ScaledArray: low-precision data with one scale
+saving.md        scalide.save, scalide.load: pytrees of arrays in safetensors files
+call.md          scalide.jax.call, scalide.jax.vjp: use a library in jitted functions
+scalify.md       scalide.jax.scalify and its helpers: JAX functions on scaled arrays
+primitives.md    scalide.jax.add_operator, scalide.jax.add_rule: support one more JAX primitive
+tool.md          the command-line tool, scalide.tool_path
 """
 from ._runtime import version as __version__
 from .build import BuildError, build, tool_path
