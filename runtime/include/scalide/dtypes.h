@@ -1,13 +1,16 @@
-/* The manifest of element types: everything that is known of one stands in its row, and the tables of the generators (ir/dtype.h) and of
- * the runtime are made of these rows. The numbers never change. Python's names: generators/frontend/python/scalide/arrays.py, compared with
- * these by tests/python/test_dtypes.py. */
+/* The element types (dtypes). Each dtype has one row, and all other tables of dtypes are built from these rows. The numbers are part of the
+ * file formats and never change. The Python package has its own table; a test compares it with this one. */
 #ifndef SCALIDE_DTYPES_H
 #define SCALIDE_DTYPES_H
 
 /* row(C name, C++ name, text, number, kind, bits in memory, safetensors, XLA_FFI_DataType, cudaDataType_t)
- * kind: one of SCALIDE_DTYPE_KINDS. cudaDataType_t: -1 where no matmul of cuBLASLt takes it.
- * f64 is for rank-0 intermediates only, never an argument. safetensors: the last three are no names of that format, whose F8_E4M3 is
- * f8_e4m3fn; other readers refuse them. */
+ *   text              the name in programs and policies
+ *   kind              one of SCALIDE_DTYPE_KINDS
+ *   safetensors       the name in safetensors files. The last three names are extensions of Scalide, which other readers reject.
+ *                     F8_E4M3 is the standard name of f8_e4m3fn.
+ *   XLA_FFI_DataType  the number in XLA custom calls
+ *   cudaDataType_t    the number in cuBLASLt; -1 if no cuBLASLt matmul supports the dtype
+ * f64 is for scalar intermediate values only. It is never the dtype of an argument. */
 /* clang-format off */
 #define SCALIDE_DTYPES(row)                                                                             \
     row(F32,         f32,         "f32",         0,  floating,         32, "F32",         11, 0)        \
@@ -32,10 +35,14 @@
 #define SCALIDE_DTYPE_COUNT 19
 #define SCALIDE_DTYPE_KINDS floating, signed_integer, unsigned_integer, truth
 
-/* row(C name, C++ name, exponent bits, mantissa bits, bias, sign, infinity, subnormals, -0, code of NaN, code of the largest finite value,
- *     half-way cases): floats of at most 32 bits. value = (-1)^s * 2^(e - bias) * 1.m; without -0 its code is NaN (fnuz). OCP 8-bit
- * floating point (2023), the fnuz forms of Graphcore and AMD, OCP MX (e8m0), IEEE-like 8-bit formats (e3m4, e4m3), the first FP8 of TPUs
- * (e4m3b11fnuz). */
+/* The float formats of at most 32 bits.
+ * row(C name, C++ name, exponent bits, mantissa bits, bias, sign, infinity, subnormals, -0, NaN, largest, half-way cases)
+ *   sign, infinity, subnormals, -0   whether the format has them
+ *   NaN, largest                     the bit patterns of NaN and of the largest finite number
+ *   half-way cases                   how a value halfway between two numbers is rounded
+ * A normal number is (-1)^s * 2^(e - bias) * 1.m. In a format without -0 (fnuz), the bit pattern of -0 is NaN.
+ * Origins: OCP 8-bit floating point (f8_e4m3fn, f8_e5m2), Graphcore and AMD (fnuz), OCP MX (f8_e8m0fnu), IEEE-like 8-bit formats (f8_e3m4,
+ * f8_e4m3), the first FP8 format of TPUs (f8_e4m3b11fnuz). */
 #define SCALIDE_FORMATS(row)                                                                            \
     row(F32,         f32,         8, 23, 127, true,  true,  true,  true,  0x7fc00000u, 0x7f7fffffu, even) \
     row(F16,         f16,         5, 10, 15,  true,  true,  true,  true,  0x7e00u,     0x7bffu,     even) \

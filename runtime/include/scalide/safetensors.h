@@ -1,5 +1,8 @@
-/* Tensors on disk in the safetensors format. A scaled tensor `x` is stored as `x.data` and `x.scale` (f32, rank 0);
- * as `x!data` and `x!scale` in a file where another tensor has one of these names. */
+/* Reads and writes safetensors files. A scaled tensor `x` is stored as two tensors: `x.data`, and `x.scale` (one f32 number). If another
+ * tensor of the file has one of these names, they are `x!data` and `x!scale`.
+ *
+ * Different threads may use different files, or read the same open file. The Python functions scalide.save and scalide.load use the same
+ * files. */
 #ifndef SCALIDE_SAFETENSORS_H
 #define SCALIDE_SAFETENSORS_H
 
@@ -9,54 +12,66 @@
 extern "C" {
 #endif
 
+/* A tensor and its name. */
 typedef struct {
     const char *name;
     scalide_array array;
 } scalide_tensor;
 
+/* One entry of the metadata of a file. */
 typedef struct {
     const char *key, *value;
 } scalide_metadata;
 
+/* The content of a file that was read. */
 typedef struct scalide_safetensors scalide_safetensors;
 
-/* Reads and checks a whole file: SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY. On failure *file is NULL and `message` (of message_size
- * bytes, may be NULL) says in words what is wrong, beginning with the file's name. The returned arrays are 64-byte aligned, private copies:
- * they may be written. */
+/* Reads a whole file into memory and checks it. Free the content with scalide_safetensors_close. The arrays are private copies, aligned to
+ * 64 bytes: you may write to them. If it fails, *file is NULL, and `message` gets a text that starts with the name of the file. `message`
+ * has message_size bytes; it may be NULL. Errors: SCALIDE_FILE_ERROR, SCALIDE_OUT_OF_MEMORY. */
 scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size);
+/* Frees the content and all its arrays. NULL is allowed. */
 void scalide_safetensors_close(scalide_safetensors *file);
 
-/* Tensors in the order of the file's header, `x.data` and `x.scale` each by itself. A tensor that a scalide_array cannot describe, of
- * another dtype (I64, U64, C64) or of more than 8 axes, is skipped: scalide_safetensors_skipped. */
+/* Returns the number of tensors. `x.data` and `x.scale` count as two. A tensor that a scalide_array cannot describe is skipped and does not
+ * count: its dtype is not in dtypes.h (such as I64, U64, C64), or it has more than 8 axes. See scalide_safetensors_skipped. */
 size_t scalide_safetensors_count(const scalide_safetensors *file);
+/* Returns tensor `index`, in the order of the header of the file. Returns NULL if there is no such tensor. The tensor lives until the file
+ * is closed. */
 const scalide_tensor *scalide_safetensors_tensor(const scalide_safetensors *file, size_t index);
-/* The tensor `name`, or the scaled one made of its two parts. SCALIDE_INVALID_ARGUMENT when there is none, SCALIDE_UNSUPPORTED when the
- * tensor was skipped: scalide_safetensors_explain says why. */
+/* Finds the tensor `name`. If the file has its data and its scale, *array is a scaled array of both. The array lives until the file is
+ * closed. Errors: SCALIDE_INVALID_ARGUMENT (no such tensor), SCALIDE_UNSUPPORTED (the tensor was skipped). scalide_safetensors_explain says
+ * why. */
 scalide_status scalide_safetensors_find(const scalide_safetensors *file, const char *name, scalide_array *array);
-/* Writes to `message` (of message_size bytes) why scalide_safetensors_find does not find `name`: "tensor 'step': dtype must be one of F32
- * ..., got I64. Convert the tensor."; "" when it finds it. */
+/* Writes to `message` (message_size bytes) why scalide_safetensors_find does not find `name`, such as "tensor 'step': dtype must be one of
+ * F32
+ * ..., got I64. Convert the tensor." It writes "" if the tensor is found. */
 void scalide_safetensors_explain(const scalide_safetensors *file, const char *name, char *message, size_t message_size);
 
+/* A tensor that was skipped. */
 typedef struct {
-    const char *name, *dtype; /* as they stand in the file */
+    const char *name, *dtype; /* as in the file */
     int32_t rank;
 } scalide_skipped_tensor;
-/* The skipped tensors in the order of the file's header. */
+/* Returns the number of skipped tensors. */
 size_t scalide_safetensors_skipped_count(const scalide_safetensors *file);
+/* Returns skipped tensor `index`, in the order of the header of the file. Returns NULL if there is no such tensor. */
 const scalide_skipped_tensor *scalide_safetensors_skipped(const scalide_safetensors *file, size_t index);
-/* The value of a key of `__metadata__`, or NULL. */
+/* Returns the value of a key of the metadata (`__metadata__`), or NULL if the key does not exist. The string lives until the file is
+ * closed. */
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key);
 
-/* Writes dense tensors (a scaled one as two) to `path`: all or nothing, through a temporary file in the same folder. (When the process
- * is killed `<path>.<process>.<number>.tmp` stays there.)
- * Names, keys and values are UTF-8. SCALIDE_INVALID_ARGUMENT (a tensor, two tensors of one name), SCALIDE_FILE_ERROR or
- * SCALIDE_OUT_OF_MEMORY, with a message as above. */
+/* What to write. Names, keys and values are UTF-8. */
 typedef struct {
     const scalide_tensor *tensors;
     size_t tensor_count;
     const scalide_metadata *metadata;
     size_t metadata_count;
 } scalide_safetensors_content;
+/* Writes dense tensors to `path`. A scaled tensor becomes two tensors. The function writes a temporary file in the same folder and renames
+ * it, so the old file stays if the function fails. If the process is killed, the file `<path>.<process>.<number>.tmp` stays. If it fails,
+ * `message` (message_size bytes, may be NULL) gets a text. Errors: SCALIDE_INVALID_ARGUMENT (a wrong tensor, or two tensors with one name),
+ * SCALIDE_FILE_ERROR, SCALIDE_OUT_OF_MEMORY. */
 scalide_status scalide_safetensors_write(const char *path, const scalide_safetensors_content *content, char *message, size_t message_size);
 
 #ifdef __cplusplus

@@ -1,19 +1,30 @@
-/* Scalide's runtime: runs the programs that `scalide build` generates. C99; no call aborts, prints or throws.
+/* The C runtime of Scalide. It runs the programs that `scalide build` generates. C99. No function aborts, prints or throws.
  *
- * A context owns threads and scratch memory, or a device; a binding ties a program to arrays. One context and its bindings belong to one
- * thread at a time; separate contexts are independent. Everything that can be wrong is found by scalide_bind; scalide_run checks nothing.
- * NULL for a handle, a name or a place for a result is refused: SCALIDE_INVALID_ARGUMENT, 0 for a count, -1 for an index, a kind or a
- * value, NULL for a pointer. What destroys takes it and does nothing.
+ * How to use it:
+ *   1. scalide_context_create makes a context. The context owns threads and scratch memory, or a device (GPU).
+ *   2. scalide_bind checks your arrays against a program and returns a binding.
+ *   3. scalide_run runs the program once. It makes no checks.
+ *   4. scalide_binding_destroy, then scalide_context_destroy.
  *
- * A process may fork while no call is in progress. What the child then has of a context for the CPU works, on the thread that forked
- * alone, and may be destroyed; what it has of a device's context is neither run nor destroyed, as drivers do not outlive a fork. Signals
- * disturb nothing: the context's own threads get none.
+ * Errors. Most functions return a scalide_status. scalide_message describes the last failure of a context in words.
+ * NULL for a handle, a name or a result pointer is an error. The function then returns SCALIDE_INVALID_ARGUMENT, 0 for a count, -1 for an
+ * index or a value, or NULL for a pointer. All functions that destroy, release or close accept NULL and do nothing.
  *
- * In the context of a device all arrays, their data and their scales, lie in its memory: scalide_allocate, scalide_copy_in and
- * scalide_copy_out, or the driver's own. These work on the CPU too, so that one source serves all targets.
+ * Threads. Only one thread at a time may use a context and its bindings. Different contexts are independent.
  *
- * Programs compute in a float environment of their own: to nearest, with subnormal numbers, without traps, in every thread. So a run gives
- * the same bits whatever the caller has set, and the caller's modes and exception flags are as they were when a call returns. */
+ * Memory. The caller owns its arrays. The runtime stores pointers to them, so they must live as long as the binding.
+ * In the context of a device, the data and the scales of all arrays must be in the memory of the device. Allocate it with scalide_allocate
+ * and copy with scalide_copy_in and scalide_copy_out, or use the functions of the driver. These functions work on the CPU, too.
+ * So the same source works for all targets.
+ *
+ * Float modes. Programs run in their own float environment: they round to nearest, keep subnormal numbers and do not trap. So a run gives
+ * the same bits for any float modes of the caller. When a function returns, the caller has its own modes and exception flags again.
+ *
+ * Fork. A process may fork while no function of this header runs. In the child, a context for the CPU works with one thread, the thread
+ * that called fork, and the child may destroy it. The child must neither use nor destroy a context for a device: drivers do not support
+ * fork.
+ *
+ * Signals. The threads of a context block all signals, so the handlers of the application run in its own threads. */
 #ifndef SCALIDE_SCALIDE_H
 #define SCALIDE_SCALIDE_H
 
@@ -25,200 +36,230 @@
 extern "C" {
 #endif
 
+/* The maximum number of axes of an array. */
 #define SCALIDE_MAX_RANK 8
-/* Elements of an array, 2^31 - 2^20: kernels count them in 32 bits, and round up to whole tasks. */
+/* The maximum number of elements of an array: 2^31 - 2^20. Kernels count elements in 32 bits and round the count up. */
 #define SCALIDE_MAX_ELEMENTS 2146435072
 
-/* Element types: SCALIDE_F32, SCALIDE_F8_E4M3FN, ...; the rows of dtypes.h, with their numbers. */
+/* Element types: SCALIDE_F32, SCALIDE_F8_E4M3FN, ... dtypes.h lists them. */
 #define SCALIDE_ENUMERATOR(id, name, text, number, ...) SCALIDE_##id = number,
 typedef enum { SCALIDE_DTYPES(SCALIDE_ENUMERATOR) } scalide_dtype;
 #undef SCALIDE_ENUMERATOR
 
-/* "f32", "f8_e4m3fn", ...; "?" for a number that is not a dtype. */
+/* Returns the name of a dtype, such as "f32" or "f8_e4m3fn". Returns "?" if the number is not a dtype. The string is static. */
 const char *scalide_dtype_name(int32_t dtype);
-/* Bytes of one element; 0 for a number that is not a dtype. */
+/* Returns the size of one element in bytes. Returns 0 if the number is not a dtype. */
 size_t scalide_dtype_size(int32_t dtype);
 
 typedef enum {
     SCALIDE_OK = 0,
-    SCALIDE_INVALID_ARGUMENT, /* the caller's arrays or pointers: scalide_message says which one and why */
-    SCALIDE_INVALID_PROGRAM,  /* made for another runtime version, or its tables contradict each other */
-    SCALIDE_UNSUPPORTED_CPU,  /* the program uses instructions that this machine lacks */
+    SCALIDE_INVALID_ARGUMENT, /* an array or pointer of the caller is wrong; scalide_message says which one and why */
+    SCALIDE_INVALID_PROGRAM,  /* the program was built for another version of the runtime, or its tables are inconsistent */
+    SCALIDE_UNSUPPORTED_CPU,  /* the program uses instructions that this CPU does not have */
     SCALIDE_OUT_OF_MEMORY,
-    SCALIDE_THREAD_FAILED, /* the system started no worker thread */
+    SCALIDE_THREAD_FAILED, /* the system could not start a worker thread */
     SCALIDE_KERNEL_FAILED, /* a kernel reported an error during a run */
     SCALIDE_FILE_ERROR,    /* a file is missing, unreadable, unwritable or malformed */
-    SCALIDE_NO_DEVICE,     /* no such device here, or no driver that is new enough */
-    SCALIDE_WRONG_DEVICE,  /* the program is built for another device than the context's */
-    SCALIDE_DEVICE_FAILED, /* the driver refused a call, or a kernel failed on the device */
-    SCALIDE_UNSUPPORTED,   /* this device has no such thing */
+    SCALIDE_NO_DEVICE,     /* the device does not exist, or its driver is missing or too old */
+    SCALIDE_WRONG_DEVICE,  /* the program was built for another kind of device than the context has */
+    SCALIDE_DEVICE_FAILED, /* the driver reported an error, or a kernel failed on the device */
+    SCALIDE_UNSUPPORTED,   /* the device, or the file, does not support this request */
     SCALIDE_STATUS_COUNT
 } scalide_status;
 
-/* A short description of a status, never NULL. */
+/* Returns a short description of a status. It is never NULL. The string is static. */
 const char *scalide_status_string(scalide_status status);
 
-/* A dense row-major array in the caller's memory: stride in elements, the last axis contiguous. Strides of axes of extent 1, and all
- * strides of an array without elements, are not looked at. `data` has at least the alignment of an element (64 bytes
- * are faster), on a device, if it has axes, of 16 bytes; that of an inout argument with axes an alignment of 64 bytes. */
+/* Describes a dense row-major array in the memory of the caller.
+ *
+ * Strides count elements. The last axis must be contiguous. The runtime ignores the stride of an axis of extent 1, and all strides of an
+ * array without elements.
+ *
+ * Alignment of `data`: at least the size of one element; 64 bytes are faster. For an inout argument with axes: 64 bytes. On a device, for
+ * an array with axes: 16 bytes. */
 typedef struct {
     void *data;
-    float *scale; /* a scaled array's value is data * scale, scale >= 0 (0 for zeros); NULL = plain */
+    float *scale; /* the array is data * scale, with scale >= 0 (0: the array is 0); NULL: a plain array */
     int32_t dtype, rank;
     int64_t extent[SCALIDE_MAX_RANK], stride[SCALIDE_MAX_RANK];
 } scalide_array;
 
-/* The array descriptor of a dense buffer: fills in the row-major strides. `extent` may be NULL for rank 0. A rank outside
- * [0, SCALIDE_MAX_RANK] is kept and bind refuses it. */
+/* Returns the descriptor of a dense array, with row-major strides. `extent` has `rank` numbers; it may be NULL if the rank is 0. The
+ * function does not check the rank: scalide_bind rejects a rank outside [0, SCALIDE_MAX_RANK]. */
 scalide_array scalide_dense_array(void *data, float *scale, int32_t dtype, int32_t rank, const int64_t *extent);
 
 typedef struct scalide_context scalide_context;
-typedef struct scalide_program scalide_program; /* read-only data of a generated library: plan.h */
+typedef struct scalide_program scalide_program; /* constant data of a generated library, see plan.h */
 typedef struct scalide_binding scalide_binding;
 
-/* Where programs run: what they are built for (--target) and what contexts are created for. Drivers are loaded when the first context of
- * their kind is created: libcuda.so.1, libOpenCL.so.1. */
+/* The kinds of devices. A program is built for one kind (--target), and a context is created for one kind. The first context of a kind
+ * loads the driver, libcuda.so.1 or libOpenCL.so.1. */
 typedef enum { SCALIDE_CPU = 0, SCALIDE_CUDA = 1, SCALIDE_OPENCL = 2, SCALIDE_DEVICE_COUNT } scalide_device;
-/* "cpu", "cuda", "opencl"; "?" for another number. */
+/* Returns "cpu", "cuda" or "opencl", and "?" for another number. The string is static. */
 const char *scalide_device_name(int32_t device);
 
+/* Options of a context. Fill the struct with zeros first: 0 and NULL mean the default. */
 typedef struct {
-    size_t struct_size;     /* sizeof(scalide_options); later versions append fields, a smaller size means their defaults */
-    int32_t threads;        /* including the caller; 0 = the CPUs that this process may use. Of a device: not looked at */
-    uint64_t scratch_bytes; /* per thread, taken at once; kernels that need more grow it in their first run. 0 = 1 MiB */
-    int32_t device;         /* scalide_device */
-    int32_t device_index;   /* in the driver's order, from 0 */
-    void *stream;           /* CUstream of that device's primary context, or cl_command_queue (in order); NULL = a new one */
-    char *message;          /* a failed scalide_context_create leaves its words here; may be NULL */
-    size_t message_size;
-    const char *cache_folder; /* CUDA: keeps the choices of cuBLASLt's algorithms for later processes; NULL = nowhere */
-    int32_t time_matmuls;     /* CUDA: 1 = bind times cuBLASLt's algorithms for a product, 0 = it takes the first that runs */
+    size_t struct_size;       /* sizeof(scalide_options). Later versions append fields; they use defaults if the size is smaller */
+    int32_t threads;          /* number of threads, including the caller. 0: all CPUs that this process may use. Ignored for a device */
+    uint64_t scratch_bytes;   /* scratch memory of each thread, in bytes, allocated at once. A kernel that needs more makes it larger in its
+                                 first run. 0: 1 MiB */
+    int32_t device;           /* scalide_device */
+    int32_t device_index;     /* number of the device in the order of the driver, from 0 */
+    void *stream;             /* a CUstream of the primary context of the device, or an in-order cl_command_queue. NULL: a new one */
+    char *message;            /* a failed scalide_context_create writes its message here. May be NULL */
+    size_t message_size;      /* size of `message` in bytes */
+    const char *cache_folder; /* CUDA: folder that keeps the chosen cuBLASLt algorithms for later processes. NULL: none */
+    int32_t time_matmuls;     /* CUDA: 1: scalide_bind measures the cuBLASLt algorithms of a matmul; 0: it takes the first one that runs */
 } scalide_options;
 
-/* `options` may be NULL: all defaults. SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], no such kind of device, a stream of another
- * device), SCALIDE_OUT_OF_MEMORY, SCALIDE_THREAD_FAILED, SCALIDE_NO_DEVICE or SCALIDE_DEVICE_FAILED. */
+/* Creates a context. `options` may be NULL: all defaults. The caller destroys the context with scalide_context_destroy.
+ * Errors: SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], an unknown kind of device, a stream of another device),
+ * SCALIDE_OUT_OF_MEMORY, SCALIDE_THREAD_FAILED, SCALIDE_NO_DEVICE, SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_context_create(const scalide_options *options, scalide_context **context);
-/* No call may be in progress in another thread: nothing waits for one. Destroy the bindings first. NULL is allowed. */
+/* Destroys a context. Destroy its bindings first. No other thread may use the context: this function does not wait for other calls. */
 void scalide_context_destroy(scalide_context *context);
-/* The last failure of this context in words ("digits_step.images: dtype must be f32, got f16. ..."); "" when nothing failed. */
+/* Returns a message about the last failure of this context, such as "digits_step.images: dtype must be f32, got f16. ...". Returns "" if
+ * nothing has failed. The text is valid until the next failure of this context. */
 const char *scalide_message(const scalide_context *context);
-/* Threads that run kernels, including the caller; 1 for a device. */
+/* Returns the number of threads that run kernels, including the caller. Returns 1 for a device. */
 int32_t scalide_thread_count(const scalide_context *context);
-/* scalide_device of the context. */
+/* Returns the kind of device of the context, a scalide_device. */
 int32_t scalide_context_device(const scalide_context *context);
-/* What its driver calls the device ("NVIDIA H200"); "cpu" for the CPU. */
+/* Returns the name that the driver gives to the device, such as "NVIDIA H200". Returns "cpu" for the CPU. */
 const char *scalide_context_device_name(const scalide_context *context);
 
-/* Memory that kernels of this context read and write, aligned to at least 64 bytes: SCALIDE_OUT_OF_MEMORY. Release it before the context
- * is destroyed and after the bindings that use it. */
+/* Allocates `bytes` bytes of memory that kernels of this context can use, aligned to at least 64 bytes. Release it with scalide_release.
+ * Errors: SCALIDE_OUT_OF_MEMORY. */
 scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **memory);
+/* Releases memory of scalide_allocate. Do this after you destroy the bindings that use it, and before you destroy the context. */
 void scalide_release(scalide_context *context, void *memory);
-/* Copies between the host's memory and the context's, after all runs before it, and waits until it is done: SCALIDE_DEVICE_FAILED. */
+/* Copies `bytes` bytes from host memory `from` to context memory `to`. The copy happens after all earlier runs, and the function waits for
+ * it. Errors: SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_copy_in(scalide_context *context, void *to, const void *from, size_t bytes);
+/* Copies `bytes` bytes from context memory `from` to host memory `to`, after all earlier runs, and waits for the copy.
+ * Errors: SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_copy_out(scalide_context *context, void *to, const void *from, size_t bytes);
-/* Waits until all runs and copies are done. SCALIDE_DEVICE_FAILED when one of them failed on the device. */
+/* Waits until all runs and copies are complete. Errors: SCALIDE_DEVICE_FAILED if one of them failed on the device. */
 scalide_status scalide_synchronise(scalide_context *context);
 
-/* Checks the arrays (in the order of the program's arguments) against the program, solves for its symbols, plans and allocates the
- * arena; loads the kernels to a device. The arrays' memory, not the descriptors, must outlive the binding. On the CPU the scales of inputs
- * and inouts are read: one that is NaN or negative is refused. A scale in a device's memory, and an argument that is an array of scales,
- * are not read. A message says what is wrong: SCALIDE_INVALID_ARGUMENT, SCALIDE_INVALID_PROGRAM, SCALIDE_UNSUPPORTED_CPU,
- * SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY; *binding is then NULL. */
+/* Binds arrays to a program. `arrays` has `count` descriptors in the order of the arguments of the program.
+ * The function checks the arrays, computes the values of the symbols, allocates memory for intermediate values and loads the kernels to a
+ * device. The runtime copies the descriptors; the memory of the arrays must live as long as the binding.
+ * On the CPU it reads the scales of inputs and inouts, and it rejects a scale that is NaN or negative. It does not read a scale in the
+ * memory of a device, nor an argument that is an array of scales. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_INVALID_PROGRAM,
+ * SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY. Then *binding is NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
-/* Puts another array of the same shape in the place of argument `index`; same checks, no allocation. On failure nothing changes. */
+/* Replaces argument `index` by another array of the same shape. It makes the same checks as scalide_bind and allocates nothing.
+ * Errors: SCALIDE_INVALID_ARGUMENT: the old array stays. SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY: the binding cannot run again. */
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array);
-/* Other arrays of the same shapes in the place of all `count` arguments: as scalide_set_argument, with every check made once. */
+/* Replaces all `count` arguments by other arrays of the same shapes. It is faster than one scalide_set_argument for each array.
+ * Errors: as scalide_set_argument. */
 scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count);
-/* One run of all steps: no allocation (once the scratch is large enough), no checks. SCALIDE_KERNEL_FAILED, SCALIDE_OUT_OF_MEMORY or
- * SCALIDE_DEVICE_FAILED is sticky: later runs of this binding return it at once. On a device the steps are launched and not waited for:
- * scalide_synchronise, or the caller's stream. */
-scalide_status scalide_run(scalide_binding *binding);
-/* From now on a run of this binding is one launch of a graph of all steps (CUDA). SCALIDE_UNSUPPORTED where the device has no graphs:
- * runs stay as they are. SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY likewise. */
-scalide_status scalide_capture(scalide_binding *binding);
-/* What a buffer holds: an array, or the data or the scale of a scaled one (value = data * scale). */
-typedef enum { SCALIDE_WHOLE = 0, SCALIDE_DATA = 1, SCALIDE_SCALE = 2 } scalide_part;
-typedef struct {
-    const char *name; /* unique in the plan: "h.data", "h.f16"; for people */
-    /* Of the source program, "h": what this is a form of, rounded (`array.dtype` says to what), rescaled, or as it is. */
-    const char *tensor;
-    int32_t part; /* scalide_part: what of the tensor it is */
-} scalide_traced;
-/* Called after a step for each buffer that it was the first to write; `array.scale` is NULL. The memory is the host's and valid during
- * the call, which is in the float environment of programs. */
-typedef void (*scalide_trace)(void *user, const scalide_traced *buffer, const scalide_array *array);
-/* As scalide_run, showing intermediate values as they are produced. Operands that are
- * rounded while they are packed, and scales that several kernels compute, are stored in libraries that were built with --traceable alone.
+/* Runs the program once. It makes no checks. It allocates memory only if the scratch memory is too small, in the first run.
+ * On a device it only starts the steps: wait with scalide_synchronise, or with the stream that you passed.
+ * Errors: SCALIDE_KERNEL_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_DEVICE_FAILED. After an error, each later run of this binding returns it.
  */
-scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user);
-/* A result of a step that has an infinity or a NaN. */
+scalide_status scalide_run(scalide_binding *binding);
+/* Records the steps of the binding as a CUDA graph. Later runs are one launch of the graph.
+ * Errors: SCALIDE_UNSUPPORTED (the device has no graphs), SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY. After SCALIDE_UNSUPPORTED, the
+ * binding still runs without a graph. */
+scalide_status scalide_capture(scalide_binding *binding);
+/* What a buffer contains: a plain array, or one component of a scaled array (value = data * scale). */
+typedef enum { SCALIDE_WHOLE = 0, SCALIDE_DATA = 1, SCALIDE_SCALE = 2 } scalide_part;
+/* A buffer that scalide_run_traced reports. */
 typedef struct {
-    const char *buffer; /* by its name in the plan ("h.data", "loss"); NULL = all results are finite */
-    const char *kernel; /* that made it */
-    size_t step;        /* of the run, as scalide_describe_step counts */
+    const char *name; /* for people, unique in the plan: "h.data", "h.f16" */
+    /* The tensor of the source program that this buffer belongs to, "h". The buffer holds the tensor, a rounded copy of it (`array.dtype`
+     * is the format) or a rescaled copy. */
+    const char *tensor;
+    int32_t part; /* scalide_part */
+} scalide_traced;
+/* The callback of scalide_run_traced. It gets each buffer after the first step that writes it. `array.scale` is NULL. The memory is host
+ * memory and is valid during the callback. The callback runs in the float environment of programs. `user` is the caller's pointer. */
+typedef void (*scalide_trace)(void *user, const scalide_traced *buffer, const scalide_array *array);
+/* Runs the program once and calls `trace` for intermediate values when they are computed. `user` is passed to the callback.
+ * Some rounded operands and scales exist only in registers. The callback gets them only if the library was built with --traceable.
+ * Errors: as scalide_run. */
+scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user);
+/* The first result of a run that contains an infinity or a NaN. */
+typedef struct {
+    const char *buffer; /* name of the result in the plan ("h.data", "loss"). NULL: all results are finite */
+    const char *kernel; /* name of the kernel that computed it */
+    size_t step;        /* number of the step, as in scalide_describe_step */
 } scalide_non_finite;
-/* As scalide_run; *first becomes the first result that is not finite. Arguments and constants are no results: a step that copies an
- * infinity out of them makes one. On a device each step is waited for and its results copied to the host. */
+/* Runs the program once and writes the first result that is not finite to *first. Arguments and constants are not results, but a copy of an
+ * argument is. On a device the function waits for each step and copies its results to the host. Errors: as scalide_run. */
 scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite *first);
+/* Destroys a binding. On a device it first waits for its runs. */
 void scalide_binding_destroy(scalide_binding *binding);
 
-/* SCALIDE_STATE is overwritten as SCALIDE_INOUT is. The policy of the program adds it, behind the program's own arguments: it is kept from
- * run to run, and saved, with the rest of the state. */
+/* The role of an argument. A SCALIDE_STATE argument is updated in place, as SCALIDE_INOUT is. The policy of the program adds it after the
+ * arguments of the program itself. Keep it from run to run, and save it with the rest of the state. */
 typedef enum { SCALIDE_INPUT = 0, SCALIDE_OUTPUT = 1, SCALIDE_INOUT = 2, SCALIDE_STATE = 3 } scalide_role;
+/* A description of one argument. */
 typedef struct {
     const char *name;
-    int32_t dtype, rank, role, scaled;
-    int64_t initial; /* SCALIDE_STATE: each element before the first run */
+    int32_t dtype, rank, role, scaled; /* role: a scalide_role; scaled: 1 for a scaled array, else 0 */
+    int64_t initial;                   /* SCALIDE_STATE: the value of each element before the first run */
 } scalide_argument_info;
 
+/* Returns the name of the program. The string lives as long as the program; so do the next two. */
 const char *scalide_program_name(const scalide_program *program);
+/* Returns the Halide target that the program was built for. */
 const char *scalide_program_target(const scalide_program *program);
-/* scalide_device: what the context must be for. */
+/* Returns the kind of device that the program needs, a scalide_device. */
 int32_t scalide_program_device(const scalide_program *program);
-/* The numerics (policy) that the program was built with, as text. */
+/* Returns the precision policy of the program, as text. */
 const char *scalide_program_numerics(const scalide_program *program);
+/* Returns the number of arguments. */
 size_t scalide_argument_count(const scalide_program *program);
-/* Returns SCALIDE_INVALID_ARGUMENT when there is no argument `index`. */
+/* Describes argument `index`. Errors: SCALIDE_INVALID_ARGUMENT if there is no such argument. */
 scalide_status scalide_describe_argument(const scalide_program *program, size_t index, scalide_argument_info *info);
-/* The index of the argument of this name, or -1. */
+/* Returns the index of the argument with this name, or -1. */
 int32_t scalide_find_argument(const scalide_program *program, const char *name);
-/* Fills in dtype, rank, extents and strides of the outputs (role output) from the shapes of the other arrays, so that the caller can
- * allocate them before binding. Data pointers are not looked at. */
+/* Computes the shapes of the outputs from the shapes of the other arrays, so that you can allocate them before scalide_bind.
+ * It writes dtype, rank, extents and strides of the arrays with the role SCALIDE_OUTPUT. It ignores data pointers.
+ * Errors: as scalide_bind. */
 scalide_status scalide_shape_outputs(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count);
 
-/* Fills in dtype, rank, extents and strides of the policy's state (role SCALIDE_STATE), and writes what it is before the first run to the
- * memory of the context that `data` points to. NULL is left alone: a first call tells the sizes. Other arrays are not looked at.
- * SCALIDE_INVALID_ARGUMENT, SCALIDE_OUT_OF_MEMORY or SCALIDE_DEVICE_FAILED. */
+/* Prepares the state that the policy needs (role SCALIDE_STATE). It writes dtype, rank, extents and strides. If `data` is not NULL, it also
+ * writes the initial values to the memory of the context that `data` points to. So a first call with NULL gives the sizes, and a second
+ * call writes the values. It ignores the other arrays. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_OUT_OF_MEMORY, SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_initial_state(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count);
 
+/* A description of one step of a run. */
 typedef struct {
-    const char *name;    /* of the step's kernel */
-    const char *library; /* that computes the step ("cublaslt"); NULL = the kernel */
-    const char *reason;  /* why the kernel, where a library could be asked; else NULL */
+    const char *name;    /* name of the kernel of the step */
+    const char *library; /* library that computes the step ("cublaslt"). NULL: the kernel computes it */
+    const char *reason;  /* why the kernel computes a step that a library could compute. Otherwise NULL */
 } scalide_step_info;
-/* Steps of a run. Bindings of one program on several cards may have different ones. 0 of NULL. */
+/* Returns the number of steps of a run. The number may differ between bindings of one program on different GPUs. */
 size_t scalide_step_count(const scalide_binding *binding);
-/* What computes a step of this binding. The texts live as long as the binding. SCALIDE_INVALID_ARGUMENT when there is no step `index`. */
+/* Describes step `index` of this binding. The strings live as long as the binding. Errors: SCALIDE_INVALID_ARGUMENT if there is no such
+ * step. */
 scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info);
-/* Bytes of intermediate values that the binding holds. */
+/* Returns the number of bytes that the binding uses for intermediate values. */
 size_t scalide_arena_bytes(const scalide_binding *binding);
-/* The value of a symbol ("b") or -1 when the program has none of this name. */
+/* Returns the value of the symbol `name` (such as "b"), or -1 if the program has no such symbol. */
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name);
-/* The value that a rank-0 buffer of the plan ("loss", "w1.scale") holds after a run, which is waited for. f64, f32, integers and bool
- * only. */
+/* Waits for the run, then reads the value of a scalar buffer of the plan, such as "loss" or "w1.scale". The dtype must be f64, f32, an
+ * integer dtype or bool. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value);
 
-/* A program out of a shared library, which exports `const scalide_program *<name>_program(void)`: the program's name with `_` for each byte
- * that is no ASCII letter or digit, and before a digit at the start. */
+/* A shared library with programs. It exports `const scalide_program *<name>_program(void)` for each program. In <name>, `_` replaces each
+ * byte that is not an ASCII letter or digit; `_` also precedes a leading digit. */
 typedef struct scalide_library scalide_library;
-/* Loads what is in the file now: a rebuilt file of the same path is loaded beside the old library, which works on until it is closed;
- * debuggers show its name as /proc/<process>/fd/<number>. Replace a file that is loaded by another one, as `scalide build` does: writing
- * into it changes the code of the old library. SCALIDE_FILE_ERROR or SCALIDE_OUT_OF_MEMORY, with a message. */
+/* Opens a shared library. Close it with scalide_library_close.
+ * If the file was rebuilt since an earlier call, the function loads the new content, and the old library stays usable. Debuggers show the
+ * new library as /proc/<process>/fd/<number>. To replace the file, write a new file and rename it, as `scalide build` does. Do not write
+ * into a file that is open: this changes the code of the old library. Errors: SCALIDE_FILE_ERROR, SCALIDE_OUT_OF_MEMORY. */
 scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **library);
-/* NULL (and a message in the context) when the library has no such program. */
+/* Returns the program `name` of the library. The program lives as long as the library. Returns NULL if there is no such program; then
+ * scalide_message says so. */
 const scalide_program *scalide_library_program(scalide_context *context, const scalide_library *library, const char *name);
-/* Destroy the bindings of its programs first. NULL is allowed. */
+/* Closes a library. Destroy the bindings of its programs first. */
 void scalide_library_close(scalide_library *library);
 
 #ifdef __cplusplus
