@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-/// The Halide-style way to write a program:
+/// Write a program as a C++ class, as in Halide. generate() describes the program; the tool `scalide` compiles it.
 ///
 ///     class Step : public scalide::Generator<Step> {
 ///     public:
@@ -24,9 +24,10 @@ inline constexpr Dtype f32 = Dtype::f32, f16 = Dtype::f16, bf16 = Dtype::bf16, i
 class GeneratorBase;
 using Parameters = std::map<std::string, std::string>; ///< name -> text, from the command line
 
-/// The text of a generator parameter given from outside, nothing where none was; marks the parameter as known.
+/// Returns the text of a generator parameter from the command line, if there is one. Marks the parameter as known.
 std::optional<std::string> take_parameter(const std::string &name);
-/// The value of such a text, exactly. Throws UserError. For integers and floats of C++, bool (true, false), std::string and Dtype (f16).
+/// Converts the text of a parameter to a value. T is an integer or float type, bool (true, false), std::string or Dtype (f16). Throws
+/// UserError if the text is not exactly such a value.
 template<typename T>
 T parse_parameter(const std::string &name, const std::string &text);
 template<>
@@ -35,31 +36,35 @@ template<>
 std::string parse_parameter(const std::string &name, const std::string &text);
 template<>
 Dtype parse_parameter(const std::string &name, const std::string &text);
-/// The place in `words` of the one that is given. Throws UserError.
+/// Returns the index of `text` in `words`. Throws UserError if it is not there.
 size_t parse_word_parameter(const std::string &name, const std::string &text, const std::vector<std::string> &words);
 
-/// A value that is chosen when the program is generated: `-p hidden=256`, `-p bias=false`, `-p dtype=bf16`.
+/// A parameter of a generator. The build sets it: `-p hidden=256`, `-p bias=false`, `-p dtype=bf16`, or PARAMETERS in CMake. T is an
+/// integer or float type, bool, std::string or Dtype.
 template<typename T>
 class GeneratorParam {
 public:
+    /// Declares a parameter with its name and default value. Throws UserError if the given text is not a value of type T.
     GeneratorParam(const std::string &name, T default_value) requires(!std::is_enum_v<T> || std::is_same_v<T, Dtype>)
         : value_(std::move(default_value)) {
         if (const auto text = take_parameter(name)) value_ = parse_parameter<T>(name, *text);
     }
-    /// One of a few: `GeneratorParam<Mode> mode{"mode", Mode::fast, {{"fast", Mode::fast}, {"exact", Mode::exact}}}`.
+    /// Declares a parameter with named values: `GeneratorParam<Mode> mode{"mode", Mode::fast, {{"fast", Mode::fast}, {"exact",
+    /// Mode::exact}}}`. Throws UserError for another name.
     GeneratorParam(const std::string &name, T default_value, const std::map<std::string, T> &values) : value_(std::move(default_value)) {
         std::vector<std::string> words;
         for (const auto &[word, value] : values) words.push_back(word);
         if (const auto text = take_parameter(name)) value_ = values.at(words[parse_word_parameter(name, *text, words)]);
     }
     operator const T &() const { return value_; }
+    /// Returns the value of the parameter.
     const T &value() const { return value_; }
 
 private:
     T value_;
 };
 
-/// One extent of a declared shape: a number, a symbol's name, an expression over symbols, a GeneratorParam.
+/// One extent of a declared shape: a number, the name of a symbol ("b"), an expression over symbols, or a GeneratorParam.
 struct Dimension {
     Dimension(int value) : extent(value) {}
     Dimension(const char *symbol) : extent(Extent::symbol(symbol)) {}
@@ -76,14 +81,15 @@ class State;
 template<typename T>
 class Output;
 
-/// An argument that is only read.
+/// An argument that the program only reads: `Input<Tensor> x{"x", f32, {"b", 64}}`.
 template<>
 class Input<Tensor> : public Tensor {
 public:
     Input(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape);
 };
 
-/// An argument that the program overwrites: what is assigned last is what it holds afterwards (itself when nothing is).
+/// An argument that the program updates in place, such as parameters. After a run it has the value that generate() assigned last. If
+/// generate() assigns nothing, it does not change. The assigned tensor must have the declared dtype and shape.
 template<>
 class State<Tensor> : public Tensor {
 public:
@@ -92,7 +98,7 @@ public:
     State(const State &) = delete;
 };
 
-/// A new array.
+/// A result of the program. generate() must assign it a tensor of the declared dtype and shape, otherwise the tool reports a UserError.
 template<>
 class Output<Tensor> : public Tensor {
 public:
@@ -106,16 +112,19 @@ private:
     Type type_;
 };
 
+/// The base class of all generators. Derive from Generator instead.
 class GeneratorBase {
 public:
     GeneratorBase();
     virtual ~GeneratorBase();
+    /// Describes the program. Assigns every Output, and each State that changes.
     virtual void generate() = 0;
-    /// Runs generate() and writes outputs and states into the tracer's program.
+    /// Runs generate() and adds outputs and states to the program. Throws UserError if an output is not assigned, or if a tensor has
+    /// another type than declared.
     void finish();
 
 protected:
-    /// Every State of this generator, in order of declaration.
+    /// Returns all State members of this generator, in the order of their declaration.
     const std::vector<State<Tensor> *> &states() const { return states_; }
 
 private:
@@ -129,19 +138,21 @@ private:
     GeneratorBase *outer_;
 };
 
+/// The base class of a generator: `class Step : public Generator<Step>`. Its members are parameters, inputs, states and outputs.
 template<typename T>
 class Generator : public GeneratorBase {};
 
 using GeneratorFactory = std::function<std::unique_ptr<GeneratorBase>()>;
-/// Makes a generator known under the name of its program. Two of one name: UserError when one of them is asked for.
+/// Registers a generator with the name of its program. If two generators have one name, run_generator throws UserError for it.
 int register_generator(const std::string &name, GeneratorFactory factory);
-/// The names, sorted.
+/// Returns the names of all registered generators, sorted.
 std::vector<std::string> generator_names();
-/// Runs the registered generator and returns its program. Throws UserError for an unknown name or parameter, and for an output that
-/// was not assigned or has another type than declared.
+/// Runs a registered generator and returns its program. Throws UserError for an unknown name or parameter, for an output that is not
+/// assigned, and for a tensor with another type than declared.
 Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook);
 
 } // namespace scalide
 
+/// Registers generator class `type` with the program name `name`. Use it once for each generator, outside of any namespace.
 #define SCALIDE_REGISTER_GENERATOR(type, name)                                                                                             \
     static const int scalide_registered_##name = scalide::register_generator(#name, [] { return std::make_unique<type>(); });

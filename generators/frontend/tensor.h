@@ -9,23 +9,27 @@ class Numerics;
 template<typename T>
 class GeneratorParam;
 
-/// An array in a program that is being written down. Copies are handles of the same value; assignment changes what a name means, as
-/// in any functional program. Operands broadcast as in NumPy: axes align at the end, extents of 1 and missing axes grow.
+/// A tensor in the program under construction. It has no elements: operations on it add operators to the program. A copy refers to the same
+/// value, and an assignment makes a name refer to another value. Operands broadcast as in NumPy.
 class Tensor {
 public:
+    /// Makes an empty tensor. Assign it before you use it.
     Tensor() = default;
-    /// A value of the program under construction.
+    /// Refers to a value of the program under construction.
     explicit Tensor(ValueId value);
 
+    /// Returns the dtype of the elements.
     Dtype dtype() const;
+    /// Returns the extents. An extent is a number or an expression over symbols, such as 2*b.
     const Extents &shape() const;
+    /// Returns the number of axes.
     int rank() const { return static_cast<int>(shape().size()); }
-    /// The number in the program; throws UserError when nothing was assigned yet, or when it is of another program than the one under
-    /// construction (inside the function that a reduction calls, a tensor from outside).
+    /// Returns the number of the value in the program. Throws UserError if the tensor is empty or belongs to another program. Inside a
+    /// function that reduce() calls, tensors from outside belong to another program.
     ValueId value() const;
 
-    /// Calls on the numbers of this value: `h.numerics().rescale("max", 224).store(Dtype::f8_e4m3fn)`. What was called holds for every
-    /// later use of this handle.
+    /// Returns an object that changes how this tensor is stored: `h.numerics().rescale("max", 224).store(f8_e4m3fn)`. The change affects
+    /// every later use of this tensor.
     Numerics numerics();
 
 protected:
@@ -33,19 +37,21 @@ protected:
     int program_ = 0; ///< the number of the tracer
 };
 
+/// Changes how one tensor is stored. Tensor::numerics() returns it.
 class Numerics {
 public:
     explicit Numerics(Tensor &tensor) : tensor_(tensor) {}
-    /// Moves a power of two from data to scale: norm is max, l1 or l2; data of that norm lands in [to, 2 * to).
+    /// Moves a power of two from the data to the scale, so that the norm of the data is in [to, 2 * to). `norm` is "max" (largest
+    /// magnitude), "l1" (mean magnitude) or "l2" (root mean square).
     Numerics &rescale(const std::string &norm, double to = 1);
-    /// Rounds the value through a storage dtype; the gradient passes as it is.
+    /// Rounds the value to a dtype. The gradient passes unchanged.
     Numerics &store(Dtype dtype);
 
 private:
     Tensor &tensor_;
 };
 
-/// A tensor, a number or a GeneratorParam, as operators take them. A number takes the dtype of the tensors beside it.
+/// An operand of an operator: a tensor, a number or a GeneratorParam. A number gets the dtype of the other operands.
 struct Operand {
     Operand(const Tensor &tensor) : tensor(tensor) {}
     Operand(double number) : number(number), is_number(true) {}
@@ -56,48 +62,68 @@ struct Operand {
     bool is_number = false;
 };
 
-/// Axes of the first operand and of the second, paired: `dot_general(x, y, {{2}, {0}})`.
+/// Pairs of axes of two operands: `dot_general(x, y, {{2}, {0}})` contracts axis 2 of x with axis 0 of y.
 struct AxisPairs {
     AxisPairs() = default;
     AxisPairs(std::vector<int64_t> first, std::vector<int64_t> second) : first(std::move(first)), second(std::move(second)) {}
     std::vector<int64_t> first, second;
     bool operator==(const AxisPairs &) const = default;
 };
+
+/// No pairs of axes.
 inline const AxisPairs no_axis_pairs;
-/// Stands for axes that are left out: all of the first operand.
+
+/// The default value of axes arguments: all axes of the first operand.
 inline const std::vector<int64_t> all_axes{INT64_MIN};
+
 Attribute to_attribute(const AxisPairs &pairs);
 
-/// Any operator of the rulebook by name; axes may be left out, too. Operands of elementwise rules broadcast
-/// against each other. `apply` is for one result. The functions in `scalide/operators.h`, one for each rule, call these.
+/// Applies the operator `op` and returns its first result. `scalide/operators.h` has a function for each operator; use apply() for
+/// operators whose name you know only when the program is built. The operands of elementwise operators broadcast. Left-out axes mean all
+/// axes of the first operand. Throws UserError if the operator is unknown, or if the operands or attributes do not fit its rule.
 Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
+
+/// Applies the operator `op` and returns all its results. Otherwise as apply().
 std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
 
+/// Returns a + b elementwise (lax.add). Shapes broadcast as in NumPy; UserError if they do not. The dtypes must be equal.
 Tensor operator+(const Operand &a, const Operand &b);
+
+/// Returns a - b elementwise (lax.sub).
 Tensor operator-(const Operand &a, const Operand &b);
+
+/// Returns a * b elementwise (lax.mul). For a matrix product use dot().
 Tensor operator*(const Operand &a, const Operand &b);
+
+/// Returns a / b elementwise (lax.div).
 Tensor operator/(const Operand &a, const Operand &b);
+
+/// Returns -a elementwise (lax.neg).
 Tensor operator-(const Tensor &a);
 
-/// Matrix product over the last axis of `a` and the last but one (or only) axis of `b`; leading axes of both are batch axes.
+/// Returns the matrix product (lax.dot_general). It contracts the last axis of a with the last axis but one of b, or with the only axis of
+/// b. If both operands have more than two axes, the leading axes are batch axes of equal extents. The contracted extents must be equal.
 Tensor dot(const Tensor &a, const Tensor &b);
 
-/// Sums of products by the subscripts of NumPy's einsum: "bij,bjk->bik". Operands are multiplied from the first to the last. A letter that
-/// stands twice in one term takes the diagonal, '...' stands for the axes that are left; without '->' the result has the letters that
-/// stand once, in the order of the alphabet. Axes of one letter must have one extent.
+/// Returns a sum of products, as numpy.einsum does: einsum("bij,bjk->bik", {a, b}). Axes with the same letter must have the same extent.
+/// A letter that occurs twice in one operand selects the diagonal. '...' means all other axes. Without '->', the result has the letters
+/// that occur once, in alphabetical order. Operands are multiplied from the first to the last.
 Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands);
 
-/// function(x), whose gradient passes to x as it is: what is done to x on the forward pass alone.
+/// Returns function(x), but the gradient passes to x unchanged (a straight-through estimator).
 Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x);
 
-/// x, whose cotangent becomes function(cotangent) on the way back. Both have the type of x.
+/// Returns x, but the gradient with respect to x becomes function(gradient). The function must return the dtype and shape of x.
 Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x);
 
-/// d loss / d w; `loss` has rank 0. Several at once share their work.
+/// Returns the gradient of `loss`, a scalar, with respect to w (jax.grad). It has the dtype and shape of w.
 Tensor grad(const Tensor &loss, const Tensor &w);
+
+/// Returns the gradients of `loss` with respect to several tensors. One call is cheaper than one call for each tensor.
 std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws);
 
-/// While it lives, new nodes carry this scope below the enclosing one ("mlp" / "0"): policies match it.
+/// Names a part of the program, as jax.named_scope does. Operators that are added while the object lives have this scope. Scopes nest:
+/// "mlp/0". Rules of a precision policy can match scopes.
 class Scope {
 public:
     explicit Scope(const std::string &name);

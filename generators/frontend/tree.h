@@ -4,17 +4,22 @@
 #include <map>
 #include <numeric>
 
-/// Trees of tensors: a tensor, or a vector, array or map by name of trees; parameters of a model, say. The functions of Scalify on whole
-/// trees, and what its `tree` module has; a scaled array is one leaf.
+/// Functions on trees of tensors, such as the parameters of a model. A tree is a tensor, or a std::vector, std::array or std::map of trees.
+/// A scaled array is one leaf. These functions match jax_scalify.tree and the functions of jax_scalify on pytrees.
 namespace scalide::tree {
 
+/// Returns function(leaf).
 inline Tensor map(const auto &function, const Tensor &leaf) { return function(leaf); }
 
+/// Returns the tree with function(leaf) instead of each leaf (jax.tree.map).
 template<typename T>
 std::vector<T> map(const auto &function, const std::vector<T> &tree);
+
+/// The same for an array.
 template<typename T, size_t n>
 std::array<T, n> map(const auto &function, const std::array<T, n> &tree);
-/// The tree with function(leaf) in the place of each leaf. Maps are walked in the order of their names.
+
+/// The same for a map, in the order of its keys.
 template<typename T>
 std::map<std::string, T> map(const auto &function, const std::map<std::string, T> &tree);
 
@@ -39,14 +44,14 @@ std::map<std::string, T> map(const auto &function, const std::map<std::string, T
     return result;
 }
 
-/// The leaves in the order in which map() meets them.
+/// Returns the leaves in the order of map() (jax.tree.leaves).
 std::vector<Tensor> leaves(const auto &tree) {
     std::vector<Tensor> found;
     map([&](const Tensor &leaf) { return found.emplace_back(leaf); }, tree);
     return found;
 }
 
-/// A tree like `tree` with other leaves. Throws UserError when their number differs.
+/// Returns a tree with the structure of `tree` and other leaves (jax.tree.unflatten). Throws UserError if the number of leaves differs.
 template<typename Tree>
 Tree unflatten(const Tree &tree, const std::vector<Tensor> &leaves) {
     const size_t wanted = tree::leaves(tree).size();
@@ -60,7 +65,7 @@ Tree unflatten(const Tree &tree, const std::vector<Tensor> &leaves) {
     return tree::map([&](const Tensor &) { return leaves[next++]; }, tree);
 }
 
-/// Any operator of one operand and result on every float leaf; other leaves stay. `further`: operands after the first.
+/// Applies an operator with one result to every float leaf. Other leaves do not change. `further` has the operands after the first.
 template<typename Tree>
 Tree apply(const std::string &op, const Tree &tree, const std::vector<Operand> &further = {}, const Attributes &attributes = {}) {
     return tree::map(
@@ -73,7 +78,7 @@ Tree apply(const std::string &op, const Tree &tree, const std::vector<Operand> &
         tree);
 }
 
-/// Rank-0 bool: true when all elements of all leaves, bools, are.
+/// Returns a bool scalar: true if all elements of all leaves are true. The leaves must be bool.
 Tensor all(const auto &tree) {
     Tensor result = scalide::apply("full", {}, {{"shape", to_attribute(Extents())}, {"fill_value", 1.0}, {"dtype", std::string("bool")}});
     for (const Tensor &leaf : leaves(tree)) {
@@ -84,51 +89,62 @@ Tensor all(const auto &tree) {
     return result;
 }
 
-/// Float leaves in another dtype.
+/// Casts float leaves to another dtype.
 template<typename Tree>
 Tree astype(const Tree &tree, Dtype dtype) {
     return tree::apply("convert_element_type", tree, {}, {{"dtype", std::string(to_string(dtype))}});
 }
 
-/// Float leaves stored with this scale.
+/// Stores float leaves with this scale (jax_scalify.lax.set_scaling).
 template<typename Tree>
 Tree set_scaling(const Tree &tree, const Operand &scale) {
     return tree::apply("set_scaling", tree, {scale});
 }
-/// Float leaves as plain arrays.
+
+/// Returns float leaves as plain arrays (jax_scalify.lax.stop_scaling).
 template<typename Tree>
 Tree stop_scaling(const Tree &tree) {
     return tree::apply("stop_scaling", tree);
 }
-/// `factor` moved from data to scale.
+
+/// Moves `factor` from the data to the scale of float leaves (jax_scalify.lax.rebalance).
 template<typename Tree>
 Tree rebalance(const Tree &tree, const Operand &factor) {
     return tree::apply("rebalance", tree, {factor});
 }
-/// Each float leaf rescaled by its own norm: max, l1 or l2.
+
+/// Moves a power of two from the data to the scale of each float leaf, so that the norm of the data is in [to, 2 * to). `norm` is "max",
+/// "l1" or "l2".
 template<typename Tree>
 Tree dynamic_rescale(const Tree &tree, const std::string &norm, double to = 1) {
     return tree::apply("dynamic_rescale", tree, {}, {{"norm", norm}, {"to", to}});
 }
-/// The same of the cotangents of the leaves.
+
+/// Rescales the gradients of float leaves in the same way.
 template<typename Tree>
 Tree dynamic_rescale_grad(const Tree &tree, const std::string &norm, double to = 1) {
     return tree::apply("dynamic_rescale_grad", tree, {}, {{"norm", norm}, {"to", to}});
 }
-/// Float leaves rounded through a dtype on the forward pass, or their cotangents on the way back.
+
+/// Rounds float leaves to a dtype on the forward pass. Gradients pass unchanged.
 template<typename Tree>
 Tree cast_on_forward(const Tree &tree, Dtype dtype) {
     return tree::apply("cast_on_forward", tree, {}, {{"dtype", std::string(to_string(dtype))}});
 }
+
+/// Rounds the gradients of float leaves to a dtype. The leaves do not change.
 template<typename Tree>
 Tree cast_on_backward(const Tree &tree, Dtype dtype) {
     return tree::apply("cast_on_backward", tree, {}, {{"dtype", std::string(to_string(dtype))}});
 }
-/// The same by exponent and mantissa bits.
+
+/// Rounds float leaves to this number of exponent and mantissa bits on the forward pass (lax.reduce_precision).
 template<typename Tree>
 Tree reduce_precision_on_forward(const Tree &tree, int64_t exponent_bits, int64_t mantissa_bits) {
     return tree::apply("reduce_precision_on_forward", tree, {}, {{"exponent_bits", exponent_bits}, {"mantissa_bits", mantissa_bits}});
 }
+
+/// Rounds the gradients of float leaves to this number of exponent and mantissa bits.
 template<typename Tree>
 Tree reduce_precision_on_backward(const Tree &tree, int64_t exponent_bits, int64_t mantissa_bits) {
     return tree::apply("reduce_precision_on_backward", tree, {}, {{"exponent_bits", exponent_bits}, {"mantissa_bits", mantissa_bits}});
