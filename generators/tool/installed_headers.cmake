@@ -1,5 +1,5 @@
-# Writes the generators' headers to TO as users include them. In the tree they include each other as "ir/type.h"; installed they do so as
-# "scalide/generator/ir/type.h": a user's own ir/type.h, which may stand before ours on the include path, is another file.
+# Writes the headers of the generators to the folder TO in their installed form. In the source tree they include each other as "ir/type.h". The
+# installed headers include "scalide/generator/ir/type.h" instead, so that a header "ir/type.h" of the user's project does not replace them.
 # Usage: cmake -D FROM=generators -D TO=folder -P installed_headers.cmake
 file(REMOVE_RECURSE "${TO}")
 function(write_header from to)

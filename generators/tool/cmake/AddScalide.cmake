@@ -1,8 +1,17 @@
-# add_scalide_generator(<target> SOURCES <files> [RULES <yaml files or folders>])
+# CMake functions of Scalide. find_package(Scalide) defines them.
 #
-# An executable of the user's generators (SCALIDE_REGISTER_GENERATOR): the tool `scalide` with these programs in it. Sources include
-# <scalide/generator.h>; the operators of RULES have DSL functions as ours have. The executable holds the texts of RULES and the path of this
-# installation: `<target> explain PROGRAM` needs no options. Of a prefix that has moved since, --home or the variable SCALIDE_HOME says where it is.
+# Paths are relative to the folder of the call. A change of a source, a rule file or a policy file triggers a new build of what depends on it.
+# An unknown word, a word without a value and a word that occurs twice are errors.
+
+# add_scalide_generator(<target> SOURCES <file>... [RULES <path>...])
+#
+# Adds an executable with your generators. It is the tool `scalide` with your programs in it: `<target> explain PROGRAM` needs no other options.
+#
+#   SOURCES <file>...   C++ files that include <scalide/generator.h> and register generators with SCALIDE_REGISTER_GENERATOR.
+#   RULES <path>...     YAML files, or folders of YAML files, with operators of your own. The DSL gets a function for each of them.
+#
+# The executable contains the texts of RULES and the path of this installation. If the installation moves, pass the new path with --home or the
+# environment variable SCALIDE_HOME.
 function(add_scalide_generator target)
     set(keywords SOURCES RULES)
     cmake_parse_arguments(ARG "" "" "${keywords}" ${ARGN})
@@ -21,16 +30,27 @@ function(add_scalide_generator target)
     target_link_libraries(${target} PRIVATE Scalide::generator)
 endfunction()
 
-# add_scalide_library(<target> PROGRAM <file.scl> [NUMERICS <policy>] [TARGET <target>] [CUDA_ARCH <cards>] [RULES <yaml files or folders>] [TRACEABLE])
-# add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [PARAMETERS name=value ...] [NUMERICS ...] ...)
-# add_scalide_library(<target> OPERATORS <names, or all> [DTYPES <formats>] [NUMERICS ...] ...)
+# add_scalide_library(<target> PROGRAM <file.scl> [<option>...])
+# add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [PARAMETERS <name>=<value>...] [<option>...])
+# add_scalide_library(<target> OPERATORS <name>...|all [DTYPES <dtype>...] [<option>...])
 #
-# A static library of the program's kernels and plan: its C function is `<target>_program`, its header "<target>.h", with `_` for what in the
-# target's name is no letter or digit of C. Of operators it has
-# `<target>_<operator>_<dtype>_program` and `<target>_<operator>_<dtype>_scaled_program` each. Linking it links the runtime. A policy is one of ours by name
-# (`scalide policies`) or a .yaml file; paths are relative to the folder of the call, and what changes is generated again. CUDA_ARCH, with
-# TARGET cuda: the cards to compile for (90 100), all that are known when it is left out. TRACEABLE: each rounded operand and each scale is stored, so that scalide_run_traced shows it; slower
-# on CPUs. Any other word is an error.
+# Adds a static library of the kernels and the plan of a program. An executable that links <target> also links the runtime. The C header is
+# "<target>.h", and the C function <target>_program returns the program. In C names, `_` replaces each character that is not a letter or a digit.
+#
+# What to build:
+#   PROGRAM <file.scl>             A program in text form.
+#   GENERATOR <generator>          A target of add_scalide_generator. PROGRAM is then the name of one of its generators.
+#   PARAMETERS <name>=<value>...   Values for the GeneratorParams of the generator.
+#   OPERATORS <name>...            A library with one function for each operator: LAX names, or `all`. Its C functions are
+#                                  <target>_<operator>_<dtype>_program and <target>_<operator>_<dtype>_scaled_program.
+#   DTYPES <dtype>...              With OPERATORS: the dtypes of the operands, such as f32 or f8_e4m3fn.
+#
+# Options:
+#   NUMERICS <policy>     The precision policy: a built-in name (`scalide policies` lists them) or a .yaml file. Default: f32.
+#   TARGET <target>       host, opencl, cuda, or a Halide target such as x86-64-linux-avx2-fma-f16c. Default: host.
+#   CUDA_ARCH <number>... With TARGET cuda: the compute capabilities to compile for, such as 90 100. Default: all that Scalide knows.
+#   RULES <path>...       YAML files, or folders of YAML files, with operators of your own.
+#   TRACEABLE             Store every rounded operand and every scale, so that scalide_run_traced can report them. This is slower on CPUs.
 function(add_scalide_library target)
     set(single GENERATOR PROGRAM NUMERICS TARGET)
     set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH)
@@ -78,7 +98,7 @@ function(add_scalide_library target)
     target_link_libraries(${target} INTERFACE "${archive}" Scalide::runtime)
 endfunction()
 
-# What `scalide build` is given for ARG_PROGRAM, by which executable (which holds the rules of its own), and the file that it reads.
+# Sets `what` to the program that `scalide build` gets, `generator` to the executable that builds it, and `sources` to the file that it reads.
 function(_scalide_program call what generator sources)
     set(${sources} "" PARENT_SCOPE)
     if(NOT DEFINED ARG_PROGRAM)
@@ -103,7 +123,7 @@ function(_scalide_program call what generator sources)
     set(${generator} "${ARG_GENERATOR}" PARENT_SCOPE)
 endfunction()
 
-# Options for ARG_NUMERICS, and the policy files that it reads: itself and what it extends.
+# Sets `options` to the options for ARG_NUMERICS, and `files` to the policy file and the files that it extends.
 function(_scalide_numerics call options files)
     set(read "")
     if(NOT DEFINED ARG_NUMERICS)
@@ -133,7 +153,7 @@ function(_scalide_numerics call options files)
     set(${files} "${read}" PARENT_SCOPE)
 endfunction()
 
-# The absolute path of a file that is there, or that a rule of this folder makes.
+# Sets `result` to the absolute path of a file. Stops if the file does not exist and no rule of this folder generates it.
 function(_scalide_file call keyword path result)
     get_filename_component(path "${path}" ABSOLUTE)
     get_source_file_property(generated "${path}" GENERATED)
@@ -143,8 +163,8 @@ function(_scalide_file call keyword path result)
     set(${result} "${path}" PARENT_SCOPE)
 endfunction()
 
-# Stops at a word that is no keyword, a keyword without a value and one given twice; reads the ARG_ variables of its caller. Values of
-# keywords that take several are never in capitals: there an unknown word would count as one more value.
+# Stops at an unknown keyword, at a keyword without a value and at a keyword that occurs twice. Reads the ARG_ variables of its caller.
+# CMake takes an unknown keyword for one more value of the keyword before it. Values are never in capitals, so capitals show an unknown keyword.
 function(_scalide_check_words call keywords)
     set(unknown ${ARG_UNPARSED_ARGUMENTS})
     foreach(value IN LISTS ARG_SOURCES ARG_RULES ARG_PARAMETERS ARG_OPERATORS ARG_DTYPES ARG_CUDA_ARCH)
@@ -169,7 +189,7 @@ function(_scalide_check_words call keywords)
     endforeach()
 endfunction()
 
-# Stops at keywords that cannot stand beside `keyword`.
+# Stops if one of the other keywords is used together with `keyword`.
 function(_scalide_refuse call keyword)
     foreach(other IN LISTS ARGN)
         if(DEFINED ARG_${other})
@@ -178,7 +198,7 @@ function(_scalide_refuse call keyword)
     endforeach()
 endfunction()
 
-# "Did you mean X?", the name that begins most like the word, when that is more than a letter; and all names.
+# Sets `result` to all names, after "Did you mean X?" if a name shares its first two or more letters with the word.
 function(_scalide_known result word)
     list(JOIN ARGN ", " all)
     string(LENGTH "${word}" length)
@@ -196,7 +216,7 @@ function(_scalide_known result word)
     set(${result} "One of: ${all}" PARENT_SCOPE)
 endfunction()
 
-# Options and dependencies of rule files and folders, ours among them.
+# Sets `options` to the options for rule files and folders, and `dependencies` to these files and the rule files of Scalide.
 function(_scalide_rules options dependencies)
     set(list "")
     file(GLOB_RECURSE files CONFIGURE_DEPENDS "${SCALIDE_HOME}/rules/*.yaml")
