@@ -1,4 +1,4 @@
-"""Dtypes by their names here, in NumPy and in safetensors files, and such files. NumPy and ml_dtypes are all it needs."""
+"""The table of dtypes, and safetensors files. Needs only NumPy and ml_dtypes."""
 from __future__ import annotations
 
 import json
@@ -35,12 +35,22 @@ DTYPES = {
 
 
 def numpy_dtype(name: str) -> np.dtype:
+    """Returns the NumPy dtype for a name such as "f8_e4m3fn"."""
     return DTYPES[name][0]
 
 
 def write_safetensors(path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
-    """Writes arrays by name; a scaled `x` is `x.data` and `x.scale`. The file takes its name when it is whole: a write that fails leaves the
-    old one as it was. Throws OSError, and ValueError for dtypes that such files have no word for."""
+    """Writes arrays by name to a safetensors file. If the write fails, an old file stays unchanged.
+
+    Args:
+        path: The file.
+        arrays: The arrays by name. A scaled array `x` is given as `x.data` and `x.scale`.
+        metadata: Texts by key.
+
+    Raises:
+        OSError: The file cannot be written.
+        ValueError: A dtype is not supported, or the path is not a regular file.
+    """
     names = {numpy: theirs for numpy, theirs in DTYPES.values()}
     header, offset = {"__metadata__": dict(metadata)} if metadata else {}, 0
     for name, array in arrays.items():
@@ -59,7 +69,7 @@ def write_safetensors(path, arrays: Mapping[str, np.ndarray], metadata: Mapping[
                 file.write(_bytes_of(np.ascontiguousarray(array)))
             file.flush()
             os.fsync(file.fileno())
-            os.chmod(file.name, 0o666 & ~_umask())  # temporary files are for their owner alone
+            os.chmod(file.name, 0o666 & ~_umask())  # a temporary file is readable for its owner only
             os.replace(file.name, path)
         except BaseException:
             os.unlink(file.name)
@@ -67,13 +77,21 @@ def write_safetensors(path, arrays: Mapping[str, np.ndarray], metadata: Mapping[
 
 
 def read_safetensors(path, names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a file by name, or these of them: others may have dtypes that are unknown here. Throws OSError, and ValueError for a file
-    that is none or was cut."""
+    """Returns the arrays of a safetensors file by name.
+
+    Args:
+        path: The file.
+        names: Read only these arrays. Others may then have unknown dtypes.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is damaged or incomplete, or it has an unknown dtype.
+    """
     return read_safetensors_and_metadata(path, names)[0]
 
 
 def read_safetensors_and_metadata(path, names: Iterable[str] | None = None) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays of a file, or these of them, and its texts, by name."""
+    """Returns the arrays (as `read_safetensors`) and the metadata of a file."""
     dtypes = {theirs: numpy for numpy, theirs in DTYPES.values() if numpy is not None}
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -106,7 +124,7 @@ def read_safetensors_and_metadata(path, names: Iterable[str] | None = None) -> t
 
 
 def known() -> list[str]:
-    """The dtypes that this version of ml_dtypes has."""
+    """Returns the names of the dtypes that this version of ml_dtypes supports."""
     return [name for name, (numpy, _) in DTYPES.items() if numpy is not None]
 
 

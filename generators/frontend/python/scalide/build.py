@@ -1,4 +1,4 @@
-"""Compiles a program by the tool `scalide`, which comes with the package."""
+"""Builds a program with the tool `scalide`, which is part of the package."""
 from __future__ import annotations
 
 import logging
@@ -13,11 +13,17 @@ from .words import identifier
 
 
 class BuildError(RuntimeError):
-    """The tool refused a program; the message is the tool's, with the line of the user's Python file where it is known."""
+    """The tool could not build a program. The message comes from the tool; it names the source line of the user if it is known."""
 
 
 def tool_path() -> Path:
-    """The tool: what SCALIDE_TOOL says, else that of this package."""
+    """Returns the path of the tool `scalide`.
+
+    The environment variable SCALIDE_TOOL replaces the tool of the package.
+
+    Raises:
+        FileNotFoundError: The tool does not exist.
+    """
     given = os.environ.get("SCALIDE_TOOL")
     path = Path(given) if given else Path(__file__).parent / "_install" / "bin" / "scalide"
     if not path.exists():
@@ -29,18 +35,25 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
           cuda_arch=(), rules=(), traceable=False, time_limit: int = 600):
     """Compiles a program into a shared library and opens it.
 
-    program:  from `scalide.jax.trace`, or the path of a `.scl` file
-    target:   "host", "opencl", "cuda", or a target of Halide such as "x86-64-linux-avx2-fma-f16c"
-    numerics: a policy by name ("f32", "bf16", "f16_scaled", "f8_scaled") or a YAML file; the program's own when left out
-    cache:    folder of compiled kernels ($XDG_CACHE_HOME/scalide when left out); what it has is not compiled again
-    output:   folder for the library, its C header and its plan, kept; left out, they last as long as the Library
-    jobs:     kernels compiled at a time, 0: one a core
-    cuda_arch: for target "cuda", the cards to compile for by compute capability, such as [90, 100]; all that are known when left out
-    rules:    YAML files of operators of your own, or folders of them, which the program and the policy may use beside ours (`rules/README.md`)
-    traceable: store each rounded operand and each scale, so that traces show them; slower on CPUs
-    time_limit: seconds for each kernel, and for each run of the C compiler: what has not ended then is ended; 0: no limit
-    Returns a `Library`, whose `summary` is the line that ends a build: what the numerics reach. It is logged too (logger "scalide"), as a warning
-    where it warns. Throws BuildError with the tool's words.
+    Args:
+        program: A Program, or the path of a `.scl` file.
+        target: "host", "opencl", "cuda", or a Halide target for this machine such as "x86-64-linux-avx2-fma-f16c".
+        numerics: The precision policy: a built-in name such as "f8_master", or a YAML file. Default: the policy of the program.
+        cache: The folder of the kernel cache. Default: $XDG_CACHE_HOME/scalide.
+        name: The name of the library and of its C function. Default: the name of the program.
+        output: The folder for the files. Default: a temporary folder that lives as long as the Library.
+        jobs: The number of kernels to compile at the same time. 0: one for each core.
+        cuda_arch: With target "cuda": compute capabilities such as [90, 100]. Default: all that Scalide knows.
+        rules: YAML files, or folders of YAML files, with operators of your own.
+        traceable: Store every rounded operand and every scale, so that traces can show them. Slower on CPUs.
+        time_limit: Stop if one kernel or one run of the C compiler takes longer than this many seconds. 0: no limit.
+
+    Returns:
+        A Library. Its `summary` is the last line of the build. The logger "scalide" gets this line, too.
+
+    Raises:
+        BuildError: The tool reports an error.
+        FileNotFoundError: The tool does not exist.
     """
     from .library import Library
 
@@ -66,12 +79,12 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     library.summary = printed.strip().splitlines()[-1]
     logging.getLogger("scalide").log(logging.WARNING if "warning: " in library.summary else logging.INFO, "%s: %s", name, library.summary)
     if scratch is not None:
-        library._scratch = scratch  # goes with the library
+        library._scratch = scratch  # lives as long as the library
     return library
 
 
 def run_tool(program: Program, command: str, *arguments) -> str:
-    """Runs `scalide COMMAND program.scl ARGUMENTS` and returns what it prints."""
+    """Runs `scalide COMMAND program.scl ARGUMENTS` and returns its output. Raises BuildError if the tool fails."""
     with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
         file = Path(folder) / f"{identifier(program.name)[:100]}.scl"
         file.write_text(program.text, encoding="utf-8")
@@ -79,7 +92,7 @@ def run_tool(program: Program, command: str, *arguments) -> str:
         with subprocess.Popen([tool_path(), command, file, *map(str, arguments)], **pipes) as tool:
             try:
                 output, errors = tool.communicate()
-            except BaseException:  # KeyboardInterrupt: the tool removes what it has begun, and ends its compilers
+            except BaseException:  # KeyboardInterrupt, for example: the tool then removes partial files and stops its compilers
                 _stop(tool)
                 raise
         if tool.returncode == 0:
@@ -96,7 +109,7 @@ def _stop(tool: subprocess.Popen) -> None:
 
 
 def _located(message: str, program: Program, file: Path) -> str:
-    """`file:line: words` with the place in Python that the line came from."""
+    """Returns a message of the tool, with the Python source line that the line of the program came from."""
     message = message.replace(str(file), file.name)
     found = re.search(re.escape(file.name) + r":(\d+)", message)
     place = program.places[int(found[1]) - 1] if found and int(found[1]) <= len(program.places) else None

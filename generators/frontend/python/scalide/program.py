@@ -1,4 +1,4 @@
-"""A program: what `scalide.jax.trace` returns, `scalide.build` compiles, and `.scl` files hold."""
+"""Program: `scalide.jax.trace` returns one, `scalide.build` compiles one, and a `.scl` file contains one."""
 from __future__ import annotations
 
 import dataclasses
@@ -17,7 +17,7 @@ HEADER = "#: "
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Program:
-    """An array program in text form, and how its arguments and results nest in Python. Never changes: methods return new ones.
+    """An array program in text form, with the pytrees of its arguments and results. It never changes: methods return new programs.
 
         program = scalide.jax.trace(loss, params, images, labels)   # or Program.load("loss.scl")
         print(program)
@@ -25,12 +25,12 @@ class Program:
     """
 
     text: str
-    in_tree: Tree = None  #: of (args, kwargs); None: arguments one after the other
+    in_tree: Tree = None  #: of (args, kwargs). None: the arguments are passed one after the other
     out_tree: Tree = None
-    constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)  #: arrays that the function closed over, the last arguments
-    policy: str = "f32"  #: the numerics that `build` uses: the name of a policy, or a YAML file
-    retrace: Callable | None = None  #: traces the gradient of the same function (not saved)
-    places: Sequence = ()  #: for each line of the text where it came from (not saved)
+    constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)  #: closed-over arrays by name; they are the last arguments
+    policy: str = "f32"  #: the precision policy that `build` uses: a built-in name or a YAML file
+    retrace: Callable | None = None  #: traces the gradient of the same function; not saved
+    places: Sequence = ()  #: the source location of each line of the text; not saved
 
     def __post_init__(self):
         signature = read_signature(self.text)
@@ -48,11 +48,15 @@ class Program:
         return f"Program({self.name}: {len(self.inputs)} arguments, {len(self.outputs)} results, numerics {self.policy})"
 
     def flatten(self, args: tuple, kwargs: Mapping) -> list:
-        """Arrays in the order of `arguments`. Throws TypeError when the arguments nest otherwise than those that were traced."""
+        """Returns the arrays of a call in the order of `arguments`.
+
+        Raises:
+            TypeError: The pytrees differ from those of the traced function.
+        """
         if self.in_tree is not None:
             try:
                 leaves = self.in_tree.flatten((args, kwargs)) + self._constant_leaves
-            except TypeError as error:  # paths are those in (args, kwargs)
+            except TypeError as error:  # the error has a path in (args, kwargs)
                 raise TypeError(f"{self.name}: " + re.sub(r"^\[([01])\]", lambda side: ("args", "kwargs")[int(side[1])], str(error))) from None
             for place in self._key_places:
                 leaves[place] = _words_of(leaves[place])
@@ -62,17 +66,17 @@ class Program:
         return list(args)
 
     def unflatten(self, leaves: Sequence) -> Any:
-        """What the function returned, with these arrays in the order of `results`."""
+        """Returns the pytree of the function's results. `leaves` has the arrays in the order of `results`."""
         if self.out_tree is not None:
             return self.out_tree.unflatten(leaves)
         return leaves[0] if len(leaves) == 1 else tuple(leaves)
 
     def numerics(self, policy) -> Program:
-        """The same program for another policy: "f32", "bf16", "f16_scaled", "f8_scaled", or the path of a YAML file."""
+        """Returns the program with another precision policy: a built-in name such as "f8_master", or the path of a YAML file."""
         return dataclasses.replace(self, policy=str(policy))
 
     def scalify(self) -> Program:
-        """The same program with every float argument and result scaled: `ScaledArray`s go in and come out."""
+        """Returns the program with every float argument and result scaled. It takes and returns `ScaledArray`s."""
         text = self.text
         for spec, end in reversed(read_signature(text).types):
             if spec.is_float() and not spec.scaled and spec.name not in self.constants:
@@ -80,12 +84,22 @@ class Program:
         return dataclasses.replace(self, text=text, retrace=None)
 
     def grad(self, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Program:
-        """The program of `jax.grad(fn, argnums, has_aux)`: a traced one by JAX's rules; one that was loaded, written or scalified by Scalide's
-        (argument numbers are those of the traced function, else of the text; without has_aux)."""
+        """Returns the program of `jax.grad(fn, argnums, has_aux)`.
+
+        JAX differentiates a traced program. Scalide differentiates a program that was loaded, written or scalified. Such a program must have one
+        result and no in-place arguments, and has_aux must be False.
+
+        Args:
+            argnums: The positional arguments to differentiate, as in `jax.grad`. Without pytrees: positions in `arguments`.
+            has_aux: As in `jax.grad`.
+
+        Raises:
+            ValueError: The program cannot be differentiated, or an argument does not exist.
+        """
         return self._derived("grad", argnums, has_aux)
 
     def value_and_grad(self, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Program:
-        """The program of `jax.value_and_grad(fn, argnums, has_aux)`."""
+        """Returns the program of `jax.value_and_grad(fn, argnums, has_aux)`. Otherwise as `grad`."""
         return self._derived("value_and_grad", argnums, has_aux)
 
     def _derived(self, transformation: str, argnums, has_aux) -> Program:
@@ -109,7 +123,7 @@ class Program:
         return dataclasses.replace(self, text=text, out_tree=out_tree and Tree(out_tree), places=())
 
     def _numbered(self, argnums) -> tuple[list[Spec], Any]:
-        """The arguments of these numbers, and how they nest; None when the arguments of the program do not."""
+        """Returns the arguments with these numbers, and their tree. The tree is None if the program has no pytrees."""
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         nodes = [LEAF] * len(self.inputs) if self.in_tree is None else self.in_tree.node["tuple"][0]["tuple"]
         if any(not -len(nodes) <= number < len(nodes) for number in numbers):
@@ -121,7 +135,14 @@ class Program:
         return sum(map(list, wanted), []), nodes[argnums] if isinstance(argnums, int) else {"tuple": [nodes[number] for number in numbers]}
 
     def save(self, path) -> None:
-        """Writes the text, with what Python needs in its first line; closed-over arrays to a safetensors file beside it."""
+        """Writes the program to a file. The first line is a comment with the pytrees and the policy.
+
+        Closed-over arrays go to `<path without suffix>.constants.safetensors`.
+
+        Raises:
+            ValueError: A pytree has other containers than dicts with text keys, lists, tuples, named tuples and None.
+            OSError: The file cannot be written.
+        """
         trees = [tree if tree is None else getattr(tree, "node", NotImplemented) for tree in (self.in_tree, self.out_tree)]
         if NotImplemented in trees:
             raise ValueError(f"{self.name}: a saved program can have only dicts with text keys, lists, tuples and named tuples in its arguments and "
@@ -135,7 +156,12 @@ class Program:
 
     @classmethod
     def load(cls, path) -> Program:
-        """A program from a file that `save` wrote, or any `.scl` file."""
+        """Reads a program from a file that `save` wrote, or from any other `.scl` file.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: The file contains no program.
+        """
         text, header = Path(path).read_text(encoding="utf-8"), {}
         if text.startswith(HEADER):
             line, text = text.split("\n", 1)
@@ -150,7 +176,7 @@ class Program:
 
 
 def _words_of(array):
-    """The two words of a random key, jax.random.key(); other arrays as they are."""
+    """Returns the two words of a random key (jax.random.key()). Returns other arrays unchanged."""
     if not str(getattr(array, "dtype", "")).startswith("key<"):
         return array
     import jax

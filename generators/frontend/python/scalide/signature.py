@@ -1,4 +1,4 @@
-"""What stands before the nodes of a program: its name, arguments and results, out of the text."""
+"""Reads the head of a program's text: its name, symbols, arguments and results."""
 from __future__ import annotations
 
 import dataclasses
@@ -13,9 +13,9 @@ class Spec:
 
     name: str
     dtype: str  #: "f32", "f8_e4m3fn", ...
-    shape: tuple[int | str, ...]  #: symbolic extents are text, "2*b"
-    scaled: bool = False  #: carries its own scale
-    inout: bool = False  #: an argument that is overwritten, a result that overwrites the argument of its name
+    shape: tuple[int | str, ...]  #: a symbolic extent is text, such as "2*b"
+    scaled: bool = False  #: a scaled array
+    inout: bool = False  #: an argument that is updated in place, or the result that updates it
 
     def is_float(self) -> bool:
         return self.dtype[0] in "fb" and self.dtype != "bool"
@@ -26,22 +26,22 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """Of the last program of a text, whose other programs it calls."""
+    """The head of the last program of a text. The other programs of the text are its sub-programs."""
 
     name: str
     inputs: tuple[Spec, ...]
     outputs: tuple[Spec, ...]
-    symbols: str  #: "[b in 1..64]" as it stands, or ""
-    arguments: str  #: "x: f32[b], ..." as they stand
-    types: tuple[tuple[Spec, int], ...]  #: what is declared with a type, and where in the text that ends
+    symbols: str  #: "[b in 1..64]" as in the text, or ""
+    arguments: str  #: "x: f32[b], ..." as in the text
+    types: tuple[tuple[Spec, int], ...]  #: everything declared with a type, and the position in the text where the type ends
 
 
-_START = re.compile(r'^[ \t]*program\s+(?=[\w$"])', re.M)  # a node that makes a value `program` goes on with = or a comma
+_START = re.compile(r'^[ \t]*program\s+(?=[\w$"])', re.M)  # after a result named `program` comes = or a comma
 _TOKEN = re.compile(r'(?:\s|#[^\n]*)*("(?:\\.|[^"\\\n])*"|->|[\w.$/]+|[^\s#]|\Z)')
 
 
 def read_signature(text: str) -> Signature:
-    """Throws ValueError for text that has no program."""
+    """Returns the head of the last program of a text. Raises ValueError if the text has no program."""
     starts = [found.end() for found in _START.finditer(text)]
     if not starts:
         raise _refusal(text)
@@ -53,7 +53,7 @@ def _refusal(text: str) -> ValueError:
 
 
 class _Reader:
-    """The tokens of a text from a place on."""
+    """Reads the tokens of a text from a position on."""
 
     def __init__(self, text: str, place: int):
         self.text, self.place = text, place
@@ -83,7 +83,7 @@ class _Reader:
         return unquoted(token) if token[0] == '"' else token
 
     def group(self, opening: str, closing: str) -> str:
-        """`[...]` as it stands; nothing when something else comes."""
+        """Returns `[...]` as in the text. Returns "" if another token follows."""
         if self.peek() != opening:
             return ""
         self.take()
@@ -96,19 +96,19 @@ class _Reader:
         return self.text[start : self.place]
 
     def typed(self, name: str) -> Spec:
-        """What stands behind `name:`."""
+        """Reads the type after `name:`."""
         dtype, extents = self.take(), self.group("[", "]")[1:-1]
         self.ends.append(self.place)
         words = []
         while self.peek() not in (",", ")", "=", ""):
             words.append(self.take())
-            if words[-1] == "of":  # a part, of an array that may have any name
+            if words[-1] == "of":  # the name of the scaled array may be any token
                 self.take()
         shape = tuple(int(extent) if extent.strip().isdigit() else extent.strip() for extent in extents.split(",") if extent.strip())
         return Spec(name, dtype, shape, "scaled" in words, "inout" in words)
 
     def sequence(self, item) -> tuple:
-        """`(item, item)`"""
+        """Reads `(item, item)`."""
         self.expect("(")
         items = []
         while not self.accept(")"):
@@ -123,11 +123,11 @@ class _Reader:
         return self.typed(name)
 
     def signature(self) -> Signature:
-        self.ends: list[int] = []  #: of types, in their order
+        self.ends: list[int] = []  #: the end positions of types, in order
         program = self.name()
         self.group("{", "}")
         symbols = self.group("[", "]")
-        start = _TOKEN.match(self.text, self.place).end()  # behind the parenthesis
+        start = _TOKEN.match(self.text, self.place).end()  # after the parenthesis
         inputs = self.sequence(self.argument)
         arguments = self.text[start : self.place - 1]
         by_name, declared = {spec.name: spec for spec in inputs}, list(inputs)

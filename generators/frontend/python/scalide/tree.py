@@ -1,4 +1,4 @@
-"""Nested arguments and results without JAX: dicts, lists, tuples, named tuples and None, in the order in which JAX flattens them."""
+"""Pytrees without JAX: dicts, lists, tuples, named tuples and None. Leaves have the order of JAX."""
 from __future__ import annotations
 
 import importlib
@@ -8,19 +8,23 @@ LEAF = "*"
 
 
 class Tree:
-    """A structure: `*` is an array, and `{"dict": {name: ...}}`, `{"list": [...]}`, `{"tuple": [...]}`, `{"namedtuple": "module:Class",
-    "names": [...], "fields": [...]}` and None hold others. This form is what files hold."""
+    """The structure of a pytree.
+
+    `node` is a structure that JSON files can hold: "*" for an array, {"dict": {name: ...}}, {"list": [...]}, {"tuple": [...]},
+    {"namedtuple": "module:Class", "names": [...], "fields": [...]}, or None.
+    """
 
     def __init__(self, node):
         self.node = node
 
     def flatten(self, value) -> list:
-        """The arrays of `value` in order. Throws TypeError where it has another structure."""
+        """Returns the arrays of `value` in order. Raises TypeError if `value` has another structure."""
         leaves: list = []
         _flatten(self.node, value, leaves, "")
         return leaves
 
     def unflatten(self, leaves: Sequence) -> Any:
+        """Returns the pytree with these arrays."""
         return _unflatten(self.node, iter(leaves))
 
     def __eq__(self, other):
@@ -28,7 +32,7 @@ class Tree:
 
 
 def node_of(value, is_leaf) -> Any:
-    """The structure of a value, or NotImplemented when it has containers of other kinds."""
+    """Returns the structure of a value, or NotImplemented if it has other containers."""
     if is_leaf(value):
         return LEAF
     if value is None:
@@ -48,7 +52,7 @@ def node_of(value, is_leaf) -> Any:
 
 
 def leaf_count(node) -> int:
-    """The arrays in a structure."""
+    """Returns the number of arrays in a structure."""
     if node == LEAF or node is None:
         return int(node == LEAF)
     (inner,) = [node[kind] for kind in ("dict", "list", "tuple", "fields") if kind in node]
@@ -56,7 +60,7 @@ def leaf_count(node) -> int:
 
 
 def class_named(text: str) -> type:
-    """The class that `module:Class` names."""
+    """Imports the class `module:Class`."""
     module, name = text.split(":")
     found = importlib.import_module(module)
     for part in name.split("."):

@@ -1,4 +1,4 @@
-"""Names and quoted text in programs, as the tool reads and writes them."""
+"""Names and quoted strings in the text of programs."""
 from __future__ import annotations
 
 import re
@@ -7,27 +7,27 @@ _PLAIN = re.compile(r"(?!(?:inf|nan)\Z)[A-Za-z_$][A-Za-z0-9_.$]*\Z")
 
 
 def is_name(text: str) -> bool:
-    """True for what a program can call a value: any text of 1 to 1000 bytes of UTF-8 without zero bytes."""
+    """Returns True if a program can use the text as a name: 1 to 1000 bytes of UTF-8 without zero bytes."""
     size = len(text.encode(errors="replace"))
     return 1 <= size <= 1000 and not re.search("[\0\ud800-\udfff]", text)
 
 
 def name_text(name: str) -> str:
-    """A name as a program has it: plain, or in quotes."""
+    """Returns a name as in the text of a program: plain or in quotes."""
     return name if _PLAIN.match(name) else quoted(name)
 
 
 def identifier(name: str) -> str:
-    """What the files and the C function of a program are called: `_` for each byte that is no ASCII letter or digit."""
+    """Returns the name for files and C functions: `_` replaces each byte that is not an ASCII letter or digit."""
     return re.sub(rb"[^A-Za-z0-9]", b"_", re.sub(rb"\A(?=[0-9]|\Z)", b"_", name.encode())).decode()
 
 
 def quoted(text: str) -> str:
-    """The text in double quotes, with `\\"`, `\\\\` and `\\xHH`."""
+    """Returns the text in double quotes, with the escapes `\\"`, `\\\\` and `\\xHH`."""
     return '"' + re.sub(r'["\\\x00-\x1f\x7f]', lambda found: "\\" + found[0] if found[0] in '"\\' else f"\\x{ord(found[0]):02x}", text) + '"'
 
 
 def unquoted(text: str) -> str:
-    """The text that was quoted."""
+    """Returns the text without quotes and escapes."""
     escape = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.S)
     return escape.sub(lambda found: bytes.fromhex(found[1].decode()) if found[1] else found[2], text[1:-1].encode()).decode()

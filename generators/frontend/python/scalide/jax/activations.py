@@ -1,4 +1,4 @@
-"""Functions of jax.nn that JAX writes as arithmetic become the operators that they are, which policies know."""
+"""Replaces the arithmetic of jax.nn.gelu and jax.nn.silu by one operator each. Rules of policies match these operators."""
 from __future__ import annotations
 
 import functools
@@ -10,7 +10,7 @@ from .primitives import RULES
 from .text import Number, Value, Writer, is_float
 from .walk import Walk
 
-#: What each operator is in JAX. Its arithmetic is what this version of JAX makes of the function, traced once for each dtype.
+#: The JAX function of each operator. The pattern is the jaxpr of the function in this version of JAX, traced once for each dtype.
 FUNCTIONS = {
     "gelu_tanh": functools.partial(jax.nn.gelu, approximate=True),
     "gelu": functools.partial(jax.nn.gelu, approximate=False),
@@ -20,7 +20,7 @@ _X = "x"  # the argument of a pattern
 
 
 def fold_activations(writer: Writer) -> None:
-    """Nodes that end the arithmetic of one of FUNCTIONS become that operator. What a gradient reads of the arithmetic stays beside it."""
+    """Replaces each node that ends the arithmetic of one of FUNCTIONS. Nodes that a gradient also reads stay in the program."""
     for line in writer.lines:
         if len(line.makes) != 1 or not is_float(line.makes[0].dtype):
             continue
@@ -34,7 +34,7 @@ def fold_activations(writer: Writer) -> None:
 
 @functools.cache
 def _pattern(op: str, dtype: str):
-    """The nodes of a function on an argument of this dtype, and its result."""
+    """Returns the nodes and the result of a function for an argument of this dtype."""
     walk = Walk(Writer({_X}), RULES)
     closed = jax.make_jaxpr(FUNCTIONS[op])(jax.ShapeDtypeStruct((1,), arrays.numpy_dtype(dtype)))
     (result,) = walk.run_closed(closed, [Value(_X, dtype, (1,))])
@@ -42,7 +42,7 @@ def _pattern(op: str, dtype: str):
 
 
 def _matches(pattern_nodes, pattern, nodes, value, bound) -> bool:
-    """Whether a value is made like that of the pattern, of the same operators, attributes and numbers."""
+    """Returns True if a value comes from the same operators, attributes and numbers as the pattern."""
     if isinstance(pattern, Number) or isinstance(value, Number):
         return pattern == value
     if pattern.name == _X:

@@ -1,4 +1,4 @@
-"""The one place that knows in what versions of JAX differ: names of primitives and of their parameters, and what is private to JAX."""
+"""All code that depends on the version of JAX: names of primitives and parameters, and private names of JAX."""
 from __future__ import annotations
 
 import functools
@@ -8,20 +8,20 @@ from typing import Callable
 
 import jax
 import numpy as np
-from jax._src import debugging  # what a print of jax.debug is made of has no public name
-from jax._src import source_info_util  # the line of the user's file has no public name
+from jax._src import debugging  # jax.debug.print has no public names for its parts
+from jax._src import source_info_util  # source locations have no public name
 
 try:
     from jax.extend.core import ClosedJaxpr, Literal
 except ImportError:  # 0.4.33
     from jax.core import ClosedJaxpr, Literal
 
-source_info_util.register_exclusion(str(pathlib.Path(__file__).parent))  # a user's line is none of ours
+source_info_util.register_exclusion(str(pathlib.Path(__file__).parent))  # a source line of the user is not in this package
 
-#: What jax.jit makes. In 0.4.33 its methods are attributes, which functools.wraps copies to what is made of it, to gradients say.
+#: The type of jitted functions. In JAX 0.4.33 its methods are attributes, so functools.wraps copies them to derived functions, such as gradients.
 JITTED = type(jax.jit(lambda: None))
 
-#: Primitives that stand for a jaxpr, and the parameter that holds it. custom_jvp and custom_vjp: what JAX has not differentiated is called.
+#: Primitives that call a jaxpr, and the parameter that holds it. If JAX did not differentiate a custom_jvp or custom_vjp, it is a call.
 CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -36,18 +36,18 @@ CALLS = {
     "composite": "jaxpr",
 }
 
-#: Parameters that say nothing about values, in any version.
+#: Parameters that do not affect values, of any version.
 SILENT = frozenset("""accuracy precision sharding out_sharding weak_type indices_are_sorted unique_indices is_stable algorithm transpose_algorithm
     update_jaxpr update_consts recall_target reduction_input_size_override aggregate_to_topk prevent_cse impl""".split())
 
 
 def open_jaxpr(jaxpr) -> tuple:
-    """(jaxpr, constants) of a closed or an open one."""
+    """Returns (jaxpr, constants) of a closed or open jaxpr."""
     return (jaxpr.jaxpr, jaxpr.consts) if isinstance(jaxpr, ClosedJaxpr) or hasattr(jaxpr, "consts") else (jaxpr, ())
 
 
 def primitives_of(jaxpr) -> set[str]:
-    """The names of all primitives in a jaxpr and in those that it calls."""
+    """Returns the names of all primitives in a jaxpr and in the jaxprs that it calls."""
     names = set()
     for eqn in open_jaxpr(jaxpr)[0].eqns:
         names.add(eqn.primitive.name)
@@ -58,18 +58,18 @@ def primitives_of(jaxpr) -> set[str]:
 
 
 def place_of(place: tuple) -> str:
-    """`model.py:12:4 (loss)`: the user's line that made an equation, or the innermost call around it that the user wrote."""
+    """Returns the source location of an equation, `model.py:12:4 (loss)`: the innermost line that the user wrote."""
     return next(filter(None, map(source_info_util.summarize, place)), "a line of JAX")
 
 
 def is_of_user(jaxpr) -> bool:
-    """False for the jaxpr of a function of JAX itself. JAX keeps such jaxprs, and with them the lines of whoever called the function first."""
+    """Returns False for a jaxpr of a function of JAX. JAX caches such a jaxpr with the source lines of the first caller."""
     file = re.search(r" at (.*):\d+$", getattr(getattr(jaxpr, "debug_info", None), "func_src_info", None) or "")
     return file is None or source_info_util.is_user_filename(file[1])
 
 
 def scopes_of(eqn) -> tuple[list[str], bool]:
-    """The scopes of the user that an equation stands in, and whether it is of what JAX transposed."""
+    """Returns the named scopes around an equation, and whether JAX made it by transposition (a gradient)."""
     stack = eqn.source_info.name_stack.stack
     transformations = {entry.name for entry in stack if isinstance(entry, source_info_util.Transform)}
     scopes = [entry.name for entry in stack if isinstance(entry, source_info_util.Scope)]
@@ -77,32 +77,34 @@ def scopes_of(eqn) -> tuple[list[str], bool]:
 
 
 def top_k_axis(params: dict, rank: int) -> int:
-    return params.get("axis", rank - 1) % rank  # before 0.5 always the last
+    """Returns the axis of a top_k."""
+    return params.get("axis", rank - 1) % rank  # before JAX 0.5 it is always the last axis
 
 
 def is_key(aval) -> bool:
-    """True for arrays of random keys, jax.random.key()."""
+    """Returns True for an array of random keys (jax.random.key())."""
     return jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key)
 
 
 def key_scheme(aval) -> str:
+    """Returns the name of the random generator of a key."""
     return aval.dtype._impl.name
 
 
 def check_random_bits() -> str | None:
-    """Why random bits would differ from JAX's; None where they are equal."""
+    """Returns why random bits would differ from JAX, or None if they are equal."""
     if jax.config.jax_threefry_partitionable:
         return None
     return "jax_threefry_partitionable must be set, as it is by default since JAX 0.5: jax.config.update('jax_threefry_partitionable', True)"
 
 
 def symbols_of(dimension) -> set[str]:
-    """Names in a symbolic dimension."""
+    """Returns the symbols in a symbolic dimension."""
     return set() if isinstance(dimension, (int, np.integer)) else set(re.findall(r"[A-Za-z_]\w*", str(dimension)))
 
 
 def extent_text(dimension) -> str | None:
-    """A symbolic dimension as a polynomial in our syntax; None when it is none (floordiv, mod, max, min). b^2 is b*b."""
+    """Returns a symbolic dimension as a polynomial (b^2 becomes b*b). Returns None if it is no polynomial (floordiv, mod, max, min)."""
     text = str(dimension)
     if re.search(r"(floordiv|mod|max|min)\(", text):
         return None
@@ -110,13 +112,13 @@ def extent_text(dimension) -> str | None:
 
 
 def constraints_of(dimension) -> list[str]:
-    """What the user said of the symbols of a dimension, 'b >= 8', 'mod(b, 16) == 0'."""
+    """Returns the constraints of the user for the symbols of a dimension: 'b >= 8', 'mod(b, 16) == 0'."""
     scope = getattr(dimension, "scope", None)
     return [constraint.debug_str for constraint in getattr(scope, "_explicit_constraints", ())]
 
 
 def debug_callback_of(equation) -> Callable:
-    """What an equation of jax.debug calls on the host, with its operands. jax.debug.print has a primitive of its own in later versions."""
+    """Returns the host function of a jax.debug equation. It takes the operands. Later versions of JAX have a primitive for jax.debug.print."""
     params = equation.params
     if "callback" in params:
         return params["callback"]
@@ -126,7 +128,7 @@ def debug_callback_of(equation) -> Callable:
 
 
 def static_arguments(jitted) -> tuple:
-    """(static_argnums, static_argnames) of a function that the user jitted; nothing public tells."""
+    """Returns (static_argnums, static_argnames) of a function that the user jitted. JAX has no public function for this."""
     if hasattr(jitted, "_jit_info"):
         return jitted._jit_info.static_argnums, ()
     cells = [cell.cell_contents for cell in jitted._cache_miss.__wrapped__.__closure__]  # 0.4.33

@@ -1,5 +1,5 @@
-"""What a LAX primitive becomes: a table. Primitives that need more than other names for their parameters are functions, here those of
-elementwise operators, movement, reductions and calls."""
+"""The table that maps LAX primitives to operators: elementwise operators, movement, reductions and calls. A primitive that needs more than
+other parameter names has a function."""
 from __future__ import annotations
 
 from typing import Callable, Sequence
@@ -12,17 +12,23 @@ from . import compat
 from .text import Number, Value, is_float
 from .walk import LONGEST_UNROLL, Equation, Walk, dtype_of, extent_of, shape_of, warn_dropped
 
-#: Rules by the name of the primitive: functions of (walk, equation, operands) that return the values of the results.
+#: The rules by the name of the primitive. A rule is a function (walk, equation, operands) that returns the values of the results.
 RULES: dict[str, Callable[[Walk, Equation, Sequence], list]] = {}
 
 
 def add_rule(*names: str):
-    """Decorator: the function says what a primitive of this name becomes.
+    """Decorates a function that tells `trace` what JAX primitives become.
 
-    It is called as `rule(walk, equation, operands)` and returns a list with a value for each result of the primitive. `equation` has
-    `name`, `params`, and the abstract values `inputs` and `outputs`; operands are values of the program. `walk.emit(op, operands,
-    attributes, types)` appends a node of one of Scalide's operators (`scalide rules` lists them) and returns its results;
-    `walk.types(equation)` are the (dtype, shape) of the primitive's results.
+    The function is called as `rule(walk, equation, operands)`. It returns a list with one value for each result of the primitive.
+
+    - `equation.name` and `equation.params` are the name and the parameters of the primitive.
+    - `equation.inputs` and `equation.outputs` are abstract values (shape and dtype).
+    - `operands` are values of the program, or numbers.
+    - `walk.emit(op, operands, attributes, types)` appends an operator and returns its results. `scalide rules` lists the operators.
+    - `walk.types(equation)` returns (dtype, shape) for each result of the primitive.
+
+    Args:
+        names: The names of the primitives.
 
         @scalide.jax.add_rule("my_softsign")
         def softsign(walk, equation, operands):
@@ -37,8 +43,15 @@ def add_rule(*names: str):
 
 
 def add_operator(primitive: str, op: str | None = None, attributes: dict[str, str] | None = None) -> None:
-    """A primitive that is one of Scalide's operators, `op` or of the same name. `attributes` maps parameters to attributes; left out, every
-    parameter is the attribute of its name. A parameter that is None is left out."""
+    """Maps a JAX primitive to one operator of Scalide.
+
+    A parameter that is None is left out. Another parameter that `attributes` does not map raises TraceError when the primitive is traced.
+
+    Args:
+        primitive: The name of the primitive.
+        op: The name of the operator. Default: the name of the primitive.
+        attributes: Maps parameters of the primitive to attributes of the operator. Default: the same names.
+    """
 
     def rule(walk, equation, operands):
         params = {name: value for name, value in equation.params.items() if value is not None}
@@ -51,7 +64,7 @@ def add_operator(primitive: str, op: str | None = None, attributes: dict[str, st
 
 
 def plain(param, equation: Equation):
-    """A parameter as an attribute: dtypes in our words, extents, numbers, lists."""
+    """Converts a parameter to an attribute: a dtype, an extent, a number or a list."""
     if isinstance(param, (list, tuple)):
         return [plain(element, equation) for element in param]
     if isinstance(param, (np.dtype, type)):
@@ -62,7 +75,7 @@ def plain(param, equation: Equation):
 
 
 def _refuse_others(equation: Equation, known: set[str]) -> None:
-    """No parameter is passed over that might mean something."""
+    """Raises TraceError for a parameter that has no meaning in Scalide, unless it is None or does not affect values."""
     for name, value in equation.params.items():
         if value is not None and name not in known and name not in compat.SILENT:
             raise equation.fail(f"parameter {name} is not supported", f"{name}={value}", "Use its default")

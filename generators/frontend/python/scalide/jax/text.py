@@ -1,4 +1,4 @@
-"""Writes the text form of a program (`.scl`) node by node."""
+"""Writes the text form of a program (`.scl`), node by node."""
 from __future__ import annotations
 
 import re
@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from ..words import name_text, quoted
 
-#: Operators that take a number in the place of an operand; it has the dtype of the value beside it.
+#: Operators that accept a number as an operand. The number gets the dtype of the other operand.
 TAKE_NUMBERS = frozenset("add sub mul div rem max min pow eq ne lt le gt ge and or xor shift_left shift_right_logical "
                          "shift_right_arithmetic atan2 nextafter".split())
 BARE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./]*\Z")
@@ -15,7 +15,7 @@ BARE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./]*\Z")
 
 @dataclass(frozen=True)
 class Value:
-    """An array of the program: an argument or the result of a node. Extents are ints, or text such as `2*b`."""
+    """An array of the program: an argument, or the result of a node. An extent is an int, or text such as `2*b`."""
 
     name: str
     dtype: str
@@ -25,7 +25,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Number:
-    """A rank-0 value that is known while tracing."""
+    """A scalar that is known while JAX traces."""
 
     value: Any
     dtype: str
@@ -34,12 +34,12 @@ class Number:
 
 
 def number_text(value) -> str:
-    """A number that reads back as the same one: 2, 0.1, -inf, nan."""
+    """Returns the text of a number, which reads back as the same number: 2, 0.1, -inf, nan."""
     return str(int(value)) if isinstance(value, (bool, int)) or getattr(value, "dtype", None) is not None and value.dtype.kind in "iub" else repr(float(value))
 
 
 def attribute_text(value) -> str:
-    """An attribute of a node: integers, extents and words, in lists of any depth."""
+    """Returns the text of an attribute of a node: integers, extents and words, in nested lists."""
     if isinstance(value, Extent):
         return str(value)
     if isinstance(value, str):
@@ -63,14 +63,14 @@ def type_text(dtype: str, shape: Sequence) -> str:
 class Line:
     text: str
     scope: str
-    place: Any  #: where it came from, for messages
+    place: Any  #: the source location, for messages
     is_cotangent: bool = False
     makes: Sequence[Value] = ()
     reads: Sequence[Value] = ()
 
 
 class Writer:
-    """The nodes of one program in order. Names are `v0`, `v1`, ... but those that arguments have."""
+    """Collects the nodes of one program. Results get the names `v0`, `v1`, ... that no argument has."""
 
     def __init__(self, taken=()):
         self.lines: list[Line] = []
@@ -86,7 +86,7 @@ class Writer:
                 return name
 
     def take_name(self, name: str) -> str:
-        """The name, with a number where another value has it."""
+        """Reserves a name and returns it. It gets a numeric suffix if another value has the name."""
         fresh, count = name, 1
         while fresh in self._taken:
             fresh, count = f"{name}_{count}", count + 1
@@ -94,7 +94,7 @@ class Writer:
         return fresh
 
     def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple]) -> list[Value]:
-        """Appends a node and returns its results; `types` are (dtype, shape)."""
+        """Appends a node and returns its results. `types` has (dtype, shape) for each result."""
         operands = [self._operand(op, operand, operands) for operand in operands]
         scaled = any(operand.scaled for operand in operands)
         results = [Value(self._fresh(), dtype, tuple(shape), scaled and is_float(dtype)) for dtype, shape in types]
@@ -112,11 +112,11 @@ class Writer:
         self.nodes.update((v.name, (op, operands, attributes)) for v in line.makes)
 
     def rewrite(self, line: Line, op: str, operands: Sequence) -> None:
-        """The node of a line becomes another with the same result."""
+        """Replaces the node of a line by another node with the same result."""
         self._write(line, op, operands, {})
 
     def drop_unused(self, results: Sequence[Value]) -> None:
-        """Leaves out the nodes that these results do not need."""
+        """Removes the nodes that these results do not need."""
         used, kept = {value.name for value in results}, []
         for line in reversed(self.lines):
             if not line.makes or any(value.name in used for value in line.makes):
@@ -125,7 +125,7 @@ class Writer:
         self.lines = kept[::-1]
 
     def value(self, operand) -> Value:
-        """The operand itself, or a node that makes the number."""
+        """Returns the operand. A number becomes a constant node."""
         if isinstance(operand, Value):
             return operand
         key = (number_text(operand.value), operand.dtype)
@@ -136,7 +136,7 @@ class Writer:
         return self._constants[key]
 
     def _operand(self, op, operand, operands):
-        """As it is written: a number where the operator takes one, else a value."""
+        """Returns the operand as the node needs it: a number if the operator accepts one, otherwise a value."""
         if isinstance(operand, Number) and op in TAKE_NUMBERS:
             beside = [o.dtype for o in operands if isinstance(o, Value)]
             if beside and beside[0] == operand.dtype and operand.dtype != "bool":
@@ -144,7 +144,7 @@ class Writer:
         return self.value(operand)
 
     def body(self, indent: str = "  ") -> tuple[list[str], list]:
-        """The lines of the body, and for each the place it came from."""
+        """Returns the lines of the body, and the source location of each line."""
         texts, places, scope = [], [], ""
         for line in [*self.lines, Line("", "", None)]:
             if line.scope != scope:

@@ -1,4 +1,4 @@
-"""`scalide.jax.trace`: a JAX function becomes a Program."""
+"""`scalide.jax.trace` turns a JAX function into a Program."""
 from __future__ import annotations
 
 import dataclasses
@@ -26,20 +26,24 @@ from .walk import DTYPES, TraceError, Walk, dtype_of, shape_of
 
 def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None, symbolic: Any = None, static_argnums=(), static_argnames=(),
           donate_argnums=(), name: str | None = None, **kwargs) -> Program:  # fmt: skip
-    """The program of `fn(*args, **kwargs)`.
+    """Returns the program of `fn(*args, **kwargs)`.
 
-    fn:       a function that JAX can trace, jitted or not
-    args:     arrays, `jax.ShapeDtypeStruct`s or nests of them; a `ScaledArray` is an argument with a scale of its own
-    scaled:   names of arguments, such as "params.*", that are scaled too; True: all of floats
-    symbolic: shapes with letters for arguments, as `jax.export.symbolic_args_specs` takes them: ("b, ...", None); one library then serves
-              every extent. Shapes from `jax.export.symbolic_shape` in args do the same
-    static_argnums, static_argnames: as in jax.jit; leave these arguments out when you call the library
-    donate_argnums: as in jax.jit; a donated argument with a result of its shape and dtype is overwritten by it (inout)
-    name:     of the program and its C function; that of fn when left out
+    The names of arguments are the parameter names of fn, followed by the keys: `params.dense.kernel`. The names of results are `out`,
+    `out.loss` or `out.0`.
 
-    Arguments are named by the function's parameters and the keys below them as they are, `params.dense.kernel`, `params.layer 0.kernel`;
-    results `out`, `out.loss`, `out.0`.
-    Throws TraceError, which names the line of the file, when the function uses what Scalide has no rule for.
+    Args:
+        fn: A function that JAX can trace. It may be jitted.
+        args, kwargs: Arguments for fn: arrays, numbers or `jax.ShapeDtypeStruct`s in any pytree. Only shapes and dtypes are read. A
+            `ScaledArray` makes a scaled argument.
+        scaled: Names of more arguments that are scaled, such as "params.*". True: all float arguments.
+        symbolic: Shapes with letters, as `jax.export.symbolic_args_specs` takes them: ("b, ...", None). The library then accepts every value
+            of b. Shapes from `jax.export.symbolic_shape` in args do the same.
+        static_argnums, static_argnames: As in `jax.jit`. Leave these arguments out when you call the library.
+        donate_argnums: As in `jax.jit`. A donated argument is updated in place if a result has its shape and dtype.
+        name: The name of the program and of its C function. Default: the name of fn.
+
+    Raises:
+        TraceError: fn uses a JAX primitive for which Scalide has no rule. The message names the source line.
     """
     plain_args, plain_kwargs, scaled_paths = _without_scales(args, kwargs)
     if symbolic is not None:
@@ -62,7 +66,7 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
 
 
 def _take_name(writer: Writer, *parts: str) -> str:
-    """The name of a leaf, of the names on the way to it."""
+    """Takes the name of a leaf: the names on the path to it, joined by dots."""
     name = writer.take_name(".".join(parts))
     if not is_name(name):
         raise TraceError(f"{name[:100]!r}: a name must have 1 to 1000 bytes of UTF-8 without zero bytes, got {len(name)} characters. Rename the keys")
@@ -74,7 +78,7 @@ def _is_leaf(value) -> bool:
 
 
 def _without_scales(args, kwargs):
-    """Arguments with shapes in the place of ScaledArrays, and the paths of these."""
+    """Returns the arguments with shapes instead of ScaledArrays, and the paths of the ScaledArrays."""
     leaves, structure = tree_util.tree_flatten_with_path((args, kwargs), is_leaf=_is_leaf)
     paths = {path for path, leaf in leaves if _is_leaf(leaf)}
     plain = [jax.ShapeDtypeStruct(np.shape(leaf.data), leaf.data.dtype) if _is_leaf(leaf) else leaf for _, leaf in leaves]
@@ -83,7 +87,7 @@ def _without_scales(args, kwargs):
 
 @dataclasses.dataclass
 class _Scaled:
-    """Which arguments are scaled: ScaledArrays, by path, and those that `scaled` of trace names."""
+    """Decides which arguments are scaled: ScaledArrays (by path), and arguments that `scaled` of trace names."""
 
     names: bool | str | Sequence[str] | None
     paths: set
@@ -96,7 +100,7 @@ class _Scaled:
 
 
 class _Parameters:
-    """The parameters of a function for `count` positional arguments: their names, and which are static."""
+    """The names of a function's parameters for `count` positional arguments, and which of them are static."""
 
     def __init__(self, fn, count: int, static_argnums, static_argnames):
         self.names, self.rest = [], "x"
@@ -114,19 +118,19 @@ class _Parameters:
         self.traced = [place for place in range(count) if place not in static]
 
     def name(self, place: int) -> str:
-        """Of the positional argument of this number."""
+        """Returns the name of the positional argument with this number."""
         return self.names[place] if place < len(self.names) else f"{self.rest}.{place - len(self.names)}"
 
 
 class _JaxTree:
-    """A structure with containers that only JAX knows: Flax's, dataclasses."""
+    """A pytree structure with containers that only JAX knows, such as Flax states and dataclasses."""
 
     def __init__(self, structure):
         self.structure = structure
 
     def flatten(self, value) -> list:
         try:
-            return self.structure.flatten_up_to(value)  # what stands for an array may be a ScaledArray or a list
+            return self.structure.flatten_up_to(value)  # a leaf may be a ScaledArray or a list
         except ValueError as error:
             raise TypeError(f"the arguments must have the tree structure of the traced arguments, {self.structure}. {error}") from None
 
@@ -141,7 +145,7 @@ def _tree_of(structure):
 
 
 class _Signature:
-    """The program of a traced function, with names, donated arguments and symbols."""
+    """Builds the program of a traced function: names, donated arguments and symbols."""
 
     def __init__(self, parameters: _Parameters, traced, is_scaled: _Scaled):
         self.parameters, self.traced, self.is_scaled = parameters, traced, is_scaled
@@ -163,7 +167,7 @@ class _Signature:
         return Program("\n".join(lines) + "\n", _tree_of(self.in_structure), _tree_of(self.out_structure), walk.constants, places=places)
 
     def _argument(self, path, aval) -> Value:
-        """Paths have `(args, kwargs)`, which of them, then keys."""
+        """Returns the value of an argument. A path is: args or kwargs, the argument, then keys."""
         side, which, *keys = path
         place = self.parameters.traced[which.idx] if side.idx == 0 else None
         name = self.parameters.name(place) if side.idx == 0 else key_name(which)
@@ -177,7 +181,7 @@ class _Signature:
         return Value(name, dtype, shape_of(aval, fail), self.is_scaled(full_path, name, dtype))
 
     def _donated(self, arguments, results) -> dict[int, Value]:
-        """Result number to the argument that it overwrites: of equal path first, then of equal type."""
+        """Maps the number of a result to the donated argument that it overwrites. Equal paths go first, then equal types."""
         free = {i: argument for i, ((_, info), argument) in enumerate(zip(self.infos, arguments)) if info.donated}
         overwritten: dict[int, Value] = {}
         for same in (lambda i, o: self.infos[i][0][2:] == self.out_infos[o][0][1:] or self.infos[i][0][2:] == self.out_infos[o][0], lambda i, o: True):
@@ -205,7 +209,7 @@ class _Signature:
         return [*programs, signature, *body, "}"], [*[None] * (len(programs) + 1), *places, None]
 
     def _symbols(self) -> list[str]:
-        """`b in 8..4096 step 16`, as the constraints of jax.export.symbolic_shape say."""
+        """Returns the declarations of symbols, such as `b in 8..4096 step 16`, from the constraints of jax.export.symbolic_shape."""
         dimensions = [d for v in self.traced.jaxpr.jaxpr.invars for d in v.aval.shape if not isinstance(d, (int, np.integer))]
         bounds = {symbol: _Bounds() for dimension in dimensions for symbol in sorted(compat.symbols_of(dimension))}
         constraints = list(dict.fromkeys(sum(map(compat.constraints_of, dimensions), [])))
@@ -219,28 +223,28 @@ class _Signature:
 
 @dataclasses.dataclass
 class _Bounds:
-    """What the program declares of a symbol."""
+    """The bounds that the program declares for a symbol."""
 
     low: int = 1
     high: int = 2**31 - 1
     step: int = 1
 
 
-#: The constraints that have a meaning here. The last but one is what JAX adds to mod; JAX puts the right side of the last in place of its symbol.
+#: The supported constraints. JAX adds the last but one to each mod. In the last one, JAX replaces the symbol by the right side.
 _CONSTRAINTS = (r"(?P<symbol>\w+)(?P<relation>>=|<=)(?P<number>-?\d+)", r"(?P<number>-?\d+)(?P<relation>>=|<=)(?P<symbol>\w+)",
                 r"mod\((?P<symbol>\w+),(?P<step>\d+)\)==0", r"(?P<step>\d+)\*floordiv\((?P<symbol>\w+),(?P=step)\)==(?P=symbol)",
                 r"(?P<replaced>\w+)==.+")  # fmt: skip
 
 
 def _is_taken(constraint: str, bounds: dict[str, _Bounds], replaced: set[str]) -> bool:
-    """Narrows the bounds by a constraint. False when it says what bounds cannot."""
+    """Narrows the bounds by a constraint. Returns False if bounds cannot express the constraint."""
     text = constraint.replace(" ", "")
     matches = filter(None, (re.fullmatch(pattern, text) for pattern in _CONSTRAINTS))
     found = (match := next(matches, None)) and match.groupdict()
     if not found or "replaced" in found:
         return bool(found) and found["replaced"] not in bounds
     of = bounds.get(found["symbol"])
-    if of is None:  # a symbol of other programs, or one that is replaced, of which nothing can be said
+    if of is None:  # a symbol of another program, or a replaced symbol, which has no bounds
         return found["symbol"] not in replaced
     if "step" in found:
         of.step = math.lcm(of.step, int(found["step"]))

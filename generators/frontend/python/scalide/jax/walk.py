@@ -1,4 +1,4 @@
-"""Walks a jaxpr and writes its equations as nodes; what a primitive becomes stands in `primitives`."""
+"""Visits the equations of a jaxpr and writes them as nodes of a program. The rules for primitives are in `primitives`."""
 from __future__ import annotations
 
 import warnings
@@ -12,7 +12,7 @@ from .. import arrays
 from . import compat
 from .text import Extent, Number, Value, Writer
 
-#: JAX dtypes and ours.
+#: The names of dtypes in Scalide by their names in JAX.
 DTYPES = {str(numpy): name for name, (numpy, _) in arrays.DTYPES.items() if numpy is not None}
 
 #: Loops of at most this many steps are unrolled.
@@ -20,25 +20,25 @@ LONGEST_UNROLL = 64
 
 
 class TraceError(NotImplementedError):
-    """A function cannot become a program: the message names the line of the user's file, the primitive, and a way out."""
+    """A function cannot become a program. The message names the source line of the user, the primitive and a suggestion."""
 
 
 @dataclass
 class Equation:
-    """One application of a primitive, as its rule sees it."""
+    """One application of a primitive. Rules get it."""
 
     name: str
     params: dict
-    inputs: Sequence  #: abstract values
+    inputs: Sequence  #: abstract values (shape and dtype)
     outputs: Sequence
-    place: tuple  #: where it stands, and the calls around it
+    place: tuple  #: its source location, and the locations of the calls around it
 
     def fail(self, requirement: str, got: str, way_out: str) -> TraceError:
         return TraceError(f"{compat.place_of(self.place)}: {self.name}: {requirement}, got {got}. {way_out}")
 
 
 def dtype_of(aval, fail: Callable) -> str:
-    """The dtype of an abstract value in our words."""
+    """Returns Scalide's name for the dtype of an abstract value."""
     name = "uint32" if compat.is_key(aval) else str(aval.dtype)
     if name in DTYPES:
         return DTYPES[name]
@@ -56,7 +56,7 @@ def shape_of(aval, fail: Callable) -> tuple:
 
 
 def extent_of(dimension, fail: Callable):
-    """An extent as an int, or the text of a symbolic one."""
+    """Returns an extent as an int, or as text if it is symbolic."""
     if isinstance(dimension, (int, np.integer)):
         return int(dimension)
     text = compat.extent_text(dimension)
@@ -66,16 +66,16 @@ def extent_of(dimension, fail: Callable):
 
 
 class Walk:
-    """Writes jaxprs into `writer`. `rules` maps a primitive's name to a function of (walk, equation, operands) that returns values."""
+    """Writes jaxprs to `writer`. `rules` maps the name of a primitive to a function (walk, equation, operands) that returns values."""
 
     def __init__(self, writer: Writer, rules: dict[str, Callable]):
         self.writer, self.rules = writer, rules
-        self.constants: dict[str, np.ndarray] = {}  #: closed-over arrays by the name of the argument that they become
+        self.constants: dict[str, np.ndarray] = {}  #: closed-over arrays by the name of their argument
         self.programs: list[str] = []  #: texts of sub-programs
         self._known: dict[int, Any] = {}
 
     def run(self, jaxpr, constants: Sequence, arguments: Sequence) -> list:
-        """The values of a jaxpr's results. Arguments are Values or Numbers."""
+        """Returns the values of a jaxpr's results. Arguments are Values or Numbers."""
         names = dict(zip(jaxpr.constvars, constants)) | dict(zip(jaxpr.invars, arguments))
 
         def read(atom):
@@ -90,7 +90,7 @@ class Walk:
         return [read(atom) for atom in jaxpr.outvars]
 
     def run_closed(self, jaxpr, arguments: Sequence) -> list:
-        """Those of a jaxpr with its constants: NumPy's of 64 bits are of the dtype that JAX takes them for."""
+        """Returns the values of the results of a closed jaxpr. 64-bit NumPy constants get the dtype that JAX gives them."""
         jaxpr, constants = compat.open_jaxpr(jaxpr)
         return self.run(jaxpr, [self.constant(array, variable.aval.dtype) for array, variable in zip(constants, jaxpr.constvars)], arguments)
 
@@ -114,7 +114,7 @@ class Walk:
             writer.scope, writer.is_cotangent, writer.place = outer
 
     def _folded(self, eqn, operands):
-        """What JAX makes of numbers alone, such as the counter of a loop."""
+        """Returns the result if all operands are numbers, such as the counter of a loop: JAX computes it. Otherwise None."""
         if not operands or not all(isinstance(operand, Number) for operand in operands) or eqn.primitive.multiple_results:
             return None
         if eqn.outvars[0].aval.shape or eqn.primitive.name in compat.CALLS or str(eqn.outvars[0].aval.dtype) not in DTYPES:
@@ -123,12 +123,12 @@ class Walk:
         try:
             with jax.ensure_compile_time_eval():
                 return [self.constant(np.asarray(eqn.primitive.bind(*numbers, **eqn.params)))]
-        except Exception:  # a primitive that cannot run by itself has a rule, or an error of its own
+        except Exception:  # a primitive that JAX cannot run here has a rule, or reports its own error
             return None
 
     def constant(self, array, dtype=None):
-        """A known array: a number, one number everywhere, or an argument that the caller need not give. Python's numbers have the `dtype`
-        that JAX gave them."""
+        """Returns a known array as a value: a number, a broadcast number, or a hidden argument. Python numbers get the `dtype` that JAX gave
+        them."""
         if hasattr(array, "dtype") and compat.is_key(array):
             array, dtype = jax.random.key_data(array), None
         array = np.asarray(array)
@@ -139,7 +139,7 @@ class Walk:
         if array.ndim == 0:
             return Number(array.item() if array.dtype.kind in "iub" else float(array), DTYPES[name])
         if id(array) not in self._known:
-            self._known[id(array)] = (array, self._array_value(array, DTYPES[name]))  # holds the array, so that its id stays its own
+            self._known[id(array)] = (array, self._array_value(array, DTYPES[name]))  # keeps the array alive, so that no other array gets its id
         return self._known[id(array)][1]
 
     def _array_value(self, array, dtype):
@@ -151,34 +151,37 @@ class Walk:
         self.constants[name] = array
         return Value(name, dtype, array.shape)
 
-    # What rules use.
+    # Functions for rules.
 
     def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple]) -> list[Value]:
+        """Appends a node and returns its results. `types` has (dtype, shape) for each result."""
         return self.writer.emit(op, operands, attributes, types)
 
     def types(self, equation: Equation) -> list[tuple]:
-        """(dtype, shape) of the results."""
+        """Returns (dtype, shape) for each result of the primitive."""
         return [(dtype_of(aval, equation.fail), shape_of(aval, equation.fail)) for aval in equation.outputs]
 
     def broadcast(self, operand, shape: Sequence):
-        """An operand of an elementwise operator: extents of 1 grow. Rank 0 stays, nodes take it beside any shape."""
+        """Broadcasts an operand of an elementwise operator. A scalar stays a scalar: nodes accept it together with any shape."""
         if not operand.shape or tuple(operand.shape) == tuple(shape):
             return operand
         attributes = {"shape": list(shape), "dims": list(range(len(shape)))}
         return self.emit("broadcast_in_dim", [operand], attributes, [(operand.dtype, shape)])[0]
 
     def convert(self, operand, dtype: str):
+        """Casts an operand if it has another dtype."""
         if operand.dtype == dtype:
             return operand
         return self.emit("convert_element_type", [self.writer.value(operand)], {"dtype": dtype}, [(dtype, operand.shape)])[0]
 
     def reshape(self, operand, shape: Sequence):
+        """Reshapes an operand if it has another shape."""
         if tuple(operand.shape) == tuple(shape):
             return operand
         return self.emit("reshape", [operand], {"shape": list(shape)}, [(operand.dtype, shape)])[0]
 
     def subprogram(self, name: str, jaxpr, dtypes: Sequence[str]) -> str:
-        """A program of rank-0 values that other nodes call by its name."""
+        """Adds a sub-program of scalars. Returns its name, which nodes use to call it."""
         name = f"{name}{len(self.programs)}"
         arguments = [Value(f"x{i}", dtype, ()) for i, dtype in enumerate(dtypes)]
         walk = Walk(Writer({v.name for v in arguments}), self.rules)
@@ -192,6 +195,7 @@ class Walk:
 
 
 def unknown(equation: Equation) -> TraceError:
+    """Returns the error for a primitive without a rule."""
     shown = ", ".join(f"{name}={value}" for name, value in sorted(equation.params.items()) if "jaxpr" not in name)
     operands = ", ".join(aval.str_short() for aval in equation.inputs)
     call = f"{equation.name}({operands}){f' {{{shown[:300]}}}' if shown else ''}"
@@ -200,4 +204,5 @@ def unknown(equation: Equation) -> TraceError:
 
 
 def warn_dropped(equation: Equation) -> None:
+    """Warns that a primitive with a side effect is ignored."""
     warnings.warn(f"{compat.place_of(equation.place)}: {equation.name} is ignored, because a program has no side effects", stacklevel=2)
