@@ -1,4 +1,4 @@
-"""python -m scalide: the command line tool."""
+"""python -m scalide: runs the command-line tool."""
 from .tool import main
 
 main()

@@ -1,6 +1,6 @@
-"""ScaledArrays in flax.serialization, so that `to_bytes` and `from_bytes` take trees that have them.
+"""Support for ScaledArrays in flax.serialization: `to_bytes` and `from_bytes` accept them.
 
-Flax asks a table for the classes that it does not know, and has no other hook; Scalide shall not import Flax. So this waits until somebody does."""
+Flax looks up unknown classes in a table. Scalide must not import Flax, so it adds ScaledArray to the table when the user imports Flax."""
 from __future__ import annotations
 
 import importlib.abc
@@ -13,7 +13,7 @@ _MODULE = "flax.serialization"
 
 
 def register() -> None:
-    """Puts ScaledArray into Flax's table, now or as soon as Flax is imported."""
+    """Adds ScaledArray to the table of Flax, now or when Flax is imported."""
     if _MODULE in sys.modules:
         _register(sys.modules[_MODULE])
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -21,7 +21,7 @@ def register() -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds nothing: lets the other finders find Flax's module, and registers when that has run."""
+    """An import hook. The other finders find the module of Flax; the hook adds ScaledArray after the module was executed."""
 
     def find_spec(self, name, path=None, target=None):
         if name != _MODULE:

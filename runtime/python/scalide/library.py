@@ -1,4 +1,4 @@
-"""Library: a generated shared library in this process. Needs NumPy and ml_dtypes, not JAX."""
+"""Library: runs a generated shared library. Needs NumPy and ml_dtypes, but not JAX."""
 from __future__ import annotations
 
 import collections
@@ -21,21 +21,28 @@ from .words import name_text
 
 DTYPES = {name: numpy for name, (numpy, _) in arrays.DTYPES.items()}
 _runtime.set_dtypes(DTYPES)
-_PYTHON_NUMBERS = {"b": "b", "i": "bif", "f": "f"}  # kind of numbers -> kinds of dtypes that they may become; "f" are all floats
+_PYTHON_NUMBERS = {"b": "b", "i": "bif", "f": "f"}  # kind of a Python number -> kinds of dtypes that it may become; "f": all float dtypes
 
 
 class Argument(NamedTuple):
-    """An argument of a program, as the library describes it."""
+    """An argument of a library."""
     name: str
     dtype: str    # "f32", "f8_e4m3fn", ...
     rank: int
-    role: str     # "input", "output", "inout", or "state": an inout that the policy adds
+    role: str     # "input", "output", "inout", or "state" (an inout that the policy adds)
     scaled: bool
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
-    """A new array of undefined content whose memory is aligned to 64 bytes, as inout arguments of `Library.out` must be.
-    dtype: a name of ours ("bf16") or what NumPy takes."""
+    """Returns a new array with undefined elements and memory aligned to 64 bytes. Inout arguments of `Library.out` need this alignment.
+
+    Args:
+        shape: An extent, or a tuple or list of extents.
+        dtype: A name such as "bf16", or a NumPy dtype.
+
+    Raises:
+        ValueError: An extent is negative, or the array is too large.
+    """
     dtype = DTYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype
     extents = [operator.index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,))]
     count = math.prod(extents) * np.dtype(dtype).itemsize
@@ -46,12 +53,12 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "f32") -> np.ndarray:
     return memory[start:start + count].view(dtype).reshape(shape)
 
 
-_loaded: dict[str, tuple] = {}  # path -> what the file was when it was first loaded
+_loaded: dict[str, tuple] = {}  # path -> identity of the file when it was first loaded
 _loaded_lock = threading.Lock()
 
 
 def _loadable(path):
-    """A name under which the loader takes the file as it is now. It keeps the old library when a file was replaced under a known name."""
+    """Returns a path from which the loader reads the current file. For a known path it would return the library that it loaded before."""
     status = os.stat(path)
     identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
     with _loaded_lock:
@@ -64,19 +71,26 @@ def _loadable(path):
 
 
 class Library:
-    """A program of a shared library (`scalide build --shared`, `scalide.build`).
+    """A program from a shared library. `scalide build --shared` and `scalide.build` write such libraries.
 
-    path: the file. program: the `scalide.Program` it was built from, whose trees the arguments and results then have.
-    name: of the program's C function, `<name>_program` (default: from the file's name). threads: 0 = the CPUs that this process may use.
+    Any thread may call a library. Runs of libraries with the same number of threads happen one after the other.
 
-    Any thread may call it; runs of libraries with as many threads come one after the other. Raises OSError (no such file, no library),
-    ValueError (no such program), RuntimeError (made for another version of the runtime, or for another CPU).
+    Args:
+        path: The shared library.
+        program: The Program that the library was built from. Calls then take and return the pytrees of the traced function.
+        name: The name in the C function `<name>_program`. Default: from the file name.
+        threads: The number of threads. 0: all CPUs that this process may use.
+
+    Raises:
+        OSError: The file does not exist, or it is no library.
+        ValueError: The library has no such program.
+        RuntimeError: The library needs another version of the runtime, or another CPU.
     """
 
     def __init__(self, path: str | os.PathLike, program: Any = None, *, name: str | None = None, threads: int = 0):
         self.path, self.program = os.path.realpath(path), program
-        self.summary = None  # scalide.build knows it
-        self._options: dict = {}  # likewise: those that commands of the tool want again
+        self.summary = None  # scalide.build sets it
+        self._options: dict = {}  # scalide.build sets it: options that commands of the tool need again
         if not os.path.isfile(self.path):
             raise FileNotFoundError(f"cannot load {path}: no such file. Build the library with scalide.build.")
         name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]
@@ -86,18 +100,27 @@ class Library:
         self.arguments = tuple(Argument(*row) for row in self._native.arguments)
         self._inputs = [a for a in self.arguments if a.role != "output"]
         self._written = [a for a in self.arguments if a.role != "input"]
-        # The native module gives results in the order of the arguments.
+        # The native module returns results in the order of the arguments.
         self._state = [a for a in self.arguments if a.role == "state"]
         self.results = tuple(a.name for a in self._written) if program is None else (*program.results, *(a.name for a in self._state))
         self._order = [[a.name for a in self._written].index(name) for name in self.results]
         self._tuple = collections.namedtuple("Results", self.results, rename=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Inputs and inouts, by position or name (or in the trees of the traced function); returns the outputs and the new values of
-        inouts (or the function's tree). Of a policy with state a traced function takes one tree more, `init()` at first, and returns
-        the pair (its result, the tree for the next call). NumPy arrays give NumPy arrays; when one is JAX's, all results are, and the call may stand in
-        `jax.jit`. A scaled argument is a ScaledArray. What is given is never written and only copied when it is not dense. Raises
-        TypeError, ValueError (dtype, shape) or what the run reports."""
+        """Runs the program and returns new arrays. The call never modifies its inputs.
+
+        With a `program`, it takes and returns the pytrees of the traced function. Without, it takes the inputs and inouts by position or name,
+        and returns one array or a named tuple. A scaled argument is a ScaledArray. If one argument is a JAX array, all results are JAX
+        arrays, and the call may stand inside of `jax.jit`.
+
+        If the policy keeps state, pass one more pytree at the end, first `init()`. The call then returns a pair: the result, and the pytree
+        for the next call.
+
+        Raises:
+            TypeError: An argument is missing, unknown or no array.
+            ValueError: A dtype or shape is wrong, or the library is closed.
+            RuntimeError: A kernel fails.
+        """
         leaves = self._leaves(args, kwargs)
         if _any_of_jax(leaves, self.name):
             return self._nest(self._jitted([_unlisted(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
@@ -105,42 +128,69 @@ class Library:
         return self._nest([ScaledArray(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
     def out(self, *args: Any, **kwargs: Any) -> None:
-        """Like a call, but writes in place: inouts are updated where they are, outputs are given too (by name, or behind the inputs).
-        Arrays that are written must be NumPy's, dense and writable, inouts aligned to 64 bytes (`scalide.empty`); the scale of a scaled
-        one is an f32 array of rank 0. Returns None. Trees of a program are not looked at: arguments are its flat list."""
+        """Runs in place: updates the inouts, and writes the outputs into arrays that you pass by name or after the inputs.
+
+        Arrays that are written must be contiguous, writable NumPy arrays of exactly the dtype of the argument. Inouts must be aligned to 64
+        bytes (`scalide.empty`). The scale of a scaled array that is written must be an f32 scalar array. `out` takes no pytrees.
+
+        Raises:
+            TypeError, ValueError: An argument does not fit.
+            RuntimeError: A kernel fails.
+        """
         given = dict(zip([a.name for a in (*self._inputs, *(a for a in self._written if a.role == "output"))], args))
         given = self._merge(given, kwargs, self.arguments, len(args))
         leaves = [_given(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
         self._running().run_in_place(leaves)
 
     def init(self) -> dict[str, np.ndarray]:
-        """The state that the policy adds, before the first call: arrays by name, empty where it adds none. A call takes it behind all
-        other arguments and returns what the next one takes."""
+        """Returns the state that the policy needs for the first call, as a dict of arrays by name. The dict is empty if there is no state.
+
+        Pass the dict after the other arguments. The call returns the state for the next call.
+        """
         return {name: np.full(shape, first, DTYPES[dtype]) for name, dtype, shape, first in self._running().state}
 
     def first_non_finite(self, *args: Any, **kwargs: Any) -> NonFinite | None:
-        """Runs on these arguments, as a call takes them, and says which result was the first with an infinity or a NaN; None: none was.
-        A call has the same bits, so this is for the arguments of one that gave such numbers. Arguments and constants are no results."""
+        """Runs once and returns the first result that has an infinity or a NaN, or None.
+
+        The arguments are those of a call, and the results have the same bits. Arguments and constants are not results.
+
+        Raises:
+            TypeError, ValueError, RuntimeError: As a call.
+        """
         leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
         found = self._running().first_non_finite([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
         return found and reports.non_finite(self, found, leaves)
 
     def explain(self, tensor: str | None = None) -> Table:
-        """What the policy decides for each array, as `scalide explain` prints it: a tuple of `Decision` (tensor, use, format, scale, policy, source,
-        safe), printed as a table. tensor: the name of one, or a glob. Asks the tool; needs the program. Raises ValueError, BuildError."""
+        """Returns the format and the scale that the policy chose for each tensor, as a tuple of `Decision`s that prints as a table.
+
+        Runs the tool. Needs the program.
+
+        Args:
+            tensor: The name of a tensor, or a glob such as "params.*". Default: all tensors.
+
+        Raises:
+            ValueError: The library has no program, or no tensor matches.
+            BuildError: The tool reports an error.
+        """
         return reports.explain(self, tensor)
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
-        """One run on these arguments, as a call takes them, by the interpreter, which rounds as kernels do. Counts for each tensor that is rounded
-        to 8 or 16 bits what became zero, saturated or subnormal (`roundings`), and for each state the elements that an update did not move
-        (`states`). It takes seconds for large arrays; calls of the library cost nothing. Asks the tool; needs the program. Raises what a call
-        raises for its arguments, ValueError, BuildError."""
+        """Runs once in an interpreter, which rounds as kernels do, and counts the effects of rounding.
+
+        The result has two tables. `roundings`: the zeros, saturated and subnormal elements of each tensor that is rounded to 8 or 16 bits.
+        `states`: the elements of each in-place argument that did not move. It takes seconds for large arrays. Runs the tool. Needs the program.
+
+        Raises:
+            TypeError, ValueError: As a call; or the library has no program.
+            BuildError: The tool reports an error.
+        """
         leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
-        self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # refuses what the program does not take
+        self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
         return reports.check(self, [_in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
 
     def close(self) -> None:
-        """Forgets the library; later calls raise ValueError. Jitted functions that use it keep working."""
+        """Closes the library. Later calls raise ValueError. Jitted functions that use it still work."""
         self._native = None
 
     @functools.cached_property
@@ -163,7 +213,7 @@ class Library:
         return self._native
 
     def _leaves(self, args, kwargs):
-        """Inputs and inouts in the order of the arguments."""
+        """Returns the inputs and inouts in the order of the arguments."""
         leaves = args
         if self.program is not None:
             args, state = self._split_state(args)
@@ -176,7 +226,7 @@ class Library:
         return leaves
 
     def _split_state(self, args):
-        """The arguments of the traced function, and the arrays of the policy's state."""
+        """Returns the arguments of the traced function, and the arrays of the policy's state."""
         if not self._state:
             return args, []
         names = [a.name for a in self._state]
@@ -187,7 +237,7 @@ class Library:
         return args[:-1], [args[-1][name] for name in names]
 
     def _nest(self, results):
-        """Results in the order of `results` as the caller gets them."""
+        """Returns the results as the caller gets them. The input has the order of `results`."""
         if self.program is not None and self._state:
             own = len(results) - len(self._state)
             return self.program.unflatten(results[:own]), dict(zip((a.name for a in self._state), results[own:]))
@@ -211,7 +261,7 @@ class Library:
 
 
 def _any_of_jax(leaves, name):
-    """Whether an array is JAX's. Raises ValueError for one that is not on the CPU."""
+    """Returns True if an array is a JAX array. Raises ValueError if it is not on the CPU."""
     jax, found = sys.modules.get("jax"), False
     for leaf in leaves if jax is not None else ():
         data = leaf.data if type(leaf) is ScaledArray else leaf
@@ -223,7 +273,7 @@ def _any_of_jax(leaves, name):
 
 
 def _on_host(leaf):
-    """The leaf with NumPy's array in the place of one of JAX's."""
+    """Returns the leaf with JAX arrays converted to NumPy arrays."""
     if type(leaf) is ScaledArray:
         return ScaledArray(_on_host(leaf.data), leaf.scale)
     jax = sys.modules.get("jax")
@@ -231,7 +281,7 @@ def _on_host(leaf):
 
 
 def check_scaled(leaf, argument, name):
-    """Raises TypeError for a ScaledArray in the place of a plain array and the other way round."""
+    """Raises TypeError for a ScaledArray given for a plain argument, and for a plain array given for a scaled argument."""
     if isinstance(leaf, ScaledArray) == argument.scaled:
         return
     if argument.scaled:
@@ -240,7 +290,7 @@ def check_scaled(leaf, argument, name):
 
 
 def _given(leaf, argument, name):
-    """What the native module takes for an argument that is read."""
+    """Returns what the native module takes for an argument that is read."""
     if type(leaf) is np.ndarray and not argument.scaled:
         return leaf
     check_scaled(leaf, argument, name)
@@ -248,7 +298,7 @@ def _given(leaf, argument, name):
 
 
 def _array(leaf, argument, name):
-    """NumPy's array, which an array of NumPy's already is, and numbers of Python or lists of them become."""
+    """Returns a NumPy array. Converts Python numbers and lists of numbers."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return np.asarray(leaf)
     if isinstance(leaf, (bool, int, float, list, tuple)):
@@ -261,7 +311,7 @@ def _array(leaf, argument, name):
 
 
 def _in_format(leaf, argument, name):
-    """A leaf that a call takes, as it reads it: an array or a ScaledArray, with 64 bits as 32."""
+    """Returns a leaf in the dtype of the argument, as an array or a ScaledArray."""
     given = _given(leaf, argument, name)
     data, scale = given if argument.scaled else (given, None)
     data = data.astype(DTYPES[argument.dtype])
@@ -269,7 +319,7 @@ def _in_format(leaf, argument, name):
 
 
 def _unlisted(leaf, argument, name):
-    """A list as an array: for JAX it would be many."""
+    """Converts a list to an array, because JAX takes a list for several arrays."""
     return _array(leaf, argument, name) if isinstance(leaf, (list, tuple)) else leaf
 
 

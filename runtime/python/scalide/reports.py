@@ -1,4 +1,4 @@
-"""What a library says of itself: decisions of its policy, what a run rounds, where an infinity comes from. Each is data with a readable repr."""
+"""Reports about a library: decisions of its policy, effects of rounding, the source of an infinity. Each report has a readable repr."""
 from __future__ import annotations
 
 import difflib
@@ -16,44 +16,44 @@ from .saving import save
 
 
 class Decision(NamedTuple):
-    """How one array of a program is stored, at one place."""
+    """How one tensor of a program is stored for one use."""
     tensor: str   # its name in the program: "params.w", "v19"
     use: str      # "argument", "result", or the operand of an operator: "dot_general.lhs"
     format: str   # "f16"
-    scale: str    # "none", "values", "bound" (known before the values are), "argument", "propagated", "blocks", with the operator or the block
-    policy: str   # the row that decides: "f16_scaled.yaml:6"; "default": none does
-    source: str   # the line of the user: "model.py:12:4 (loss)"
+    scale: str    # "none", "values", "bound" (known before the values), "argument", "propagated" or "blocks", with the operator or the block
+    policy: str   # the rule that decided: "f16_scaled.yaml:6". "default": no rule did
+    source: str   # the source line of the user: "model.py:12:4 (loss)"
     safe: bool    # False: converted to 8 bits without a scale
 
 
 class Rounding(NamedTuple):
-    """What one conversion to 8 or 16 bits did to the elements of a tensor."""
+    """The effects of one conversion to 8 or 16 bits on the elements of a tensor."""
     tensor: str
     format: str
     elements: int
-    zeros: int       # made of numbers that are not zero
-    saturated: int   # finite numbers beyond the largest of the format
+    zeros: int       # zeros that come from nonzero numbers
+    saturated: int   # finite numbers that are too large for the format
     subnormals: int  # results below the smallest normal number
     source: str
 
 
 class State(NamedTuple):
-    """What became of the elements of an argument that is overwritten."""
+    """The elements of an argument that is updated in place."""
     tensor: str
     format: str
     elements: int
-    unmoved: int  # have their old value though the new one, computed in f64 of the same operands, is another
+    unmoved: int  # keep the old value although the new value, computed in f64 from the same operands, differs
     source: str
 
 
 class NonFinite(NamedTuple):
-    """A result of a step that has an infinity or a NaN."""
-    tensor: str   # its name in the plan: "loss", "h.data", "h.scale", "norm_max"
-    step: int     # of the run, from 0
-    kernel: str   # that made it
-    of: str = ""  # the tensor of the program that it is, or whose largest magnitude or rounded form
-    source: str = ""                # the line of the user that made it, or that of the program
-    arguments: tuple[str, ...] = ()  # what the step reads of the caller's arrays and is not finite
+    """A result of a step that contains an infinity or a NaN."""
+    tensor: str   # the name of the result in the plan: "loss", "h.data", "h.scale", "norm_max"
+    step: int     # number of the step in the run, from 0
+    kernel: str   # name of the kernel of the step
+    of: str = ""  # the tensor of the program; the result is the tensor, its largest magnitude or a rounded copy
+    source: str = ""                # the source line of the user, or the line of the program
+    arguments: tuple[str, ...] = ()  # the arrays of the caller that the step reads and that are not finite
 
     def __str__(self):
         of = f" of {self.of}" if self.of not in ("", self.tensor) else ""
@@ -62,7 +62,7 @@ class NonFinite(NamedTuple):
 
 
 class Table(tuple):
-    """Rows of one kind, printed in columns."""
+    """A tuple of rows that prints as a table."""
 
     def __repr__(self):
         if not self:
@@ -74,7 +74,7 @@ class Table(tuple):
 
 
 class Check(NamedTuple):
-    """What `Library.check` counted."""
+    """The result of `Library.check`."""
     roundings: Table  # of Rounding
     states: Table     # of State
 
@@ -83,7 +83,7 @@ class Check(NamedTuple):
 
 
 def explain(library, tensor: str | None = None) -> Table:
-    """The decisions of the policy for a library's program; of the tensors that a name or a glob matches."""
+    """Returns the decisions of the policy for a library's program, for tensors that match a name or a glob."""
     rows = json.loads(_tool(library, "explain", "--json"))
     decisions = [Decision(row["tensor"], row["use"] or row["place"], row["format"], _scale_of(row), _file_place(row["policy"]) or "default",
                           source_of(library, row["source"]), row["safe"]) for row in rows]  # fmt: skip
@@ -99,7 +99,7 @@ def explain(library, tensor: str | None = None) -> Table:
 
 
 def check(library, leaves) -> Check:
-    """Interprets one run on the inputs of a library and counts."""
+    """Interprets one run on the inputs of a library and counts the effects of rounding."""
     logging.getLogger("scalide").info("%s: check interprets the program element by element, which is slow for large arrays", library.name)
     with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
         inputs, outputs = Path(folder, "inputs.safetensors"), Path(folder, "outputs.safetensors")
@@ -112,7 +112,7 @@ def check(library, leaves) -> Check:
 
 
 def non_finite(library, found, leaves) -> NonFinite:
-    """What the native module found, with what the manifest beside the library says of it."""
+    """Returns the result that the native module found, with details from the manifest next to the library."""
     tensor, step, kernel = found
     program = _manifest(library)
     row = next((row for row in program.get("buffers", []) if row["name"] == tensor), {})
@@ -128,14 +128,14 @@ def non_finite(library, found, leaves) -> NonFinite:
 
 
 def source_of(library, place: dict | None) -> str:
-    """The line of the user's Python file that a line of the program came from; of a program that was not traced, that line; else "-"."""
+    """Returns the Python source line that a line of the program came from. If the program was not traced: the line of the program. Otherwise "-"."""
     if place is None:
         return "-"
     places = getattr(library.program, "places", ())
     if not places:
         return _file_place(place)
     known = places[place["line"] - 1] if place["line"] <= len(places) else None
-    if known is None:  # an argument, which no line makes
+    if known is None:  # an argument has no line of its own
         return "-"
     from .jax.compat import place_of
 
@@ -162,7 +162,7 @@ def _file_place(place):
 
 
 def _manifest(library) -> dict:
-    """The program's part of the file that a build wrote beside the library; empty where that is gone."""
+    """Returns the program's part of the manifest next to the library. Returns {} if the file does not exist."""
     path = Path(library.path)
     try:
         programs = json.loads(path.with_name(path.name.removeprefix("lib").split(".")[0] + ".json").read_text(encoding="utf-8"))["programs"]

@@ -1,4 +1,4 @@
-"""save and load: nests of arrays and ScaledArrays in safetensors files, which C++ applications read and write too. JAX is not needed."""
+"""save and load: pytrees of arrays and ScaledArrays in safetensors files. C++ applications use the same files. JAX is not needed."""
 from __future__ import annotations
 
 import collections
@@ -14,23 +14,29 @@ from .scaled_array import ScaledArray
 from .tree import LEAF, Tree, node_of
 from .words import is_name
 
-#: What the names of data and scale end with; the second row where another array has a name of the first. The runtime's files have them so.
+#: The suffixes of data and scale. The second row is for the case that another array has one of these names. The C runtime does the same.
 SUFFIXES = ((".data", ".scale"), ("!data", "!scale"))
 VERSION = {"scalide.version": "1"}
-TREE = "scalide.tree"  #: the text of a file that says how its arrays nest
+TREE = "scalide.tree"  #: the metadata entry that holds the structure of the pytree
 _NUMBERS = {bool: np.bool_, int: np.int32, float: np.float32}
-_NO_TREE = "null of JAX"  #: where only JAX knows
+_NO_TREE = "null of JAX"  #: for a structure that only JAX knows
 
 
 def save(path: str | os.PathLike, tree: Any) -> None:
-    """Writes a nest of arrays as a safetensors file. Its names are the keys on the way to each array, `layers.0.w`; a ScaledArray `w` is
-    `w.data` and `w.scale`.
+    """Writes a pytree of arrays to a safetensors file.
 
-    path: the file. It is replaced when the new one is whole.
-    tree: dicts, lists, tuples and named tuples, and with JAX whatever JAX takes for a tree (Flax's states, dataclasses). Arrays are NumPy's,
-        of ml_dtypes too, or JAX's, with at most 32 bits; Python's numbers become rank 0 of i32, f32 or bool. An array alone is `value`.
+    The name of an array joins the keys that lead to it: `layers.0.w`. A ScaledArray `w` becomes `w.data` and `w.scale`. A single array has
+    the name `value`.
 
-    Raises TypeError (what is no array, other containers), ValueError (dtypes, names, a scale that is not f32), OSError.
+    Args:
+        path: The file. An old file is replaced only when the new file is complete.
+        tree: Dicts, lists, tuples, named tuples and None; with JAX also every other pytree. Leaves are arrays of NumPy, ml_dtypes or JAX
+            with at most 32 bits, ScaledArrays, and Python numbers, which become scalars of i32, f32 or bool.
+
+    Raises:
+        TypeError: A leaf is no array, or a container is unknown.
+        ValueError: A dtype is not supported, names are not unique, or a scale is not f32.
+        OSError: The file cannot be written.
     """
     nest = _Nest(tree)
     whole = {name: _checked(name, leaf) for name, leaf in zip(nest.names, nest.leaves)}
@@ -47,13 +53,16 @@ def save(path: str | os.PathLike, tree: Any) -> None:
 
 
 def load(path: str | os.PathLike, like: Any = None) -> Any:
-    """The nest of arrays in a safetensors file, as NumPy arrays and ScaledArrays, bit for bit.
+    """Reads a pytree of NumPy arrays and ScaledArrays from a safetensors file, bit for bit.
 
-    path: a file of `save`, of a C++ application (`scalide_safetensors_write`), or any other of dtypes that Scalide has.
-    like: a nest of arrays or `jax.ShapeDtypeStruct`s that the result has the structure, names, dtypes and shapes of. Left out: the structure that
-        `save` wrote; of a file that has none, a dict by name.
+    Args:
+        path: A file from `save`, from a C++ application (`scalide_safetensors_write`), or any other with dtypes that Scalide supports.
+        like: A pytree of arrays or `jax.ShapeDtypeStruct`s. The result has its structure; names, dtypes and shapes must agree. Default: the
+            structure that `save` wrote, or a dict by name if the file has no structure.
 
-    Raises OSError, ValueError (no such file format; names, dtypes or shapes other than those of `like`; a structure that needs `like`).
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is damaged, differs from `like`, or needs `like`.
     """
     content, metadata = arrays.read_safetensors_and_metadata(path)
     if metadata.get("scalide.version", "1") != "1":
@@ -81,7 +90,7 @@ def load(path: str | os.PathLike, like: Any = None) -> Any:
 
 
 class _Nest:
-    """A tree taken apart: `leaves` and their `names`, and the `node` that files hold (NotImplemented where only JAX knows the containers)."""
+    """The `leaves` of a pytree, their `names`, and the structure `node`. It is NotImplemented if only JAX knows the containers."""
 
     def __init__(self, tree):
         self.node = node_of(tree, _is_leaf)
@@ -108,7 +117,7 @@ class _Nest:
 
 
 def key_name(key) -> str:
-    """What a key of one of JAX's paths is called."""
+    """Returns the name of a key in a JAX path."""
     return str(next((getattr(key, attribute) for attribute in ("key", "idx", "name") if hasattr(key, attribute)), key))
 
 
@@ -117,7 +126,7 @@ def _is_leaf(value):
 
 
 def _names(node, path: str = "") -> list[str]:
-    """The names of the arrays in a structure, in order."""
+    """Returns the names of the arrays in a structure, in order."""
     if node == LEAF or node is None:
         return [path or "value"] * (node == LEAF)
     if "dict" in node:
@@ -130,7 +139,7 @@ def _names(node, path: str = "") -> list[str]:
 
 
 def _check_classes(node, path) -> None:
-    """A file names classes of named tuples. Nothing is imported for it, and nothing else is called."""
+    """Checks the classes of named tuples that a file names. They must be imported already: a file must not import or call anything."""
     if not isinstance(node, dict):
         return
     if "namedtuple" in node:
@@ -147,14 +156,14 @@ def _check_classes(node, path) -> None:
 
 
 class _Given(NamedTuple):
-    """What `like` says of an array."""
+    """The properties of an array in `like`."""
     scaled: bool
     dtype: Any
     shape: tuple
 
 
 def _given(name, leaf):
-    if not isinstance(leaf, ScaledArray) and hasattr(leaf, "dtype") and not hasattr(leaf, "__array__"):  # a shape alone
+    if not isinstance(leaf, ScaledArray) and hasattr(leaf, "dtype") and not hasattr(leaf, "__array__"):  # only a shape and a dtype
         return _Given(False, np.dtype(leaf.dtype), tuple(leaf.shape))
     scaled = isinstance(leaf, ScaledArray)
     data = leaf.data if scaled else leaf if hasattr(leaf, "dtype") else _checked(name, leaf)
@@ -162,7 +171,7 @@ def _given(name, leaf):
 
 
 def _checked(name, leaf):
-    """NumPy's array or ScaledArray of one of our dtypes, with a scale that files have."""
+    """Returns a leaf as a NumPy array or ScaledArray of a supported dtype. A scale must be f32."""
     if isinstance(leaf, ScaledArray):
         scale = np.asarray(leaf.scale)
         if scale.dtype != np.float32:
@@ -183,7 +192,7 @@ def _checked(name, leaf):
 
 
 def _find(content, name, path, like=None):
-    """The array of this name, taken out of the content of a file. `like` must be like it."""
+    """Takes the array of this name out of the content of a file. Compares it with `like`."""
     if name in content:
         found = content.pop(name)
     else:
@@ -205,7 +214,7 @@ def _is_scaled(content, name, row):
 
 
 def _by_name(content):
-    """Of a file without a structure: a dict of arrays, `x.data` and `x.scale` together."""
+    """Returns the content of a file without a structure as a dict. `x.data` and `x.scale` become one ScaledArray."""
     result = {}
     for row in SUFFIXES[::-1]:
         for name in [each[: -len(row[0])] for each in content if each.endswith(row[0])]:

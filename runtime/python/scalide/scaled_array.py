@@ -1,4 +1,4 @@
-"""ScaledArray: an array stored as data and one scale."""
+"""ScaledArray: an array that is stored as data and one scale."""
 from __future__ import annotations
 
 import sys
@@ -18,24 +18,29 @@ def _as_array(value, name):
 
 
 def _is_known(array):
-    """Whether it has a value: not a tracer of JAX."""
+    """Returns True if the array has a value, that is, if it is no JAX tracer."""
     jax = sys.modules.get("jax")
     return isinstance(array, np.ndarray) or jax is not None and isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
 
 
 def _no_array(use):
-    """What takes plain arrays alone is refused with what a user can do."""
+    """Returns the error for a use that needs a plain array."""
     return TypeError(f"a ScaledArray cannot be used with {use}. Use its to_array(), or write the function for plain arrays "
                      "and call scalide.jax.scalify(function) on ScaledArrays.")  # fmt: skip
 
 
 class ScaledArray:
-    """The array `data * scale`.
+    """The array `data * scale`: low-precision data, and one scale for the whole array.
 
-    data: a NumPy or JAX array (inside of `jax.jit`: a tracer) of a float dtype.
-    scale: an array of rank 0, or a number (then f32); not negative, finite, best a power of two. A library takes it as f32.
+    `dtype`, `shape`, `size` and `ndim` are properties of the data. After `import scalide.jax`, a ScaledArray is a pytree of data and scale.
 
-    `dtype`, `shape`, `size` and `ndim` are those of the data. `scalide.jax` makes it a pytree of data and scale.
+    Args:
+        data: A NumPy or JAX array with a float dtype. Inside of `jax.jit` it is a tracer.
+        scale: A scalar array, or a number (then f32). It must be finite and not negative. A power of two is best. Libraries use it as f32.
+
+    Raises:
+        TypeError: data or scale is no array and no number.
+        ValueError: scale has axes or is negative.
     """
 
     __slots__ = ("data", "scale")
@@ -49,30 +54,30 @@ class ScaledArray:
 
     @classmethod
     def _of(cls, data, scale):
-        """Without checks: JAX puts other things than arrays into a pytree."""
+        """Makes a ScaledArray without checks, because JAX also puts other objects into pytrees."""
         array = object.__new__(cls)
         array.data, array.scale = data, scale
         return array
 
-    dtype = property(lambda self: self.data.dtype, doc="That of the data.")
-    shape = property(lambda self: self.data.shape, doc="That of the data.")
-    size = property(lambda self: self.data.size, doc="Elements.")
-    ndim = property(lambda self: self.data.ndim, doc="Rank.")
+    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
+    shape = property(lambda self: self.data.shape, doc="The shape of the data.")
+    size = property(lambda self: self.data.size, doc="The number of elements.")
+    ndim = property(lambda self: self.data.ndim, doc="The number of axes.")
 
     @property
     def aval(self) -> Any:
-        """JAX's abstract value of the data."""
+        """The abstract value of the data in JAX."""
         from jax.core import ShapedArray
 
         return ShapedArray(self.shape, self.dtype)
 
     def to_array(self, dtype: Any = None) -> Any:
-        """data * scale as a plain array of `dtype` (default: that of the data), computed in f32 or wider and rounded once."""
+        """Returns `data * scale` as a plain array, computed in f32 or wider and rounded once. Default dtype: the dtype of the data."""
         wide = np.float64 if self.dtype == np.float64 else np.float32
         return (self.data.astype(wide) * self.scale.astype(wide)).astype(dtype or self.dtype)
 
     def astype(self, dtype: Any) -> ScaledArray:
-        """The data in another dtype; the scale stays as it is."""
+        """Returns a ScaledArray with the data cast to another dtype and the same scale."""
         return ScaledArray(self.data.astype(dtype), self.scale)
 
     def __array__(self, dtype=None, copy=None):
@@ -80,7 +85,7 @@ class ScaledArray:
             raise _no_array("numpy.asarray in jax.jit")
         return np.asarray(self.to_array(dtype))
 
-    def __jax_array__(self):  # asked by functions of jax.numpy, which take it for no array without
+    def __jax_array__(self):  # called by functions of jax.numpy; without it they report that this is no array
         raise _no_array("functions of jax.numpy")
 
     def __getattr__(self, name):

@@ -1,4 +1,4 @@
-"""The command `scalide` of an installed package."""
+"""The command `scalide` of an installed package: it replaces the Python process by the tool."""
 import os
 import sys
 

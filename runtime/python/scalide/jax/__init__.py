@@ -1,11 +1,11 @@
-"""JAX functions as programs, programs in jitted functions, and what jax_scalify offers.
+"""Trace JAX functions, call libraries in jitted functions, and use the interface of jax_scalify.
 
-    program = scalide.jax.trace(fn, *args)              # a Program of any JAX function, for scalide.build
-    operation = scalide.jax.call(library)               # a generated library as one operation of jitted functions
-    import scalide.jax as jsa                           # in place of `import jax_scalify as jsa`:
+    program = scalide.jax.trace(fn, *args)              # a Program for scalide.build
+    operation = scalide.jax.call(library)               # a library as an operation of jitted functions
+    import scalide.jax as jsa                           # replaces `import jax_scalify as jsa`
 
-    params = jsa.as_scaled_array(params, scale=np.float32(0.1))      # data and a scale for each array
-    update = jax.jit(jsa.scalify(update))                            # scales go through the whole function
+    params = jsa.as_scaled_array(params, scale=np.float32(0.1))      # data and one scale for each array
+    update = jax.jit(jsa.scalify(update))                            # propagates scales through the function
 """
 import jax.tree_util as _tree
 

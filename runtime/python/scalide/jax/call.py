@@ -1,4 +1,4 @@
-"""Generated libraries as operations of jitted functions, through XLA's FFI (CPU)."""
+"""Generated libraries as operations of jitted functions, through the FFI of XLA (CPU only)."""
 from __future__ import annotations
 
 import functools
@@ -23,20 +23,24 @@ _TARGET = "scalide_run"
 
 
 def call(library: Library, gradient: Library | None = None, *, batch: str | None = None) -> Callable[..., Any]:
-    """The library as a function of JAX arrays that `jax.jit` takes: one operation of the program around it. It may be vmapped (one run
-    after the other), and differentiated when `gradient` is there.
+    """Turns a library into a function of JAX arrays, which may stand inside of `jax.jit`. The function is one XLA custom call.
 
-    library: a `scalide.Library`; arguments and results are those of the library, inouts give their new values.
-    gradient: the library of `scalide.jax.vjp(fn)`, traced for cotangents of the results of fn and its arguments:
+    `jax.vmap` runs the library once for each element. You can differentiate the function if you pass `gradient`:
 
         forward = scalide.build(trace(fn, x))
         backward = scalide.build(trace(vjp(fn), jax.eval_shape(fn, x), x))
         f = jax.jit(jax.grad(call(forward, backward)))
 
-    batch: the symbol of the program ("b", `symbolic=` of trace) along which its results are independent. Arrays that are sharded along axes of this
-        extent stay where they are then: each device runs its part, and gradients of the other arguments are summed. Left out: JAX gathers them.
+    Args:
+        library: A Library. The function takes and returns the same pytrees; it returns the new values of inouts.
+        gradient: The library of `scalide.jax.vjp(fn)`, for reverse-mode differentiation.
+        batch: A symbol of the program, such as "b". The results for each part of this axis must not depend on the other parts. For sharded
+            arrays, each device runs its part, and gradients of arrays without the axis are summed. Default: JAX gathers sharded arrays.
 
-    Raises TypeError and ValueError when traced with arrays that the library does not take; RuntimeError where JAX has no CPU.
+    Raises:
+        TypeError: library is no Library; or, while tracing, an argument does not fit or there is no gradient.
+        ValueError: batch does not fit the program; or, while tracing, a shape is wrong.
+        RuntimeError: The package was built without the headers of XLA.
     """
     forward = Operation(library, batch and Batch(library, batch))
     if gradient is None:
@@ -54,8 +58,10 @@ def call(library: Library, gradient: Library | None = None, *, batch: str | None
 
 
 def vjp(fn: Callable) -> Callable[..., tuple]:
-    """The function (cotangents of the results of fn, *args, **kwargs) -> tuple of cotangents of the float arrays in args and kwargs. Its
-    library is the `gradient` of `call`."""
+    """Returns the function (cotangents, *args, **kwargs) -> gradients. Its library is the `gradient` of `call`.
+
+    `cotangents` has the pytree of the results of fn. `gradients` is a tuple with one array for each float array in args and kwargs.
+    """
 
     @functools.wraps(fn)
     def backward(cotangents, *args, **kwargs):
@@ -69,7 +75,7 @@ def vjp(fn: Callable) -> Callable[..., tuple]:
 
         return jax.vjp(of_floats, *floats)[1](cotangents)
 
-    del backward.__wrapped__  # its parameters are others than those of fn
+    del backward.__wrapped__  # its parameters differ from those of fn
     backward.__name__ = f"{getattr(fn, '__name__', 'function')}_vjp"
     return backward
 
@@ -86,13 +92,13 @@ def _register():
 
 
 def _ffi_call(operands, results, aliases, key):
-    if not hasattr(jax, "ffi"):  # before JAX 0.5: not curried, no aliases (the handler copies then)
+    if not hasattr(jax, "ffi"):  # before JAX 0.5: not curried, and no aliases, so the handler copies
         return ffi.ffi_call(_TARGET, results, *operands, program=key)
     return ffi.ffi_call(_TARGET, results, vmap_method="sequential", input_output_aliases=aliases)(*operands, program=key)
 
 
 def _without_gradient(run, name):
-    """run, with words of ours where JAX would differentiate it."""
+    """Returns run with an error message of Scalide for the case that JAX differentiates it."""
     operation = jax.custom_jvp(run)
 
     @operation.defjvp
@@ -104,14 +110,14 @@ def _without_gradient(run, name):
 
 
 class Operation:
-    """A library as an operation of JAX."""
+    """A library as an operation in JAX."""
 
     def __init__(self, library, batch=None):
         if not isinstance(library, Library):
             raise TypeError(f"scalide.jax.call: library must be a scalide.Library, got {type(library).__name__}. Build one with scalide.build.")
         _register()
         self.library, self.native = library, library._running()
-        # Content, not an address: it may stand in JAX's own cache of compiled programs.
+        # The key comes from the content, not from an address, because JAX may keep it in its cache on disk.
         self.key = np.int64(np.uint64(int(library.hash[:16], 16)).astype(np.int64))
         _runtime.register_for_xla(self.native, int(self.key))
         self._operation = _without_gradient(batch.divided(self._execute) if batch else self._execute, library.name)
@@ -120,16 +126,16 @@ class Operation:
         return self.library._nest(self.run(self.library._leaves(args, kwargs)))
 
     def run(self, leaves):
-        """Inputs and inouts in the order of the arguments; gives the results in the library's order."""
+        """Takes inputs and inouts in the order of the arguments. Returns the results in the order of the library."""
         library = self.library
         parts = [self._parts(leaf, argument) for leaf, argument in zip(leaves, library._inputs)]
-        self.native.result_shapes([data.shape for data, *_ in parts])  # says what is wrong before JAX does
+        self.native.result_shapes([data.shape for data, *_ in parts])  # raises a clear error before JAX does
         flat = iter(self._operation(*sum(parts, [])))
         made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
         return [made[i] for i in library._order]
 
     def _execute(self, *operands):
-        """The data and scales of inputs and inouts, one after the other; gives those of outputs and inouts."""
+        """Takes the data and scales of inputs and inouts. Returns the data and scales of outputs and inouts."""
         places = list(itertools.accumulate([1 + argument.scaled for argument in self.library._inputs], initial=0))
         shapes = iter(self.native.result_shapes([operands[place].shape for place in places[:-1]]))
         results, aliases, given = [], {}, iter(places)
@@ -143,7 +149,7 @@ class Operation:
         return _ffi_call(operands, results, aliases, self.key)
 
     def _parts(self, leaf, argument):
-        """The operands of an argument: data, and the scale of a scaled one."""
+        """Returns the operands for an argument: its data, and the scale if it is scaled."""
         name, dtype = f"{self.library.name}.{argument.name}", DTYPES[argument.dtype]
         check_scaled(leaf, argument, self.library.name)
         data = leaf.data if argument.scaled else leaf

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Pow2RoundMode(enum.IntEnum):
-    """How a scale becomes a power of two; NONE leaves it. UP leaves exact powers of two (Scalify doubles them)."""
+    """How a scale is rounded to a power of two. NONE: not at all. UP keeps exact powers of two (jax_scalify doubles them)."""
 
     NONE = 0
     DOWN = 1
@@ -17,10 +17,15 @@ class Pow2RoundMode(enum.IntEnum):
 
 
 class ScalifyConfig:
-    """The settings of the scalified functions that are traced inside of a `with` block.
+    """Settings for scalified functions that are traced inside of a `with` block.
 
-    rounding_mode: of scales, `Pow2RoundMode.DOWN`. scale_dtype: that of the scales of `as_scaled_array`'s numbers and of
-    `get_data_scale` in plain functions; the scales that generated libraries take and return are f32 always.
+    Args:
+        rounding_mode: How scales are rounded to powers of two.
+        scale_dtype: The dtype of scales from `as_scaled_array` of a number, and from `get_data_scale` in plain functions. Libraries always
+            take and return f32 scales.
+
+    Raises:
+        NotImplementedError: rounding_mode is STOCHASTIC.
     """
 
     def __init__(self, rounding_mode: Pow2RoundMode = Pow2RoundMode.DOWN, scale_dtype: Any = None):
@@ -50,5 +55,5 @@ def _configs():
 
 
 def get_scalify_config() -> ScalifyConfig:
-    """The innermost ScalifyConfig of this thread."""
+    """Returns the ScalifyConfig of the innermost `with` block of this thread."""
     return _configs()[-1]

@@ -1,4 +1,4 @@
-"""jax_scalify.core: ScaledArrays out of arrays and back, and powers of two. NumPy arrays stay NumPy's, others become JAX's."""
+"""jax_scalify.core: conversions between arrays and ScaledArrays, and powers of two. NumPy arrays give NumPy arrays, others JAX arrays."""
 from __future__ import annotations
 
 from typing import Any
@@ -27,12 +27,12 @@ __all__ = ["Array", "ArrayTypes", "DTypeLike", "Pow2RoundMode", "ScaledArray", "
 
 
 def is_scaled_leaf(value: Any) -> bool:
-    """Whether it is a ScaledArray (or has no parts): for `is_leaf` of JAX's tree functions."""
+    """Returns True for a ScaledArray, an array or another leaf. Use it for `is_leaf` of JAX's tree functions."""
     return isinstance(value, (ScaledArray, np.ndarray, jax.Array)) or jax.tree_util.all_leaves([value])
 
 
 def get_numpy_api(value):
-    """numpy for NumPy's arrays and Python's numbers, jax.numpy for JAX's."""
+    """Returns numpy for NumPy arrays and Python numbers, and jax.numpy for JAX arrays."""
     return np if isinstance(value, (np.ndarray, np.generic, bool, int, float)) else jnp
 
 
@@ -45,8 +45,12 @@ def _wide(dtype):
 
 
 def make_scaled_scalar(value: Any, scale_dtype: Any = None) -> ScaledArray:
-    """A float number as data in +-[1, 2) and a power of two: 0 is 0 * 0, infinities and NaN are x * inf. The scale has the dtype that
-    `scale_dtype` or the configuration says, else that of the number (f32 of Python's)."""
+    """Splits a float number into data in +-[1, 2) and a power of two as the scale. 0 becomes 0 * 0; infinities and NaN become x * inf.
+
+    Args:
+        value: The number.
+        scale_dtype: The dtype of the scale. Default: the dtype in ScalifyConfig, else the dtype of the number (f32 for a Python number).
+    """
     api = get_numpy_api(value)
     value = api.asarray(value, None if hasattr(value, "dtype") else np.float32)
     dtype = scale_dtype or get_scalify_config().scale_dtype or value.dtype
@@ -55,8 +59,10 @@ def make_scaled_scalar(value: Any, scale_dtype: Any = None) -> ScaledArray:
 
 
 def as_scaled_array(tree: Any, scale: Any = None) -> Any:
-    """The arrays of a pytree as ScaledArrays of the same value: data = value / scale, of the value's dtype. Integers, bools and
-    ScaledArrays stay as they are. Without a scale it is 1; a single float is split into mantissa and power of two."""
+    """Converts the float arrays of a pytree to ScaledArrays of the same value: data = value / scale. The dtype does not change.
+
+    Integers, bools and ScaledArrays stay unchanged. Without `scale`, the scale is 1, and a single float is split into mantissa and power of two.
+    """
 
     def convert(value):
         if isinstance(value, ScaledArray) or not _is_float(value):
@@ -75,12 +81,12 @@ def as_scaled_array(tree: Any, scale: Any = None) -> Any:
 
 
 def scaled_array(data: Any, scale: Any, dtype: Any = None, npapi: Any = jnp) -> ScaledArray:
-    """A ScaledArray of these parts as they are; `dtype` is that of the data, `npapi` numpy or jax.numpy."""
+    """Makes a ScaledArray from its parts. `dtype` is the dtype of the data. `npapi` is numpy or jax.numpy."""
     return ScaledArray(npapi.asarray(data, dtype), npapi.asarray(scale))
 
 
 def asarray(tree: Any, dtype: Any = None) -> Any:
-    """The ScaledArrays of a pytree as plain arrays, data * scale; other arrays pass. All are cast to `dtype` where it is given."""
+    """Converts the ScaledArrays of a pytree to plain arrays. Casts all arrays to `dtype` if it is given."""
 
     def convert(value):
         if isinstance(value, ScaledArray):
@@ -91,7 +97,7 @@ def asarray(tree: Any, dtype: Any = None) -> Any:
 
 
 def get_scale_dtype(value):
-    """Of a ScaledArray the scale's dtype, else that which a scale for it would have."""
+    """Returns the dtype of the scale of a ScaledArray. For a plain array: the dtype that a scale would have."""
     return value.scale.dtype if isinstance(value, ScaledArray) else jnp.result_type(value)
 
 
@@ -100,32 +106,37 @@ def _is_static(value):
 
 
 def _elementwise(value, judge):
-    """judge on a NumPy array; no for one that is not known when tracing. A ScaledArray is judged by both of its parts."""
+    """Applies judge to a NumPy array. Returns False for an array that is unknown while JAX traces. A ScaledArray: data or scale is enough."""
     if isinstance(value, ScaledArray):
         return _elementwise(value.data, judge) | _elementwise(value.scale, judge)
     return judge(np.asarray(value)) if _is_static(value) else np.zeros(np.shape(value), np.bool_)
 
 
 def is_static_zero(value):
-    """Elementwise, whether it is known when tracing to be zero."""
+    """Returns elementwise whether the value is known to be zero while JAX traces."""
     return _elementwise(value, lambda array: array == 0)
 
 
 def is_static_anyscale(value):
-    """Elementwise, whether it is known when tracing to be zero or infinite: a value that any scale represents."""
+    """Returns elementwise whether the value is known to be zero or infinite while JAX traces. Any scale can represent such a value."""
     return _elementwise(value, lambda array: (array == 0) | np.isinf(array))
 
 
 def is_static_one_scalar(value):
-    """Whether it is known when tracing to be the number 1."""
+    """Returns whether the value is known to be the number 1 while JAX traces."""
     if isinstance(value, ScaledArray):
         return value.size == 1 and _is_static(value.data) and _is_static(value.scale) and bool(np.all(np.asarray(value) == 1))
     return _is_static(value) and np.size(value) == 1 and bool(np.all(np.asarray(value) == 1))
 
 
 def pow2_decompose(value, scale_dtype=None, mode=Pow2RoundMode.DOWN):
-    """(scale, mantissa): |value| rounded down to a power of two (at least 2^-126) and value / scale. Zero is 0, 0; infinities and NaN
-    have the scale inf."""
+    """Returns (scale, mantissa): |value| rounded down to a power of two of at least 2^-126, and value / scale.
+
+    Zero gives (0, 0). Infinities and NaN have the scale inf.
+
+    Raises:
+        NotImplementedError: mode is not DOWN.
+    """
     if mode != Pow2RoundMode.DOWN:
         raise NotImplementedError(f"pow2_decompose.mode: must be DOWN, got {Pow2RoundMode(mode).name}.")
     api = get_numpy_api(value)
@@ -141,19 +152,19 @@ def pow2_decompose(value, scale_dtype=None, mode=Pow2RoundMode.DOWN):
 
 
 def pow2_round_down(value):
-    """Magnitudes rounded down to a power of two; zero and infinity stay, NaN becomes infinity (there is no scale for it)."""
+    """Rounds magnitudes down to a power of two. Zero and infinity stay; NaN becomes infinity, because NaN is no scale."""
     value = get_numpy_api(value).asarray(value)
     return pow2_decompose(value, _wide(value.dtype))[0].astype(value.dtype)
 
 
 def pow2_round_up(value):
-    """Magnitudes rounded up to a power of two; powers of two stay."""
+    """Rounds magnitudes up to a power of two. Exact powers of two stay."""
     down = pow2_round_down(value)
     return get_numpy_api(value).where(down == abs(value), down, 2 * down)
 
 
 def pow2_round(value, mode=Pow2RoundMode.DOWN):
-    """Magnitudes rounded to a power of two; NONE leaves the value. Raises NotImplementedError for STOCHASTIC."""
+    """Rounds magnitudes to a power of two. NONE returns the value. Raises NotImplementedError for STOCHASTIC."""
     api = get_numpy_api(value)
     if mode == Pow2RoundMode.NEAREST:
         down = pow2_round_down(value)
@@ -164,16 +175,16 @@ def pow2_round(value, mode=Pow2RoundMode.DOWN):
 
 
 def get_mantissa(value):
-    """value over its magnitude rounded down to a power of two; zero, infinities and NaN stay."""
+    """Returns value / |value| rounded down to a power of two. Zero, infinities and NaN stay."""
     return pow2_decompose(value)[1]
 
 
 def safe_div(x, y):
-    """x / y, zero where y is zero."""
+    """Returns x / y, and zero where y is zero."""
     api = jnp if isinstance(x, jax.Array) or isinstance(y, jax.Array) else np
     return api.where(api.equal(y, 0), api.zeros_like(x), api.divide(x, api.where(api.equal(y, 0), api.ones_like(y), y)))
 
 
 def safe_reciprocal(x):
-    """1 / x, zero where x is zero."""
+    """Returns 1 / x, and zero where x is zero."""
     return safe_div(get_numpy_api(x).ones_like(x), x)

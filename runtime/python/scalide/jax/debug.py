@@ -1,4 +1,4 @@
-"""Debug callbacks in functions that become libraries: what they would get becomes results of the library, and the host calls them then."""
+"""Debug callbacks in scalified functions. Their operands become results of the library, and the host calls them after the run."""
 import jax
 
 from . import compat
@@ -7,8 +7,13 @@ _DEBUG = ("debug_callback", "debug_print")
 
 
 def expose_callbacks(fn, jaxpr, shapes):
-    """A function that returns what `fn` does and the operands of its callbacks, and the list of callbacks, filled when it is traced.
-    `jaxpr` is that of fn (closed), `shapes` what it returns."""
+    """Returns a function that returns the results of `fn` and the operands of its callbacks, and the list of callbacks. Tracing fills the list.
+
+    Args:
+        fn: The function.
+        jaxpr: The closed jaxpr of fn.
+        shapes: The shapes of the results of fn.
+    """
     callbacks = []
     if not _mentions(jaxpr.jaxpr):
         return (lambda *args, **kwargs: (fn(*args, **kwargs), [])), callbacks
@@ -28,7 +33,7 @@ def expose_callbacks(fn, jaxpr, shapes):
 
 
 def _inner(equation):
-    """The jaxpr of a call; None of other primitives."""
+    """Returns the jaxpr that an equation calls, or None."""
     for name in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
         if name in equation.params:
             return equation.params[name]

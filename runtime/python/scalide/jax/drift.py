@@ -1,4 +1,4 @@
-"""How far the scales of a scalified function can drift from its data."""
+"""Estimates how far the scales of a scalified function can drift from its data."""
 from __future__ import annotations
 
 import math
@@ -11,10 +11,10 @@ RESCALING = ("dynamic_rescale", "set_scaling", "rebalance")
 
 
 def describe_drift(name: str, jaxpr: Any, names: set[str], leaves: list[Any]) -> str:
-    """The message for a program where a chain of products makes scales so much larger than the data that f16 or f8 data become 0; else "".
+    """Returns a warning if a chain of matmuls can make scales so large that f16 or f8 data become 0, otherwise "".
 
-    A product of n terms multiplies the scale by sqrt(n), the size of a sum of independent terms. Data shrink by as much where the sum is
-    smaller. The bits of such factors along a chain are compared with the bits of the format below 1.
+    A matmul over n terms multiplies the scale by sqrt(n), the expected size of a sum of independent terms. If the sum is smaller, the data
+    shrink by that factor. The function adds log2(sqrt(n)) along each chain and compares it with the exponents of the format below 1.
     """
     formats = [jnp.finfo(leaf.dtype) for leaf in leaves if hasattr(leaf, "scale") and jnp.dtype(leaf.dtype).itemsize < 4]
     if not formats or any(word in primitive for primitive in names for word in RESCALING):
@@ -30,7 +30,7 @@ def describe_drift(name: str, jaxpr: Any, names: set[str], leaves: list[Any]) ->
 
 
 def _bits(jaxpr, inputs):
-    """For each result the bits of the factors along the longest chain to it."""
+    """Returns for each result the largest sum of log2(sqrt(n)) along a chain to it."""
     known = dict(zip(jaxpr.invars, inputs))
 
     def of(atom):
@@ -45,7 +45,7 @@ def _bits(jaxpr, inputs):
 
 
 def _inner(equation, count):
-    """The jaxpr of a call that takes the operands one by one; None for other primitives."""
+    """Returns the jaxpr of a call that takes the operands one by one, or None."""
     for value in equation.params.values():
         jaxpr = getattr(value, "jaxpr", value)
         if hasattr(jaxpr, "eqns") and len(jaxpr.invars) == count and len(jaxpr.outvars) == len(equation.outvars):

@@ -1,5 +1,5 @@
-"""jax_scalify.lax: the operators on scales. In plain functions they do nothing, in scalified ones they act on data and scale; called with a
-ScaledArray outside of a scalified function, they are scalified themselves. `scaled_add` and so on: scaled_ops.py."""
+"""jax_scalify.lax: operators on scales. In plain functions they do nothing. In scalified functions they act on data and scale. Outside of a
+scalified function, a call with a ScaledArray is scalified. `scaled_add` and similar functions are in scaled_ops.py."""
 import dataclasses
 import functools
 
@@ -19,8 +19,10 @@ except ImportError:
 
 
 def _primitive(name, evaluate, scaled=None):
-    """A primitive whose meaning in plain functions is `evaluate`, and in traced programs Scalide's operator of this name. It is linear in
-    its first operand and does nothing to tangents. `scaled` says whether its results are; None: as its operands."""
+    """Makes a primitive. In plain functions it is `evaluate`, in traced programs the operator of this name. It passes tangents unchanged.
+
+    `scaled` says whether its results are scaled. None: if its operands are.
+    """
     primitive = Primitive(name)
     primitive.multiple_results = True
     primitive.def_impl(lambda *operands, **attributes: list(evaluate(*operands)))
@@ -57,14 +59,14 @@ dynamic_rescale_p = {norm: _primitive(f"dynamic_rescale_{norm}", lambda x: (x,))
 
 
 def joined(array: ScaledArray):
-    """The value of a ScaledArray, as traced functions know it, stored with exactly these data and this scale: never multiplied out."""
+    """Returns the value of a ScaledArray for a traced function. It keeps exactly these data and this scale."""
     scale = jnp.asarray(array.scale, np.float32)
     one = set_scaling_p.bind(scale, scale)[0].astype(array.dtype)  # data 1
     return set_scaling_p.bind(jnp.asarray(array.data), jnp.ones((), np.float32))[0] * one
 
 
 def on_scaled_arrays(fn):
-    """fn, scalified for each call that has a ScaledArray among its arguments."""
+    """Returns fn, which is scalified for calls with a ScaledArray."""
 
     @functools.wraps(fn)
     def choose(*args, **kwargs):
@@ -83,7 +85,7 @@ def _scalified(fn):
 
 
 def _number(scale):
-    """A scale as an operand of rank 0."""
+    """Converts a scale to a scalar operand. Raises ValueError if it has axes."""
     scale = jnp.asarray(scale, None if hasattr(scale, "dtype") else np.float32)
     if scale.shape != ():
         raise ValueError(f"scale: must be a scalar, got the shape {scale.shape}. A whole array has one scale.")
@@ -91,7 +93,7 @@ def _number(scale):
 
 
 def set_scaling(x, scale):
-    """x, stored with this scale (rank 0); scale 0 stores zeros. A plain x becomes scaled where functions are scalified."""
+    """Stores x with this scale, a scalar. Scale 0 stores zeros. In a scalified function, a plain x becomes scaled."""
     return x if _is_plain(x) else _set_scaling(x, scale)
 
 
@@ -105,7 +107,7 @@ def _set_scaling(x, scale):
 
 
 def stop_scaling(x, dtype=None):
-    """x as a plain array, data * scale (of `dtype`)."""
+    """Returns x as a plain array, data * scale, in `dtype` if it is given."""
     if _is_plain(x):
         return x if dtype is None else x.astype(dtype)
     return _stop_scaling(x) if dtype is None else _stop_scaling(x).astype(dtype)
@@ -117,7 +119,7 @@ def _stop_scaling(x):
 
 
 def get_data_scale(x):
-    """(data, scale) as plain arrays; (x, 1) of a plain array."""
+    """Returns (data, scale) as plain arrays, and (x, 1) for a plain array."""
     if isinstance(x, ScaledArray):
         return x.data, x.scale
     if _is_plain(x):
@@ -126,7 +128,7 @@ def get_data_scale(x):
 
 
 def rebalance(x, factor):
-    """x, with a factor (rank 0) moved from its data to its scale."""
+    """Moves a factor, a scalar, from the data of x to its scale."""
     return x if _is_plain(x) else _rebalance(x, factor)
 
 
@@ -136,23 +138,23 @@ def _rebalance(x, factor):
 
 
 def check_scalar_scales(*arrays):
-    """Raises ValueError unless the scale of each has rank 0, as that of every ScaledArray has."""
+    """Raises ValueError if a scale is no scalar."""
     for array in arrays:
         _number(array.scale)
 
 
 def promote_types(*dtypes):
-    """The dtype to which JAX promotes all of these."""
+    """Returns the dtype to which JAX promotes these dtypes."""
     return functools.reduce(jnp.promote_types, dtypes)
 
 
 def promote_scale_types(*arrays):
-    """The ScaledArrays with scales of one dtype."""
+    """Returns the ScaledArrays with scales of one dtype."""
     dtype = promote_types(*(array.scale.dtype for array in arrays))
     return [ScaledArray(array.data, array.scale.astype(dtype)) for array in arrays]
 
 
-#: What jax_scalify.lax has beside: helpers of its own rules.
+#: Helpers of jax_scalify's rules, which Scalide does not offer.
 NOT_OFFERED = {
     "scaled_add_sub": "lax.scaled_add and lax.scaled_sub", "scaled_boolean_binary_op": "lax.scaled_eq, scaled_lt and so on",
     "scaled_minmax": "lax.scaled_min and lax.scaled_max", "scaled_op_default_translation": "scalify(function), which has a rule for every operator",

@@ -1,5 +1,4 @@
-"""jax_scalify.ops: rescaling by norms, casts in one direction, debugging. Those on one direction differ from Scalify's in that the forward
-ones act under `grad` too."""
+"""jax_scalify.ops: rescaling by norms, casts in one direction, debugging. Casts on the forward pass also act under `grad`, unlike in jax_scalify."""
 import functools
 
 import jax
@@ -11,7 +10,7 @@ from .lax import on_scaled_arrays
 
 
 def on_forward(fn, doc):
-    """x -> fn(x), through which cotangents pass as they are."""
+    """Returns the function x -> fn(x). The gradient passes through it unchanged."""
     operation = jax.custom_vjp(fn)
     operation.defvjp(lambda x: (fn(x), jnp.zeros((0,), x.dtype)), lambda empty, cotangent: (cotangent.astype(empty.dtype),))
     operation.__doc__ = doc
@@ -19,7 +18,7 @@ def on_forward(fn, doc):
 
 
 def on_backward(fn, doc):
-    """x -> x, with fn on the cotangent."""
+    """Returns the function x -> x. It applies fn to the gradient."""
     operation = jax.custom_vjp(lambda x: x)
     operation.defvjp(lambda x: (x, None), lambda _, cotangent: (fn(cotangent).astype(cotangent.dtype),))
     operation.__doc__ = doc
@@ -27,12 +26,12 @@ def on_backward(fn, doc):
 
 
 def map_on_forward(fn, x):
-    """fn(x), through which cotangents pass as they are. jax_scalify.ops.utils has it."""
+    """Returns fn(x). The gradient passes unchanged."""
     return on_forward(fn, "")(x)
 
 
 def map_on_backward(fn, x):
-    """x, with fn on the cotangent."""
+    """Returns x. Applies fn to the gradient."""
     return on_backward(fn, "")(x)
 
 
@@ -45,13 +44,13 @@ def _rescales(norm, words):
     def on_value(x):
         return x if lax._is_plain(x) else forward(x)
 
-    on_value.__doc__ = f"x, with a power of two moved from its data to its scale so that {words} of the data lands in [1, 2). Plain arrays stay."
+    on_value.__doc__ = f"Moves a power of two from the data of x to its scale, so that {words} of the data is in [1, 2). Returns plain arrays unchanged."
     backward = on_backward(rescale, "")
 
     def on_cotangent(x):
         return backward(x) if isinstance(x, jax.core.Tracer) else x
 
-    on_cotangent.__doc__ = f"x; its cotangent is rescaled so that {words} of the data lands in [1, 2)."
+    on_cotangent.__doc__ = f"Returns x. Rescales its gradient, so that {words} of the data is in [1, 2)."
     return on_value, on_cotangent
 
 
@@ -65,9 +64,9 @@ def _cast(kind, dtype):
     dtype = jnp.dtype(dtype)
     info = jnp.finfo(dtype)
     return {
-        "cast_on_forward": lambda: on_forward(lambda x: x.astype(dtype), "x cast to a dtype"),
-        "cast_on_backward": lambda: on_backward(lambda ct: ct.astype(dtype), "x; its cotangent is rounded through a dtype"),
-        "reduce_precision_on_forward": lambda: on_forward(lambda x: jax.lax.reduce_precision(x, info.nexp, info.nmant), "x with reduced precision"),
+        "cast_on_forward": lambda: on_forward(lambda x: x.astype(dtype), "Casts x."),
+        "cast_on_backward": lambda: on_backward(lambda ct: ct.astype(dtype), "Rounds the gradient."),
+        "reduce_precision_on_forward": lambda: on_forward(lambda x: jax.lax.reduce_precision(x, info.nexp, info.nmant), "Reduces the precision of x."),
         "reduce_precision_on_backward": lambda: on_backward(lambda ct: jax.lax.reduce_precision(ct, info.nexp, info.nmant), ""),
     }[kind]()
 
@@ -81,16 +80,16 @@ def _casts(kind, doc):
     return cast
 
 
-cast_on_forward = _casts("cast_on_forward", "x in this dtype (of a ScaledArray, the data); the cotangent passes.")
-cast_on_backward = _casts("cast_on_backward", "x; its cotangent is rounded through this dtype.")
-reduce_precision_on_forward = _casts("reduce_precision_on_forward", "x with the exponent and mantissa bits of this dtype, as `jax.lax.reduce_precision`.")
-reduce_precision_on_backward = _casts("reduce_precision_on_backward", "x; its cotangent gets the exponent and mantissa bits of this dtype.")
+cast_on_forward = _casts("cast_on_forward", "Casts x (the data of a ScaledArray) to a dtype. The gradient passes unchanged.")
+cast_on_backward = _casts("cast_on_backward", "Returns x. Rounds its gradient to a dtype.")
+reduce_precision_on_forward = _casts("reduce_precision_on_forward", "Rounds x to the exponent and mantissa bits of a dtype, as `jax.lax.reduce_precision` does.")
+reduce_precision_on_backward = _casts("reduce_precision_on_backward", "Returns x. Rounds its gradient to the exponent and mantissa bits of a dtype.")
 
-cast_ml_dtype, cast_ml_dtype_grad = reduce_precision_on_forward, reduce_precision_on_backward  # their names in Scalify's first versions
+cast_ml_dtype, cast_ml_dtype_grad = reduce_precision_on_forward, reduce_precision_on_backward  # their names in the first versions of jax_scalify
 
 
 def debug_callback(callback, *args):
-    """jax.debug.callback: calls it on the host with the arrays (ScaledArrays outside of scalified functions), in order."""
+    """Calls a host function with the arrays, as jax.debug.callback does, in order. Outside of scalified functions it gets ScaledArrays."""
     return jax.debug.callback(callback, *args, ordered=True)
 
 
@@ -100,7 +99,7 @@ def debug_print(fmt, *args):
 
 
 def debug_callback_grad(callback, *args):
-    """args; the callback is called with their cotangents."""
+    """Returns args. Calls a host function with their gradients."""
 
     def show(cotangents):
         debug_callback(callback, *cotangents)
@@ -112,5 +111,5 @@ def debug_callback_grad(callback, *args):
 
 
 def debug_print_grad(fmt, *args):
-    """args; prints `fmt.format(*cotangents)`."""
+    """Returns args. Prints `fmt.format(*gradients)`."""
     return debug_callback_grad(lambda *values: print(fmt.format(*values)), *args)

@@ -1,5 +1,4 @@
-"""jax_scalify.quantization: powers of two as exponents of 8 bits (e8m0). NumPy arrays stay NumPy's. Scalide's operators of these names do the same in
-programs."""
+"""jax_scalify.quantization: powers of two as 8-bit exponents (e8m0). NumPy arrays give NumPy arrays. Scalide has operators with the same names."""
 from __future__ import annotations
 
 import jax.numpy as jnp
@@ -9,15 +8,20 @@ from .core import get_numpy_api, pow2_round_down
 
 
 def pow2_truncate(x):
-    """x truncated to a power of two, keeping its sign; zero and subnormals become zero, NaN and infinities stay."""
+    """Truncates x to a power of two and keeps its sign. Subnormal numbers become zero; NaN and infinities stay."""
     api = get_numpy_api(x)
     truncated = api.where(abs(x) < jnp.finfo(x.dtype).smallest_normal, 0, api.sign(x) * pow2_round_down(x))
     return api.where(api.isfinite(x), truncated, x).astype(x.dtype)
 
 
 def as_e8m0(x):
-    """The codes (u8) of f32 or bf16 powers of two, the exponent with bias 127; numbers between two of them are truncated. Zero, subnormals and
-    negative numbers are 0, infinity and NaN 255."""
+    """Converts f32 or bf16 powers of two to 8-bit exponents (u8, bias 127). Other numbers are truncated to a power of two first.
+
+    Zero, subnormal and negative numbers give 0. Infinity and NaN give 255.
+
+    Raises:
+        TypeError: The dtype is not f32 or bf16.
+    """
     if x.dtype not in (np.float32, jnp.bfloat16):
         raise TypeError(f"as_e8m0.x: must be f32 or bf16 (8 exponent bits), got {x.dtype}. Convert it first.")
     api = get_numpy_api(x)
@@ -26,7 +30,7 @@ def as_e8m0(x):
 
 
 def from_e8m0(code, dtype):
-    """The powers of two (f32 or bf16) of codes (u8); 255 is NaN."""
+    """Converts 8-bit exponents (u8) to powers of two (f32 or bf16). 255 gives NaN. Raises TypeError if the dtype of `code` is not u8."""
     if code.dtype != np.uint8:
         raise TypeError(f"from_e8m0.code: must be u8, got {code.dtype}.")
     api = get_numpy_api(code)

@@ -1,4 +1,4 @@
-"""jax_scalify.core.register_scaled_op: primitives whose meaning on ScaledArrays a JAX function gives."""
+"""jax_scalify.core.register_scaled_op: primitives whose effect on ScaledArrays is a JAX function."""
 from __future__ import annotations
 
 import enum
@@ -15,7 +15,7 @@ from .walk import unknown
 
 
 class ScaledPrimitiveType(enum.IntEnum):
-    """When a registered function stands in for its primitive: never, where an operand is scaled, or always."""
+    """When a registered function replaces its primitive: never, if an operand is scaled (FORWARD), or always."""
 
     NEVER = 0
     FORWARD = 1
@@ -26,11 +26,17 @@ _registered: dict[str, tuple[Callable, ScaledPrimitiveType]] = {}
 
 
 def register_scaled_op(primitive, scaled_fn: Callable, scaled_type: ScaledPrimitiveType = ScaledPrimitiveType.FORWARD) -> None:
-    """In scalified functions and traced programs the primitive becomes `scaled_fn(*operands, **params)`, a function of ScaledArrays and arrays,
-    written in JAX on `.data` and `.scale`, that returns such. Its scales are kept as they are.
+    """Gives a JAX primitive a meaning on ScaledArrays: `scaled_fn(*operands, **params)` replaces it in scalified functions.
 
-    primitive: one that the tables lack, such as your own. Raises KeyError for one that has a `scaled_` function already. A primitive that is
-    one of Scalide's operators, or a few of them, is shorter by `scalide.jax.add_operator` and `add_rule`.
+    If the primitive is one operator of Scalide, or a few operators, `scalide.jax.add_operator` and `add_rule` are shorter.
+
+    Args:
+        primitive: A primitive without a `scaled_` function, such as your own.
+        scaled_fn: A function of ScaledArrays and arrays, written in JAX on `.data` and `.scale`. Its scales are kept exactly.
+        scaled_type: When the function replaces the primitive.
+
+    Raises:
+        KeyError: The primitive has a `scaled_` function already.
     """
     name, parameters = primitive.name, inspect.signature(scaled_fn).parameters
     if find_registered_scaled_op(primitive)[0] is not None:
@@ -44,14 +50,14 @@ def register_scaled_op(primitive, scaled_fn: Callable, scaled_type: ScaledPrimit
             if plain is None:
                 raise unknown(equation)
             return plain(walk, equation, operands)
-        # Later versions of JAX gave primitives parameters that say nothing about values.
+        # Later versions of JAX added parameters that do not affect values.
         params = {key: value for key, value in equation.params.items() if key in parameters or key not in compat.SILENT}
         function = _on_values(scaled_fn, [operand.scaled for operand in operands], params, primitive.multiple_results)
         return walk.run_closed(jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in equation.inputs)), operands)
 
 
 def _on_values(scaled_fn, scaled, params, multiple_results):
-    """The function of values that data and scales stand for."""
+    """Returns the same function on values instead of ScaledArrays."""
 
     def function(*values):
         operands = [ScaledArray(*lax.get_data_scale_p.bind(value)) if known else value for value, known in zip(values, scaled)]
@@ -62,7 +68,7 @@ def _on_values(scaled_fn, scaled, params, multiple_results):
 
 
 def register_scaled_lax_op(scaled_fn: Callable) -> Callable:
-    """Decorator: the function, `scaled_<name>`, is registered for `jax.lax.<name>_p`."""
+    """Decorates a function `scaled_<name>`: registers it for the primitive `jax.lax.<name>_p`."""
     name = scaled_fn.__name__.removeprefix("scaled_") + "_p"
     primitive = getattr(jax.lax, name, None)
     if primitive is None:
@@ -72,6 +78,6 @@ def register_scaled_lax_op(scaled_fn: Callable) -> Callable:
 
 
 def find_registered_scaled_op(primitive) -> tuple[Callable | None, ScaledPrimitiveType]:
-    """(function, when it is used) of a primitive; (None, NEVER) where there is none."""
+    """Returns (function, type) for a primitive, or (None, NEVER)."""
     builtin = scaled_function(primitive.name)
     return (builtin, ScaledPrimitiveType.FORWARD) if builtin else _registered.get(primitive.name, (None, ScaledPrimitiveType.NEVER))

@@ -1,5 +1,5 @@
-"""The functions `scaled_<primitive>` of jax_scalify.lax: one LAX operator on ScaledArrays. Each is that operator scalified, so its first call
-for new shapes builds a library; inside of a scalified function write the operator itself."""
+"""The functions `scaled_<primitive>` of jax_scalify.lax: one LAX operator on ScaledArrays. Each function is the scalified operator, so its first
+call with new shapes builds a library. Inside of a scalified function, use the operator itself."""
 from __future__ import annotations
 
 import functools
@@ -20,7 +20,7 @@ def _window(start: float, combine: Callable) -> Callable:
         x, start, combine, window_dimensions, window_strides, padding, base_dilation, window_dilation)  # fmt: skip
 
 
-#: By the name of the primitive: arrays first, then its parameters.
+#: The functions by the name of the primitive. Arrays come first, then the parameters.
 FUNCTIONS: dict[str, Callable] = {
     **{name: getattr(lax, name) for name in "abs add cos div eq exp ge gt is_finite le log lt max min mul ne neg sign sin sqrt stop_gradient sub".split()},
     "argmax": lambda x, axes, index_dtype: lax.argmax(x, axes[0], index_dtype),
@@ -55,13 +55,13 @@ def _is_array(value: Any) -> bool:
 
 
 def _fixed(value: Any) -> Any:
-    """A parameter as part of a key."""
+    """Returns a parameter as part of a hashable key."""
     return tuple(map(_fixed, value)) if type(value) in (list, tuple) else value
 
 
 @functools.cache
 def scaled_function(name: str) -> Callable | None:
-    """`scaled_<name>`, for arrays and ScaledArrays followed by the parameters of the primitive; None where the table has none."""
+    """Returns `scaled_<name>`, or None. It takes arrays and ScaledArrays, then the parameters of the primitive."""
     if name not in FUNCTIONS:
         return None
     fn = FUNCTIONS[name]
@@ -77,5 +77,5 @@ def scaled_function(name: str) -> Callable | None:
         return with_parameters(tuple((key, _fixed(value)) for key, value in sorted(params.items())))(*args[:arrays])
 
     scaled.__name__ = f"scaled_{name}"
-    scaled.__doc__ = f"lax.{name} on ScaledArrays and arrays, by a library of its own."
+    scaled.__doc__ = f"Applies lax.{name} to ScaledArrays and arrays. Builds its own library."
     return scaled

@@ -1,4 +1,4 @@
-"""scalify: a function on plain arrays becomes one on ScaledArrays, run by a generated library."""
+"""scalify: turns a function of plain arrays into a function of ScaledArrays, which a generated library runs."""
 from __future__ import annotations
 
 import functools
@@ -29,17 +29,17 @@ _WITHOUT_SCALES = ("f32", "bf16")  # policies that give no array a scale of its 
 
 def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
             numerics: str | None = None) -> Callable[..., Any]:  # fmt: skip
-    """fn for arguments of which some are ScaledArrays: scales go through all operators, float results that depend on a scaled argument are
-    ScaledArrays of the same value. Without ScaledArrays (and `set_scaling` in fn) it is fn itself.
+    """Returns fn for arguments that may be ScaledArrays. A float result that depends on a scaled argument is a ScaledArray.
 
-    The first call with arguments of new shapes, dtypes or static values traces fn and builds a library (a second or so; its kernels come
-    from a cache on disk later). It works inside of `jax.jit` and without it; gradients are taken inside: scalify(jax.grad(fn)), which is what
-    `scalide.jax.grad(scalify(fn))` does.
+    If no argument is scaled and fn calls no `set_scaling`, it is fn itself. The first call with new shapes, dtypes or static values builds a
+    library. The function works inside and outside of `jax.jit`. Gradients belong inside: `scalify(jax.grad(fn))`, which is the same as
+    `scalide.jax.grad(scalify(fn))`.
 
-    fn: what `jax.jit` takes, of positional and keyword arguments in any pytrees. Left out: a decorator.
-    static_argnums, static_argnames: arguments that are no arrays, as in jax.jit.
-    numerics: a policy for the library (`scalide.build`); default: everything as fn says, scales rounded as ScalifyConfig says. Then a warning
-        says where the scales of a deep network can leave the range of f16 or f8 data. A policy with scales avoids that.
+    Args:
+        fn: A function that `jax.jit` accepts. Without it, scalify(...) is a decorator.
+        static_argnums, static_argnames: Arguments that are not arrays, as in `jax.jit`.
+        numerics: A precision policy for the library. Default: no rounding other than in fn; scales are rounded as ScalifyConfig says. Then
+            scalify warns if the scales of a deep network can leave the range of f16 or f8 data. A policy with scales avoids this.
     """
     if fn is None:
         return functools.partial(scalify, static_argnums=static_argnums, static_argnames=static_argnames, numerics=numerics)
@@ -48,7 +48,7 @@ def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] =
     operations = {}
 
     def with_function(derived):
-        """scalify of another function of the same arguments."""
+        """Scalifies another function with the same arguments and options."""
         return scalify(derived, static_argnums=static_argnums, static_argnames=static_argnames, numerics=numerics)
 
     @functools.wraps(fn, updated=())
@@ -80,22 +80,29 @@ def scalify(fn: Callable | None = None, *, static_argnums: int | Sequence[int] =
 
 
 def grad(fn: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The gradient of a function of ScaledArrays: for each ScaledArray in the arguments a ScaledArray of its shape and dtype, for plain arrays plain
-    ones. It is `scalify(jax.grad(fn))`, so scales go through forward and backward; `jax.grad` would take data and scale for two variables.
+    """Returns the gradient of a function of ScaledArrays. It is `scalify(jax.grad(fn))`.
 
-    fn: scalified, or any function that calls scalified ones; its result has rank 0. argnums, has_aux: as in `jax.grad`.
-    Works inside of `jax.jit` and without it. Raises what jax.grad raises, and TraceError.
+    The gradient for a ScaledArray argument is a ScaledArray of its shape and dtype; for a plain array it is a plain array. `jax.grad` itself
+    would differentiate data and scale as two variables. The function works inside and outside of `jax.jit`.
+
+    Args:
+        fn: A scalified function, or a function that calls scalified functions. Its result is a scalar.
+        argnums, has_aux: As in `jax.grad`.
+
+    Raises:
+        TraceError: fn uses a JAX primitive without a rule.
+        The exceptions of `jax.grad`.
     """
     return _derived(jax.grad, fn, argnums, has_aux)
 
 
 def value_and_grad(fn: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The value of fn beside its gradient (`grad`): `scalify(jax.value_and_grad(fn))`."""
+    """Returns the value and the gradient of fn. It is `scalify(jax.value_and_grad(fn))`. See `grad`."""
     return _derived(jax.value_and_grad, fn, argnums, has_aux)
 
 
 def _derived(transformation, fn, argnums, has_aux):
-    if isinstance(fn, compat.JITTED) and fn.__wrapped__ in _scalified:  # JAX keeps what it traced, in which libraries may stand
+    if isinstance(fn, compat.JITTED) and fn.__wrapped__ in _scalified:  # JAX caches traced functions, which may contain libraries
         fn = fn.__wrapped__
     again, inner = (_scalified[fn], fn.__wrapped__) if fn in _scalified else (scalify, fn)
     return again(transformation(inner, argnums=argnums, has_aux=has_aux))
@@ -112,12 +119,12 @@ def _type_of(leaf):
 
 
 def _plain(tree):
-    """ScaledArrays that a traced function made, as the arrays that the trace knows."""
+    """Converts ScaledArrays that a traced function made to arrays that the trace knows."""
     return jax.tree_util.tree_map(lambda leaf: lax.joined(leaf) if _is_scaled(leaf) else leaf, tree, is_leaf=_is_scaled)
 
 
 def _operation(fn, dynamic_fn, args, kwargs, numerics, rounding):
-    """A library for a function of arguments like these, as a function; None when nothing in it is scaled."""
+    """Builds a library for arguments like these and returns it as a function. Returns None if nothing is scaled."""
     shapes = jax.tree_util.tree_map(_shape_of, (args, kwargs), is_leaf=_is_scaled)
     plain = jax.tree_util.tree_map(lambda leaf: leaf.data if _is_scaled(leaf) else leaf, shapes, is_leaf=_is_scaled)
     name = re.sub(r"\W", "_", getattr(getattr(fn, "func", fn), "__name__", "")).strip("_") or "scalified"
@@ -159,7 +166,7 @@ def _shape_of(leaf):
 
 @functools.cache
 def _policy(rounding):
-    """A policy file that leaves a program as it is and rounds its scales so."""
+    """Returns a policy file that changes nothing in a program except the rounding of scales."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="scalide-"))
     file = folder / "scalify.yaml"
     file.write_text(f"policy: scalify\ndoc: As the program says.\nrounding: {Pow2RoundMode(rounding).name.lower()}\nrules: []\n")

@@ -1,4 +1,4 @@
-"""Libraries on arrays that are sharded along a batch: each device runs its part (`batch` of `scalide.jax.call`)."""
+"""Libraries on arrays that are sharded along a batch axis: each device runs its part (`batch` of `scalide.jax.call`)."""
 from __future__ import annotations
 
 import inspect
@@ -14,10 +14,15 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 
 class Batch:
-    """Where the arrays of a library have the axis that is divided.
+    """The position of the batch axis in each array of a library.
 
-    library: its program says so, by the letters of its shapes. symbol: that of the axis. sums: what has no such axis among the results is the sum of
-    what the parts give, as in gradients. Throws ValueError where the parts of the results are not the results of the parts.
+    Args:
+        library: A library with a program. The symbols in the shapes give the axes.
+        symbol: The symbol of the batch axis.
+        sums: True: a result without this axis is the sum over the devices, as for gradients.
+
+    Raises:
+        ValueError: A result does not have the axis, is scaled, or the library has no program.
     """
 
     def __init__(self, library, symbol: str, sums: bool = False):
@@ -41,7 +46,7 @@ class Batch:
                                  "it in f32, or in f16 without a scale.")  # fmt: skip
 
     def _axes_of(self, spec) -> list:
-        """For its data, and the scale of a scaled one, the number of the axis; None: it has none."""
+        """Returns the number of the axis (None: no such axis) for the data, and for the scale of a scaled array."""
         for extent in spec.shape:
             if str(extent) != self.symbol and re.search(rf"\b{re.escape(self.symbol)}\b", str(extent)):
                 raise ValueError(f"{self.name}.{spec.name}: extents must be {self.symbol} or not contain it when batch={self.symbol!r}, got {spec}.")
@@ -49,17 +54,17 @@ class Batch:
         return [found[0] if found else None, *([None] if spec.scaled else [])]
 
     def divided(self, run: Callable) -> Callable:
-        """A function of sharded arrays by one of arrays of any batch size."""
+        """Turns a function for arrays of any batch size into a function for sharded arrays."""
         operation = custom_partitioning(lambda *operands: tuple(run(*operands)))
         words = {"infer_sharding_from_operands": self._infer}
         if "sharding_rule" in inspect.signature(operation.def_partition).parameters:
             words |= self._rule()
         operation.def_partition(partition=lambda mesh, operands, results: self._partition(run, mesh, operands, results), **words)
-        jitted = jax.jit(operation)  # arrays outside of jit are partitioned too
+        jitted = jax.jit(operation)  # arrays outside of jit are partitioned, too
         return jax.custom_batching.sequential_vmap(jitted) if hasattr(jax, "ffi") else jitted
 
     def _rule(self) -> dict:
-        """In the words of Shardy: the batch is one factor, each other axis one that must be whole."""
+        """Returns the sharding rule for Shardy: the batch axis is one factor; the factor of each other axis must not be divided."""
         others: list[str] = []
 
         def factors(axis, rank):
@@ -82,7 +87,7 @@ class Batch:
                      for axis, shape in zip(axes, shapes))  # fmt: skip
 
     def _over(self, operands):
-        """The axes of the mesh along which an operand's batch is divided; None: along none."""
+        """Returns the axes of the mesh that divide the batch of an operand, or None."""
         for axis, operand in zip(self.axes, operands):
             spec = getattr(operand.sharding, "spec", None)
             if axis is not None and spec is not None and axis < len(spec) and spec[axis]:
@@ -111,7 +116,7 @@ class Batch:
 
 
 def _sum(part, over):
-    """Of the parts of all devices, in f32 or wider."""
+    """Returns the sum over all devices, computed in f32 or wider."""
     if not jnp.issubdtype(part.dtype, jnp.floating):
         return jax.lax.psum(part, over)
     return jax.lax.psum(part.astype(jnp.promote_types(part.dtype, jnp.float32)), over).astype(part.dtype)

@@ -1,4 +1,4 @@
-"""jax_scalify.tree: JAX's tree functions with ScaledArrays as leaves."""
+"""jax_scalify.tree: the tree functions of JAX with ScaledArrays as leaves."""
 import builtins
 
 import jax.tree_util as _tree
@@ -13,37 +13,37 @@ def _is_leaf(value):
 
 
 def map(f, tree, *rest):
-    """jax.tree_util.tree_map."""
+    """As jax.tree_util.tree_map."""
     return _tree.tree_map(f, tree, *rest, is_leaf=_is_leaf)
 
 
 def flatten(tree):
-    """(leaves, structure)."""
+    """Returns (leaves, structure)."""
     return _tree.tree_flatten(tree, is_leaf=_is_leaf)
 
 
 def unflatten(structure, leaves):
-    """The tree of this structure with these leaves."""
+    """Returns the pytree with this structure and these leaves."""
     return _tree.tree_unflatten(structure, leaves)
 
 
 def leaves(tree):
-    """Its leaves."""
+    """Returns the leaves."""
     return _tree.tree_leaves(tree, is_leaf=_is_leaf)
 
 
 def structure(tree):
-    """Its structure."""
+    """Returns the structure."""
     return _tree.tree_structure(tree, is_leaf=_is_leaf)
 
 
 def all(tree):
-    """Whether all leaves are true."""
+    """Returns True if all elements of all leaves are true."""
     return builtins.all(np.all(leaf) for leaf in leaves(tree))
 
 
 def astype(tree, dtype, floating_only=False):
-    """The arrays of a pytree in another dtype, of ScaledArrays the data; only floats when `floating_only`."""
+    """Casts the arrays of a pytree, and the data of ScaledArrays. With `floating_only`, only float arrays."""
 
     def cast(leaf):
         leaf = leaf if hasattr(leaf, "astype") else np.asarray(leaf)

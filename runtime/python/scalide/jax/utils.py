@@ -1,5 +1,5 @@
-"""jax_scalify.utils: XLA's text of a jitted function, line by line. Of a generated library it shows one custom call; its kernels are shown by
-`scalide inspect`."""
+"""jax_scalify.utils: the text that XLA prints for a jitted function, line by line. A generated library is one custom call in it. `scalide inspect`
+lists the kernels of the library."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,7 +14,7 @@ _LINE = re.compile(r"(?P<space> *)(?P<cmd>.*?)(?:, (?P<metadata>metadata=\{[^}]*
 
 @dataclasses.dataclass
 class HloOperationInfo:
-    """A line: the operation, its depth, and what stands behind it."""
+    """One line: the operation, its indentation, its metadata and its backend configuration."""
 
     cmd: str
     indent: int = 0
@@ -22,6 +22,7 @@ class HloOperationInfo:
     backend_config: dict | None = None
 
     def as_text(self, metadata: bool = False, backend_cfg: bool = False, indent: int = 2) -> str:
+        """Returns the line as text. `indent` is the number of spaces for each level."""
         text = self.cmd + (f", {self.metadata}" if metadata and self.metadata else "")
         if backend_cfg and self.backend_config:
             text += "\n" + textwrap.indent("backend_cfg: " + json.dumps(self.backend_config, indent=indent), " " * indent)
@@ -29,7 +30,7 @@ class HloOperationInfo:
 
 
 def parse_hlo_module(module: Lowered | Compiled) -> list[HloOperationInfo]:
-    """The lines of `jax.jit(fn).lower(*args)`, compiled or not yet."""
+    """Returns the lines of `jax.jit(fn).lower(*args)`, compiled or not. Raises TypeError for another object."""
     if not isinstance(module, (Lowered, Compiled)):
         raise TypeError(f"parse_hlo_module: module must be a result of jax.jit(fn).lower(*args), got {type(module).__name__}.")
     compiled = module.compile() if isinstance(module, Lowered) else module
@@ -38,6 +39,6 @@ def parse_hlo_module(module: Lowered | Compiled) -> list[HloOperationInfo]:
 
 
 def print_hlo_module(module: Lowered | Compiled, metadata: bool = False, backend_cfg: bool = False, indent: int = 2) -> None:
-    """Prints them."""
+    """Prints the lines of `parse_hlo_module`."""
     for line in parse_hlo_module(module):
         print(line.as_text(metadata, backend_cfg, indent))
