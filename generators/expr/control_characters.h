@@ -3,10 +3,10 @@
 
 namespace scalide {
 
-/// Names and files may have them, and a terminal would obey.
+/// Returns true for a control character. Names and files may contain them, and a terminal would execute them.
 inline bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-/// `\x1b`: how messages and programs show such a character.
+/// Returns the escape for a control character in messages and programs: `\x1b`.
 inline std::string hex_escape(char c) {
     constexpr const char *digits = "0123456789abcdef";
     const auto code = static_cast<unsigned char>(c);

@@ -9,7 +9,7 @@
 namespace scalide {
 
 struct ExpressionNode;
-/// An immutable expression tree, shared freely. Rules, policies, attributes and extents are all written in this one language:
+/// An immutable expression tree. Rules, policies, attributes and extents use this language:
 ///
 ///     or     := and { 'or' and }                      calls: or(a, b)
 ///     and    := not { 'and' not }                     and(a, b)
@@ -27,9 +27,9 @@ struct ExpressionNode {
     Kind kind;
     double number = 0;                ///< number
     std::string text;                 ///< name; member: the word after the dot; call: the callee's name
-    std::vector<Expression> operands; ///< member: the one before the dot; call: arguments; list: elements
-    Location location;                ///< where the text of this node starts
-    int depth = 1;                    ///< of the tree: 1 + that of its deepest operand
+    std::vector<Expression> operands; ///< member: the object; call: arguments; list: elements
+    Location location;                ///< start of the text of this node
+    int depth = 1;                    ///< depth of the tree: 1 + the depth of its deepest operand
 };
 
 Expression make_number(double number, Location location = {});
@@ -40,19 +40,19 @@ Expression make_call(std::string callee, std::vector<Expression> operands, Locat
 Expression make_member(Expression object, std::string word, Location location = {});
 Expression make_list(std::vector<Expression> elements, Location location = {});
 
-/// Parses one expression; `where` is the place of its first character (column 0: unknown, then the line stays that of `where` too).
-/// Throws UserError with line and column. Trees and parentheses deeper than 200 and texts longer than 64 KiB are errors.
+/// Parses one expression. `where` is the location of its first character; with column 0 (unknown), all nodes get the line of `where`.
+/// Throws UserError with line and column for a syntax error, for more than 200 nested levels and for a text longer than 64 KiB.
 Expression parse_expression(std::string_view text, const Location &where);
 
-/// The shortest text that parses back to an equal tree: infix signs, least parentheses, numbers with all their digits.
+/// Returns the shortest text that parses back to an equal tree: with infix operators, few parentheses and all digits of numbers.
 std::string to_string(const Expression &expression);
 
 bool equal(const Expression &a, const Expression &b);
 
-/// The infix sign of a callee ("+" for add), empty when it has none.
+/// Returns the infix sign of a callee ("+" for add), or "" if it has none.
 std::string_view infix_sign(std::string_view callee);
 
-/// Every distinct free name (callees excluded), in order of first use. `x.data` counts as `x`.
+/// Returns each free name once, in the order of first use, without callees. `x.data` counts as `x`.
 std::vector<std::string> free_names(const Expression &expression);
 
 } // namespace scalide

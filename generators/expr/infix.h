@@ -6,7 +6,7 @@ namespace scalide {
 /// Precedence levels, loosest first, as in the grammar of expression.h.
 enum class Level { or_, and_, not_, comparison, sum, term, unary, post };
 
-/// A sign between two operands and the operator that it stands for. The parser and the printer read the same table.
+/// An infix sign and its operator. The parser and the printer use the same table.
 struct InfixSign {
     std::string_view sign, callee;
     Level level;

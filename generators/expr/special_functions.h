@@ -1,6 +1,6 @@
 #pragma once
 
-// Special functions of f64 that <cmath> lacks, to about 1e-13, with LAX's values at poles and edges.
+// Special functions in f64 that <cmath> does not have, with an error of about 1e-13 and the values of LAX at poles and limits.
 
 namespace scalide {
 
@@ -12,7 +12,7 @@ double zeta(double x, double q);
 double igamma(double a, double x);
 double igammac(double a, double x);
 double regularized_incomplete_beta(double a, double b, double x);
-/// Modified Bessel functions of the first kind times e^-|x|.
+/// Modified Bessel functions of the first kind, multiplied by e^-|x|.
 double bessel_i0e(double x);
 double bessel_i1e(double x);
 

@@ -3,18 +3,18 @@
 
 namespace scalide {
 
-/// The program under construction of this thread. One lives while a generator is built and run.
+/// The program under construction in this thread. A tracer lives while a generator is constructed and run.
 class Tracer {
 public:
     Tracer(const Rulebook &rulebook, const std::string &program_name);
     ~Tracer();
     Tracer(const Tracer &) = delete;
 
-    /// The innermost one of this thread. Throws UserError when there is none: tensors exist only inside a generator.
+    /// Returns the innermost tracer of this thread. Throws UserError outside of a generator: tensors exist only there.
     static Tracer &current();
 
     Program &program() { return program_; }
-    /// Another one for each tracer of the thread, from 1 on.
+    /// Returns the number of this tracer, from 1 on. Each tracer of a thread has another number.
     int number() const { return number_; }
     Builder &builder() { return builder_; }
     const std::string &scope() const { return scope_; }
@@ -30,8 +30,8 @@ private:
     int number_;
 };
 
-/// The program of `function` on arguments of these names and types, with results c0, c1 ...; traced inside of the current one, which gets
-/// the sub-programs that it needs.
+/// Traces `function` for arguments with these names and types. Returns its program, with results c0, c1 ... Sub-programs that it needs are
+/// added to the current program.
 Program trace_program(const std::string &name, const std::vector<std::pair<std::string, Type>> &arguments,
                       const std::function<std::vector<Tensor>(const std::vector<Tensor> &)> &function);
 

@@ -6,8 +6,8 @@
 
 namespace scalide {
 
-/// The value of one attribute of a node: an integer (or symbolic extent), a real number, a word (also dtypes, true, false and
-/// program names) or a list. `[[1], [0]]`, `0.5`, `f8_e4m3fn`, `[b, 64]`.
+/// The value of one attribute of a node: an integer (or symbolic extent), a real number, a word or a list. Dtypes, true, false and names of
+/// programs are words. Examples: `[[1], [0]]`, `0.5`, `f8_e4m3fn`, `[b, 64]`.
 struct Attribute {
     enum class Kind { integer, number, word, list };
     Kind kind = Kind::integer;
@@ -28,8 +28,8 @@ struct Attribute {
     bool operator==(const Attribute &other) const; ///< numbers compare by bits, so that NaN equals itself
 };
 
-/// The attributes of a node or a program by name, in the order of the names: a map that copies share until one of them changes, since every
-/// pass copies every node and few change attributes (copying them was a tenth of all passes).
+/// The attributes of a node or a program, sorted by name. Copies share one map until one of them changes, because every pass copies every
+/// node but changes few attributes.
 class Attributes {
 public:
     using Map = std::map<std::string, Attribute>;
@@ -44,14 +44,14 @@ public:
     const_iterator end() const { return map().end(); }
     const_iterator find(const std::string &name) const { return map().find(name); }
     bool contains(const std::string &name) const { return map().contains(name); }
-    /// Throws std::out_of_range where there is none.
+    /// Returns the attribute. Throws std::out_of_range if it does not exist.
     const Attribute &at(const std::string &name) const { return map().at(name); }
     size_t size() const { return map().size(); }
     bool empty() const { return map().empty(); }
     bool operator==(const Attributes &other) const { return map_ == other.map_ || map() == other.map(); }
 
     Attribute &operator[](const std::string &name) { return own()[name]; }
-    /// Adds an attribute unless there is one of its name.
+    /// Adds an attribute if none has this name.
     void try_emplace(const std::string &name, Attribute value) { own().try_emplace(name, std::move(value)); }
     void insert(const Attributes &others) { own().insert(others.begin(), others.end()); }
     void erase(const std::string &name) { own().erase(name); }
@@ -64,20 +64,20 @@ private:
     std::shared_ptr<Map> map_; ///< null: no attributes
 };
 
-/// A list of integers as an attribute, and back. The second throws InternalError on anything else or a symbolic extent.
-/// A word in a list of extents is a symbol.
+/// Converts a list of integers or extents to an attribute, and back. to_integers throws InternalError for anything but integers.
+/// to_extents takes a word as a symbol.
 Attribute to_attribute(const std::vector<int64_t> &values);
 std::vector<int64_t> to_integers(const Attribute &attribute);
 Attribute to_attribute(const std::vector<Extent> &values);
 std::vector<Extent> to_extents(const Attribute &attribute);
-/// An integer or number attribute as f64. Throws InternalError on words, lists and symbolic extents.
+/// Returns an integer or number attribute as f64. Throws InternalError for words, lists and symbolic extents.
 double to_number(const Attribute &attribute);
-/// What the attribute `overflow` of a conversion says, saturate or format; `fallback` where there is none.
+/// Returns the attribute `overflow` of a conversion (saturate or format), or `fallback`.
 Overflow overflow_of(const Attributes &attributes, Overflow fallback = Overflow::saturate);
 
-/// Text of an attribute; numbers print with all their digits (inf, -inf, nan are words that parse back as numbers).
+/// Returns the text of an attribute. Numbers have all their digits; inf, -inf and nan parse back as numbers.
 std::string to_string(const Attribute &attribute);
-/// `{contract: [[1], [0]], preferred: f32}`; empty: "".
+/// Returns text such as `{contract: [[1], [0]], preferred: f32}`, or "" without attributes.
 std::string to_string(const Attributes &attributes);
 
 } // namespace scalide

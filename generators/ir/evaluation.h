@@ -5,15 +5,15 @@
 
 namespace scalide {
 
-/// What an elementwise base operator makes of elements of one dtype.
+/// Evaluates an elementwise base operator for elements of one dtype.
 class Evaluation {
 public:
-    /// `operands`: the dtype of the last operand. Not for the conversions, whose row has no function.
+    /// `operands` is the dtype of the last operand. Not for conversions: their rows have no function.
     Evaluation(const BaseOperator &row, Dtype operands, const Attributes &attributes);
 
-    /// Arguments that follow the operands: the parameter, the width.
+    /// Returns the arguments after the operands: the parameter, the width.
     const std::vector<double> &further_arguments() const { return further_; }
-    /// The f64 value of operands and further arguments; of integers, right in the low 32 bits.
+    /// Returns the result in f64. For integers, the low 32 bits are exact.
     double operator()(std::span<const double> arguments) const { return evaluate_(arguments); }
 
 private:
@@ -21,10 +21,10 @@ private:
     std::vector<double> further_;
 };
 
-/// The number that a fold starts from, as an element: infinity is the end of an integer's range, -1 has all bits set.
+/// Converts the neutral element of a reduction to a dtype: infinity becomes the end of an integer range, and -1 sets all bits.
 double fold_start(Dtype dtype, double value);
 
-/// What a constant of a dtype says of a number: an integer where the dtype has no others.
+/// Returns the attribute of a constant: an integer if the dtype is an integer dtype.
 Attribute constant_number(Dtype dtype, double value);
 
 } // namespace scalide

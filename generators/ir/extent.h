@@ -7,8 +7,8 @@
 
 namespace scalide {
 
-/// An array extent: a polynomial with integer coefficients over named symbols, kept canonical (sorted, no zero terms), so that
-/// equality is equality of values for all symbols. `7`, `b`, `4*b`, `b*s + 1`.
+/// An array extent: a polynomial with integer coefficients over named symbols, such as `7`, `b`, `4*b` or `b*s + 1`. It is canonical
+/// (sorted, without zero terms), so two extents are equal if their values are equal for all symbols.
 class Extent {
 public:
     using Monomial = std::vector<std::string>; ///< sorted symbol names, repeated for powers; empty = the constant term
@@ -19,16 +19,16 @@ public:
     static Extent symbol(const std::string &name);
 
     bool is_static() const { return symbolic_.empty(); }
-    /// The value of a static extent. Throws InternalError otherwise.
+    /// Returns the value of a static extent (a number). Throws InternalError for a symbolic extent.
     int64_t value() const;
-    /// The term without symbols, 0 where there is none.
+    /// Returns the term without symbols, or 0.
     int64_t constant() const { return constant_; }
-    /// The terms that are not zero, the constant one too.
+    /// Returns all nonzero terms, including the constant term.
     Terms terms() const;
-    /// Throws UserError when a symbol has no binding or the value leaves [0, 2^31).
+    /// Returns the value for these symbols. Throws UserError if a symbol has no binding or the value is outside [0, 2^31).
     int64_t evaluate(const Bindings &bindings) const;
     std::vector<std::string> symbols() const;
-    /// *this / other when it divides without remainder for all symbol values (one-term divisors only).
+    /// Returns *this / other if the division has no remainder for all symbol values. Supports only divisors with one term.
     std::optional<Extent> divide(const Extent &other) const;
 
     Extent operator+(const Extent &other) const;
@@ -39,12 +39,12 @@ public:
 private:
     explicit Extent(Terms terms);
 
-    // Most extents are numbers: apart from the rest, a number takes no memory of its own.
+    // Most extents are numbers. A separate constant term avoids an allocation for them.
     int64_t constant_;
     Terms symbolic_;
 };
 
-/// `4*b + 1`; parses back through parse_extent.
+/// Returns text such as `4*b + 1`, which parse_extent reads back.
 std::string to_string(const Extent &extent);
 
 } // namespace scalide

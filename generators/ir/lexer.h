@@ -6,7 +6,7 @@ namespace scalide {
 
 enum class TokenKind { name, integer, real, string, sign, end };
 
-/// A piece of program text. `text` points into the whole text; of a string it includes the quotes.
+/// A token. `text` points into the program text; for a string it includes the quotes.
 struct Token {
     TokenKind kind = TokenKind::end;
     std::string_view text;
@@ -14,17 +14,17 @@ struct Token {
     bool first_on_line = false;
 };
 
-/// The text form as a stream of tokens with one token of look-ahead. Copying it saves the place. Names and words are one kind of token
-/// (letters, digits, `_ . $ /`); white space and `#` comments are skipped. Throws UserError at a character or string that is no token.
+/// Splits program text into tokens, with one token of look-ahead. A copy saves the position. Names and words are one kind of token
+/// (letters, digits, `_ . $ /`). White space and `#` comments are skipped. Throws UserError at a character or string that is no token.
 class Lexer {
 public:
-    /// Both must outlive the lexer and its tokens. An unknown line or column counts from 1.
+    /// `text` and `start` must outlive the lexer and its tokens. An unknown line or column is 1.
     Lexer(std::string_view text, const Location &start);
 
     const Token &peek() const { return token_; }
     Token take();
 
-    /// True when the next token is this sign or name.
+    /// Returns true if the next token is this sign or name.
     bool is(std::string_view text) const;
     /// Takes the next token if it is this sign or name.
     bool accept(std::string_view text);
@@ -45,7 +45,7 @@ public:
     Location location(const Token &token) const;
     /// Throws UserError at the next token: `<subject>: <requirement>, got <token>`.
     [[noreturn]] void fail(const std::string &subject, const std::string &requirement) const;
-    /// The same at another token.
+    /// Throws UserError at another token.
     [[noreturn]] void fail(const Token &token, const std::string &subject, const std::string &requirement) const;
 
 private:

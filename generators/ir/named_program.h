@@ -5,26 +5,27 @@
 
 namespace scalide {
 
-/// An operand as the text has it: a value, or a number that becomes a constant.
+/// An operand in program text: a value, or a number that becomes a constant.
 struct NamedOperand {
     ValueId value = -1;
     Attribute number;
 };
 
-/// A program that grows node by node, with its values by name.
+/// A program under construction, with an index of its values by name.
 class NamedProgram {
 public:
-    /// The value of that name, or -1.
+    /// Returns the value with this name, or -1.
     ValueId find(const std::string &name) const;
-    /// A value of a name that is not taken yet.
+    /// Adds a value with a new name.
     ValueId define(const std::string &name, Type type);
 
-    /// Appends to `node` its operands. A number becomes a `constant` node of the dtype of the first value that is not a bool (of a bool
-    /// when there is no other, f32 when there is none), broadcast to the shape of the first value with axes. It stays rank 0 where
-    /// shapes are unknown and for base operators that are not elementwise (the fill of a pad). `name` starts the names of these values.
+    /// Appends operands to `node`. A number becomes a `constant` node. Its dtype is the dtype of the first operand that is not bool;
+    /// otherwise bool if there is a bool operand, else f32. It is broadcast to the shape of the first operand with axes. It stays a scalar
+    /// if shapes are unknown, and for base operators that are not elementwise (the fill value of a pad). The names of new values start with
+    /// `name`.
     void add_operands(Node &node, const std::vector<NamedOperand> &operands, const std::string &name);
 
-    /// Names what add_operands made, now that all other names are known.
+    /// Gives the constants of add_operands their final names. Call it when all other names are known.
     void name_constants();
 
     Program program;

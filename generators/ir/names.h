@@ -8,8 +8,8 @@ namespace scalide {
 
 struct Value;
 
-/// An index of the names in a list of values, so that a fresh one is found without a look at all of them. It reads values that were
-/// appended since it was last asked; whoever changes a name tells it. A copy starts empty and is made when it is first asked.
+/// An index of the names in a list of values. It finds a free name without a search through all values. Each call reads the values that
+/// were appended since the last call. Code that renames a value must call rename(). A copy is empty until its first use.
 class Names {
 public:
     Names();
@@ -19,10 +19,10 @@ public:
     Names &operator=(Names &&) noexcept;
     ~Names();
 
-    /// The name of the value that is appended next: `name` itself, or `name` followed by a number, from 1 on, that makes it one that no
-    /// value has. Numbers count up: the name that a renamed value had is not given again.
+    /// Returns a free name for the value that is appended next: `name`, or `name` with a number from 1 on. Numbers only increase, so the
+    /// old name of a renamed value is not used again.
     std::string claim(const std::vector<Value> &values, const std::string &name);
-    /// Value number `value` is about to get this name; false where a value has it.
+    /// Registers a new name for value number `value`. Returns false if another value has the name.
     bool rename(const std::vector<Value> &values, int value, const std::string &name);
 
 private:

@@ -6,29 +6,29 @@
 
 namespace scalide {
 
-/// The parsers of the parts of a program. Each takes its tokens from the lexer and throws UserError where they do not fit.
+/// Parsers for the parts of a program. Each takes its tokens from the lexer and throws UserError at a wrong token.
 Extent parse_extent(Lexer &lexer);
 Extents parse_shape(Lexer &lexer);
 Type parse_type(Lexer &lexer);
-/// A lone name is an extent when it is one of `symbols`, else a word.
+/// Parses an attribute. A single name is a symbol if `symbols` contains it, otherwise a word.
 Attribute parse_attribute(Lexer &lexer, const std::set<std::string> &symbols);
 /// `{name: attribute, ...}`
 Attributes parse_attributes(Lexer &lexer, const std::set<std::string> &symbols);
 
-/// A name of a value, result or program, plain or in quotes. It has 1 to 1000 bytes.
+/// Parses the name of a value, result or program, plain or in quotes, of 1 to 1000 bytes.
 std::string parse_name(Lexer &lexer, const std::string &subject);
-/// A name of an operator, attribute or symbol, which has no quotes: of letters, digits and `_ . $`.
+/// Parses the name of an operator, attribute or symbol: letters, digits and `_ . $`, without quotes.
 std::string parse_plain_name(Lexer &lexer, const std::string &subject);
-/// The text between the quotes, without its escapes.
+/// Parses a string and returns its text without quotes and escapes.
 std::string parse_string(Lexer &lexer);
-/// An integer literal without sign.
+/// Parses an integer without sign.
 int64_t parse_integer(Lexer &lexer);
-/// True when the next token starts a number: a digit, '-', inf or nan.
+/// Returns true if the next token starts a number: a digit, '-', inf or nan.
 bool starts_number(const Lexer &lexer);
-/// An integer or number attribute with an optional '-'.
+/// Parses an integer or a number with an optional '-'.
 Attribute parse_number(Lexer &lexer);
 
-/// Throws UserError at the next token when `depth` is over 200: scopes and lists nest no deeper.
+/// Throws UserError at the next token if `depth`, the nesting of scopes and lists, is over 200.
 void check_depth(const Lexer &lexer, int depth);
 
 } // namespace scalide

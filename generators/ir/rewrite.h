@@ -3,7 +3,8 @@
 
 namespace scalide {
 
-/// Copies a program node by node into a new one; a pass overrides what it changes. Values of `source` map to values of `result`.
+/// Copies a program node by node into a new one. A pass adds its own nodes instead of some copies. Values of `source` map to values of
+/// `result`.
 ///
 ///     Rewriter rewriter(program);                  // copies name, attributes, symbols, sub-programs
 ///     rewriter.copy_arguments();
@@ -16,11 +17,11 @@ public:
     explicit Rewriter(const Program &source);
 
     void copy_arguments();
-    /// Appends a copy of `node` with mapped operands, keeping names, types, scope, role and location.
+    /// Appends a copy of `node` with mapped operands. Names, types, scope, role and location stay the same.
     void copy(const Node &node);
     void copy_results();
 
-    /// The new value of `old`; throws InternalError when it has none yet.
+    /// Returns the new value of `old`. Throws InternalError if it has none yet.
     ValueId operator()(ValueId old) const;
     std::vector<ValueId> operator()(const std::vector<ValueId> &old) const;
     void map(ValueId old, ValueId fresh);
@@ -36,7 +37,7 @@ private:
     std::vector<ValueId> map_;
 };
 
-/// Drops nodes none of whose results is used. Arguments stay.
+/// Removes nodes whose results are all unused. Arguments stay.
 Program remove_dead_nodes(Program program);
 
 } // namespace scalide

@@ -3,10 +3,10 @@
 
 namespace scalide {
 
-/// Shape without its axes of extent 1: two shapes with equal ones are walked by the same index.
+/// Returns the shape without axes of extent 1. If two shapes agree after that, the same linear index addresses both.
 Extents without_ones(Extents shape);
 
-/// True when a reduction over these axes (ascending) keeps one behind them that is not of extent 1: it leaves columns, not rows.
+/// Returns true if a reduction over these axes (ascending) keeps an axis after them with an extent other than 1: a column reduction.
 bool leaves_columns(const Extents &shape, const std::vector<int64_t> &folded);
 
 } // namespace scalide

@@ -4,50 +4,55 @@
 
 namespace scalide {
 
-/// The text form (`.scl`, dumps, golden files, kernel text). One node a line:
+/// The text form of a program (`.scl` files, dumps, golden files, kernel text). docs/reference/scl.md describes it for users. One node a
+/// line:
 ///
 ///     # comment
-///     program head(z: f32[b, 10], y: i32[b]) -> (loss: f32[b]) { ... }        sub-programs first, the main program last
-///     program sgd_step {rounding: down, strategy: l2} [b in 1..4096 step 16]   attributes and symbols with bounds: both optional
+///     program head(z: f32[b, 10], y: i32[b]) -> (loss: f32[b]) { ... }        sub-programs come first, the main program last
+///     program sgd_step {rounding: down, strategy: l2} [b in 1..4096 step 16]   optional attributes and symbols with bounds
 ///         (x: f32[b, 64], y: i32[b], w: f16[64, 10] scaled inout, lr: f32[])
 ///         -> (loss: f32[], w = w1, norm: f32[] scaled = n2) {
 ///       z = dot_general(x, w) {contract: [[1], [0]]} : f32[b, 10]
 ///       scope "mlp/0" {
 ///         values, indices = top_k(z) {k: 2} : f32[b, 2], i32[b, 2]
-///         g = mul(z, z) : f32[b, 10] cotangent                                  role, when it is not primal
+///         g = mul(z, z) : f32[b, 10] cotangent                                  the role, if it is not primal
 ///       }
 ///       l = call(z, y) {program: head} : f32[b]
-///       h = mul(z, 0.5) : f32[b, 10]                                            a number as operand: a `constant` node, broadcast
-///       "layer 0/h" = tanh(h) : f32[b, 10]                                      a name that is not plain
+///       h = mul(z, 0.5) : f32[b, 10]                                            a number as an operand: a `constant` node, broadcast
+///       "layer 0/h" = tanh(h) : f32[b, 10]                                      a name in quotes
 ///     }
 ///
-/// A result `name: type` is the value of that name; `name: type = value` another; `w = w1` says what the inout argument w holds
-/// afterwards. `step: u32[] inout from 0` is state that a policy adds, 0 before the first run. `x.data: f16[n] data of x, x.scale: f32[]
-/// scale of x` are the parts of a scaled argument or result x, whatever their names are (propagate_scales writes them). So the types of a
-/// node say what its results are: `q = .. : f8_e4m3fn[n] data of h`, and `form of h` is a whole array that a pass made of h, rounded or
-/// rescaled. Types after ':' may be left out where `infer_types` can find them: they parse as dtype f32 of unknown shape, marked by one
-/// extent -1. A value whose type was left out takes that of the result it becomes. Symbols of argument types are declared. A number takes
-/// the dtype of the first value beside it that is not bool (f32 when there is none), and the shape of the first value with axes when the
-/// operator is an elementwise base operator. The parser inserts nothing else.
+/// Results. `name: type` is the value with that name. `name: type = value` is another value. `w = w1` is the new value of inout argument w.
 ///
-/// Names are labels and may be any text of 1 to 1000 bytes, UTF-8 without zero bytes. Plain ones, letters, digits and `_ . $` that start
-/// with none of digit and point, stand as they are, all others in quotes (escapes: `\"`, `\\`, `\xHH`), `"inf"` and `"nan"` too, which are
-/// numbers without them. Operators, attributes and symbols have plain names only. Words in attributes are letters, digits and `_ . /`,
-/// anything else stands in quotes. A word that names a symbol is that symbol unless it is quoted. Nested scopes are joined by '/'.
+/// State. `step: u32[] inout from 0` is state that a policy adds. It is 0 before the first run.
 ///
-/// Throws UserError with file, line and column. Texts over 64 MiB, programs of more than 1,000,000 nodes, lists and scopes nested more
-/// than 200 deep, types of more than 32 axes and extents of more than 64 terms are errors.
+/// Scaled arrays. propagate_scales writes their components as `x.data: f16[n] data of x, x.scale: f32[] scale of x`; the names may differ.
+/// The type of a node's result can say the same: `q = .. : f8_e4m3fn[n] data of h`. `form of h` is a rounded or rescaled copy of h.
+///
+/// Types. The type after ':' may be left out if infer_types can compute it. The parser then sets dtype f32 and one extent -1 (unknown
+/// shape). A value without a type gets the type of the result that it becomes. Symbols in argument types are declared.
+///
+/// Numbers. A number as an operand gets the dtype of the first other operand that is not bool, or f32. For an elementwise base operator it
+/// also gets the shape of the first operand with axes. The parser inserts nothing else.
+///
+/// Names may be any text of 1 to 1000 bytes of UTF-8 without zero bytes. A plain name has letters, digits and `_ . $` and does not start
+/// with a digit or a point. Other names are in quotes (escapes: `\"`, `\\`, `\xHH`), and so are the names `"inf"` and `"nan"`. Operators,
+/// attributes and symbols have plain names only. Words in attributes have letters, digits and `_ . /`; other words are in quotes. A word
+/// that is also a symbol means the symbol, unless it is in quotes. Nested scopes are joined by '/'.
+///
+/// Throws UserError with file, line and column for a syntax error, and for these limits: text over 64 MiB, more than 1,000,000 nodes, lists
+/// or scopes nested more than 200 deep, types of more than 32 axes, extents of more than 64 terms.
 Program parse_program(std::string_view text, const std::string &file);
 
-/// Text that parses back to an equal program.
+/// Returns text that parses back to an equal program.
 std::string to_string(const Program &program);
 
-/// True for the type of a value whose type was left out in the text.
+/// Returns true for the type of a value without a type in the text.
 bool is_unknown(const Type &type);
 Type unknown_type();
 
-/// One type, attribute or extent in the syntax above; the whole text must be used. No symbols are known here: a lone name in an
-/// attribute is a word (to_extents takes it as a symbol).
+/// Parses a text that is one type, attribute or extent. No symbols are known here: a single name in an attribute is a word. to_extents
+/// takes it as a symbol.
 Type parse_type(std::string_view text, const Location &where);
 Attribute parse_attribute(std::string_view text, const Location &where);
 Extent parse_extent(std::string_view text, const Location &where);

@@ -16,10 +16,10 @@ struct Type {
     bool operator==(const Type &other) const = default;
 };
 
-/// Product of all extents; 1 for rank 0.
+/// Returns the product of all extents; 1 for a scalar.
 Extent element_count(const Extents &shape);
 
-/// `f16[b, 64]`
+/// Returns text such as `f16[b, 64]`.
 std::string to_string(const Type &type);
 std::string to_string(const Extents &shape);
 

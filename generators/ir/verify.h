@@ -3,11 +3,14 @@
 
 namespace scalide {
 
-/// Checks what every program must hold, whatever its operators mean: ids in range, each value made once and before its uses, unique
-/// names, known symbols, f64 of rank 0 only, inout results with the argument's type, sub-programs found and called with exactly their
-/// types, no unknown types; of a user's program also that arguments give the value of each symbol. `after` names the pass that made the
-/// program. Throws InternalError, or UserError (with the node's location) when `after` is empty, that is, when the program came from a
-/// user.
+/// Checks the invariants of every program, independent of the meaning of its operators:
+/// - ids are in range, and each value is produced once and before its uses;
+/// - names are unique, symbols are declared, and no type is unknown;
+/// - f64 values are scalars, and an inout result has the type of its argument;
+/// - sub-programs exist and are called with exactly their types;
+/// - in a program of a user, the shapes of arguments determine each symbol.
+/// `after` names the pass that produced the program. Throws InternalError. If `after` is empty, the program comes from a user, and the
+/// function throws UserError with the location of the node.
 void verify(const Program &program, const std::string &after);
 
 } // namespace scalide

@@ -3,12 +3,12 @@
 
 namespace scalide {
 
-/// The types that an attribute may have, in the order of the documentation.
+/// Returns the types of attributes, in the order of the documentation.
 std::vector<std::string> attribute_type_names();
-/// One line on each, for rules/README.md.
+/// Returns one line about a type, for the documentation.
 std::string attribute_type_text(const std::string &type);
 
-/// What is wrong with `value` as an attribute of that type ("must be a list of integers"); empty when nothing is.
+/// Returns why `value` does not have the type of the attribute, such as "must be a list of integers", or "" if it does.
 std::string misfit(const AttributeSpec &spec, const Attribute &value);
 
 } // namespace scalide

@@ -4,32 +4,33 @@
 
 namespace scalide {
 
-/// Result types of `op` on operands of these types, and its attributes with defaults filled in and axes made non-negative.
-/// Throws UserError at `where` when the operands do not fit: wrong count or class, tied dtypes that differ, a constraint
-/// (`<file>:<line>: dot_general.where.c1: contracting extents must match, got [5] and [6]. ...`), an unknown or missing attribute.
+/// Returns the result types of an operator for operands of these types. Completes the attributes: adds defaults and counts axes from the
+/// front. Throws UserError at `where` if the operands or attributes do not fit: a wrong number or class of operands, different dtypes with
+/// the same letter, a violated constraint (dot_general.where.c1), an unknown or missing attribute.
 std::vector<Type> infer_result_types(const Rule &rule, const std::vector<Type> &operands, Attributes &attributes, const Location &where);
 
-/// Appends nodes to a program; types come from the rules. Holds the scope, role and location that new nodes get.
+/// Appends nodes to a program. Types come from the rules. New nodes get the scope, role and location of the builder.
 class Builder {
 public:
     Builder(const Rulebook &rulebook, Program &program) : rulebook_(rulebook), program_(program) {}
 
-    /// Nodes made from here on look as if written at `node`: its scope, role and location.
+    /// New nodes get the scope, role and location of `node`.
     void stamp_like(const Node &node);
     void set_role(Role role) { role_ = role; }
 
+    /// Appends a node and returns its results. Throws UserError if the operands or attributes do not fit the rule.
     std::vector<ValueId> add(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes = {},
                              const std::string &name = "");
-    /// add() for operators with one result.
+    /// Appends a node of an operator with one result.
     ValueId add_one(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes = {}, const std::string &name = "");
 
-    /// Rank-0 `constant`; NaN and infinities allowed.
+    /// Appends a scalar `constant`. NaN and infinities are allowed.
     ValueId constant(double value, Dtype dtype = Dtype::f32);
-    /// Rank-0 `size`: the value of an extent, a constant when it is static.
+    /// Appends a scalar with the value of an extent: a `size` node, or a constant for a static extent.
     ValueId size(const Extent &extent, Dtype dtype = Dtype::f32);
-    /// `value` broadcast to `shape` by trailing alignment, rank-0 and extent-1 axes growing (rule text and DSL only); itself when equal.
+    /// Broadcasts `value` to `shape` as NumPy does. Returns `value` if the shapes are equal. For rule text and the DSL only.
     ValueId broadcast(ValueId value, const Extents &shape);
-    /// convert_element_type; itself when it has that dtype.
+    /// Casts a value. Returns it if it has this dtype.
     ValueId convert(ValueId value, Dtype dtype);
 
     const Rulebook &rulebook() const { return rulebook_; }

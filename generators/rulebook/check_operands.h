@@ -4,33 +4,33 @@
 
 namespace scalide {
 
-/// One operand of an operator that is to be tried out.
+/// One operand of a check case.
 struct CheckOperand {
     const OperandSpec *spec = nullptr;
-    std::string name; ///< of the operand; `cases.0` for an array of a variadic one
+    std::string name; ///< name of the operand; `cases.0` for an array of a variadic operand
     Type type;
 };
 
 enum class Scaled { no, yes };
 
-/// The operands of a check case in node order; the letters in its shapes are symbols. Dtypes are those of choose_dtypes.
+/// Returns the operands of a check case in node order. The letters in shapes are symbols. choose_dtypes() sets the dtypes.
 std::vector<CheckOperand> check_operands(const Rule &rule, const CheckCase &check_case, Dtype wanted);
 
-/// The attributes of a check case, the letters in extents being symbols.
+/// Returns the attributes of a check case. Letters in extents are symbols.
 Attributes check_attributes(const Rule &rule, const CheckCase &check_case);
 
-/// True when every letter of the attributes is one of a shape: a binding of the operands then gives all extents.
+/// Returns true if each letter in the attributes also occurs in a shape, so that the operands determine all extents.
 bool is_bound(const Rule &rule, const CheckCase &check_case);
 
-/// Adds the sub-programs that attributes of a check case name: each makes what it takes, one array of this type.
+/// Adds the sub-programs that attributes of a check case name. Each is the identity for one array of this type.
 void add_sub_programs(Program &program, const Rule &rule, const Attributes &attributes, const Type &type);
 
-/// A program of one node, the operator of the rule, on the operands of a check case. With `scaled` arguments and results are scaled where
-/// they are floats and the rule does not make them plain.
+/// Returns a program with one node, the operator of the rule, for the operands of a check case. With Scaled::yes, float arguments and
+/// results are scaled unless the rule makes them plain.
 Program check_program(const Rulebook &rulebook, const Rule &rule, const CheckCase &check_case, Dtype wanted, Scaled scaled);
 
-/// Sets the dtypes: the first combination, by letter (or operand), that the rule takes with these shapes. Where a class leaves a choice it
-/// is `wanted`, else f32, i32 or bool. When the rule takes none, the first combination: building the program then says what is wrong.
+/// Chooses the dtypes: the first combination that the rule accepts for these shapes. If a class allows it, the dtype is `wanted`, otherwise
+/// f32, i32 or bool. If the rule accepts no combination, it takes the first one, and building the program reports the error.
 void choose_dtypes(const Rule &rule, std::vector<CheckOperand> &operands, const Attributes &attributes, Dtype wanted);
 
 } // namespace scalide

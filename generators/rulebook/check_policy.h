@@ -4,12 +4,14 @@
 
 namespace scalide {
 
-/// Checks what a policy says about operators, whatever the program: those that its rows choose and insert are in the rulebook, operands,
-/// results and attributes are theirs, an inserted one makes of a float array another of its shape, and one that replaces another has its
-/// operands, results and attributes; states that rows name are the policy's. Throws UserError at the row.
+/// Checks a policy against the rulebook, independent of a program. Throws UserError at the rule of the policy.
+/// - Operators, operands, results and attributes that it names must exist.
+/// - An inserted operator must map a float array to a float array of the same shape.
+/// - A replacement must have the operands, results and attributes of the operator that it replaces.
+/// - State that a rule names must be declared in the policy.
 void check_policy(const Policy &policy, const Rulebook &rulebook);
 
-/// The name of the state that an insertion gives as the second operand of its operator, if it gives one.
+/// Returns the name of the state that is the second operand of an inserted operator, if there is one.
 std::optional<std::string> state_of(const Rule &rule, const Insertion &insertion);
 
 } // namespace scalide

@@ -3,18 +3,18 @@
 
 namespace scalide {
 
-/// Checks what a rule can only say together with the others: every name and function of its expressions is known and stands where it
-/// may, every call has a fitting number of arguments, base operators are in expr/base_operators, a composite does not use itself.
-/// Throws UserError at the expression.
+/// Checks a rule against the other rules. Names and functions in its expressions must be known and allowed there. Calls must have the right
+/// number of arguments. A base operator must be in expr/base_operators. A composite must not use itself. Throws UserError at the
+/// expression.
 void check_rule(const Rule &rule, const Rulebook &rulebook);
 
-/// The operators that a composite's value is made of, in order of first use.
+/// Returns the operators that the value of a composite uses, in order of first use.
 std::vector<std::string> used_operators(const Rule &rule, const Rulebook &rulebook);
 
-/// An attribute of `rule`; nullptr when it has none of that name.
+/// Returns an attribute of `rule`, or nullptr if it does not exist.
 const AttributeSpec *find_attribute(const Rule &rule, const std::string &name);
 
-/// How many arguments a call of `callee` takes in rule text: its operands (a variadic one counts once), then its attributes.
+/// The number of arguments of a call in rule text: the operands (a variadic operand counts once), then the attributes.
 struct ArgumentCount {
     int least, most;
 };

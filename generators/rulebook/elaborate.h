@@ -5,32 +5,32 @@
 
 namespace scalide {
 
-/// Which field an expression belongs to.
+/// The field that an expression belongs to.
 enum class Place {
-    value, ///< value, grad, data, on_plain: f32 or what the operands have
-    scale, ///< arithmetic on single elements is done in f64
+    value, ///< value, grad, data, on_plain: arithmetic in f32 or the dtype of the operands
+    scale, ///< scale: arithmetic on scalars in f64
 };
 
-/// The operator that rounds to a power of two; empty for Rounding::none.
+/// Returns the operator that rounds to a power of two, or "" for Rounding::none.
 std::string_view power_of_two_operator(Rounding rounding);
 
-/// Turns the expressions of one rule into nodes, for the operands of one node.
+/// Turns the expressions of a rule into nodes, for the operands of one node.
 class Elaboration {
 public:
     Elaboration(Builder &builder, const Rule &rule, std::vector<ScaledValue> operands, Attributes attributes, ScaleSettings settings);
 
     Term elaborate(const Expression &expression, Place place);
-    /// A call of an operator or intrinsic by rules of rule text.
+    /// Elaborates a call of an operator or intrinsic.
     Term call(const std::string &callee, std::vector<Term> arguments, Place place);
 
-    /// Names beside operands, attributes and lets: `scale`, results, `ct`, `ct.<result>`.
+    /// Defines a name in addition to operands, attributes and lets: `scale`, results, `ct`, `ct.<result>`.
     void define(const std::string &name, Term term) { names_[name] = std::move(term); }
-    /// Variadic operands mean their array number `index` from here on (nothing: all of them).
+    /// From now on, a variadic operand means its array number `index`. Nothing: all its arrays.
     void choose_case(std::optional<int> index);
 
-    /// `term` as a node of exactly this type: converted, reshaped by axes of extent 1, or broadcast.
+    /// Returns `term` as a node of exactly this type: converted, reshaped by axes of extent 1, or broadcast.
     ValueId fit(const Term &term, Type type);
-    /// The whole array of one flat operand; data * scale, in f32, when it is scaled.
+    /// Returns the full value of one flat operand. For a scaled operand it is data * scale in f32.
     ValueId full(int operand);
     bool mentions(const Expression &expression, const std::string &name) const;
 
@@ -47,7 +47,7 @@ private:
     Term elaborate_let(const std::string &name, const Expression &let, Place place);
     Term operand_term(const std::string &name, const std::function<Term(int)> &term);
     ValueId data_part(int operand);
-    Term scale_part(int operand) const; ///< 1 of a plain operand
+    Term scale_part(int operand) const; ///< 1 for a plain operand
     bool depends_on_scales(const Expression &expression) const;
 
     Term call_each(const std::string &callee, const std::vector<Term> &arguments, Place place);
@@ -55,7 +55,7 @@ private:
     Term call_operator(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place);
     Term call_elementwise(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place);
     Term call_whole(const Rule &callee, const std::vector<Term> &arguments, Attributes attributes);
-    /// Takes the arguments after the operands off, as attributes in declared order.
+    /// Removes the arguments after the operands and returns them as attributes, in the declared order.
     Attributes take_attributes(const Rule &callee, std::vector<Term> &arguments) const;
     std::optional<Term> unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes,
                                   Place place) const;

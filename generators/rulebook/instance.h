@@ -3,47 +3,48 @@
 
 namespace scalide {
 
-/// How scales are rounded to powers of two; `stochastic`: to one beside it at random, so that the mean stays.
+/// How scales are rounded to powers of two. `stochastic`: randomly up or down, so that the mean does not change.
 enum class Rounding { down, up, nearest, none, stochastic };
 
-/// Settings of a scaled program (attributes `strategy`, `rounding` and `key` in its text).
+/// Settings of a scaled program: the attributes `strategy`, `rounding` and `key` in its text.
 struct ScaleSettings {
-    std::string strategy = "l2"; ///< one of strategies
+    std::string strategy = "l2"; ///< one of `strategies`
     Rounding rounding = Rounding::down;
-    std::string key = "key"; ///< the argument that random rounding draws from, u32[2]
+    std::string key = "key"; ///< the u32[2] argument with the key for random rounding
 };
 std::string_view to_string(Rounding rounding);
 std::optional<Rounding> parse_rounding(std::string_view word);
 
-/// One operand of an instance: a plain value, or the two parts of a scaled one. A plain operand in a scaled instance stands for
-/// data = value, scale = 1 (f32).
+/// One operand of an instance: a plain value, or the two components of a scaled array. In a scaled instance, a plain operand means data =
+/// value and scale = 1 (f32).
 struct ScaledValue {
-    ValueId value = -1;            ///< plain, or the full value once formed
-    ValueId data = -1, scale = -1; ///< scale: rank-0 f32
+    ValueId value = -1;            ///< the plain value, or the full value after it was computed
+    ValueId data = -1, scale = -1; ///< the scale is an f32 scalar
     bool is_scaled() const { return scale >= 0; }
 };
 
-/// A rule bound to the operands of one node, in a program under construction. Its functions turn the rule's expressions into nodes.
+/// A rule, bound to the operands of one node in a program under construction. Its functions turn the expressions of the rule into nodes.
 ///
-/// In rule text reductions keep their axes, rank-0 and extent-1 operands broadcast, integers and narrower floats promote, attributes,
-/// pi and inf are numbers, and lets are made once. A sub-expression of attributes, sizes and literals alone becomes a constant.
+/// In rule text, reductions keep their axes; scalars and axes of extent 1 broadcast; integers and narrow floats are promoted; attributes,
+/// pi and inf are numbers; each let is computed once. A sub-expression of attributes, sizes and literals becomes a constant.
 class Instance {
 public:
-    /// `operands` are flat, in node order: variadic operands take the rest.
+    /// `operands` are in node order. A variadic operand takes all remaining ones.
     Instance(Builder &builder, const Rule &rule, std::vector<ScaledValue> operands, Attributes attributes, ScaleSettings settings = {});
     Instance(Instance &&);
     ~Instance();
 
-    /// The rule's `value`, by result, on full values. For base operators: the node itself. Result types are exactly the inferred ones.
+    /// Returns the values of the results, computed from full values. For a base operator it appends the node itself. The types are the
+    /// inferred types.
     std::vector<ValueId> value();
-    /// Rank-0 f32 scale of one result: the rule's scale in f64, clamped to {0} and [2^-126, 2^127], stored as f32.
+    /// Returns the scale of one result, an f32 scalar. It is computed in f64 and clamped to {0} and [2^-126, 2^127].
     ValueId scale(int result);
-    /// Data of that result, given the stored scale; includes the ratio that the clamp took away.
+    /// Returns the data of the result for the stored scale. It includes the factor that the clamp removed from the scale.
     ValueId data(int result, ValueId scale);
-    /// A plain result of scaled operands: `on_plain`, else `value` on full values.
+    /// Returns a plain result of scaled operands: `on_plain`, or `value` of full values.
     ValueId plain(int result);
-    /// Cotangent of flat operand `operand`, or -1 when none flows. `outs` are the node's results, `cts` their cotangents (-1: zero).
-    /// For GradientKind::expressions only.
+    /// Returns the gradient (cotangent) of operand number `operand`, or -1 if it is zero. `outs` are the results of the node, and `cts` are
+    /// their cotangents (-1: zero). For GradientKind::expressions only.
     ValueId gradient(int operand, const std::vector<ValueId> &outs, const std::vector<ValueId> &cts);
 
 private:

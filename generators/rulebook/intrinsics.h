@@ -4,11 +4,11 @@
 
 namespace scalide {
 
-/// A function of rule text that is no operator. Its meaning is in instance.cpp.
+/// A function of rule text that is no operator.
 struct Intrinsic {
-    std::string_view name, signature, text; ///< one line for rules/README.md
+    std::string_view name, signature, text; ///< `text`: one line for the documentation
     int arguments;
-    bool needs_parts; ///< only in scale, data and on_plain
+    bool needs_parts; ///< allowed only in scale, data and on_plain
 };
 
 std::span<const Intrinsic> intrinsics();

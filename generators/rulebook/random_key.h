@@ -4,10 +4,10 @@
 
 namespace scalide {
 
-/// The argument called `name`, from which random rounding draws. UserError unless it is there, a plain u32[2].
+/// Returns the argument `name`, the key for random rounding. Throws UserError if it does not exist or is not a plain u32[2].
 ValueId random_key(const Program &program, const std::string &name);
 
-/// True for an operator on one array and a key, which a policy may insert on a value.
+/// Returns true for an operator with one array and a key as operands. A policy may insert such an operator.
 bool takes_key(const Rule &rule);
 
 } // namespace scalide

@@ -11,10 +11,10 @@
 
 namespace scalide {
 
-/// What kinds of values an operand takes. Only `floating` (and `number`, `any` when they hold a float) can be scaled.
+/// The values that an operand accepts. Only float values can be scaled (`floating`, or a float in `number` or `any`).
 enum class OperandClass { floating, integer, boolean, number, any, index, bits, program };
 
-/// `x: T float...` : class, the letter that ties dtypes (may be empty), variadic or not.
+/// An operand: `x: T float...`. `letter` (T) ties dtypes and may be empty; `...` means variadic.
 struct OperandSpec {
     std::string name;
     OperandClass operand_class = OperandClass::floating;
@@ -22,68 +22,71 @@ struct OperandSpec {
     bool variadic = false;
 };
 
-/// `axis: {type: axis, default: 0}`. Types: axis, axes, axis_pairs, permutation, shape, dtype, integer, number, integers, flag, word,
-/// program. Axes are stored non-negative; rule text and programs may count from the end (-1 = last).
+/// An attribute: `axis: {type: axis, default: 0}`. Types: axis, axes, axis_pairs, permutation, shape, dtype, integer, number, integers,
+/// flag, word, program. Rule text and programs may count axes from the end (-1: last); stored axes are not negative.
 struct AttributeSpec {
     std::string name, type;
     std::vector<std::string> choices;       ///< word
-    std::optional<Attribute> default_value; ///< `promoted` (dtype): the promoted dtype of the float operands
-    bool optional = false;                  ///< left out it is not there, and a printed program does not name it
+    std::optional<Attribute> default_value; ///< `promoted` (for a dtype): the promoted dtype of the float operands
+    bool optional = false;                  ///< it may be absent; then it is not printed
     Location location;
 
     bool is_required() const { return !default_value && !optional; }
 };
 
-/// One result. Its type is that of operand `like`, unless `dtype` or `shape` say otherwise (static expressions, see static_value.h).
+/// A result. It has the type of operand `like`, unless `dtype` or `shape` (static expressions, see static_value.h) are given.
 struct ResultSpec {
     std::string name = "out";
     std::string like;
-    Expression dtype, shape; ///< null: that of `like`
+    Expression dtype, shape; ///< null: from `like`
     bool plain = false;      ///< never scaled
-    bool each = false;       ///< one result for each array of the variadic operand `like`; then it is the only spec
+    bool each = false;       ///< one result for each array of the variadic operand `like`; the rule then has no other result
 };
 
-/// `where: {c1: {require: expression, say: words}}`
+/// A constraint: `where: {c1: {require: expression, say: words}}`.
 struct Constraint {
     std::string id, say;
     Expression require;
 };
 
-/// `grad:` `none`, `derived`, `program` or expressions by operand. Left out it is `none` when all results are plain and `derived` in a
-/// composite, that is, from the parts of its value; a base operator with other results must say it. `derived` in a base operator is a
-/// transposition in C++. `program`: what the sub-program that the attribute `program` names makes of the cotangent.
+/// The kind of a gradient (`grad:`).
+/// - none: there is no gradient. Default if all results are plain.
+/// - derived: for a composite, from the operators of its value (its default); for a base operator, a transposition in C++.
+/// - expressions: one expression for each operand.
+/// - program: the sub-program in the attribute `program` computes it from the cotangent.
+/// A base operator with other results must have `grad:`.
 enum class GradientKind { none, derived, expressions, program };
 
-/// One shape-and-attribute case of `check`: operand name -> extents in letters (or numbers), attribute name -> value.
+/// One case of `check`: shapes (letters or numbers) by operand, and attributes.
 struct CheckCase {
-    std::map<std::string, std::vector<std::vector<std::string>>> shapes; ///< variadic operands have several
+    std::map<std::string, std::vector<std::vector<std::string>>> shapes; ///< a variadic operand has several shapes
     Attributes attributes;
 };
 
-/// A vector worked by hand: operand or result name -> numbers (rank 1, or rank 0 when the YAML value is a number), attributes. The
-/// arrays of a variadic operand `cases` are called `cases.0`, `cases.1` ...
+/// A test vector computed by hand: numbers by operand or result, and attributes. A YAML number is a scalar, a list is a vector. The arrays
+/// of a variadic operand `cases` are `cases.0`, `cases.1` ...
 struct CheckVector {
     std::map<std::string, std::vector<double>> values;
-    std::set<std::string> scalars; ///< names of the values of rank 0
+    std::set<std::string> scalars; ///< names of the scalars
     Attributes attributes;
 };
 
 struct Check {
-    std::map<std::string, std::pair<double, double>> domain; ///< operand -> closed interval; default [-2, 2]
-    std::map<std::string, std::vector<double>> kinks;        ///< operand -> points where the gradient test keeps away
-    std::map<std::string, double> tolerance;                 ///< dtype name -> bound of the error metric; default by dtype in laws
+    std::map<std::string, std::pair<double, double>> domain; ///< operand -> closed interval of test values; default [-2, 2]
+    std::map<std::string, std::vector<double>> kinks;        ///< operand -> points that the gradient test avoids
+    std::map<std::string, double> tolerance;                 ///< dtype -> largest allowed error; the laws have defaults
     std::string gradient = "exact";                          ///< exact, straight_through, none
-    /// exact: data * scale equals the value, whatever power of two an operand keeps in its scale; rounded: only up to rounding, since
-    /// the value depends on the split (log); storage: the results say how an operand is stored, so there is no law.
+    /// exact: data * scale equals the value for any split of the operands into data and scale. rounded: equal up to rounding (log).
+    /// storage: the operator changes how an operand is stored, so no law is tested.
     std::string scaling = "exact";
     std::vector<CheckCase> cases;
     std::vector<CheckVector> vectors;
 };
 
-/// How scales are chosen: l2 follows the root mean square, max the largest scale, unit the factors of unit scaling.
+/// How scales of results are chosen. l2: root mean square. max: largest scale of the operands. unit: factors of unit scaling.
 inline constexpr std::string_view strategies[] = {"l2", "max", "unit"};
 
-/// One operator, as its YAML file says it; frozen once loaded.
+/// The rule of one operator, from its YAML file. It does not change after loading.
 struct Rule {
     std::string op, family, doc;
     Location location;
@@ -91,37 +94,39 @@ struct Rule {
     std::vector<AttributeSpec> attributes;
     std::vector<ResultSpec> results;
     std::vector<Constraint> constraints;
-    std::vector<std::pair<std::string, Expression>> lets; ///< in file order; a let may use earlier ones
+    std::vector<std::pair<std::string, Expression>> lets; ///< in the order of the file; a let may use earlier lets
     bool is_base = false;                                 ///< `value: base`
-    std::vector<Expression> value;                        ///< by result; empty when base
-    /// strategy -> by result (null where plain); key "" = every strategy; empty map: no scale rule
+    std::vector<Expression> value;                        ///< one for each result; empty for a base operator
+    /// strategy -> one expression for each result (null: plain). "" means every strategy. Empty: no scale rule
     std::map<std::string, std::vector<Expression>> scale;
-    std::vector<Expression> data;     ///< by result (null: default, `ratio(value, scale)`); empty: default everywhere
-    std::vector<Expression> on_plain; ///< by result, for plain results of scaled operands (null: default, full values); empty: default
+    std::vector<Expression> data; ///< one for each result. null or empty: the default, `ratio(value, scale)`
+    std::vector<Expression>
+        on_plain; ///< one for each plain result of scaled operands. null or empty: the default, computed from full values
     GradientKind gradient_kind = GradientKind::none;
-    std::map<std::string, Expression> gradient; ///< operand -> expression; nullptr: asking for it is an error
+    std::map<std::string, Expression> gradient; ///< operand -> expression; nullptr: the gradient is an error
     Check check;
     std::string compat;
 
     bool is_plain() const;      ///< all results are plain
-    bool takes_program() const; ///< an attribute names a sub-program
-    /// The spec of flat result number `index`, and what that result is called.
+    bool takes_program() const; ///< an attribute is the name of a sub-program
+    /// Returns the spec, and the name, of result number `index`.
     const ResultSpec &result(size_t index) const { return results[std::min(index, results.size() - 1)]; }
     std::string result_name(size_t index) const;
     bool has_scale() const { return !scale.empty(); }
-    /// False for a composite whose parts are scaled each by itself: it has no scale, or none that holds for this strategy.
+    /// Returns false if there is no scale for this strategy. The operators of such a composite are then scaled one by one.
     bool has_scale(const std::string &strategy) const { return find_scale(strategy) != nullptr; }
-    /// The scale expressions of a strategy: its own, else "l2", else those for every strategy. InternalError without any.
+    /// Returns the scale expressions for a strategy, else for "l2", else for every strategy. Throws InternalError if there are none.
     const std::vector<Expression> &scale_of(const std::string &strategy) const;
-    /// The value is the first operand, the scale is not that operand's: the operator says how its operand is stored. It makes a plain
-    /// operand scaled (set_scaling, dynamic_rescale).
+    /// Returns true if the operator only changes how its first operand is stored: the value is the operand, the scale is new. It makes a
+    /// plain operand scaled (set_scaling, dynamic_rescale).
     bool chooses_scale() const;
-    /// The scale is that of the only operand, and data is what the operator makes of its data: `scale: x.scale`, `data: self(x.data)`.
+    /// Returns true if the scale is the scale of the only operand, and the operator acts on its data: `scale: x.scale`, `data:
+    /// self(x.data)`.
     bool carries_scale() const;
-    /// Index of an operand or result by name; -1 when there is none.
+    /// Returns the index of an operand or result, or -1.
     int operand_index(const std::string &name) const;
     int result_index(const std::string &name) const;
-    /// True when data, or what stands on plain results, is made of data * scale (class UNSC): it is left out, or names a whole operand.
+    /// Returns true if data or on_plain needs full values (data * scale): it is left out, or it names a whole operand.
     bool forms_full_values() const;
 
 private:

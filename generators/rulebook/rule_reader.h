@@ -4,13 +4,13 @@
 
 namespace scalide {
 
-/// Reads one YAML document as a rule: keys, their types, and what can be said without other rules. check_rule() does the rest.
+/// Reads a YAML document as a rule. It checks everything that needs no other rule; check_rule() checks the rest.
 Rule read_rule(const YamlValue &document);
 
-/// `{norm: {type: word, of: [max, l1]}, to: {type: number, default: 1}, y: integer}`
+/// Reads attributes: `{norm: {type: word, of: [max, l1]}, to: {type: number, default: 1}, y: integer}`.
 std::vector<AttributeSpec> read_attribute_specs(const YamlValue &value);
 
-/// The value of `check`.
+/// Reads the value of `check`.
 Check read_check(const YamlValue &value, const Rule &rule);
 
 } // namespace scalide

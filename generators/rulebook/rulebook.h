@@ -4,34 +4,33 @@
 
 namespace scalide {
 
-/// The text of a rule file that is held elsewhere; `file` stands in diagnostics.
+/// The text of a rule file in memory. Messages use `file` as its name.
 struct RuleText {
     std::string file, text;
 };
 
-/// The file itself, or every *.yaml below a folder but numerics policies, sorted. Throws UserError where there is none.
+/// Returns the file, or all *.yaml files below a folder except policies, sorted. Throws UserError if there is none.
 std::vector<std::string> rule_files(const std::filesystem::path &path);
 
-/// All rules at hand, frozen. A program without rules means nothing: every pass that reads an operator's meaning is handed one.
+/// All rules. They define the operators, so every pass that needs the meaning of an operator gets a rulebook.
 class Rulebook {
 public:
-    /// Loads every *.yaml below the folders (and single files), sorted by path. Throws UserError at the first mistake: unknown,
-    /// duplicate, missing or mistyped key, two rules for one operator, an unknown function or name in an expression, a composite that
-    /// uses itself, a base operator that expr/base_operators does not have ... A text of a file that the paths have too is left out.
+    /// Loads single files and all *.yaml files below folders, sorted by path. A text is ignored if the paths contain its file. Throws
+    /// UserError at the first mistake, such as an unknown key, two rules for one operator, an unknown name in an expression, or a composite
+    /// that uses itself.
     static Rulebook load(const std::vector<std::filesystem::path> &paths, const std::vector<RuleText> &texts = {});
-    /// Adds the rules of one YAML text; `file` stands in diagnostics.
+    /// Adds the rules of a YAML text. Messages use `file` as its name.
     void add(const std::string &yaml, const std::string &file);
 
-    /// nullptr when there is none.
+    /// Returns a rule, or nullptr.
     const Rule *find(const std::string &op) const;
-    /// Throws UserError at `where`: "unknown operator 'x'" with the nearest names and how to add one.
+    /// Returns a rule. Throws UserError at `where` if it does not exist; the message suggests similar names.
     const Rule &rule(const std::string &op, const Location &where) const;
-    /// The operators that the value of a composite is made with, as its text names them, those of its lets among them; none of a base
-    /// operator.
+    /// Returns the operators that the value and the lets of a composite call. Empty for a base operator.
     std::vector<const Rule *> callees(const Rule &rule) const;
-    /// The operator makes a plain operand scaled: it chooses a scale (Rule::chooses_scale), or is a composite of one that does.
+    /// Returns true if the operator makes a plain operand scaled: Rule::chooses_scale is true for it, or for an operator that it calls.
     bool makes_scaled(const Rule &rule) const;
-    /// Sorted by family, then name.
+    /// Returns all rules, sorted by family and name.
     std::vector<const Rule *> rules() const;
 
 private:

@@ -4,11 +4,11 @@
 
 namespace scalide {
 
-/// What a sub-expression of rule text stands for while it becomes nodes: a value known at build time, an array, or several terms (an
-/// expression over a variadic operand, a list).
+/// The value of a sub-expression of rule text during elaboration: a static value, an array, or several terms (a list, or an expression with
+/// a variadic operand).
 ///
-/// An array is a node seen in another shape: axis i of the node is axis dims[i] of `shape`, all other axes of `shape` have extent 1.
-/// So a reduction keeps its axes in rule text, yet its result is the node itself, and a broadcast of it is one node.
+/// An array is a node with another shape: axis i of the node is axis dims[i] of `shape`, and all other axes of `shape` have extent 1. So a
+/// reduction keeps its axes in rule text without a reshape, and a broadcast of it needs one node.
 struct Term {
     std::optional<Attribute> constant;
     ValueId node = -1;
@@ -17,12 +17,12 @@ struct Term {
     std::optional<std::vector<Term>> cases;
 };
 
-/// A static value, or the array `node` in its own shape.
+/// Makes a term from a static value, from the array `node` in its own shape, or from several terms.
 Term make_term(Attribute constant);
 Term make_term(const Program &program, ValueId node);
 Term make_term(std::vector<Term> cases);
 
-/// True for one static element or array element, whatever the rank.
+/// Returns true if the term has exactly one element, for any rank.
 bool is_single(const Term &term);
 
 } // namespace scalide

@@ -3,14 +3,14 @@
 
 namespace scalide {
 
-// Shape functions of windows and convolutions (rules/README.md says what each means). Arguments in the order of their signatures; lists by
-// axis, [] for neutral ones. UserError without a place where they do not fit.
+// Shape functions of windows and convolutions. shape_functions() has their signatures. A list has one number for each axis; [] is neutral.
+// Throws UserError without location if the arguments do not fit.
 
 Attribute windowed(std::span<const StaticValue> arguments);
 Attribute windows_meet(std::span<const StaticValue> arguments);
 Attribute convolved(std::span<const StaticValue> arguments);
 
-/// What `same` and `valid` add before and after the spatial axes of a window operator, and of a transposed convolution.
+/// The padding for `same` and `valid` before and after the spatial axes, for a window operator and for a transposed convolution.
 Attribute padding_low(std::span<const StaticValue> arguments);
 Attribute padding_high(std::span<const StaticValue> arguments);
 Attribute transposed_padding_low(std::span<const StaticValue> arguments);

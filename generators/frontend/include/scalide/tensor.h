@@ -1,3 +1,3 @@
-/// What the generated functions of operators include: tensors of the DSL.
+/// The generated functions of operators include this header.
 #pragma once
 #include "frontend/tensor.h"
