@@ -42,8 +42,7 @@ struct LibraryProduct {
     int64_t multiple = 1;                    ///< m, n and k must be multiples of this number
     std::vector<ScaleLayouts> scales = {{}}; ///< supported layouts of the scales
     std::vector<int> cards = {};             ///< compute capabilities that support it; empty: all
-    std::optional<Dtype> through =
-        {}; ///< operands are first converted to this dtype, exactly; the library multiplies the converted operands
+    std::optional<Dtype> through = {};       ///< the dtype to which operands are converted first, exactly
 };
 
 } // namespace scalide

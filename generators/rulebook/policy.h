@@ -65,9 +65,8 @@ struct Policy {
     /// `intermediates: bf16`: an f32 array that one kernel writes and a matmul in another kernel reads is stored in bf16
     /// (transforms/fusion/stores.h). Without a scale, only a format with the range of f32 is safe.
     std::optional<Dtype> intermediates;
-    bool fast_accumulation =
-        false;         ///< `accumulation: fast`: for matmuls of the forward pass. Matmuls of gradients always accumulate in f32 (split)
-    bool tf32 = false; ///< `precision: tf32`: a GPU may round f32 operands of matmuls to 11 significant bits
+    bool fast_accumulation = false; ///< `accumulation: fast`: for matmuls of the forward pass; gradients always accumulate in f32
+    bool tf32 = false;              ///< `precision: tf32`: a GPU may round f32 operands of matmuls to 11 significant bits
     std::vector<PolicyState> state;
     std::vector<PolicyRule> rules;
 
