@@ -99,9 +99,8 @@ struct Rule {
     std::vector<Expression> value;                        ///< one for each result; empty for a base operator
     /// strategy -> one expression for each result (null: plain). "" means every strategy. Empty: no scale rule
     std::map<std::string, std::vector<Expression>> scale;
-    std::vector<Expression> data; ///< one for each result. null or empty: the default, `ratio(value, scale)`
-    std::vector<Expression>
-        on_plain; ///< one for each plain result of scaled operands. null or empty: the default, computed from full values
+    std::vector<Expression> data;     ///< one for each result. null or empty: the default, `ratio(value, scale)`
+    std::vector<Expression> on_plain; ///< for plain results of scaled operands; null or empty: computed from full values
     GradientKind gradient_kind = GradientKind::none;
     std::map<std::string, Expression> gradient; ///< operand -> expression; nullptr: the gradient is an error
     Check check;

@@ -10,7 +10,7 @@ namespace nb = nanobind;
 
 namespace {
 
-PyArray_Descr *descriptions[SCALIDE_DTYPE_COUNT]; // owned for good
+PyArray_Descr *descriptions[SCALIDE_DTYPE_COUNT]; // never released
 
 std::string text_of(const nb::handle &object) { return nb::str(object).c_str(); }
 
@@ -29,7 +29,7 @@ int32_t dtype_of(PyArrayObject *array, const Wanted &wanted) {
                              .c_str());
 }
 
-/// The dtype as which an array is read: NumPy's defaults of 64 bits stand for those of 32, as for JAX.
+/// Returns the dtype in which an array is read. 64-bit NumPy dtypes count as 32-bit dtypes, as in JAX.
 int32_t read_dtype_of(PyArrayObject *array, const Wanted &wanted) {
     const bool is_wide = PyArray_ITEMSIZE(array) == 8;
     const char kind = PyArray_DESCR(array)->kind;

@@ -2,27 +2,27 @@
 #include "loaded_program.h"
 #include <nanobind/nanobind.h>
 
-/// NumPy arrays as arrays of the runtime, and back.
+/// Conversions between NumPy arrays and arrays of the runtime.
 namespace scalide::python {
 
-/// Tells NumPy's dtypes by our names; those that are None or missing are never an argument. Called once, by scalide/library.py.
+/// Sets the NumPy dtypes by name. A dtype that is None or missing cannot be an argument. scalide/library.py calls it once.
 void set_dtypes(const nanobind::dict &dtypes);
 
-/// A NumPy array over memory that it takes.
+/// Returns a NumPy array that owns `memory`.
 nanobind::object to_numpy(const scalide_array &array, Memory memory);
 nanobind::object scalar_to_numpy(float value);
 
-/// For messages about an array that no bind would see.
+/// The expected argument, for messages about an array.
 struct Wanted {
     std::string name; ///< "step.x"
     int32_t dtype;
 };
-/// Describes a NumPy array: itself, or a copy when it is not dense, aligned and in native byte order, or has 64 bits where 32 are wanted,
-/// which are then what JAX takes them for. `keep` holds what must live on.
+/// Describes a NumPy array. It makes a copy if the array is not contiguous, not aligned, not in native byte order, or if it has a 64-bit
+/// dtype for a 32-bit argument (converted as JAX does). `keep` gets the objects that must stay alive.
 scalide_array view_input(const nanobind::handle &array, const Wanted &wanted, std::vector<nanobind::object> &keep);
-/// As it is: what a run writes into. Throws when it is read-only or not dense.
+/// Describes an array that a run writes. Throws if it is read-only or not contiguous.
 scalide_array view_output(const nanobind::handle &array, const Wanted &wanted);
-/// The memory of an f32 array of rank 0.
+/// Returns the memory of an f32 scalar array.
 float *view_scale(const nanobind::handle &array, const Wanted &wanted);
 
 } // namespace scalide::python

@@ -3,16 +3,16 @@
 
 namespace scalide::python {
 
-/// What stands on a device for the caller's arrays: memory of the same sizes. Without a device there are no copies.
+/// Device memory for the arrays of the caller. Without a device there are no copies.
 class DeviceCopies {
 public:
     DeviceCopies() = default;
-    /// Throws Failure.
+    /// Allocates device memory of the same sizes. Throws Failure.
     DeviceCopies(scalide_context *context, const std::vector<scalide_array> &arrays);
     DeviceCopies(DeviceCopies &&) = default;
     DeviceCopies &operator=(DeviceCopies &&) = default;
 
-    /// The arrays as the program shall see them; valid until the next call, as long as the arrays are.
+    /// Returns the arrays that the program uses. They are valid until the next call, and as long as the arrays of the caller.
     const std::vector<scalide_array> &seen(const std::vector<scalide_array> &arrays);
     void copy_in(size_t argument, const scalide_array &array) const;
     void copy_out(size_t argument, const scalide_array &array) const;

@@ -9,7 +9,7 @@ namespace scalide::python {
 
 namespace {
 
-// Each holds an arena. Training has a batch size, its rest and that of an evaluation.
+// The number of bindings to keep. Each has an arena. A training has few shapes: the batch, the last partial batch and the evaluation batch.
 constexpr size_t kept_bindings = 16;
 
 std::shared_ptr<SharedContext> shared_context(int threads, int32_t device) {
@@ -52,12 +52,12 @@ SharedContext::SharedContext(int threads, int32_t device) : process(getpid()) {
     if (status != SCALIDE_OK) throw Failure(status, message);
 }
 
-/// The newest arrays of some shapes. On a device they are copies of the caller's.
+/// A binding for one combination of shapes, with its most recent arrays. On a device they are copies.
 struct LoadedProgram::Binding {
-    std::vector<int64_t> shapes; ///< ranks and extents of the arguments that are no outputs
+    std::vector<int64_t> shapes; ///< ranks and extents of all arguments except outputs
     std::vector<scalide_array> outputs;
     DeviceCopies copies;
-    std::unique_ptr<scalide_binding, void (*)(scalide_binding *)> handle; ///< goes before what it is bound to
+    std::unique_ptr<scalide_binding, void (*)(scalide_binding *)> handle; ///< destroyed before the arrays that it uses
 };
 
 LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, int threads)
@@ -81,7 +81,7 @@ void LoadedProgram::load(const std::string &path, const std::string &name) {
     if (!program_) throw Failure(SCALIDE_INVALID_ARGUMENT, path + ": " + scalide_message(context_->handle));
 }
 
-// Without arrays a bind judges the program alone, before anything in it is read but its version and device.
+// A bind without arrays checks only the program. It reads the version and the device of the program first.
 scalide_status LoadedProgram::judge() const {
     const std::lock_guard lock(context_->mutex);
     scalide_binding *binding = nullptr;
@@ -111,7 +111,7 @@ void LoadedProgram::place_outputs(std::vector<scalide_array> &arrays, const std:
         float *scale = arrays[i].scale;
         arrays[i] = shaped[i];
         arrays[i].scale = scale;
-        if (allocate) allocate(i, arrays[i]); // XLA gives arrays without elements no memory, and they need none
+        if (allocate) allocate(i, arrays[i]); // XLA passes no memory for arrays without elements; they need none
     }
 }
 

@@ -8,25 +8,25 @@
 #include <string>
 #include <vector>
 
-/// The part of the Python module that knows no Python: XLA's threads call it too.
+/// The part of the Python module that does not use Python. Threads of XLA also call it.
 namespace scalide::python {
 
-/// What the runtime refused, in its words.
+/// An error of the runtime, with its message.
 class Failure : public std::runtime_error {
 public:
     Failure(scalide_status status, const std::string &message) : std::runtime_error(message), status(status) {}
     scalide_status status;
 };
 
-/// What a dense array of this dtype, rank and extents takes.
+/// Returns the size of a dense array in bytes.
 size_t data_bytes(const scalide_array &array);
-/// Inouts must be aligned so.
+/// The alignment of inouts in bytes.
 constexpr size_t alignment = 64;
 using Memory = std::unique_ptr<void, void (*)(void *)>;
-/// Aligned memory for it, to be freed by std::free. Throws Failure.
+/// Allocates aligned memory for an array. Free it with std::free. Throws Failure.
 Memory allocate_data(const scalide_array &array);
 
-/// A runtime context that all programs of one device and thread count share; whoever uses it holds the mutex.
+/// A context that all programs with the same device and number of threads share. Hold the mutex while you use it.
 struct SharedContext {
     SharedContext(int threads, int32_t device);
     SharedContext(const SharedContext &) = delete;
@@ -35,15 +35,15 @@ struct SharedContext {
 
     scalide_context *handle = nullptr;
     std::mutex mutex;
-    int process; ///< threads do not survive a fork
+    int process; ///< the process that created it: threads do not survive a fork
 };
 
-/// A program of a shared library and its newest bindings, by shape. Arrays are the host's, whatever the program runs on. All functions may
-/// be called from any thread.
+/// A program from a shared library, with its most recent bindings by shape. Arrays are always in host memory. Any thread may call any
+/// function.
 class LoadedProgram {
 public:
-    /// `threads`: 0 = the CPUs that this process may use. A program for a device gets a context of the first one of its kind. Throws
-    /// Failure.
+    /// Loads a program. `threads` = 0 means all CPUs that this process may use. A program for a device uses the first device of its kind.
+    /// Throws Failure.
     LoadedProgram(const std::string &path, const std::string &name, int threads);
     ~LoadedProgram();
     LoadedProgram(const LoadedProgram &) = delete;
@@ -52,16 +52,16 @@ public:
     const scalide_program &program() const { return *program_; }
     const std::vector<scalide_argument_info> &arguments() const { return arguments_; }
 
-    /// Gives the memory of an output whose shape is filled in.
+    /// A function that sets the memory of an output. Its shape is set already.
     using Allocate = std::function<void(size_t argument, scalide_array &array)>;
-    /// One run on these arrays (one for each argument). Outputs without data get their shape and, by `allocate`, their memory.
+    /// Runs the program. `arrays` has one array for each argument. An output without data gets its shape, and its memory from `allocate`.
     void run(std::vector<scalide_array> &arrays, const Allocate &allocate) { run_by(scalide_run, arrays, allocate); }
-    /// The same, and the first result that is not finite; its names live as long as the program.
+    /// Runs the program and returns the first result that is not finite. Its names live as long as the program.
     scalide_non_finite run_checked(std::vector<scalide_array> &arrays, const Allocate &allocate);
 
-    /// Fills in the shapes of the outputs.
+    /// Sets the shapes of the outputs.
     void shape_outputs(std::vector<scalide_array> &arrays) const;
-    /// Fills in dtypes and shapes of the policy's state; arrays without data are not written.
+    /// Sets the dtypes and shapes of the policy's state. It writes initial values to arrays with data.
     void describe_state(std::vector<scalide_array> &arrays) const;
 
 private:
@@ -80,7 +80,7 @@ private:
     std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
     const scalide_program *program_ = nullptr;
     std::vector<scalide_argument_info> arguments_;
-    std::list<Binding> bindings_; ///< the newest first
+    std::list<Binding> bindings_; ///< the most recent first
 };
 
 } // namespace scalide::python

@@ -1,4 +1,4 @@
-// The module scalide._runtime. scalide/library.py is what users see of it.
+// The extension module scalide._runtime. Users see it through scalide/library.py.
 #include "arrays.h"
 #include "xla_handler.h"
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 using ProgramHandle = std::shared_ptr<LoadedProgram>;
 
-/// The arrays of one call. A scaled argument is a tuple (data, scale).
+/// The arrays of one call. A scaled array is a tuple (data, scale).
 struct Frame {
     explicit Frame(const LoadedProgram &program) : program(program), arrays(program.arguments().size()), scales(arrays.size()) {
         for (size_t i = 0; i < arrays.size(); ++i) memory.emplace_back(nullptr, std::free);
@@ -31,7 +31,7 @@ struct Frame {
             arrays[i].scale = &scales[i];
         }
         if ((info(i).role != SCALIDE_INOUT && info(i).role != SCALIDE_STATE) || arrays[i].rank > SCALIDE_MAX_RANK) return;
-        // What the caller gave stays as it is.
+        // The arrays of the caller must not change.
         memory[i] = allocate_data(arrays[i]);
         std::memcpy(memory[i].get(), arrays[i].data, data_bytes(arrays[i]));
         arrays[i].data = memory[i].get();
@@ -62,7 +62,7 @@ void check_count(const LoadedProgram &program, size_t expected, size_t got) {
                              .c_str());
 }
 
-/// Inputs and inouts, in the order of the arguments.
+/// Reads the inputs and inouts, in the order of the arguments.
 void take_given(Frame &frame, const nb::list &leaves) {
     size_t given = 0;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
@@ -75,7 +75,7 @@ void take_given(Frame &frame, const nb::list &leaves) {
     check_count(frame.program, given, leaves.size());
 }
 
-/// Memory for the outputs.
+/// Allocates memory for the outputs.
 LoadedProgram::Allocate allocate_in(Frame &frame) {
     return [&frame](size_t i, scalide_array &array) {
         frame.memory[i] = allocate_data(array);
@@ -83,7 +83,7 @@ LoadedProgram::Allocate allocate_in(Frame &frame) {
     };
 }
 
-/// Inputs and inouts in, inouts and outputs out, both in the order of the arguments.
+/// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments.
 nb::list call(LoadedProgram &program, const nb::list &leaves) {
     Frame frame(program);
     take_given(frame, leaves);
@@ -98,7 +98,7 @@ nb::list call(LoadedProgram &program, const nb::list &leaves) {
     return results;
 }
 
-/// Name, step and kernel of the first result that is not finite, in a run on these inputs and inouts; None: all are.
+/// Runs once and returns name, step and kernel of the first result that is not finite, or None.
 nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves) {
     Frame frame(program);
     take_given(frame, leaves);
@@ -110,7 +110,7 @@ nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves) {
     return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel) : nb::object(nb::none());
 }
 
-/// All arguments given: inouts and outputs are written where they are.
+/// Takes all arguments. Writes inouts and outputs in place.
 void run_in_place(LoadedProgram &program, const nb::list &leaves) {
     Frame frame(program);
     check_count(program, frame.arrays.size(), leaves.size());
@@ -125,7 +125,7 @@ void run_in_place(LoadedProgram &program, const nb::list &leaves) {
     program.run(frame.arrays, {});
 }
 
-/// Shapes of the inouts and outputs for these of inputs and inouts, both in the order of the arguments.
+/// Returns the shapes of inouts and outputs for the shapes of inputs and inouts, both in the order of the arguments.
 nb::list result_shapes(const LoadedProgram &program, const std::vector<std::vector<int64_t>> &shapes) {
     std::vector<scalide_array> arrays;
     size_t given = 0;
@@ -157,7 +157,7 @@ nb::list describe_arguments(const LoadedProgram &program) {
     return rows;
 }
 
-/// Name, dtype, shape and first value of the policy's state.
+/// Returns name, dtype, shape and initial value of the policy's state.
 nb::list describe_state(const LoadedProgram &program) {
     std::vector<scalide_array> arrays(program.arguments().size());
     program.describe_state(arrays);
@@ -184,7 +184,7 @@ PyObject *exception_of(scalide_status status) {
 } // namespace
 
 NB_MODULE(_runtime, module) {
-    nb::set_leak_warnings(false); // programs that jitted functions use live as long as the process
+    nb::set_leak_warnings(false); // a program that a jitted function uses lives as long as the process
     nb::register_exception_translator([](const std::exception_ptr &pointer, void *) {
         try {
             std::rethrow_exception(pointer);

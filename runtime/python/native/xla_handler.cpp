@@ -12,7 +12,7 @@ namespace {
 
 std::mutex registry_mutex;
 
-// Never destroyed: XLA's threads may outlive static objects.
+// Never destroyed, because threads of XLA may live longer than static objects.
 std::map<int64_t, std::shared_ptr<LoadedProgram>> &registry() {
     static auto *programs = new std::map<int64_t, std::shared_ptr<LoadedProgram>>;
     return *programs;
@@ -55,7 +55,7 @@ int32_t dtype_of(ffi::DataType type) {
     case xla: return SCALIDE_##id;
     switch (static_cast<int>(type)) {
         SCALIDE_DTYPES(SCALIDE_CASE)
-    default: return SCALIDE_F64; // never an argument: bind says so
+    default: return SCALIDE_F64; // never an argument: scalide_bind reports an error
     }
 #undef SCALIDE_CASE
 }
@@ -66,7 +66,7 @@ scalide_array describe(const ffi::AnyBuffer &buffer) {
                                extents.begin());
 }
 
-/// XLA's operands and results in their order.
+/// The operands and results of XLA, in order.
 class Buffers {
 public:
     Buffers(const ffi::RemainingArgs &operands, const ffi::RemainingRets &results) : operands_(operands), results_(results) {}
@@ -84,7 +84,7 @@ void copy_data(const void *from, void *to, const scalide_array &array) {
     if (from != to) std::memcpy(to, from, data_bytes(array));
 }
 
-/// An inout whose memory is not aligned as a run needs it (XLA promises 16 bytes) and that is therefore updated elsewhere.
+/// An inout without the necessary alignment: XLA guarantees only 16 bytes. The run updates an aligned copy.
 struct Detour {
     Detour(scalide_array &array) : result(array), memory(allocate_data(array)) { array.data = memory.get(); }
     void finish() const { std::memcpy(result.data, memory.get(), data_bytes(result)); }
@@ -95,7 +95,7 @@ struct Detour {
 
 bool needs_detour(const scalide_array &array) { return array.rank > 0 && reinterpret_cast<uintptr_t>(array.data) % alignment != 0; }
 
-// Operands: inputs and inouts; results: inouts and outputs; the data of a scaled argument, then its scale.
+// Operands are inputs and inouts; results are inouts and outputs. A scaled argument has its data, then its scale.
 void run(LoadedProgram &program, Buffers buffers) {
     std::vector<scalide_array> arrays;
     std::vector<Detour> detours;

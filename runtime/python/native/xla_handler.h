@@ -4,9 +4,9 @@
 
 namespace scalide::python {
 
-/// A capsule with XLA's FFI handler, or None when this module was built without XLA's headers.
+/// Returns a capsule with the FFI handler for XLA, or None if this module was built without the headers of XLA.
 nanobind::object xla_handler();
-/// Makes the program callable by its key from jitted functions, for as long as the process lives: they are never told to forget it.
+/// Registers a program by its key, so that jitted functions can call it. It stays registered as long as the process lives.
 void register_for_xla(const std::shared_ptr<LoadedProgram> &program, int64_t key);
 
 } // namespace scalide::python

@@ -1,4 +1,4 @@
-"""The native module (runtime/python/native). A scaled array is a tuple (data, scale)."""
+"""The extension module (runtime/python/native). A scaled array is a tuple (data, scale)."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 version: str
 xla_handler: Any
-"""A capsule for XLA's FFI; None when the module was built without XLA's headers."""
+"""A capsule with the FFI handler for XLA. None if the module was built without the headers of XLA."""
 
 Leaf = np.ndarray | tuple[np.ndarray, Any]
 
@@ -19,7 +19,7 @@ class Program:
     numerics: str
     hash: str
     arguments: list[tuple[str, str, int, str, bool]]
-    """Name, dtype, rank, role, whether it is scaled."""
+    """(name, dtype, rank, role, scaled) for each argument."""
     def __init__(self, path: str, name: str, threads: int) -> None: ...
     def result_shapes(self, shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]: ...
     def call(self, leaves: list[Leaf]) -> list[Leaf]: ...
