@@ -25,8 +25,8 @@ struct ScaledValue {
 
 /// A rule, bound to the operands of one node in a program under construction. Its functions turn the expressions of the rule into nodes.
 ///
-/// In rule text, reductions keep their axes; scalars and axes of extent 1 broadcast; integers and narrow floats are promoted; attributes,
-/// pi and inf are numbers; each let is computed once. A sub-expression of attributes, sizes and literals becomes a constant.
+/// In rule text, reductions keep their axes; scalars and axes of extent 1 broadcast; integers and low-precision floats are promoted;
+/// attributes, pi and inf are numbers; each let is computed once. A sub-expression of attributes, sizes and literals becomes a constant.
 class Instance {
 public:
     /// `operands` are in node order. A variadic operand takes all remaining ones.

@@ -152,7 +152,7 @@ class Library:
     def first_non_finite(self, *args: Any, **kwargs: Any) -> NonFinite | None:
         """Runs once and returns the first result that has an infinity or a NaN, or None.
 
-        The arguments are those of a call, and the results have the same bits. Arguments and constants are not results.
+        It takes the arguments of a call, and the results have the same bits. Arguments and constants are not results.
 
         Raises:
             TypeError, ValueError, RuntimeError: As a call.

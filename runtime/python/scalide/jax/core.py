@@ -106,7 +106,7 @@ def _is_static(value):
 
 
 def _elementwise(value, judge):
-    """Applies judge to a NumPy array. Returns False for an array that is unknown while JAX traces. A ScaledArray: data or scale is enough."""
+    """Applies `judge` to a NumPy array. Returns False for an array that is unknown while JAX traces. A ScaledArray: data or scale is enough."""
     if isinstance(value, ScaledArray):
         return _elementwise(value.data, judge) | _elementwise(value.scale, judge)
     return judge(np.asarray(value)) if _is_static(value) else np.zeros(np.shape(value), np.bool_)

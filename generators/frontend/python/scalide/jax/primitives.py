@@ -95,7 +95,7 @@ def elementwise(walk, equation, operands):
     made = operands[-1].dtype if equation.params.get("out_dtype") is not None else dtype
     _refuse_others(equation, {"out_dtype"})
     operands = [walk.broadcast(operand, shape) for operand in operands]
-    if not any(isinstance(o, Value) and tuple(o.shape) == tuple(shape) for o in operands):  # numbers and rank 0 alone
+    if not any(isinstance(o, Value) and tuple(o.shape) == tuple(shape) for o in operands):  # only numbers and scalars
         operands = [walk.writer.value(operand) for operand in operands]
     (out,) = walk.emit(equation.name, operands, {}, [(made, shape)])
     return [walk.convert(out, dtype)]
@@ -106,7 +106,7 @@ _TOTAL_ORDER = {"eq_to": "eq", "le_to": "le", "lt_to": "lt"}
 
 @add_rule(*_TOTAL_ORDER)
 def total_order(walk, equation, operands):
-    """Comparison of floats by their bits, -0 before 0 and NaN last: those of negative ones are turned around."""
+    """Compares floats by their bits as i32: -0 is less than 0, and NaN is largest. The bits of a negative float are inverted, except the sign."""
     ((_, shape),) = walk.types(equation)
     words = []
     for operand in map(walk.writer.value, operands):
@@ -130,7 +130,7 @@ def next_after(walk, equation, operands):
 
 
 def _narrow_next_after(x, y):
-    """By the bits: those of larger magnitudes are larger numbers, beside the sign."""
+    """Computes nextafter with bit patterns: without the sign bit, a larger magnitude has a larger bit pattern."""
     unsigned = np.dtype(f"uint{8 * x.dtype.itemsize}")
     sign, one = (np.array(value, unsigned) for value in (1 << (8 * x.dtype.itemsize - 1), 1))
     a, b = (jax.lax.bitcast_convert_type(value, unsigned) for value in (x, y))
@@ -185,7 +185,7 @@ add_operator("squeeze")
 def slice_(walk, equation, operands):
     names = {"start_indices": ("start", 0), "limit_indices": ("limit", 2), "strides": ("strides", 1)}
     attributes = {ours: plain(equation.params[theirs], equation) for theirs, (ours, _) in names.items() if equation.params[theirs] is not None}
-    if compat.is_key(equation.inputs[0]):  # all words of a key
+    if compat.is_key(equation.inputs[0]):  # a key keeps all its words
         attributes = {ours: [*attributes[ours], whole] for ours, whole in names.values() if ours in attributes}
     return walk.emit("slice", operands, attributes, walk.types(equation))
 
@@ -219,7 +219,7 @@ def pad(walk, equation, operands):
 
 @add_rule("split")
 def split(walk, equation, operands):
-    """Slices along an axis. JAX adds its extents, which may be symbolic."""
+    """Splits an array along an axis. The offsets are sums of extents, which may be symbolic."""
     (operand,), axis, start, parts = operands, int(equation.params["axis"]), 0, []
     for size, type_ in zip(equation.params["sizes"], walk.types(equation)):
         low, high = [0] * len(operand.shape), list(operand.shape)
@@ -244,7 +244,7 @@ def unstack(walk, equation, operands):
 
 
 def take_one(walk, operand, axis: int, place: int):
-    """The elements at one place of a static axis, without the axis."""
+    """Returns the elements at one index of a static axis, without the axis."""
     low, high = [0] * len(operand.shape), list(operand.shape)
     low[axis], high[axis] = place, place + 1
     (part,) = walk.emit("slice", [operand], {"start": low, "limit": high}, [(operand.dtype, (*operand.shape[:axis], 1, *operand.shape[axis + 1 :]))])
@@ -253,7 +253,7 @@ def take_one(walk, operand, axis: int, place: int):
 
 @add_rule("tile")
 def tile(walk, equation, operands):
-    """Repetitions are a new axis before each."""
+    """Tiles an array: broadcasts along a new axis before each axis, then reshapes."""
     ((dtype, shape),) = walk.types(equation)
     repeats, extents = [int(n) for n in equation.params["reps"]], operands[0].shape
     extents = (1,) * (len(repeats) - len(extents)) + tuple(extents)
@@ -292,7 +292,7 @@ for _op in "cumsum cumprod cummax cummin cumlogsumexp".split():
 
 @add_rule("psum", "pmax", "pmin")
 def collective(walk, equation, operands):
-    """Over an axis of jax.vmap, which has a number by then: a reduction of each operand. An axis of devices keeps its name."""
+    """Reduces each operand over an axis of jax.vmap, which is an axis number here. An axis of devices has a name, and is an error."""
     axes = equation.params["axes"]
     if not all(isinstance(axis, (int, np.integer)) for axis in axes) or equation.params.get("axis_index_groups") is not None:
         raise equation.fail("axes must be named by jax.vmap(axis_name=)", f"axes {axes}",
@@ -311,7 +311,7 @@ def arg_reduction(walk, equation, operands):
 
 @add_rule("reduce")
 def reduce(walk, equation, operands):
-    """By a sub-program: arrays, then what to start from."""
+    """Reduces by a sub-program. The operands are the arrays, then the initial values."""
     operands = [walk.writer.value(operand) for operand in operands]
     name = walk.subprogram("reduce", equation.params["jaxpr"], [v.dtype for v in operands])
     attributes = {"program": name, "axes": plain(equation.params["dimensions"], equation)}
@@ -323,7 +323,7 @@ def reduce(walk, equation, operands):
 
 @add_rule(*compat.CALLS)
 def call(walk, equation, operands):
-    """The body in the place of the call. jax.nn.relu is the operator that policies know, with its gradient at 0."""
+    """Inlines a call. jax.nn.relu becomes the operator relu, which rules of policies match; it has the gradient of JAX at 0."""
     inner = equation.params[compat.CALLS[equation.name]]
     if equation.name == "custom_jvp_call" and _is_relu(inner):
         return walk.emit("relu", operands, {}, walk.types(equation))
@@ -331,7 +331,7 @@ def call(walk, equation, operands):
 
 
 def _is_relu(closed) -> bool:
-    """A jitted function that is max(x, 0)."""
+    """Returns True for a jitted function that computes max(x, 0)."""
     jaxpr, _ = compat.open_jaxpr(closed)
     if len(jaxpr.eqns) != 1 or "jaxpr" not in jaxpr.eqns[0].params:
         return False
@@ -344,7 +344,7 @@ def _is_relu(closed) -> bool:
 
 @add_rule("scan")
 def scan(walk, equation, operands):
-    """Unrolled when it is short."""
+    """Unrolls a short scan."""
     params, length = equation.params, equation.params["length"]
     if not isinstance(length, int) or length > LONGEST_UNROLL:
         raise equation.fail(f"a loop is unrolled, so it must have at most {LONGEST_UNROLL} steps", f"{length} steps", "Write the loop in the application")
@@ -369,7 +369,7 @@ def scan(walk, equation, operands):
 
 @add_rule("while")
 def while_loop(walk, equation, operands):
-    """Unrolled when its condition is a number at every step."""
+    """Unrolls a while loop if its condition is a number at each step."""
     params = equation.params
     conditions, bodies = params["cond_nconsts"], params["body_nconsts"]
     of_condition, of_body = operands[:conditions], operands[conditions : conditions + bodies]
@@ -387,7 +387,7 @@ def while_loop(walk, equation, operands):
 
 @add_rule("cond")
 def cond(walk, equation, operands):
-    """The branch that a number chooses; all of them, and a choice among their results, where an array does, as jax.vmap has it."""
+    """If the index is a number, returns that branch. If it is an array, computes all branches and selects the result, as jax.vmap does."""
     which, *rest = operands
     branches = equation.params["branches"]
     if isinstance(which, Number):

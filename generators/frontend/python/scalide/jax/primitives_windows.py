@@ -1,4 +1,4 @@
-"""What the primitives of contractions, convolutions, windows, indexing, sorting and random bits become."""
+"""The rules for matmuls, convolutions, windows, indexing, sorting and random bits."""
 from __future__ import annotations
 
 import math
@@ -13,8 +13,8 @@ from .walk import dtype_of
 
 
 def _as_factors(walk, equation, operands, dtype: str) -> list:
-    """The operands of a product of this dtype. As in JAX, integers and bools beside floats, and bools beside integers, become that dtype before
-    they are multiplied."""
+    """Returns the operands of a matmul with this dtype. As in JAX, integers and bools are cast if the other operand is a float, and bools if it is
+    an integer."""
 
     def kind(dtype):
         return "float" if is_float(dtype) else "bool" if dtype == "bool" else "integer"
@@ -35,7 +35,7 @@ def dot_general(walk, equation, operands):
     operands = _as_factors(walk, equation, operands, dtype)
     if dtype != operands[0].dtype or dtype != operands[1].dtype:
         attributes["preferred"] = dtype
-    if dtype == "bool":  # true where any pair is: counted, and asked for more than none
+    if dtype == "bool":  # true if any pair is true: counts the pairs, then casts
         counted = [walk.convert(operand, "i32") for operand in operands]
         (count,) = walk.emit("dot_general", counted, attributes, [("i32", shape)])
         return [walk.convert(count, "bool")]
@@ -44,7 +44,7 @@ def dot_general(walk, equation, operands):
 
 @add_rule("scaled_matmul_wrapper", "scaled_matmul")
 def scaled_matmul(walk, equation, operands):
-    """What jax.nn.scaled_matmul is, and jax.nn.scaled_dot_general behind the quantization of its operands, which JAX traces."""
+    """Maps jax.nn.scaled_matmul, and jax.nn.scaled_dot_general. JAX traces the quantization of the operands before it."""
     ((dtype, shape),) = walk.types(equation)
     return walk.emit("scaled_matmul", operands, {"preferred": dtype}, [(dtype, shape)])
 
@@ -115,7 +115,7 @@ def _indexing(equation) -> dict:
 
 
 def _fill_value(equation, dtype: str):
-    """What JAX fills with: NaN, of integers the smallest (signed) or the largest (unsigned), of bools True."""
+    """Returns the fill value of JAX: NaN, the smallest signed integer, the largest unsigned integer, or True."""
     if equation.params.get("fill_value") is not None:
         return plain(equation.params["fill_value"], equation)
     if dtype[0] in "ui" or dtype == "bool":
@@ -130,7 +130,7 @@ def gather(walk, equation, operands):
     array, indices = operands[0], walk.convert(walk.writer.value(operands[1]), "i32")
     attributes = _indexing(equation)
     sizes = plain(equation.params["slice_sizes"], equation)
-    if compat.is_key(equation.inputs[0]):  # the words of a key stay together
+    if compat.is_key(equation.inputs[0]):  # a slice has all words of a key
         sizes, attributes["offset_dims"] = [*sizes, 2], [*attributes["offset_dims"], len(shape) - 1]
     attributes["slice_sizes"] = sizes
     if attributes["mode"] == "fill_or_drop":
@@ -148,7 +148,7 @@ def scatter(walk, equation, operands):
     if equation.name == "scatter-sub":
         (updates,) = walk.emit("neg", [updates], {}, [(updates.dtype, updates.shape)])
     attributes = _indexing(equation)
-    if attributes["mode"] == "promise_in_bounds":  # what breaks the promise XLA drops; gradients of x.at[i].max in JAX count on it
+    if attributes["mode"] == "promise_in_bounds":  # XLA drops indices out of range, and gradients of x.at[i].max in JAX rely on it
         attributes["mode"] = "fill_or_drop"
     return walk.emit(SCATTERS[equation.name], [array, walk.convert(indices, "i32"), updates], attributes, walk.types(equation))
 
@@ -192,15 +192,17 @@ def _check_keys(equation, aval) -> None:
 
 
 def _mixed(walk, keys, places, shape: tuple) -> list:
-    """The two words that each of some keys (u32[..., 2]) makes of places, a number or an array of the last axes of `shape`: the keys' axes are the
-    first ones."""
+    """Returns the two random words for each key (u32[..., 2]) and counter. `places` is one counter, or an array of counters.
+
+    The first axes of `shape` are the axes of the keys, the last axes are the axes of the counters.
+    """
     words = [take_one(walk, walk.writer.value(keys), len(keys.shape) - 1, word) for word in range(2)]
     operands = [_along(walk, word, shape, 0) for word in words] + [Number(0, "u32"), _along(walk, places, shape, len(shape) - len(places.shape))]
     return [walk.emit("threefry2x32", operands, {"word": word}, [("u32", shape)])[0] for word in range(2)]
 
 
 def _along(walk, operand, shape: tuple, first: int):
-    """An operand along the axes of `shape` from number `first` on."""
+    """Broadcasts an operand to `shape`. Its axes are the axes of `shape` from number `first` on."""
     if not operand.shape or tuple(operand.shape) == tuple(shape):
         return operand
     attributes = {"shape": list(shape), "dims": [first + axis for axis in range(len(operand.shape))]}
@@ -208,7 +210,7 @@ def _along(walk, operand, shape: tuple, first: int):
 
 
 def _places(walk, equation, shape: tuple):
-    """0, 1, ... in an array."""
+    """Returns the counters 0, 1, ... as an array of this shape."""
     if any(isinstance(extent, str) for extent in shape):
         raise equation.fail("the result of one key among several must have a static shape", f"({', '.join(map(str, shape))})", "Draw all numbers from one key")
     count = math.prod(shape)
@@ -217,7 +219,7 @@ def _places(walk, equation, shape: tuple):
 
 
 def _keys(walk, words: list):
-    """An array of keys of their first and second words."""
+    """Returns an array of keys from their first and second words."""
     shape = (*words[0].shape, 2)
     parts = [walk.reshape(word, (*word.shape, 1)) for word in words]
     return walk.emit("concatenate", parts, {"dimension": len(shape) - 1}, [("u32", shape)])
@@ -235,7 +237,7 @@ def random_wrap(walk, equation, operands):
     return operands
 
 
-# One key is one operator; of many, as in jax.vmap, each is mixed with its places.
+# One key needs one operator. For many keys, as in jax.vmap, each key is mixed with its counters.
 
 
 @add_rule("random_bits")
