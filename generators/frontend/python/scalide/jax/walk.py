@@ -66,7 +66,7 @@ def extent_of(dimension, fail: Callable):
 
 
 class Walk:
-    """Writes jaxprs to `writer`. `rules` maps the name of a primitive to a function that returns values. It is called with the Walk, the equation and the operands."""
+    """Writes jaxprs to `writer`. `rules` maps the name of a primitive to its rule, see `add_rule`."""
 
     def __init__(self, writer: Writer, rules: dict[str, Callable]):
         self.writer, self.rules = writer, rules
