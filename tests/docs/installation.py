@@ -1,0 +1,27 @@
+"""The installation commands of the pages (```sh blocks). Pages do not run them, so each has a test elsewhere that does."""
+import pathlib
+import re
+
+#: A command, and the test that runs it.
+TESTED = {
+    "pip install .": "python.wheel",
+    'pip install ".[jax]"': "python.wheel",
+    "./demo": "install.digits",
+    "./check": "the whole test suite",
+}
+#: Commands that only fetch or enter a folder.
+TRIVIAL = [r"git clone \S+( \S+)?", r"cd \S+", r"python3? -m venv \S+", r"(source|\.) \S+/bin/activate", r"sudo apt-get update"]
+
+
+def is_tested(line: str, root: pathlib.Path) -> bool:
+    """True if a test runs this line of a page, or if it is an apt line with exactly the packages of .ci/setup.sh."""
+    line = line.strip()
+    if line in TESTED or any(re.fullmatch(pattern, line) for pattern in TRIVIAL):
+        return True
+    packages = re.fullmatch(r"sudo apt(?:-get)? install (?:-y )?(.*)", line)
+    return bool(packages) and sorted(packages[1].split()) == sorted(debian_packages(root))
+
+
+def debian_packages(root: pathlib.Path) -> list:
+    """The Debian packages that a build needs, as .ci/setup.sh installs them."""
+    return re.search(r"local wanted=\((.*?) \"\$@\"\)", (root / ".ci/setup.sh").read_text())[1].split()
