@@ -27,12 +27,12 @@ def python_of(build: pathlib.Path) -> pathlib.Path:
     return pathlib.Path(found[1] if found else shutil.which("python3"))
 
 
-def environment(build: pathlib.Path, prefix: pathlib.Path, work: pathlib.Path) -> dict:
-    """Variables for blocks that run in WORK/page. Makes WORK/bin, in which `python` is the Python of the build."""
+def environment(build: pathlib.Path, prefix: pathlib.Path, python: pathlib.Path, work: pathlib.Path) -> dict:
+    """Variables for blocks that run in WORK/page. Makes WORK/bin, in which `python` is the given Python."""
     tools = work / "bin"
     tools.mkdir()
     for name in ("python", "python3"):
-        (tools / name).write_text(f'#!/bin/sh\nexec {python_of(build)} "$@"\n')
+        (tools / name).write_text(f'#!/bin/sh\nexec {python} "$@"\n')
         (tools / name).chmod(0o755)
     variables = {name: text for name, text in os.environ.items() if not name.startswith("SCALIDE_") and name != "Scalide_DIR"}
     return variables | {

@@ -3,8 +3,10 @@
 Usage: run_page.py PAGE.md --build BUILD [--prefix PREFIX] [--work FOLDER] [--update]
   --build   the build folder
   --prefix  an installation of that build; by default this script installs it into BUILD/tests/docs/prefix
+  --python  the Python of the page; by default the Python of the build
   --work    the folder in which the page runs; by default a temporary folder
   --update  writes the printed text into the page
+The script ends with status 77 if the page needs the Python package and the build has none.
 The kinds of blocks are described in docs/develop/writing.md."""
 import argparse
 import difflib
@@ -23,6 +25,7 @@ from blocks import Block, PageError
 
 PYTHON_PROCESS = pathlib.Path(__file__).with_name("python_process.py")
 COMMAND_SECONDS = 300
+SKIPPED = 77
 
 
 def clean(text: str) -> str:
@@ -156,26 +159,41 @@ class Page:
         self.path.write_text("\n".join(lines))
 
 
-def run_page(path: pathlib.Path, build: pathlib.Path, prefix: pathlib.Path, work: pathlib.Path) -> Page:
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    page = Page(path, environment.environment(build, prefix, work), work)
+def needs_python(path: pathlib.Path) -> bool:
+    """True if a block of the page runs Python."""
+    found = page_blocks.blocks(path.read_text())
+    return any(block.language == "python" and not block.attributes or "$ python" in block.text for block in found)
+
+
+def run_page(path: pathlib.Path, variables: dict, work: pathlib.Path) -> Page:
+    page = Page(path, variables, work)
     page.run()
     return page
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--prefix", type=pathlib.Path)
+    parser.add_argument("--python", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
     build = given.build.resolve()
+    if needs_python(given.page) and not (build / "python/scalide").is_dir():
+        print(f"{given.page}: skipped, the build has no Python package (CMake option SCALIDE_BUILD_PYTHON)")
+        sys.exit(SKIPPED)
     prefix = given.prefix.resolve() if given.prefix else environment.install(build)
     with tempfile.TemporaryDirectory(prefix="page-") as temporary:
-        page = run_page(given.page, build, prefix, given.work.resolve() if given.work else pathlib.Path(temporary) / "work")
+        work = given.work.resolve() if given.work else pathlib.Path(temporary) / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        page = run_page(given.page, environment.environment(build, prefix, given.python or environment.python_of(build), work), work)
     for line, message in page.problems:
         print(f"{given.page}:{line}: {message}")
     if given.update and page.edits:

@@ -77,17 +77,6 @@ def fails(*command, **options):
     raise AssertionError(f"succeeded: {command}")
 
 
-def readme():
-    """The generator and the CMake calls of the README, as they stand there: nothing else asks for a standard of C++."""
-    blocks = dict(re.findall(r"```(cpp|cmake)\n(.*?)```", (SOURCE / "README.md").read_text(), re.S))
-    folder = project("readme", "add_executable(application application.cpp)\n" + blocks["cmake"], step_dot_cpp=blocks["cpp"],
-                     application_dot_cpp='#include "step_f32.h"\n#include "step_f8.h"\n'
-                                         "int main() { return step_f32_program() == step_f8_program(); }\n")
-    configure(folder)
-    run("cmake", "--build", folder / "build")
-    run(folder / "build/application")
-
-
 # What add_scalide_library(l ...) says of its words.
 WRONG_CALLS = {
     "PROGRAM sum.scl NUMERIC bf16 FOO": "unknown keyword 'NUMERIC'. Did you mean 'NUMERICS'?",
@@ -287,7 +276,7 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, readme, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, digits, digits_opencl, digits_cuda, proof]
+TESTS = [prefix, tool, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, digits, digits_opencl, digits_cuda, proof]
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

@@ -1,0 +1,39 @@
+"""Facts on which the pages and their tests rely. Usage: facts_test.py CTEST BUILD."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import installation
+
+ROOT = Path(__file__).resolve().parents[2]
+READS = re.compile(r'getenv\("(\w+)"|environ(?:\.get)?[\[(]"(\w+)"|envname\("(\w+)"|\$\{((?:SCALIDE|CUDA)\w+):-|\$ENV\{(\w+)')
+#: What the scripts pass to each other. Users do not set these variables.
+INTERNAL = {"SCALIDE_WITH_PYTHON"}
+
+
+def environment_variables():
+    """The table of environment variables has the names that the sources read."""
+    text = (ROOT / "docs/_site/environment.yaml").read_text()
+    listed = set(re.findall(r"^    (\w+):$", text, re.M))
+    files = [ROOT / "check", ROOT / "demo", ROOT / "tests/fuzz/run.sh", *ROOT.glob(".ci/*")]
+    for folder in ("generators", "runtime", "schedules"):
+        files += [file for file in (ROOT / folder).rglob("*") if file.suffix in (".h", ".cpp", ".c", ".py", ".cmake", ".txt")]
+    read = {name for file in files if file.is_file() for found in READS.findall(file.read_text()) for name in found if name} - INTERNAL
+    assert len(read) > 8
+    assert read == listed, f"not in docs/_site/environment.yaml: {sorted(read - listed)}; not in the sources: {sorted(listed - read)}"
+
+
+def installation_tests(ctest, build):
+    """The tests that tests/docs/installation.py names exist. Those of the Python package need a build that has it."""
+    printed = subprocess.run([ctest, "-N", "--test-dir", build], capture_output=True, text=True, check=True).stdout
+    tests = set(re.findall(r"Test +#\d+: (\S+)", printed))
+    for line, test in installation.TESTED.items():
+        has_package = (Path(build) / "python/scalide").is_dir()
+        assert test in tests or (test.startswith("python.") and not has_package), f"`{line}`: there is no test {test}"
+
+
+if __name__ == "__main__":
+    environment_variables()
+    installation_tests(*sys.argv[1:3])
+    print("ok")
