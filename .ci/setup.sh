@@ -1,6 +1,7 @@
 # Set-up shared by ./demo and ./check; sourced, never run. Idempotent; says nothing when there is nothing to do.
 # After `scalide_setup` the variables BUILD (the build folder) and HALIDE (the unpacked wheel) are set and the tree is configured.
-# SCALIDE_WITH_PYTHON, when set, asks for the Python package too. SCALIDE_BUILD_DIR chooses another build folder than ./build.
+# SCALIDE_WITH_PYTHON, when set, asks for the Python package too, SCALIDE_WITH_DOCS for the site of the documentation.
+# SCALIDE_BUILD_DIR chooses another build folder than ./build.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${SCALIDE_BUILD_DIR:-$ROOT/build}
@@ -103,6 +104,12 @@ scalide_python() {
         "-DSCALIDE_OLD_JAX_PYTHON=$BUILD/venv-old-jax/bin/python")
 }
 
+# scalide_docs: what the site of the documentation needs. Sets SCALIDE_CMAKE_OPTIONS.
+scalide_docs() {
+    install_python docs venv-docs
+    SCALIDE_CMAKE_OPTIONS+=("-DSCALIDE_DOCS_PYTHON=$BUILD/venv-docs/bin/python")
+}
+
 # scalide_setup [PACKAGE...]: further Debian packages that the caller needs.
 scalide_setup() {
     mkdir -p "$BUILD/log" || fail "cannot write to $BUILD. Set SCALIDE_BUILD_DIR to a folder that can be written"
@@ -111,6 +118,7 @@ scalide_setup() {
     install_packages "$@"
     install_halide
     if [ -n "${SCALIDE_WITH_PYTHON:-}" ]; then scalide_python; fi
+    if [ -n "${SCALIDE_WITH_DOCS:-}" ]; then scalide_docs; fi
     local options="-DSCALIDE_HALIDE_ROOT=$HALIDE ${SCALIDE_CMAKE_OPTIONS[*]}"
     if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ "$options" != "$(cat "$BUILD/options" 2>&1)" ]; then
         run_logged "configuring with CMake" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_HALIDE_ROOT="$HALIDE" "${SCALIDE_CMAKE_OPTIONS[@]}"

@@ -1,0 +1,77 @@
+"""Hooks of mkdocs: pages that are written from the sources and the built tool, the navigation, and links to files outside of docs/.
+
+The variable SCALIDE_BUILD_DIR names the build folder (default: build in the repository)."""
+import os
+import re
+import sys
+from pathlib import Path
+
+import yaml
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+from references import cli, dsl, environment, formats, operators, policies  # noqa: E402
+
+
+def on_files(files, config):
+    build = Path(os.environ.get("SCALIDE_BUILD_DIR", ROOT / "build"))
+    tool = build / "generators/scalide"
+    if not tool.exists():
+        raise PluginError(f"cannot write the reference pages: {tool} does not exist. Build the target scalide, or name the build folder in SCALIDE_BUILD_DIR")
+    pages = {
+        "reference/cli.md": cli.page(tool),
+        "reference/built-in-policies.md": policies.page(tool, ROOT),
+        "reference/formats.md": formats.page(ROOT),
+        "reference/environment.md": environment.page(ROOT),
+        "reference/dsl.md": dsl.page(tool, ROOT),
+        **operators.pages(tool),
+    }
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    existing = {file.src_uri for file in files.documentation_pages()}
+    config.nav = navigation(yaml.safe_load((HERE / "nav.yaml").read_text()), existing)
+    return files
+
+
+def navigation(entries, existing):
+    """The entries whose pages exist, with `folder/*` replaced by the other pages of the folder."""
+    named = set(re.findall(r"[\w/.-]+\.md", str(entries)))
+
+    def resolve(entry):
+        if isinstance(entry, dict):
+            ((title, below),) = entry.items()
+            if isinstance(below, str):
+                return [{title: below}] if below in existing else []
+            below = [page for part in below for page in resolve(part)]
+            return [{title: below}] if below else []
+        if entry.endswith("/*"):
+            return sorted(page for page in existing - named if page.rpartition("/")[0] == entry[:-2])
+        return [entry] if entry in existing else []
+
+    return [page for entry in entries for page in resolve(entry)]
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Titles of excerpts are shown, and links to files of the repository become their paths."""
+    markdown = re.sub(r"^( *```\w+) from=", r"\1 title=", markdown, flags=re.M)
+    markdown = re.sub(r"^( *```\w+) status=\w+", r"\1", markdown, flags=re.M)
+    parts = re.split(r"(^ *(?P<fence>```+).*?^ *(?P=fence) *$)", markdown, flags=re.S | re.M)
+    folder = (ROOT / "docs" / page.file.src_uri).parent
+    return "".join(outside_links(part, folder) if number % 3 == 0 else part for number, part in enumerate(parts) if number % 3 != 2)
+
+
+def outside_links(text, folder):
+    def replace(match):
+        label, target = match[1], match[2]
+        path = Path(os.path.normpath(folder / target.partition("#")[0]))
+        if re.match(r"\w+:|#|/", target) or path.is_relative_to(ROOT / "docs"):
+            return match[0]
+        if not path.exists():
+            raise PluginError(f"{folder.relative_to(ROOT)}: the link to {target} leads to no file")
+        name = str(path.relative_to(ROOT))
+        return f"`{name}`" if label.strip("`").rstrip("/") in (name, path.name) else f"{label} (`{name}`)"
+
+    return re.sub(r"(?<!!)\[([^\]\n]+)\]\(([^)\s]+)\)", replace, text)

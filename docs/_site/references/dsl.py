@@ -1,0 +1,67 @@
+"""The page of the C++ functions: classes of the public headers, then one function for each operator, by family."""
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from references.tables import plain, table
+
+HEAD = """# The C++ functions
+
+You write a program in C++ with these classes and functions, all in the namespace `scalide`. A source includes `<scalide/generator.h>`.
+[Write a program in C++](../start/cpp.md) is the tutorial. Arguments in brackets are optional. Each operator has [a page](operators/index.md).
+
+"""
+HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), ("Reductions by your own function", "reductions.h"),
+           ("Trees of tensors (namespace `scalide::tree`)", "tree.h")]  # fmt: skip
+FAMILIES = {
+    "composite": "Layers, losses and transforms", "contract": "Matrix products", "elementwise": "Elementwise", "reduce": "Reductions", "scan": "Scans",
+    "movement": "Shapes and movement", "index": "Indexing, gather and scatter", "window": "Windows and convolutions", "sort": "Sorting",
+    "random": "Random numbers", "source": "Constants", "scaling": "Scales and rounding", "debug": "Debugging",
+}  # fmt: skip
+
+
+#: What the headers document for Scalide itself.
+HIDDEN = re.compile(r"\b(take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b")
+
+
+def declarations(text):
+    """(declaration, comment) of what a header documents with `///`."""
+    for match in re.finditer(r"(?P<doc>(?:^ *///(?!<).*\n)+)(?P<code>(?:^(?! *///).*\S.*\n)+)", text, re.M):
+        lines = [re.sub(r"^ */// ?", "", line) for line in match["doc"].splitlines()]
+        doc = " ".join(line.strip() for line in lines if not line.startswith("    "))
+        code = re.sub(r"^template<>\s*", "", match["code"].strip())
+        code = code.replace(" = {}", " = default")
+        code = " ".join(re.split(r"[;{]|\n *return|\s:\s(?!public)", code, maxsplit=1)[0].split())
+        if not code.startswith(("namespace", "#", "friend")) and not HIDDEN.search(code):
+            yield code, doc
+
+
+def functions(header):
+    """{operator: (signature, comment)} of the generated header."""
+    found = {}
+    for doc, name, arguments in re.findall(r"^/// (.*)\n+inline [\w:<> ]+? (\w+)\((.*)\) \{$", header, re.M):
+        words = []
+        for argument in re.findall(r"(?:const )?[\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)? ?&?(\w+)( = [^,]*)?(?:, |$)", arguments):
+            words.append(f"[{argument[0]}]" if argument[1] else argument[0])
+        operator = name.rstrip("_")
+        found.setdefault(operator, (f"{name}({', '.join(words)})", doc))
+    return found
+
+
+def page(tool, root):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "operators.h"
+        subprocess.run([tool, "rules", "--header", file], check=True, stdout=subprocess.DEVNULL)
+        header = file.read_text()
+    listed = subprocess.run([tool, "rules"], capture_output=True, text=True, check=True).stdout
+    families = dict(re.findall(r"^\| \[(\w+)\]\(\S+\) \| (\w+)", listed, re.M))
+    text = HEAD
+    for title, name in HEADERS:
+        rows = [(f"`{code}`", plain(doc)) for code, doc in declarations((root / "generators/frontend" / name).read_text())]
+        text += f"## {title}\n\n" + table(["declaration", "meaning"], rows) + "\n"
+    known = functions(header)
+    for family in sorted(set(families.values()), key=lambda word: (list(FAMILIES) + [word]).index(word)):
+        rows = [(f"[`{known[op][0]}`](operators/{op}.md)", plain(known[op][1])) for op in sorted(known) if families.get(op) == family]
+        text += f"## {FAMILIES.get(family, family.capitalize())}\n\n" + table(["function", "meaning"], rows) + "\n"
+    return text
