@@ -9,7 +9,7 @@ import installation
 ROOT = Path(__file__).resolve().parents[2]
 READS = re.compile(r'getenv\("(\w+)"|environ(?:\.get)?[\[(]"(\w+)"|envname\("(\w+)"|\$\{((?:SCALIDE|CUDA)\w+):-|\$ENV\{(\w+)')
 #: What the scripts pass to each other. Users do not set these variables.
-INTERNAL = {"SCALIDE_WITH_PYTHON"}
+INTERNAL = {"SCALIDE_WITH_PYTHON", "SCALIDE_WITH_DOCS"}
 
 
 def environment_variables():
