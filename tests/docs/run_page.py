@@ -5,7 +5,7 @@ Usage: run_page.py PAGE.md --build BUILD [--prefix PREFIX] [--work FOLDER] [--up
   --prefix  an installation of that build; by default this script installs it into BUILD/tests/docs/prefix
   --python  the Python of the page; by default the Python of the build
   --work    the folder in which the page runs; by default a temporary folder
-  --update  writes the printed text into the page
+  --update  writes the printed text into the page, with `...` for the folder of the page and for measured seconds
 The script ends with status 77 if the page needs the Python package and the build has none.
 The kinds of blocks are described in docs/develop/writing.md."""
 import argparse
@@ -13,6 +13,7 @@ import difflib
 import doctest
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from blocks import Block, PageError
 PYTHON_PROCESS = pathlib.Path(__file__).with_name("python_process.py")
 COMMAND_SECONDS = 300
 SKIPPED = 77
+SECONDS = re.compile(r"\b\d+\.\d+ s\b")
 
 
 def clean(text: str) -> str:
@@ -148,7 +150,7 @@ class Page:
         """`place` is where --update writes: the first line and the line after the last one (from 0), the indentation, and a fence that is missing."""
         if not same(expected, printed):
             self.problems.append((line, f"prints something else:\n{difference(expected, printed)}"))
-            self.edits.append((place, clean(printed).replace(str(self.folder), "...")))
+            self.edits.append((place, SECONDS.sub("... s", clean(printed).replace(str(self.folder), "..."))))
 
     def update(self):
         """Writes the printed outputs into the page."""
