@@ -4,6 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from references.operators import by_family
 from references.tables import plain, table
 
 HEAD = """# The C++ functions
@@ -14,13 +15,6 @@ You write a program in C++ with these classes and functions, all in the namespac
 """
 HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), ("Reductions by your own function", "reductions.h"),
            ("Trees of tensors (namespace `scalide::tree`)", "tree.h")]  # fmt: skip
-FAMILIES = {
-    "composite": "Layers, losses and transforms", "contract": "Matrix products", "elementwise": "Elementwise", "reduce": "Reductions", "scan": "Scans",
-    "movement": "Shapes and movement", "index": "Indexing, gather and scatter", "window": "Windows and convolutions", "sort": "Sorting",
-    "random": "Random numbers", "source": "Constants", "scaling": "Scales and rounding", "debug": "Debugging",
-}  # fmt: skip
-
-
 #: What the headers document for Scalide itself.
 HIDDEN = re.compile(r"\b(take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b")
 
@@ -61,7 +55,7 @@ def page(tool, root):
         rows = [(f"`{code}`", plain(doc)) for code, doc in declarations((root / "generators/frontend" / name).read_text())]
         text += f"## {title}\n\n" + table(["declaration", "meaning"], rows) + "\n"
     known = functions(header)
-    for family in sorted(set(families.values()), key=lambda word: (list(FAMILIES) + [word]).index(word)):
-        rows = [(f"[`{known[op][0]}`](operators/{op}.md)", plain(known[op][1])) for op in sorted(known) if families.get(op) == family]
-        text += f"## {FAMILIES.get(family, family.capitalize())}\n\n" + table(["function", "meaning"], rows) + "\n"
+    for title, operators in by_family({name: family for name, family in families.items() if name in known}):
+        rows = [(f"[`{known[name][0]}`](operators/{name}.md)", plain(known[name][1])) for name in operators]
+        text += f"## {title}\n\n" + table(["function", "meaning"], rows) + "\n"
     return text
