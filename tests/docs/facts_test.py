@@ -1,4 +1,5 @@
 """Facts on which the pages and their tests rely. Usage: facts_test.py CTEST BUILD."""
+import os
 import re
 import subprocess
 import sys
@@ -24,16 +25,35 @@ def environment_variables():
     assert read == listed, f"not in docs/_site/environment.yaml: {sorted(read - listed)}; not in the sources: {sorted(listed - read)}"
 
 
+def links():
+    """The links of all Markdown files between files of the repository lead to a file, or to a page that the site generates."""
+    names = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    generated = re.compile(r"docs/reference/((cli|formats|environment|dsl|built-in-policies)\.md|operators/.*)")
+    dead = []
+    for name in names:
+        text = re.sub(r"^( *)(```+).*?^\1\2 *$|`[^`\n]*`", "", (ROOT / name).read_text(), flags=re.S | re.M)
+        for target in re.findall(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)", text):
+            path = "".join(target).partition("#")[0]
+            if path and not re.match(r"\w+:", path):
+                found = os.path.normpath(os.path.join(os.path.dirname(name), path))
+                if not (ROOT / found).exists() and not generated.fullmatch(found):
+                    dead.append(f"{name}: {path}")
+    assert not dead, "dead links: " + ", ".join(dead)
+
+
 def installation_tests(ctest, build):
     """The tests that tests/docs/installation.py names exist. Those of the Python package need a build that has it."""
     printed = subprocess.run([ctest, "-N", "--test-dir", build], capture_output=True, text=True, check=True).stdout
     tests = set(re.findall(r"Test +#\d+: (\S+)", printed))
     for line, test in installation.TESTED.items():
+        if test == installation.WHOLE_SUITE:
+            continue
         has_package = (Path(build) / "python/scalide").is_dir()
         assert test in tests or (test.startswith("python.") and not has_package), f"`{line}`: there is no test {test}"
 
 
 if __name__ == "__main__":
     environment_variables()
+    links()
     installation_tests(*sys.argv[1:3])
     print("ok")

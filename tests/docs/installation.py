@@ -2,12 +2,13 @@
 import pathlib
 import re
 
+WHOLE_SUITE = "ctest"
 #: A command, and the test that runs it.
 TESTED = {
     "pip install .": "python.wheel",
     'pip install ".[jax]"': "python.wheel",
     "./demo": "install.digits",
-    "./check": "the whole test suite",
+    "./check": WHOLE_SUITE,
 }
 #: Commands that only fetch or enter a folder.
 TRIVIAL = [r"git clone \S+( \S+)?", r"cd \S+", r"python3? -m venv \S+", r"(source|\.) \S+/bin/activate", r"sudo apt-get update"]
