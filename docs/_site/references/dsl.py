@@ -16,7 +16,7 @@ You write a program in C++ with these classes and functions, all in the namespac
 HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), ("Reductions by your own function", "reductions.h"),
            ("Trees of tensors (namespace `scalide::tree`)", "tree.h")]  # fmt: skip
 #: What the headers document for Scalide itself.
-HIDDEN = re.compile(r"\b(take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b")
+HIDDEN = re.compile(r"\b(take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b|^class GeneratorBase$")
 
 
 def declarations(text):
@@ -27,6 +27,7 @@ def declarations(text):
         code = re.sub(r"^template<>\s*", "", match["code"].strip())
         code = code.replace(" = {}", " = default")
         code = " ".join(re.split(r"[;{]|\n *return|\s:\s(?!public)", code, maxsplit=1)[0].split())
+        code = re.sub(r" requires\(.*\)$", "", code)
         if not code.startswith(("namespace", "#", "friend")) and not HIDDEN.search(code):
             yield code, doc
 
