@@ -41,6 +41,14 @@ def links():
     assert not dead, "dead links: " + ", ".join(dead)
 
 
+def halide_version():
+    """Pages that name a version of Halide name the one that Scalide is built with."""
+    version = re.search(r"^set\(SCALIDE_HALIDE_VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for other in re.findall(r"halide(?:==|-)(\d+\.\d+\.\d+)", page.read_text()):
+            assert other == version, f"{page.relative_to(ROOT)} names Halide {other}, the build uses {version}"
+
+
 def installation_tests(ctest, build):
     """The tests that tests/docs/installation.py names exist. Those of the Python package need a build that has it."""
     printed = subprocess.run([ctest, "-N", "--test-dir", build], capture_output=True, text=True, check=True).stdout
@@ -55,5 +63,6 @@ def installation_tests(ctest, build):
 if __name__ == "__main__":
     environment_variables()
     links()
+    halide_version()
     installation_tests(*sys.argv[1:3])
     print("ok")
