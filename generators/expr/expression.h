@@ -43,6 +43,8 @@ Expression make_list(std::vector<Expression> elements, Location location = {});
 /// Parses one expression. `where` is the location of its first character; with column 0 (unknown), all nodes get the line of `where`.
 /// Throws UserError with line and column for a syntax error, for more than 200 nested levels and for a text longer than 64 KiB.
 Expression parse_expression(std::string_view text, const Location &where);
+/// The suggested fix for an expression that YAML has split at a comma.
+inline constexpr const char *unquoted_comma = "In YAML braces, an expression that contains a comma needs quotes: {a: \"max(x, 0)\"}";
 
 /// Returns the shortest text that parses back to an equal tree: with infix operators, few parentheses and all digits of numbers.
 std::string to_string(const Expression &expression);

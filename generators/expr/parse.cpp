@@ -78,8 +78,7 @@ private:
         if (take(sign)) return;
         const std::string wanted = "expected '" + std::string(sign) + "'";
         if (position_ < text_.size()) fail(wanted, next_word());
-        throw UserError(Message{location(), "expression", wanted + ", but the expression ends here", "",
-                                "In YAML braces, an expression that contains a comma needs quotes: {a: \"max(x, 0)\"}"});
+        throw UserError(Message{location(), "expression", wanted + ", but the expression ends here", "", unquoted_comma});
     }
 
     const Expression &checked(const Expression &expression) const {

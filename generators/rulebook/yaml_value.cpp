@@ -174,8 +174,13 @@ YamlFields YamlValue::fields(const std::vector<Key> &keys) const {
     for (const Key &key : keys) names.emplace_back(key.name);
     std::map<std::string, YamlValue> fields;
     for (auto &[name, value] : entries()) {
-        if (std::ranges::find(names, name) == names.end()) value.fail_unknown("key", value.path(), suggestion(name, names));
-        fields.emplace(name, value);
+        if (std::ranges::find(names, name) != names.end()) {
+            fields.emplace(name, value);
+            continue;
+        }
+        // Without quotes, YAML splits {x: max(x, 0)} at the comma into the keys `x` and `0)`.
+        const bool is_split = name.ends_with(')') && value.tree_->kind == YamlTree::Kind::nothing;
+        value.fail_unknown("key", value.path(), is_split ? unquoted_comma : suggestion(name, names));
     }
     for (const Key &key : keys)
         if (key.presence == Key::required && !fields.contains(std::string(key.name)))

@@ -118,7 +118,8 @@ std::string scaling_of(const ProductFormats &formats) {
     const std::string own = formats.own > 0 ? fmt::format(", {} of them in formats that the program chose itself", formats.own) : "";
     if (formats.unscaled > 0) return own + fmt::format(", {} of them not scaled", formats.unscaled);
     const size_t in_bf16 = formats.narrow.contains("bf16") ? formats.narrow.at("bf16") : 0;
-    return own + (formats.narrow_products() > in_bf16 + formats.own ? formats.own > 0 ? ", all others scaled" : ", all scaled" : "");
+    if (formats.narrow_products() <= in_bf16 + formats.own) return own;
+    return own + (formats.own > 0 ? ", all others scaled" : ", all scaled") + (in_bf16 > 0 ? " except in bf16" : "");
 }
 
 /// ", 2 of them with one scale for each block of 32"
