@@ -64,7 +64,7 @@ void rename_programs(Program &program) {
 } // namespace
 
 Program canonical(const Program &program) {
-    // Copying live nodes in order also numbers the values in the order in which they are made.
+    // Copies live nodes in order, which also numbers the values in the order of their nodes.
     Program result = remove_dead_nodes(program);
     result.name = "kernel";
     const std::set<std::string> used = used_symbols(result);

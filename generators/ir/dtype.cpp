@@ -20,7 +20,7 @@ struct DtypeRow {
 };
 
 #define SCALIDE_ROW(id, name, text, number, kind, bits, ...) DtypeRow{Dtype::name, text, Kind::kind, bits},
-constexpr std::array rows{SCALIDE_DTYPES(SCALIDE_ROW)}; // a dtype is the index of its row: runtime/src/status.cpp checks it
+constexpr std::array rows{SCALIDE_DTYPES(SCALIDE_ROW)}; // the value of a dtype is the index of its row; runtime/src/status.cpp checks this
 #undef SCALIDE_ROW
 
 constexpr auto dtypes = [] {
@@ -67,7 +67,7 @@ IntegerRange range_of(Dtype dtype) {
 double wrap_integer(Dtype dtype, double value) {
     if (!std::isfinite(value)) return saturate_integer(dtype, value);
     const int unused = 64 - bits_of(dtype);
-    const auto words = static_cast<int64_t>(std::fmod(value, 0x1p63)); // 2^63 is a multiple of every range
+    const auto words = static_cast<int64_t>(std::fmod(value, 0x1p63)); // 2^63 is a multiple of the range of every integer dtype
     const uint64_t code = static_cast<uint64_t>(words) << unused;
     return is_signed(dtype) ? static_cast<double>(static_cast<int64_t>(code) >> unused) : static_cast<double>(code >> unused);
 }

@@ -10,7 +10,7 @@ namespace scalide {
 
 namespace {
 
-// Wide enough for a sum or a product of two 64-bit numbers.
+// Wide enough for the sum or the product of two 64-bit numbers.
 __extension__ typedef __int128 Wide;
 
 constexpr int64_t limit = std::numeric_limits<int64_t>::max();
@@ -145,7 +145,7 @@ std::string to_string(const Extent &extent) {
             text += negative ? " - " : " + ";
         text += term_to_string(monomial, magnitude_of(coefficient));
     };
-    // The constant term sorts first but reads best last.
+    // The constant term is the first in the order of terms, but it is printed last.
     for (const auto &[monomial, coefficient] : extent.terms()) {
         if (!monomial.empty()) append(monomial, coefficient);
     }

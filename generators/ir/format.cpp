@@ -17,7 +17,7 @@ namespace {
 constexpr std::array formats{SCALIDE_FORMATS(SCALIDE_FORMAT)};
 #undef SCALIDE_FORMAT
 
-// By dtype; -1: it has none.
+// By dtype: the index of its row, or -1 if it has none.
 constexpr auto format_rows = [] {
     std::array<int, SCALIDE_DTYPE_COUNT> rows{};
     rows.fill(-1);
@@ -36,14 +36,14 @@ uint32_t nan_of(const FormatSpec &format, bool negative, Overflow overflow) {
     return format.nan_code | (negative && both_signs && overflow == Overflow::format ? sign_bit(format) : 0);
 }
 
-// The code of the rounded magnitude, counted on beyond max_code. `magnitude` is finite and >= 0.
+// Encodes the rounded magnitude. The encoded value may exceed max_code. `magnitude` must be finite and >= 0.
 uint32_t round_magnitude(const FormatSpec &format, double magnitude) {
     int exponent = magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
     double scaled = std::ldexp(magnitude, format.mantissa_bits - exponent);
     double below = std::floor(scaled);
     auto code = static_cast<uint32_t>(below) + (static_cast<uint32_t>(exponent + format.bias - 1) << format.mantissa_bits);
     double rest = scaled - below;
-    // Code 0 is even and, where it is not zero (e8m0), the exact code of this half-way value.
+    // Encoded value 0 is even. In e8m0 it is not the number zero: it is exactly this half-way value.
     bool tie_goes_up = format.ties == Ties::up ? code > 0 : code % 2 == 1;
     return code + (rest > 0.5 || (rest == 0.5 && tie_goes_up));
 }
@@ -87,9 +87,10 @@ double decode(const FormatSpec &format, uint32_t code) {
 uint32_t encode(const FormatSpec &format, double value, Overflow overflow) {
     bool negative = std::signbit(value);
     if (std::isnan(value)) return nan_of(format, negative, overflow);
-    bool keeps = overflow == Overflow::format || (overflow == Overflow::saturate && std::isinf(value)); // what is too large
+    // what happens to a number that is too large
+    bool keeps = overflow == Overflow::format || (overflow == Overflow::saturate && std::isinf(value));
     if (!format.has_sign && !(value > 0)) return keeps ? format.nan_code : 0;
-    // Anything from twice the largest value on rounds beyond it; this keeps the code within 32 bits.
+    // Every value from twice the largest number upward overflows. The limit keeps the encoded value within 32 bits.
     double limit = std::ldexp(1.0, static_cast<int>(format.max_code >> format.mantissa_bits) - format.bias + 2);
     uint32_t magnitude = round_magnitude(format, std::min(std::abs(value), limit));
     if (magnitude > format.max_code) return overflow_code(format, negative, overflow, keeps);

@@ -9,7 +9,7 @@ namespace scalide {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-constexpr size_t longest_quotation = 40; // of a token in a message
+constexpr size_t longest_quotation = 40; // longest part of a token that a message quotes
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_character(char c) { return is_name_character(c) || c == '/'; }

@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-// The type of numbers among the operands.
+// Returns the type for operands that are literal numbers.
 Type number_type(const Program &program, const Node &node, const std::vector<NamedOperand> &operands) {
     const BaseOperator *base = find_base_operator(node.op);
     const bool broadcasts = base != nullptr && base->shape == Shape::elementwise;

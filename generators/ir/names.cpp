@@ -5,10 +5,10 @@
 
 namespace scalide {
 
-/// A hash table of the numbers of values, with open addressing, linear probing, at most half full. It copies no names: passes make every
-/// value anew, and a set of strings was a tenth of the time of all passes.
+/// A hash table of value numbers, with open addressing and linear probing, at most half full. It does not copy names. Passes create every
+/// value again, and with a set of strings, a tenth of the time of all passes was spent here.
 struct Names::Index {
-    enum : int { is_free = -1, was_renamed = -2 }; ///< a search ends at the first and passes over the second
+    enum : int { is_free = -1, was_renamed = -2 }; ///< a search ends at `is_free` and continues at `was_renamed`
 
     struct Slot {
         uint32_t hash = 0;
@@ -16,13 +16,13 @@ struct Names::Index {
     };
 
     std::vector<Slot> slots = std::vector<Slot>(64);
-    std::unordered_map<std::string, int64_t> next; ///< by name that was taken: all smaller numbers were
+    std::unordered_map<std::string, int64_t> next; ///< by name that was already taken: all smaller numbers are taken too
     size_t used = 0;                               ///< slots that are not free
-    size_t seen = 0;                               ///< values that are in `slots`
+    size_t seen = 0;                               ///< values that `slots` already contains
 
     static uint32_t hash_of(const std::string &name) { return static_cast<uint32_t>(std::hash<std::string>()(name)); }
 
-    /// The slot of a name, or the free one where it would stand.
+    /// Returns the slot of a name, or the free slot for it.
     Slot &find(const std::vector<Value> &values, const std::string &name) { return find(values, name, hash_of(name)); }
 
     Slot &find(const std::vector<Value> &values, const std::string &name, uint32_t hash) {
@@ -32,14 +32,14 @@ struct Names::Index {
         }
     }
 
-    /// `name` is that of value number `value` from now on.
+    /// Records that value number `value` has the name `name`.
     void insert(const std::vector<Value> &values, const std::string &name, int value) {
         if (2 * used + 2 > slots.size()) grow();
         const uint32_t hash = hash_of(name);
         put(find(values, name, hash), hash, value);
     }
 
-    /// The same where no value has this name; else false.
+    /// Like insert(), but only if no value has this name. Returns false otherwise.
     bool take(const std::vector<Value> &values, const std::string &name, int value) {
         if (2 * used + 2 > slots.size()) grow();
         const uint32_t hash = hash_of(name);

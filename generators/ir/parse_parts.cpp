@@ -16,7 +16,7 @@ constexpr int most_terms = 64;
 constexpr int most_factors = 16;
 constexpr size_t highest_rank = 32;
 
-// Extent arithmetic knows no locations: it throws at coefficients that overflow.
+// Adds a location to errors of extent arithmetic, which throws if a coefficient overflows.
 template<typename Operation>
 Extent located(const Lexer &lexer, const Token &token, const Operation &operation) {
     try {
@@ -57,7 +57,7 @@ double parse_real(Lexer &lexer) {
     return number;
 }
 
-// What follows a '-', if there is one.
+// Returns the token after a '-', or the next token if there is no '-'.
 Token unsigned_token(const Lexer &lexer) {
     Lexer ahead = lexer;
     ahead.accept("-");
@@ -96,7 +96,7 @@ void check_length(const Lexer &lexer, const Token &token, std::string_view name,
     if (!fits) lexer.fail(token, subject, "the name must have 1 to " + std::to_string(longest_name) + " bytes");
 }
 
-// The text of all of `text`, which nothing may follow.
+// Parses all of `text`. It is an error if anything is left.
 template<typename Parser>
 auto parse_whole(std::string_view text, const Location &where, const Parser &parser) {
     Lexer lexer(text, where);

@@ -13,26 +13,26 @@ constexpr size_t longest_text = size_t(64) << 20;
 constexpr size_t most_nodes = 1000000;
 constexpr size_t longest_scope = 1000;
 
-/// A name, and where it stands.
+/// A name and its location.
 struct PlacedName {
     Token token;
     std::string name;
 };
 
-/// What stands behind the colon of a node, for each of its results.
+/// The type of one result of a node, as written after the colon.
 struct DeclaredType {
     Type type;
     ArrayPart part = {};
 };
 
-// `name: type scaled = value`, `name: type data of x = value` or `argument = value`, kept until the body has been read.
+// `name: type scaled = value`, `name: type data of x = value` or `argument = value`. It is resolved after the body has been parsed.
 struct DeclaredResult {
     PlacedName name, value;
     Result result = {};
     Type type = {};
 };
 
-// Reads one `program name {..} [..] (..) -> (..) { .. }`.
+// Parses one `program name {..} [..] (..) -> (..) { .. }`.
 class ProgramParser {
 public:
     explicit ProgramParser(Lexer &lexer) : lexer_(lexer) {}
@@ -72,7 +72,7 @@ Program ProgramParser::parse() {
     lexer_.sequence("(", ")", "program.arguments", [&] { parse_argument(); });
     declare_symbols(program_);
     for (const Symbol &symbol : program_.symbols) symbols_.insert(symbol.name);
-    // A second time, now that symbols and words can be told apart.
+    // Parses the attributes again, because symbols and words can be distinguished only now.
     if (attributes.is("{")) program_.attributes = parse_attributes(attributes, symbols_);
     lexer_.expect("->", "program");
     lexer_.sequence("(", ")", "program.results", [&] { parse_result(); });
@@ -97,7 +97,7 @@ void ProgramParser::parse_symbol() {
     program_.symbols.push_back(symbol);
 }
 
-// `data of x`, `scale of x`, of a value also `form of x`, or nothing.
+// Parses `data of x`, `scale of x`, for a value also `form of x`, or nothing.
 ArrayPart ProgramParser::parse_part() {
     using Kind = ArrayPart::Kind;
     for (const auto &[word, kind] : {std::pair("form", Kind::whole), {"data", Kind::data}, {"scale", Kind::scale}}) {
@@ -178,7 +178,7 @@ void ProgramParser::parse_node(const std::string &scope) {
     node.op = parse_plain_name(lexer_, "node.operator");
     std::vector<NamedOperand> operands;
     lexer_.sequence("(", ")", "node.operands", [&] {
-        check_count(operands.size()); // numbers become nodes
+        check_count(operands.size()); // a number among the operands becomes a node
         operands.push_back(parse_operand());
     });
     if (lexer_.is("{")) node.attributes = parse_attributes(lexer_, symbols_);
@@ -205,7 +205,8 @@ std::vector<DeclaredType> ProgramParser::parse_types(size_t count) {
     std::vector<DeclaredType> types;
     do {
         types.push_back({parse_type(lexer_)});
-        if (!lexer_.peek().first_on_line) types.back().part = parse_part(); // the next node may be called `data`
+        // a token on the next line starts a node, which may have the name `data`
+        if (!lexer_.peek().first_on_line) types.back().part = parse_part();
     } while (lexer_.accept(","));
     if (types.size() != count) {
         const std::string requirement = "the number of types must be the number of results, " + std::to_string(count);
@@ -214,7 +215,7 @@ std::vector<DeclaredType> ProgramParser::parse_types(size_t count) {
     return types;
 }
 
-// Keeps memory in proportion: `more` values of the node at hand beside all nodes.
+// Bounds memory by the limit of nodes. `more` is the number of values that the current node adds.
 void ProgramParser::check_count(size_t more) const {
     if (program_.nodes.size() + more < most_nodes) return;
     lexer_.fail("program", "a program must have at most " + std::to_string(most_nodes) + " nodes");

@@ -8,9 +8,9 @@ namespace scalide {
 
 namespace {
 
-constexpr size_t longest_header = 138; // in one line, with " {" after it
+constexpr size_t longest_header = 138; // longest header that is printed on one line, without the " {" after it
 
-/// Calls print(item, text) for each item, with commas between.
+/// Calls print(item, text) for each item and puts commas between items.
 template<typename Items, typename Print>
 std::string join(const Items &items, const Print &print) {
     std::string text;
@@ -23,7 +23,7 @@ std::string join(const Items &items, const Print &print) {
     return text;
 }
 
-/// ` data of x`, ` scale of x`, ` form of x`; nothing for an array that is the whole of its tensor.
+/// Returns ` data of x`, ` scale of x` or ` form of x`; nothing for an array that is not a part of a tensor.
 std::string print_part(const ArrayPart &part) {
     if (part == ArrayPart()) return "";
     const char *const words[] = {" form of ", " data of ", " scale of "};
@@ -37,7 +37,7 @@ public:
 
 private:
     std::string header() const;
-    std::string attributes() const; ///< with a blank before them, as symbols
+    std::string attributes() const; ///< with a leading blank
     std::string symbols() const;
     std::string symbol(const Symbol &symbol) const;
     std::string argument(const Argument &argument) const;
@@ -47,8 +47,8 @@ private:
     std::string names(const std::vector<ValueId> &values) const;
 
     const Program &program_;
-    std::set<std::string> argument_symbols_; ///< of the types of arguments
-    std::set<std::string> symbols_;          ///< all
+    std::set<std::string> argument_symbols_; ///< symbols in the types of arguments
+    std::set<std::string> symbols_;          ///< all symbols
 };
 
 Printer::Printer(const Program &program) : program_(program) {

@@ -63,7 +63,7 @@ Program Rewriter::take() { return std::move(result_); }
 
 namespace {
 
-/// For each value whether a result is made of it.
+/// Returns for each value whether a result depends on it.
 std::vector<bool> live_values(const Program &program) {
     std::vector<bool> live(program.values.size(), false);
     for (const Result &result : program.results) live[result.value] = true;

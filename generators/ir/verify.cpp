@@ -19,7 +19,7 @@ constexpr int64_t largest_extent = 2147483647, most_elements = 2146435072; // of
 constexpr double most_counted = 0x1p53;                                    // elements that passes count, in coefficients of 64 bits
 constexpr int most_axes = 8;                                               // of the runtime's arrays (SCALIDE_MAX_RANK)
 
-/// An argument or a result, as far as its part goes.
+/// The facts of an argument or a result that check_parts() needs.
 struct NamedPart {
     const std::string &name;
     ValueId value;
@@ -27,7 +27,7 @@ struct NamedPart {
     const ArrayPart &part;
 };
 
-/// `owner.field`, the place of a message.
+/// `owner.field`: the subject of a message.
 struct Subject {
     const std::string &owner;
     std::string_view field;
@@ -36,11 +36,11 @@ struct Subject {
 
 class Verifier {
 public:
-    /// `callees` may be called: the sub-programs that stand before this program.
+    /// Calls may use `callees`, the sub-programs before this program.
     Verifier(const Program &program, std::span<const Program> callees, const std::string &after)
         : program_(program), callees_(callees), after_(after), made_(program.values.size(), false) {}
     void run();
-    /// For the program that a caller binds: arguments must say what its symbols are.
+    /// Verifies the program that a caller binds: its arguments must determine its symbols.
     void run_outermost();
 
 private:
@@ -68,7 +68,7 @@ private:
     void require(bool holds, const std::string &subject, const std::string &requirement, const std::string &got) const {
         if (!holds) refuse(subject, requirement, got);
     }
-    /// For what every node passes in every build: the words are made when they are needed.
+    /// For checks that every node passes in every build. The text of the message is built only if the check fails.
     template<typename Got>
     void require(bool holds, const Subject &subject, std::string_view requirement, const Got &got) const {
         if (!holds) refuse(subject.text(), std::string(requirement), got());
@@ -79,7 +79,7 @@ private:
     const Program &program_;
     std::span<const Program> callees_;
     const std::string &after_;
-    Location location_; ///< of the node at hand
+    Location location_; ///< of the current node
     std::vector<bool> made_;
     std::unordered_set<std::string_view> names_;
     std::set<std::string> symbols_;
@@ -136,7 +136,7 @@ void Verifier::check_node(const Node &node) {
     if (callee != node.attributes.end()) check_call(node, callee->second);
 }
 
-// A program attribute must name a sub-program; a call has its signature.
+// A program attribute must name a sub-program. A call must match its signature.
 void Verifier::check_call(const Node &node, const Attribute &attribute) {
     const auto callee = std::ranges::find(callees_, attribute.word, &Program::name);
     require(callee != callees_.end(), node.op + ".program", "must be the name of a sub-program that is defined before",
@@ -194,7 +194,7 @@ void Verifier::check_inout(const Result &result) {
     require(result.part == argument.part, subject, "must be the same part as its argument", "");
 }
 
-// A split array is its data and, right behind it, its scale; what a caller sees has a name of its own.
+// A split array is its data, directly followed by its scale. Names of arrays that a caller sees must be unique.
 void Verifier::check_parts(const std::vector<NamedPart> &parts) const {
     std::unordered_set<std::string> arrays;
     for (size_t i = 0; i < parts.size(); i++) {
@@ -251,16 +251,16 @@ void Verifier::check_type(const Type &type, const Subject &subject) const {
 }
 
 void Verifier::check_count(ValueId array, const Subject &subject) const {
-    double count = 1; // extents that are symbols are checked when they are bound
+    double count = 1; // symbolic extents are checked at bind
     for (const Extent &extent : program_.type(array).shape) count *= extent.is_static() ? double(extent.value()) : 1;
     if (count > double(most_elements))
         refuse(subject.text(), "must have at most " + std::to_string(most_elements) + " elements", to_string(program_.type(array)),
                "Split the array");
 }
 
-/// Kernels may walk more elements than arrays have, but passes count them.
+/// Checks that passes can count the elements. Kernels may iterate over more elements than an array may have.
 void Verifier::check_countable(const Type &type, const Subject &subject) const {
-    double count = 1; // the coefficients of a product are no larger than the product of their sums
+    double count = 1; // the coefficients of a product are at most the product of the sums of coefficients
     for (const Extent &extent : type.shape) {
         double sum = 0;
         for (const auto &[monomial, coefficient] : extent.terms()) sum += std::abs(double(coefficient));
@@ -269,7 +269,7 @@ void Verifier::check_countable(const Type &type, const Subject &subject) const {
     require(count < most_counted, subject, "must have fewer than 2^53 elements even if all symbols are 1", [&] { return to_string(type); });
 }
 
-/// Of what a caller passes. What lies between kernels has as many axes as it likes.
+/// Checks the rank of arguments and results. Values between kernels may have any rank.
 void Verifier::check_rank(ValueId array, const Subject &subject) {
     const Type &type = program_.type(array);
     if (!after_.empty() || type.rank() <= most_axes) return;
@@ -277,7 +277,7 @@ void Verifier::check_rank(ValueId array, const Subject &subject) {
     refuse(subject.text(), "must have at most " + std::to_string(most_axes) + " axes", to_string(type), "Reshape the array");
 }
 
-/// The symbol of an extent `4*b`, from which bind computes its value; else empty.
+/// Returns the symbol of an extent such as `4*b`, from which bind computes its value; empty for other extents.
 std::string sole_symbol(const Extent &extent) {
     const Extent::Terms terms = extent.terms();
     if (terms.size() != 1) return "";
@@ -285,7 +285,7 @@ std::string sole_symbol(const Extent &extent) {
     return monomial.size() == 1 && coefficient > 0 ? monomial[0] : "";
 }
 
-/// The value of each symbol is read from an argument's axis.
+/// Checks that an axis of an argument determines each symbol.
 void Verifier::check_symbol_sources() {
     std::set<std::string> known;
     for (const Argument &argument : program_.arguments)
@@ -308,7 +308,7 @@ void Verifier::check_symbol_sources() {
     }
 }
 
-/// Where the node of a value stands, or the argument.
+/// Returns the location of a value's node, or of the argument.
 Location Verifier::place_of(ValueId value) const {
     for (const Node &node : program_.nodes)
         if (std::ranges::find(node.results, value) != node.results.end()) return node.location;

@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// A list attribute; `fill` everywhere when it is absent or empty.
+/// Returns a list attribute. If it is missing or empty, every axis has `fill`.
 Extents extents_by_axis(const Attributes &attributes, const std::string &name, size_t rank, int64_t fill) {
     const auto found = attributes.find(name);
     const bool is_given = found != attributes.end() && !found->second.list.empty();
@@ -30,7 +30,7 @@ std::vector<int64_t> spec(const Attributes &attributes, const std::string &name,
     return axes;
 }
 
-/// What the attributes of either kind of operator call the two dilations.
+/// The attribute names of the two dilations, which differ between windows and convolutions.
 struct Names {
     const char *base_dilation, *window_dilation;
 };
@@ -62,7 +62,7 @@ Attributes write_axes(const std::vector<WindowAxis> &axes, const Names &names) {
             {names.window_dilation, list(axes, &WindowAxis::window_dilation)}};
 }
 
-/// floor(a / b) for b > 0.
+/// Returns floor(a / b) for b > 0.
 int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 } // namespace

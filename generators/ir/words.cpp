@@ -19,7 +19,8 @@ bool is_bare_word(std::string_view word) {
     return !word.empty() && is_letter(word[0]) && std::ranges::all_of(word, is_bare_character) && !is_number_word(word);
 }
 
-/// Bytes of the first character of UTF-8; 0 when it is none, or zero. A character has the shortest form, and is no surrogate.
+/// Returns the number of bytes of the first UTF-8 character. Returns 0 for an invalid character and for a zero byte. Overlong forms and
+/// surrogates are invalid.
 size_t size_of_character(std::string_view bytes) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
     if (byte(0) < 0x80) return byte(0) == 0 ? 0 : 1;
