@@ -21,7 +21,8 @@ bool is_word(const Attribute &value) { return value.kind == Attribute::Kind::wor
 bool is_dtype(const Attribute &value) { return is_word(value) && parse_dtype(value.word); }
 bool is_flag(const Attribute &value) { return is_word(value) && (value.word == "true" || value.word == "false"); }
 
-/// Kernels count in 32 bits. Extents of other types (of constants, say) are no places in arrays.
+/// Attributes of these types must fit in 32 bits, because kernels index with 32 bits. Extents of other types, such as constants, are no
+/// indices of arrays.
 constexpr std::string_view types_of_32_bits[] = {"shape", "extent", "integers"};
 constexpr int64_t largest = 2147483647;
 

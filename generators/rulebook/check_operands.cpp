@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// The dtypes that a class may have, the wanted one first; a class of floats has f32 where an integer is wanted.
+/// Returns the dtypes to try for a class, the wanted dtype first. If an integer is wanted, a class of floats gets f32.
 std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
     static const std::map<OperandClass, std::vector<Dtype>> by_class{
         {OperandClass::floating, {}},          {OperandClass::number, {Dtype::i32}}, {OperandClass::any, {Dtype::i32, Dtype::boolean}},
@@ -22,10 +22,10 @@ std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
     return dtypes;
 }
 
-/// Operands of one letter have one dtype.
+/// Operands with the same letter have the same dtype.
 const std::string &tie_of(const CheckOperand &operand) { return operand.spec->letter.empty() ? operand.spec->name : operand.spec->letter; }
 
-using Choice = std::map<std::string, Dtype>; // by tie
+using Choice = std::map<std::string, Dtype>; // the chosen dtype, by tie_of()
 
 std::vector<Choice> choices_of(const std::vector<CheckOperand> &operands, Dtype wanted) {
     std::vector<Choice> choices{{}};
@@ -53,7 +53,7 @@ bool fits(const Rule &rule, const std::vector<CheckOperand> &operands, Attribute
     }
 }
 
-/// Words that are extents over the letters, in the form that types print.
+/// Replaces words by extents over the symbols, in the form in which types print them.
 Attribute with_extents(const Attribute &attribute) {
     Attribute result = attribute;
     for (Attribute &element : result.list) element = with_extents(element);

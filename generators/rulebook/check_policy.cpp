@@ -17,7 +17,7 @@ std::vector<const Rule *> chosen(const PolicyRule &row, const Rulebook &rulebook
     return rules;
 }
 
-/// The names that operands or results of these operators have.
+/// Returns the names of the operands or results of these operators.
 std::vector<std::string> names_of(const std::vector<const Rule *> &rules, PolicyRule::Place place) {
     std::vector<std::string> names;
     for (const Rule *rule : rules) {
@@ -31,7 +31,7 @@ std::vector<std::string> names_of(const std::vector<const Rule *> &rules, Policy
     return names;
 }
 
-/// One word for all operands, or one for each.
+/// Checks that `operands` has one word for all operands, or one word for each operand.
 void check_operand_words(const PolicyRule &row, const std::vector<const Rule *> &rules) {
     const std::vector<std::string> &words = place_words(row.place);
     for (const std::string &word : row.operands)
@@ -45,7 +45,7 @@ void check_operand_words(const PolicyRule &row, const std::vector<const Rule *> 
     }
 }
 
-/// Arguments and results of programs have names of their own; those of operators are in the rulebook.
+/// Checks the names of operands and results, which the rulebook knows. Names of arguments and results of programs depend on the program.
 void check_which(const PolicyRule &row, const Rulebook &rulebook) {
     const std::vector<const Rule *> rules = chosen(row, rulebook);
     if (row.place == PolicyRule::Place::node) return check_operand_words(row, rules);
@@ -69,7 +69,7 @@ bool takes_floats(const OperandSpec &operand) {
     return kind == OperandClass::floating || kind == OperandClass::number || kind == OperandClass::any;
 }
 
-/// The result has the shape of the first operand.
+/// True if the result has the shape of the first operand.
 bool keeps_shape(const Rule &rule) {
     const Expression &shape = rule.results[0].shape;
     return shape == nullptr || to_string(shape) == "shape(" + rule.operands[0].name + ")";
@@ -89,7 +89,7 @@ std::string why_not_in_place(const Rule &rule, size_t most_operands) {
     throw UserError(statement(where, "'" + op + "' cannot " + verb + ": " + reason, way_out));
 }
 
-/// The attributes of an insertion without the name of a state, which it has in the place of an operand.
+/// Returns the attributes of an insertion without the name of a state. The state is passed as an operand instead.
 Attributes without_state(const Policy &policy, const Rule &rule, const Insertion &insertion, const Location &where) {
     Attributes attributes = insertion.attributes;
     const std::optional<std::string> state = state_of(rule, insertion);
@@ -151,7 +151,7 @@ std::string why_not_replacing(const Rule &rule, const Rule &replaced) {
     return has_attributes ? "" : "its attributes have other names or types";
 }
 
-/// The attributes of what is replaced stay, the row has the others.
+/// Checks a replacement. It keeps the attributes of the replaced operator; the policy rule sets the others.
 void check_replacement(const PolicyRule &row, const Rulebook &rulebook) {
     const Rule &rule = rulebook.rule(row.replacement->op, row.location);
     for (const Rule *replaced : chosen(row, rulebook)) {

@@ -27,7 +27,7 @@ Attribute read_fitting(const YamlValue &value, const AttributeSpec &spec) {
     return attribute;
 }
 
-/// `[m, n]`; for a variadic operand `[[m, n], [m, n]]`.
+/// Reads `[m, n]`, or `[[m, n], [m, n]]` for a variadic operand.
 std::vector<std::vector<std::string>> read_shapes(const YamlValue &value, const OperandSpec &operand) {
     const auto read = [](const YamlValue &shape) {
         if (!shape.is_list()) shape.fail("must be a shape, a list of letters and numbers", shape.description());
@@ -62,7 +62,7 @@ void read_values(const YamlValue &value, const std::string &name, CheckVector &v
 
 CheckVector read_vector(const YamlValue &value, const Rule &rule) {
     CheckVector vector;
-    int number = 0; // of the array in the variadic operand
+    int number = 0; // index of the array within the variadic operand
     for (const auto &[name, entry] : value.entries()) {
         const AttributeSpec *spec = find_attribute(rule, name);
         if (spec) {

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = ExpressionNode::Kind;
 
-/// What an expression may name, beside operands, attributes and lets.
+/// What an expression may name, in addition to operands, attributes and lets.
 struct Context {
     bool parts = false;      ///< x.data, x.scale, scale, self: in scale, data, on_plain
     bool cotangents = false; ///< ct and results: in grad
@@ -63,7 +63,7 @@ private:
         fail(node, "unknown name '" + node.text + "'", "", suggestion(node.text, names));
     }
 
-    /// `x.data`, `x.scale`; `ct.<result>` where there are several results.
+    /// Checks `x.data`, `x.scale`, or `ct.<result>` for a rule with several results.
     void check_member(const ExpressionNode &node) const {
         const ExpressionNode &object = *node.operands[0];
         const bool is_cotangent = context_.cotangents && object.kind == Kind::name && object.text == "ct";
@@ -93,7 +93,7 @@ private:
 
     void check_count(const ExpressionNode &node, int least, int most) const {
         const int count = static_cast<int>(node.operands.size());
-        // one variadic argument of an operator on two is folded over
+        // a single variadic argument of a binary operator is reduced with that operator
         const bool folds = count == 1 && least == 2 && most == 2 && mentions_variadic(*node.operands[0]);
         if (folds || (count >= least && (most < 0 || count <= most))) return;
         const std::string range = most < 0        ? "at least " + std::to_string(least)
@@ -120,7 +120,7 @@ private:
             fail(node, "the argument of 'index' must be the name of a variadic operand");
     }
 
-    /// `norm(x)`: the operator that the attribute's word chooses.
+    /// Checks `norm(x)`, where the value of the attribute `norm` names the operator.
     void check_chosen(const ExpressionNode &node, const AttributeSpec &attribute) const {
         for (const std::string &choice : attribute.choices) {
             const Rule *callee = rulebook_.find(attribute.name + "_" + choice);
@@ -178,7 +178,7 @@ bool needs_cotangents(const Rule &rule, const ExpressionNode &node) {
     return node.kind == Kind::name && (node.text == "ct" || rule.result_index(node.text) >= 0);
 }
 
-/// A let sees the lets before it, and is as bound to its place as they are.
+/// Knows the lets of a rule. A let sees the lets before it. It is allowed only where the lets that it uses are allowed.
 class Lets {
 public:
     explicit Lets(const Rule &rule) : rule_(rule) {
@@ -260,7 +260,7 @@ private:
             check(expressions.size() == 1 ? field : field + "." + rule_.results[i].name, expressions[i], context);
     }
 
-    /// A scale is made before `scale` has a value.
+    /// Checks that the expression of a scale does not use `scale`, which has no value yet.
     void check_independent(const std::string &field, const Expression &expression) const {
         if (!expression) return;
         for (const std::string &name : free_names(expression)) {
@@ -332,7 +332,7 @@ ArgumentCount argument_count(const Rule &callee) {
 
 std::vector<std::string> used_operators(const Rule &rule, const Rulebook &rulebook) {
     std::vector<std::string> ops;
-    // A let may serve other fields alone; only those that the value reaches count.
+    // Only lets that the value uses count, because a let may serve other fields alone.
     std::vector<Expression> reached = rule.value;
     for (size_t i = 0; i < reached.size(); i++) {
         collect_operators(rule, rulebook, *reached[i], ops);

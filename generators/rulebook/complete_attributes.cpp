@@ -42,7 +42,7 @@ private:
         throw UserError({where_, rule_.op + "." + spec_.name, requirement, got, ""});
     }
 
-    /// Axes count from the front of operand `side`; without operands they are left to the constraints.
+    /// Returns the axis of operand `side`, counted from the front. Without operands, the axis stays as it is, and the constraints check it.
     int64_t counted_from_front(int64_t axis, size_t side) const {
         if (side >= operands_.size()) return axis;
         const int rank = operands_[side].rank();

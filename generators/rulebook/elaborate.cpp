@@ -57,7 +57,7 @@ Term Elaboration::elaborate_member(const ExpressionNode &node) {
     return operand_term(object, [this](int operand) { return scale_part(operand); });
 }
 
-/// A let that no scale enters means the same everywhere, and is made once for scale and data.
+/// A let that does not depend on scales has one meaning everywhere. It is elaborated once for scale and data.
 Term Elaboration::elaborate_let(const std::string &name, const Expression &let, Place place) {
     const Place own = depends_on_scales(let) ? place : Place::value;
     const std::string key = name + (own == Place::scale ? ".f64" : "") + (case_ ? "." + std::to_string(*case_) : "");
@@ -142,7 +142,7 @@ ValueId Elaboration::literal(const Attribute &value, Dtype dtype) {
     return made->second = builder_.constant(is_flag ? is_true(value) : value.number, dtype);
 }
 
-/// The array of a term, in the shape that rule text sees.
+/// Returns the array of a term in the shape that the rule text describes.
 ValueId Elaboration::materialize(const Term &term, Dtype dtype) {
     if (term.constant) return literal(*term.constant, dtype);
     if (term.cases) fail_unplaced("must be one array, not one array for each array of a variadic operand");
@@ -151,7 +151,7 @@ ValueId Elaboration::materialize(const Term &term, Dtype dtype) {
     return builder_.add_one("reshape", {node}, {{"shape", to_attribute(term.shape)}});
 }
 
-/// The array of a term, grown to `shape` in one step.
+/// Broadcasts the array of a term to `shape` with one node.
 ValueId Elaboration::broadcast(const Term &term, const Extents &shape) {
     if (builder_.type(term.node).shape == shape) return term.node;
     const int64_t offset = std::ssize(shape) - std::ssize(term.shape);

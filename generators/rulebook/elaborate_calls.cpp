@@ -13,7 +13,7 @@ namespace scalide {
 
 namespace {
 
-/// Base operators that are, and composites of the family whose result has the shape of an operand.
+/// True for elementwise base operators, and for composites of this family whose result has the shape of an operand.
 bool is_elementwise(const Rule &rule) {
     const BaseOperator *base = rule.is_base ? find_base_operator(rule.op) : nullptr;
     return base ? base->shape == Shape::elementwise : rule.family == "elementwise" && rule.results.size() == 1 && !rule.results[0].shape;
@@ -23,7 +23,7 @@ bool is_symbolic(const Term &term) { return term.constant->kind == Attribute::Ki
 
 bool is_integer_literal(const Attribute &value) { return value.kind == Attribute::Kind::integer; }
 
-/// A literal takes the dtype of what it meets, unless it would not fit in there.
+/// A literal gets the dtype of the other operand, unless that dtype cannot represent it.
 Dtype meet_literal(Dtype dtype, const Attribute &literal) {
     const bool is_flag = literal.kind == Attribute::Kind::word;
     if (is_flag || is_float(dtype)) return dtype;
@@ -31,19 +31,19 @@ Dtype meet_literal(Dtype dtype, const Attribute &literal) {
     return is_integer(dtype) ? dtype : Dtype::i32;
 }
 
-/// `drop(x, axes)` or `inserted(x, axes)` as the shape of the only result: the call, else nullptr.
+/// Returns the call if the shape of the only result is `drop(x, axes)` or `inserted(x, axes)`; otherwise nullptr.
 const ExpressionNode *result_shape_call(const Rule &rule, std::string_view function) {
     const Expression &shape = rule.results[0].shape;
     const bool is_call = shape && shape->kind == ExpressionNode::Kind::call && shape->text == function && shape->operands.size() == 2;
     return is_call ? shape.get() : nullptr;
 }
 
-/// True when the operator only puts in axes of extent 1.
+/// True if the operator only inserts axes of extent 1.
 bool inserts_axes(const Rule &rule) {
     return result_shape_call(rule, "inserted") && rule.value.size() == 1 && rule.value[0]->text == "reshape";
 }
 
-/// True when the axes that `call` drops are an attribute of type axis or axes.
+/// True if the axes that `call` drops are an attribute of type axis or axes.
 bool reduces_axes(const Rule &rule, const ExpressionNode &call) {
     const AttributeSpec *attribute = find_attribute(rule, call.operands[1]->text);
     return attribute && (attribute->type == "axes" || attribute->type == "axis");
@@ -75,7 +75,7 @@ const Rule &Elaboration::callee_rule(const std::string &name) const {
     return builder_.rulebook().rule(is_choice ? name + "_" + attributes_.at(name).word : name, rule_.location);
 }
 
-/// `first(xs, n)` on what its arguments became.
+/// `first(xs, n)` for elaborated arguments.
 Term first_of(const std::vector<Term> &arguments) {
     const bool is_count = arguments[1].constant && arguments[1].constant->kind == Attribute::Kind::integer;
     if (!arguments[0].cases || !is_count) fail_unplaced("'first' needs a variadic operand and a number that is known at build time");
@@ -100,7 +100,8 @@ Term Elaboration::call(const std::string &callee, std::vector<Term> arguments, P
     return call_operator(*rule, std::move(arguments), std::move(attributes), place);
 }
 
-/// Over a variadic operand a call is made once for each array; a call of two arguments that got one folds over it.
+/// A call with a variadic operand is elaborated once for each array. A call of a binary operator with one variadic argument reduces that
+/// argument.
 Term Elaboration::call_each(const std::string &callee, const std::vector<Term> &arguments, Place place) {
     const Intrinsic *intrinsic = find_intrinsic(callee);
     const size_t wanted = callee == "self" ? rule_.operands.size() : intrinsic ? intrinsic->arguments : callee_rule(callee).operands.size();
@@ -127,7 +128,7 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
         return apply("select_n", {condition, make_term(std::vector<Term>{b, a})});
     };
     const Term zero = make_term(Attribute(0)), one = make_term(Attribute(1));
-    const auto ratio = [&](const Term &a, const Term &b) { // one comparison for the elements of an array
+    const auto ratio = [&](const Term &a, const Term &b) { // with an array `a`, one comparison of `b` serves all elements
         if (!b.constant && is_single(b) && (a.constant || is_single(a))) return apply("divide_no_nan", {a, b});
         return select(apply("eq", {b, zero}), zero, apply("div", {a, b}));
     };
@@ -143,7 +144,7 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
         {"select", [&] { return select(v[0], v[1], v[2]); }},
         {"ratio", [&] { return ratio(v[0], v[1]); }},
         {"hypot",
-         [&] { // m * sqrt(1 + (n / m)^2), m the larger magnitude and n the smaller
+         [&] { // m * sqrt(1 + (n / m)^2), where m is the larger magnitude and n the smaller
              const Term a = apply("abs", {v[0]}), b = apply("abs", {v[1]});
              const Term larger = apply("max", {a, b}), part = ratio(apply("min", {a, b}), larger);
              return apply("mul", {larger, apply("sqrt", {apply("add", {one, apply("mul", {part, part})})})});
@@ -155,7 +156,8 @@ Term Elaboration::call_intrinsic(const std::string &callee, const std::vector<Te
     return meanings.at(callee)();
 }
 
-/// Beside an infinite scale another stays, as ratio makes infinite data of the first: it counts as almost nothing, not as 0.
+/// If one scale is infinite, the other scale is used, because `ratio` makes infinite data of the first operand. The infinite scale counts
+/// as the smallest normal number, not as 0.
 Term Elaboration::largest(const Term &a, const Term &b, Place place) {
     const Term infinity = make_term(Attribute(std::numeric_limits<double>::infinity())), least = make_term(Attribute(0x1p-126));
     const auto finite = [&](const Term &scale) { return call("select", {call("lt", {scale, infinity}, place), scale, least}, place); };
@@ -165,13 +167,13 @@ Term Elaboration::largest(const Term &a, const Term &b, Place place) {
 
 Term Elaboration::random_key_term() const { return make_term(builder_.program(), random_key(builder_.program(), settings_.key)); }
 
-/// Conversions count their streams from 1, scales from 2^31 on: one for each instance, so that its parts round alike.
+/// Conversions number their random streams from 1, scales from 2^31. An instance has one stream, so that all its parts are rounded alike.
 Attribute Elaboration::stream() {
     if (!stream_) stream_ = (int64_t{1} << 31) + std::ranges::count(builder_.program().nodes, "pow2_stochastic", &Node::op);
     return *stream_;
 }
 
-/// What is known at build time is computed there; sizes that a binding decides are not.
+/// Evaluates operators on constants at build time. Sizes that are known only at bind are not evaluated.
 std::optional<Term> Elaboration::fold(const std::string &op, const std::vector<Term> &arguments) const {
     const BaseOperator *base = find_base_operator(op);
     if (!base || !base->evaluate || base->arity < 1 || !base->parameter.empty()) return std::nullopt;
@@ -183,8 +185,8 @@ std::optional<Term> Elaboration::fold(const std::string &op, const std::vector<T
     return make_term(evaluate_operator(op, constants));
 }
 
-/// Calls that need no node: a conversion to the dtype that is there, and, in the arithmetic of scales, a product with the scale 1 of a
-/// plain operand.
+/// Handles calls that need no node: a conversion to the dtype that the operand already has, and in scale arithmetic, a multiplication by
+/// the scale 1 of a plain operand.
 std::optional<Term> Elaboration::unchanged(const std::string &op, const std::vector<Term> &arguments, const Attributes &attributes,
                                            Place place) const {
     const auto is_node = [](const Term &term) { return !term.constant && !term.cases; };
@@ -223,14 +225,15 @@ Term Elaboration::call_operator(const Rule &callee, std::vector<Term> arguments,
     return call_whole(callee, arguments, std::move(attributes));
 }
 
-/// True for an operator that makes a scale in f32 of what is f32 already.
+/// True for an operator that computes a scale in f32 if its arguments are already f32.
 bool Elaboration::makes_scale_in_f32(const Rule &callee, const std::vector<Term> &arguments) const {
     const BaseOperator *base = callee.is_base ? find_base_operator(callee.op) : nullptr;
     const auto is_f32 = [&](const Term &term) { return !term.constant && builder_.type(term.node).dtype == Dtype::f32; };
     return base != nullptr && base->makes_scale && std::ranges::all_of(arguments, is_f32);
 }
 
-/// Operands that share a letter meet in one dtype; a float is made of what is none where one is asked for.
+/// Returns the dtypes of the operands. Operands with the same letter are promoted to one dtype. An operand of a class of floats that is no
+/// float is converted to one.
 std::vector<Dtype> Elaboration::operand_dtypes(const Rule &callee, const std::vector<Term> &arguments, Place place) const {
     const bool is_wide = place == Place::scale && std::ranges::all_of(arguments, is_single) && !makes_scale_in_f32(callee, arguments);
     const Dtype default_float = is_wide ? Dtype::f64 : Dtype::f32;
@@ -259,7 +262,8 @@ std::vector<Dtype> Elaboration::operand_dtypes(const Rule &callee, const std::ve
     return dtypes;
 }
 
-/// Operands broadcast. Where all that are no numbers show the same node axes, the axes of extent 1 between them need no nodes.
+/// Broadcasts the operands and adds the node. If all operands of rank above 0 have the same node axes, the hidden axes of extent 1 need no
+/// nodes.
 Term Elaboration::call_elementwise(const Rule &callee, std::vector<Term> arguments, Attributes attributes, Place place) {
     const std::vector<Dtype> dtypes = operand_dtypes(callee, arguments, place);
     for (size_t i = 0; i < arguments.size(); i++) {
@@ -291,7 +295,7 @@ Term Elaboration::call_elementwise(const Rule &callee, std::vector<Term> argumen
     return result;
 }
 
-/// An operator that is not elementwise gets its operands in the shapes that rule text sees.
+/// Adds an operator that is not elementwise. Its operands get the shapes that the rule text describes.
 Term Elaboration::call_whole(const Rule &callee, const std::vector<Term> &arguments, Attributes attributes) {
     const std::vector<Dtype> dtypes = operand_dtypes(callee, arguments, Place::value);
     std::vector<ValueId> nodes;
@@ -309,7 +313,7 @@ Term Elaboration::call_whole(const Rule &callee, const std::vector<Term> &argume
     Term result = inserts ? make_term(builder_.program(), nodes[0])
                           : make_term(builder_.program(), builder_.add_one(callee.op, nodes, std::move(attributes)));
     if (!inserts && !is_reduction) return result;
-    // The axes of the node among those of the shape that rule text sees.
+    // Finds the axes of the node among the axes of the shape that the rule text describes.
     const Expression kept = is_reduction ? make_call("keep", drops->operands) : callee.results[0].shape;
     result.shape = to_extents(evaluate_static(kept, scope));
     std::vector<int64_t> hidden;

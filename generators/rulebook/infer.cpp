@@ -34,7 +34,7 @@ std::string list_of(const std::vector<Type> &types) {
     return text.empty() ? "nothing" : text;
 }
 
-/// Checks operands against one rule; every message starts at `where`.
+/// Checks operands against one rule. Every message starts with the location `where`.
 class Inference {
 public:
     Inference(const Rule &rule, const std::vector<Type> &operands, const Attributes &attributes, const Location &where)
@@ -81,7 +81,7 @@ private:
         throw UserError({where_, rule_.op + "." + field, requirement, got, ""});
     }
 
-    /// Runs `body`; what it throws without a place gets this one.
+    /// Runs `body` and adds this location to errors that have none.
     template<typename Body>
     auto placed(const std::string &field, const Body &body) const -> decltype(body()) {
         try {
@@ -103,7 +103,7 @@ private:
                  to_string(type));
     }
 
-    /// Base elementwise operators work on operands of one shape; the `which` of select_n can be one number for all.
+    /// Operands of elementwise base operators must have one shape. Only the `which` of select_n may have rank 0.
     void check_shapes() const {
         const BaseOperator *base = rule_.is_base ? find_base_operator(rule_.op) : nullptr;
         if (!base || base->shape != Shape::elementwise || operands_.empty()) return;
@@ -113,7 +113,7 @@ private:
             fail("where.shapes", "operands must have the same shape", list_of(operands_));
     }
 
-    /// For `a == b` the two values, else the operands.
+    /// For `a == b`, returns the two values; for other requirements, the operands.
     std::string difference(const Expression &require) const {
         if (require->kind != ExpressionNode::Kind::call || require->text != "eq") return list_of(operands_);
         return to_string(evaluate_static(require->operands[0], scope({}))) + " and " +

@@ -36,7 +36,7 @@ std::string_view power_of_two_operator(Rounding rounding) { return std::ranges::
 struct Instance::State {
     Elaboration elaboration;
     std::vector<Type> result_types;
-    /// By result: a scale before and after it was clamped; absent when it cannot have been.
+    /// By result: a scale before and after clamping. Absent if the scale was not clamped.
     struct Clamped {
         Term raw, kept;
     };
@@ -44,7 +44,7 @@ struct Instance::State {
 
     const Rule &rule() const { return elaboration.rule(); }
 
-    /// Runs `body`; what it throws without a place is about `field` of this rule.
+    /// Runs `body` and adds `field` of this rule to errors without a location.
     template<typename Body>
     auto placed(const std::string &field, const Body &body) -> decltype(body()) {
         try {
@@ -71,18 +71,18 @@ struct Instance::State {
 
     Term call(const std::string &op, std::vector<Term> arguments, Place place) { return elaboration.call(op, std::move(arguments), place); }
 
-    /// A node for `raw`, clamped.
+    /// Returns a node for `raw`, clamped.
     ValueId stored_scale(int result, const Term &raw) {
         Builder &builder = elaboration.builder();
         const bool is_stored = !raw.constant && builder.type(raw.node) == Type{Dtype::f32, {}};
         clamped[result] = std::nullopt;
-        if (is_stored) return raw.node; // another value's scale as it is
+        if (is_stored) return raw.node; // the stored scale of another value, unchanged
         const Term kept = call("clamp_scale", {raw}, Place::scale);
         clamped[result] = Clamped{raw, kept};
         return elaboration.fit(kept, {Dtype::f32, {}});
     }
 
-    /// What clamping took from a scale, which data is multiplied by.
+    /// Returns the factor that clamping removed from a scale. The data is multiplied by it.
     Term taken_away(const Clamped &scale) {
         const Term is_zero = call("eq", {scale.raw, make_term(Attribute(0))}, Place::scale);
         const Term ratio = call("div", {scale.raw, scale.kept}, Place::scale);
@@ -129,7 +129,7 @@ ValueId Instance::data(int result, ValueId scale) {
         elaboration.define("scale", stored);
         Term data = expression ? elaboration.elaborate(expression, Place::value)
                                : state_->call("ratio", {state_->value(result), stored}, Place::value);
-        // Data that is relative to the stored scale needs no correction.
+        // Data that is computed from the stored scale needs no correction.
         const std::optional<State::Clamped> &clamped = state_->clamped[result];
         if (clamped && expression && !elaboration.mentions(expression, "scale")) {
             const Term ratio = state_->taken_away(*clamped);

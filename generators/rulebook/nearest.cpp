@@ -5,7 +5,7 @@ namespace scalide {
 
 namespace {
 
-/// Optimal string alignment distance.
+/// Returns the optimal string alignment distance.
 size_t distance(const std::string &a, const std::string &b) {
     std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
     for (size_t i = 0; i <= a.size(); i++) {
@@ -22,7 +22,7 @@ size_t distance(const std::string &a, const std::string &b) {
     return d[a.size()][b.size()];
 }
 
-/// The one name that begins with a word of some letters; empty where several do.
+/// Returns the only name that starts with `word`, which must have some letters. Empty if several names do.
 std::string only_continuation(const std::string &word, const std::vector<std::string> &names) {
     constexpr size_t fewest_letters = 4;
     if (word.size() < fewest_letters) return "";
@@ -37,7 +37,7 @@ std::string nearest(const std::string &word, const std::vector<std::string> &nam
     size_t least = std::max<size_t>(word.size() > 1, word.size() / 3) + 1;
     for (const std::string &name : names) {
         const size_t lengths = std::max(word.size(), name.size()) - std::min(word.size(), name.size());
-        if (lengths >= least) continue; // the distance is at least that; also bounds the work on hostile words
+        if (lengths >= least) continue; // the distance is at least this difference; this also bounds the time for hostile input
         const size_t edits = distance(word, name);
         if (edits < least) {
             least = edits;

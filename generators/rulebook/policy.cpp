@@ -17,7 +17,7 @@ const std::vector<Key> extending_keys = {
 const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},   {"size_below"},
                                    {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"keep"}, {"optional"}};
 
-/// Without another policy the rows are what a policy is.
+/// The rules are optional if the policy extends another policy.
 std::vector<Key> policy_keys(bool extends) {
     std::vector<Key> keys = extending_keys;
     if (!extends) keys.back().presence = Key::required;
@@ -37,7 +37,7 @@ Dtype read_float_dtype(const YamlValue &value) {
     return *dtype;
 }
 
-/// `{dynamic_rescale: {norm: max}}`, `{convert: f8_e4m3fn}`
+/// Reads `{dynamic_rescale: {norm: max}}` or `{convert: f8_e4m3fn}`.
 Insertion read_insertion(const YamlValue &value) {
     const auto entries = value.entries();
     if (entries.size() != 1)
@@ -50,7 +50,7 @@ Insertion read_insertion(const YamlValue &value) {
     return insertion;
 }
 
-/// `{name: rounding_step, dtype: u32, initial: 0, next: next_step}`; the operator alone, or with its attributes.
+/// Reads `{name: rounding_step, dtype: u32, initial: 0, next: next_step}`. `next` is an operator name, or an operator with attributes.
 PolicyState read_state(const YamlValue &row) {
     const YamlFields fields =
         row.fields({{"name", Key::required}, {"dtype", Key::required}, {"shape"}, {"initial", Key::required}, {"next", Key::required}});
@@ -73,14 +73,16 @@ PolicyState read_state(const YamlValue &row) {
     return state;
 }
 
-/// Half of the largest number of a format, so that a norm fills the upper half. Formats with the range of f32 need no such end.
+/// Returns half of the largest number of a format. Scaled data then fills the upper half of the range. A format with the range of f32 needs
+/// no default.
 std::optional<Attribute> default_end(const std::optional<Dtype> &dtype) {
     const FormatSpec &format = format_of(dtype.value_or(Dtype::f32));
     if (format.exponent_bits >= format_of(Dtype::f32).exponent_bits) return {};
     return Attribute(static_cast<int64_t>(decode(format, format.max_code) / 2));
 }
 
-/// `{by: max, to: 224}` is `{dynamic_rescale: {norm: max, to: 224}}`; `to` may follow from what the row stores.
+/// Reads `{by: max, to: 224}`, which means `{dynamic_rescale: {norm: max, to: 224}}`. If `to` is missing, the stored format may determine
+/// it.
 Insertion read_scale(const YamlValue &value, const PolicyRule &rule) {
     const YamlFields fields = value.fields({{"by", Key::required}, {"to"}});
     Insertion scaling{"dynamic_rescale", {{"norm", fields.find("by")->word({"max", "l1", "l2", "bound"})}}};
@@ -91,8 +93,8 @@ Insertion read_scale(const YamlValue &value, const PolicyRule &rule) {
     return scaling;
 }
 
-/// Exactly one of argument, operand, operands, result and keep says where; a result is that of nodes when the row chooses nodes, by op or
-/// scope.
+/// Exactly one of argument, operand, operands, result and keep must name the site. `result` means a result of nodes if the rule selects
+/// nodes by op or scope.
 void read_place(const YamlValue &row, const YamlFields &fields, PolicyRule &rule) {
     const bool chooses_nodes = fields.find("op") || fields.find("scope");
     const std::vector<std::pair<const char *, PolicyRule::Place>> places = {
@@ -188,7 +190,7 @@ void read_settings(const YamlFields &fields, Policy &policy) {
     if (const YamlValue *precision = fields.find("precision")) policy.tf32 = precision->word({"f32", "tf32"}) == "tf32";
 }
 
-/// Reads a policy and those that it extends, each of which is in `chain` while it is read.
+/// Reads a policy and the policies that it extends. `chain` contains each of them while it is read.
 class PolicyReader {
 public:
     explicit PolicyReader(fs::path ours) : ours_(std::move(ours)) {}
@@ -217,7 +219,7 @@ public:
     }
 
 private:
-    /// A policy may say anew what a state is that it extends.
+    /// A policy may redefine a state of the policy that it extends.
     static void add_state(const YamlValue &row, Policy &policy) {
         const PolicyState state = read_state(row);
         const auto same = std::ranges::find(policy.state, state.name, &PolicyState::name);

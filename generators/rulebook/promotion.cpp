@@ -13,7 +13,8 @@ int width_rank(Dtype dtype) {
 
 Dtype signed_of_size(int size) { return size == 1 ? Dtype::i8 : size == 2 ? Dtype::i16 : Dtype::i32; }
 
-/// Of one sign, the wider one; a signed and an unsigned one meet in the signed dtype that holds both, i32 at most.
+/// Integers of the same sign are promoted to the wider dtype. A signed and an unsigned dtype are promoted to the signed dtype that holds
+/// both, at most i32.
 Dtype promoted_integers(Dtype a, Dtype b) {
     if (is_signed(a) == is_signed(b)) return size_of(a) > size_of(b) ? a : b;
     const Dtype signed_one = is_signed(a) ? a : b, unsigned_one = is_signed(a) ? b : a;

@@ -13,7 +13,7 @@ int index_of(const std::vector<Spec> &specs, const std::string &name) {
     return found == specs.end() ? -1 : static_cast<int>(found - specs.begin());
 }
 
-/// `x.word`
+/// True for `x.word`.
 bool is_part(const Expression &expression, const std::string &operand, std::string_view word) {
     return expression != nullptr && expression->kind == ExpressionNode::Kind::member && expression->text == word &&
            expression->operands[0]->text == operand;
@@ -46,7 +46,7 @@ const std::vector<Expression> &Rule::scale_of(const std::string &strategy) const
     return *found;
 }
 
-/// A whole operand, by itself or through a let.
+/// True if the expression uses a whole operand, directly or through a let.
 bool Rule::names_operand(const Expression &expression) const {
     if (expression->kind == ExpressionNode::Kind::member) return false;
     if (expression->kind == ExpressionNode::Kind::name) {

@@ -42,7 +42,7 @@ std::vector<std::string> words_of(const std::string &text) {
     return words;
 }
 
-/// A name that expressions can use.
+/// Checks a name that expressions may use.
 void check_name(const YamlValue &value, const std::string &name) {
     try {
         if (parse_expression(name, {})->kind == ExpressionNode::Kind::name) return;
@@ -51,7 +51,7 @@ void check_name(const YamlValue &value, const std::string &name) {
     value.fail("must be a name of letters, digits and _", "'" + name + "'");
 }
 
-/// Unlike other names it can be `and`, `or`, `not`.
+/// Reads the name of an operator. Unlike other names, it may be `and`, `or` or `not`.
 std::string read_operator_name(const YamlValue &value) {
     const std::string name = value.text();
     const bool fits = std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
@@ -59,7 +59,7 @@ std::string read_operator_name(const YamlValue &value) {
     return name;
 }
 
-/// `T float...`
+/// Reads an operand such as `T float...`.
 OperandSpec read_operand(const std::string &name, const YamlValue &value) {
     check_name(value, name);
     OperandSpec spec;
@@ -107,7 +107,7 @@ ResultSpec read_result(const std::string &name, const YamlValue &value) {
     return spec;
 }
 
-/// Operands must stand in `rule`: what a result leaves out is like the first of them.
+/// `rule` must already contain its operands: omitted properties of a result come from the first operand.
 std::vector<ResultSpec> read_results(const YamlValue *value, const YamlValue &document, const Rule &rule) {
     std::vector<ResultSpec> specs;
     if (value)
@@ -137,7 +137,7 @@ std::vector<Constraint> read_constraints(const YamlValue &value) {
     return constraints;
 }
 
-/// One expression when the rule has one result, else a map by result. Results for which `skip` holds are left out: null.
+/// Reads one expression if the rule has one result, otherwise a map by result. A result for which `skip` is true stays null.
 std::vector<Expression> read_by_result(const YamlValue &value, const Rule &rule, bool (*skip)(const ResultSpec &)) {
     if (rule.results.size() == 1) return {value.expression()};
     std::vector<Key> keys;
@@ -164,7 +164,7 @@ std::map<std::string, std::vector<Expression>> read_scale(const YamlValue &value
         scale.emplace("", read_by_result(value, rule, is_plain));
         return scale;
     }
-    // What a composite does not say by itself its parts do.
+    // A composite without its own scale gets its scale from the operators in its value.
     const Key l2 = rule.is_base ? Key{"l2", Key::required} : Key{"l2"};
     const YamlFields fields = value.fields({l2, {"max"}, {"unit"}});
     for (const std::string_view strategy : strategies)
@@ -217,7 +217,7 @@ void read_meaning(const YamlFields &fields, const YamlValue &document, Rule &rul
                       "Remove scale, data, on_plain and gradient expressions");
 }
 
-/// The folders of ours: passes treat operators by them (elementwise, contract), the reference is sorted by them.
+/// The folders of Scalide's rules. Passes treat some families specially (elementwise, contract), and the reference is sorted by family.
 const std::vector<std::string> families{"composite", "contract", "debug", "elementwise", "index",  "movement", "random",
                                         "reduce",    "scaling",  "scan",  "sort",        "source", "window"};
 

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Adds the rules of one text to `rules`; returns their operators.
+/// Adds the rules of one text to `rules` and returns the names of their operators.
 std::vector<std::string> read_rules(const std::string &yaml, const std::string &file, std::map<std::string, Rule> &rules) {
     std::vector<std::string> ops;
     for (const YamlValue &document : parse_yaml(yaml, file)) {
@@ -28,7 +28,7 @@ std::vector<std::string> read_rules(const std::string &yaml, const std::string &
     return ops;
 }
 
-/// What LAX has and this language does not, and what to write instead.
+/// An operator of LAX that Scalide lacks, and its replacement.
 struct Replaced {
     std::string_view op, instead;
 };
@@ -52,7 +52,7 @@ constexpr Replaced replaced[] = {
     {"rng_bit_generator", "Use random_bits(key, ...)"},
 };
 
-/// A way out for a name without a rule.
+/// Returns a suggested fix for a name without a rule.
 std::string way_out(const std::string &op, const std::vector<std::string> &names) {
     const auto *known = std::ranges::find(replaced, op, &Replaced::op);
     if (known != std::end(replaced)) return std::string(known->instead);
@@ -77,7 +77,7 @@ std::vector<std::string> rule_files(const fs::path &path) {
 
 Rulebook Rulebook::load(const std::vector<fs::path> &paths, const std::vector<RuleText> &texts) {
     Rulebook rulebook;
-    std::set<fs::path> seen; // one of ours may also be named by itself
+    std::set<fs::path> seen; // a user may also name one of Scalide's own files
     for (const fs::path &path : paths)
         for (const std::string &file : rule_files(path))
             if (seen.insert(fs::weakly_canonical(file)).second) read_rules(read_text_file(file), file, rulebook.rules_);

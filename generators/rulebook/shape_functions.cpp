@@ -41,7 +41,8 @@ std::vector<int64_t> integers(const StaticValue &value) {
     return integers;
 }
 
-/// An axis, a list of axes, or the side of axis pairs that belongs to operand `side`; counted from the front, within `rank`.
+/// Returns axes counted from the front, checked against `rank`. `value` is an axis, a list of axes, or axis pairs, of which it takes the
+/// part for operand `side`.
 std::vector<int64_t> axes_of(const StaticValue &value, int side, int rank) {
     const bool is_list = value.value.kind == Attribute::Kind::list;
     const std::vector<Attribute> given = is_list ? value.value.list : std::vector<Attribute>{value.value};
@@ -133,7 +134,7 @@ Attribute promoted(Values v) {
     return std::string(to_string(promoted_dtype(types)));
 }
 
-/// Counted from the front; each below `rank` and named once.
+/// Returns axes counted from the front. Each must be below `rank` and occur once.
 std::vector<int64_t> distinct_axes(const StaticValue &value, int64_t rank) {
     std::vector<int64_t> axes = axes_of(value, 0, static_cast<int>(rank)), sorted = axes;
     std::ranges::sort(sorted);
@@ -178,7 +179,7 @@ Attribute range(Values v) {
     return to_attribute(numbers);
 }
 
-/// A place in a list, counted from the front.
+/// Returns an index into a list, counted from the front.
 size_t place_in(const Attribute &place, size_t length) {
     const int64_t index = integer(place);
     if (index < 0 || index >= static_cast<int64_t>(length))
@@ -234,7 +235,7 @@ Attribute same_shapes(Values v) {
     return make_flag(std::ranges::all_of(v[0].arrays, [&](const Type &type) { return type.shape == shape; }));
 }
 
-/// [] stands for all ones, or all zeros.
+/// An empty list means that every entry is `fallback`.
 std::vector<int64_t> integers_or(const StaticValue &value, size_t count, int64_t fallback) {
     std::vector<int64_t> given = integers(value);
     if (given.empty()) given.assign(count, fallback);
@@ -243,7 +244,7 @@ std::vector<int64_t> integers_or(const StaticValue &value, size_t count, int64_t
     return given;
 }
 
-/// ceil(a / b) for b > 0, without a sum that could leave 64 bits.
+/// Returns ceil(a / b) for b > 0 without a sum that could overflow 64 bits.
 int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 bool is_within(const Extent &low, const Extent &high) { return less_or_equal(low, high).value_or(false); }
@@ -273,7 +274,7 @@ Attribute padded(Values v) {
     Extents padded;
     for (size_t i = 0; i < shape.size(); i++) {
         if (interior[i] < 0) fail_unplaced("interior padding must not be negative", std::to_string(interior[i]));
-        // between n elements lie n - 1 gaps, none when n is 0
+        // n elements have n - 1 gaps between them, or none if n is 0
         const Extent gaps = shape[i] == Extent(0) ? Extent(0) : (shape[i] - Extent(1)) * Extent(interior[i]);
         const Extent extent = shape[i] + gaps + Extent(low[i]) + Extent(high[i]);
         if (extent.is_static() && extent.value() < 0) fail_unplaced("padding must not leave a negative extent", to_string(extent));
@@ -282,7 +283,7 @@ Attribute padded(Values v) {
     return to_attribute(padded);
 }
 
-/// The extents of x with an axis in two: `given` of them and what is in each, or the other way round.
+/// Returns the shape of x after one axis was split in two. The given extent is the number of parts (`is_count`) or the size of each part.
 Attribute axis_in_two(Values v, bool is_count) {
     Extents shape = array(v[0]).shape;
     const int64_t axis = axes_of(v[1], 0, array(v[0]).rank()).at(0);

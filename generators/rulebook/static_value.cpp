@@ -13,7 +13,7 @@ using Kind = ExpressionNode::Kind;
 
 bool is_extent(const Attribute &value) { return value.kind == Attribute::Kind::integer; }
 
-/// Words that stand for themselves: true, false, dtypes, the choices of word attributes.
+/// True for words that need no definition: true, false, dtypes, and the values of word attributes.
 bool is_word(const std::string &name, const Rule &rule) {
     if (name == "true" || name == "false" || parse_dtype(name)) return true;
     return std::ranges::any_of(rule.attributes,
@@ -50,7 +50,7 @@ bool compare(const std::string &op, const Extent &a, const Extent &b) {
     return *holds;
 }
 
-/// Operators on extents; nothing when numbers must do.
+/// Evaluates operators on extents; nothing if the operator needs numbers.
 std::optional<Attribute> evaluate_on_extents(const std::string &op, const std::vector<Attribute> &v) {
     if (op == "add") return v[0].integer + v[1].integer;
     if (op == "sub") return v[0].integer - v[1].integer;

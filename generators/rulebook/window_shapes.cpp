@@ -22,7 +22,7 @@ Extents list(const StaticValue &value) {
     return extents;
 }
 
-/// A list of integers of at least `least`, one for each of `count` axes; an empty one stands for neutral ones.
+/// Returns a list with one integer >= `least` for each of `count` axes. An empty list means neutral entries.
 Attribute integers(const StaticValue &value, const std::string &name, size_t count, int64_t least) {
     const Extents given = list(value);
     if (!given.empty() && given.size() != count)
@@ -33,7 +33,7 @@ Attribute integers(const StaticValue &value, const std::string &name, size_t cou
     return value.value;
 }
 
-/// The same for lists of extents, of any sign.
+/// Like integers(), for lists of extents of any sign.
 Attribute extents(const StaticValue &value, const std::string &name, size_t count) {
     const Extents given = list(value);
     if (!given.empty() && given.size() != count)
@@ -77,7 +77,7 @@ void check_groups(const Convolution &c, const Extents &lhs, const Extents &rhs) 
     check_multiple(lhs[c.lhs_spec[0]], c.batch_groups, "images");
 }
 
-/// One spatial axis of a padding by word.
+/// One spatial axis whose padding is given by a word.
 struct Spatial {
     Extent extent;
     int64_t window, stride;
@@ -87,7 +87,7 @@ struct Padded {
     Extent low, high;
 };
 
-/// As many windows as places a stride apart: ceil(extent / stride). The odd place goes behind.
+/// Padding for ceil(extent / stride) windows. If the total is odd, the extra position is at the end.
 Padded same_padding(const Spatial &axis) {
     Extent total = axis.window - std::min(axis.window, axis.stride);
     if (!axis.extent.divide(axis.stride)) {
@@ -99,7 +99,8 @@ Padded same_padding(const Spatial &axis) {
     return {low, total - Extent(low)};
 }
 
-/// jax.lax.conv_transpose: `same` makes extent * stride places, `valid` all that a window reaches.
+/// Padding as in jax.lax.conv_transpose: with `same`, the result has extent * stride elements; with `valid`, all elements that a window
+/// reaches.
 Padded transposed_padding(const Spatial &axis, bool is_same) {
     const int64_t least = axis.window + axis.stride - 2;
     if (!is_same) return {axis.window - 1, least + std::max<int64_t>(0, axis.window - axis.stride) - (axis.window - 1)};
@@ -107,7 +108,7 @@ Padded transposed_padding(const Spatial &axis, bool is_same) {
     return {low, least - low};
 }
 
-/// Windows and strides, the last two arguments; all axes have fixed windows.
+/// Returns the axes of windows and strides, the last two arguments. Windows have static extents.
 std::vector<Spatial> spatial_axes(const StaticValue &window, const StaticValue &strides) {
     const std::vector<int64_t> windows = to_integers(integers(window, "window", list(window).size(), 1));
     std::vector<int64_t> steps = to_integers(integers(strides, "strides", windows.size(), 1));
@@ -149,7 +150,7 @@ std::vector<WindowAxis> given_axes(Values v) {
 
 bool is_below(const Extent &a, const Extent &b) { return a.is_static() && b.is_static() && a.value() < b.value(); }
 
-/// Each window lies within the elements, or is long enough to reach one from everywhere.
+/// True if every window contains an element: it lies within the array, or it is too long to fall into padding or gaps only.
 bool always_meets(const WindowAxis &axis) {
     const bool is_within = axis.base_dilation == 1 && is_below(axis.low, 1) && is_below(axis.high, 1);
     const bool is_long = axis.window_dilation == 1 && is_below(axis.base_dilation - 1, axis.window) && is_below(axis.low, axis.window) &&

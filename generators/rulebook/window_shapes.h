@@ -3,8 +3,8 @@
 
 namespace scalide {
 
-// Shape functions of windows and convolutions. shape_functions() has their signatures. A list has one number for each axis; [] is neutral.
-// Throws UserError without location if the arguments do not fit.
+// Shape functions of windows and convolutions (docs/reference/rules.md says what each means). Arguments in the order of their signatures;
+// lists by axis, [] for neutral ones. UserError without a place where they do not fit.
 
 Attribute windowed(std::span<const StaticValue> arguments);
 Attribute windows_meet(std::span<const StaticValue> arguments);

@@ -14,8 +14,8 @@ Location location_of(const std::string &file, const YAML::Mark &mark) {
 
 using Tree = std::shared_ptr<YamlTree>;
 
-/// Refuses what must not be read: anchors and aliases, which could make a value contain itself, and a stray comma between documents, which
-/// the library takes for empty documents without end.
+/// Rejects YAML that is unsafe to read. With anchors and aliases, a value could contain itself. The library reads a stray comma between
+/// documents as an endless sequence of empty documents.
 class TreeBuilder : public YAML::EventHandler {
 public:
     explicit TreeBuilder(const std::string &file) : file_(file) {}
@@ -63,7 +63,7 @@ private:
 
     const std::string &file_;
     std::vector<std::shared_ptr<const YamlTree>> documents_;
-    std::vector<Tree> open_; ///< lists and maps around what comes next, outermost first
+    std::vector<Tree> open_; ///< lists and maps around the next value, outermost first
     int last_start_ = -1;
 };
 
