@@ -15,7 +15,7 @@ struct ShapeWords {
     std::string_view name, text;
 };
 
-/// What the shapes are called and mean, in the order of the documentation (docs/reference/rules.md).
+/// What the shapes are called and mean, in the order of the documentation (rules/README.md).
 std::span<const ShapeWords> shape_words();
 std::string_view to_string(Shape shape);
 

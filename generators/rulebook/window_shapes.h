@@ -3,8 +3,8 @@
 
 namespace scalide {
 
-// Shape functions of windows and convolutions (docs/reference/rules.md says what each means). Arguments in the order of their signatures;
-// lists by axis, [] for neutral ones. UserError without a place where they do not fit.
+// Shape functions of windows and convolutions (rules/README.md says what each means). Arguments in the order of their signatures; lists by
+// axis, [] for neutral ones. UserError without a place where they do not fit.
 
 Attribute windowed(std::span<const StaticValue> arguments);
 Attribute windows_meet(std::span<const StaticValue> arguments);
