@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// What no member of a struct may be called in a header for C99 and C++20, the macros of <stdbool.h> and <stddef.h> among them.
+/// Names that no member of a struct may have in a header for C99 and C++20, including the macros of <stdbool.h> and <stddef.h>.
 constexpr std::string_view words =
     " NULL _Bool _Complex _Imaginary alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t"
     " char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype"
@@ -35,7 +35,7 @@ std::string to_c_string(const std::string &text) {
         } else if (c < 0x20 || c > 0x7e) {
             literal += fmt::format("\\{:03o}", c);
         } else {
-            if (c == '"' || c == '\\' || c == '?') literal += '\\'; // ??/ is a backslash in C99
+            if (c == '"' || c == '\\' || c == '?') literal += '\\'; // in C99, ??/ is a backslash
             literal += static_cast<char>(c);
         }
     }

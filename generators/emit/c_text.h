@@ -4,30 +4,30 @@
 
 namespace scalide {
 
-/// A name as a C identifier, which also is its name among files: `_` for each byte that is no ASCII letter or digit, and before a digit
-/// at the start. Different names may have the same one.
+/// Returns a name as a C identifier, which is also used in file names. Each byte that is no ASCII letter or digit becomes `_`, and `_` is
+/// inserted before a leading digit. Different names may give the same identifier.
 std::string to_identifier(const std::string &name);
 
-/// The text as a string literal of C and C++, of ASCII, with line breaks where the text has them.
+/// Returns the text as an ASCII string literal of C and C++, with line breaks where the text has them.
 std::string to_c_string(const std::string &text);
 
-/// The text as it may stand within /* */, whose lines start with ` * `.
+/// Returns the text in a form that is valid within a C comment whose lines start with ` * `.
 std::string to_comment(std::string text);
 
-/// In capitals, as enumerators are.
+/// Converts an identifier to capitals, as for enumerators.
 std::string upper(std::string identifier);
 
-/// The members and enumerators of a header: each gets an identifier of its own, and no word of C or C++.
+/// Chooses the members and enumerators of a header. Identifiers are unique and no keywords of C or C++.
 class Identifiers {
 public:
-    /// `name` as an identifier, with a number where another member has it. Capitals tell no two apart, as enumerators have nothing else.
-    /// `prefix` comes before the enumerator.
+    /// Returns `name` as an identifier, with a number if another member has the same identifier. Identifiers that differ only in case count
+    /// as the same, because enumerators are in capitals. The enumerator starts with `prefix`.
     std::string member(const std::string &prefix, const std::string &name);
-    /// An enumerator that no member may have.
+    /// Reserves an enumerator, so that no member gets it.
     void reserve(const std::string &enumerator) { taken_.insert(enumerator); }
 
 private:
-    std::set<std::string> taken_; ///< enumerators
+    std::set<std::string> taken_; ///< enumerators in use
 };
 
 } // namespace scalide

@@ -50,7 +50,7 @@ std::string seal_of(const std::string &name, std::string_view content) { return 
                                   "Free space on the disk, or choose another folder with --cache"));
 }
 
-// Everyone who can write to the folder can change the code that is linked into libraries.
+// Whoever can write the folder controls the code that is linked into libraries.
 void check_owner(const fs::path &folder) {
     struct stat status = {};
     if (stat(folder.c_str(), &status) != 0) return;
@@ -61,7 +61,7 @@ void check_owner(const fs::path &folder) {
                                   is_open ? "Run 'chmod o-w " + name + "', or choose another folder with --cache" : choose_another));
 }
 
-/// What is no file in the place of an entry: a pipe, a device, a folder of nothing. Folders with files are somebody's.
+/// Removes something else at the path of an entry: a pipe, a device, an empty folder. A folder with files is not removed.
 void remove_damaged(const fs::path &entry) {
     std::error_code error;
     fs::remove(entry, error);
@@ -70,15 +70,15 @@ void remove_damaged(const fs::path &entry) {
                                   "Remove it, or choose another folder with --cache"));
 }
 
-// Machines may share a cache; a process number means something on its own machine only.
+// Machines may share a cache, but a process number is valid on one machine only.
 std::string host_name() {
     char name[256] = "";
     gethostname(name, sizeof name - 1);
     return name;
 }
 
-// Whoever wrote `<key>.<host>.<process>.part` is gone. Of another machine an hour says so, which is far longer than any kernel takes to
-// compile; of this one nothing else than its processes, whatever the clock does.
+// True if the process that wrote `<key>.<host>.<process>.part` is gone. For another machine, the file counts as orphaned after an hour,
+// which is far longer than any kernel takes to compile. For this machine, only the process list counts, because clocks can change.
 bool is_orphan(const Entry &part) {
     const fs::path owner = part.path.stem();
     if (owner.stem().string().ends_with("." + host_name())) return !is_running(std::atoi(owner.extension().c_str() + 1));
@@ -115,7 +115,7 @@ std::optional<std::string> ObjectCache::read(const std::string &name) const {
     const fs::path file = folder_ / name;
     std::error_code error;
     if (!fs::exists(file, error)) return {};
-    if (!fs::is_regular_file(file, error)) { // a pipe would be waited for
+    if (!fs::is_regular_file(file, error)) { // reading a pipe would block
         remove_damaged(file);
         return {};
     }

@@ -6,16 +6,16 @@
 
 namespace scalide {
 
-/// What one launch of a kernel uses on one card, as ptxas says.
+/// The resources of one launch of a kernel on one GPU architecture, as ptxas reports them.
 struct CardUse {
     int card = 0;      ///< compute capability: 80, 89 ...
-    std::string entry; ///< of the device code
+    std::string entry; ///< name of the entry in the device code
     int registers = 0, spilled_bytes = 0, shared_bytes = 0;
 };
 
-/// Rows of `{"card": 90, "entry": ..., "registers": 32, "spilled_bytes": 0, "shared_bytes": 1024}`.
+/// Returns rows such as `{"card": 90, "entry": ..., "registers": 32, "spilled_bytes": 0, "shared_bytes": 1024}`.
 nlohmann::ordered_json to_json(const std::vector<CardUse> &uses);
-/// nullopt for a text that is not one.
+/// Parses the text of to_json(); nullopt for another text.
 std::optional<std::vector<CardUse>> parse_uses(const std::string &json);
 
 } // namespace scalide

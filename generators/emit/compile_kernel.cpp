@@ -18,7 +18,7 @@ std::string words_of(const Halide::Error &error) {
 
 namespace {
 
-// Halide's errors are no std::exception.
+// Converts Halide's errors, which do not derive from std::exception.
 LoweredKernel lower_checked(const Program &program, const Halide::Target &target) {
     try {
         return lower(program, target, choose_budgets(target));
@@ -27,7 +27,7 @@ LoweredKernel lower_checked(const Program &program, const Halide::Target &target
     }
 }
 
-// The file of facts is named by all that lowering and the choice of tiles depend on.
+// The name of the facts file depends on all inputs of lowering and of the choice of tiles.
 std::string facts_file(const std::string &lowering) { return hash_text(lowering + hash_text(tile_table())) + ".json"; }
 
 KernelFacts facts_of(const Program &program, const Halide::Target &target, const std::string &lowering, const ObjectCache &cache) {
@@ -39,7 +39,7 @@ KernelFacts facts_of(const Program &program, const Halide::Target &target, const
     return facts;
 }
 
-// To Halide a file that cannot be opened is a mistake of its own.
+// Halide reports a file that cannot be opened as an internal error; this function reports a UserError.
 void write_object(const Halide::Module &module, const std::string &file) {
     try {
         module.compile({{Halide::OutputFileType::object, file}});
@@ -84,7 +84,7 @@ std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTa
             module = with_device_code(module, assemble(module, *target.cuda, folder.path(), uses, resident_threads(kernel.tiles)));
         }
         write_object(module, object_file);
-    } catch (const Halide::Error &error) { // no std::exception
+    } catch (const Halide::Error &error) { // does not derive from std::exception
         throw InternalError(words_of(error));
     }
     return uses;

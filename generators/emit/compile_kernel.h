@@ -5,24 +5,26 @@
 
 namespace scalide {
 
-/// All that a plan needs to know about a kernel, and what its object is called.
+/// A kernel with all facts that a plan needs, and the names of its object.
 struct PreparedKernel {
-    Program program; ///< canonical
+    Program program; ///< in canonical form
     Tiles tiles;
     std::vector<KernelOperand> call_order;
-    std::string key;    ///< of its object (kernel_key)
-    std::string symbol; ///< C name of the function: equal kernels share it
+    std::string key;    ///< key of its object in the cache (kernel_key)
+    std::string symbol; ///< C name of the function; equal kernels have the same one
 };
 
-/// Tiles and call order come from lowering; the cache keeps them, so that a kernel is lowered the first time only. Halide numbers its names
-/// through the life of a process: where objects are to be the same in every build, new kernels are prepared in a child process first.
+/// True if the cache has the tiles and the call order of the kernel, which lowering determines. If it has, the kernel need not be lowered
+/// again. Halide numbers its names throughout the life of a process. For reproducible objects, new kernels are therefore first prepared in
+/// a child process.
 bool is_prepared(const Program &kernel, const Halide::Target &target, const ObjectCache &cache);
 PreparedKernel prepare_kernel(const Program &kernel, const KernelTarget &target, const ObjectCache &cache);
 
-/// What Halide says of an error, or, as many of its assertions say nothing, how to learn which one failed.
+/// Returns the message of a Halide error. Many of its assertions have no message; then the text tells how to find the assertion.
 std::string words_of(const Halide::Error &error);
 
-/// Lowers, schedules and compiles to an object file. Returns what it uses on each card of CUDA. For a child process: LLVM may abort.
+/// Lowers, schedules and compiles a kernel to an object file. Returns its resources by CUDA architecture. Call it in a child process,
+/// because LLVM may abort.
 std::vector<CardUse> compile_kernel(const PreparedKernel &kernel, const KernelTarget &target, const std::string &object_file);
 
 } // namespace scalide

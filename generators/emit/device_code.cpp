@@ -13,21 +13,21 @@ namespace {
 
 bool is_payload(const Halide::Buffer<> &buffer) { return buffer.name().find("cuda_gpu_source_kernels") != std::string::npos; }
 
-/// What the host code of a module says of each entry's launches.
+/// Collects from the host code of a module how it launches each entry.
 class Launches : public Halide::Internal::IRVisitor {
 public:
     explicit Launches(const Halide::Module &module) {
         for (const Halide::Internal::LoweredFunc &function : module.functions()) function.body.accept(this);
     }
-    std::map<std::string, int> threads;      ///< of a block, where it is a constant
-    std::map<std::string, int> shared_bytes; ///< the same; Halide's shared memory is dynamic: ptxas does not see it
+    std::map<std::string, int> threads;      ///< threads of a block, if constant
+    std::map<std::string, int> shared_bytes; ///< if constant; Halide uses dynamic shared memory, which ptxas does not see
 
 private:
     using IRVisitor::visit;
     void visit(const Halide::Internal::Call *call) override {
         IRVisitor::visit(call);
         if (call->name != "halide_cuda_run") return;
-        // state, entry, three extents of the grid, three of a block, bytes of shared memory ...
+        // The arguments are: state, entry, three extents of the grid, three of a block, bytes of shared memory ...
         const auto *entry = call->args[1].as<Halide::Internal::StringImm>();
         if (!entry) return;
         const auto constant = [&](int index) { return int(as_const_int(Halide::Internal::simplify(call->args[index])).value_or(0)); };
@@ -38,13 +38,13 @@ private:
 };
 
 std::string run(const std::vector<std::string> &command) {
-    constexpr size_t all_output = size_t(1) << 20;                       // ptxas prints a few lines an entry
-    const ChildResult result = run_command(command, {1, 0, all_output}); // the time is that of the kernel
+    constexpr size_t all_output = size_t(1) << 20;                       // ptxas prints a few lines for each entry
+    const ChildResult result = run_command(command, {1, 0, all_output}); // the time limit of the kernel's child process applies
     if (!result.ok) throw InternalError("internal error: " + command[0] + ": " + result.reason + "\n" + result.output);
     return result.output;
 }
 
-/// What `ptxas -v` says of each entry, and the launches of its shared memory.
+/// Combines the report of `ptxas -v` for each entry with the shared memory of its launches.
 std::vector<CardUse> read_uses(const std::string &printed, int card, const Launches &launches) {
     static const std::regex entry(R"(Compiling entry function '(\w+)')"), spill(R"((\d+) bytes spill stores, (\d+) bytes spill loads)"),
         registers(R"(Used (\d+) registers)");
@@ -104,7 +104,7 @@ bool has_device_code(const Halide::Module &module) {
 
 std::string ptx_of(const Halide::Module &module) {
     for (const Halide::Buffer<> &buffer : module.buffers()) {
-        if (is_payload(buffer)) return reinterpret_cast<const char *>(buffer.data()); // ends with a zero byte
+        if (is_payload(buffer)) return reinterpret_cast<const char *>(buffer.data()); // the payload ends with a zero byte
     }
     throw InternalError("internal error: a kernel for CUDA has no device code");
 }

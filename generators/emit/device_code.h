@@ -5,38 +5,39 @@
 
 namespace scalide {
 
-/// The cards that kernels are compiled for when nothing else is asked, by compute capability. Later ones get PTX.
+/// The compute capabilities that kernels are compiled for by default. Later GPUs use the PTX.
 inline constexpr std::array cuda_cards = {80, 89, 90, 100, 120};
 
-/// NVIDIA's assembler and the program that joins its results.
+/// NVIDIA's assembler, and the program that combines its outputs.
 struct CudaTools {
     std::filesystem::path ptxas, fatbinary;
-    std::string version; ///< what ptxas prints of itself
+    std::string version; ///< the version that ptxas prints
 };
 
-/// In $CUDA_HOME/bin or on PATH. Throws UserError that says where to get them.
+/// Searches in $CUDA_HOME/bin, then on PATH. Throws UserError that tells where to get the tools.
 CudaTools find_cuda_tools();
 
-/// How kernels for CUDA become code of cards.
+/// How the PTX of CUDA kernels is assembled.
 struct CudaAssembly {
     CudaTools tools;
     std::vector<int> cards;
 };
 
-/// The cards that a user named ("90", "100"), all of cuda_cards when there are none. Throws UserError for a card that is not there.
+/// Returns the compute capabilities that a user named ("90", "100"), or cuda_cards if there are none. Throws UserError for an unknown one.
 std::vector<int> chosen_cards(const std::vector<std::string> &cards);
 
-/// Whether a module for CUDA launches anything: kernels of arrays that never have an element do not.
+/// True if a CUDA module launches anything. A kernel whose arrays never have an element launches nothing.
 bool has_device_code(const Halide::Module &module);
-/// The PTX that Halide put into a module for CUDA. Throws InternalError when there is none.
+/// Returns the PTX in a CUDA module of Halide. Throws InternalError if there is none.
 std::string ptx_of(const Halide::Module &module);
 
-/// Assembles the PTX of a module for each card, in `folder`, and joins the results and the PTX of the newest instruction set to a fat
-/// binary; `resident` as for rewrite_ptx. Adds a row for each card and launch to `uses`. Throws InternalError with the assembler's words.
+/// Assembles the PTX of a module for each compute capability, in `folder`. Combines the results and the PTX for the newest instruction set
+/// in a fat binary. `resident` is passed to rewrite_ptx(). Adds a row for each architecture and launch to `uses`. Throws InternalError with
+/// the output of the assembler.
 std::string assemble(const Halide::Module &module, const CudaAssembly &assembly, const std::filesystem::path &folder,
                      std::vector<CardUse> &uses, int resident = 0);
 
-/// The module with `payload` in place of its PTX: what the driver is given at run time.
+/// Returns the module with `payload` instead of its PTX. At run time, the driver loads the payload.
 Halide::Module with_device_code(const Halide::Module &module, const std::string &payload);
 
 } // namespace scalide

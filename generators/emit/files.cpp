@@ -29,7 +29,7 @@ void make_folder(const fs::path &folder) {
 
 fs::path part_beside(const fs::path &file) { return file.string() + part_prefix + std::to_string(getpid()); }
 
-/// Held by one process at a time, where the file system has locks.
+/// A lock that one process holds at a time, if the file system supports locks.
 class FolderLock {
 public:
     explicit FolderLock(const fs::path &folder) : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -45,13 +45,13 @@ private:
     int descriptor_;
 };
 
-/// A file that is replaced, and the one that was there.
+/// A file that is replaced, with a backup of the old file.
 class Replacement {
 public:
     Replacement(fs::path part, fs::path file, fs::path old) : part_(std::move(part)), file_(std::move(file)), old_(std::move(old)) {}
 
     void apply() {
-        std::error_code ignored; // a file system without hard links: what is replaced stays so
+        std::error_code ignored; // without hard links there is no backup
         was_there_ = fs::exists(file_, ignored);
         fs::create_hard_link(file_, old_, ignored);
         is_applied_ = true;
@@ -73,21 +73,21 @@ private:
 };
 
 const WorkFolder *living_folder = nullptr;
-pid_t owner = 0; ///< of the folder: children have a copy of this memory
+pid_t owner = 0; ///< of the folder: a child process has a copy of this memory and must not remove it
 
-/// Without exceptions, which fs::remove_all throws through functions that must not where memory ends. Twice, as who is out of memory may
-/// have some a moment later. The folder has files alone.
+/// Removes a folder that contains only files. fs::remove_all would throw through noexcept functions if memory runs out. A second attempt
+/// may have memory again.
 void remove_folder(const fs::path &folder) noexcept {
     for (int attempt = 0; attempt < 2; attempt++) {
         DIR *const entries = opendir(folder.c_str());
         if (entries == nullptr) continue;
-        while (const dirent *entry = readdir(entries)) unlinkat(dirfd(entries), entry->d_name, 0); // . and .. are refused
+        while (const dirent *entry = readdir(entries)) unlinkat(dirfd(entries), entry->d_name, 0); // the kernel refuses to unlink . and ..
         closedir(entries);
         if (rmdir(folder.c_str()) == 0) return;
     }
 }
 
-// Names end in the process that made them: a folder whose process is gone was left by a kill.
+// Folder names end with the number of their process. If that process is gone, it was killed.
 void remove_stale_folders(const fs::path &parent) {
     std::error_code error;
     for (const fs::directory_entry &entry : fs::directory_iterator(parent, error)) {

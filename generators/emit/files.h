@@ -5,16 +5,16 @@
 
 namespace scalide {
 
-/// The whole file. Throws UserError naming the file and the system's words.
+/// Returns the whole file. Throws UserError with the file name and the system's message.
 std::string read_file(const std::filesystem::path &file);
 
-/// Writes the file under a temporary name beside it and renames: it is there whole or not at all. Folders are made. Throws UserError.
+/// Writes a temporary file in the same folder and renames it, so the file is complete or absent. Creates missing folders. Throws UserError.
 void write_file(const std::filesystem::path &file, const std::string &text);
 
-/// Renames, or copies and renames across file systems. Throws UserError.
+/// Renames a file. Across file systems, it copies first. Throws UserError.
 void move_file(const std::filesystem::path &from, const std::filesystem::path &to);
 
-/// A file in the making, which goes at the end unless it was moved to its place.
+/// A file that is being written. The destructor removes it, unless it was moved to its final path.
 struct PartFile {
     std::filesystem::path path;
 
@@ -24,8 +24,8 @@ struct PartFile {
     ~PartFile();
 };
 
-/// A folder of our own for files in the making, removed at the end of its life. Folders that a killed process left under the same
-/// parent are removed first. A process has one at a time.
+/// A temporary folder of this process for files that are being written. The destructor removes it. The constructor first removes folders
+/// under the same parent that killed processes left. A process may have only one at a time.
 class WorkFolder {
 public:
     explicit WorkFolder(const std::filesystem::path &parent);
@@ -33,16 +33,16 @@ public:
     WorkFolder(const WorkFolder &) = delete;
     std::filesystem::path operator/(const std::string &name) const { return path_ / name; }
     const std::filesystem::path &path() const { return path_; }
-    /// Moves files of these names to `folder`, where they replace those of an older build: all of them, or none when it throws UserError.
-    /// Builds that do so at the same time come one after the other: the files there are of one build. (Of two, each whole, where the
-    /// process is killed in between.) Lack of memory is seen before the first is moved.
+    /// Moves files of these names to `folder`, where they replace the files of an older build. It moves all of them, or none if it throws
+    /// UserError. Concurrent builds take turns, so all files are from one build. A killed process may leave files of two builds, each file
+    /// complete. The function allocates its memory before it moves the first file.
     void publish(const std::vector<std::string> &names, const std::filesystem::path &folder) const;
 
 private:
     std::filesystem::path path_;
 };
 
-/// Removes the folder that lives: for who ends the process without destructors.
+/// Removes the current WorkFolder. For code that ends the process without destructors.
 void remove_work_folder() noexcept;
 
 } // namespace scalide

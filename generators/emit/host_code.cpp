@@ -7,7 +7,7 @@ namespace {
 
 using namespace Halide::Internal;
 
-/// What Halide's pass skip_stages calls its conditions.
+/// True for the conditions that Halide's pass skip_stages adds.
 bool is_use_of_stage(const std::string &name) { return name.ends_with(".used"); }
 
 class AdaptHostCode : public IRMutator {
@@ -23,17 +23,18 @@ class AdaptHostCode : public IRMutator {
         return is_on_device ? Stmt(loop) : IRMutator::visit(loop);
     }
 
-    // lower/halide/device_forms.cpp
+    // Converts the instructions that lower/halide/device_forms.cpp emits.
     Halide::Expr visit(const Call *call) override {
         const Halide::Expr mutated = IRMutator::visit(call);
         const auto &arguments = mutated.as<Call>()->args;
         if (call->name.starts_with("llvm.nvvm.mul.rn.")) return Call::make(call->type, Call::strict_mul, arguments, Call::PureIntrinsic);
-        if (call->name == "fma" && call->type.bits() == 32) return Call::make(call->type, "fmaf", arguments, Call::PureExtern); // of C
+        // fmaf of the C library
+        if (call->name == "fma" && call->type.bits() == 32) return Call::make(call->type, "fmaf", arguments, Call::PureExtern);
         return mutated;
     }
 };
 
-/// Names of arrays whose elements are read or written.
+/// Collects the names of arrays whose elements are read or written.
 class Accesses : public IRVisitor {
 public:
     std::string names;
@@ -48,7 +49,7 @@ private:
         add(store->name);
         IRVisitor::visit(store);
     }
-    // The word in which a kernel keeps its device code is named after the device.
+    // The variable that holds a kernel's device code is named after the device.
     void add(const std::string &name) {
         if (name != "opencl" && name != "cuda") names += " " + name;
     }

@@ -33,7 +33,7 @@ std::optional<KernelFacts> parse_facts(const std::string &json) {
         return facts;
     } catch (const Json::exception &) {
         return std::nullopt;
-    } catch (const UserError &) { // a type that is none
+    } catch (const UserError &) { // an invalid type
         return std::nullopt;
     }
 }

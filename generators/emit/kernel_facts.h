@@ -4,14 +4,14 @@
 
 namespace scalide {
 
-/// What lowering says about a kernel and a plan has to know: kept beside the object, it saves lowering again.
+/// The facts about a kernel that a plan needs and that lowering determines. They are cached, so that the kernel need not be lowered again.
 struct KernelFacts {
     Tiles tiles;
     std::vector<KernelOperand> call_order;
 };
 
 std::string to_json(const KernelFacts &facts);
-/// nullopt for a text that to_json did not write.
+/// Parses the text of to_json(); nullopt for another text.
 std::optional<KernelFacts> parse_facts(const std::string &json);
 
 } // namespace scalide

@@ -18,8 +18,8 @@ namespace {
 struct Place {
     const Program *fused;
     std::string kernel;
-    const PreparedKernel *prepared = nullptr; ///< null until it is
-    fs::path part = {};                       ///< where its child writes
+    const PreparedKernel *prepared = nullptr; ///< null until it is prepared
+    fs::path part = {};                       ///< path at which its child process writes
     const Program &text() const { return fused->program(kernel); }
 };
 
@@ -29,9 +29,9 @@ ChildLimits child_limits(const BuildOptions &options) {
     return limits;
 }
 
-/// Runs a job for each of these kernels, each in a child process; once more, alone, where a signal ended it or memory was out: Linux
-/// ends a process when memory is short, and LLVM does not survive an allocation that fails. Throws what the first that fails is:
-/// InternalError with its words and text, or UserError where the machine or an input is to blame.
+/// Runs a job for each kernel in a child process. A job that failed by a signal or without memory runs once more, alone: if memory is
+/// short, Linux kills processes, and LLVM aborts if an allocation fails. For the first kernel that fails, throws InternalError with the
+/// output and the kernel's text, or UserError if the machine or an input is the cause.
 class KernelJobs {
 public:
     using Job = std::function<void(const Place &)>;
@@ -54,7 +54,7 @@ public:
             last = failures.begin();
         }
         if (failures.empty()) return;
-        cache_.check_room(); // a full disk is no mistake of ours
+        cache_.check_room(); // a full disk is no internal error
         fail(*last->place, last->result);
     }
 
@@ -64,7 +64,7 @@ private:
         ChildResult result;
     };
 
-    /// Those that failed, in the order in which they ended.
+    /// Returns the failed jobs in the order in which they ended.
     std::vector<Failure> run_each(const std::vector<const Place *> &places, const ChildLimits &limits, const Job &job,
                                   const Job &succeeded) const {
         std::vector<std::function<void()>> work;
@@ -74,7 +74,7 @@ private:
             if (result.ok) return succeeded(*places[index]);
             failures.push_back({places[index], result});
         });
-        if (!failures.empty()) cache_.trim(); // a child that ends for lack of memory leaves its parts
+        if (!failures.empty()) cache_.trim(); // a child that runs out of memory leaves its temporary files
         return failures;
     }
 
@@ -103,7 +103,7 @@ private:
 std::string file_of(const PreparedKernel &kernel) { return kernel.key + ".o"; }
 std::string uses_file_of(const PreparedKernel &kernel) { return kernel.key + ".cards.json"; }
 
-/// The object of a kernel in the cache, for CUDA with what it uses beside it; an empty path when it is to be compiled.
+/// Returns the object of a kernel in the cache, for CUDA with its resource report. An empty path if it must be compiled.
 fs::path find_object(const PreparedKernel &kernel, const KernelTarget &target, const ObjectCache &cache, std::vector<CardUse> &uses) {
     if (target.cuda) {
         const auto content = cache.read(uses_file_of(kernel));
@@ -143,8 +143,8 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
                             const ObjectCache &cache) {
     KernelObjects objects;
     std::vector<Place> missing, found;
-    const SignalsHeld signals;  // until the parts are gone
-    std::deque<PartFile> parts; // whatever becomes of the children
+    const SignalsHeld signals;  // until the temporary files are removed
+    std::deque<PartFile> parts; // removed whatever happens to the children
     for (const PreparedProgram &program : programs)
         for (const auto &[name, kernel] : program.kernels) {
             const auto [object, is_new] = objects.files.try_emplace(kernel.symbol);
@@ -157,7 +157,7 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
     const auto tell = [&](const Place &place, bool cached) {
         done++;
         const std::string program =
-            programs.size() > 1 ? name_to_string(place.fused->name) + "." : ""; // kernels of several have the same names
+            programs.size() > 1 ? name_to_string(place.fused->name) + "." : ""; // kernels of several programs may have the same name
         if (options.progress) options.progress(done, objects.files.size(), program + place.kernel, cached);
     };
     for (const Place &place : found) tell(place, true);

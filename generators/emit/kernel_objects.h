@@ -4,28 +4,28 @@
 
 namespace scalide {
 
-/// The kernels of a fused program, by sub-program.
+/// The kernels of a fused program, by name of the sub-program.
 using PreparedKernels = std::map<std::string, PreparedKernel>;
 
-/// A fused program whose kernels are known.
+/// A fused program with its prepared kernels.
 struct PreparedProgram {
     Program fused;
     PreparedKernels kernels;
     std::map<std::string, std::string> symbols() const; ///< C name of each kernel
 };
 
-/// Throws InternalError with the kernel's text when one cannot be lowered.
+/// Throws InternalError with the kernel's text if a kernel cannot be lowered.
 std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const KernelTarget &target, const BuildOptions &options,
                                              const ObjectCache &cache);
 
 struct KernelObjects {
     std::map<std::string, std::filesystem::path> files; ///< by symbol
-    std::map<std::string, std::vector<CardUse>> uses;   ///< by symbol, for CUDA
-    size_t compiled = 0;                                ///< those that were not in the cache
+    std::map<std::string, std::vector<CardUse>> uses;   ///< by symbol, for CUDA only
+    size_t compiled = 0;                                ///< number of kernels that were not in the cache
 };
 
-/// The object file of each kernel, equal ones of several programs once; those not in the cache are compiled, each in a child process.
-/// Throws InternalError with the compiler's words and the kernel's text when one does not compile.
+/// Returns the object file of each kernel. Equal kernels of several programs have one object. Kernels that are not in the cache are
+/// compiled, each in a child process. If this fails, throws InternalError with the compiler's output and the kernel's text.
 KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const KernelTarget &target, const BuildOptions &options,
                             const ObjectCache &cache);
 

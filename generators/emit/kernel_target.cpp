@@ -10,7 +10,7 @@ std::string device_name(Device device) {
 
 namespace {
 
-// Targets by name. The host code of a device's kernels only launches: it runs on any CPU of the architecture.
+// Targets by name. The host code of a device kernel only launches, so it is compiled for any CPU of the architecture.
 struct DeviceTarget {
     Device device;
     std::vector<Halide::Target::Feature> features;

@@ -24,21 +24,21 @@ TargetFacts target_facts(const BuildOptions &options) {
 
 namespace {
 
-/// A program of the library after fusion, for all cards or a variant for some.
+/// A program of the library after fusion, for all GPUs, or a variant for some.
 struct FusedProgram {
     const LibraryProgram *source;
     Program fused;
     std::vector<int> cards; ///< see Plan
     bool is_variant;
     std::vector<Requirement> requirements;
-    std::map<std::string, Origin> origins; ///< of values, by name
+    std::map<std::string, Origin> origins; ///< by name of the value
 };
 
-/// The program, then its variants.
+/// Returns the fused program, followed by its variants.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
                                        const TargetFacts &facts, BuildReport &report) {
     std::vector<NumericsDecision> decisions;
-    std::map<std::string, Origin> origins; // kernels keep no names
+    std::map<std::string, Origin> origins; // kernels do not keep names
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);
         if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook, decisions));
@@ -106,7 +106,7 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
         fused.push_back(std::move(program.fused));
     }
     std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), target, options, cache);
-    std::string *hash = nullptr; // of the program
+    std::string *hash = nullptr; // of the program to which the variants belong
     report.plans.reserve(prepared.size());
     for (size_t i = 0; i < prepared.size(); i++) {
         Plan &plan = report.plans.emplace_back(plan_of(prepared[i], made[i], options));

@@ -25,7 +25,7 @@ std::string named_compiler() {
     return compiler && *compiler ? compiler : "cc";
 }
 
-/// CC as `make` reads it, a program and perhaps options; a path with spaces is one word where there is such a file. `more` follows.
+/// Splits CC as `make` does, into a program and perhaps options. A path with spaces is one word if such a file exists. Appends `more`.
 std::vector<std::string> c_compiler(const std::vector<std::string> &more) {
     std::error_code error;
     const std::string named = named_compiler();
@@ -48,7 +48,7 @@ struct SystemRow {
     const char *word;
 };
 
-// How the triple that a C compiler prints begins, and what it has behind.
+// The start of the target triple that a C compiler prints, and its remainder.
 constexpr TripleRow triples[] = {
     {Halide::Target::X86, 64, "x86_64"}, {Halide::Target::X86, 32, "i686"},      {Halide::Target::ARM, 64, "aarch64"},
     {Halide::Target::ARM, 32, "arm"},    {Halide::Target::RISCV, 64, "riscv64"}, {Halide::Target::RISCV, 32, "riscv32"},
@@ -58,7 +58,7 @@ constexpr SystemRow systems[] = {{Halide::Target::Linux, "linux"},
                                  {Halide::Target::Windows, "mingw"},
                                  {Halide::Target::OSX, "darwin"}};
 
-// "aarch64-linux"; empty: no C compiler is known for it.
+// Returns a text such as "aarch64-linux"; empty if no C compiler for the target is known.
 std::string triple_of(const Halide::Target &target) {
     const auto machine =
         std::ranges::find_if(triples, [&](const TripleRow &row) { return row.arch == target.arch && row.bits == target.bits; });
@@ -73,7 +73,7 @@ bool fits(const std::string &triple, const std::string &printed) {
 
 std::string machine_text(const Halide::Target &target) { return Halide::Target(target.os, target.arch, target.bits).to_string(); }
 
-// An archive follows from the plan, the headers that it includes, the compiler and the kernels.
+// An archive depends on the plan, the headers that the plan includes, the compiler and the kernels.
 std::string archive_key(const std::string &plan, const BuildOptions &options, const KernelObjects &objects) {
     std::string identity = plan + named_compiler();
     for (const auto &[symbol, file] : objects.files) identity += file.filename();
@@ -87,7 +87,7 @@ std::string archive_key(const std::string &plan, const BuildOptions &options, co
     return hash_text(identity);
 }
 
-// The plan compiled, and put beside the kernels.
+// Compiles the plan and adds the kernels.
 void make_archive(const fs::path &archive, const fs::path &plan, const BuildOptions &options, const KernelObjects &objects) {
     const fs::path object = fs::path(plan).replace_extension(".o");
     run_or_throw(c_compiler({"-std=c99", "-O1", "-fPIC", "-c", plan, "-I" + options.include_folder.string(), "-o", object}), "plan",
@@ -130,7 +130,7 @@ void write_library(const std::vector<Plan> &plans, const std::vector<PreparedPro
     for (size_t i = 0; i < plans.size(); i++) planned.push_back({plans[i], programs[i].fused, programs[i].symbols()});
     const bool is_one = !options.is_collection && std::ranges::count(plans, false, &Plan::is_variant) == 1;
     const std::string name = to_identifier(is_one ? plans[0].name : options.name), source = plan_source(planned);
-    const SignalsHeld signals; // who interrupts finds no part of a library
+    const SignalsHeld signals; // an interrupted build leaves no part of a library
     const WorkFolder work(options.output_folder);
     std::vector<std::string> outputs{name + ".h", name + ".plan.c", name + ".json", "lib" + name + ".a"};
     write_file(work / outputs[0], plan_header(name, plans));

@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-constexpr int most_axes = 8; // of the runtime's buffers (SCALIDE_MAX_RANK)
+constexpr int most_axes = 8; // limit of the runtime's buffers (SCALIDE_MAX_RANK)
 
 class Planner {
 public:
@@ -30,7 +30,7 @@ public:
     }
 
 private:
-    /// Nobody but kernels reads what lies between them, and these merge axes: the runtime's shapes have few.
+    /// Merges leading axes until the rank fits the runtime. Only kernels read values between kernels, and kernels merge axes, too.
     static Type with_few_axes(Type type) {
         while (type.rank() > most_axes) {
             type.shape[1] = type.shape[0] * type.shape[1];
@@ -45,7 +45,7 @@ private:
         return buffer_of_[value] = static_cast<int>(plan_.buffers.size()) - 1;
     }
 
-    // A scale belongs to the data before it.
+    // A scale belongs to the data argument before it.
     void add_argument(ValueId value, const std::string &name, const ArrayPart &part, ArgumentRole role) {
         const int count = static_cast<int>(plan_.arguments.size());
         if (part.is_scale()) {
@@ -97,7 +97,7 @@ private:
         touch(buffer, step);
     }
 
-    // The buffers that a call's results go to: in place, already chosen for a result of the program, or new.
+    // Chooses the buffers of a call's results: in place, already chosen for a result of the program, or new.
     void place_results(const Node &node, const Program &kernel, int step) {
         for (size_t r = 0; r < node.results.size(); r++) {
             const ValueId value = node.results[r];
@@ -129,7 +129,7 @@ private:
         plan_.steps.push_back(std::move(step));
     }
 
-    // The kernel is one call of the library, of its arguments.
+    // Describes a kernel that is a single library call on its arguments.
     PlanMatmul matmul_of(const Node &call, const Program &kernel) const {
         const auto [whole, scales] = kernel_call(kernel.attributes.at("call"));
         const auto argument = [&](int number) { return number < 0 ? -1 : buffer_of_[call.operands.at(number)]; };

@@ -7,12 +7,12 @@
 
 namespace scalide {
 
-/// Where a buffer of a plan lives (runtime/include/scalide/plan.h has the same list).
+/// The storage of a buffer (runtime/include/scalide/plan.h has the same list).
 enum class Storage { data, scale, arena, scalar };
-/// How a caller of the program sees an argument.
+/// The role of an argument for the caller.
 enum class ArgumentRole { input, output, inout, state };
 
-/// What a program runs on (scalide_device in runtime/include/scalide/scalide.h is the same list).
+/// The device of a program (scalide_device in runtime/include/scalide/scalide.h is the same list).
 enum class Device { cpu, cuda, opencl };
 std::string device_name(Device device);
 
@@ -21,42 +21,42 @@ struct PlanBuffer {
     Type type;
     Storage storage = Storage::arena;
     int index = -1;                      ///< argument (data, scale) or slot (scalar)
-    int first_step = -1, last_step = -1; ///< the first step that writes it, the last that touches it
-    ArrayPart part = {};                 ///< of a tensor; a whole one may have none
-    Origin origin = {};                  ///< for who asks what it is: the user's tensor, and its line
+    int first_step = -1, last_step = -1; ///< the first step that writes it, and the last step that uses it
+    ArrayPart part = {};                 ///< the part of a tensor that it holds; may be empty for a whole tensor
+    Origin origin = {};                  ///< for diagnostics: the user's tensor and its line
 };
 
 struct PlanArgument {
     std::string name;
     ArgumentRole role = ArgumentRole::input;
     int data_buffer = -1, scale_buffer = -1; ///< scale_buffer -1: plain
-    int64_t initial = 0;                     ///< of state: each element before the first run
+    int64_t initial = 0;                     ///< for state: the value of each element before the first run
 };
 
-/// One argument of a step in call order: a buffer seen with `type`, or the value of a symbol.
+/// One argument of a step, in call order: a buffer, seen with `type`, or the value of a symbol.
 struct PlanOperand {
     bool is_symbol = false;
     int index = -1;
     Type type;
 };
 
-/// A product of matrices that a library may compute in place of a step's kernel (scalide_matmul in runtime/include/scalide/plan.h).
+/// A matmul that a library may compute instead of the step's kernel (scalide_matmul in runtime/include/scalide/plan.h).
 struct PlanMatmul {
     MatmulForm form;
     int lhs = -1, rhs = -1, result = -1;  ///< buffers
-    int lhs_scales = -1, rhs_scales = -1; ///< likewise; -1: none
+    int lhs_scales = -1, rhs_scales = -1; ///< buffers; -1: none
     ScaleLayouts scales = {};
-    int factor = -1, bias = -1, addend = -1, addend_factor = -1, result_factor = -1, amax = -1; ///< likewise; -1: none
+    int factor = -1, bias = -1, addend = -1, addend_factor = -1, result_factor = -1, amax = -1; ///< buffers; -1: none
     bool fast_accumulation = false, tf32 = false;
 };
 
 struct PlanStep {
-    std::string kernel; ///< sub-program of the fused program
+    std::string kernel; ///< name of the sub-program of the fused program
     std::vector<PlanOperand> operands;
     std::optional<PlanMatmul> matmul = {};
 };
 
-/// A fused program as data: steps over buffers. Everything in the generated C source comes from here.
+/// A fused program as data: steps over buffers. The generated C source contains nothing else.
 struct Plan {
     std::string name, doc, target, numerics, hash;
     Device device = Device::cpu;
@@ -66,15 +66,15 @@ struct Plan {
     std::vector<PlanBuffer> buffers;
     std::vector<PlanStep> steps;
     int scalar_count = 0;
-    bool is_variant = false; ///< of the last plan before it that is none
-    std::vector<int> cards;  ///< that run it, by compute capability; empty: all
+    bool is_variant = false; ///< a variant of the last plan before it that is no variant
+    std::vector<int> cards;  ///< compute capabilities that run it; empty: all
 };
 
-/// Call order of a kernel, by the name of its sub-program.
+/// The call order of each kernel, by name of its sub-program.
 using CallOrders = std::map<std::string, std::vector<KernelOperand>>;
 
-/// Plans a fused program. Values become buffers; the result of an in-place kernel and what an inout argument holds afterwards share
-/// the argument's buffer. Throws InternalError where `fuse` broke its promises.
+/// Plans a fused program. Values become buffers. An in-place result and the final value of an inout argument share the argument's buffer.
+/// Throws InternalError if the program breaks an invariant of `fuse`.
 Plan make_plan(const Program &fused, const CallOrders &call_orders);
 
 } // namespace scalide

@@ -30,7 +30,7 @@ std::string comment(const Plan &plan) {
                        plan.doc.empty() ? "" : " * " + to_comment(plan.doc) + "\n", describe_symbols(plan));
 }
 
-/// The name of an argument whose member does not tell it: `"layer 0/x": `.
+/// Returns the name of an argument for its comment if it differs from the member: `"layer 0/x": `.
 std::string name_beside(const std::string &member, const std::string &name) {
     const bool is_told = is_plain_name(name) && member == to_identifier(name);
     return is_told ? "" : to_comment(name_to_string(name)) + ": ";
@@ -38,7 +38,7 @@ std::string name_beside(const std::string &member, const std::string &name) {
 
 std::string count_of(const Plan &plan) { return upper(to_identifier(plan.name)) + "_ARGUMENT_COUNT"; }
 
-/// For a program whose policy has state.
+/// The text about the initial state, for a program whose policy has state.
 std::string initial_state(const Plan &plan) {
     if (std::ranges::find(plan.arguments, ArgumentRole::state, &PlanArgument::role) == plan.arguments.end()) return "";
     return fmt::format(R"(/* scalide_initial_state with named arrays. */

@@ -11,12 +11,12 @@ namespace scalide {
 
 namespace {
 
-// Extents as tables, each distinct polynomial and shape once.
+// Writes extents as tables, each distinct polynomial and shape once.
 class ExtentTables {
 public:
     ExtentTables(const std::string &prefix, const std::vector<Symbol> &symbols) : prefix_(prefix), symbols_(symbols) {}
 
-    // The C expression for a shape: a pointer to its extents.
+    // Returns the C expression for a shape, which is a pointer to its extents.
     std::string shape(const Extents &shape) {
         if (shape.empty()) return "0";
         const auto found = std::ranges::find(shapes_, shape);
@@ -97,12 +97,12 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
     return operands + table("scalide_step", prefix + "steps", steps);
 }
 
-/// What the names of a plan's tables begin with.
+/// Returns the prefix of the table names of a plan.
 std::string prefix_of(const Plan &plan) {
     return to_identifier(plan.name) + "_" + (plan.is_variant ? "on_" + std::to_string(plan.cards[0]) + "_" : "");
 }
 
-/// By card, those of a program that come behind it.
+/// Returns the table of a program's variants, by compute capability.
 std::string variants_text(std::span<const PlannedProgram> programs) {
     std::map<int, std::string> rows;
     for (const PlannedProgram &program : programs)
@@ -153,7 +153,7 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
                pointer(plan.requirements.size(), "requirements"));
 }
 
-/// A program with its variants, which are behind it: they come first, as its table names them.
+/// Returns the text of a program and its variants. Variants are written first, because the program's table refers to them.
 std::string family_text(std::span<const PlannedProgram> programs) {
     std::string text;
     size_t variants = 0;
@@ -169,7 +169,7 @@ std::string family_text(std::span<const PlannedProgram> programs) {
 void check_identifiers(const std::vector<Plan> &plans) {
     std::map<std::string, std::string> known;
     for (const Plan &plan : plans) {
-        const auto [other, is_new] = known.emplace(upper(prefix_of(plan)), plan.name); // of enumerators, which are in capitals
+        const auto [other, is_new] = known.emplace(upper(prefix_of(plan)), plan.name); // prefixes of enumerators, which are in capitals
         if (is_new) continue;
         const std::string got = name_to_string(other->second) + " and " + name_to_string(plan.name);
         throw UserError(statement({}, "programs " + got + " of one library have the same C name, " + to_identifier(plan.name),

@@ -11,19 +11,21 @@ struct PlannedProgram {
     std::map<std::string, std::string> kernel_symbols;
 };
 
-/// The plans as C source for runtime/include/scalide/plan.h: read-only tables and `const scalide_program *<program>_program(void)`.
-/// Variants stand behind their program.
+/// Returns the plans as C source for runtime/include/scalide/plan.h: read-only tables and `const scalide_program *<program>_program(void)`.
+/// Variants follow their program.
 std::string plan_source(const std::vector<PlannedProgram> &programs);
 
-/// A C99 header (C++ too): of each program its function, the order of its arguments, and a struct of arrays with a typed bind.
+/// Returns a header for C99 and C++. For each program it has the function, the order of the arguments, and a struct of arrays with a typed
+/// bind.
 std::string plan_header(const std::string &library, const std::vector<Plan> &plans);
 
-/// The same facts for other tools, as JSON: `programs`, each with arguments, symbols, buffers with dtypes and lifetimes, steps, kernels;
-/// `variants`, which are as programs, are for their `cards`. Kernels that are in `uses`, by C function, have their launches by card.
+/// Returns the same facts as JSON for other tools. `programs` have arguments, symbols, buffers with dtypes and lifetimes, steps and
+/// kernels. `variants` have the same form, and the `cards` that run them. Kernels in `uses`, by C function, list their launches by compute
+/// capability.
 std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
                           const std::map<std::string, std::vector<CardUse>> &uses);
 
-/// Throws UserError where two programs of a library would have the same names in C.
+/// Throws UserError if two programs of a library would have the same C names.
 void check_identifiers(const std::vector<Plan> &plans);
 
 } // namespace scalide

@@ -16,7 +16,7 @@ namespace scalide {
 namespace {
 
 constexpr int child_failed = 70, child_without_memory = 71;
-// Children are looked at as they end, and so often: in a process of several threads another one may get their signal.
+// The longest time between two checks for ended children. In a process with several threads, another thread may receive SIGCHLD.
 constexpr timespec longest_wait = {0, 100'000'000};
 
 constexpr const char *check_limits = "Check the limits of processes and open files (ulimit -a) and the free space of the temporary folder, "
@@ -24,11 +24,11 @@ constexpr const char *check_limits = "Check the limits of processes and open fil
 constexpr const char *free_memory = "If memory ran out, close other programs or use fewer jobs (--jobs)";
 constexpr const char *give_time = "Raise --time-limit, or use fewer jobs (--jobs)";
 
-using Clock = std::chrono::steady_clock; // whatever becomes of the date
+using Clock = std::chrono::steady_clock; // independent of changes of the date
 
 struct Child {
     size_t index;
-    FILE *output; // an unlinked temporary file: a pipe could fill up and block the child
+    FILE *output; // an unlinked temporary file; a pipe could fill up and block the child
     Clock::time_point started;
     bool is_late = false;
 };
@@ -47,7 +47,7 @@ void describe(int status, ChildResult &result) {
     result.may_succeed = WIFSIGNALED(status) || WEXITSTATUS(status) == child_without_memory;
     if (WIFSIGNALED(status)) {
         result.reason = "signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
-        if (WTERMSIG(status) == SIGKILL) result.way_out = free_memory; // as Linux ends processes then
+        if (WTERMSIG(status) == SIGKILL) result.way_out = free_memory; // Linux kills processes this way if memory is short
         return;
     }
     result.exit_status = WEXITSTATUS(status);
@@ -62,13 +62,13 @@ void describe(int status, ChildResult &result) {
     _exit(status);
 }
 
-// At once: LLVM does not survive an exception.
+// Exits at once, because LLVM does not survive an exception.
 [[noreturn]] void leave_without_memory() { leave("no memory", child_without_memory); }
 
 [[noreturn]] void run_child(const std::function<void()> &body, pid_t parent, FILE *output, const SignalsHeld &signals) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(child_failed);
-    setpgid(0, 0); // it is ended with all that it starts
+    setpgid(0, 0); // so that it can be ended with all its child processes
     sigprocmask(SIG_UNBLOCK, &signals.held(), nullptr);
     dup2(fileno(output), STDOUT_FILENO);
     dup2(fileno(output), STDERR_FILENO);
@@ -77,7 +77,7 @@ void describe(int status, ChildResult &result) {
         body();
     } catch (const UserError &error) {
         leave(error.what(), child_of_bad_input);
-    } catch (const std::bad_alloc &) { // of a malloc, which has no handler
+    } catch (const std::bad_alloc &) { // from an allocation that does not call the new-handler
         leave_without_memory();
     } catch (const std::exception &error) {
         leave(error.what(), child_failed);
@@ -96,7 +96,7 @@ public:
     Children(const std::vector<std::function<void()>> &work, const ChildLimits &limits, const Done &done)
         : work_(work), limits_(limits), done_(done) {
         struct sigaction standard = {};
-        standard.sa_handler = SIG_DFL; // who started us may ignore SIGCHLD: then nobody would hear how children end
+        standard.sa_handler = SIG_DFL; // the parent process may ignore SIGCHLD; then the end of children would not be reported
         sigaction(SIGCHLD, &standard, &child_signal_);
     }
     Children(const Children &) = delete;
@@ -131,11 +131,11 @@ private:
             done_(index, {false, 0, reason, "", check_limits});
             return;
         }
-        setpgid(process, process); // whoever of the two is first
+        setpgid(process, process); // both processes call this, because either may be first
         running_[process] = {index, output, Clock::now()};
     }
 
-    /// Reports a child that has ended; false when there is none.
+    /// Reports a child that has ended. Returns false if there is none.
     bool take_ended() {
         for (const auto &[process, child] : running_) {
             int status = 0;
@@ -173,7 +173,7 @@ private:
     }
 
     [[noreturn]] void interrupt(int signal) {
-        raise(signal); // it waits until nobody holds it
+        raise(signal); // the signal stays pending until no SignalsHeld blocks it
         for (const auto &[process, child] : running_) end(process);
         while (!running_.empty()) {
             int status = 0;

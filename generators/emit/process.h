@@ -7,56 +7,56 @@
 
 namespace scalide {
 
-/// What became of a child process.
+/// The outcome of a child process.
 struct ChildResult {
     bool ok = false;
-    int exit_status = 0;      ///< where it ended by itself
+    int exit_status = 0;      ///< if it ended by itself
     std::string reason;       ///< "exit status 3", "signal 6 (Aborted)"; empty when ok
-    std::string output;       ///< the end of what it printed
-    std::string way_out;      ///< where this machine, not the child's work, is the reason: what to do. No final stop
-    bool may_succeed = false; ///< when tried again: it had no memory, or a signal ended it that is not ours
+    std::string output;       ///< the end of its output
+    std::string way_out;      ///< if the machine, not the child's work, is the cause: a suggested fix, without a final stop
+    bool may_succeed = false; ///< a second attempt may succeed, because it had no memory or an unexpected signal ended it
 };
 
 struct ChildLimits {
-    int jobs = 1;               ///< children at a time
-    int seconds = 600;          ///< of each child, which is ended then; 0: no limit
-    size_t output_bytes = 4096; ///< that are kept of what it prints: enough of an error's words
+    int jobs = 1;               ///< number of children at a time
+    int seconds = 600;          ///< time limit of each child, which is then ended; 0: no limit
+    size_t output_bytes = 4096; ///< bytes of its output that are kept, enough for an error message
 };
 
-/// What a child exits with whose job threw a UserError, and LLVM where it cannot write an object.
+/// Exit status of a child whose job threw a UserError, and of LLVM if it cannot write an object.
 inline constexpr int child_of_bad_input = 1;
 
-/// Runs each job in a forked child of its own; a job reports failure by an exception (its words go to `output`).
-/// `done(index, result)` is called in the parent as children end. Children die with the parent. Needs a single-threaded parent.
-/// SIGINT, SIGTERM and SIGHUP end the children, and then, when `done` has heard of all, this process: at once, or by an exception
-/// `Interrupted` where someone holds these signals. In a process that ignores or handles them it is as that says.
+/// Runs each job in a forked child. A job reports failure by an exception, whose message becomes `output`. The parent calls `done(index,
+/// result)` as children end. Children are killed if the parent dies. The parent must be single-threaded. SIGINT, SIGTERM and SIGHUP end the
+/// children. When `done` was called for all of them, the signal ends this process, or, if a SignalsHeld exists, run_in_children() throws
+/// `Interrupted`. If the process ignores or handles a signal, its setting holds.
 void run_in_children(const std::vector<std::function<void()>> &work, const ChildLimits &limits,
                      const std::function<void(size_t, const ChildResult &)> &done);
 
-/// Runs a program found on PATH, with the last bytes of its output captured.
+/// Runs a program found on PATH and captures the last bytes of its output.
 ChildResult run_command(const std::vector<std::string> &command, const ChildLimits &limits = {});
 
-/// A signal has ended the children of `run_in_children`.
+/// Thrown if a signal ended the children of `run_in_children`.
 class Interrupted : public std::runtime_error {
 public:
     explicit Interrupted(int signal);
 };
 
-/// While one lives the signals that end a process from outside, SIGINT, SIGTERM and SIGHUP, wait: what is half done is finished or removed.
+/// Blocks SIGINT, SIGTERM and SIGHUP during its lifetime, so that unfinished work is completed or removed first.
 class SignalsHeld {
 public:
     SignalsHeld();
     SignalsHeld(const SignalsHeld &) = delete;
     SignalsHeld &operator=(const SignalsHeld &) = delete;
     ~SignalsHeld();
-    /// Those of them that the process does not ignore, and SIGCHLD.
+    /// The blocked signals: those of the three that the process does not ignore, and SIGCHLD.
     const sigset_t &held() const { return held_; }
 
 private:
     sigset_t held_, before_;
 };
 
-/// False when this machine has no process of that number, or when `process` is none.
+/// False if this machine has no process of that number, or if `process` is no valid number.
 bool is_running(int process);
 
 } // namespace scalide

@@ -8,14 +8,14 @@ namespace scalide {
 
 namespace {
 
-// Bodies of the marked instructions: $d result, $a operand, 32-bit registers. What they declare is in a scope of its own.
+// Code for the marked instructions: $d is the result and $a the operand, in 32-bit registers. Each body has its own scope for declarations.
 struct Body {
     DeviceOp op;
     std::string sm_80, sm_89;
 };
 
-// The arithmetic of lower/formats/formats.cpp. A format of `mantissa` bits, `shift` = 23 - mantissa: magnitudes are cut at the largest
-// number, rounded to even at bit `shift`; below the smallest normal number the addition of `magic` rounds.
+// Implements the arithmetic of lower/formats/formats.cpp for a format with `mantissa` bits, where `shift` = 23 - mantissa. Magnitudes are
+// clamped to the largest number and rounded to even at bit `shift`. Below the smallest normal number, the addition of `magic` rounds.
 std::string encode_by_bits(const std::string &largest, int shift, const std::string &rebias, const std::string &smallest_normal,
                            const std::string &magic, const std::string &nan) {
     const std::string s = std::to_string(shift), half = std::to_string((1 << (shift - 1)) - 1);
@@ -37,7 +37,7 @@ std::string encode_by_bits(const std::string &largest, int shift, const std::str
            smallest_normal + "; selp.b32 %n, %t, %n, %q; or.b32 %n, %n, %s; selp.b32 $d, " + nan + ", %n, %p; }";
 }
 
-/// A finite f16 with the exponent's bias of another format; 0x7f of E4M3 is NaN.
+/// Decodes by way of a finite f16 with a different exponent bias. In E4M3, 0x7f is NaN.
 const std::string e4m3_by_half = "{ .reg .b16 %h; .reg .b32 %m, %s; .reg .f32 %f; .reg .pred %p;\n"
                                  "\tand.b32 %m, $a, 0x7f; shl.b32 %s, %m, 7; cvt.u16.u32 %h, %s; cvt.f32.f16 %f, %h;\n"
                                  "\tmul.rn.f32 %f, %f, 0f43800000; mov.b32 %s, %f; setp.eq.u32 %p, %m, 0x7f;\n"
@@ -75,7 +75,7 @@ std::string body_of(unsigned long mark, InstructionSet set, const std::string &l
     throw InternalError("internal error: ptx: no instruction is meant by " + line);
 }
 
-/// An access of the block's memory, which Halide takes to begin at address 0: from sm_90 on what begins there is the system's.
+/// Rewrites an access to shared memory. Halide assumes that it begins at address 0, but from sm_90 on, the system uses the first bytes.
 std::string from_block_memory(const std::string &line) {
     static const std::regex place(R"(\[(%rd\d+|\d+)(\+-?\d+)?\])");
     std::smatch match;
@@ -94,10 +94,10 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
     static const std::regex constant(R"(\s*mov\.b32\s+(%r\d+), (\d+);)");
     static const std::regex entry(R"(.*\.entry (\w+)\(.*)");
     static const std::regex marked(R"(\s*dp4a\.s32\.u32\s+(%r\d+), (%r\d+|-?\d+), (%r\d+|-?\d+), (%r\d+|\d+);)");
-    static const std::regex rounded(R"(\b(add|sub|mul)\.(f32|f64)\b)"); // without .rn ptxas may make one operation of two
+    static const std::regex rounded(R"(\b(add|sub|mul)\.(f32|f64)\b)"); // without .rn, ptxas may contract two operations to one
     std::istringstream lines(ptx);
     std::string out, name;
-    std::map<std::string, unsigned long> marks; // by the register that holds one
+    std::map<std::string, unsigned long> marks; // by the register that holds the mark
     std::smatch match;
     for (std::string line; std::getline(lines, line);) {
         if (const size_t flush = line.find(".ftz"); flush != std::string::npos) line.erase(flush, 4);

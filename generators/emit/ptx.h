@@ -4,20 +4,23 @@
 
 namespace scalide {
 
-/// What the text of a kernel's PTX may use.
+/// The instruction sets for PTX.
 enum class InstructionSet {
     sm_80, ///< integer arithmetic in place of FP8 conversions
-    sm_89, ///< FP8 conversions: Ada, Hopper and all later cards
+    sm_89, ///< with FP8 conversions: Ada, Hopper and later
 };
 
-/// The instruction set of a card, by its compute capability (80, 89, 90 ...).
+/// Returns the instruction set of a compute capability (80, 89, 90 ...).
 InstructionSet instruction_set(int card);
 
-/// Halide 21 makes PTX for sm_80, in which lower/halide/device_ops.h marks the instructions that it cannot name. Puts these in, sets the
-/// header of the instruction set, tells each entry the threads of its launches (`threads`, by entry; those that are not there stay open)
-/// and, where `resident` is not 0, how many threads all blocks on a multiprocessor are at least, which bounds their registers, and gives
-/// shared memory the address that the card has for it: Halide takes 0. Nothing flushes subnormal numbers, as Halide's floor and ceil do,
-/// and sums and products are rounded: what is contracted, LLVM has made fma. Throws InternalError for a marker that it does not know.
+/// Rewrites the PTX of Halide 21, which is for sm_80. lower/halide/device_ops.h marks the instructions that Halide cannot express.
+/// - Replaces the marks by instructions, and sets the header of the instruction set.
+/// - States for each entry the threads of its launches, if `threads` has them. If `resident` is not 0, also states a minimum of threads on
+/// a multiprocessor, which bounds the registers.
+/// - Gives shared memory its address on the GPU, because Halide assumes address 0.
+/// - Keeps subnormal numbers, which Halide's floor and ceil would flush.
+/// - Rounds each sum and product, because LLVM has already formed the intended FMAs.
+/// Throws InternalError for an unknown mark.
 std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::map<std::string, int> &threads, int resident = 0);
 
 } // namespace scalide

@@ -11,9 +11,9 @@ using Halide::Type;
 constexpr int access_bytes = 16;
 const Type four_words = Halide::UInt(32, 4);
 
-/// A vector of neighbours in memory, as accesses of 16 bytes.
+/// A vector of adjacent elements, split into accesses of 16 bytes.
 struct Pieces {
-    int count = 0, lanes = 0; ///< 0: it is none, or Halide has the same access; lanes of a piece
+    int count = 0, lanes = 0; ///< count is 0 if it is no such vector, or if Halide already emits this access; lanes of each access
     Expr base;
     ModulusRemainder alignment; ///< of `base`
     int per_word = 1;
@@ -22,7 +22,8 @@ struct Pieces {
         const auto *ramp = index.as<Ramp>();
         const int bytes = type.bytes();
         if (!ramp || !is_const_one(ramp->stride) || !is_const_one(predicate) || type.is_bool() || bytes > 4) return;
-        // LLVM is told that accesses at different known places are different ones (add_tbaa_metadata): their units must be the same.
+        // Halide tells LLVM that accesses at different constant indices do not alias (add_tbaa_metadata). This needs one unit for all
+        // indices.
         if (is_const(ramp->base)) return;
         const bool is_aligned = alignment.modulus * bytes % access_bytes == 0 && alignment.remainder * bytes % access_bytes == 0;
         if (!is_aligned || type.lanes() * bytes % access_bytes != 0) return;
@@ -32,7 +33,7 @@ struct Pieces {
         base = ramp->base;
     }
 
-    /// In words.
+    /// The index in 32-bit words.
     Expr index(int piece) const { return Ramp::make(simplify(base / per_word) + 4 * piece, 1, 4); }
     ModulusRemainder alignment_of(int piece) const { return alignment / per_word + ModulusRemainder(0, 4 * piece); }
 };

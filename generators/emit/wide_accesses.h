@@ -3,9 +3,9 @@
 
 namespace scalide {
 
-/// Device code for CUDA reads and writes 16 bytes at a time wherever neighbours that begin at a multiple of 16 bytes are a vector. Halide
-/// 21 itself does so for vectors of four words alone; of narrower elements it makes accesses of 8 bytes, of longer vectors of words too. Of
-/// arrays in global memory alone: in shared memory Halide moves an array without a word about how it is aligned then.
+/// Makes CUDA code access 16 bytes at a time, if adjacent elements that begin at a multiple of 16 bytes form a vector. Halide 21 does this
+/// only for vectors of four 32-bit words. For narrower elements and longer vectors, it emits accesses of 8 bytes. Only global memory is
+/// changed: Halide moves arrays within shared memory without information about their alignment.
 void widen_accesses(Halide::Pipeline &pipeline);
 
 } // namespace scalide
