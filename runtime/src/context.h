@@ -20,10 +20,10 @@ struct Loop {
 /// A piece of a loop, from which threads take chunks.
 struct Span {
     std::atomic<int64_t> end;
-    alignas(64) std::atomic<int64_t> next; ///< first iteration that nobody has taken
+    alignas(64) std::atomic<int64_t> next; ///< first iteration that no thread has taken
 };
 
-/// A parallel loop inside of a parallel region: the worker that came to it runs it, others help when they have nothing else to do.
+/// A parallel loop inside a parallel region. The worker that starts it runs it; other workers help if they have no other work.
 struct InnerLoop {
     Loop loop;
     Span span;
@@ -32,13 +32,13 @@ struct InnerLoop {
 
 enum class Nesting : uint8_t { outside, in_region, in_inner_loop };
 
-/// One thread that runs kernels; its address is the kernels' user context. Each worker owns a span of the region's loop, the same share in
-/// every loop: what a kernel wrote, its successor finds in the cache of the core that made it. Who is done with its own span takes pieces
-/// of the others'.
+/// One thread that runs kernels. Its address is the kernels' user context. Each worker owns a span of the region's loop, the same share in
+/// every loop, so that the data that a kernel wrote is in the cache of the core that reads it. A worker that has finished its own span
+/// takes pieces of other spans.
 struct Worker : KernelContext {
     scalide_context *context;
     Scratch scratch;
-    jmp_buf *escape; ///< where a kernel that gets no memory is left: generated code cannot return an error
+    jmp_buf *escape; ///< target of the longjmp if a kernel gets no memory, because generated code cannot return an error
     Nesting nesting;
     Span span;
     InnerLoop inner;
@@ -48,12 +48,12 @@ class Recorder;
 
 Text start_message(scalide_context *context);
 
-/// Records the first failure of a run; later ones are dropped. From any thread.
+/// Records the first failure of a run and ignores later ones. Any thread may call it.
 void fail_run(scalide_context *context, scalide_status status, const char *what);
 
-/// Makes sure that each thread has this much scratch memory. False: out of memory.
+/// Gives each thread at least this much scratch memory. False: out of memory.
 bool reserve_scratch(scalide_context *context, uint64_t bytes);
-/// After a run in which a thread's scratch grew: as much for all threads, so that the next run takes no memory whoever does the work.
+/// Called after a run in which a thread's scratch memory grew. Gives all threads as much, so that the next run allocates nothing.
 void level_scratch(scalide_context *context);
 
 extern const KernelServices kernel_services;

@@ -23,7 +23,7 @@ scalide_status check_arrays(const Call &call, int32_t *symbols) {
     return check_overlap(call) ? SCALIDE_OK : SCALIDE_INVALID_ARGUMENT;
 }
 
-/// The program as it is for the context's card; `program` where it is for all.
+/// Returns the variant of the program for the context's GPU, or `program` if there is none.
 const scalide_program *for_card(const scalide_context &context, const scalide_program &program) {
     const int32_t card = context.device ? context.device->capability : 0;
     const scalide_variant *best = nullptr;
@@ -35,7 +35,7 @@ const scalide_program *for_card(const scalide_context &context, const scalide_pr
     return best && best->program ? best->program : &program;
 }
 
-// Only a device can fail here: what it runs is then in doubt.
+// Only a device can fail here. The state of its launches is then unknown.
 scalide_status replace_addresses(scalide_binding &binding) {
     scalide_status status = point(binding);
     if (status == SCALIDE_OK && binding.launches.graph) status = capture(binding);

@@ -6,7 +6,7 @@
 
 namespace scalide {
 
-/// A buffer of the plan with its place in memory.
+/// A buffer of the plan with its address.
 struct BoundBuffer {
     void *memory;
     int64_t elements;
@@ -30,7 +30,7 @@ struct Launches {
     void *graph; ///< NULL before scalide_capture
 };
 
-/// Whom a run shows intermediate values.
+/// The callback that receives intermediate values of a run.
 struct Trace {
     scalide_trace call; ///< NULL = nobody
     void *user;
@@ -64,18 +64,18 @@ struct scalide_binding {
 
 namespace scalide {
 
-/// The type that a kernel's view of this dtype has: that of the storage words.
+/// Returns the type of a kernel's view of this dtype, which is the type of its storage words.
 HalideType halide_type_of(int32_t dtype);
 /// A binding without arrays and addresses; nullptr: out of memory.
 scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program);
 /// Sizes, arena, scratch memory and the kernels' arguments of a binding whose arrays and symbols are known.
 scalide_status prepare(scalide_binding &binding);
-/// Writes all addresses: those of the buffers into the kernels' views, those of the operands into the kernels' argument lists; on a device
-/// those into the launches. Fails there only.
+/// Writes the addresses of buffers into the kernels' views, and the addresses of operands into the kernels' argument lists. On a device,
+/// also writes them into the launches, which is the only step that can fail.
 scalide_status point(scalide_binding &binding);
 
 scalide_status run_on_device(scalide_binding &binding, const Trace &trace);
-/// Makes the graph of the launches, anew when there is one. On failure there is none.
+/// Captures the launches as a graph and replaces an existing graph. After a failure there is no graph.
 scalide_status capture(scalide_binding &binding);
 
 } // namespace scalide

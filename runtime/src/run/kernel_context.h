@@ -17,7 +17,7 @@ struct KernelServices {
 
 constexpr uint64_t kernel_context_mark = 0x5343414c49444531; // "SCALIDE1"
 
-/// The user context of our kernels begins with this.
+/// The user context of Scalide's kernels begins with this structure.
 struct KernelContext {
     uint64_t mark;
     const KernelServices *services;

@@ -3,8 +3,8 @@
 
 namespace scalide {
 
-/// Memory of one thread for the temporaries of kernels: a stack in chunks that are kept until the end. Frees may come in any order; a
-/// block is taken back when all later ones are free.
+/// Memory of one thread for temporaries of kernels: a stack in chunks that are kept until the end. Blocks may be freed in any order. The
+/// space of a block is reused when all later blocks are free.
 class Scratch {
 public:
     /// Of a chunk, so that no sum of capacities and headers leaves 64 bits.
@@ -16,7 +16,7 @@ public:
     void *take(uint64_t bytes);
     void give_back(void *memory);
 
-    /// Everything that was taken after `mark` is given back by `rewind(mark)`.
+    /// `rewind(mark)` frees everything that was allocated after `mark`.
     void *mark() const { return top_; }
     void rewind(void *mark);
 

@@ -11,12 +11,12 @@ inline void pause() {
 #endif
 }
 
-/// Lets threads in while it is open. Who closes it waits for those inside, and for nobody else.
+/// Lets threads in while it is open. The thread that closes it waits only for the threads inside.
 class Gate {
 public:
     void open() { state_.fetch_add(one_epoch); }
 
-    /// Nobody enters any more; returns when the last one has left.
+    /// Lets no more threads in, and returns when the last thread has left.
     void close() {
         uint64_t state = state_.fetch_add(one_epoch) + one_epoch;
         for (int spins = 0; inside(state) != 0; state = state_.load(std::memory_order_acquire)) {
@@ -28,7 +28,7 @@ public:
         }
     }
 
-    /// True when it is open, for the first time since `seen`.
+    /// True if the gate is open and `seen` is an earlier opening.
     bool is_open_anew(uint32_t seen) const { return is_open_anew(state_.load(), seen); }
 
     /// Enters, at most once at each opening: `seen` keeps the last one, at first 0. What was written before it opened is seen inside.

@@ -10,7 +10,7 @@ namespace scalide {
 /// next kernel is near), then sleep on a futex. In a process that was forked between two regions the caller is alone.
 class ThreadPool {
 public:
-    /// Runs in every participating thread: takes work until none is left.
+    /// Runs in every participating thread and takes work until none is left.
     using Participate = void (*)(void *owner, int worker);
 
     /// Starts threads 1 to count - 1. False: the system refused; call stop nevertheless.
