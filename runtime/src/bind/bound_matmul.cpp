@@ -69,7 +69,7 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     return true;
 }
 
-/// A call runs once before it is trusted. True where something stands in what it writes that a run would read.
+/// A library call is tried once before it is used. True if the trial would overwrite data that a run reads.
 bool is_overwritten(const scalide_binding &binding, int32_t buffer) {
     if (buffer < 0) return false;
     const scalide_buffer &row = binding.program->buffers[buffer];
@@ -77,7 +77,7 @@ bool is_overwritten(const scalide_binding &binding, int32_t buffer) {
     return is_argument && binding.program->arguments[row.index].role != SCALIDE_OUTPUT;
 }
 
-/// Where its arrays lie. The workspace is the binding's scratch memory.
+/// Returns the addresses of the matmul's arrays. The workspace is the binding's scratch memory.
 MatmulPointers find_pointers(const scalide_binding &binding, const scalide_matmul &matmul, const MatmulDesc &desc) {
     const auto memory = [&](int32_t buffer) { return buffer >= 0 ? binding.buffers[buffer].memory : nullptr; };
     MatmulPointers pointers = {};
@@ -120,7 +120,8 @@ void forget(scalide_binding &binding, BoundMatmul &matmul) {
     matmul.call = nullptr;
 }
 
-/// Makes the call of a product or gives it other arrays. Where these are aligned to less, its algorithm may not do: it is made anew.
+/// Creates the call of a matmul, or gives it other arrays. If their alignment is lower, its algorithm may be invalid, so the call is
+/// created again.
 scalide_status point(scalide_binding &binding, BoundMatmul &matmul, bool *changed) {
     Device &device = *binding.context->device;
     const scalide_matmul &plan = *binding.program->steps[matmul.step].matmul;

@@ -4,14 +4,14 @@
 
 namespace scalide {
 
-/// cuBLASLt, loaded at run time: a program that multiplies nothing on a GPU needs none.
+/// cuBLASLt, loaded at run time, so that programs without matmuls on a GPU do not need it.
 using CublasLt = cublaslt::Calls;
 
 /// The library that is loaded for the whole process: that which the environment's SCALIDE_CUBLASLT names, else libcublasLt.so.13 or .12.
 /// NULL (and why, in words) when there is none.
 const CublasLt *load_cublaslt(Text &why);
 
-/// Device memory of a call. What the MatmulDesc says is absent is NULL.
+/// Device memory of a call. A pointer is NULL if MatmulDesc has no such operand.
 struct MatmulPointers {
     const void *a, *b, *c;
     void *d;

@@ -168,7 +168,8 @@ scalide_status make_units(Cuda &cuda) {
     return status == SCALIDE_OK ? copy_in(cuda, memory, units, sizeof(units)) : status;
 }
 
-/// The call of a product that overwrites what it must not while an algorithm is looked for: amax, then D, in memory that is given back.
+/// Creates a call whose search for an algorithm would overwrite data that a run reads. The search writes amax and D to temporary memory
+/// instead.
 Matmul *make_elsewhere(Cuda &cuda, const MatmulDesc &desc, const MatmulPointers &pointers, const MatmulStream &where) {
     constexpr uint64_t before = 256; // an alignment that no algorithm exceeds
     const int64_t elements = (desc.batch - 1) * desc.d.batch_stride + desc.m * desc.d.leading;

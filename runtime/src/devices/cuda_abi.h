@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The part of the CUDA driver's interface (11.4 and later) that we call. Written down here, because the driver is loaded at run time and
-/// the toolkit need not be there.
+/// The part of the CUDA driver's interface (11.4 and later) that the runtime calls. It is declared here, because the driver is loaded at
+/// run time and the toolkit may be missing.
 namespace scalide {
 
 using CuHandle = struct CuObject *; ///< contexts, streams, modules, functions and graphs

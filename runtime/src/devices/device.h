@@ -6,14 +6,14 @@
 
 namespace scalide {
 
-/// A value that a kernel is started with: of `bytes` bytes, or an address in the device's memory.
+/// An argument of a kernel launch: a value of `bytes` bytes, or an address in device memory.
 struct LaunchArgument {
     uint64_t value;
     uint32_t bytes;
     bool is_address;
 };
 
-/// Device code of a kernel, loaded: shared by the bindings of a context.
+/// Loaded device code of a kernel. The bindings of a context share it.
 struct Module {
     Module *next;
     const char *source; ///< where the library has it
@@ -40,7 +40,7 @@ struct DeviceLimits {
 
 struct DeviceDriver;
 
-/// A device with a queue in which copies and launches happen in order. What a driver offers begins with this.
+/// A device with a queue, in which copies and launches run in order. Each driver's own structure begins with this one.
 struct Device {
     const DeviceDriver *driver;
     DeviceLimits limits;
@@ -59,7 +59,7 @@ struct DeviceDriver {
     scalide_status (*copy_in)(Device &device, void *to, const void *from, uint64_t bytes);
     scalide_status (*copy_out)(Device &device, void *to, const void *from, uint64_t bytes);
     scalide_status (*synchronise)(Device &device);
-    /// False where the driver knows that this is not the device's memory.
+    /// False if the driver knows that this is not memory of the device.
     bool (*holds)(Device &device, const void *memory);
 
     scalide_status (*load_module)(Device &device, const char *source, void **module);
@@ -67,14 +67,15 @@ struct DeviceDriver {
     /// Finds the function and takes the arguments; again after they have changed.
     scalide_status (*prepare)(Device &device, Launch &launch);
     void (*forget)(Device &device, Launch &launch);
-    /// False, and why in `failure`, when no library computes this product. NULL, as are the next two: this kind of device has no library.
+    /// False, with the reason in `failure`, if no library computes this matmul. This function and the next two are NULL if this kind of
+    /// device has no library.
     bool (*accepts_matmul)(Device &device, const MatmulDesc &desc);
     /// Readies the call of a product, which runs to be tried; where *matmul is one, takes other arrays. SCALIDE_UNSUPPORTED: the library
     /// cannot.
     scalide_status (*prepare_matmul)(Device &device, const MatmulDesc &desc, const MatmulPointers &pointers, void **matmul);
     void (*forget_matmul)(Device &device, void *matmul);
 
-    /// Appends all launches to the queue; *done are without a failure.
+    /// Appends all launches to the queue. *done is the number of launches before the first failure.
     scalide_status (*launch)(Device &device, const Launch *launches, int32_t count, int32_t *done);
 
     /// The launches as one graph, `replay` appends it to the queue. NULL: this kind of device has no graphs.
@@ -85,7 +86,7 @@ struct DeviceDriver {
     void (*close)(Device &device);
 };
 
-/// What to do about a failure.
+/// Returns a suggested fix for a failure.
 inline const char *way_out(scalide_status status) {
     switch (status) {
     case SCALIDE_OUT_OF_MEMORY: return "Bind smaller arrays, or release memory.";

@@ -30,7 +30,7 @@ struct Lock {
 
 int64_t nanoseconds(const timespec &time) { return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec; }
 
-// File systems take the time of a change from the system's last tick, at most 10 ms before now.
+// File systems take the time of a change from the system's last tick, which is at most 10 ms old.
 constexpr int64_t settling_ns = 100'000'000;
 
 FileIdentity identity_of(const File &file) {
@@ -41,7 +41,7 @@ FileIdentity identity_of(const File &file) {
     return {facts.st_dev, facts.st_ino, facts.st_size, changed, nanoseconds(now) - changed > settling_ns};
 }
 
-/// True when the loader would return a library that it has already: one of this name, or the file of this name.
+/// True if the loader would return a library that is already loaded, because of its name or its file.
 bool is_known(const char *name) {
     void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
     if (handle) dlclose(handle);
@@ -82,7 +82,7 @@ void take_name(SharedLibrary &library, const File &file) {
     Text(library.name, sizeof(library.name)) << "/proc/" << int64_t(getpid()) << "/fd/" << file.descriptor();
 }
 
-/// The file's bytes in memory of the system, with an inode of its own; closed where that fails.
+/// Returns a copy of the file in memory, which has its own inode. The copy is closed if this fails.
 File copy_of(const File &file) {
     File copy(memfd_create("scalide_library", MFD_CLOEXEC));
     uint64_t bytes = 0;
@@ -95,13 +95,14 @@ File copy_of(const File &file) {
     return good ? std::move(copy) : File();
 }
 
-/// Loads the file under a name of its own: the file itself where its inode is new to the loader (profilers then find it), else a copy.
+/// Loads the file under a name of its own. If the loader does not know its inode, the file itself is loaded, so that profilers find it;
+/// otherwise a copy.
 bool load_apart(SharedLibrary &library, File file, Text &why) {
     take_name(library, file);
     if (is_known(library.name)) {
         file = copy_of(file);
         take_name(library, file);
-        // The loader keeps some libraries for good, and with them names of descriptors that are closed.
+        // The loader never unloads some libraries, and keeps their names although the descriptors are closed.
         while (file.is_open() && is_known(library.name)) {
             file = File(fcntl(file.descriptor(), F_DUPFD_CLOEXEC, file.descriptor() + 1));
             take_name(library, file);
@@ -113,7 +114,7 @@ bool load_apart(SharedLibrary &library, File file, Text &why) {
     return open_library(library, why);
 }
 
-/// One more handle of a library that has this content already.
+/// Opens another handle of a loaded library that has the same content.
 bool share(SharedLibrary &library) {
     for (const SharedLibrary *other = loaded; other; other = other->next) {
         if (!other->identity.is_same_content(library.identity)) continue;
@@ -127,7 +128,8 @@ bool share(SharedLibrary &library) {
     return false;
 }
 
-/// A path without `/` is a name that the loader searches for: then the file that it has found before, closed where it has none.
+/// The loader searches for a path without `/`. This function then opens the file that the loader has found before, and returns a closed
+/// file if there is none.
 File open_file(const char *path) {
     if (std::strchr(path, '/')) return File(path, O_RDONLY);
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);

@@ -19,9 +19,9 @@ struct FileIdentity {
     }
 };
 
-/// A shared library that the system's loader holds. The loader knows a library by the text of its path and by its inode: for both it
-/// returns the old library although the file is a new one. Such a file gets a name of its own, `/proc/<process>/fd/<number>`, which
-/// debuggers can open as long as the file is open.
+/// A shared library that the system's loader holds. The loader identifies a library by its path text and by its inode. If either is known,
+/// it returns the old library, even if the file is new. Such a new file is loaded as `/proc/<process>/fd/<number>`, which debuggers can
+/// open while the file is open.
 struct SharedLibrary {
     const char *path; ///< as the caller wrote it; lives as long as the library
     void *handle = nullptr;

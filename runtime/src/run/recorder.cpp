@@ -36,7 +36,7 @@ LaunchArgument argument_of(const HalideLaunch &launch, int32_t index) {
     return argument;
 }
 
-/// What stands in the rows goes: others take their places, or the binding ends.
+/// Clears the rows, because other launches replace them or the binding ends.
 void forget_rows(scalide_binding &binding) {
     Device &device = *binding.context->device;
     for (int32_t i = 0; i < binding.launches.count; ++i) {
@@ -170,7 +170,7 @@ void Recorder::call(int32_t step, void **arguments) {
     worker.escape = nullptr;
 }
 
-/// The kernel is counted even where a library may compute the step: it may refuse later.
+/// Counts the kernel even if a library may compute the step, because the library may refuse later.
 void Recorder::run_step(int32_t step, void **arguments) {
     const BoundMatmul *matmul = find_matmul(binding_, step);
     const bool is_library_asked = matmul && !matmul->reason[0];
