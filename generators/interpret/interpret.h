@@ -7,7 +7,7 @@ namespace scalide {
 
 struct Operation;
 
-/// A dense row-major array of f64 values (integers and bools are exact in them).
+/// A dense row-major array of f64 values, which represent integers and bools exactly.
 struct Array {
     Dtype dtype = Dtype::f32;
     std::vector<int64_t> shape;

@@ -6,7 +6,7 @@
 
 namespace scalide {
 
-/// Random numbers that a seed gives again.
+/// Random numbers that are reproducible from a seed.
 class Draw {
 public:
     explicit Draw(uint64_t seed) : engine_(seed) {}
@@ -31,7 +31,7 @@ enum class Scales {
     tiny,   ///< 2^-100
 };
 
-/// One operand of a law: data, and a scale when it is scaled.
+/// One operand of a law: data, and a scale if it is scaled.
 struct LawInput {
     std::string name;
     std::string operand; ///< of the rule: of a variadic one several inputs have it
@@ -48,7 +48,7 @@ struct LawCase {
     std::optional<uint64_t> seed; ///< of a drawn case
 };
 
-/// Draws extents, dtypes, values and scales. Operands whose class leaves a choice are floats where the rule takes them, else i32 or bool.
+/// Draws extents, dtypes, values and scales. If the class of an operand permits several dtypes, floats are preferred, then i32 or bool.
 LawCase draw_case(const Rule &rule, const CheckCase &check_case, Scales scales, uint64_t seed);
 
 /// The case on arrays of a rank from 0 to 5, where the operator takes operands of any one shape; else as it is.
@@ -57,9 +57,9 @@ CheckCase with_drawn_rank(const Rule &rule, const CheckCase &check_case, uint64_
 /// A vector worked by hand as a case of plain operands.
 LawCase vector_case(const Rule &rule, const CheckVector &vector);
 
-/// The inputs as numbers: data * scale.
+/// Returns the inputs as numbers: data * scale.
 std::vector<Array> full_values(const LawCase &law_case);
-/// The arguments of the propagated program: data and scale of scaled inputs.
+/// Returns the arguments of the propagated program: data and scale of scaled inputs.
 std::vector<Array> parts(const LawCase &law_case);
 
 /// A program of this one node; scaled inputs are scaled arguments, results that are not plain are scaled when an input is.
