@@ -54,7 +54,7 @@ PROBES = [
 
 def listed(error):
     """The words of the longest list in an error, `a, b, c`."""
-    lists = [re.split(r", | or ", found) for found in re.findall(r"\w+(?:(?:, | or )(?!got\b)\w+)+", error)]
+    lists = [re.split(r", | or ", found) for found in re.findall(r"\w+(?:(?:, | or )(?!got\b|the\b)\w+)+", error)]
     return max(lists, key=len, default=[])
 
 
