@@ -30,7 +30,7 @@ void level_scratch(scalide_context *context) {
         if (scratch.peak() > peak) peak = scratch.peak();
     }
     if (made == context->chunks_made) return;
-    reserve_scratch(context, peak); // without success: the next run grows what it needs
+    reserve_scratch(context, peak); // if this fails, the next run grows the scratch memory as it needs it
     context->chunks_made = 0;
     for (int i = 0; i < context->thread_count; ++i) context->chunks_made += context->workers[i].scratch.chunks_made();
 }
@@ -42,7 +42,7 @@ namespace {
 constexpr uint64_t default_scratch_bytes = uint64_t(1) << 20;
 constexpr int32_t max_threads = 1024;
 
-// What the caller's version of the structure does not have yet stays 0 = the default.
+// Fields that the caller's version of the structure does not have stay 0, which selects the default.
 scalide_options complete_options(const scalide_options *given) {
     scalide_options options = {};
     if (given) std::memcpy(&options, given, std::min(given->struct_size, sizeof(options)));

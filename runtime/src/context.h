@@ -71,8 +71,8 @@ struct scalide_context {
     int chunks_made;         ///< of all workers, at the end of the last run
     scalide::Device *device; ///< NULL: the CPU
     scalide::Module *modules;
-    scalide::Recorder *recorder; ///< while a binding's kernels say what they launch
+    scalide::Recorder *recorder; ///< set while a binding's kernels report what they launch
     std::atomic<int> run_status;
-    char failure[1024]; ///< of the run in progress; written by whoever sets run_status
+    char failure[1024]; ///< of the run in progress; written by the thread that sets run_status
     char message[1536];
 };

@@ -19,14 +19,14 @@ constexpr uint32_t cannonlake = skylake | bit(21);                            //
 constexpr uint32_t vbmi = bit(1), zen4 = vbmi | bit(6) | bit(11) | bit(12);   // vbmi2 vnni bitalg
 constexpr uint32_t avx_vnni = bit(4), avx512_bf16 = bit(5);
 
-/// One requirement of a part of a target string; a part may have several, or (mask 0) none.
+/// One requirement of a part of a target string. A part may have several requirements, or none (mask 0).
 struct Requirement {
     const char *part;
     Source source;
     uint32_t mask;
 };
 
-// Halide 21, src/CodeGen_X86.cpp, mattrs(); bits from the CPUID pages of the Intel and AMD manuals.
+// From Halide 21, src/CodeGen_X86.cpp, mattrs(). The bits come from the CPUID pages of the Intel and AMD manuals.
 constexpr Requirement requirements[] = {
 #if defined(__x86_64__)
     {"x86", leaf1_ecx, 0},
@@ -41,7 +41,7 @@ constexpr Requirement requirements[] = {
     {"no_bounds_query", leaf1_ecx, 0},
     {"user_context", leaf1_ecx, 0},
     {"strict_float", leaf1_ecx, 0},
-    // what a device's program is for: its context is
+    // Names of devices require no CPU feature. The context checks the device.
     {"opencl", leaf1_ecx, 0},
     {"cl_doubles", leaf1_ecx, 0},
     {"cuda", leaf1_ecx, 0},
@@ -68,7 +68,7 @@ constexpr Requirement requirements[] = {
     {"avx512_sapphirerapids", leaf7_1_eax, avx512_bf16 | avx_vnni},
 };
 
-// The compiler's choice among equal instructions; the least card.
+// These parts require no CPU feature: they select tuning and the lowest compute capability.
 constexpr const char *free_prefixes[] = {"tune_", "cuda_capability_"};
 
 void read_cpu(uint32_t (&words)[source_count]) {

@@ -3,8 +3,8 @@
 
 namespace scalide {
 
-/// The first feature of a Halide target string ("x86-64-linux-avx2-fma") that this machine lacks, as a pointer into the string and its
-/// length; nullptr when it has all. A name that is not in our table counts as lacking.
+/// Returns the first feature of a Halide target string ("x86-64-linux-avx2-fma") that this machine lacks, as a pointer into the string and
+/// a length. Returns nullptr if the machine has all features. A name that the table does not contain counts as lacking.
 const char *missing_cpu_feature(const char *target, size_t *length);
 
 } // namespace scalide

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The part of Halide 21's HalideRuntime.h that kernels and runtime share. Written down here, because applications have no Halide.
+/// The part of Halide 21's HalideRuntime.h that kernels and runtime share. It is repeated here because applications do not have Halide.
 namespace scalide {
 
 struct HalideDimension {
@@ -10,7 +10,7 @@ struct HalideDimension {
     uint32_t flags;
 };
 
-/// The element types that kernels see: storage words (f16 and f8 are unsigned integers).
+/// The element types that kernels see. FP16 and FP8 are stored as unsigned integers.
 struct HalideType {
     uint8_t code; ///< 0 int, 1 unsigned int, 2 float
     uint8_t bits;
@@ -29,9 +29,9 @@ struct HalideBuffer {
 };
 static_assert(sizeof(HalideBuffer) == 56 && sizeof(HalideDimension) == 16, "layout of halide_buffer_t");
 
-/// What a kernel's host code asks of `halide_<device>_run`: arguments up to the first that is NULL, buffers as HalideBuffer.
+/// What a kernel's host code passes to `halide_<device>_run`. The arguments end at the first NULL. Buffers are passed as HalideBuffer.
 struct HalideLaunch {
-    void *state; ///< as `initialize_kernels` left it
+    void *state; ///< as `initialize_kernels` returned it
     const char *name;
     int32_t blocks[3], threads[3], shared_bytes;
     const size_t *sizes;

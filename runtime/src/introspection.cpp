@@ -1,4 +1,4 @@
-// Questions about programs and bindings.
+// Functions that describe programs and bindings.
 #include "bind/binding.h"
 #include "bind/bound_matmul.h"
 #include "bind/check.h"
@@ -11,7 +11,7 @@ using namespace scalide;
 
 namespace {
 
-/// The index of the row of this name, or -1.
+/// Returns the index of the table entry with this name, or -1.
 template<typename Row>
 int32_t find(const Row *table, int32_t count, const char *name) {
     for (int32_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Programs out of shared libraries.
+// Loads programs from shared libraries.
 #include "context.h"
 #include "files/shared_library.h"
 #include "run/memory.h"
@@ -15,7 +15,7 @@ scalide_status scalide_load(scalide_context *context, const char *path, scalide_
     if (!context || !path || !result) return SCALIDE_INVALID_ARGUMENT;
     const FloatEnvironment environment;
     *result = nullptr;
-    if (!*path) { // which the loader takes for this process
+    if (!*path) { // the loader takes an empty path for this process
         start_message(context) << "the path of a library must not be empty. Pass the path that 'scalide build' printed.";
         return SCALIDE_INVALID_ARGUMENT;
     }

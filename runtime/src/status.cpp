@@ -31,7 +31,7 @@ constexpr DtypeRow dtypes[] = {SCALIDE_DTYPES(SCALIDE_ROW)};
 #undef SCALIDE_ROW
 static_assert(sizeof(dtypes) / sizeof(dtypes[0]) == SCALIDE_DTYPE_COUNT, "one row per dtype");
 
-/// Tables are indexed by dtypes.
+/// Tables are indexed by dtype, so their entries must be in the order of the dtypes.
 constexpr bool are_in_order() {
     for (int32_t i = 0; i < SCALIDE_DTYPE_COUNT; ++i)
         if (dtypes[i].number != i) return false;
@@ -60,7 +60,7 @@ scalide_array scalide_dense_array(void *data, float *scale, int32_t dtype, int32
     array.dtype = dtype;
     array.rank = rank;
     if (rank < 0 || rank > SCALIDE_MAX_RANK || !extent) return array;
-    uint64_t stride = 1; // wraps for extents that bind refuses
+    uint64_t stride = 1; // may wrap around for extents that bind refuses
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
         array.extent[axis] = extent[axis];
         array.stride[axis] = static_cast<int64_t>(stride);

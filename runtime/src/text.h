@@ -4,11 +4,12 @@
 
 namespace scalide {
 
-/// Text written into the caller's memory; what does not fit is cut, but counted. Always terminated when there is memory.
+/// Text written into the caller's memory. Text that does not fit is cut but counted. The text is zero-terminated unless the memory is
+/// empty.
 class Text {
 public:
-    /// A message shows control characters as `\x1b`: a terminal would obey them, and a name with a newline could begin a message of its
-    /// own.
+    /// A message shows control characters as `\x1b`. A terminal would obey them, and a name with a newline could look like a second
+    /// message.
     enum class Use : uint8_t { data, message };
 
     Text(char *memory, size_t capacity, Use use = Use::data);
@@ -18,7 +19,7 @@ public:
     Text &operator<<(int64_t number);
     Text &operator<<(int32_t number) { return *this << static_cast<int64_t>(number); }
     Text &operator<<(uint64_t number);
-    /// A stranger's name: of a long one the beginning and `...`, so that the rest of the message has room.
+    /// Adds a name from outside. A long name is cut and ends with `...`, so that the rest of the message has room.
     Text &name(const char *name);
 
     /// Characters written or cut so far, without the terminating zero.

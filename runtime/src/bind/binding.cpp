@@ -12,7 +12,7 @@ namespace {
 
 enum class Kind { SCALIDE_DTYPE_KINDS };
 
-/// The storage word: what the kernels were compiled for. A float that C has not is an unsigned integer.
+/// The type of a stored element, for which the kernels were compiled. A float type that C does not have is an unsigned integer.
 constexpr HalideType word_of(Kind kind, uint8_t bits) {
     const uint8_t code = kind == Kind::floating && bits >= 32 ? 2 : kind == Kind::signed_integer ? 0 : 1;
     return {code, bits, 1};
@@ -30,7 +30,7 @@ void for_each_operand(const scalide_program &program, Visit visit) {
     }
 }
 
-/// Where the tables of a binding lie; without memory, how many bytes they take.
+/// Places the tables of a binding in `memory` and returns their size in bytes. Without memory, only computes the size.
 uint64_t lay_out(const scalide_program &program, void *memory, scalide_binding *binding) {
     uint64_t operands = 0, views = 0, dimensions = 0;
     for_each_operand(program, [&](const scalide_operand &operand) {
@@ -60,7 +60,7 @@ scalide_status out_of_memory(const scalide_binding &binding, const char *what, u
     return SCALIDE_OUT_OF_MEMORY;
 }
 
-/// With the values of the symbols that give the number.
+/// Reports the number of elements together with the values of the symbols that determine it.
 void complain_about_elements(const scalide_binding &binding, const scalide_buffer &buffer) {
     const scalide_program &program = *binding.program;
     Text text = complain_about(binding, buffer.name) << "this array would have more than " << SCALIDE_MAX_ELEMENTS << " elements";
@@ -88,7 +88,7 @@ scalide_status device_failed(const scalide_binding &binding, scalide_status stat
     return status;
 }
 
-// What kernels read but do not write lies in the program or the binding on the CPU, in the arena on a device.
+// Buffers that kernels read but do not write are in the program or the binding on the CPU, and in the arena on a device.
 bool is_in_arena(const scalide_binding &binding, int32_t buffer) {
     const int32_t storage = binding.program->buffers[buffer].storage;
     const bool moves = binding.context->device && (storage == SCALIDE_STORAGE_CONSTANT || storage == SCALIDE_STORAGE_SIZE);
@@ -101,7 +101,7 @@ ArenaItem arena_item(const scalide_binding &binding, int32_t index) {
     return {bytes_of(binding, index), 0, INT32_MAX, 0};
 }
 
-constexpr uint64_t scratch_alignment = 256; // what cuBLASLt wants of a workspace
+constexpr uint64_t scratch_alignment = 256; // the alignment that cuBLASLt needs for a workspace
 
 scalide_status allocate_memory(scalide_binding &binding, uint64_t packed) {
     const uint64_t scalars = round_up(packed, memory_alignment),
@@ -145,7 +145,7 @@ scalide_status allocate_arena(scalide_binding &binding) {
     return status;
 }
 
-/// Constants and sizes to where the kernels of a device find them.
+/// Copies constants and sizes to the memory from which the kernels of a device read them.
 scalide_status fill_arena(const scalide_binding &binding) {
     Device &device = *binding.context->device;
     for (int32_t i = 0; i < binding.program->buffer_count; ++i) {
@@ -199,7 +199,7 @@ bool describe_view(const scalide_binding &binding, const scalide_operand &operan
         int64_t extent;
         if (!evaluate(operand.shape[operand.rank - 1 - i], binding.symbols, &extent)) return false;
         dimensions[i] = {0, static_cast<int32_t>(extent), static_cast<int32_t>(stride), 0};
-        stride = multiply_extent(stride, extent); // of an empty view no stride counts
+        stride = multiply_extent(stride, extent); // the strides of an empty view are not used
     }
     view->type = halide_type_of(binding.program->buffers[operand.index].dtype);
     view->dimensions = operand.rank;
@@ -223,7 +223,7 @@ scalide_status describe_views(scalide_binding &binding) {
     return SCALIDE_INVALID_PROGRAM;
 }
 
-/// Writes the addresses of the buffers into the kernels' views, those of the operands into the kernels' argument lists.
+/// Writes the addresses of the buffers into the kernels' views, and the addresses of the operands into the kernels' argument lists.
 void write_addresses(scalide_binding &binding) {
     const scalide_program &program = *binding.program;
     HalideBuffer *view = binding.descriptors;
@@ -247,7 +247,7 @@ void write_addresses(scalide_binding &binding) {
     }
 }
 
-// The kernels' host code says what it launches; what they keep between two launches belongs to the arena.
+// The kernels' host code reports what it launches. Buffers that must persist between two launches are part of the arena.
 scalide_status measure_launches(scalide_binding &binding) {
     write_addresses(binding);
     return Recorder(binding).measure();

@@ -8,7 +8,8 @@ namespace {
 
 enum Extent { batch, m, n, k, lhs_leading, lhs_batch_stride, rhs_leading, rhs_batch_stride };
 
-// The arena's buffers begin at multiples of 64 bytes. Of a pointer: its largest power of two, up to what matters to any algorithm.
+// The buffers of the arena start at multiples of 64 bytes. For a pointer, this is its largest power of two, up to the largest alignment
+// that matters to an algorithm.
 uint64_t alignment_of(const scalide_binding &binding, int32_t buffer) {
     const scalide_buffer &row = binding.program->buffers[buffer];
     if (row.storage != SCALIDE_STORAGE_DATA) return memory_alignment;
@@ -41,7 +42,7 @@ void scale(const scalide_binding &binding, int32_t buffer, int32_t layout, Matmu
     matrix.scale_alignment = alignment_of(binding, buffer);
 }
 
-/// The product with the extents of the binding. False where one is out of range.
+/// Describes the matmul with the extents of the binding. Returns false if an extent is out of range.
 bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmul, MatmulDesc *desc) {
     int64_t extents[SCALIDE_MATMUL_EXTENTS];
     for (int i = 0; i < SCALIDE_MATMUL_EXTENTS; ++i)
@@ -62,14 +63,14 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     if (matmul.bias >= 0) desc->epilogue = MatmulEpilogue::bias, desc->bias_dtype = binding.program->buffers[matmul.bias].dtype;
     if (matmul.result_factor >= 0) desc->d.scale = ScaleMode::tensor;
     desc->amax = matmul.amax >= 0;
-    // May be, where the library can.
+    // Permitted for this matmul, and possible only with FP8 operands that have no scales of blocks.
     desc->fast_accumulation =
         matmul.fast_accumulation != 0 && is_f8(desc->a.dtype) && !is_blocks(desc->a.scale) && !is_blocks(desc->b.scale);
     desc->tf32 = matmul.tf32 != 0 && desc->a.dtype == SCALIDE_F32 && desc->b.dtype == SCALIDE_F32;
     return true;
 }
 
-/// A library call is tried once before it is used. True if the trial would overwrite data that a run reads.
+/// A cuBLASLt call is tried once before it is used. Returns true if the trial would overwrite data that a run reads.
 bool is_overwritten(const scalide_binding &binding, int32_t buffer) {
     if (buffer < 0) return false;
     const scalide_buffer &row = binding.program->buffers[buffer];
@@ -95,7 +96,7 @@ uint64_t least_alignment(const MatmulDesc &desc) {
     return std::min({desc.a.alignment, desc.b.alignment, desc.c.alignment, desc.d.alignment});
 }
 
-/// What the library would be asked; false, and the reason, where it is not.
+/// Describes the call to cuBLASLt. Returns false and the reason if cuBLASLt cannot compute the matmul.
 bool describe(scalide_binding &binding, const scalide_matmul &plan, MatmulDesc *desc, Text &reason) {
     Device &device = *binding.context->device;
     if (!describe_matmul(binding, plan, desc)) {

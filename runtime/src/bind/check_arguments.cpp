@@ -9,14 +9,14 @@ const scalide_buffer &data_buffer(const Call &call, int32_t argument) {
     return call.program.buffers[call.program.arguments[argument].data_buffer];
 }
 
-/// `. Pass an array of shape [b, 64]` and, with values, ` with b = 32`
+/// Writes `. Pass an array of shape [b, 64]`, followed by ` with b = 32` if the values of the symbols are known.
 void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t *symbols) {
     print_shape(text << ". Pass an array of shape ", call.program, data_buffer(call, argument));
     if (symbols && call.program.symbol_count > 0) print_values(text << " with", call.program, symbols);
     text << '.';
 }
 
-/// The extent that a symbol's value is read from.
+/// The extent that gives a symbol its value.
 struct SymbolSource {
     int32_t argument, axis;
     int64_t coefficient;

@@ -45,7 +45,7 @@ bool check_device(const Call &call, int32_t argument, const char *what, const vo
     return false;
 }
 
-constexpr uint64_t device_access = 16; ///< bytes that one instruction of a device reads (schedules/gpu/map.cpp)
+constexpr uint64_t device_access = 16; ///< bytes that one instruction of a device reads (see schedules/gpu/map.cpp)
 
 bool check_data(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];
@@ -55,7 +55,7 @@ bool check_data(const Call &call, int32_t argument) {
         complain(call, argument) << "data must point to " << bytes << " bytes, got NULL. Pass the address of the array's memory.";
         return false;
     }
-    // Halide reads a buffer that it also writes in whole vectors from aligned addresses.
+    // If Halide both reads and writes a buffer, it accesses whole vectors at aligned addresses.
     const bool whole_vectors = is_overwritten(call.program.arguments[argument].role) && array.rank > 0;
     const uint64_t alone = call.context->device && array.rank > 0 ? device_access : scalide_dtype_size(array.dtype);
     const uint64_t alignment = whole_vectors ? memory_alignment : alone;
@@ -63,8 +63,8 @@ bool check_data(const Call &call, int32_t argument) {
            check_device(call, argument, "data", array.data);
 }
 
-/// Rules assume of every scale that it is no NaN and has no sign. A scale of 0 is that of zeros, an infinite one that of infinities. The
-/// host cannot look into a device's memory without a wait for it.
+/// Rules assume that a scale is neither NaN nor negative. A scale of 0 belongs to an array of zeros, and an infinite scale to an array of
+/// infinities. The host cannot read a device's memory without waiting for the device.
 bool check_scale_value(const Call &call, int32_t argument) {
     const float *scale = call.arrays[argument].scale;
     if (!scale || call.program.arguments[argument].role == SCALIDE_OUTPUT || call.context->device) return true;

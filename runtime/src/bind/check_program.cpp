@@ -20,7 +20,7 @@ bool good_extent(const scalide_program &program, const scalide_extent &extent) {
     return true;
 }
 
-constexpr int32_t most_view_axes = 64; // kernels may see more axes than callers' arrays have
+constexpr int32_t most_view_axes = 64; // kernels may see more axes than the callers' arrays have
 
 bool good_shape(const scalide_program &program, int32_t rank, const scalide_extent *shape, int32_t most_axes = SCALIDE_MAX_RANK) {
     if (rank < 0 || rank > most_axes) return false;
@@ -30,7 +30,7 @@ bool good_shape(const scalide_program &program, int32_t rank, const scalide_exte
     return true;
 }
 
-// An argument's memory is checked as the shape of its own buffers says, so no other buffer may lie in it.
+// An argument's memory is checked against the shape of its own buffers, so it must not contain any other buffer.
 bool good_owner(const scalide_program &program, const scalide_buffer &buffer) {
     if (!in_range(buffer.index, program.argument_count)) return false;
     const scalide_argument &owner = program.arguments[buffer.index];
@@ -85,7 +85,7 @@ bool good_operand(const scalide_program &program, const scalide_operand &operand
     if (operand.kind != SCALIDE_OPERAND_BUFFER && operand.rank != 0) return false;
     switch (operand.kind) {
     case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
-    case SCALIDE_OPERAND_SCALAR: // by value from the host: a device's are buffers
+    case SCALIDE_OPERAND_SCALAR: // the host passes it by value; on a device it is a buffer
         return in_range(operand.index, program.buffer_count) && program.buffers[operand.index].rank == 0 && program.device == SCALIDE_CPU;
     case SCALIDE_OPERAND_BUFFER:
         return in_range(operand.index, program.buffer_count) && good_shape(program, operand.rank, operand.shape, most_view_axes);
@@ -115,7 +115,7 @@ bool good_step(const scalide_program &program, const scalide_step &step) {
     return good;
 }
 
-/// The first bad element of a table, by name; nullptr when all are good.
+/// Returns the name of the first invalid element of a table, or nullptr if all are valid.
 template<typename T>
 const char *find_bad(const scalide_program &program, const T *table, int32_t count, bool (*good)(const scalide_program &, const T &)) {
     for (int32_t i = 0; i < count; ++i) {

@@ -20,7 +20,7 @@ bool holds(const dl_phdr_info &module, uintptr_t address) {
     return false;
 }
 
-// AddressSanitizer would object to what it has put between globals.
+// AddressSanitizer would report the padding that it inserts between globals.
 __attribute__((no_sanitize("address"))) void read_pages(uintptr_t begin, size_t size) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     for (uintptr_t at = begin; at < begin + size; at += page) static_cast<void>(*reinterpret_cast<const volatile char *>(at));
@@ -29,7 +29,7 @@ __attribute__((no_sanitize("address"))) void read_pages(uintptr_t begin, size_t 
 int map_if_holds(dl_phdr_info *module, size_t, void *address) {
     static std::atomic<uintptr_t> last{0};
     if (!holds(*module, reinterpret_cast<uintptr_t>(address))) return 0;
-    const uintptr_t loaded = module->dlpi_addr + module->dlpi_adds; // another one may take the place of a closed library
+    const uintptr_t loaded = module->dlpi_addr + module->dlpi_adds; // another library may be loaded at the address of a closed one
     if (last.exchange(loaded) == loaded) return 1;
     for (int i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) &segment = module->dlpi_phdr[i];

@@ -1,4 +1,4 @@
-// Algorithms that earlier processes found: a file each, named by a hash of its key, which it begins with.
+// Stores algorithms that earlier processes found. Each has one file, which is named by a hash of its key and starts with the key.
 #include "cublaslt.h"
 #include <cstdio>
 #include <cstring>

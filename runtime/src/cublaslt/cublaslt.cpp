@@ -28,9 +28,9 @@ bool find(void *library, const char *symbol, Function *function, Text &why) {
     return *function != nullptr;
 }
 
-using namespace cublaslt; // the macro names its types
+using namespace cublaslt; // the macro names types of this namespace
 
-// Stays for the process: algorithms and handles point into it.
+// Stays loaded until the process ends, because algorithms and handles point into it.
 struct Loaded {
     CublasLt calls;
     bool ok;

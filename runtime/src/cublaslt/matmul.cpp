@@ -15,7 +15,7 @@ static_assert(data_types[SCALIDE_F32] == r_32f && data_types[SCALIDE_F16] == r_1
                   data_types[SCALIDE_F8_E4M3FN] == r_8f_e4m3 && data_types[SCALIDE_F8_E5M2] == r_8f_e5m2,
               "the numbers of library_types.h");
 
-/// `types.pair` (matmul_rules.cpp) lets no other dtype come here.
+/// The check `types.pair` (matmul_rules.cpp) ensures that only dtypes of this table arrive here.
 int32_t data_type(int32_t dtype) { return data_types[dtype]; }
 
 int32_t scale_mode(ScaleMode mode) {
@@ -33,17 +33,17 @@ uint32_t epilogue_of(MatmulEpilogue epilogue) {
     return codes[static_cast<size_t>(epilogue)];
 }
 
-/// C has D's layout where nothing is added; beside f8 it has the type that an addend would have.
+/// C has the layout of D if there is no addend. If D is FP8, C has the type that an addend would have.
 int32_t addend_type(const MatmulDesc &desc) {
     if (desc.c.dtype != no_dtype) return data_type(desc.c.dtype);
     return is_f8(desc.d.dtype) ? int32_t(desc.bias_dtype == SCALIDE_F16 ? r_16f : r_16bf) : data_type(desc.d.dtype);
 }
 
-/// All factors are in device memory, or none is.
+/// Either all factors are in device memory or none is.
 bool reads_factors(const MatmulDesc &desc) { return desc.has_factor || desc.has_addend_factor; }
 
 constexpr float zero = 0, one = 1;
-/// cuBLASLt answers at most this many; the first is nearly always as good as the best of 8.
+/// cuBLASLt is asked for at most this many algorithms. The first is nearly always as fast as the best of 8.
 constexpr int most_candidates = 8;
 
 } // namespace
@@ -73,7 +73,7 @@ bool Matmul::make_operation(Text &why) {
     if (reads_factors(desc_)) set(pointer_mode, pointer_mode_device);
     if (desc_.fast_accumulation) set(fast_accum, int8_t(1));
     if (desc_.bias_dtype != no_dtype) set(bias_data_type, data_type(desc_.bias_dtype));
-    // Attributes of CUDA 12.8: an older library knows one scale a tensor.
+    // These attributes exist since CUDA 12.8. An older cuBLASLt supports only one scale per tensor.
     if (desc_.b.scale > ScaleMode::tensor) set(a_scale_mode, scale_mode(desc_.b.scale));
     if (desc_.a.scale > ScaleMode::tensor) set(b_scale_mode, scale_mode(desc_.a.scale));
     return good;
@@ -134,7 +134,7 @@ bool Matmul::find(const MatmulStream &where, HeuristicResult *found, int *count,
                make(library_.set_preference(preference, attribute, &value, sizeof(value)), "cublasLtMatmulPreferenceSetAttribute", why);
     };
     set(max_workspace_bytes, desc_.workspace_bytes);
-    set(reduction_scheme_mask, reduction_compute_type); // partial sums in bf16 lose bits (TransformerEngine#3440)
+    set(reduction_scheme_mask, reduction_compute_type); // partial sums in BF16 lose bits (TransformerEngine#3440)
     const MatmulMatrix &addend = desc_.c.dtype == no_dtype ? desc_.d : desc_.c;
     set(min_alignment_a, uint32_t(desc_.b.alignment));
     set(min_alignment_b, uint32_t(desc_.a.alignment));
@@ -149,7 +149,7 @@ bool Matmul::find(const MatmulStream &where, HeuristicResult *found, int *count,
 
 Status Matmul::run(Handle handle, void *stream) const {
     const bool adds = desc_.c.dtype != no_dtype;
-    const void *addend = adds ? pointers_.c : is_f8(desc_.d.dtype) ? nullptr : pointers_.d; // of D's type, or none
+    const void *addend = adds ? pointers_.c : is_f8(desc_.d.dtype) ? nullptr : pointers_.d; // has D's type, or is null
     const bool on_device = reads_factors(desc_);
     const void *ones = on_device ? pointers_.one : &one, *zeros = on_device ? pointers_.zero : &zero;
     const void *alpha = desc_.has_factor ? pointers_.factor : ones;
@@ -158,7 +158,7 @@ Status Matmul::run(Handle handle, void *stream) const {
                            pointers_.workspace, desc_.workspace_bytes, stream);
 }
 
-// Seconds; the clock of <chrono> is in the C++ library, which C applications do not link.
+// Returns seconds. The clock of <chrono> is in the C++ library, which C applications do not link.
 static double now() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);

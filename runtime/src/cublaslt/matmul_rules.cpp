@@ -1,4 +1,5 @@
-// What cuBLASLt takes, a row a requirement: types, layouts, extents, scales, epilogues. A row may assume those above it.
+// What cuBLASLt supports: types, layouts, extents, scales and epilogues. Each table entry is one requirement, and it may assume that all
+// entries above it are met.
 #include "matmul_desc.h"
 
 namespace scalide {
@@ -6,7 +7,7 @@ namespace scalide {
 namespace {
 
 using D = const MatmulDesc &;
-using G = const MatmulDevice &; ///< the GPU and its library
+using G = const MatmulDevice &; ///< the GPU and its cuBLASLt version
 
 bool multiplies_f8(D desc) { return is_f8(desc.a.dtype); }
 bool is_f16(int32_t dtype) { return dtype == SCALIDE_F16 || dtype == SCALIDE_BF16; }
@@ -17,7 +18,7 @@ bool has_relu(D desc) { return desc.epilogue == MatmulEpilogue::relu || desc.epi
 
 bool divides(int64_t number, int64_t bytes, int32_t dtype) { return number * static_cast<int64_t>(scalide_dtype_size(dtype)) % bytes == 0; }
 
-/// A pair of operand dtypes and what D may be.
+/// A pair of operand dtypes and the dtypes that D may have with it.
 struct TypeRow {
     int32_t a, b;
     bool f32, f16, bf16, e4m3, e5m2;
@@ -57,10 +58,10 @@ bool takes_bias(D desc) {
     return is_f16(desc.bias_dtype) && (!adds(desc) || desc.bias_dtype == desc.c.dtype);
 }
 
-/// Elements along k that share a scale; 1: no matter how many.
+/// Returns how many elements along k share a scale, or 1 if the number does not matter.
 int64_t block_of(ScaleMode mode) { return is_blocks(mode) ? 128 : mode == ScaleMode::vec32_ue8m0 ? 32 : 1; }
 
-/// Where a mode of scaling exists.
+/// Returns whether the device supports a mode of scaling.
 bool has_mode(ScaleMode mode, G device) {
     switch (mode) {
     case ScaleMode::outer_vec:
@@ -161,8 +162,8 @@ constexpr MatmulRule rules[] = {
     {"extents.k16", "k", [](D d, G) { return !multiplies_f8(d) || d.k % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_k, pad},
     {"extents.n16", "n", [](D d, G) { return !multiplies_f8(d) || divides(d.n, 16, d.d.dtype); },
      "rows of the result must be multiples of 16 bytes", say_n, pad},
-    // With these two, m and n are multiples of 4, as scales of 128 elements need. m has no stated constraint; pytorch#167882 failed with 15
-    // for a reason that nobody found.
+    // With these two checks, m and n are multiples of 4, which scales of 128 elements require. cuBLASLt documents no constraint on m, but
+    // pytorch#167882 failed with m = 15 for an unknown reason.
     {"extents.m16", "m", [](D d, G) { return !multiplies_f8(d) || d.m % 16 == 0; }, "must be a multiple of 16 for f8 operands", say_m, pad},
     {"alignment.matrices", "a.alignment",
      [](D d, G) { return !multiplies_f8(d) || (is_aligned(d.a) && is_aligned(d.b) && is_aligned(d.d) && (!adds(d) || is_aligned(d.c))); },

@@ -1,5 +1,5 @@
-// CUDA by its driver interface: the device's primary context, and the caller's stream or one of our own. The context is current in the
-// caller's thread during a call of ours only.
+// CUDA through its driver API. It uses the device's primary context, and either the caller's stream or a stream of its own. The context is
+// current in the caller's thread only during a call of this runtime.
 #include "cublaslt/cuda_matmuls.h"
 #include "devices/cuda_abi.h"
 #include "devices/device.h"
@@ -16,7 +16,7 @@ struct Cuda : Device {
     int32_t ordinal;
     CuHandle context, stream;
     bool owns_stream;
-    CuAddress units; ///< the f32 0 and 1, for products with a factor
+    CuAddress units; ///< the FP32 numbers 0 and 1, for matmuls with a factor
     CudaMatmuls matmuls;
 };
 
@@ -60,7 +60,7 @@ scalide_status status_of(int32_t error) {
     }
 }
 
-/// The status of a call, with the driver's words when it failed.
+/// Returns the status of a call, with the driver's message if it failed.
 scalide_status check(Cuda &cuda, const char *call, int32_t error) {
     if (error != cuda_success) {
         Text text = start_failure(cuda);
@@ -101,7 +101,7 @@ scalide_status copy_out(Device &device, void *to, const void *from, uint64_t byt
     return status == SCALIDE_OK ? synchronise(device) : status;
 }
 
-// Of an address that nobody registered the driver knows nothing: an error. Managed memory is on every device.
+// The driver returns an error for an address that it does not know. Managed memory is on every device.
 bool holds(Device &device, const void *memory) {
     Cuda &cuda = self(device);
     const Current current(cuda);
@@ -117,7 +117,7 @@ scalide_status load_module(Device &device, const char *image, void **module) {
     Cuda &cuda = self(device);
     char log[sizeof(device.failure) / 2] = "";
     int32_t options[] = {cuda_error_log, cuda_error_log_bytes};
-    void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)}; // a number is passed in the pointer's place
+    void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)}; // this option's number is passed in place of the pointer
     CuHandle loaded = nullptr;
     const scalide_status status = call(cuda, "cuModuleLoadDataEx", cuda.cu.cuModuleLoadDataEx, &loaded, image, 2u, options, values);
     if (status != SCALIDE_OK && log[0]) {
@@ -149,7 +149,7 @@ scalide_status prepare(Device &device, Launch &launch) {
     return status;
 }
 
-void forget(Device &, Launch &) {} // functions go with their module
+void forget(Device &, Launch &) {} // the driver releases functions together with their module
 
 bool accepts_matmul(Device &device, const MatmulDesc &desc) {
     const Current current(self(device));
@@ -236,7 +236,7 @@ scalide_status launch(Device &device, const Launch *launches, int32_t count, int
     return launch_all(self(device), launches, count, done);
 }
 
-// A failed capture must be ended too; the graph that it leaves is void.
+// A failed capture must be ended, too. The graph that it returns is not valid.
 scalide_status record_graph(Cuda &cuda, const Launch *launches, int32_t count, CuHandle *graph) {
     const int32_t begun = cuda.cu.cuStreamBeginCapture_v2(cuda.stream, cuda_capture_thread_local);
     if (begun != cuda_success) return check(cuda, "cuStreamBeginCapture", begun);
@@ -279,7 +279,7 @@ constexpr DeviceDriver driver = {SCALIDE_CUDA, allocate,      release, copy_in, 
                                  load_module,  unload_module, prepare, forget,        accepts_matmul, prepare_matmul, forget_matmul,
                                  launch,       capture,       replay,  release_graph, close};
 
-// The driver stays loaded: others may use it.
+// The driver stays loaded, because other code in the process may use it.
 const char *load(CudaFunctions &cu, void *library) {
 #define SCALIDE_LOAD(name, arguments)                                                                                                      \
     if (!(cu.name = reinterpret_cast<decltype(cu.name)>(dlsym(library, #name)))) return #name;

@@ -22,7 +22,7 @@ int remember(void **state, const char *source) {
     return 0;
 }
 
-// Halide would move a buffer's contents between host and device; all of a plan's memory is the device's.
+// Refuses to move a buffer between host and device, which Halide may request. All memory of a plan belongs to the device.
 int refuse(void *user_context, const char *what) {
     if (const KernelServices *services = services_of(user_context)) services->error(user_context, what);
     return no_device;
@@ -58,7 +58,7 @@ SCALIDE_HOOK int halide_copy_to_device(void *user_context, HalideBuffer *buffer,
 SCALIDE_HOOK int halide_copy_to_host(void *user_context, HalideBuffer *) { return refuse(user_context, host_stage); }
 
 SCALIDE_HOOK int halide_device_malloc(void *user_context, HalideBuffer *buffer, const void *) {
-    if (buffer->device != 0) return 0; // asked for again before each use
+    if (buffer->device != 0) return 0; // kernels ask again before each use
     const KernelServices *services = services_of(user_context);
     return services ? services->allocate_on_device(user_context, buffer) : no_device;
 }

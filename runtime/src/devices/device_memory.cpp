@@ -1,4 +1,4 @@
-// Memory of a context and copies between it and the host's: a device's driver, or the CPU's own.
+// Memory of a context, and copies between it and the host's memory. A context uses the driver of its device or the memory of the CPU.
 #include "context.h"
 #include "run/memory.h"
 #include "threads/float_environment.h"
@@ -32,7 +32,7 @@ void scalide_release(scalide_context *context, void *memory) {
     if (!context || !memory) return;
     const FloatEnvironment environment;
     if (context->device) {
-        context->device->driver->synchronise(*context->device); // a run in progress may use it
+        context->device->driver->synchronise(*context->device); // a run in progress may use this memory
         context->device->driver->release(*context->device, memory);
     } else {
         release(memory);

@@ -1,5 +1,5 @@
-// OpenCL: whole plans on whatever has a driver, for tests and curiosity. Memory is shared virtual memory: addresses are numbers that can be
-// added to, as on CUDA.
+// OpenCL: runs whole plans on any device that has a driver. It is meant for tests and experiments. Buffers are shared virtual memory, so an
+// address is a number to which an offset can be added, as on CUDA.
 #include "devices/device.h"
 #include "devices/opencl_abi.h"
 #include "run/memory.h"
@@ -23,7 +23,7 @@ struct ErrorName {
     int32_t code;
     const char *name;
 };
-// The ones that users meet.
+// The errors that users are likely to see.
 constexpr ErrorName error_names[] = {
     {cl_memory_failure, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
     {-5, "CL_OUT_OF_RESOURCES"},
@@ -46,7 +46,7 @@ scalide_status status_of(int32_t error) {
     return error == cl_success ? SCALIDE_OK : memory ? SCALIDE_OUT_OF_MEMORY : SCALIDE_DEVICE_FAILED;
 }
 
-/// The status of a call, with words when it failed.
+/// Returns the status of a call, with a message if it failed.
 scalide_status check(OpenCl &device, const char *call, int32_t error) {
     if (error != cl_success) {
         Text text = start_failure(device);
@@ -73,7 +73,7 @@ scalide_status synchronise(Device &device) { return check(self(device), "clFinis
 bool holds(Device &, const void *) { return true; }
 
 scalide_status complain_about_build(OpenCl &opencl, ClHandle program, int32_t error) {
-    char log[sizeof(opencl.failure) / 2] = ""; // the whole log, or none
+    char log[sizeof(opencl.failure) / 2] = ""; // OpenCL returns the whole log or nothing
     opencl.cl.clGetProgramBuildInfo(program, opencl.handle, cl_build_log, sizeof(log) - 1, log, nullptr);
     Text text = start_failure(opencl);
     text << "clBuildProgram failed: " << ErrorName{error, nullptr} << ' ' << log;
@@ -85,7 +85,7 @@ scalide_status load_module(Device &device, const char *source, void **module) {
     int32_t error;
     ClHandle program = opencl.cl.clCreateProgramWithSource(opencl.context, 1, &source, nullptr, &error);
     if (!program) return check(opencl, "clCreateProgramWithSource", error);
-    // What Halide's sources ask for.
+    // The options that Halide's sources require.
     char options[128];
     Text(options, sizeof(options)) << "-D MAX_CONSTANT_BUFFER_SIZE=" << opencl.constant_bytes
                                    << " -D MAX_CONSTANT_ARGS=" << uint64_t(opencl.constant_arguments);
@@ -101,7 +101,7 @@ scalide_status load_module(Device &device, const char *source, void **module) {
 
 void unload_module(Device &device, void *module) { self(device).cl.clReleaseProgram(static_cast<ClHandle>(module)); }
 
-// A kernel object holds its arguments: each launch has its own.
+// A kernel object holds its arguments, so each launch has its own kernel object.
 scalide_status prepare(Device &device, Launch &launch) {
     OpenCl &opencl = self(device);
     int32_t error = cl_success;
@@ -113,7 +113,7 @@ scalide_status prepare(Device &device, Launch &launch) {
         error = argument.is_address ? opencl.cl.clSetKernelArgSVMPointer(kernel, i, reinterpret_cast<void *>(argument.value))
                                     : opencl.cl.clSetKernelArg(kernel, i, argument.bytes, &argument.value);
     }
-    const uint32_t shared = launch.shared_bytes > 0 ? launch.shared_bytes : 1; // Halide's kernels have this argument always
+    const uint32_t shared = launch.shared_bytes > 0 ? launch.shared_bytes : 1; // Halide's kernels always have this argument
     if (error == cl_success) error = opencl.cl.clSetKernelArg(kernel, launch.argument_count, shared, nullptr);
     return check(opencl, "clSetKernelArg", error);
 }
@@ -147,7 +147,7 @@ constexpr DeviceDriver driver = {SCALIDE_OPENCL, allocate,      release, copy,  
                                  load_module,    unload_module, prepare, forget,  nullptr, nullptr,     nullptr,
                                  launch,         nullptr,       nullptr, nullptr, close};
 
-// The library stays loaded: its threads may outlive a device.
+// The library stays loaded, because its threads may outlive a device.
 const char *load(OpenClFunctions &cl, void *library) {
 #define SCALIDE_LOAD(result, name, arguments)                                                                                              \
     if (!(cl.name = reinterpret_cast<decltype(cl.name)>(dlsym(library, #name)))) return #name;
@@ -158,7 +158,7 @@ const char *load(OpenClFunctions &cl, void *library) {
 
 constexpr uint32_t most_platforms = 16, most_devices = 16;
 
-/// The device of this number, those of all platforms in one row; NULL, and how many there are, where there is none.
+/// Returns the device of this number, counted over all platforms. If there is none, returns NULL and the number of devices.
 ClHandle find_device(const OpenClFunctions &cl, int32_t index, int32_t *count) {
     ClHandle platforms[most_platforms], devices[most_devices];
     uint32_t platform_count = 0;
@@ -173,7 +173,7 @@ ClHandle find_device(const OpenClFunctions &cl, int32_t index, int32_t *count) {
     return nullptr;
 }
 
-// Devices of older versions do not know the question.
+// Devices of older OpenCL versions do not know this query.
 bool has_shared_memory(const OpenCl &opencl) {
     uint64_t capabilities = 0;
     const int32_t error = opencl.cl.clGetDeviceInfo(opencl.handle, cl_svm_capabilities, sizeof(capabilities), &capabilities, nullptr);
@@ -195,12 +195,12 @@ scalide_status read_facts(OpenCl &opencl) {
         const int32_t error = opencl.cl.clGetDeviceInfo(opencl.handle, row.what, row.bytes, row.fact, nullptr);
         if (error != cl_success) return check(opencl, "clGetDeviceInfo", error);
     }
-    opencl.cl.clGetDeviceInfo(opencl.handle, cl_device_name, sizeof(opencl.name) - 1, opencl.name, nullptr); // "" when longer
+    opencl.cl.clGetDeviceInfo(opencl.handle, cl_device_name, sizeof(opencl.name) - 1, opencl.name, nullptr); // "" if the name is longer
     opencl.limits = {{INT32_MAX, INT32_MAX, INT32_MAX}, static_cast<uint32_t>(threads), static_cast<uint32_t>(shared)};
     return SCALIDE_OK;
 }
 
-// The caller's queue brings its device and context. What is not retained is not ours to release.
+// The caller's queue determines the device and the context. Only what the runtime has retained may be released.
 scalide_status adopt_queue(OpenCl &opencl, void *queue) {
     auto *given = static_cast<ClHandle>(queue);
     ClHandle context = nullptr;
@@ -224,7 +224,7 @@ scalide_status make_queue(OpenCl &opencl) {
     return check(opencl, "clCreateCommandQueueWithProperties", opencl.queue ? cl_success : error);
 }
 
-/// Says what is missing on this machine.
+/// Chooses a device, or reports what is missing on this machine.
 scalide_status choose_device(OpenCl &opencl, int32_t index, Text &failure) {
     int32_t count = 0;
     opencl.handle = find_device(opencl.cl, index, &count);

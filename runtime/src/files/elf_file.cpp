@@ -11,7 +11,7 @@ namespace {
 
 struct MachineRow {
     int machine, file_class;
-    const char *name; // as Halide's targets begin
+    const char *name; // as the names of Halide's targets begin
 };
 
 constexpr MachineRow machines[] = {
@@ -30,7 +30,7 @@ bool read_header(const File &file, Elf64_Ehdr *header) {
     return file.is_open() && file.read_at(0, header, sizeof(*header)) && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0;
 }
 
-// The loader maps segments and does not ask whether the file reaches so far.
+// The loader maps segments without checking that the file is long enough.
 bool is_whole(const File &file, const Elf64_Ehdr &header) {
     uint64_t bytes = 0;
     if (!file.size(&bytes)) return false;
@@ -42,7 +42,7 @@ bool is_whole(const File &file, const Elf64_Ehdr &header) {
     return true;
 }
 
-// The loader would wait for who writes a pipe.
+// On a pipe, the loader would wait for a writer.
 bool is_pipe_or_device(const File &file) {
     uint64_t bytes = 0;
     return file.is_open() && !file.size(&bytes) && errno == not_a_file;

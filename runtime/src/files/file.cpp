@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// The call again as long as a signal comes in between.
+/// Repeats the call as long as a signal interrupts it.
 template<typename Call>
 auto uninterrupted(const Call &call) {
     auto result = call();
@@ -18,7 +18,7 @@ auto uninterrupted(const Call &call) {
 
 } // namespace
 
-// Without O_NONBLOCK the opening of a pipe would wait for who writes it. Regular files do not look at it.
+// Without O_NONBLOCK, opening a pipe would wait for a writer. The flag has no effect on regular files.
 File::File(const char *path, int flags) : descriptor_(uninterrupted([&] { return ::open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666); })) {}
 
 bool File::size(uint64_t *bytes) const {

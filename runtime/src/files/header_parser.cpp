@@ -67,7 +67,7 @@ bool HeaderParser::unicode_escape() {
     return true;
 }
 
-// at_ is behind the backslash.
+// at_ is the position after the backslash.
 bool HeaderParser::escape() {
     constexpr char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     if (at_ < end_ && *at_ == 'u') {

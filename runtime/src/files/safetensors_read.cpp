@@ -21,7 +21,7 @@ namespace {
 
 constexpr char damaged[] = ". The file is damaged: save it again.";
 
-/// One read in progress.
+/// The state while one file is read.
 struct Reading {
     FileMessage message;
     File file;
@@ -80,7 +80,7 @@ bool parse_into(Reading &reading) {
     return HeaderParser(reading.text, reading.header_bytes, reading.pool, reading.message).parse(&reading.header);
 }
 
-/// The tables of the result, and those that only the reading needs (behind them, given back with them).
+/// Places the tables of the result, followed by the tables that only reading needs. They are freed together.
 uint64_t lay_out(Reading &reading, scalide_safetensors &result, void *memory) {
     Carver carver(memory);
     carver.take<scalide_safetensors>(1);
@@ -120,7 +120,7 @@ Text complain(const Reading &reading, const HeaderTensor &tensor) {
 bool is_skipped(const HeaderTensor &tensor) { return tensor.rank > SCALIDE_MAX_RANK || safetensors_dtype(tensor.dtype) < 0; }
 
 bool check_size(const Reading &reading, const HeaderTensor &tensor) {
-    if (is_skipped(tensor)) { // of which only the places are known
+    if (is_skipped(tensor)) { // only the position of a skipped tensor is known
         if (tensor.end >= tensor.begin) return true;
         complain(reading, tensor) << "data_offsets must be ascending, got [" << tensor.begin << ", " << tensor.end << "]" << damaged;
         return false;
@@ -138,7 +138,7 @@ bool check_size(const Reading &reading, const HeaderTensor &tensor) {
     return false;
 }
 
-/// Tensors must fill the data without overlap and without a hole.
+/// Checks that the tensors fill the data without overlap and without a gap.
 bool check_places(Reading &reading) {
     const uint64_t count = reading.header.tensor_count;
     const HeaderTensor *tensors = reading.header.tensors;
@@ -201,7 +201,7 @@ bool check_header(Reading &reading) {
     return check_names(reading) && check_places(reading) && check_version(reading);
 }
 
-/// Takes those that are skipped out of the table of tensors, once the whole header is known to be good.
+/// Moves skipped tensors out of the table of tensors, after the whole header has been checked.
 void set_apart(Reading &reading) {
     scalide_safetensors &result = *reading.result;
     const uint64_t count = result.tensor_count;
@@ -240,7 +240,7 @@ bool read_data(Reading &reading) {
 
 const scalide_array *find_exactly(const scalide_safetensors *file, const char *name, const char *suffix) {
     const size_t length = std::strlen(name);
-    // The order of `name + suffix` against another name.
+    // Compares `name + suffix` with another name.
     const auto compare = [&](const char *other) {
         const int order = std::strncmp(other, name, length);
         return order != 0 ? order : std::strcmp(other + length, suffix);
@@ -259,7 +259,7 @@ const scalide_skipped_tensor *find_skipped(const scalide_safetensors *file, cons
     return nullptr;
 }
 
-/// The skipped tensor that is `name`, or a part of it.
+/// Returns the skipped tensor that is `name` or one of its parts.
 const scalide_skipped_tensor *find_skipped(const scalide_safetensors *file, const char *name) {
     const scalide_skipped_tensor *found = find_skipped(file, name, "");
     for (const auto &suffixes : part_suffixes) {
@@ -315,7 +315,7 @@ scalide_status scalide_safetensors_find(const scalide_safetensors *file, const c
         return SCALIDE_OK;
     }
     if (find_skipped(file, name, "")) return SCALIDE_UNSUPPORTED;
-    for (const auto &suffixes : {part_suffixes[1], part_suffixes[0]}) { // a whole `x.data` may stand beside the second row
+    for (const auto &suffixes : {part_suffixes[1], part_suffixes[0]}) { // the first row is ambiguous if a tensor is named `x.data`
         const scalide_array *data = find_exactly(file, name, suffixes[0]), *scale = find_exactly(file, name, suffixes[1]);
         if (!data || !scale || scale->dtype != SCALIDE_F32 || scale->rank != 0) continue;
         *array = *data;

@@ -14,15 +14,15 @@ using namespace scalide;
 
 namespace {
 
-/// A tensor of the file: a scaled one of the caller's makes two, with the suffixes of `part_suffixes`.
+/// A tensor of the file. A scaled tensor of the caller becomes two entries, with the suffixes of `part_suffixes`.
 struct Entry {
     const char *name, *suffix;
-    const scalide_array *array; ///< whose data this is; nullptr = the scale
+    const scalide_array *array; ///< the array whose data this is; nullptr for the scale
     const void *data;
     uint64_t bytes;
 };
 
-/// One write in progress.
+/// The state while one file is written.
 struct Writing {
     FileMessage message;
     const scalide_safetensors_content &content;
@@ -65,14 +65,15 @@ bool is_dense(const scalide_array &array) {
     return true;
 }
 
-/// Bytes of the first character of UTF-8, in its shortest form and no surrogate; 0 when it is none.
+/// Returns the size in bytes of the first UTF-8 character, or 0 if it is invalid. A character must have its shortest form and be no
+/// surrogate.
 size_t size_of_character(const char *text) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
     if (byte(0) < 0x80) return 1;
     if (byte(0) < 0xc2 || byte(0) > 0xf4) return 0;
     const size_t size = byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
     uint32_t code = byte(0) & (0x7fu >> size);
-    for (size_t i = 1; i < size; ++i) { // ends at the zero byte
+    for (size_t i = 1; i < size; ++i) { // stops at the terminating zero
         if ((byte(i) & 0xc0) != 0x80) return 0;
         code = code << 6 | (byte(i) & 0x3fu);
     }
@@ -80,7 +81,7 @@ size_t size_of_character(const char *text) {
     return code < smallest[size] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : size;
 }
 
-/// JSON has no other texts.
+/// JSON requires UTF-8.
 bool is_utf8(const char *text) {
     for (size_t size; *text; text += size) {
         size = size_of_character(text);
@@ -89,7 +90,7 @@ bool is_utf8(const char *text) {
     return true;
 }
 
-/// What is wrong with a tensor, or nullptr.
+/// Returns what is wrong with a tensor, or nullptr.
 const char *wrong_with(const scalide_tensor &tensor) {
     const scalide_array &array = tensor.array;
     if (!tensor.name || std::strcmp(tensor.name, metadata_key) == 0) return "name must be text other than __metadata__";
@@ -120,7 +121,7 @@ bool check_content(const Writing &writing) {
     return true;
 }
 
-/// The character at `index` of name + suffix.
+/// Returns the character at `index` of name + suffix.
 unsigned char character(const Entry &entry, size_t index) {
     const size_t length = std::strlen(entry.name);
     return static_cast<unsigned char>(index < length ? entry.name[index] : entry.suffix[index - length]);
@@ -159,14 +160,14 @@ void sort_by_name(const Writing &writing) {
               [](const Entry *a, const Entry *b) { return compare_names(*a, *b) < 0; });
 }
 
-/// The first place behind `from` whose tensor has the name of the one before it; entry_count when there is none.
+/// Returns the first index after `from` whose tensor has the same name as the tensor before it, or entry_count if there is none.
 uint64_t find_same_name(const Writing &writing, uint64_t from) {
     uint64_t i = from + 1;
     while (i < writing.entry_count && compare_names(*writing.by_name[i - 1], *writing.by_name[i]) != 0) ++i;
     return std::min(i, writing.entry_count);
 }
 
-/// Gives both parts of the scaled tensor that `part` belongs to their other names.
+/// Gives both parts of the scaled tensor that contains `part` their alternative names.
 void rename_parts(const Writing &writing, const Entry &part) {
     Entry *const data = writing.entries + (&part - writing.entries) - (part.array ? 0 : 1);
     for (int i = 0; i < 2; ++i) data[i].suffix = part_suffixes[1][i];
@@ -177,7 +178,8 @@ bool check_names(const Writing &writing) {
     for (uint64_t i = 0; (i = find_same_name(writing, i)) < writing.entry_count;) {
         const Entry *part = writing.by_name[i - 1], *whole = writing.by_name[i];
         if (whole->suffix[0]) std::swap(part, whole);
-        if (part->suffix[0] && !whole->suffix[0]) rename_parts(writing, *part); // which gives way
+        // The part gets another name, the whole tensor keeps its name
+        if (part->suffix[0] && !whole->suffix[0]) rename_parts(writing, *part);
     }
     sort_by_name(writing);
     const uint64_t same = find_same_name(writing, 0);
@@ -187,7 +189,7 @@ bool check_names(const Writing &writing) {
     return false;
 }
 
-/// Characters of a JSON string.
+/// Prints the characters of a JSON string.
 Text &print_escaped(Text &text, const char *value) {
     constexpr char digits[] = "0123456789abcdef";
     for (; *value; ++value) {
@@ -231,7 +233,7 @@ void print_header(Text &text, const Writing &writing) {
     text << '}';
 }
 
-/// The length and the JSON, padded with spaces so that the data starts at a multiple of 8.
+/// Writes the length and the JSON, padded with spaces so that the data starts at a multiple of 8.
 bool make_header(Writing &writing) {
     Text measure(nullptr, 0);
     print_header(measure, writing);

@@ -30,7 +30,7 @@ struct Lock {
 
 int64_t nanoseconds(const timespec &time) { return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec; }
 
-// File systems take the time of a change from the system's last tick, which is at most 10 ms old.
+// File systems take the time of a change from the system's last tick, which is at most 10 ms old. This limit leaves a margin.
 constexpr int64_t settling_ns = 100'000'000;
 
 FileIdentity identity_of(const File &file) {
@@ -63,7 +63,7 @@ bool open_library(SharedLibrary &library, Text &why) {
     const char *error = dlerror();
     const size_t length = std::strlen(name);
     why << "cannot load this file: ";
-    if (std::strncmp(error, name, length) == 0) { // the message begins with the caller's path already
+    if (std::strncmp(error, name, length) == 0) { // the message already begins with the caller's path
         error += length;
         if (std::strncmp(error, ": ", 2) == 0) error += 2;
     }

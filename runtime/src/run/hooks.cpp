@@ -30,7 +30,7 @@ SCALIDE_HOOK int halide_do_par_for(void *user_context, HalideTask task, int min,
 
 SCALIDE_HOOK void *halide_malloc(void *user_context, size_t bytes) {
     if (const KernelServices *services = services_of(user_context)) return services->allocate(user_context, bytes);
-    // Halide may touch 8 bytes on both sides: a line in front, a line behind.
+    // Halide may access 8 bytes before and after the memory, so one cache line is added on both sides.
     char *memory = bytes < PTRDIFF_MAX ? static_cast<char *>(allocate(bytes + 2 * memory_alignment)) : nullptr;
     return memory ? memory + memory_alignment : nullptr;
 }

@@ -5,13 +5,13 @@ namespace scalide {
 
 namespace {
 
-/// A word is an infinity or a NaN when its bits under `mask` are `pattern`.
+/// An element is an infinity or a NaN if its bits under `mask` are equal to `pattern`.
 struct NonFiniteRow {
     uint64_t mask, pattern;
 };
 
-/// Of a float: a format with infinities keeps its largest exponent for them and for NaN, without -0 its code is the NaN, else all bits
-/// but the sign are set.
+/// Returns the entry of a float format. A format with infinities uses its largest exponent for infinities and NaN. In a format without -0,
+/// the bit pattern of -0 is the NaN. In all other formats, NaN has all bits set except the sign.
 constexpr NonFiniteRow row_of(int exponent, int mantissa, bool has_sign, bool has_infinity, bool has_negative_zero) {
     const uint64_t magnitude = (uint64_t{1} << (exponent + mantissa)) - 1, sign = magnitude + 1;
     if (has_infinity) return {magnitude >> mantissa << mantissa, magnitude >> mantissa << mantissa};
@@ -25,7 +25,7 @@ struct NonFiniteTable {
 
 constexpr NonFiniteTable make_table() {
     NonFiniteTable table = {};
-    for (NonFiniteRow &row : table.rows) row = {0, 1}; // integers: never
+    for (NonFiniteRow &row : table.rows) row = {0, 1}; // integers never match
     table.rows[SCALIDE_F64] = row_of(11, 52, true, true, true);
 #define SCALIDE_ROW(id, name, exponent, mantissa, bias, sign, infinity, subnormals, negative_zero, ...)                                    \
     table.rows[SCALIDE_##id] = row_of(exponent, mantissa, sign, infinity, negative_zero);

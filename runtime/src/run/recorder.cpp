@@ -36,7 +36,7 @@ LaunchArgument argument_of(const HalideLaunch &launch, int32_t index) {
     return argument;
 }
 
-/// Clears the rows, because other launches replace them or the binding ends.
+/// Clears the table entries, because other launches replace them or the binding ends.
 void forget_rows(scalide_binding &binding) {
     Device &device = *binding.context->device;
     for (int32_t i = 0; i < binding.launches.count; ++i) {
@@ -60,7 +60,7 @@ void unload_unused(scalide_context &context) {
     }
 }
 
-constexpr int failed = -1; // host code without asserts does not look at it: the context keeps the status
+constexpr int failed = -1; // host code without asserts ignores this value; the context keeps the status
 
 } // namespace
 
@@ -170,7 +170,7 @@ void Recorder::call(int32_t step, void **arguments) {
     worker.escape = nullptr;
 }
 
-/// Counts the kernel even if a library may compute the step, because the library may refuse later.
+/// Counts the kernel even if cuBLASLt may compute the step, because cuBLASLt may refuse later.
 void Recorder::run_step(int32_t step, void **arguments) {
     const BoundMatmul *matmul = find_matmul(binding_, step);
     const bool is_library_asked = matmul && !matmul->reason[0];

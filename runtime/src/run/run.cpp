@@ -65,7 +65,7 @@ scalide_status run(scalide_binding &binding, const Trace &trace) {
     return finish(binding);
 }
 
-/// Who looks at the results of a checked run.
+/// The code that looks at the results of a checked run.
 struct Watch {
     const scalide_binding &binding;
     scalide_non_finite *first;

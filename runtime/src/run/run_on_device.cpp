@@ -1,4 +1,4 @@
-// A run on a device appends the launches that bind has written down to the device's queue.
+// A run on a device appends the launches that bind has recorded to the device's queue.
 #include "bind/binding.h"
 #include "bind/extent.h"
 #include "threads/float_environment.h"
@@ -13,7 +13,7 @@ scalide_status fail(scalide_binding &binding, scalide_status status) {
     return binding.status = status;
 }
 
-/// Launches rows [begin, end).
+/// Launches the entries [begin, end).
 scalide_status launch(scalide_binding &binding, int32_t begin, int32_t end) {
     Device &device = *binding.context->device;
     int32_t done = 0;
@@ -24,7 +24,7 @@ scalide_status launch(scalide_binding &binding, int32_t begin, int32_t end) {
     return fail(binding, status);
 }
 
-// Copies them to the host, where the trace may read them.
+// Copies new buffers to the host, where the trace can read them.
 scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
     Device &device = *binding.context->device;
     for (int32_t i = 0; i < binding.program->buffer_count; ++i) {

@@ -29,7 +29,7 @@ enum class Kind { SCALIDE_DTYPE_KINDS };
 template<typename T>
 constexpr Access access = {store<T>, load<T>};
 
-/// Of the types that C has; narrower floats are never rank 0.
+/// Only for the types that C has. Scalars never have a smaller float type.
 template<Kind kind, int bits>
 constexpr Access access_of() {
     if constexpr (kind == Kind::floating) return bits == 32 ? access<float> : bits == 64 ? access<double> : Access{nullptr, nullptr};

@@ -24,7 +24,7 @@ bool Scratch::reserve(uint64_t capacity) {
     return true;
 }
 
-// Chunks behind the current one are empty.
+// Chunks after the current one are empty.
 Scratch::Chunk *Scratch::chunk_for(uint64_t bytes) {
     Chunk *last = nullptr;
     for (Chunk *chunk = current_; chunk; chunk = chunk->next) {

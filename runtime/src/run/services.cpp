@@ -1,4 +1,4 @@
-// What kernels ask for during a run: parallel loops and scratch memory.
+// The services that kernels use during a run: parallel loops and scratch memory.
 #include "context.h"
 #include "run/recorder.h"
 #include <algorithm>
@@ -25,7 +25,7 @@ void run_span(Loop &loop, Span &span, Worker &worker) {
     }
 }
 
-/// Runs `work`, part of a loop. A kernel that gets no memory is left, and the scratch memory that it held taken back.
+/// Runs `work`, which is part of a loop. If a kernel gets no memory, it is abandoned and its scratch memory is freed.
 template<typename Work>
 void guard(Worker &worker, Loop &loop, const Work &work) {
     jmp_buf here;
@@ -53,7 +53,7 @@ void set(Span &span, int64_t begin, int64_t end) {
     span.end.store(end, std::memory_order_relaxed);
 }
 
-/// Takes pieces of an inner loop; the worker is in its region, or owns the loop.
+/// Takes pieces of an inner loop. The worker is in the loop's region or owns the loop.
 void run_inner(Worker &worker, InnerLoop &inner) {
     worker.nesting = Nesting::in_inner_loop;
     guard(worker, inner.loop, [&] { run_span(inner.loop, inner.span, worker); });
@@ -78,7 +78,7 @@ void help(Worker &worker, InnerLoop &inner) {
     inner.gate.leave();
 }
 
-// Some pieces per thread even out their speed; more would only contend for the counters.
+// Several pieces per thread compensate for different speeds. More pieces would only add contention for the counters.
 constexpr int pieces_per_thread = 8;
 
 int run_region(scalide_context *context, HalideTask task, int min, int size, uint8_t *closure) {
@@ -97,8 +97,8 @@ int parallel_for(void *user_context, HalideTask task, int min, int size, uint8_t
     return run_region(worker.context, task, min, size, closure);
 }
 
-// Kernels are built without asserts and use what they get, so a lack of memory must not return into them. They hold nothing that a
-// longjmp would leak but scratch memory, which the landing place takes back.
+// Kernels are built without asserts and do not check a pointer, so this function must not return to them if memory is lacking. A longjmp
+// would leak only scratch memory, and the code at its target frees that memory.
 void *allocate_scratch(void *user_context, size_t bytes) {
     Worker &worker = worker_of(user_context);
     void *memory = worker.scratch.take(bytes);

@@ -31,7 +31,7 @@ bool ThreadPool::start(int count, Participate participate, void *owner) {
     if (!threads_) return false;
     sigset_t all, old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); // signals belong to the application's threads
+    pthread_sigmask(SIG_SETMASK, &all, &old); // signals must go to the application's threads
     bool good = true;
     for (int i = 0; good && i < count - 1; ++i) {
         threads_[i] = {this, i + 1, {}};
@@ -45,7 +45,7 @@ bool ThreadPool::start(int count, Participate participate, void *owner) {
 void ThreadPool::stop() {
     stopping_.store(true);
     wake();
-    const bool has_threads = getpid() == process_; // a forked process has none of them
+    const bool has_threads = getpid() == process_; // a forked process has none of the threads
     for (int i = 0; has_threads && i < started_; ++i) pthread_join(threads_[i].handle, nullptr);
     release(threads_);
     threads_ = nullptr;
@@ -59,8 +59,8 @@ void ThreadPool::run() {
     gate_.close();
 }
 
-// A thread registers as a sleeper before it looks at the gate for the last time, the caller opens the gate before it looks for sleepers:
-// one of the two sees the other.
+// A thread registers as a sleeper before it checks the gate for the last time. The caller opens the gate before it looks for sleepers. So
+// at least one of the two sees the other.
 void ThreadPool::wake() {
     signal_.fetch_add(1);
     if (sleepers_.load() > 0) futex(signal_, FUTEX_WAKE_PRIVATE, INT_MAX);
