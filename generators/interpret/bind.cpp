@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// An extent of an argument and what it must be.
+/// An extent of an argument and the value that it must have.
 struct Equation {
     Extent extent;
     int64_t value = 0;
@@ -17,7 +17,7 @@ struct Equation {
     throw UserError({Location(), subject, requirement, got, ""});
 }
 
-/// extent = factor * symbol + rest, in the one symbol that is unknown; factor 0 when there is no such form.
+/// An extent as factor * symbol + rest, where the symbol is the only unknown one. The factor is 0 if the extent does not have this form.
 struct Linear {
     std::string symbol;
     int64_t factor = 0, rest = 0;
@@ -48,7 +48,7 @@ Linear linear_form(const Extent &extent, const Extent::Bindings &known) {
     return form;
 }
 
-/// True when the equation gave the value of a new symbol.
+/// Returns true if the equation determined the value of a new symbol.
 bool solve(const Equation &equation, Extent::Bindings &known) {
     const Linear form = linear_form(equation.extent, known);
     if (!form.is_linear || form.factor == 0) return false;

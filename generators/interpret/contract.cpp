@@ -5,7 +5,7 @@ namespace scalide {
 
 namespace {
 
-/// The axes of one operand by what they are in the product.
+/// The axes of one operand by their role in the matmul.
 struct Axes {
     std::vector<int64_t> batch, free, contract;
 };
@@ -28,7 +28,7 @@ std::vector<int64_t> joined(const std::vector<int64_t> &a, const std::vector<int
     return all;
 }
 
-/// The elements with the axes in this order, dense. Integers go to uint32_t, whose products and sums wrap around.
+/// Returns the elements as a dense array with the axes in this order. Integers become uint32_t, whose products and sums wrap around.
 template<typename T>
 std::vector<T> pack(const Array &array, const std::vector<int64_t> &order) {
     std::vector<T> packed;
@@ -46,7 +46,7 @@ struct Sizes {
     int64_t batch, rows, columns, terms;
 };
 
-/// out[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, k, j], k ascending.
+/// Computes out[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, k, j], with k ascending.
 template<typename T>
 std::vector<T> multiply(const Sizes &sizes, const std::vector<T> &lhs, const std::vector<T> &rhs) {
     std::vector<T> out(sizes.batch * sizes.rows * sizes.columns);

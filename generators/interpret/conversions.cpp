@@ -4,7 +4,7 @@ namespace scalide {
 
 namespace {
 
-/// Floats saturate, integers wrap around.
+/// Converts to an integer dtype. Floats saturate, integers wrap around.
 double to_integer(Dtype dtype, Dtype from, double value) {
     return is_float(from) ? saturate_integer(dtype, value) : wrap_integer(dtype, value);
 }

@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// One operand or the result, with its axes as the convolution names them.
+/// One operand or the result, with its axes named by their role in the convolution.
 struct Side {
     int64_t first, second;        ///< strides of batch and feature (of rhs: output feature, input feature)
     std::vector<int64_t> strides; ///< of the spatial axes
@@ -30,7 +30,7 @@ struct Side {
 
 Extents to_extents(const std::vector<int64_t> &shape) { return {shape.begin(), shape.end()}; }
 
-/// Integers go through uint32_t, whose products and sums wrap around.
+/// Integers are computed as uint32_t, whose products and sums wrap around.
 template<typename T>
 class Product {
 public:
@@ -56,7 +56,7 @@ public:
     }
 
 private:
-    /// One place of the window, for all images and features.
+    /// Adds the products of one window position, for all images and features.
     void add(int64_t out, int64_t lhs, int64_t rhs) {
         const int64_t features_of_group = rhs_.first_extent / (convolution_.feature_groups * convolution_.batch_groups);
         for (int64_t b = 0; b < out_.first_extent; b++)

@@ -5,7 +5,8 @@ namespace scalide {
 
 namespace {
 
-/// The operands of one element side by side, with further arguments behind them. A rank-0 operand (`which` of select_n) stays in place.
+/// Collects the operands of one element, followed by further arguments. A scalar operand (`which` of select_n) is the same for every
+/// element.
 class Row {
 public:
     Row(const Operation &operation, const std::vector<double> &further) : operation_(operation), values_(operation.operands.size()) {

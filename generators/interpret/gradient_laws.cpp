@@ -7,11 +7,12 @@ namespace scalide {
 
 namespace {
 
-/// Step of a central difference in f64: its error is of the order of step^2, that of rounding of epsilon / step.
+/// Step of a central difference in f64. The error of the formula is of the order of step^2, and the rounding error of the order of epsilon
+/// / step.
 constexpr double step = 1e-5, tolerance = 1e-7;
-/// Elements of an operand that are moved, at most.
+/// The largest number of elements of an operand for which a difference is computed.
 constexpr int64_t moved_elements = 8;
-/// How far from a kink elements are held.
+/// The smallest distance between an element and a kink of the function.
 constexpr double kink_distance = 1e-2;
 
 void leave_kinks(const Rule &rule, LawInput &input) {
@@ -22,7 +23,7 @@ void leave_kinks(const Rule &rule, LawInput &input) {
             if (std::fabs(element - kink) < kink_distance) element = kink + kink_distance;
 }
 
-/// The program of a case with the cotangents of its float results as further arguments, and one result a float operand: its gradient.
+/// The program of a case. The cotangents of its float results are further arguments. It has one result per float operand: the gradient.
 class GradientLaw {
 public:
     GradientLaw(LawCheck &check, LawCase law_case, Draw &draw)
@@ -47,7 +48,7 @@ public:
     void run(Draw &draw);
 
 private:
-    /// A straight-through gradient may round the cotangent: one of three bits stays as it is.
+    /// A straight-through gradient may round the cotangent. Its cotangents have only three bits, which rounding keeps.
     double draw_cotangent(Draw &draw) const {
         return check_.is_straight_through() ? static_cast<double>(draw.integer(1, 7)) / 8 : draw.real(-1, 1);
     }
@@ -81,7 +82,7 @@ std::vector<Array> GradientLaw::gradients() const {
     return interpret(program, inputs, check_.rulebook, Mode::real);
 }
 
-/// sum of cotangent * value over all float results
+/// Returns the sum of cotangent * value over all float results.
 double GradientLaw::pairing(const std::vector<Array> &inputs) const {
     const std::vector<Array> values = interpret(forward_, inputs, check_.rulebook, Mode::real);
     double sum = 0;
@@ -109,10 +110,11 @@ void GradientLaw::run(Draw &draw) {
     }
 }
 
-/// An element of the gradient is the cotangent of a result at the same place, or 0 (where the rule clips it); of one operand at most.
+/// Each element of the gradient must be the cotangent of a result at the same index, or 0 where the rule clips it. Only one operand may
+/// receive a cotangent.
 void GradientLaw::check_straight_through(const std::vector<Array> &found) const {
     const std::vector<size_t> operands = float_operands();
-    std::set<std::pair<std::vector<int64_t>, size_t>> passed; // shape and element
+    std::set<std::pair<std::vector<int64_t>, size_t>> passed; // shape and index of the element
     for (size_t i = 0; i < operands.size(); i++) {
         const LawInput &input = law_case_.inputs[operands[i]];
         for (size_t n = 0; n < found[i].data.size(); n++) {
@@ -142,7 +144,7 @@ void GradientLaw::check_differences(const std::vector<Array> &found, Draw &draw)
         for (int64_t n = 0; n < std::min(count, moved_elements); n++) {
             const auto element = static_cast<size_t>(draw.integer(0, count - 1));
             const double got = found[i].data[element], expected = difference(operands[i], element);
-            // 1: what is lost in the sums of the difference does not shrink with its result
+            // The tolerance is absolute for values below 1, because the rounding error of the sums does not shrink with their difference.
             if (std::fabs(got - expected) <= tolerance * std::max(1.0, std::fabs(expected))) continue;
             check_.fail("grad", "the gradient must equal the central difference of the value",
                         describe(law_case_, law_case_.inputs[operands[i]].name, x.shape, {element, got, expected}));

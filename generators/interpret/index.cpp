@@ -9,14 +9,15 @@ namespace scalide {
 
 namespace {
 
-/// Where windows of an array lie, one for each index vector, as gather and scatter see it.
+/// The positions of windows in an array, one window per index vector, for gather and scatter.
 struct Windows {
-    std::vector<int64_t> in_array, in_windows; ///< places of the elements of one window, from its first, there and in the array of windows
-    std::vector<int64_t> first_in_windows;     ///< place of each window in the array of windows
-    std::vector<int64_t> first_in_array;       ///< place of each window in the array; -1: out of bounds
+    /// Offsets of the elements of one window from its first element, in the array and in the array of windows
+    std::vector<int64_t> in_array, in_windows;
+    std::vector<int64_t> first_in_windows; ///< position of each window in the array of windows
+    std::vector<int64_t> first_in_array;   ///< position of each window in the array; -1 if it is out of bounds
 };
 
-/// The names of one thing in gather and in scatter.
+/// The attributes of gather and scatter that have the same meaning.
 struct Names {
     const char *window, *collapsed, *map, *batching, *index_batching, *sizes;
 };
@@ -25,7 +26,7 @@ constexpr Names of_gather{"offset_dims",           "collapsed_slice_dims",      
 constexpr Names of_scatter{"update_window_dims",    "inserted_window_dims",          "scatter_dims_to_operand_dims",
                            "operand_batching_dims", "scatter_indices_batching_dims", nullptr};
 
-/// A part of operand 0 has no more elements along an axis than it has itself.
+/// Checks that operand 0 has at least `least` elements along an axis, as the part that is taken from it requires.
 void require_elements(const Operation &operation, const char *field, size_t axis, int64_t least) {
     const int64_t extent = operation.operand(0).shape[axis];
     if (extent < least)
@@ -36,7 +37,7 @@ void require_elements(const Operation &operation, const char *field, size_t axis
 
 class WindowFinder {
 public:
-    /// `windows`: the result of a gather, the updates of a scatter.
+    /// `windows` is the result of a gather or the updates of a scatter.
     WindowFinder(const Operation &operation, const Names &names, const Array &windows)
         : operation_(operation), array_(operation.operand(0)), indices_(operation.operand(1)), windows_(windows),
           window_dims_(operation.integers(names.window)), map_(operation.integers(names.map)),
@@ -66,7 +67,8 @@ public:
     }
 
 private:
-    /// `place` moved by index vector number `vector`. What is promised to be in bounds is held there.
+    /// Returns `place` moved by the index vector with number `vector`. Returns -1 if the mode is `fill_or_drop` and the window is out of
+    /// bounds. Other modes clamp the indices.
     int64_t moved(int64_t place, size_t vector) const {
         const bool drops = operation_.attributes.at("mode").word == "fill_or_drop";
         for (size_t k = 0; k < map_.size(); k++) {
@@ -81,11 +83,11 @@ private:
     const Operation &operation_;
     const Array &array_, &indices_, &windows_;
     std::vector<int64_t> window_dims_, map_, batching_, index_batching_, strides_;
-    std::vector<int64_t> kept_;  ///< axes of the array that a window has
-    std::vector<int64_t> sizes_; ///< of a window, by axis of the array
+    std::vector<int64_t> kept_;  ///< axes of the array that remain in a window
+    std::vector<int64_t> sizes_; ///< extents of a window, by axis of the array
 };
 
-/// Integers have no NaN: the smallest of them stands for it.
+/// Integers have no NaN. A NaN becomes the smallest signed or the largest unsigned number.
 double fill_of(const Operation &operation) {
     const double fill = to_number(operation.attributes.at("fill_value"));
     const Dtype dtype = operation.operand(0).dtype;
@@ -94,7 +96,7 @@ double fill_of(const Operation &operation) {
     return is_signed(dtype) ? range_of(dtype).smallest : range_of(dtype).largest;
 }
 
-/// The view of a part of operand 0 of this shape, whose starts are the operands from number `first` on, held within the array.
+/// Returns a view with this shape of a part of operand 0. The operands from number `first` on are its start indices, clamped to the array.
 View part_view(const Operation &operation, const char *field, const std::vector<int64_t> &shape, size_t first) {
     const Array &array = operation.operand(0);
     View view = dense(array.shape);
@@ -108,7 +110,7 @@ View part_view(const Operation &operation, const char *field, const std::vector<
 
 double replace(std::span<const double> v) { return v[1]; }
 
-/// What an update does with the element that it meets.
+/// Returns the function that combines an update with the element at its position.
 Evaluate combination_of(const Operation &operation) {
     const std::string_view fold = base_operator(operation.op).fold;
     if (fold.empty()) return replace;
@@ -130,7 +132,7 @@ void run_gather(Operation &operation) {
     }
 }
 
-// Updates are taken in row-major order of the index vectors, so that sums have an order.
+// Updates are applied in row-major order of the index vectors, so that the order of summation is defined.
 void run_scatter(Operation &operation) {
     Array &result = operation.result();
     const Array &updates = operation.operand(2);

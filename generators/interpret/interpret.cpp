@@ -25,7 +25,7 @@ private:
     std::vector<Array> run_node(const Node &node, Operation operation, const Extent::Bindings &bindings);
     const Program &composite(const Node &node, const Operation &operation);
 
-    const Program &whole_; ///< has the sub-programs that calls name
+    const Program &whole_; ///< contains the sub-programs that calls name
     const Rulebook &rulebook_;
     Mode mode_;
     const RunOperation &run_operation_;
@@ -52,7 +52,7 @@ std::vector<Array> Interpreter::run(const Program &program, const Arrays &inputs
 }
 
 std::vector<Array> Interpreter::run_node(const Node &node, Operation operation, const Extent::Bindings &bindings) {
-    // A call has exactly the types of its program, so that symbols mean the same on both sides.
+    // The types of a call are exactly the types of its program, so symbols have the same meaning in both.
     if (node.op == "call") return run(whole_.program(node.attributes.at("program").word), operation.operands, bindings);
     if (find_base_operator(node.op) == nullptr) return run(composite(node, operation), operation.operands, {});
     run_operation_(operation);
@@ -92,7 +92,7 @@ std::vector<Array> interpret(const Program &program, const std::vector<Array> &i
     std::vector<Array> rounded = inputs;
     Arrays arguments;
     for (Array &input : rounded) {
-        // What a dtype holds stays as it is, infinities too.
+        // Numbers that a dtype can represent do not change, including infinities.
         if (mode == Mode::stored && is_float(input.dtype))
             for (double &value : input.data) value = round_to(input.dtype, value, Overflow::format);
         arguments.push_back(&input);

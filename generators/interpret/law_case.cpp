@@ -9,23 +9,23 @@ namespace scalide {
 
 namespace {
 
-/// Zero, one, odd, prime, larger than a vector register.
+/// Zero, one, odd and prime numbers, and one that is larger than a vector register.
 const std::vector<int64_t> extents{0, 1, 2, 3, 4, 5, 7, 18}, positive_extents{1, 2, 3, 4, 5, 7, 18};
 const std::vector<Dtype> floats{Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2}, f32_alone{Dtype::f32};
 
-/// Numbers for the letters of an attribute: "m * n" as an element of a list, or alone.
+/// Replaces the letters of an attribute by numbers: in "m * n" as an element of a list, or alone.
 Attribute with_letters(const Attribute &attribute, const Extent::Bindings &letters) {
     Attribute result = attribute;
     for (Attribute &element : result.list) element = with_letters(element, letters);
     if (attribute.kind != Attribute::Kind::word) return result;
     try {
         return parse_extent(attribute.word, {}).evaluate(letters);
-    } catch (const UserError &) { // a word that is no extent over the letters
+    } catch (const UserError &) { // a word that is not an extent with these letters
         return result;
     }
 }
 
-/// The words of a list attribute that hold extents.
+/// Collects the words of a list attribute that contain extents.
 void collect_extents(const Attribute &attribute, std::vector<std::string> &words) {
     if (attribute.kind == Attribute::Kind::word) words.push_back(attribute.word);
     for (const Attribute &element : attribute.list) collect_extents(element, words);
@@ -45,7 +45,7 @@ Extent::Bindings draw_letters(const Rule &rule, const CheckCase &check_case, con
     return letters;
 }
 
-/// Every operand has one shape, and so has the result.
+/// Returns true if all operands and the result have the same shape.
 bool works_on_any_rank(const Rule &rule, const CheckCase &check_case) {
     const std::vector<std::string> &first = check_case.shapes.begin()->second[0];
     const auto is_first = [&](const std::vector<std::string> &shape) { return shape == first; };
@@ -64,7 +64,7 @@ double draw_scale(Scales scales, Draw &draw) {
     switch (scales) {
     case Scales::plain: return 1;
     case Scales::powers: return std::ldexp(1.0, static_cast<int>(draw.integer(-6, 6)));
-    case Scales::zero: return std::ldexp(1.0, static_cast<int>(draw.integer(-2, 2))); // the cube of f16 data must fit
+    case Scales::zero: return std::ldexp(1.0, static_cast<int>(draw.integer(-2, 2))); // the cube of f16 data must not overflow
     case Scales::any: return static_cast<float>(draw.real(0.1, 4));
     case Scales::huge: return 0x1p100;
     case Scales::tiny: return 0x1p-100;
@@ -78,7 +78,7 @@ double draw_element(const Array &array, std::pair<double, double> domain, Draw &
     return static_cast<double>(draw.integer(std::llround(domain.first), std::llround(domain.second)));
 }
 
-/// Values in the domain; those of a scaled operand are divided by its scale, unless that is huge or tiny.
+/// Draws values from the domain. The values of a scaled operand are divided by its scale, unless the scale is huge or tiny.
 void fill(LawInput &input, const LawCase &law_case, Draw &draw) {
     const double divisor = input.scale > 0x1p-90 && input.scale < 0x1p90 ? input.scale : 1;
     input.data.data.resize(element_count(input.data.shape));

@@ -15,7 +15,7 @@ bool is_close(double got, double expected, double bound) {
     return got == expected || std::fabs(got - expected) <= bound;
 }
 
-/// "[1, 0]"; empty for rank 0.
+/// Returns the indices of an element as "[1, 0]", or an empty text for a scalar.
 std::string place(const std::vector<int64_t> &shape, size_t element) {
     std::string text;
     auto rest = static_cast<int64_t>(element);
@@ -30,7 +30,7 @@ std::string elements(const Array &array) {
     return "[" + text + (array.data.size() > shown_elements ? ", ...]" : "]");
 }
 
-/// The element at the same place where there is one, else the first elements.
+/// Describes the element at the same index. If there is none, describes the first elements.
 std::string describe(const LawInput &input, const std::vector<int64_t> &shape, size_t element) {
     const Type type{input.data.dtype, {input.data.shape.begin(), input.data.shape.end()}};
     const std::string scale = input.scaled ? " (data), scale " + number(input.scale) : "";

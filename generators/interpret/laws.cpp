@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// Runs a law; a rule that cannot be applied is a failure, too.
+/// Runs a law. It also fails if the rule cannot be applied.
 template<typename Law>
 void run(LawCheck &check, const Law &law) {
     try {

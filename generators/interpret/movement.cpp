@@ -6,14 +6,14 @@ namespace scalide {
 
 namespace {
 
-/// result[i] = operand[view(i)]
+/// Computes result[i] = operand[view(i)].
 void read(Operation &operation, const View &view) {
     Array &result = operation.result();
     result.data.resize(element_count(result.shape));
     copy(result.shape, operation.operand(0).data.data(), view, result.data.data(), dense(result.shape));
 }
 
-/// The entries of a list attribute by axis; `fill` everywhere when it is absent or empty.
+/// Returns the entries of a list attribute by axis, or `fill` for all axes if the list is absent or empty.
 std::vector<int64_t> by_axis(const Operation &operation, const std::string &attribute, int64_t fill) {
     std::vector<int64_t> values = operation.integers(attribute);
     if (values.empty()) values.assign(operation.operand(0).shape.size(), fill);
@@ -58,7 +58,7 @@ void run_slice(Operation &operation) {
     read(operation, view);
 }
 
-// Element i of the operand goes to low + i * (interior + 1), where that lies within the result.
+// Element i of the operand moves to index low + i * (interior + 1), if this index is within the result.
 void run_pad(Operation &operation) {
     const Array &operand = operation.operand(0);
     Array &result = operation.result();

@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// Where the elements of a reduction lie: element j of row i is at rows[i] + elements[j].
+/// The positions of the elements of a reduction. Element j of row i is at rows[i] + elements[j].
 struct Layout {
     std::vector<int64_t> rows, elements;
 };
@@ -20,7 +20,7 @@ Layout layout_of(const std::vector<int64_t> &shape, const std::vector<int64_t> &
 
 } // namespace
 
-// In f64, one element after the other in row-major order.
+// Reduces in f64, one element after the other in row-major order.
 void run_reduce(Operation &operation) {
     const Array &operand = operation.operand(0);
     const Fold fold(base_operator(operation.op).fold, operand.dtype);
@@ -35,7 +35,7 @@ void run_reduce(Operation &operation) {
     store(operation.result(), operation.mode);
 }
 
-// The first index of the winner; a NaN wins.
+// Returns the index of the first extreme element. If there is a NaN, returns the index of the first NaN.
 void run_arg_reduce(Operation &operation) {
     const double sign = base_operator(operation.op).fold == "max" ? 1 : -1;
     const Array &operand = operation.operand(0);

@@ -7,12 +7,12 @@ namespace scalide {
 namespace {
 
 constexpr double real_tolerance = 1e-12;
-/// Beyond this neither f32 data times a clamped scale nor its reciprocal has room.
+/// Beyond this limit, the f32 data times a clamped scale may overflow, or its reciprocal may.
 constexpr double widest = 0x1p220;
-/// An argument beside the operands, for scales that are rounded at random; no operand has such a name.
+/// The name of an additional argument, for scales with stochastic rounding. No operand has this name.
 const std::string key_name = "law_key";
 
-/// The strategies that a rule tells apart; its parts may tell all apart.
+/// Returns the strategies that must be tested. If the rule has the same scale for all strategies, one is enough.
 std::vector<std::string> strategies_of(const Rule &rule) {
     if (rule.has_scale() && rule.scale.contains("")) return {"l2"};
     return {std::begin(strategies), std::end(strategies)};
@@ -23,7 +23,7 @@ std::vector<ScaleSettings> all_settings(const Rule &rule) {
     for (const std::string &strategy : strategies_of(rule))
         for (Rounding rounding : {Rounding::down, Rounding::up, Rounding::nearest, Rounding::none})
             settings.push_back({strategy, rounding});
-    settings.push_back({"l2", Rounding::stochastic, key_name}); // the strategy makes no difference to how it rounds
+    settings.push_back({"l2", Rounding::stochastic, key_name}); // stochastic rounding does not depend on the strategy
     return settings;
 }
 
@@ -35,7 +35,7 @@ constexpr const char *declare_rounded =
     "The values differ in the last bits. If the operator rounds differently for another scale (as log does), "
     "declare 'check: {scaling: rounded}'";
 
-/// The results of a propagated program as numbers, with their scales (0 for plain ones).
+/// The results of a propagated program as numbers, with their scales. The scale is 0 for a result without a scale.
 struct Products {
     std::vector<Array> values;
     std::vector<double> scales;
@@ -81,8 +81,8 @@ private:
     bool is_in_range(const Array &value) const {
         return std::ranges::all_of(value.data, [](double x) { return x == 0 || (std::fabs(x) < widest && std::fabs(x) > 1 / widest); });
     }
-    /// Whether the value is exact enough to compare: here every part of a composite is rounded, which in 8 bits leaves nothing of, say, a
-    /// variance of a small part of its mean's square. Kernels round what they store.
+    /// Returns whether the value is exact enough to compare. This test rounds every intermediate value of a composite, whereas kernels
+    /// round only what they store. In 8 bits, a variance that is small compared with the square of the mean would lose all its bits.
     bool is_comparable(const Array &value) const {
         const bool rounds_parts = !check_.rule.has_scale() && !check_.rule.is_plain();
         return is_in_range(value) && !(rounds_parts && is_float(value.dtype) && size_of(value.dtype) == 1);
@@ -147,7 +147,7 @@ void check_scales(LawCheck &check, const CheckCase &check_case, uint64_t seed) {
             check.ran_scales(settings.strategy);
             laws.check_products(settings, Mode::real);
             laws.check_products(settings, Mode::stored);
-            // Without rounding the scales themselves are no powers of two.
+            // Without rounding, the scales are not powers of two.
             if (scales == Scales::powers && settings.rounding != Rounding::none && check.rule.check.scaling == "exact")
                 laws.check_rescaling(settings, seed);
         }

@@ -9,7 +9,7 @@ namespace scalide {
 
 namespace {
 
-/// log(exp(a) + exp(b)), without overflow on the way; -inf of two of them.
+/// Returns log(exp(a) + exp(b)) without intermediate overflow. If both are -inf, the result is -inf.
 double log_add_exp(std::span<const double> v) {
     const double top = std::max(v[0], v[1]);
     if (std::isnan(v[0]) || std::isnan(v[1])) return v[0] + v[1];
@@ -36,7 +36,7 @@ void run_scan(Operation &operation) {
     const View view = dense(operand.shape);
     const int64_t extent = operand.shape[axis], stride = reverse ? -view.strides[axis] : view.strides[axis];
     result.data = operand.data;
-    if (base_operator(operation.op).signs.never_negative_zero == From::no_operand) // folds from +0, and from log(0)
+    if (base_operator(operation.op).signs.never_negative_zero == From::no_operand) // reductions start from +0, or from log(0)
         for (double &value : result.data) value += 0.0;
     for (int64_t place : places(lines, view)) {
         if (reverse) place += (extent - 1) * view.strides[axis];

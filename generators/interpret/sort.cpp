@@ -8,12 +8,12 @@ namespace scalide {
 
 namespace {
 
-/// NaN after all numbers; -0 and +0 are equal.
+/// NaN is ordered after all numbers. -0 and +0 are equal.
 bool is_before(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
 } // namespace
 
-// The first key that differs decides; equal elements keep their order.
+// The first key that differs determines the order. The sort is stable.
 void run_argsort(Operation &operation) {
     const std::vector<int64_t> &shape = operation.operand(0).shape;
     const auto axis = static_cast<size_t>(to_number(operation.attributes.at("dimension")));

@@ -3,7 +3,7 @@
 namespace scalide {
 
 void check_vector(LawCheck &check, const CheckVector &vector) {
-    constexpr double tolerance = 1e-12; // vectors are written with all the digits of an f64
+    constexpr double tolerance = 1e-12; // test vectors have all the digits of an f64
     const LawCase law_case = vector_case(check.rule, vector);
     const std::vector<Array> results = interpret(program_of(law_case, check.rulebook), full_values(law_case), check.rulebook, Mode::real);
     for (size_t i = 0; i < results.size(); i++) {

@@ -7,7 +7,8 @@ namespace scalide {
 
 namespace {
 
-/// The places of a window operator: for each window, in row-major order, the elements of the operand under it, in row-major order.
+/// The positions that a window operator reads: for each window, the elements of the operand under it. Windows and elements are in row-major
+/// order.
 class Windows {
 public:
     Windows(const Operation &operation, const Array &operand, const std::vector<int64_t> &counts) {
@@ -20,7 +21,7 @@ public:
         counts_ = counts;
     }
 
-    /// visit(window number, place of an element).
+    /// Calls visit(window number, position of an element).
     template<typename Visit>
     void each(const Visit &visit) const {
         int64_t window = 0;
@@ -47,8 +48,8 @@ private:
     std::vector<int64_t> counts_, extents_, strides_;
 };
 
-/// The element that select_and_scatter_add and select_and_gather_add choose for each window; -1 for a window without elements. As in XLA
-/// an element stays chosen while it is at least (at most) as large as the next.
+/// Returns the element that select_and_scatter_add and select_and_gather_add choose for each window, or -1 for a window without elements.
+/// As in XLA, the chosen element remains if it is >= (or <=) the next one.
 std::vector<int64_t> winners(const Operation &operation, const std::vector<int64_t> &counts) {
     const Array &operand = operation.operand(1);
     const double sign = operation.attributes.at("largest").word == "true" ? 1 : -1;
