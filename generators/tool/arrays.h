@@ -6,7 +6,7 @@
 
 namespace scalide {
 
-/// The alignment that the runtime wants of arrays that a program overwrites.
+/// The alignment that the runtime requires for arrays that a program updates in place.
 template<typename T>
 struct AlignedAllocator {
     using value_type = T;
@@ -18,7 +18,8 @@ struct AlignedAllocator {
     bool operator==(const AlignedAllocator &) const { return true; }
 };
 
-/// Named arrays of a program, in memory as storage codes: what files hold and compiled programs take. A scaled array has a scale.
+/// A named array of a program, in memory as encoded values, as files store it and compiled programs expect it. A scaled array also has a
+/// scale.
 struct HostArray {
     std::string name;
     Dtype dtype = Dtype::f32;
@@ -27,24 +28,25 @@ struct HostArray {
     bool scaled = false;
     float scale = 1;
 
-    /// A view for the runtime; valid while this lives.
+    /// Returns a view for the runtime. It is valid while this object lives.
     scalide_array view();
 };
 
-/// Bytes of a dense array's data.
+/// Returns the size in bytes of a dense array's data.
 size_t bytes_of(const scalide_array &array);
 
-/// A copy of what a view shows, with its scale.
+/// Copies the array that a view refers to, with its scale.
 HostArray copy_of(const std::string &name, const scalide_array &view);
 
 /// The arrays of a safetensors file.
 class ArrayFile {
 public:
-    /// Throws UserError in the words of the reader.
+    /// Throws UserError with the message of the reader.
     explicit ArrayFile(const std::string &file);
-    /// The array `name`, or the scaled one that the file has in two parts. Throws UserError with the names that are there.
+    /// Returns the array `name`, or the scaled array that the file stores as two arrays. If there is none, throws UserError with the names
+    /// in the file.
     HostArray find(const std::string &name) const;
-    /// The state of a policy: what the file holds, or what it is before the first run.
+    /// Returns the state of a policy: from the file, or its initial value if the file does not have it.
     HostArray find_state(const std::string &name, const Type &type, int64_t initial) const;
 
 private:
@@ -52,10 +54,10 @@ private:
     std::unique_ptr<scalide_safetensors, void (*)(scalide_safetensors *)> content_;
 };
 
-/// Writes them, all or nothing. Throws UserError.
+/// Writes all arrays, or none if it fails. Throws UserError.
 void write_arrays(const std::string &file, std::vector<HostArray> &arrays);
 
-/// Decodes to f64 (data alone), and encodes from it with rounding to nearest.
+/// Decodes the data (without the scale) to f64, or encodes it from f64 with rounding to nearest.
 Array to_tensor(const HostArray &array);
 HostArray to_array(const std::string &name, const Array &tensor);
 

@@ -31,7 +31,7 @@ struct BuildCommand {
         if (std::find(dumps.begin(), dumps.end(), pass) != dumps.end()) fmt::print("# after {}\n{}", pass, to_string(after));
     }
 
-    // One line that is overwritten on a terminal; with -v a line a kernel.
+    // Overwrites one line on a terminal. With -v, prints one line per kernel.
     void show(size_t done, size_t total, const std::string &kernel, bool cached) const {
         if (verbose) {
             fmt::print(stderr, "[{}/{}] {} {}\n", done, total, cached ? "cached  " : "compiled", kernel);
@@ -47,7 +47,7 @@ struct BuildCommand {
         }
         if (operators.empty()) return {{program.load_program(rulebook), ""}};
         if (build.name.empty()) build.name = "operators";
-        for (PolicyRule &row : build.policy.rules) row.optional = true; // each program is one operator
+        for (PolicyRule &row : build.policy.rules) row.optional = true; // each program has a single operator, so many rules match nothing
         build.is_collection = true;
         OperatorSelection selection{operators, {}, build.name};
         for (const std::string &name : dtypes) selection.dtypes.push_back(dtype_of(name));

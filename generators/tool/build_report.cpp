@@ -9,7 +9,7 @@ namespace scalide {
 
 namespace {
 
-/// A kernel on one card: its launches together.
+/// The resources of a kernel on one compute capability, for all its launches.
 struct Use {
     int card = 0, launches = 0, registers = 0, spilled_bytes = 0, shared_bytes = 0;
 };
@@ -26,7 +26,7 @@ std::vector<Use> by_card(const std::vector<CardUse> &launches) {
     return rows;
 }
 
-/// What stands before the kernels of a plan: the program where there are several, the cards of a variant.
+/// Returns the prefix of a plan's kernels: the program if there are several, and the compute capabilities of a variant.
 std::string name_of(const BuildReport &report, size_t plan) {
     const bool is_one = std::ranges::count(report.plans, false, &Plan::is_variant) == 1;
     std::string name = is_one ? "" : name_to_string(report.fused[plan].name) + ".";
@@ -34,16 +34,16 @@ std::string name_of(const BuildReport &report, size_t plan) {
     return name;
 }
 
-/// A kernel of a library; equal ones of several programs are one, named after the first.
+/// A generated kernel. Equal kernels of several programs share one entry, which has the name of the first.
 struct Kernel {
     std::string name, kind;
     size_t steps = 0;
     std::vector<Use> uses;
     bool runs_everywhere = false;
-    std::set<int> cards = {}; ///< where else
+    std::set<int> cards = {}; ///< compute capabilities of variants that use it
 };
 
-/// A variant's kernels run on its cards, those of a program that has variants on the others.
+/// The kernels of a variant run only on the GPUs of the variant, so other compute capabilities are removed.
 void drop_unused(Kernel &kernel) {
     if (!kernel.runs_everywhere) std::erase_if(kernel.uses, [&](const Use &use) { return !kernel.cards.contains(use.card); });
 }
@@ -71,7 +71,7 @@ std::vector<Kernel> kernels_of(const BuildReport &report) {
     return kernels;
 }
 
-/// A step that multiplies matrices; no reason: a library computes it, unless binding finds that it cannot.
+/// A step that computes a matmul. Without a reason, a library computes it, unless bind finds that the library cannot.
 struct Product {
     std::string step, library, reason;
 };
@@ -103,7 +103,7 @@ const char *noun_of(const ProductFormats &formats) {
     return formats.convolutions == formats.products ? "convolutions" : "matmuls and convolutions";
 }
 
-/// "18 of 18 matmuls in f8", "12 of 18 matmuls in f8, 2 in f16".
+/// Returns "18 of 18 matmuls in f8" or "12 of 18 matmuls in f8, 2 in f16".
 std::string products_by_format(const ProductFormats &formats) {
     if (formats.narrow.empty()) return fmt::format("0 of {} {} in 8 or 16 bits", formats.products, noun_of(formats));
     std::string text;
@@ -122,14 +122,14 @@ std::string scaling_of(const ProductFormats &formats) {
     return own + (formats.own > 0 ? ", all others scaled" : ", all scaled") + (in_bf16 > 0 ? " except in bf16" : "");
 }
 
-/// ", 2 of them with one scale for each block of 32"
+/// Returns ", 2 of them with one scale for each block of 32".
 std::string blocks_of(const ProductFormats &formats) {
     std::string text;
     for (const auto &[block, count] : formats.blocks) text += fmt::format(", {} of them with one scale for each block of {}", count, block);
     return text;
 }
 
-/// "state: 2 arrays in f16, scaled by a bound, rounded by hashed_round and 1 in f32; "
+/// Returns "state: 2 arrays in f16, scaled by a bound, rounded by hashed_round and 1 in f32; ".
 std::string states_of(const ProductFormats &formats) {
     std::string text;
     for (const auto &[words, count] : formats.states)
@@ -140,7 +140,7 @@ std::string states_of(const ProductFormats &formats) {
 
 std::string arrays(size_t count) { return fmt::format("{} array{}", count, count == 1 ? "" : "s"); }
 
-/// In percent, of the floats that kernels write.
+/// Returns the low-precision share of the bytes of floats that kernels write, in percent.
 double narrow_share(const BuildReport &report) {
     double all = 0, narrow = 0;
     for (size_t i = 0; i < report.plans.size(); i++) {

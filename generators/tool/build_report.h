@@ -3,17 +3,17 @@
 
 namespace scalide {
 
-/// What a build left out that one would want to know: kernels that spill registers on a card, products of matrices that no library
-/// computes on a target that has one, with the reason. A line each; nothing where all is well.
+/// Returns one line per unexpected result of a build, or an empty text. Examples are kernels that spill registers on a GPU. Another example
+/// is a matmul that a library (cuBLASLt) does not compute although the target has one, with the reason.
 std::string exceptions_of(const BuildReport &report, const TargetFacts &facts);
 
-/// The last line of a build: products by format, whether what needs a scale has one, how state is stored, and the share of bytes that
-/// kernels write in fewer than 32 bits. "f8_master: 18 of 18 matmuls in f8, all scaled; state: 2 arrays in f32; 74 % of bytes in 8 or 16
-/// bits".
+/// Returns the last line of a build. It gives the number of matmuls per format, whether formats that need a scale have one, and how state
+/// is stored. It ends with the share of bytes that kernels write in fewer than 32 bits. "f8_master: 18 of 18 matmuls in f8, all scaled;
+/// state: 2 arrays in f32; 74 % of bytes in 8 or 16 bits".
 std::string numerics_line(const BuildReport &report);
 
-/// `--report`: each kernel with its steps and, for CUDA, what it uses by card (most registers and shared memory of a launch, spilled bytes
-/// of all); then each product of matrices with the library that computes it.
+/// Returns the output of `--report`: each kernel with its steps, then each matmul with the library that computes it. For CUDA, a kernel has
+/// its resources per compute capability: the most registers and shared memory of a launch, and the spilled bytes of all launches.
 std::string table_of(const BuildReport &report, const TargetFacts &facts);
 
 } // namespace scalide

@@ -12,7 +12,7 @@ struct CheckCommand {
     std::vector<std::string> files;
     LawOptions laws;
 
-    // Every operator of the given files; of ours when none is given.
+    // Returns every operator of the given files, or all built-in operators if no file is given.
     std::vector<const Rule *> chosen(const Rulebook &rulebook) const {
         std::vector<const Rule *> rules;
         for (const Rule *rule : rulebook.rules()) {

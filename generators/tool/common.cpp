@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 Home home_at(const fs::path &named) {
-    const fs::path share = (named / "").parent_path(), prefix = share.parent_path().parent_path(); // without a last `/`
+    const fs::path share = (named / "").parent_path(), prefix = share.parent_path().parent_path(); // without a trailing `/`
     return {share / "rules", prefix / "include", prefix / SCALIDE_LIBRARY_FOLDER / "libscalide_runtime.a"};
 }
 

@@ -6,46 +6,47 @@ namespace scalide {
 
 struct BuildOptions;
 
-/// Where the installed files are: `--home`, SCALIDE_HOME, beside the executable (../share/scalide), of an executable of a user's generators
-/// the installation that it was built with, and of what lies in our build folder the tree. Throws UserError.
+/// Finds the installed files. The first of these wins: `--home`, SCALIDE_HOME, the folder ../share/scalide next to the executable. An
+/// executable of a user's generators then uses the installation that built it, and an executable in the build folder uses the source tree.
+/// Throws UserError.
 struct Home {
     std::filesystem::path rules, include, runtime_library;
 };
 Home find_home(const std::string &given);
 
-/// The options of every command that takes a program.
+/// The options of all commands that take a program.
 struct ProgramOptions {
     std::string program, numerics = "f32", home;
     std::vector<std::string> parameters; ///< name=value
-    std::vector<std::string> rules;      ///< files and folders beside ours
+    std::vector<std::string> rules;      ///< rule files and folders of the user
 
-    /// Returns the option of the program, for commands that cannot do without.
+    /// Adds the options. Returns the option of the program, so that a command can make it required.
     CLI::Option *add_to(CLI::App &command);
     void add_rules_to(CLI::App &command);
-    /// Our rules and the user's.
+    /// Loads the built-in rules and the user's rules.
     Rulebook load_rulebook() const;
-    /// A `.scl` file, or a registered generator.
+    /// Loads a `.scl` file or runs a registered generator.
     Program load_program(const Rulebook &rulebook) const;
-    /// Where our policies are.
+    /// Returns the folder of the built-in policies.
     std::filesystem::path policy_folder() const;
-    /// A file, or a policy of ours by name.
+    /// Loads a policy from a file, or a built-in policy by name.
     Policy load_numerics() const;
 };
 
-/// `--home`.
+/// Adds `--home`.
 void add_home(CLI::App &command, std::string &home);
 
-/// The options that choose the target of compilation.
+/// Adds the options that choose the target of compilation.
 void add_target(CLI::App &command, BuildOptions &build);
 
-/// The options that limit the number of parallel compilers and their time. Negative numbers are a UserError of `check_limits`.
+/// Adds the options that limit the number of parallel compilers and their time. `check_limits` throws UserError for negative numbers.
 void add_limits(CLI::App &command, BuildOptions &build);
 void check_limits(const BuildOptions &build);
 
-/// `--verify`, for developers of passes.
+/// Adds `--verify`, which is for developers of passes.
 void add_verify(CLI::App &command, BuildOptions &build);
 
-/// Each adds its subcommand; one file each.
+/// Each function adds one subcommand and has its own source file.
 void add_build(CLI::App &app);
 void add_run(CLI::App &app);
 void add_check(CLI::App &app);

@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// `cuda 0: NVIDIA H200`; or why there is no such device.
+/// A line such as `cuda 0: NVIDIA H200`, or the reason why there is no such device.
 struct Answer {
     bool is_there;
     std::string words;
@@ -25,7 +25,7 @@ void show_devices(const std::string &wanted) {
         Answer answer = ask(device, 0);
         if (!answer.is_there && !wanted.empty()) throw UserError({{}, name, answer.words, "", ""});
         if (!answer.is_there) fmt::print("{}: {}\n", name, answer.words);
-        const int32_t most = device == SCALIDE_CPU ? 1 : INT32_MAX; // all CPUs are one
+        const int32_t most = device == SCALIDE_CPU ? 1 : INT32_MAX; // all CPUs are one device
         for (int32_t i = 1; answer.is_there; i++) {
             fmt::print("{}\n", answer.words);
             answer = i < most ? ask(device, i) : Answer{};

@@ -66,7 +66,7 @@ void print_json(const std::vector<NumericsDecision> &decisions) {
                         {"source", place_json(decision.source)},
                         {"safe", !decision.is_unsafe()}});
     }
-    // A file may be called what is no text.
+    // A file name may be invalid UTF-8.
     fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 

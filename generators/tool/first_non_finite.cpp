@@ -13,7 +13,7 @@ bool is_finite(const HostArray &array) {
     return std::ranges::all_of(to_tensor(array).data, [](double element) { return std::isfinite(element); }) && std::isfinite(array.scale);
 }
 
-/// The arguments that a step reads and that are not finite before the run.
+/// Returns the arguments that a step reads and that are not finite before the run.
 std::vector<std::string> culprits(const PlanStep &step, const Plan &plan, const std::function<HostArray(const std::string &)> &find) {
     std::vector<std::string> names;
     for (const PlanArgument &argument : plan.arguments) {
@@ -38,7 +38,7 @@ std::string to_text(const NonFinite &first, const Plan &plan, const std::functio
         if (origin.location.line > 0) text += " (" + short_place(origin.location, "") + ")";
     }
     text += fmt::format(", step {} ({})", first.step, first.kernel);
-    if (first.step >= plan.steps.size() || plan.steps[first.step].kernel != first.kernel) return text; // of a variant
+    if (first.step >= plan.steps.size() || plan.steps[first.step].kernel != first.kernel) return text; // the step is from a variant
     const std::vector<std::string> names = culprits(plan.steps[first.step], plan, find);
     if (names.empty()) return text;
     return text + fmt::format("; it reads {}, which {} not finite", fmt::join(names, ", "), names.size() == 1 ? "is" : "are");

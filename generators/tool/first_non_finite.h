@@ -4,7 +4,8 @@
 
 namespace scalide {
 
-/// `first non-finite: norm_max of x (step.scl:3), step 0 (full_1); it reads x, which is not finite`. `find` gives arguments by name.
+/// Returns a text such as `first non-finite: norm_max of x (step.scl:3), step 0 (full_1); it reads x, which is not finite`. `find` returns
+/// arguments by name.
 std::string to_text(const NonFinite &first, const Plan &plan, const std::function<HostArray(const std::string &)> &find);
 
 } // namespace scalide

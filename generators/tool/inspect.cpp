@@ -11,7 +11,7 @@ namespace scalide {
 
 namespace {
 
-/// The cost of each pass, with the checks after it.
+/// Measures the time of each pass, including the checks after it.
 class PassCosts {
 public:
     void add(const std::string &pass, const Program &made) {
@@ -33,7 +33,7 @@ private:
 
 struct InspectCommand {
     ProgramOptions program;
-    BuildOptions build; ///< its target, its cards, and whether it is traceable
+    BuildOptions build; ///< provides the target, its compute capabilities and whether the program is traceable
     bool costs = false;
 
     void run() const {
@@ -55,7 +55,7 @@ struct InspectCommand {
         print_bits(fused);
     }
 
-    /// What may give other bits from one run to the next.
+    /// Prints whether results may differ in bits between runs, and for which matmuls.
     static void print_bits(const Program &fused) {
         std::vector<std::string> products;
         for (const Program &kernel : fused.programs)

@@ -13,7 +13,7 @@ ContextPointer need_context(int32_t device) {
     return std::move(context.handle);
 }
 
-/// Memory of a context, given back at the end.
+/// Memory of a context, which the destructor frees.
 class ContextMemory {
 public:
     explicit ContextMemory(scalide_context *context) : context_(context) {}
@@ -22,7 +22,7 @@ public:
         for (void *memory : taken_) scalide_release(context_, memory);
     }
 
-    /// The array with copies of its data and its scale in the context's memory.
+    /// Returns the array with copies of its data and its scale in the context's memory.
     scalide_array copy_in(scalide_array array) {
         array.data = copy(array.data, bytes_of(array));
         if (array.scale) array.scale = static_cast<float *>(copy(array.scale, sizeof(float)));

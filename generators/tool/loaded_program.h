@@ -9,21 +9,21 @@ namespace scalide {
 
 using Show = std::function<void(const HostArray &)>;
 
-/// The first result of a step that has an infinity or a NaN; no buffer: there is none.
+/// The first result of a step that contains an infinity or a NaN. Without a buffer, there is none.
 struct NonFinite {
     std::string buffer, kernel;
     size_t step = 0;
 };
 
-/// A generated shared library at work in this process. What the runtime refuses is a UserError in its words.
+/// A generated shared library that is loaded in this process. An error of the runtime becomes a UserError with the runtime's message.
 class LoadedProgram {
 public:
-    /// `name` is that of the library.
+    /// `name` is the name of the library.
     LoadedProgram(const std::filesystem::path &library, const std::string &name);
 
-    /// Runs once on the inputs and inouts that `find` gives by name; returns the inouts as they are afterwards and the outputs, in the
-    /// order of the arguments. `show`, where there is one, gets every array as soon as it is made, intermediate ones too, a scaled one in
-    /// its two parts. `non_finite`, where there is one instead, says what was the first result with an infinity or a NaN.
+    /// Runs once on the inputs and inouts that `find` returns by name. Returns the new inouts and the outputs, in the order of the
+    /// arguments. If `show` is given, it receives every array as soon as it is computed, including intermediate arrays. A scaled array
+    /// arrives as two parts. If `non_finite` is given instead, it receives the first result with an infinity or a NaN.
     std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find, const Show &show = {},
                                NonFinite *non_finite = nullptr) const;
 

@@ -11,7 +11,7 @@ namespace {
 
 bool is_plain_only(const Rule &rule) { return rule.is_base && !rule.has_scale() && !rule.is_plain(); }
 
-/// Something to call: arrays in, no sub-program.
+/// Returns true if the operator has array operands and no sub-program.
 bool is_callable(const Rule &rule) {
     const auto is_program = [](const OperandSpec &spec) { return spec.operand_class == OperandClass::program; };
     const auto is_program_attribute = [](const AttributeSpec &spec) { return spec.type == "program"; };

@@ -3,17 +3,17 @@
 
 namespace scalide {
 
-/// What a library of operators holds: each operator in each dtype, plain and scaled.
+/// The content of an operator library: each operator in each dtype, with and without scales.
 struct OperatorSelection {
-    std::vector<std::string> operators; ///< LAX names; "all": every rule
-    std::vector<Dtype> dtypes;          ///< of the operands that take floats
-    std::string library;                ///< what the names of its programs begin with
+    std::vector<std::string> operators; ///< LAX names; "all" selects every rule
+    std::vector<Dtype> dtypes;          ///< dtypes of the operands that accept floats
+    std::string library;                ///< prefix of the names of its programs
 };
 
-/// A program of one node for each operator and dtype, `<library>_<operator>_<dtype>`, and `<library>_<operator>_<dtype>_scaled` where
-/// scales have a rule: an application may link several libraries of operators. Shapes and attributes are those of the first check case, its
-/// letters the symbols; results are stored in the dtype of the operands. Operators whose operands take no floats come once, as
-/// `<library>_<operator>`. Throws UserError for an unknown operator.
+/// Returns a program of one node for each operator and dtype, `<library>_<operator>_<dtype>`. If the rule has scales, there is also
+/// `<library>_<operator>_<dtype>_scaled`. Names have the prefix, so an application can link several operator libraries. Shapes and
+/// attributes come from the first check case, whose letters become symbols. Results are stored in the dtype of the operands. An operator
+/// without float operands has a single program, `<library>_<operator>`. Throws UserError for an unknown operator.
 std::vector<LibraryProgram> operator_programs(const Rulebook &rulebook, const OperatorSelection &selection);
 
 } // namespace scalide

@@ -7,8 +7,8 @@ namespace scalide {
 
 namespace {
 
-// C++ type of an attribute's parameter, how its value becomes an Attribute, and the value that stands for one that is left out; without it
-// a std::optional does, which takes one more pair of braces.
+// The C++ type of an attribute's parameter, the conversion of its value to an Attribute, and the default value. Without a default value,
+// the parameter is a std::optional, and a call needs one more pair of braces.
 struct ParameterType {
     const char *type, *conversion, *left_out = nullptr;
 };
@@ -30,13 +30,13 @@ const std::map<std::string, ParameterType> parameter_types{
     {"axis_pairs", {"const AxisPairs &", "to_attribute({})", "no_axis_pairs"}},
 };
 
-// Names that C++ keeps for itself get an underscore.
+// Appends an underscore to reserved words of C++.
 std::string cpp_name(const std::string &name) {
     static const std::set<std::string> reserved{"and", "or", "not", "xor", "operator", "default", "where", "union", "switch", "case"};
     return reserved.contains(name) ? name + "_" : name;
 }
 
-// Axes that a rule wants may be left out here: all.
+// Axes that a rule requires are optional here. The default is all axes.
 bool may_be_left_out(const AttributeSpec &attribute) { return !attribute.is_required() || attribute.type == "axes"; }
 
 std::string parameter_of(const AttributeSpec &attribute, const std::string &name) {
@@ -57,7 +57,7 @@ std::string statement_of(const AttributeSpec &attribute, const std::string &name
     return fmt::format("    if ({}{}) {}", name, is_optional ? "" : fmt::format(" != {}", type.left_out), set);
 }
 
-// Attributes that may be left out stay out unless given, and come last.
+// Optional attributes are set only if they are given. They come last.
 std::string function_of(const Rule &rule) {
     std::string parameters, operands, required, optional, sets;
     const bool variadic = !rule.operands.empty() && rule.operands.back().variadic;

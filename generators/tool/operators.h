@@ -3,12 +3,12 @@
 
 namespace scalide {
 
-/// C++ functions of the DSL, one for each rule: `inline Tensor softmax(const Operand &x, const std::vector<int64_t> &axes = all_axes)`.
-/// Attributes follow the operands in the rule's order, those that may be left out last.
+/// Returns one C++ function of the DSL for each rule: `inline Tensor softmax(const Operand &x, const std::vector<int64_t> &axes =
+/// all_axes)`. Attributes follow the operands in the rule's order. Optional attributes come last.
 std::string operators_header(const Rulebook &rulebook);
 
-/// Markdown files by name: for each operator its operands and attributes, formula, scale, data, gradient, constraints, tolerance and an
-/// example; README.md is the coverage table.
+/// Returns Markdown files by name. The page of an operator has its operands and attributes, formula, scale, data, gradient, constraints,
+/// tolerance and an example. README.md is the coverage table.
 std::map<std::string, std::string> operator_pages(const Rulebook &rulebook);
 
 /// Markdown: operator, family, value (base or made of others), scaled (by strategy), forms full values, gradient, how often its laws are

@@ -9,7 +9,7 @@ namespace scalide {
 
 namespace {
 
-/// "`a`; `b`": the expressions of the results.
+/// Returns the expressions of the results as "`a`; `b`".
 std::string joined(const std::vector<Expression> &expressions) {
     std::string text;
     for (const Expression &expression : expressions)
@@ -17,7 +17,7 @@ std::string joined(const std::vector<Expression> &expressions) {
     return text;
 }
 
-/// The dtypes of the operands with data: "floats", "integers" ...
+/// Returns the dtypes of the operands with data, such as "floats" or "integers".
 std::string dtype_words(const Rule &rule) {
     static const std::map<OperandClass, std::string> words{{OperandClass::floating, "floats"},
                                                            {OperandClass::integer, "integers"},
@@ -30,13 +30,13 @@ std::string dtype_words(const Rule &rule) {
     return rule.operands.empty() ? "all" : words.at(rule.operands[0].operand_class);
 }
 
-/// Whether the rule computes data * scale (class UNSC in the study of Scalify).
+/// Returns whether the rule computes data * scale (class UNSC in the study of Scalify).
 std::string full_value_words(const Rule &rule) {
     if (!rule.has_scale() && !rule.is_plain()) return rule.is_base ? "" : "depends on its value";
     return rule.forms_full_values() ? "yes" : "no";
 }
 
-/// ctest names; a star stands for the variants.
+/// Returns ctest names. A star stands for the variants.
 std::string test_words(const Rule &rule) {
     const size_t cases = rule.check.cases.size(), vectors = rule.check.vectors.size();
     return fmt::format("`rule.{0}.laws`, `rule.{0}.*.cpu`: {1} case{2}, {3} vector{4}", rule.op, cases, cases == 1 ? "" : "s", vectors,
@@ -61,7 +61,7 @@ std::string scaled_words(const Rule &rule) {
     return rule.has_scale("l2") ? strategies : strategies + "; others: by the operators in its value";
 }
 
-/// The shape of a base operator.
+/// Returns the kind of a base operator.
 std::string value_words(const Rule &rule) {
     return rule.is_base ? "base: " + std::string(to_string(base_operator(rule.op).shape)) : "other operators";
 }

@@ -11,17 +11,17 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// Of 32 bits to fewer. The scales of blocks are powers of two, no tensor.
+/// Returns true for a conversion to a low-precision format. The format of block scales is excluded because it has only powers of two.
 bool narrows(const Operation &operation) {
     if (operation.op != "convert_element_type") return false;
     const Dtype to = operation.results[0].dtype, from = operation.operand(0).dtype;
     return is_narrow(to) && is_float(from) && from != to && format_of(to).mantissa_bits > 0;
 }
 
-/// Rounds without a conversion, which comes behind it and is exact.
+/// Returns true if the operator rounds. The conversion after it is then exact.
 bool rounds_before(const Operation &operation) { return operation.op == "round_by_bits"; }
 
-/// An update below this part of an element is none: it may be an error of f64.
+/// A relative update below this limit counts as none, because it may be an error of f64.
 constexpr double least_update = 0x1p-40;
 
 class Checker {
@@ -39,7 +39,7 @@ public:
         if (exact_nodes_.contains(operation.node)) exact_.insert_or_assign(operation.node->results[0], exact(operation));
     }
 
-    /// When all has run.
+    /// Must be called after the whole program has run.
     void compare_states(const std::vector<Array> &inputs, const std::vector<Array> &outputs) {
         for (size_t i = 0; i < program_.results.size(); i++) {
             const Result &result = program_.results[i];
@@ -48,7 +48,7 @@ public:
             const auto scale = [&](const std::vector<Array> &arrays, size_t data) { return has_scale ? arrays[data + 1].data[0] : 1.0; };
             const Scaled old{inputs[result.argument].data, scale(inputs, result.argument)}, made{outputs[i].data, scale(outputs, i)};
             StateCount row{result.part.array(result.name), outputs[i].dtype, outputs[i].data.size(), 0, origins_.of(result.value).location};
-            const auto exact = exact_.find(result.value); // an argument that is handed back has none, and did not change
+            const auto exact = exact_.find(result.value); // an argument that is passed through has no exact value and did not change
             if (exact != exact_.end()) row.unmoved = unmoved(old, made, exact->second.data);
             check_.states.push_back(std::move(row));
         }
@@ -60,7 +60,7 @@ private:
         double scale;
     };
 
-    /// The operator that computes a new state, and what makes its stored form of that: they run in f64 besides.
+    /// The operator that computes a new state, and the operators that convert it to its stored form, also run in f64.
     void add_exact(ValueId value) {
         while (value >= 0 && producers_[value] >= 0) {
             const Node &node = program_.nodes[producers_[value]];
@@ -69,7 +69,7 @@ private:
         }
     }
 
-    /// The result in f64, of operands in f64 where they are known, and with nothing rounded.
+    /// Computes the result in f64 without rounding. Operands are in f64 if their exact values are known.
     Array exact(const Operation &operation) const {
         Operation run{operation.op, operation.attributes, operation.operands, {}, Mode::real, operation.node};
         for (size_t i = 0; i < run.operands.size(); i++) {
@@ -85,7 +85,7 @@ private:
         return std::move(run.results[0]);
     }
 
-    /// The operand of a conversion, before anything rounded it.
+    /// Returns the operand of a conversion before any rounding.
     const Numbers &before(const Operation &operation) const {
         const auto found = rounded_.find(operation.node->operands[0]);
         return found == rounded_.end() ? operation.operand(0).data : found->second;
@@ -119,7 +119,7 @@ private:
     RoundingCheck &check_;
     const Origins origins_;
     const std::vector<int> producers_;
-    std::map<ValueId, Numbers> rounded_; ///< results of `rounds_before`, and what they were before
+    std::map<ValueId, Numbers> rounded_; ///< results of `rounds_before`, with the values before rounding
     std::set<const Node *> exact_nodes_;
     std::map<ValueId, Array> exact_; ///< their results
 };

@@ -4,13 +4,13 @@
 
 namespace scalide {
 
-/// What one conversion to a narrow format did to the elements of a tensor.
+/// The effect of one conversion to a low-precision format on the elements of a tensor.
 struct RoundingCount {
     std::string tensor;
     Dtype format;
     size_t elements = 0;
-    size_t zeros = 0;      ///< made of numbers that are not zero
-    size_t saturated = 0;  ///< finite numbers beyond the largest of the format
+    size_t zeros = 0;      ///< results that are 0 although the number is not
+    size_t saturated = 0;  ///< finite numbers above the largest number of the format
     size_t subnormals = 0; ///< results below the smallest normal number
     Location source = {};
     bool operator==(const RoundingCount &other) const {
@@ -19,25 +19,25 @@ struct RoundingCount {
     }
 };
 
-/// What became of the elements of an argument that is overwritten.
+/// The effect of a run on the elements of an argument that is updated in place.
 struct StateCount {
     std::string tensor;
     Dtype format;
     size_t elements = 0;
-    size_t unmoved = 0; ///< have their old value, though the new one, computed in f64 of the same operands, is another
+    size_t unmoved = 0; ///< elements that keep their old value although the exact new value (in f64) differs
     Location source = {};
 };
 
 struct RoundingCheck {
-    std::vector<RoundingCount> roundings; ///< in the order of the program; equal ones once
+    std::vector<RoundingCount> roundings; ///< in the order of the program, without duplicates
     std::vector<StateCount> states;       ///< in the order of the results
 };
 
-/// Interprets a program of base operators (as place_stores leaves it) in mode `stored` and counts. Gives the outputs.
+/// Interprets a program of base operators, as place_stores returns it, in mode `stored` and counts. Returns the outputs.
 std::vector<Array> interpret_and_check(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook,
                                        RoundingCheck &check);
 
-/// The counts as a table, or as JSON.
+/// Returns the counts as a table or as JSON.
 std::string to_text(const RoundingCheck &check);
 std::string to_json(const RoundingCheck &check);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t most_shown = 8;
 
-/// `h f32[2, 3]: 1 2 3 4 5 6`, of a longer array the first elements.
+/// Prints `h f32[2, 3]: 1 2 3 4 5 6`. Of a longer array, prints the first elements.
 void print_array(const HostArray &array) {
     const std::vector<double> elements = to_tensor(array).data;
     std::string line;
@@ -40,8 +40,9 @@ struct RunCommand {
         if (!json) fmt::print("{}: {} arrays\n", outputs, results.size());
     }
 
-    // The program as the user wrote it (mode real), or after the passes that decide what is stored (mode stored). A check looks at it
-    // before kernels are formed, which keep no names and lines, and which may repeat what is rounded; they compute the same.
+    // Runs the program as the user wrote it (mode real), or after the passes that decide what is stored (mode stored). A check uses the
+    // program before kernels are formed, because kernels keep no names and lines and may recompute a rounded value. The results are the
+    // same.
     std::vector<HostArray> run_interpreted(const Program &loaded, const Rulebook &rulebook, const ArrayFile &arrays) {
         const Mode how = mode == "real" ? Mode::real : Mode::stored;
         Program program_to_run;
@@ -62,7 +63,7 @@ struct RunCommand {
         std::vector<HostArray> results;
         for (size_t i = 0; i < outputs_in_order.size(); i++) {
             const Result &result = program_to_run.results[i];
-            if (result.part.is_scale()) { // of the data before it
+            if (result.part.is_scale()) { // the scale of the data before it
                 results.back().scaled = true;
                 results.back().scale = static_cast<float>(outputs_in_order[i].data.at(0));
             } else {
@@ -81,8 +82,8 @@ struct RunCommand {
         return outputs_in_order;
     }
 
-    // An array of the file, or the part of it that the argument is. In mode real an array stands for its values, data * scale, in
-    // whatever dtype.
+    // Returns an array of the file, or the part of it that the argument is. In mode real, an array stands for its values, data * scale, in
+    // any dtype.
     Array argument_tensor(const ArrayFile &arrays, const Program &program_to_run, const Argument &argument, Mode how) const {
         const std::string &name = program_to_run.value_name(argument.value);
         if (argument.initial) return to_tensor(arrays.find_state(name, program_to_run.type(argument.value), *argument.initial));

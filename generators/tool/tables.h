@@ -6,12 +6,12 @@
 
 namespace scalide {
 
-/// Rows of as many words, the first of which are headings, in columns.
+/// Aligns rows of words in columns. The first row contains the headings.
 std::string in_columns(const std::vector<std::vector<std::string>> &rows);
 
-/// A place by the name of its file; `none` where it has no line.
+/// Returns a location with the file name only, or `none` if it has no line.
 std::string short_place(const Location &location, const std::string &none);
-/// A place with its whole path; null where it has no line.
+/// Returns a location with the whole path, or null if it has no line.
 nlohmann::ordered_json place_json(const Location &location);
 
 } // namespace scalide

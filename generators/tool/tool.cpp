@@ -19,7 +19,7 @@ namespace {
 
 constexpr int user_mistake = 1, bad_command_line = 2, our_mistake = 70;
 
-/// Names a wrong first word before CLI11 can report a missing command.
+/// Reports an unknown first word before CLI11 can report a missing command.
 void check_command(const CLI::App &app, const std::string &word) {
     std::vector<std::string> names;
     for (const CLI::App *command : app.get_subcommands({})) names.push_back(command->get_name());
@@ -41,7 +41,7 @@ void note_lack_of_memory() {
     throw std::bad_alloc();
 }
 
-/// Libraries have functions that may not throw and yet allocate (CLI11, nlohmann_json).
+/// Some libraries have functions that may not throw and yet allocate (CLI11, nlohmann_json).
 [[noreturn]] void end_without_memory() {
     if (!is_out_of_memory) std::abort();
     remove_work_folder();
@@ -89,11 +89,11 @@ int tool_main(int argc, char **argv) {
         return run_commands(argc, argv);
     } catch (const UserError &error) {
         return report("error", error.what(), user_mistake);
-    } catch (const std::system_error &error) { // a disk or a memory limit, no invariant of ours
+    } catch (const std::system_error &error) { // a disk or memory limit, not a bug in Scalide
         return report("error", error.what(), user_mistake);
     } catch (const std::bad_alloc &) {
         return report("error", no_memory, user_mistake);
-    } catch (const InternalError &error) { // says itself that it is one
+    } catch (const InternalError &error) { // its message already says that it is an internal error
         std::fprintf(stderr, "%s\n", error.what());
         return our_mistake;
     } catch (const std::exception &error) {
