@@ -5,9 +5,9 @@ namespace scalide {
 
 namespace {
 
-/// They begin with +0.
+/// Sums start with +0.
 constexpr Signs sums = {From::no_operand, From::all_operands};
-/// Of nothing it is -infinity.
+/// The maximum of no elements is -infinity.
 constexpr Signs largest = {From::all_operands, From::nothing};
 
 // clang-format off

@@ -14,18 +14,18 @@ using Values = std::span<const double>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity(), not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// NaN wins, and -0 < +0.
+/// Returns NaN if an operand is NaN. -0 is less than +0.
 double larger(double a, double b) {
     if (std::isnan(a) || std::isnan(b)) return not_a_number;
     if (a == b) return std::signbit(a) ? b : a;
     return a > b ? a : b;
 }
 
-/// -1, -0, +0, 1 or NaN.
+/// Returns -1, -0, +0, 1 or NaN.
 double sign(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
 
-/// The power of two that |x| = m * 2^e, m in [1, 2), is rounded to: 2^e below `threshold`, else 2^(e+1). Zero, infinities and NaN stay,
-/// the sign is kept.
+/// Rounds |x| = m * 2^e, with m in [1, 2), to a power of two: to 2^e if m < `threshold`, otherwise to 2^(e+1). The sign is kept. Zero,
+/// infinities and NaN do not change.
 double round_to_power(double x, double threshold) {
     if (x == 0 || !std::isfinite(x)) return x;
     int exponent = 0;
@@ -33,13 +33,13 @@ double round_to_power(double x, double threshold) {
     return std::copysign(std::ldexp(1.0, mantissa < threshold ? exponent - 1 : exponent), x);
 }
 
-/// Within the powers of two whose reciprocals are normal f32 too; 0 and NaN stay.
+/// Clamps to the powers of two that are normal f32 numbers and have normal reciprocals. 0 and NaN do not change.
 double clamp_scale(double x) { return x == 0 ? 0 : std::clamp(x, 0x1p-126, 0x1p127); }
 
-/// Of the norm and what it is to become.
+/// Returns the scale for v: a norm and its target value.
 double norm_to_scale(Values v) { return v[0] > 0 && std::isfinite(v[0]) ? clamp_scale(round_to_power(v[0] / v[1], 2)) : 1; }
 
-/// MurmurHash3's finalizer of 32 bits (Appleby, 2011): every bit of the result depends on every bit of the word.
+/// The 32-bit finalizer of MurmurHash3 (Appleby, 2011). Every bit of the result depends on every bit of the word.
 double mix_bits(Values v) {
     auto word = static_cast<uint32_t>(static_cast<int64_t>(v[0]));
     word = (word ^ (word >> 16)) * 2246822507u;
@@ -47,11 +47,12 @@ double mix_bits(Values v) {
     return double(word ^ (word >> 16));
 }
 
-/// v: number, bits, the smallest normal and the least number of a format, its mantissa bits. What is cut off rounds up when it and the
-/// leading bits of the hash overflow; below the normal numbers, where multiples of the least are apart by the same, behind adding the
-/// smallest one. The hash is a round of Wellons' (Hash Prospector, 2018), which is one to one: where bits are even over 32 bits it is too,
-/// and the mean is exact. Of 16,384 equal numbers in 1,000 steps of decay the mean moves by as much as with true random numbers, 7e-5;
-/// without the round, which parts neighbouring elements, by 3e-3.
+/// v contains: number, random bits, the smallest normal number, the smallest positive number and the mantissa bits of a format. The
+/// function adds the leading bits of a hash to the bits that are cut off, and a carry rounds up. Below the normal numbers the spacing is
+/// constant. There, the function first adds the smallest normal number, and subtracts it after rounding.
+/// The hash is one round of Wellons' hash (Hash Prospector, 2018). It is a bijection: if the bits are uniform over 32 bits, the hash is,
+/// too, and the mean of the rounded numbers is exact. Measured with 16,384 equal numbers in 1,000 steps of decay: the mean deviates by
+/// 7e-5, as with true random numbers. Without the hash, neighbouring elements round alike and the mean deviates by 3e-3.
 double round_by_bits(Values v) {
     const float x = float(v[0]), magnitude = std::fabs(x), base = magnitude < float(v[2]) ? float(v[2]) : 0;
     if (std::isnan(x) || x == 0) return v[0];
@@ -63,18 +64,18 @@ double round_by_bits(Values v) {
 
 int64_t bits(double x) { return static_cast<int64_t>(x); }
 
-/// XLA: truncates; x / 0 = -1.
+/// As in XLA, truncates, and x / 0 = -1.
 double divide_integers(Values v) { return v[1] == 0 ? -1.0 : std::trunc(v[0] / v[1]); }
 
-/// XLA: the sign of the dividend; x % 0 = x.
+/// As in XLA, the result has the sign of the dividend, and x % 0 = x.
 double remainder_integers(Values v) { return v[1] == 0 ? v[0] : std::fmod(v[0], v[1]); }
 
 double wrap(uint64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x)); }
 
-/// Exact in the low 32 bits, where an f64 product is not.
+/// Exact in the low 32 bits. An f64 product would not be.
 double multiply_integers(Values v) { return wrap(static_cast<uint64_t>(bits(v[0])) * static_cast<uint64_t>(bits(v[1]))); }
 
-/// The exponent is not negative. Modulo 2^64, of which the low 32 bits count.
+/// The exponent is not negative. Computes modulo 2^64, because only the low 32 bits matter.
 double integer_power(Values v) {
     auto base = static_cast<uint64_t>(bits(v[0])), power = uint64_t{1};
     for (auto exponent = bits(v[1]); exponent > 0; exponent /= 2, base *= base)
@@ -82,17 +83,17 @@ double integer_power(Values v) {
     return wrap(power);
 }
 
-/// The low bits of a number that is stored in `width` bits.
+/// Returns the low `width` bits of a number.
 uint64_t low_bits(double x, double width) { return static_cast<uint64_t>(bits(x)) & ((uint64_t{1} << bits(width)) - 1); }
 
-/// v: number, distance, width. LAX takes the distance as unsigned; past the width nothing is left, or the sign.
+/// v contains: number, distance, width. In LAX the distance is unsigned. A shift by the width or more leaves nothing, or only the sign.
 bool is_past(Values v) { return low_bits(v[1], v[2]) >= low_bits(v[2], 32); }
 
 double shift_left(Values v) { return is_past(v) ? 0 : wrap(low_bits(v[0], v[2]) << bits(v[1])); }
 
 double shift_right_logical(Values v) { return is_past(v) ? 0 : double(low_bits(v[0], v[2]) >> bits(v[1])); }
 
-/// The number is taken as signed, whatever its dtype.
+/// Treats the number as signed, whatever its dtype.
 double shift_right_arithmetic(Values v) {
     const int unused = 64 - static_cast<int>(v[2]);
     const auto number = static_cast<int64_t>(static_cast<uint64_t>(bits(v[0])) << unused) >> unused;
@@ -107,7 +108,7 @@ double select_case(Values v) {
 // clang-format off
 constexpr BaseOperator rows[] = {
     // arithmetic
-    {.name = "add", .arity = 2, .cost = 1, .signs = {From::any_operand, From::all_operands}, // -0 only of two of them
+    {.name = "add", .arity = 2, .cost = 1, .signs = {From::any_operand, From::all_operands}, // -0 only if both operands are -0
      .evaluate = [](Values v) { return v[0] + v[1]; }, .is_commutative = true, .fold_start = 0},
     {.name = "sub", .arity = 2, .cost = 1, .evaluate = [](Values v) { return v[0] - v[1]; }},
     {.name = "mul", .arity = 2, .cost = 1, .signs = {From::nothing, From::all_operands}, // -1 * 0 = -0
@@ -212,11 +213,13 @@ constexpr BaseOperator rows[] = {
     {.name = "select_n", .arity = -1, .cost = 1, .signs = signs_of_operands, .evaluate = select_case, .chooses = true},
     {.name = "debug_callback", .arity = 1, .cost = 1, .evaluate = [](Values v) { return v[0]; }},
     // storage
-    {.name = "convert_element_type", .arity = 1, .cost = 1, .signs = {From::nothing, From::all_operands}}, // small negative numbers become -0
+    // Small negative numbers become -0
+    {.name = "convert_element_type", .arity = 1, .cost = 1, .signs = {From::nothing, From::all_operands}},
     {.name = "bitcast_convert_type", .arity = 1, .cost = 1},
     {.name = "reduce_precision", .arity = 1, .cost = 6},
     {.name = "mix_bits", .arity = 1, .cost = 10, .evaluate = mix_bits},
-    {.name = "round_by_bits", .arity = 4, .cost = 14, .signs = {From::nothing, From::all_operands}, // small negative numbers stay negative
+    // The result keeps the sign, so small negative numbers stay negative
+    {.name = "round_by_bits", .arity = 4, .cost = 14, .signs = {From::nothing, From::all_operands},
      .evaluate = round_by_bits, .parameter = "mantissa_bits", .chooses = true},
 };
 // clang-format on

@@ -6,16 +6,16 @@ namespace scalide {
 
 namespace {
 
-constexpr size_t most_of_name = 300, most_of_words = 8000; ///< bytes of a part
+constexpr size_t most_of_name = 300, most_of_words = 8000; ///< limits of the parts of a message, in bytes
 
-/// Without control characters, but for those in `kept`.
+/// Replaces control characters by escapes, except for those in `kept`.
 std::string harmless(const std::string &text, std::string_view kept = "") {
     std::string shown;
     for (const char c : text) shown += is_control(c) && kept.find(c) == std::string_view::npos ? hex_escape(c) : std::string(1, c);
     return shown;
 }
 
-/// The beginning of what is longer, up to the end of a character.
+/// Cuts a long text after a whole character.
 std::string cut(const std::string &text, size_t most) {
     if (text.size() <= most) return text;
     size_t end = most;
@@ -26,7 +26,7 @@ std::string cut(const std::string &text, size_t most) {
 std::string words(const std::string &text) { return harmless(cut(text, most_of_words)); }
 std::string name(const std::string &text) { return harmless(cut(text, most_of_name)); }
 
-/// The text around the parts of a message.
+/// The text between the parts of a message.
 struct Joints {
     std::string_view before_subject, after_subject, before_got, after_got;
 };

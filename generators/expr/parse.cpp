@@ -16,7 +16,8 @@ bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) ||
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 bool continues_name(char c) { return starts_name(c) || is_digit(c); }
 
-/// Recursive descent over the text itself: a function a line of the grammar, the binary ones from the table of signs.
+/// A recursive-descent parser without a separate lexer. Each line of the grammar has one function. The binary operators come from the table
+/// of infix signs.
 class Parser {
 public:
     Parser(std::string_view text, const Location &where) : text_(text), where_(where) {}
@@ -57,7 +58,7 @@ private:
         return text_.substr(position_, end - position_);
     }
 
-    /// What stands here, for messages.
+    /// Returns the next word, for messages.
     std::string next_word() const {
         if (position_ >= text_.size()) return "the end";
         std::string_view word = word_here();
@@ -65,7 +66,7 @@ private:
         return "'" + std::string(word) + "'";
     }
 
-    /// Takes `sign` when it stands here: as a whole word when it is one.
+    /// Consumes `sign` if it is next. A sign that is a word must be a whole word of the text.
     bool take(std::string_view sign) {
         const bool here = starts_name(sign[0]) ? word_here() == sign : text_.substr(position_).starts_with(sign);
         if (!here) return false;
@@ -92,7 +93,7 @@ private:
         return nullptr;
     }
 
-    /// Counts recursion, for parentheses nest without making the tree deeper.
+    /// Counts recursion, because nested parentheses do not make the tree deeper.
     struct Nesting {
         Parser &parser;
         explicit Nesting(Parser &parser) : parser(parser) {
@@ -190,7 +191,7 @@ private:
     std::string_view text_;
     Location where_;
     size_t position_ = 0, line_start_ = 0;
-    int lines_ = 0; ///< newlines before `position_`, the last of them before `line_start_`
+    int lines_ = 0; ///< number of newlines before `position_`; the last of them is before `line_start_`
     int nesting_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ExpressionNode::Kind;
 
-/// A text and how loosely its outermost sign binds.
+/// A text and how loosely its outermost operator binds.
 struct Printed {
     std::string text;
     Level level;
@@ -37,7 +37,7 @@ std::string join(const std::vector<Expression> &expressions) {
     return text;
 }
 
-/// Comparisons do not chain; the other signs group from the left.
+/// Comparisons do not chain. The other operators group from the left.
 Printed print_infix(const InfixSign &infix, const ExpressionNode &node) {
     const Level left = infix.level == Level::comparison ? tighter(infix.level) : infix.level;
     return {print_at_least(node.operands[0], left) + " " + std::string(infix.sign) + " " +

@@ -9,17 +9,17 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 constexpr double pi = std::numbers::pi, epsilon = 1e-17, tiny = 1e-300;
-/// Series and fractions end when their terms do; this is for arguments where that takes too long.
+/// Series and fractions end when their terms become negligible. This limit is for arguments for which that takes too long.
 constexpr int most_steps = 200000;
 
 bool is_whole(double x) { return std::floor(x) == x; }
 
 bool is_even(double x) { return is_whole(x / 2); }
 
-/// erf(y) - x for y >= 0; by the complement where erf(y) is close to 1.
+/// Returns erf(y) - x for y >= 0. Uses erfc where erf(y) is close to 1.
 double erf_gap(double y, double x) { return x < 0.5 ? std::erf(y) - x : (1 - x) - std::erfc(y); }
 
-/// The lower tail for x < a + 1.
+/// Returns the lower tail for x < a + 1.
 double lower_series(double a, double x) {
     double term = 1 / a, sum = term;
     for (int n = 1; n < most_steps && term > sum * epsilon; n++) {
@@ -31,7 +31,7 @@ double lower_series(double a, double x) {
 
 double nonzero(double x) { return std::fabs(x) < tiny ? tiny : x; }
 
-/// b0 + a1 / (b1 + a2 / (b2 + ...)) by Lentz's method; step(n) gives a and b of step n.
+/// One step of the continued fraction b0 + a1 / (b1 + a2 / (b2 + ...)) in Lentz's method. step(n) returns a and b of step n.
 struct Step {
     double a, b;
 };
@@ -49,7 +49,7 @@ double continued_fraction(double b0, Steps step) {
     return value;
 }
 
-/// P and Q of positive finite a and x.
+/// P and Q for positive finite a and x.
 struct Tails {
     double lower, upper;
 };
@@ -64,7 +64,7 @@ Tails incomplete_gamma(double a, double x) {
     return {1 - upper, upper};
 }
 
-/// XLA's values where a or x is 0, infinite or negative.
+/// Returns XLA's values where a or x is 0, infinite or negative.
 double igamma_edge(double a, double x) {
     if (std::isnan(a) || std::isnan(x) || a < 0 || x < 0) return not_a_number;
     if (std::isinf(x)) return 1;
@@ -84,7 +84,7 @@ double beta_fraction(double a, double b, double x) {
     return 1 / fraction;
 }
 
-/// XLA's values where a, b or x is at an end of its range.
+/// Returns XLA's values where a, b or x is at an end of its range.
 double beta_edge(double a, double b, double x) {
     const bool all_left = a == 0 || std::isinf(b), all_right = b == 0 || std::isinf(a);
     const bool has_value = a >= 0 && b >= 0 && x >= 0 && x <= 1 && !(all_left && all_right);
@@ -93,7 +93,7 @@ double beta_edge(double a, double b, double x) {
     return all_left ? 1 : 0;
 }
 
-/// The power series of I_order(x) e^-x, all of whose terms are positive.
+/// The power series of I_order(x) e^-x. All its terms are positive.
 double bessel_series(int order, double x) {
     double term = (order == 0 ? 1 : x / 2) * std::exp(-x), sum = term;
     for (int k = 1; k < most_steps && term > sum * epsilon; k++) {
@@ -141,7 +141,7 @@ double digamma(double x) {
     return result + std::log(x) - 0.5 / x - series;
 }
 
-// Terms up to 9 at least, and the formula of Euler and Maclaurin for the others (Cephes).
+// Sums at least the terms up to 9 and uses the Euler-Maclaurin formula for the others (Cephes).
 double zeta(double x, double q) {
     static constexpr double divisors[] = {
         12,
