@@ -6,7 +6,7 @@ namespace scalide {
 
 namespace {
 
-/// A tensor with a label for each axis: a letter of the subscripts, or a digit for an axis under an ellipsis, counted from its end.
+/// A tensor with a label for each axis. A label is a letter of the subscripts, or a digit for an axis of an ellipsis, counted from the end.
 struct Labelled {
     Tensor tensor;
     std::string labels;
@@ -22,7 +22,7 @@ bool has(const std::string &labels, char label) { return labels.find(label) != s
 
 std::string in_quotes(const std::string &text) { return "'" + text + "'"; }
 
-/// One side of a comma: letters and at most one ellipsis, which stands for `hidden` axes.
+/// Parses the subscripts of one operand: letters and at most one ellipsis, which represents `hidden` axes.
 std::string parse_labels(const std::string &term, int hidden) {
     std::string labels = term, rest = term;
     if (const size_t at = term.find(ellipsis); at != std::string::npos) {
@@ -47,7 +47,7 @@ std::vector<std::string> split(const std::string &text, char separator) {
     return parts;
 }
 
-/// What subscripts say: a list of labels for each operand, and for the result.
+/// The parsed subscripts: the labels of each operand and of the result.
 struct Subscripts {
     std::vector<Labelled> operands;
     std::string result;
@@ -62,7 +62,7 @@ Labelled label(const std::string &term, const Tensor &tensor) {
     return {tensor, parse_labels(term, tensor.rank() - named)};
 }
 
-/// Without an arrow: what stands under ellipses, then the letters that stand once, in the order of the alphabet.
+/// Returns the labels of the result if there is no arrow: the axes of ellipses, then the letters that occur once, in alphabetical order.
 std::string implied_result(const std::string &all, int hidden) {
     std::string letters = parse_labels(std::string(ellipsis), hidden), once;
     for (const char c : all)
@@ -117,7 +117,7 @@ Labelled transposed(const Labelled &from, const std::string &order) {
     return {apply("transpose", {from.tensor}, {{"permutation", axes_attribute(from.labels, order)}}), order};
 }
 
-/// The labels of `from` that stand, or do not, in `others`.
+/// Returns the labels of `from` that occur in `others` (common) or do not (without).
 std::string common(const std::string &from, const std::string &others) {
     std::string labels;
     for (const char c : from)
@@ -131,7 +131,7 @@ std::string without(const std::string &from, const std::string &others) {
     return labels;
 }
 
-/// A letter that stands twice in one term takes the diagonal: all else is set to 0 and summed away.
+/// If a letter occurs twice in one operand, takes the diagonal: sets all other elements to 0 and sums over one of the two axes.
 Labelled diagonal(Labelled from) {
     for (size_t second = 1; second < from.labels.size(); second++) {
         const size_t first = from.labels.find(from.labels[second]);
@@ -158,7 +158,7 @@ Tensor broadcast(const Labelled &from, const std::string &labels, const Extents 
     return apply("broadcast_in_dim", {from.tensor}, {{"shape", to_attribute(shape)}, {"dims", axes_attribute(labels, from.labels)}});
 }
 
-/// The product of two operands, summed over the labels that both have and nobody needs.
+/// Multiplies two operands and sums over the labels that both have and that are not needed later.
 Labelled product(const Labelled &a, const Labelled &b, const std::string &needed) {
     const std::string shared = common(a.labels, b.labels), batch = common(shared, needed), contract = without(shared, needed);
     const std::string labels = batch + without(a.labels, shared) + without(b.labels, shared);

@@ -25,7 +25,7 @@ constexpr const char *no_generators = "This executable contains no generators; t
     throw UserError({{}, "parameter." + name, "must be " + requirement, "'" + text + "'", ""});
 }
 
-/// What a text of this type must be.
+/// Returns the requirement for a text of this type, for messages.
 template<typename T>
 std::string number_words() {
     if (std::is_floating_point_v<T>) return "a number";
@@ -38,7 +38,7 @@ Type make_type(Dtype dtype, std::initializer_list<Dimension> shape) {
     return type;
 }
 
-/// While it lives, parameters of a generator under construction come from here. Its constructor may throw.
+/// While it exists, it provides the parameters of a generator under construction. The generator's constructor may throw.
 class ParameterScope {
 public:
     ParameterScope(const Parameters &given, std::set<std::string> &known) : outer_given_(given_parameters), outer_known_(known_parameters) {
@@ -211,7 +211,7 @@ Program run_generator(const std::string &name, const Parameters &parameters, con
         throw;
     } catch (const InternalError &) {
         throw;
-    } catch (const std::exception &error) { // the user's own
+    } catch (const std::exception &error) { // thrown by the user's own code
         throw UserError(statement({}, "generator '" + name + "' failed: generate() threw an exception: " + error.what()));
     }
     return std::move(tracer.program());

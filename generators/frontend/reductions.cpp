@@ -13,7 +13,7 @@ CombineAll on_one(const Combine &combine) {
     return [combine](const std::vector<Tensor> &a, const std::vector<Tensor> &b) { return std::vector<Tensor>{combine(a[0], b[0])}; };
 }
 
-/// The program of `combine`, on elements of these dtypes.
+/// Returns the program of `combine` for elements of these dtypes.
 Program trace_combination(const CombineAll &combine, const std::vector<Tensor> &arrays) {
     std::vector<std::pair<std::string, Type>> arguments;
     for (const char *side : {"a", "b"})

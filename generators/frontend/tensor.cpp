@@ -36,7 +36,7 @@ Numerics &Numerics::store(Dtype dtype) {
 
 namespace {
 
-// The shape that NumPy's rule gives: axes align at the end.
+// Returns the shape that NumPy's broadcasting rule gives. Axes align at the end.
 Extents common_shape(const std::string &op, const std::vector<Extents> &shapes) {
     Extents common;
     for (const Extents &shape : shapes) {
@@ -57,7 +57,7 @@ Extents common_shape(const std::string &op, const std::vector<Extents> &shapes) 
     return common;
 }
 
-// What a number becomes for operand `place`, beside tensors of `dtype`.
+// Returns the dtype that a number gets as operand number `place`, next to tensors of `dtype`.
 Dtype number_dtype(const Rule &rule, size_t place, Dtype dtype) {
     const OperandSpec &spec = rule.operands[std::min(place, rule.operands.size() - 1)];
     return spec.operand_class == OperandClass::floating && !is_float(dtype) ? Dtype::f32 : dtype;
@@ -84,7 +84,7 @@ std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &ope
     return values;
 }
 
-// Axes that must be given in a program may be left out here, as in rules: all.
+// Axes that a program must contain are optional here, as in rules. The default is all axes.
 void add_left_out_axes(const Rule &rule, const std::vector<ValueId> &operands, Attributes &attributes) {
     for (const AttributeSpec &spec : rule.attributes) {
         if (spec.type != "axes" || !spec.is_required() || operands.empty()) continue;

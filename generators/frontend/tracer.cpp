@@ -59,7 +59,7 @@ Program trace_program(const std::string &name, const std::vector<std::pair<std::
     for (const auto &[argument, type] : arguments) tensors.push_back(tracer.add_argument(argument, type, {}));
     for (const Tensor &result : function(tensors))
         program.results.push_back({"c" + std::to_string(program.results.size()), result.value()});
-    // A sub-program has none of its own: what it needs stands before it.
+    // A sub-program has no sub-programs of its own. The programs that it needs precede it.
     for (Program &inner : program.programs) outer.program().programs.push_back(std::move(inner));
     program.programs.clear();
     return std::move(program);
