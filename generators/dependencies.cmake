@@ -8,7 +8,7 @@ if(NOT SCALIDE_JEMALLOC_LIBRARY)
     message(STATUS "jemalloc not found (Debian: libjemalloc-dev): the tool uses the system allocator and takes up to twice as long")
 endif()
 
-# The wheel's own package needs CMake 3.28; Debian 12 has 3.25.
+# The CMake package in the wheel needs CMake 3.28, but Debian 12 has 3.25.
 if(SCALIDE_BUILD_PYTHON AND NOT SCALIDE_HALIDE_ROOT)
     find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
     execute_process(COMMAND "${Python_EXECUTABLE}" -c "import importlib.util; print(importlib.util.find_spec('halide').submodule_search_locations[0])"

@@ -3,9 +3,9 @@
 option(SCALIDE_UNITY_BUILD "Compile several sources of the code generator as one" ON)
 
 # scalide_layer(<name> [UNITY] [WINGS <folders>] [LINK <libraries>] [PRECOMPILE <headers>] [PRECOMPILED_BY <layer>]):
-# the static library of one folder, from every .cpp in it
-# and in its wings. Its includes start at the parent folder ("ir/program.h"), and it can only include what it links: the layers of design order.
-# Users include installed headers by other names (tool/installed_headers.cmake).
+# Defines the static library of one folder, from every .cpp file in it and in its wings (subfolders). Include paths start at the parent folder
+# ("ir/program.h"). A layer can only include the layers that it links. Users include installed headers by other names
+# (tool/installed_headers.cmake).
 function(scalide_layer name)
     cmake_parse_arguments(ARG "UNITY" "PRECOMPILED_BY" "WINGS;LINK;PRECOMPILE" ${ARGN})
     list(TRANSFORM ARG_WINGS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/${name}/\\1/*.cpp" OUTPUT_VARIABLE wings)
@@ -21,6 +21,6 @@ function(scalide_layer name)
     if(ARG_UNITY AND SCALIDE_UNITY_BUILD)
         set_target_properties(scalide_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
     endif()
-    # GCC 12 warns without cause about "x" + std::string (PR 105651) and Location{}.
+    # GCC 12 gives false warnings about "x" + std::string (PR 105651) and Location{}.
     target_compile_options(scalide_${name} PRIVATE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>)
 endfunction()

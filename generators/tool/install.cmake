@@ -1,4 +1,4 @@
-# The package: runtime, generator, tool, rules. Applications need the runtime alone.
+# Installs the package: runtime, generator library, tool and rules. Applications need only the runtime.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Scalide")
