@@ -3,7 +3,7 @@
 
 namespace scalide {
 
-/// A buffer that lives from step `first` to step `last`, both included.
+/// A buffer that is used from step `first` to step `last`, both included.
 struct ArenaItem {
     uint64_t bytes;
     int32_t first, last;

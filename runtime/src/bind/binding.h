@@ -15,24 +15,24 @@ struct BoundBuffer {
 
 struct BoundMatmul;
 
-/// What a run on a device does. Empty on the CPU.
+/// The launches of a run on a device. Empty on the CPU.
 struct Launches {
-    void *tables; ///< one block, which holds all below
+    void *tables; ///< one block, which contains all tables below
     Launch *rows;
-    int32_t *ends; ///< by step: how many launches there are up to its end
+    int32_t *ends; ///< by step: the number of launches up to its end
     LaunchArgument *arguments;
     void **values;
-    int32_t count, argument_count; ///< rows and arguments that there is room for
-    int32_t used;                  ///< rows that a run launches
-    BoundMatmul *matmuls;          ///< by product of the plan, in the order of steps; a block of its own
-    uint64_t scratch_bytes;        ///< for what a kernel keeps between two launches: the most of all steps
+    int32_t count, argument_count; ///< capacity in launches and arguments
+    int32_t used;                  ///< launches of a run
+    BoundMatmul *matmuls;          ///< in the order of the steps that compute a matmul; a separate block
+    uint64_t scratch_bytes;        ///< for data that a kernel keeps between two launches: the maximum over all steps
     char *scratch;
     void *graph; ///< NULL before scalide_capture
 };
 
 /// The callback that receives intermediate values of a run.
 struct Trace {
-    scalide_trace call; ///< NULL = nobody
+    scalide_trace call; ///< NULL: no callback
     void *user;
 
     void show(const scalide_buffer &buffer, const scalide_array &array) const {
@@ -43,7 +43,7 @@ struct Trace {
 
 } // namespace scalide
 
-/// All tables lie in one block behind the structure; the arena is a second one.
+/// All tables are in one block after the structure. The arena is a second block.
 struct scalide_binding {
     scalide_context *context;
     const scalide_program *program;
@@ -55,7 +55,7 @@ struct scalide_binding {
     scalide::HalideBuffer *descriptors; ///< one per operand that is a buffer, in order of steps and operands
     scalide::HalideDimension *dimensions;
     void **arguments; ///< the argv of step 0, of step 1, ...
-    void *arena;      ///< on a device it has the scalars, sizes and constants too
+    void *arena;      ///< on a device, it also contains the scalars, sizes and constants
     uint64_t arena_bytes;
     scalide::Launches launches;
     int32_t current_step;
@@ -64,11 +64,11 @@ struct scalide_binding {
 
 namespace scalide {
 
-/// Returns the type of a kernel's view of this dtype, which is the type of its storage words.
+/// Returns the element type of a kernel's view of this dtype, which is its storage type.
 HalideType halide_type_of(int32_t dtype);
-/// A binding without arrays and addresses; nullptr: out of memory.
+/// Allocates a binding without arrays and addresses. Returns nullptr if memory is lacking.
 scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program);
-/// Sizes, arena, scratch memory and the kernels' arguments of a binding whose arrays and symbols are known.
+/// Computes the sizes, arena, scratch memory and kernel arguments of a binding whose arrays and symbols are known.
 scalide_status prepare(scalide_binding &binding);
 /// Writes the addresses of buffers into the kernels' views, and the addresses of operands into the kernels' argument lists. On a device,
 /// also writes them into the launches, which is the only step that can fail.

@@ -2,39 +2,39 @@
 #include "context.h"
 #include "scalide/plan.h"
 
-/// What scalide_bind refuses. Each check leaves its message in the context: `<program>.<argument>: requirement, got value. way out`.
+/// The checks of scalide_bind. Each check writes its message to the context: `<program>.<argument>: requirement, got value. way out`.
 namespace scalide {
 
-/// The caller's arrays for a program.
+/// The arrays that the caller passes to a program.
 struct Call {
     scalide_context *context;
     const scalide_program &program;
     const scalide_array *arrays;
 };
 
-/// ` b = 32, n = 5`
+/// Prints ` b = 32, n = 5`.
 Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols);
-/// Begins the message about an argument: `<program>.<argument>: `.
+/// Starts the message about an argument: `<program>.<argument>: `.
 Text complain(const Call &call, int32_t argument);
 
-/// Plan version, indices in range, CPU features.
+/// Checks the plan version, the range of indices and the CPU features.
 scalide_status check_program(scalide_context *context, const scalide_program &program);
 
 bool check_count(const Call &call, size_t count);
-/// Dtype, rank, range of the extents and number of elements of one argument.
+/// Checks dtype, rank, range of the extents and number of elements of one argument.
 bool check_type(const Call &call, int32_t argument);
-/// A run reads the argument and writes it.
+/// Returns true if a run both reads and writes the argument.
 inline bool is_overwritten(int32_t role) { return role == SCALIDE_INOUT || role == SCALIDE_STATE; }
 
-/// Finds the symbols' values in the shapes of inputs and inouts (whose types are checked) and checks their ranges.
+/// Computes the symbols' values from the shapes of inputs and inouts and checks their ranges. The types must have been checked.
 scalide_status solve_symbols(const Call &call, int32_t *symbols);
-/// What operators ask of symbols beside their ranges.
+/// Checks the requirements of operators on symbols, other than their ranges.
 bool check_requirements(const Call &call, const int32_t *symbols);
-/// Extents of one argument.
+/// Checks the extents of one argument.
 bool check_shape(const Call &call, int32_t argument, const int32_t *symbols);
-/// Strides, data and scale pointers of one argument, and the value of its scale where the host can read it.
+/// Checks the strides, data and scale pointers of one argument, and the value of its scale if the host can read it.
 bool check_memory(const Call &call, int32_t argument);
-/// Arguments that a run writes share no memory with others.
+/// Checks that arguments that a run writes share no memory with others.
 bool check_overlap(const Call &call);
 
 } // namespace scalide

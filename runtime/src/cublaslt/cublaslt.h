@@ -7,40 +7,40 @@ namespace scalide {
 /// cuBLASLt, loaded at run time, so that programs without matmuls on a GPU do not need it.
 using CublasLt = cublaslt::Calls;
 
-/// The library that is loaded for the whole process: that which the environment's SCALIDE_CUBLASLT names, else libcublasLt.so.13 or .12.
-/// NULL (and why, in words) when there is none.
+/// Returns the library, which is loaded once per process. Its name comes from the environment variable SCALIDE_CUBLASLT, or is
+/// libcublasLt.so.13 or .12. Returns NULL and the reason if there is none.
 const CublasLt *load_cublaslt(Text &why);
 
 /// Device memory of a call. A pointer is NULL if MatmulDesc has no such operand.
 struct MatmulPointers {
     const void *a, *b, *c;
     void *d;
-    const void *scale_a, *scale_b; ///< f32 (or what the ScaleMode says)
-    const void *scale_d;           ///< f32, what D is multiplied by before it is stored: 1 / D.scale
+    const void *scale_a, *scale_b; ///< f32, or the type of the ScaleMode
+    const void *scale_d;           ///< f32; D is multiplied by it before it is stored: 1 / D.scale
     void *amax;                    ///< f32
     const void *bias;
-    const void *factor, *addend_factor; ///< f32, where MatmulDesc has them
-    const void *zero, *one;             ///< f32 0 and 1 in device memory: for what has no factor beside what has one
-    void *workspace;                    ///< MatmulDesc::workspace_bytes of them, 256-byte aligned
-    bool overwrites;                    ///< D or amax hold what a run reads: to find an algorithm they are elsewhere
+    const void *factor, *addend_factor; ///< f32, if MatmulDesc has them
+    const void *zero, *one;             ///< f32 numbers 0 and 1 in device memory, used if only one of the two factors exists
+    void *workspace;                    ///< has MatmulDesc::workspace_bytes bytes, 256-byte aligned
+    bool overwrites;                    ///< D or amax overwrite data that a run reads, so the search for an algorithm uses other memory
 };
 
-/// Where a call runs.
+/// The stream in which a call runs.
 struct MatmulStream {
     cublaslt::Handle handle;
     void *stream; ///< CUstream
     void *user;
-    bool (*synchronise)(void *user); ///< false: something that ran has failed
+    bool (*synchronise)(void *user); ///< returns false if something that ran has failed
 };
 
-/// How an algorithm is chosen among those that cuBLASLt proposes.
+/// The choice of an algorithm among those that cuBLASLt proposes.
 enum class MatmulSearch : uint8_t {
-    heuristic, ///< the first that runs
-    timing,    ///< the fastest
+    heuristic, ///< the first algorithm that runs
+    timing,    ///< the fastest algorithm
 };
 
-/// One matmul of a plan: made at bind, run without allocation, copy or synchronisation. In cuBLASLt's column-major words D^T = B A^T: its
-/// A is our b, its rows are our n.
+/// One matmul of a plan. It is created at bind and runs without allocation, copy or synchronisation. cuBLASLt is column-major and computes
+/// D^T = B A^T: its A is our b, and its rows are our n.
 class Matmul {
 public:
     explicit Matmul(const CublasLt &library) : library_(library) {}
@@ -48,14 +48,14 @@ public:
     Matmul(const Matmul &) = delete;
     Matmul &operator=(const Matmul &) = delete;
 
-    /// Makes descriptors. False, with words, where a rule is broken or the library refuses.
+    /// Creates descriptors. Returns false and a message if a requirement is not met or cuBLASLt refuses.
     bool prepare(const MatmulDesc &desc, const MatmulDevice &device, const MatmulPointers &pointers, Text &why);
-    /// Finds an algorithm: from `folder` (NULL: none) where an earlier process left it, else by search; each is run twice before it is
-    /// trusted (the second run is timed), which writes D. `device_name` is a part of the key.
+    /// Chooses an algorithm: from `folder` (NULL: none) if an earlier process stored it, otherwise by search. Each algorithm runs twice
+    /// before it is accepted, and the second run is timed. These runs write D. `device_name` is part of the key.
     bool choose(const MatmulStream &where, MatmulSearch search, const char *folder, const char *device_name, Text &why);
     cublaslt::Status run(cublaslt::Handle handle, void *stream) const;
     const char *name_of(cublaslt::Status status) const { return library_.status_name(status); }
-    /// Other arrays of the same alignment.
+    /// Replaces the arrays by others of the same alignment.
     bool set_pointers(const MatmulPointers &pointers, Text &why);
 
 private:
@@ -74,10 +74,10 @@ private:
     cublaslt::Algorithm algorithm_ = {};
 };
 
-/// The name under which an algorithm is kept: everything that its choice depends on.
+/// Describes the key of a stored algorithm: everything that its choice depends on.
 void describe_key(const MatmulDesc &desc, const MatmulDevice &device, const char *device_name, MatmulSearch search, Text &key);
-/// Algorithms on disk, a file a key. Reading gives false where there is none or the file is another key's; writing is atomic and may fail
-/// in silence, as a cache may.
+/// These functions store one algorithm per key in a file. Reading returns false if there is no file or the file has another key. Writing is
+/// atomic. It may fail silently, because this is a cache.
 bool read_algorithm(const char *folder, const char *key, cublaslt::Algorithm *algorithm);
 void write_algorithm(const char *folder, const char *key, const cublaslt::Algorithm &algorithm);
 

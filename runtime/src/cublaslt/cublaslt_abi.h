@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The part of cuBLASLt's C interface that we call, so that no CUDA header is needed: numbers and layouts of cublasLt.h and
-/// library_types.h of CUDA 12.8 to 13.0, which NVIDIA keeps. tests/cublaslt/cublaslt_abi.cpp compares them with the headers where there are
-/// any.
+/// The part of cuBLASLt's C interface that the runtime calls. It is declared here so that no CUDA header is needed. Numbers and layouts are
+/// from cublasLt.h and library_types.h of CUDA 12.8 to 13.0, where they are stable. If the headers are installed,
+/// tests/cublaslt/cublaslt_abi.cpp compares them.
 namespace scalide::cublaslt {
 
 using Handle = struct HandleOpaque *;
@@ -58,7 +58,7 @@ enum PreferenceAttribute : int32_t {
     min_alignment_d = 8,
 };
 
-/// Every function that we call: X(member, symbol, result, parameters).
+/// Every function that the runtime calls: X(member, symbol, result, parameters).
 #define SCALIDE_CUBLASLT_CALLS(X)                                                                                                          \
     X(version, cublasLtGetVersion, size_t, ())                                                                                             \
     X(status_name, cublasLtGetStatusName, const char *, (Status))                                                                          \

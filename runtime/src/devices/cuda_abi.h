@@ -7,12 +7,12 @@
 namespace scalide {
 
 using CuHandle = struct CuObject *; ///< contexts, streams, modules, functions and graphs
-using CuAddress = uint64_t;         ///< of device memory
+using CuAddress = uint64_t;         ///< an address in device memory
 
 constexpr int32_t cuda_success = 0, cuda_out_of_memory = 2, cuda_no_binary = 209, cuda_invalid_ptx = 218, cuda_old_for_ptx = 222;
 constexpr int32_t cuda_threads_of_block = 1, cuda_grid_x = 5, cuda_grid_y = 6, cuda_grid_z = 7, cuda_shared_bytes = 97, cuda_major = 75,
                   cuda_minor = 76;
-constexpr int32_t cuda_dynamic_shared_bytes = 8; // of a function
+constexpr int32_t cuda_dynamic_shared_bytes = 8; // attribute of a function
 constexpr int32_t cuda_memory_type = 2, cuda_is_managed = 8, cuda_device_ordinal = 9;
 constexpr uint32_t cuda_host_memory = 1;
 constexpr int32_t cuda_error_log = 5, cuda_error_log_bytes = 6;

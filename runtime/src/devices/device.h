@@ -16,24 +16,24 @@ struct LaunchArgument {
 /// Loaded device code of a kernel. The bindings of a context share it.
 struct Module {
     Module *next;
-    const char *source; ///< where the library has it
-    void *handle;       ///< the driver's
-    int32_t users;      ///< launches
+    const char *source; ///< its address in the library
+    void *handle;       ///< the driver's handle
+    int32_t users;      ///< number of launches that use it
 };
 
-/// One start of a function on the device.
+/// One launch of a function on the device.
 struct Launch {
     Module *module; ///< NULL before the first `prepare`
     const char *name;
     uint32_t blocks[3], threads[3], shared_bytes;
     uint32_t argument_count;
     LaunchArgument *arguments;
-    void **values;  ///< the addresses of the arguments' values
-    void *function; ///< the driver's, NULL before the first `prepare`
-    void *matmul;   ///< the driver's call of a library in the place of a function; NULL: a function
+    void **values;  ///< addresses of the arguments' values
+    void *function; ///< the driver's handle; NULL before the first `prepare`
+    void *matmul;   ///< the call of a library that replaces the function; NULL: the function runs
 };
 
-/// What a device can do at most.
+/// The limits of a device.
 struct DeviceLimits {
     uint32_t blocks[3], threads, shared_bytes;
 };
@@ -44,14 +44,14 @@ struct DeviceDriver;
 struct Device {
     const DeviceDriver *driver;
     DeviceLimits limits;
-    char name[128];            ///< the driver's
-    int32_t capability;        ///< CUDA: 90 for sm_90; else 0
-    uint64_t matmul_workspace; ///< bytes that a product of matrices may use
-    char failure[1024];        ///< the last failure in words, without an end: "cuLaunchKernel must succeed, got CUDA_ERROR_..."
+    char name[128];            ///< as the driver reports it
+    int32_t capability;        ///< CUDA: 90 for sm_90; 0 for other kinds
+    uint64_t matmul_workspace; ///< size of the workspace of a matmul in bytes
+    char failure[1024];        ///< message of the last failure, without a final stop: "cuLaunchKernel must succeed, got CUDA_ERROR_..."
 };
 
-/// The functions of a kind of device. Those that return a status leave words in the device's `failure`. They may be called from any thread,
-/// one at a time.
+/// The functions of a kind of device. If a function returns an error status, it writes a message to the device's `failure`. Any thread may
+/// call the functions, but only one at a time.
 struct DeviceDriver {
     int32_t kind; ///< scalide_device
     scalide_status (*allocate)(Device &device, uint64_t bytes, void **memory);
@@ -64,21 +64,21 @@ struct DeviceDriver {
 
     scalide_status (*load_module)(Device &device, const char *source, void **module);
     void (*unload_module)(Device &device, void *module);
-    /// Finds the function and takes the arguments; again after they have changed.
+    /// Finds the function and reads the arguments. It is called again after the arguments have changed.
     scalide_status (*prepare)(Device &device, Launch &launch);
     void (*forget)(Device &device, Launch &launch);
     /// False, with the reason in `failure`, if no library computes this matmul. This function and the next two are NULL if this kind of
     /// device has no library.
     bool (*accepts_matmul)(Device &device, const MatmulDesc &desc);
-    /// Readies the call of a product, which runs to be tried; where *matmul is one, takes other arrays. SCALIDE_UNSUPPORTED: the library
-    /// cannot.
+    /// Creates the call of a matmul and runs it once as a test. If *matmul is a call, gives it other arrays. Returns SCALIDE_UNSUPPORTED if
+    /// the library cannot compute the matmul.
     scalide_status (*prepare_matmul)(Device &device, const MatmulDesc &desc, const MatmulPointers &pointers, void **matmul);
     void (*forget_matmul)(Device &device, void *matmul);
 
     /// Appends all launches to the queue. *done is the number of launches before the first failure.
     scalide_status (*launch)(Device &device, const Launch *launches, int32_t count, int32_t *done);
 
-    /// The launches as one graph, `replay` appends it to the queue. NULL: this kind of device has no graphs.
+    /// Captures the launches as one graph, which `replay` appends to the queue. NULL: this kind of device has no graphs.
     scalide_status (*capture)(Device &device, const Launch *launches, int32_t count, void **graph);
     scalide_status (*replay)(Device &device, void *graph);
     void (*release_graph)(Device &device, void *graph);
@@ -97,7 +97,7 @@ inline const char *way_out(scalide_status status) {
 
 inline Text start_failure(Device &device) { return Text(device.failure, sizeof(device.failure)); }
 
-/// Each opens a device; words of a failure go to `failure`, which has its end.
+/// Each function opens a device. On failure it writes a complete message to `failure`.
 scalide_status open_opencl(const scalide_options &options, Device **device, Text &failure);
 scalide_status open_cuda(const scalide_options &options, Device **device, Text &failure);
 

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The part of the OpenCL 2.0 interface that we call. Written down here, because the library is loaded at run time and the headers need not
-/// be there.
+/// The part of the OpenCL 2.0 interface that the runtime calls. It is declared here because the library is loaded at run time and the
+/// headers may be missing.
 namespace scalide {
 
 using ClHandle = struct ClObject *; ///< platforms, devices, contexts, queues, programs and kernels

@@ -6,13 +6,13 @@
 
 namespace scalide {
 
-constexpr int not_a_file = ESPIPE; ///< in errno
+constexpr int not_a_file = ESPIPE; ///< value of errno
 
 /// An open file descriptor, closed at the end of the scope.
 class File {
 public:
     File(const char *path, int flags);
-    /// Takes over a descriptor; -1 is a closed file.
+    /// Takes ownership of a descriptor. -1 is a closed file.
     explicit File(int descriptor = -1) : descriptor_(descriptor) {}
     ~File() { close(); }
     File(File &&other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
@@ -24,7 +24,8 @@ public:
     int descriptor() const { return descriptor_; }
 
     bool is_open() const { return descriptor_ >= 0; }
-    /// False: the system's error stands in errno; reading behind the end is EIO. What has no size, a pipe or a device, is `not_a_file`.
+    /// If this returns false, errno has the error. Reading past the end gives EIO. A pipe or a device, which has no size, gives
+    /// `not_a_file`.
     bool size(uint64_t *bytes) const;
     bool read_at(uint64_t offset, void *memory, uint64_t bytes) const;
     bool write(const void *memory, uint64_t bytes) const;
@@ -35,7 +36,7 @@ private:
     int descriptor_;
 };
 
-/// True unless something stands at `path` that is no regular file: to rename onto a device would remove it.
+/// Returns false if `path` is something other than a regular file. Renaming a file onto a device would remove the device.
 bool is_replaceable(const char *path);
 
 } // namespace scalide

@@ -4,29 +4,29 @@
 
 namespace scalide {
 
-/// One tensor of a header, as it stands there.
+/// One tensor as described in the header.
 struct HeaderTensor {
     const char *name, *dtype;
-    int32_t rank; ///< counts on beyond SCALIDE_MAX_RANK
+    int32_t rank; ///< may exceed SCALIDE_MAX_RANK
     int64_t extent[SCALIDE_MAX_RANK];
     int64_t begin, end;
 };
 
-/// What a header holds. Without memory (null tables) the entries are only counted.
+/// The content of a header. Without memory (null tables), the parser only counts the entries.
 struct Header {
     HeaderTensor *tensors;
     scalide_metadata *metadata;
     uint64_t tensor_count, metadata_count;
 };
 
-/// Parses the JSON of a safetensors header: exactly the form that the format allows, in one pass, without recursion.
+/// Parses the JSON of a safetensors header in one pass, without recursion. It accepts only what the format allows.
 class HeaderParser {
 public:
-    /// `pool` takes the strings, unescaped: as many bytes as the text.
+    /// `pool` receives the unescaped strings. It must be as large as the text.
     HeaderParser(const char *text, uint64_t size, char *pool, const FileMessage &message)
         : begin_(text), at_(text), end_(text + size), pool_(pool), message_(message) {}
 
-    /// False: the message says at which byte, and what.
+    /// If this returns false, the message contains the position of the error in bytes and its cause.
     bool parse(Header *header);
 
 private:

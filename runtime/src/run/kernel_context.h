@@ -4,13 +4,14 @@
 
 namespace scalide {
 
-/// What a kernel can ask of whoever runs it. Part of the plan version: the hooks of a shared library may be older than the runtime.
+/// The services that the runtime offers to kernels. They are part of the plan version, because the hooks of a shared library may be older
+/// than the runtime.
 struct KernelServices {
     int (*parallel_for)(void *user_context, HalideTask task, int min, int size, uint8_t *closure);
-    void *(*allocate)(void *user_context, size_t bytes); ///< does not return when memory is out
+    void *(*allocate)(void *user_context, size_t bytes); ///< does not return if memory is lacking
     void (*release)(void *user_context, void *memory);
     void (*error)(void *user_context, const char *message);
-    /// Of kernels for devices: what they launch, and memory for what they keep between two launches.
+    /// For kernels on devices: launches, and memory for data that they keep between two launches.
     int (*launch)(void *user_context, const HalideLaunch &launch);
     int (*allocate_on_device)(void *user_context, HalideBuffer *buffer);
 };

@@ -10,11 +10,11 @@ constexpr size_t memory_alignment = 64;
 
 constexpr uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-/// 64-byte aligned memory, or nullptr. 0 bytes give a valid pointer.
+/// Returns 64-byte aligned memory, or nullptr. 0 bytes give a valid pointer.
 void *allocate(uint64_t bytes);
 void release(void *memory);
 
-/// Splits one block into tables. Run once without memory to learn the size, once more with it.
+/// Splits one block into tables. Use it once without memory to compute the size, and again with memory.
 class Carver {
 public:
     explicit Carver(void *memory = nullptr) : memory_(static_cast<char *>(memory)) {}

@@ -3,7 +3,7 @@
 
 namespace scalide {
 
-/// Whether a dense array in the host's memory holds an infinity or a NaN; integers and bool have none.
+/// Returns true if a dense array in the host's memory contains an infinity or a NaN. Integers and bools contain neither.
 bool has_non_finite(const scalide_array &array);
 
 } // namespace scalide

@@ -3,18 +3,19 @@
 
 namespace scalide {
 
-/// Writes down what the steps of a binding launch: the host code of their kernels runs at bind, and when arguments change. A first pass
-/// counts, the next ones write. Between the two the binding's memory on the device is allocated, so the first pass sees no addresses.
+/// Records what the steps of a binding launch. The host code of their kernels runs at bind and whenever arguments change. The first pass
+/// counts the launches, and later passes record them. The binding's device memory is allocated after the first pass, so the first pass sees
+/// no addresses.
 class Recorder {
 public:
     explicit Recorder(scalide_binding &binding) : binding_(binding), context_(*binding.context) {}
 
     /// Loads the modules, counts launches, arguments and temporary memory, and allocates the tables.
     scalide_status measure();
-    /// Fills in the tables, whose addresses are known.
+    /// Fills in the tables. The addresses must be known.
     scalide_status record();
 
-    // What the host code asks for: 0, or not.
+    // The services for the host code. They return 0 or an error.
     int launch(const HalideLaunch &launch);
     int allocate(HalideBuffer &buffer);
 
@@ -26,17 +27,17 @@ private:
     bool is_within_limits(const HalideLaunch &launch);
     Module *find_module(const char *source);
     bool write(const HalideLaunch &launch, Module *module, int32_t argument_count);
-    void fail(scalide_status status); ///< in the device's words
+    void fail(scalide_status status); ///< fails with the device's message
     bool has_failed() const { return context_.run_status.load(std::memory_order_relaxed) != SCALIDE_OK; }
 
     scalide_binding &binding_;
     scalide_context &context_;
     bool is_measuring_ = false;
     int32_t launches_ = 0, arguments_ = 0;
-    uint64_t scratch_ = 0, most_scratch_ = 0; ///< of the step, of all
+    uint64_t scratch_ = 0, most_scratch_ = 0; ///< of the current step; maximum over all steps
 };
 
-/// Gives back graph, launches and the modules that no binding of the context uses any more.
+/// Frees the graph, the launches and the modules that no binding of the context uses any more.
 void release_launches(scalide_binding &binding);
 
 } // namespace scalide

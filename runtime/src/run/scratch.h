@@ -7,12 +7,13 @@ namespace scalide {
 /// space of a block is reused when all later blocks are free.
 class Scratch {
 public:
-    /// Of a chunk, so that no sum of capacities and headers leaves 64 bits.
+    /// The largest size of a chunk. It ensures that no sum of capacities and headers overflows 64 bits.
     static constexpr uint64_t most_bytes = uint64_t(1) << 62;
 
-    /// Makes one chunk of at least this capacity the first one. Only while nothing is allocated. False: out of memory.
+    /// Creates a chunk of at least this capacity as the first one. Call it only while nothing is allocated. Returns false if memory is
+    /// lacking.
     bool reserve(uint64_t capacity);
-    /// 64-byte aligned, with a cache line of slack on both sides. nullptr: out of memory.
+    /// Returns 64-byte aligned memory with an additional cache line on both sides, or nullptr if memory is lacking.
     void *take(uint64_t bytes);
     void give_back(void *memory);
 
@@ -20,9 +21,9 @@ public:
     void *mark() const { return top_; }
     void rewind(void *mark);
 
-    /// The most bytes ever in use at once, overhead included.
+    /// Returns the largest number of bytes in use at once, including overhead.
     uint64_t peak() const { return peak_; }
-    /// Chunks that were allocated so far.
+    /// Returns the number of chunks that have been allocated so far.
     int chunks_made() const { return chunks_made_; }
     void destroy();
 

@@ -9,9 +9,10 @@
 
 namespace scalide {
 
-/// While it lives, this thread computes as programs do everywhere: to nearest, with subnormal numbers, without traps. Afterwards the
-/// thread's control modes and exception flags are what they were before. Every entry that may compute or start threads has one, as does
-/// every thread of ours: a host may flush subnormal numbers (XLA does, and what -ffast-math links), round elsewhere or unmask exceptions.
+/// While this object exists, its thread computes with the default floating-point modes: rounding to nearest, subnormal numbers, no traps.
+/// The destructor restores the thread's control modes and exception flags. Every entry point that may compute or start threads has such an
+/// object, and so has every thread of the runtime. The host may use other modes: XLA and code linked with -ffast-math flush subnormal
+/// numbers, for example.
 class FloatEnvironment {
 public:
     FloatEnvironment() : host_(read()) { reset(); }
@@ -21,7 +22,7 @@ public:
 
 private:
 #if defined(__x86_64__)
-    using State = unsigned; // MXCSR: kernels do not use the x87 unit
+    using State = unsigned; // the MXCSR register; kernels do not use the x87 unit
     static State read() { return _mm_getcsr(); }
     static void write(State state) { _mm_setcsr(state); }
     static void reset() { write(0x1F80); }

@@ -16,7 +16,7 @@ class Gate {
 public:
     void open() { state_.fetch_add(one_epoch); }
 
-    /// Lets no more threads in, and returns when the last thread has left.
+    /// Closes the gate and returns when the last thread has left.
     void close() {
         uint64_t state = state_.fetch_add(one_epoch) + one_epoch;
         for (int spins = 0; inside(state) != 0; state = state_.load(std::memory_order_acquire)) {
@@ -31,7 +31,8 @@ public:
     /// True if the gate is open and `seen` is an earlier opening.
     bool is_open_anew(uint32_t seen) const { return is_open_anew(state_.load(), seen); }
 
-    /// Enters, at most once at each opening: `seen` keeps the last one, at first 0. What was written before it opened is seen inside.
+    /// Enters, at most once per opening. `seen` stores the last opening and starts at 0. Data that was written before the gate opened is
+    /// visible inside.
     bool enter(uint32_t &seen) {
         uint64_t state = state_.load(std::memory_order_acquire);
         while (is_open_anew(state, seen)) {
@@ -46,7 +47,7 @@ public:
 
 private:
     static constexpr uint64_t one_epoch = uint64_t(1) << 32;
-    /// Whoever closes waits for a last piece of work; when its thread was preempted, the own time slice is given up.
+    /// The closing thread waits for the last piece of work. If the working thread was preempted, the closing thread yields its time slice.
     static constexpr int spins_before_yield = 10000;
 
     static uint32_t epoch(uint64_t state) { return static_cast<uint32_t>(state >> 32); }

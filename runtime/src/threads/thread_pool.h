@@ -5,18 +5,19 @@
 
 namespace scalide {
 
-/// Threads that join parallel regions. The caller opens a region, works in it as worker 0, closes it and waits only for the threads that
-/// joined: a thread that the system has not woken up in time is not waited for. Between regions threads spin for some microseconds (the
-/// next kernel is near), then sleep on a futex. In a process that was forked between two regions the caller is alone.
+/// Threads that join parallel regions. The caller opens a region, works in it as worker 0, and closes it. It waits only for threads that
+/// have joined, not for threads that the system has not woken up in time. Between regions, threads spin for some microseconds because the
+/// next kernel usually follows soon. Then they sleep on a futex. After a fork between two regions, the child process has only the caller's
+/// thread.
 class ThreadPool {
 public:
     /// Runs in every participating thread and takes work until none is left.
     using Participate = void (*)(void *owner, int worker);
 
-    /// Starts threads 1 to count - 1. False: the system refused; call stop nevertheless.
+    /// Starts the threads 1 to count - 1. Returns false if the system refuses. Call stop even then.
     bool start(int count, Participate participate, void *owner);
     void stop();
-    /// One parallel region. Everything written before is seen by the participants, and the other way round at the end.
+    /// Runs one parallel region. The participants see everything that was written before it, and the caller sees what they wrote.
     void run();
 
 private:
@@ -32,18 +33,18 @@ private:
     void wake();
 
     alignas(64) Gate gate_;                       // of the region
-    alignas(64) std::atomic<uint32_t> signal_{0}; // futex word, counts openings
+    alignas(64) std::atomic<uint32_t> signal_{0}; // futex word; counts openings
     std::atomic<int32_t> sleepers_{0};
     std::atomic<bool> stopping_{false};
     Participate participate_ = nullptr;
     void *owner_ = nullptr;
-    pid_t process_ = 0; // that started them
+    pid_t process_ = 0; // the process that started the threads
     Thread *threads_ = nullptr;
     int started_ = 0;
     int spins_ = 0;
 };
 
-/// CPUs that this process may run on, at least 1.
+/// Returns the number of CPUs that this process may use, at least 1.
 int available_cpus();
 
 } // namespace scalide
