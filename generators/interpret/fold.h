@@ -3,14 +3,14 @@
 
 namespace scalide {
 
-/// A reduction as a fold with an operator of two numbers, from what it gives for no element at all.
+/// A reduction as repeated application of an operator with two operands, with an initial value.
 class Fold {
 public:
-    /// With `step`, one of the operators that folds are made of (BaseOperator::fold_start).
+    /// `step` is an operator that reductions can use (BaseOperator::fold_start).
     Fold(std::string_view step, Dtype dtype);
 
     double start() const { return start_; }
-    /// In f64; integers wrap around.
+    /// Computes in f64. Integers wrap around.
     double operator()(double a, double b) const;
 
 private:

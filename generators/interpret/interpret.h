@@ -12,22 +12,23 @@ struct Array {
     Dtype dtype = Dtype::f32;
     std::vector<int64_t> shape;
     std::vector<double> data;
-    std::vector<double> error = {}; ///< how far each element may be off; empty: not at all. Filled only where a caller's `run` does so.
+    std::vector<double> error = {}; ///< the largest error of each element; empty: no error. Only a caller's `run` fills it in.
 };
 
 enum class Mode {
-    real,   ///< f64 throughout; float converts are the identity. What a program means.
-    stored, ///< every node is rounded to its dtype (sums are exact, rounded once). What compiled kernels must give, within tolerance.
+    real,   ///< the meaning of a program: f64 throughout; conversions between floats do nothing
+    stored, ///< every node is rounded to its dtype (a sum is exact and rounded once); compiled kernels must agree within a tolerance
 };
 
-/// Runs a program: any operator with a rule (composites through their `value`), calls, extents bound by the shapes of `inputs`.
-/// Inputs are in argument order; outputs in result order. Throws UserError when inputs do not fit the arguments, or a
-/// program that says which `kind` of kernel it is is none (kinds/kernel_kinds.h).
-/// In mode `stored` a node whose rule changes storage only (dynamic_rescale, set_scaling ...) is the identity that its `value` says,
-/// and inputs are rounded to the dtype of their argument. Integers wrap around at 32 bits, a convert to them saturates (NaN: 0).
+/// Runs a program. It may contain calls and any operator that has a rule; composites run through their `value`. The shapes of `inputs`
+/// determine the symbols. Inputs are in the order of the arguments, and outputs in the order of the results. Throws UserError if inputs do
+/// not fit the arguments. Also throws it if a program names a `kind` of kernel and is not such a kernel (kinds/kernel_kinds.h). In mode
+/// `stored`, inputs are rounded to the dtype of their argument. A node whose rule changes only the storage (dynamic_rescale, set_scaling
+/// ...) is then the identity, as its `value` states. Integers wrap around at 32 bits. A conversion to an integer saturates, and NaN becomes
+/// 0.
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode);
 
-/// The same with another way to run one base operator (interpret/operation.h).
+/// Does the same with another function that runs one base operator (interpret/operation.h).
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode,
                              const std::function<void(Operation &)> &run);
 

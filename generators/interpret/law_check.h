@@ -5,25 +5,25 @@
 
 namespace scalide {
 
-/// What is known while one rule is checked, and what was found.
+/// The state of the check of one rule, and its results.
 class LawCheck {
 public:
     LawCheck(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes) : rule(rule), rulebook(rulebook), passes(passes) {}
 
     /// Keeps the first failure of each law.
     void fail(const std::string &field, const std::string &law, const std::string &got, const std::string &way_out = "");
-    /// The rule cannot be applied to a case at all.
+    /// Records that the rule cannot be applied to a case.
     void fail_applying(const std::string &reason);
-    /// The bound for a dtype: that of the rule, else the default of laws.h.
+    /// Returns the tolerance for a dtype: from the rule, or the default of laws.h.
     double tolerance(Dtype dtype) const;
 
-    /// What has run, for the report.
+    /// Records what has run, for the report.
     void ran_scales(const std::string &strategy) { strategies_.insert(strategy); }
     void ran_gradient() { gradient_ = true; }
 
     bool is_straight_through() const { return rule.check.gradient == "straight_through"; }
     void passed_cotangent() { passed_cotangent_ = true; }
-    /// After all cases of a straight-through gradient that broke no law: it has passed a cotangent.
+    /// Call this after all cases. It records a failure if a straight-through gradient has never passed a cotangent.
     void check_passed();
 
     LawReport take();

@@ -4,7 +4,7 @@
 
 namespace scalide {
 
-/// The passes that laws are about. They stand above the interpreter, so they are handed in.
+/// The passes that the laws test. They belong to a layer above the interpreter, so the caller provides them.
 struct LawPasses {
     std::function<Program(const Program &, const Rulebook &, const ScaleSettings &)> propagate_scales;
     /// append_vjp of transforms/passes.h.
@@ -14,24 +14,26 @@ struct LawPasses {
 };
 
 struct LawOptions {
-    uint64_t seed = 1; ///< draw number i has the seed `seed + i`: a failure is drawn again by its own seed
-    int draws = 4;     ///< of letters, dtypes, values and scales, for each check case
+    uint64_t seed = 1; ///< draw number i has the seed `seed + i`, so the seed of a failure reproduces it
+    int draws = 4;     ///< number of draws of letters, dtypes, values and scales for each check case
 };
 
-/// What does not hold, the first of each kind, and what was tried: "2 cases, 3 strategies, gradient, 1 vector".
+/// The first failure of each law, and what was tested: "2 cases, 3 strategies, gradient, 1 vector".
 struct LawReport {
     std::vector<Message> failures;
     std::string ran;
 };
 
 /// Checks one rule against its `check`, which must have a case:
-///   scale      data * scale equals the value in mode `real` (f64) and, within the tolerance of the dtype, in mode `stored`, for every
-///              strategy and rounding, power-of-two, other and zero scales, and scales of 2^+-100 where `data` forms no full values;
-///   rescaling  a power of two moved from the data of an operand to its scale changes no bit of the value;
-///   gradient   equals central differences; where it is `straight_through`, the cotangent of one operand, or 0 where the rule clips it;
-///   vectors    worked by hand.
-/// An error is measured against the largest magnitude of the result, or its scale when that is larger. The default tolerance is
-/// 4e-6 for f32, 4e-3 for f16, 4e-2 for bf16, 0.3 for f8_e4m3fn and 0.6 for f8_e5m2. A failure:
+///   scale      data * scale equals the value in mode `real` (f64) and, within the tolerance of the dtype, in mode `stored`. This is
+///              tested for every strategy and rounding, and for power-of-two, other and zero scales. Scales of 2^+-100 are tested if
+///              `data` does not compute data * scale.
+///   rescaling  Moving a power of two from the data of an operand to its scale changes no bit of the value.
+///   gradient   The gradient equals central differences. A `straight_through` gradient is the cotangent of a result for one operand,
+///              or 0 where the rule clips it.
+///   vectors    The results of the test vectors are correct.
+/// An error is relative to the largest magnitude of the result, or to its scale if that is larger. The default tolerance is
+/// 4e-6 for f32, 4e-3 for f16, 4e-2 for bf16, 0.3 for f8_e4m3fn and 0.6 for f8_e5m2. An example of a failure:
 /// `<file>:<line>: <op>.scale: data * scale must equal the value, got 3, expected 2 at out[1]: x[1] = ..., seed 7`.
 LawReport check_laws(const Rule &rule, const Rulebook &rulebook, const LawPasses &passes, const LawOptions &options);
 

@@ -11,8 +11,8 @@ std::string operators_header(const Rulebook &rulebook);
 /// tolerance and an example. README.md is the coverage table.
 std::map<std::string, std::string> operator_pages(const Rulebook &rulebook);
 
-/// Markdown: operator, family, value (base or made of others), scaled (by strategy), forms full values, gradient, how often its laws are
-/// tried.
+/// Returns a Markdown table with one row per operator. It gives the family, kind of value, dtypes, scale (by strategy) and gradient,
+/// whether the rule computes data * scale, and the tests.
 std::string coverage_table(const Rulebook &rulebook);
 
 } // namespace scalide

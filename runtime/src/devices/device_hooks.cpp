@@ -1,7 +1,6 @@
-// The entry points that the host code of kernels for devices calls; as in hooks.cpp, they go through the user context. Each kernel keeps a
-// word of state, which all contexts share: it holds the address of its device code, by which a context finds what it has loaded.
-//
-// Where the user context is not ours nothing can be launched, and the hooks return an error.
+// The entry points that the host code of device kernels calls. As in hooks.cpp, they go through the user context. Each kernel has one word
+// of state, which all contexts share. It contains the address of the kernel's device code, by which a context finds what it has loaded. If
+// the user context is not from Scalide, nothing can be launched and the hooks return an error.
 #include "run/kernel_context.h"
 
 #define SCALIDE_HOOK extern "C" __attribute__((weak, visibility("hidden")))

@@ -1,10 +1,11 @@
-// The entry points that Halide's kernels call. They go through the user context, so a shared library of kernels carries its own copy
-// of this file and is still driven by the threads and the scratch memory of whoever runs it.
+// The entry points that Halide's kernels call. They go through the user context. So a shared library of kernels has its own copy of this
+// file, but uses the threads and the scratch memory of the runtime that runs it.
 //
-// Symbol clashes: an application may contain Halide's own runtime, which defines the same names (weakly). Ours are weak and hidden:
-// either definition may win a static link, and nothing leaves a shared library. When ours win, kernels of others (their user context is
-// NULL, or does not begin with our mark) run serially on malloc; when Halide's win, our kernels run on Halide's threads and heap,
-// correctly, but then a run allocates. Link the two into different shared libraries to keep both fast.
+// Symbol clashes: an application may contain Halide's own runtime, which defines the same names as weak symbols. The symbols of this file
+// are weak and hidden. Either definition may win a static link, and a shared library exports none of them.
+// - If these symbols win, kernels of others run serially on malloc. Their user context is NULL or does not begin with Scalide's mark.
+// - If Halide's symbols win, Scalide's kernels run on Halide's threads and heap. The results are correct, but a run allocates memory.
+// To keep both fast, link the two into different shared libraries.
 #include "run/kernel_context.h"
 #include "run/memory.h"
 
