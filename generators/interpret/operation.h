@@ -4,34 +4,34 @@
 
 namespace scalide {
 
-/// One node that is about to run: a base operator on arrays.
+/// One node that is about to run: a base operator with its operands as arrays.
 struct Operation {
     std::string_view op;
-    Attributes attributes; ///< no symbols
+    Attributes attributes; ///< without symbols
     std::vector<const Array *> operands;
-    std::vector<Array> results; ///< dtype and shape are set, data is to be filled
+    std::vector<Array> results; ///< dtype and shape are set; the operator fills in the data
     Mode mode = Mode::real;
-    const Node *node = nullptr; ///< what it is of the program that runs, for those who look on
+    const Node *node = nullptr; ///< the node of the program, for callers that observe the run
 
     const Array &operand(size_t number) const { return *operands[number]; }
     Array &result() { return results[0]; }
-    /// A list of integers; empty when the attribute is absent.
+    /// Returns a list attribute of integers, or an empty list if the attribute is absent.
     std::vector<int64_t> integers(const std::string &attribute) const;
 };
 
-/// Fills the results of an operation.
+/// Computes the results of an operation.
 using Run = void (*)(Operation &);
 
-/// How to run a base operator. Throws InternalError for a name that is none.
+/// Returns the function that runs a base operator. Throws InternalError for an unknown name.
 Run find_run(std::string_view op);
 
-/// Elements of a shape.
+/// Returns the number of elements of a shape.
 int64_t element_count(const std::vector<int64_t> &shape);
 
-/// What a computed element becomes in an array of this dtype: integers wrap around, bools are 0 or 1; in mode `stored` floats are rounded.
+/// Converts computed elements to the array's dtype: integers wrap around and bools become 0 or 1. In mode `stored`, floats are rounded.
 void store(Array &array, Mode mode);
 
-// One file a family.
+// Each family has its own source file.
 void run_elementwise(Operation &operation);
 void run_convert(Operation &operation);
 void run_bitcast(Operation &operation);

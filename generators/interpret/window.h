@@ -8,7 +8,7 @@ class WindowWalk {
 public:
     WindowWalk(const WindowAxis &axis, int64_t extent, int64_t count);
 
-    /// The element at place `k` of window `o`; -1 where there is none (padding, or a gap of the dilated array).
+    /// Returns the element at position `k` of window `o`, or -1 if there is none (padding, or a gap of the dilated array).
     int64_t element(int64_t o, int64_t k) const { return elements_[o * window_ + k]; }
 
 private:
@@ -16,7 +16,7 @@ private:
     std::vector<int64_t> elements_;
 };
 
-/// visit(index) for every index of a shape, in row-major order.
+/// Calls visit(index) for every index of a shape, in row-major order.
 template<typename Visit>
 void each_index(const std::vector<int64_t> &shape, const Visit &visit) {
     for (const int64_t extent : shape)
