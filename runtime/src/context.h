@@ -32,9 +32,9 @@ struct InnerLoop {
 
 enum class Nesting : uint8_t { outside, in_region, in_inner_loop };
 
-/// One thread that runs kernels. Its address is the kernels' user context. Each worker owns a span of the region's loop, the same share in
-/// every loop, so that the data that a kernel wrote is in the cache of the core that reads it. A worker that has finished its own span
-/// takes pieces of other spans.
+/// One thread that runs kernels. Its address is the kernels' user context. Each worker owns a span of the region's loop, which is the same
+/// share in every loop. So a core reads data that its own kernels wrote and that is still in its cache. A worker that has finished its own
+/// span takes pieces of other spans.
 struct Worker : KernelContext {
     scalide_context *context;
     Scratch scratch;

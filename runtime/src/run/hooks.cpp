@@ -1,5 +1,5 @@
 // The entry points that Halide's kernels call. They go through the user context. So a shared library of kernels has its own copy of this
-// file, but uses the threads and the scratch memory of the runtime that runs it.
+// file. It still uses the threads and the scratch memory of the runtime that runs it.
 //
 // Symbol clashes: an application may contain Halide's own runtime, which defines the same names as weak symbols. The symbols of this file
 // are weak and hidden. Either definition may win a static link, and a shared library exports none of them.
