@@ -4,20 +4,20 @@
 
 namespace scalide {
 
-/// Where two arrays differ.
+/// The first difference between two arrays.
 struct Difference {
     size_t element = 0;
     double got = 0, expected = 0;
 };
 
-/// The first element that is off by more than `tolerance` times the largest finite magnitude in `expected`, or `least` when that is
-/// larger. NaN equals NaN; infinities must be equal.
+/// Returns the first element whose error exceeds `tolerance` times the largest finite magnitude in `expected`, or times `least` if that is
+/// larger. NaN equals NaN. Infinities must be equal.
 std::optional<Difference> find_difference(const Array &got, const Array &expected, double tolerance, double least);
 
-/// "3, expected 2 at out[1, 0]: x[1, 0] = 1.5 (scale 2), y: f32[3] = ..., seed 7"
+/// Returns "3, expected 2 at out[1, 0]: x[1, 0] = 1.5 (scale 2), y: f32[3] = ..., seed 7".
 std::string describe(const LawCase &law_case, const std::string &what, const std::vector<int64_t> &shape, const Difference &difference);
 
-/// A number with all its digits.
+/// Prints a number with all its digits.
 std::string number(double value);
 
 } // namespace scalide

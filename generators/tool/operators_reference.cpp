@@ -61,7 +61,7 @@ std::string scaled_words(const Rule &rule) {
     return rule.has_scale("l2") ? strategies : strategies + "; others: by the operators in its value";
 }
 
-/// Returns the kind of a base operator.
+/// Returns "base" with the class of the base operator, or "other operators" for a composite.
 std::string value_words(const Rule &rule) {
     return rule.is_base ? "base: " + std::string(to_string(base_operator(rule.op).shape)) : "other operators";
 }

@@ -60,7 +60,7 @@ scalide_status out_of_memory(const scalide_binding &binding, const char *what, u
     return SCALIDE_OUT_OF_MEMORY;
 }
 
-/// Reports the number of elements together with the values of the symbols that determine it.
+/// Reports an array with too many elements, and the values of the symbols.
 void complain_about_elements(const scalide_binding &binding, const scalide_buffer &buffer) {
     const scalide_program &program = *binding.program;
     Text text = complain_about(binding, buffer.name) << "this array would have more than " << SCALIDE_MAX_ELEMENTS << " elements";

@@ -8,8 +8,8 @@ namespace {
 
 enum Extent { batch, m, n, k, lhs_leading, lhs_batch_stride, rhs_leading, rhs_batch_stride };
 
-// The buffers of the arena start at multiples of 64 bytes. For a pointer, this is its largest power of two, up to the largest alignment
-// that matters to an algorithm.
+// The buffers of the arena start at multiples of 64 bytes. The alignment of a caller's array is the largest power of two that divides its
+// address. It is limited to 256, beyond which no algorithm needs more.
 uint64_t alignment_of(const scalide_binding &binding, int32_t buffer) {
     const scalide_buffer &row = binding.program->buffers[buffer];
     if (row.storage != SCALIDE_STORAGE_DATA) return memory_alignment;
