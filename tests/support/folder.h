@@ -6,7 +6,7 @@
 
 namespace scalide::test {
 
-/// A folder of its own that goes at the end.
+/// A temporary folder that the destructor removes.
 struct Folder {
     Folder() {
         std::string name = (std::filesystem::temp_directory_path() / "scalide-test-XXXXXX").string();

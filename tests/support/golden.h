@@ -11,10 +11,11 @@ struct GoldenSuite {
     Npz arrays;
 };
 
-/// Loads a suite: the whole of it from the golden folder of SCALIDE_SHARED_DIR where there is one, else what tests/golden/data has of it.
+/// Loads a suite. It reads the full suite from the golden folder of SCALIDE_SHARED_DIR if that exists, and otherwise the part in
+/// tests/golden/data.
 GoldenSuite load_golden(const std::string &suite);
 
-/// The elements of an array as f64. Float dtypes narrower than 32 bits may be stored as words of their size.
+/// Returns the elements of an array as f64. Floats of less than 32 bits may be stored as integers of their size.
 std::vector<double> to_doubles(const NpyArray &array, Dtype dtype);
 /// The elements of an array as raw words of 8, 16 or 32 bits.
 std::vector<uint32_t> to_words(const NpyArray &array);

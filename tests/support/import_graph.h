@@ -13,10 +13,10 @@ Program import_graph(const nlohmann::json &flat, const Rulebook &rulebook);
 std::vector<ValueId> add_primitive(Builder &builder, const std::string &name, const nlohmann::json &params, std::vector<ValueId> operands);
 bool has_primitive(const Rulebook &rulebook, const std::string &name);
 
-/// The primitives of a graph that have no operator here, each once.
+/// Returns each primitive of a graph that has no operator in Scalide, once.
 std::vector<std::string> unknown_primitives(const nlohmann::json &flat, const Rulebook &rulebook);
 
-/// The type of a descriptor, {dtype, shape}.
+/// Returns the type of a descriptor {dtype, shape}.
 Type type_of(const nlohmann::json &descriptor);
 
 /// A number of the index: "nan", "inf" and "-inf" are strings.

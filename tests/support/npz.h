@@ -17,7 +17,7 @@ struct NpyArray {
     std::vector<int64_t> shape;
     std::vector<std::byte> bytes;
 
-    /// The elements; throws std::runtime_error when T has another size.
+    /// Returns the elements. Throws std::runtime_error if T has another size.
     template<typename T>
     std::span<const T> as() const {
         if (std::stoul(descr.substr(2)) != sizeof(T)) throw std::runtime_error("npz: elements are " + descr);
@@ -25,11 +25,11 @@ struct NpyArray {
     }
 };
 
-/// Reader of .npz files whose members are stored uncompressed. Throws std::runtime_error on anything else.
+/// Reads .npz files whose members are stored uncompressed. Throws std::runtime_error for any other file.
 class Npz {
 public:
     explicit Npz(const std::filesystem::path &path);
-    /// The array `name` (without .npy).
+    /// Returns the array `name` (without .npy).
     NpyArray read(const std::string &name) const;
     bool contains(const std::string &name) const { return members_.contains(name); }
 

@@ -9,7 +9,7 @@ class Pointwise {
 public:
     using Body = std::function<Halide::Expr(const Halide::Expr &)>;
 
-    /// `body` takes a UInt(32) and gives any word of at most 32 bits, a bool or an f32, whose bits are stored.
+    /// `body` takes a UInt(32) and returns an integer of at most 32 bits, a bool, or an f32, whose bits are stored.
     explicit Pointwise(const Body &body) {
         Halide::Expr result = body(in_(x_));
         bool is_f32 = result.type() == Halide::Float(32);
@@ -25,7 +25,7 @@ public:
         return results;
     }
 
-    /// The same into memory at hand.
+    /// Writes the results into existing memory.
     void run(const std::vector<uint32_t> &words, std::vector<uint32_t> &results) {
         auto size = static_cast<int>(words.size());
         in_.set(Halide::Buffer<uint32_t>(const_cast<uint32_t *>(words.data()), size)); // only read

@@ -2,7 +2,7 @@
 
 namespace scalide {
 
-/// Built with AddressSanitizer, which makes the tests of rules ten to thirty times as slow: they draw fewer cases, on the same code.
+/// True with AddressSanitizer. It makes the tests of rules ten to thirty times slower, so they draw fewer cases.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool is_sanitized = true;
 #else

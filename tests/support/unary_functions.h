@@ -6,7 +6,7 @@
 
 namespace scalide::test {
 
-/// The functions of one f32 and what they must be within 2 ulp of.
+/// A function of one f32 and its reference. The function must be within 2 ulp of the reference.
 struct UnaryFunction {
     const char *name;
     Halide::Expr (*lower)(const Halide::Expr &);

@@ -5,14 +5,14 @@
 
 namespace scalide {
 
-/// A program compiled into a shared library of its own and loaded. Throws UserError or InternalError when it does not compile. For CUDA
-/// it is compiled for all cards, or for the one that SCALIDE_CARD_ARCH in the environment names ("90").
+/// A program that is compiled into its own shared library and loaded. Throws UserError or InternalError if it does not compile. For CUDA it
+/// is compiled for all GPU architectures, or for the one in the environment variable SCALIDE_CARD_ARCH ("90").
 class CompiledProgram {
 public:
     CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target = "host");
     CompiledProgram(const CompiledProgram &) = delete;
 
-    /// The kernels as a program: what `interpret` runs in mode `stored` for comparison. A scaled argument is two here.
+    /// The fused program, which `interpret` runs in mode `stored` for comparison. A scaled argument is two arguments here.
     const Program &fused() const { return report_.fused[0]; }
     /// Runs on arrays in the order of fused()'s arguments; returns them in the order of its results.
     std::vector<Array> run(const std::vector<Array> &inputs) const;
@@ -20,7 +20,7 @@ public:
     const LoadedProgram &loaded() const { return *loaded_; }
 
 private:
-    test::Folder folder_; ///< goes last
+    test::Folder folder_; ///< destroyed last
     BuildReport report_;
     std::unique_ptr<LoadedProgram> loaded_;
 };

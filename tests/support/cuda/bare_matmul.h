@@ -4,11 +4,11 @@
 
 namespace scalide {
 
-/// cublaslt::DataType of a scalide_dtype; f32 for those that it does not multiply.
+/// Returns the cublaslt::DataType of a scalide_dtype, or f32 if cuBLASLt does not multiply this dtype.
 int32_t cublaslt_type(int32_t dtype);
 
-/// A product in cuBLASLt's own words, column-major: D[m, n] = epilogue(op(A) op(B)). It keeps no rules: what those of a plan's matmul
-/// forbid can be asked of the library too.
+/// A matmul as cuBLASLt describes it, column-major: D[m, n] = epilogue(op(A) op(B)). It may break the rules of a plan's matmul, so that a
+/// test can ask cuBLASLt about such cases too.
 struct BareDesc {
     int32_t a, b, d; ///< cublaslt::DataType
     int64_t m, n, k;
@@ -19,7 +19,7 @@ struct BareDesc {
     bool fast_accumulation = false;
 };
 
-/// Device memory; what is absent is null.
+/// Device memory. Null: the operand is absent.
 struct BarePointers {
     const void *a, *b;
     void *d;
@@ -29,16 +29,16 @@ struct BarePointers {
 };
 constexpr size_t bare_workspace = size_t{32} << 20;
 
-/// The calls of cuBLASLt for one product, without anything of ours around them.
+/// The cuBLASLt calls for one matmul, without code of Scalide around them.
 class BareMatmul {
 public:
-    /// Throws std::runtime_error, naming the call, where the library refuses a descriptor.
+    /// Throws std::runtime_error with the name of the call if cuBLASLt rejects a descriptor.
     BareMatmul(const cublaslt::Calls &library, const BareDesc &desc, const BarePointers &pointers);
     ~BareMatmul();
     BareMatmul(const BareMatmul &) = delete;
     BareMatmul &operator=(const BareMatmul &) = delete;
 
-    /// What the heuristic proposes, at most so many, best first; empty where it has nothing.
+    /// Returns at most `most` proposals of the heuristic, best first. It is empty if there is none.
     std::vector<cublaslt::HeuristicResult> candidates(int most) const;
     cublaslt::Status run(const cublaslt::Algorithm &algorithm, void *stream) const;
 

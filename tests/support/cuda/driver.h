@@ -9,19 +9,19 @@ namespace scalide {
 /// thread that made this, as long as this lives.
 class Driver {
 public:
-    /// Throws std::runtime_error where there is no driver or no card.
+    /// Throws std::runtime_error if there is no driver or no GPU.
     Driver();
     ~Driver();
     Driver(const Driver &) = delete;
     Driver &operator=(const Driver &) = delete;
 
     void *stream() const { return stream_; }
-    /// Appends a copy inside of device memory to the stream. Throws std::runtime_error where it fails, as does `wait`.
+    /// Appends a copy within device memory to the stream. Like `wait`, it throws std::runtime_error on failure.
     void copy(void *to, const void *from, size_t bytes) const;
-    /// For all that the stream has.
+    /// Waits for all work in the stream.
     void wait() const;
 
-    /// A kernel of a PTX text, for as long as this lives. Throws where the driver cannot compile it.
+    /// Loads a kernel from a PTX text. It is valid as long as this object. Throws if the driver cannot compile it.
     void *load(const std::string &ptx, const std::string &name);
     struct Blocks {
         unsigned x = 1, y = 1;

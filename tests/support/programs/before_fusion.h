@@ -5,7 +5,7 @@
 
 namespace scalide {
 
-/// A program as `fuse` gets it, in the dtypes that its text says.
+/// Returns the program that `fuse` receives, with the dtypes of the text.
 inline Program before_fusion(const std::string &text) {
     return simplify(expand(simplify(infer_types(parse_program(text, "test"), rules()), rules()), rules()), rules());
 }

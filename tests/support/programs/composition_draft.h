@@ -9,7 +9,7 @@ namespace scalide {
 /// arguments, conditions on coordinates, reductions.
 class CompositionDraft {
 public:
-    static constexpr int64_t most_elements = 70000; ///< of an array
+    static constexpr int64_t most_elements = 70000; ///< most elements of an array
 
 protected:
     explicit CompositionDraft(std::mt19937 &random);
@@ -32,16 +32,16 @@ protected:
     ValueId add(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes = {}) {
         return builder_.add_one(op, operands, std::move(attributes));
     }
-    /// A node that takes an array and a number.
+    /// Adds a node with the operands `x` and `number`.
     ValueId with_number(const std::string &op, ValueId x, double number);
     ValueId broadcast(ValueId x) { return builder_.broadcast(x, shape()); }
 
-    /// A drawn extent such that an array of it and of `others` has at most `most` elements.
+    /// Draws an extent such that an array of it and of `others` has at most `most` elements.
     Extent extent_beside(const Extents &others, int64_t most = most_elements);
     ValueId argument(Type type);
     /// An argument of floats, in f32 or widened to it.
     ValueId array(const Extents &shape);
-    /// The current value becomes an argument of this rank.
+    /// Makes the current value an argument of this rank.
     void begin(int64_t rank);
 
     /// Bools in the shape of the value that depend on the row and the column of an element alone: tril, a band, a checkerboard, and so on.

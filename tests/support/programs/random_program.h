@@ -4,14 +4,14 @@
 
 namespace scalide {
 
-/// A program of about `count` random operators over arguments of rank 2, 1 and 0, with a symbolic extent `b`; its result `loss` has rank 0
-/// and reads every value. Operators are such that values stay small and gradients exist almost everywhere.
+/// Returns a program of about `count` random operators over arguments of rank 2, 1 and 0, with a symbolic extent `b`. Its result `loss` is
+/// a scalar that depends on every value. The operators are chosen such that values stay small and gradients exist almost everywhere.
 Program random_program(std::mt19937 &random, int count);
 
-/// Zeros that fit the arguments where the symbols have these values.
+/// Returns zeros that fit the arguments if the symbols have these values.
 std::vector<Array> zero_inputs(const Program &program, const Extent::Bindings &symbols);
 
-/// Inputs that fit the arguments, b = 3: floats in [-1, 1].
+/// Returns inputs that fit the arguments for b = 3: floats in [-1, 1].
 std::vector<Array> random_inputs(const Program &program, std::mt19937 &random);
 
 } // namespace scalide

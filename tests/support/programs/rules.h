@@ -3,7 +3,7 @@
 
 namespace scalide {
 
-/// The rules of the tree.
+/// The rules of the source tree.
 const Rulebook &rules();
 
 } // namespace scalide

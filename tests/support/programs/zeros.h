@@ -4,7 +4,7 @@
 
 namespace scalide {
 
-/// An array of a type whose symbols have these values.
+/// Returns an array of zeros of this type; the symbols have these values.
 inline Array zeros(const Type &type, const Extent::Bindings &symbols) {
     Array array{type.dtype, {}, {}};
     for (const Extent &extent : type.shape) array.shape.push_back(extent.evaluate(symbols));

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-// PTX on the host: what a card would compute, for tests where there is none. One block after the other; the threads of a block take turns,
-// each up to its next barrier or shuffle. Source: NVIDIA's PTX ISA manual, 8.1.
+// Executes PTX on the CPU, for tests without a GPU. Blocks run one after the other. The threads of a block take turns; each runs up to its
+// next barrier or shuffle. Source: NVIDIA's PTX ISA manual, 8.1.
 namespace scalide::ptx {
 
-/// Where threads of a block meet.
+/// Whether a thread runs, waits for other threads of its block, or has ended.
 enum class State : uint8_t { runs, at_barrier, at_shuffle, ended };
 
 struct Block;
@@ -26,8 +26,8 @@ struct Thread {
     State state = State::runs;
     uint32_t place[3] = {}, lane = 0;
     Block *block = nullptr;
-    uint64_t given = 0; ///< to a shuffle
-    int taker = -1;     ///< the register that takes a shuffled value
+    uint64_t given = 0; ///< operand of a shuffle
+    int taker = -1;     ///< the register that receives the shuffled value
     uint32_t source = 0;
 
     template<typename T>
@@ -38,7 +38,7 @@ struct Thread {
     }
 };
 
-/// What an instruction reads: a register, or bits that it has itself.
+/// An operand of an instruction: a register, or an immediate value as bits.
 struct Operand {
     int number = -1;
     uint64_t bits = 0;
@@ -67,47 +67,47 @@ struct Entry {
     std::map<std::string, size_t> offsets; ///< of parameters, by name
     std::vector<size_t> offset_of, bytes_of;
     std::vector<Instruction> code;
-    size_t registers = 0, local_bytes = 0, most_threads = 0; ///< most_threads 0: not said
+    size_t registers = 0, local_bytes = 0, most_threads = 0; ///< most_threads 0: no limit is given
 };
 
 struct Launch {
     uint32_t blocks[3], threads[3], shared_bytes;
 };
 
-/// Called for each access to global memory; throws where a program has no business.
+/// Called for each access to global memory. Throws if the program may not access the address.
 using CheckAccess = std::function<void(uint64_t address, size_t bytes)>;
 
-/// Where a block's own memory begins: what is before is the system's, as on cards of 9.0 and later.
+/// Address at which a block's shared memory begins. The system reserves the bytes below it, as on GPUs of compute capability 9.0 and later.
 constexpr uint64_t shared_base = 1024;
 
-/// What the threads of a block share.
+/// State that the threads of a block share.
 struct Block {
     const Launch &launch;
     uint32_t place[3];
     std::vector<unsigned char> parameters, shared;
     const CheckAccess &check;
     Races &races;            ///< in global memory, of all blocks
-    Races shared_races = {}; ///< in this block's own
+    Races shared_races = {}; ///< in this block's shared memory
     uint32_t meetings = 0;   ///< barriers so far
 };
 
 /// The kernels of a PTX text.
 class Module {
 public:
-    /// Throws std::runtime_error, with the line, at an instruction that this does not know.
+    /// Throws std::runtime_error with the line if the text contains an unknown instruction.
     explicit Module(const std::string &text);
 
-    /// nullptr where there is none of this name.
+    /// Returns nullptr if there is no kernel with this name.
     const Entry *find(const std::string &name) const;
-    /// Runs a kernel to its end. Throws std::runtime_error where a card would fault: more threads than .maxntid, addresses that are not
-    /// aligned or not allowed; at a shuffle or barrier that not all lanes of a warp reach; and at a race.
+    /// Runs a kernel to its end. Throws std::runtime_error where a GPU would fault: for more threads than .maxntid, and for addresses that
+    /// are misaligned or not allowed. Also throws at a race, and at a shuffle or barrier that not all lanes of a warp reach.
     static void run(const Entry &entry, const Launch &launch, void *const *arguments, const CheckAccess &check);
 
 private:
     std::map<std::string, Entry> entries_;
 };
 
-/// The PTX text in a fat binary (of CUDA 13: compressed by zstd). Throws std::runtime_error when there is none.
+/// Returns the PTX text in a fat binary (of CUDA 13: compressed by zstd). Throws std::runtime_error if there is none.
 std::string text_of_fat_binary(const void *image);
 
 /// The action of an instruction: `words` are its mnemonic's parts, `operands` as they are written. Used by Module.

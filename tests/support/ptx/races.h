@@ -6,25 +6,25 @@
 
 namespace scalide::ptx {
 
-/// An access of a thread, in the times between barriers of its block.
+/// An access of a thread. Its time counts the barriers of its block.
 struct Touch {
     static constexpr uint32_t nobody = UINT32_MAX, several = UINT32_MAX - 1;
     uint32_t block = nobody, thread = nobody, time = 0;
 
-    /// A barrier, or that both are of one thread, puts this before another.
+    /// True if this access is ordered before `other`: by a barrier, or because one thread makes both.
     bool is_before(const Touch &other) const {
         return block == nobody || (block == other.block && (thread == other.thread || time < other.time));
     }
 };
 
-/// Who touched the bytes of a memory. Nothing orders threads of different blocks, and those of one block only barriers do: not that this
-/// machine runs them one after the other.
+/// Records which thread accessed which byte of a memory, to detect races. Threads of different blocks are unordered. Threads of one block
+/// are ordered only by barriers, although the emulator runs them one after the other.
 class Races {
 public:
-    /// Throw std::runtime_error where another thread writes the same bytes at no other time, or reads what is written. A write is one that
-    /// changes something.
+    /// Throw std::runtime_error if another thread writes the same bytes without a barrier between, or reads bytes that are written. A write
+    /// counts only if it changes the bytes.
     void read(uint64_t at, size_t bytes, const Touch &by);
-    /// Of what no thread writes at all (ld.global.nc).
+    /// A read of memory that no thread may write (ld.global.nc).
     void read_constant(uint64_t at, size_t bytes, const Touch &by);
     void write(uint64_t at, size_t bytes, const Touch &by);
 

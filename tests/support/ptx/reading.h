@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <stdexcept>
 
-// What reading an instruction takes. A mnemonic is opcode.modifiers.type.
+// Helpers to parse instructions. A mnemonic is opcode.modifiers.type.
 namespace scalide::ptx {
 
 using Words = std::vector<std::string>;
 
 [[noreturn]] inline void refuse(const std::string &what) { throw std::runtime_error("this machine has no " + what); }
 
-/// An instruction while it is read.
+/// An instruction that is being parsed.
 struct Text {
     const Words &words, &operands;
     const Naming &naming;
@@ -72,7 +72,7 @@ inline Words parts_of(const std::string &text) {
 
 inline int bits_of(const std::string &type) { return type == "pred" ? 8 : std::stoi(type.substr(1)); }
 
-/// Of memory.cpp: accesses, and where threads go and meet.
+/// Defined in memory.cpp: memory accesses, branches and barriers.
 Action load(const Text &text);
 Action store(const Text &text);
 Action branch(const Text &text);
@@ -80,7 +80,7 @@ Action wait(const Text &text);
 Action leave(const Text &text);
 Action shuffle(const Text &text);
 
-/// Of bits.cpp.
+/// Defined in bits.cpp.
 Action permute(const Text &text);
 Action extract_bits(const Text &text);
 Action insert_bits(const Text &text);

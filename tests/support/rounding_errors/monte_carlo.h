@@ -16,7 +16,7 @@ std::vector<Array> interpret_with_random_roundings(const Program &program, std::
 /// normal distribution describes, as the drawn roundings, of up to 2 ulp, are several times those of most nodes.
 std::vector<Array> with_drawn_errors(const std::function<std::vector<Array>(std::mt19937 *random)> &run);
 
-/// The same of a program.
+/// Does the same for a program.
 std::vector<Array> interpret_with_drawn_errors(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook,
                                                Mode mode);
 

@@ -4,16 +4,16 @@
 
 namespace scalide {
 
-/// What the operation gives on other operands, before that is rounded; conversions round.
+/// Returns the result of the operation on other operands, before it is rounded. Conversions round.
 std::vector<double> run_on(const Operation &operation, std::vector<const Array *> operands);
 
-/// About formats: what they give depends on the mode, and they round nothing beside.
+/// True for conversions between formats. Their result depends on the mode; they have no other rounding.
 bool converts(const Operation &operation);
 
-/// Its elements are sums, or products, of floats.
+/// True if its elements are sums or products of floats.
 bool sums_floats(const Operation &operation);
 
-/// What a sum gives of other terms: term(operand, element).
+/// Returns the sum of other terms, given by term(operand, element).
 std::vector<double> sum_of(const Operation &operation, const std::function<double(const Array &, size_t)> &term);
 
 /// How far its own roundings may make each element of an operation differ, from operands without errors: 2 ulp of functions

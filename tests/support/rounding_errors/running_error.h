@@ -19,7 +19,7 @@ std::vector<Array> interpret_with_errors(const Program &program, const std::vect
 /// The first element of `got` that is further from that of `expected` than `share` of its error, in words; empty when there is none. NaN
 /// equals NaN.
 std::string difference(const Array &got, const Array &expected, double share = 1);
-/// The same of all results of a program.
+/// Compares all results of a program.
 std::string difference(const std::vector<Array> &got, const std::vector<Array> &expected, double share = 1);
 
 } // namespace scalide
