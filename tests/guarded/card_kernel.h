@@ -3,8 +3,8 @@
 
 namespace scalide {
 
-/// As a program of its own, on a CUDA card or its stand-in. Does not run kernels that no program can be: with f64 arrays, or with a symbol
-/// that no argument has alone (`b`, `4*b`).
+/// Runs the kernel as its own program on a CUDA GPU or the emulated driver. Skips kernels that cannot be a program: with f64 arrays, or
+/// with a symbol that is not itself determined by an argument's extent (`b`, `4*b`).
 RunKernel card_kernel(const Program &kernel);
 
 } // namespace scalide

@@ -10,7 +10,8 @@ struct BoundProgram {
     Extent::Bindings sizes;
 };
 
-/// The smallest that still fails: with fewer results, fewer nodes, smaller extents, as far as one step at a time leads.
+/// Reduces a failing program step by step, to fewer results, fewer nodes or smaller extents. Returns the program at which no single step
+/// still fails.
 BoundProgram shrink(BoundProgram failing, const std::function<bool(const BoundProgram &)> &fails);
 
 } // namespace scalide

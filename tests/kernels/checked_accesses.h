@@ -3,11 +3,11 @@
 
 namespace scalide {
 
-/// Puts a check in front of each read and write of the compiled kernel, as it is behind all of Halide's passes: every lane that is not
-/// masked must lie in its array, be it an argument, a result or a stage of the kernel's own, which may lie on the stack.
+/// Inserts a check before each read and write of the compiled kernel, after all passes of Halide. Every lane that is not masked must be
+/// inside its array: an argument, a result, or a temporary of the kernel, which may be on the stack.
 void check_accesses(Halide::Pipeline &pipeline, const LoweredKernel &kernel);
 
-/// The first access since the last call of this function that lay outside of its array; empty where none did.
+/// Returns the first access outside its array since the last call of this function, or an empty string.
 std::string take_wrong_access();
 
 } // namespace scalide

@@ -17,7 +17,7 @@ using Kernel = OpenclKernel;
 using Kernel = CompiledKernel;
 #endif
 
-/// C[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], row-major; an operand of the other order is read transposed.
+/// C[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], row-major. An operand may be stored transposed.
 struct Product {
     int64_t batch = 1, m = 1, n = 1, k = 1;
     bool lhs_transposed = false, rhs_transposed = false; ///< A is [b, k, m]; B is [b, n, k]
@@ -34,19 +34,19 @@ struct Form {
     std::string lhs_type() const;
     std::string rhs_type() const;
     std::string result_type() const;
-    /// The lines that define `z`, the f32 product of the arguments x and y, widened first when they are narrow.
+    /// Returns the lines that define `z`, the f32 matmul of the arguments x and y. Low-precision arguments are widened first.
     std::string lines() const;
-    /// A whole kernel that returns z.
+    /// Returns a whole kernel with the result z.
     std::string text() const;
 };
 
-/// Integers from -limit to limit: products and sums are exact in every format and order.
+/// Returns integers from -limit to limit, so that products and sums are exact in every format and order.
 Doubles random_integers(size_t count, int limit, std::mt19937 &random);
 Words to_words(const Doubles &values, Dtype dtype);
 Doubles to_doubles(const Words &words, Dtype dtype);
 Dtype dtype_named(const std::string &name);
 
-/// Runs the kernel of `form.text()` on small integers: every element has to be exact.
+/// Runs the kernel of `form.text()` on small integers. Every element of the result must be exact.
 void expect_product(const Kernel &kernel, const Form &form, const Product &product, const Extent::Bindings &symbols);
 
 } // namespace scalide::contract_test

@@ -4,11 +4,11 @@
 
 namespace scalide {
 
-/// Which end of an array lies at a page that cannot be touched.
+/// The end of an array that touches an inaccessible page.
 enum class Guard { behind, before };
 
-/// Memory between two pages that cannot be touched: at one of them but for what the alignment needs. It is poisoned, and so is what is left
-/// of its own pages.
+/// Memory between two inaccessible pages. The array touches one of them, except for the gap that its alignment needs. The array and the
+/// rest of its pages are filled with a poison pattern.
 class GuardedMemory {
 public:
     GuardedMemory(size_t bytes, size_t alignment, Guard guard = Guard::behind);
@@ -16,7 +16,7 @@ public:
     ~GuardedMemory();
 
     uint8_t *data() const { return data_; }
-    /// False when somebody wrote beside the array.
+    /// False if code wrote outside the array.
     bool is_intact() const;
 
 private:

@@ -21,22 +21,22 @@ struct KernelText {
 };
 
 KernelText read_kernel_text(const std::filesystem::path &path);
-/// All texts; the name of the folder is the kind.
+/// Returns all texts. The name of the folder is the kernel class.
 std::set<std::filesystem::path> kernel_texts();
 
-/// The arguments of one run, as numbers and as words; the same in every run.
+/// The arguments of one run, as numbers and as storage words. They are the same in every run.
 struct KernelArguments {
     std::vector<Array> arrays;
     std::vector<Words> words;
 };
 KernelArguments draw_arguments(const KernelText &text, const Extent::Bindings &sizes);
 
-/// What CompiledKernel::run gives for `arguments` must agree with the interpreter, each element as far as roundings of f32 make it differ
-/// (support/rounding_errors).
+/// Compares the results of CompiledKernel::run for `arguments` with the interpreter. Each element may differ by as much as f32 roundings
+/// explain (support/rounding_errors).
 void expect_interpreted(const KernelText &text, const Extent::Bindings &sizes, const KernelArguments &arguments,
                         const std::function<std::vector<Words>(std::vector<Words> &)> &run);
 
-/// For SCOPED_TRACE.
+/// Describes the run for SCOPED_TRACE.
 std::string describe_run(const KernelText &text, const Extent::Bindings &sizes);
 
 } // namespace scalide

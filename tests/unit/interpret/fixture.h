@@ -4,13 +4,13 @@
 
 namespace scalide {
 
-/// Runs a program text. Base operators need no rule; pass a rulebook for the others.
+/// Interprets a program text. Base operators need no rule; pass a rulebook for the others.
 inline std::vector<Array> run(const std::string &text, const std::vector<Array> &inputs, Mode mode = Mode::stored,
                               const Rulebook &rulebook = {}) {
     return interpret(parse_program(text, "test.scl"), inputs, rulebook, mode);
 }
 
-/// The data of the only result.
+/// Returns the data of the only result.
 inline std::vector<double> run_one(const std::string &text, const std::vector<Array> &inputs = {}, Mode mode = Mode::stored) {
     return run(text, inputs, mode).at(0).data;
 }

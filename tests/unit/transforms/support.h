@@ -4,13 +4,13 @@
 
 namespace scalide {
 
-/// A program with its types, from its text without the words `program p`: arguments, results and body.
+/// Returns the typed program of a text that omits the words `program p`: arguments, results and body.
 Program typed(const std::string &text);
 
-/// The lines between the braces of a program's text, without indentation.
+/// Returns the lines between the braces of a program's text, without indentation.
 std::string body(const Program &program);
 
-/// What the UserError says that `act` throws; "no error" when it throws none.
+/// Returns the message of the UserError that `act` throws, or "no error" if it throws none.
 template<typename Act>
 std::string error_of(const Act &act) {
     try {
