@@ -3,20 +3,20 @@
 
 namespace scalide {
 
-/// Why no program can run on a card here; empty when one can.
+/// Returns why no program can run on a GPU here, or an empty string if one can.
 const std::string &why_no_card();
 
-/// A program for the card. `text` is that of a program. Throws as CompiledProgram.
+/// A program for the GPU, from its text. Throws like CompiledProgram.
 std::unique_ptr<CompiledProgram> compile_for_card(const std::string &text);
 
-/// One program for the card and for the CPU.
+/// One program for the GPU and for the CPU.
 class OnBoth {
 public:
-    /// `text` is that of a program. Throws as CompiledProgram.
+    /// `text` is a program. Throws like CompiledProgram.
     explicit OnBoth(const std::string &text);
 
-    /// Names the first element whose bits differ between the card and the CPU (all NaN of f32 are one); empty when none does. The inputs
-    /// are in the order of the arguments.
+    /// Names the first element whose bits differ between GPU and CPU (all NaNs of f32 count as equal). Returns an empty string if none
+    /// differs. The inputs are in the order of the arguments.
     std::string first_difference(const std::vector<HostArray> &inputs) const;
 
 private:

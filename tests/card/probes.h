@@ -11,7 +11,7 @@
 
 namespace scalide {
 
-/// A line `finding: <test>: <words>` of the output, which ./check --gpu collects.
+/// Prints a line `finding: <test>: <message>`, which ./check --gpu collects.
 [[gnu::format(printf, 1, 2)]] void finding(const char *format, ...);
 
 /// Device memory of the probes.
@@ -31,7 +31,7 @@ private:
     size_t size_;
 };
 
-/// The storage codes of numbers, and back.
+/// Encodes numbers in a dtype, and decodes them.
 std::vector<unsigned char> codes_of(Dtype dtype, const std::vector<double> &values);
 std::vector<double> values_of(Dtype dtype, const std::vector<unsigned char> &codes);
 
@@ -43,9 +43,9 @@ protected:
 
     DeviceBytes on_device(const std::vector<unsigned char> &bytes) const { return {context_, bytes}; }
     DeviceBytes on_device(Dtype dtype, const std::vector<double> &values) const { return {context_, codes_of(dtype, values)}; }
-    /// Codes of random numbers of about 2^-4: a card's clock depends on the data.
+    /// Returns encoded random numbers of about 2^-4. Zeros would not do: the clock rate of a GPU depends on the data.
     DeviceBytes random(Dtype dtype, int64_t count) const;
-    /// Milliseconds of one of many calls that append work to the stream, the least of five groups.
+    /// Milliseconds of one call among many that append work to the stream: the minimum of five groups.
     double milliseconds(const std::function<void()> &call) const;
     double milliseconds(const BareMatmul &matmul, const cublaslt::Algorithm &algorithm) const;
     /// SCALIDE_CARD_SHRINK divides the sizes of what is timed, to try it without a card.

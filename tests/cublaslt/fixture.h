@@ -5,7 +5,7 @@
 
 namespace scalide {
 
-/// The stand-in as the runtime loads it, and pointers that nobody follows.
+/// The emulated cuBLASLt, loaded as the runtime loads it, and pointers that are never dereferenced.
 class cublaslt_test : public testing::Test {
 protected:
     cublaslt_test();
@@ -14,16 +14,16 @@ protected:
     StandinState state() const { return read_(); }
     void reset(int failing = -1, int candidates = 2, int broken = 0) const { reset_(failing, candidates, broken); }
     MatmulStream stream();
-    /// Addresses 0x1000, 0x2000 ...: those that the descriptor says are there.
+    /// Addresses 0x1000, 0x2000 ... for the operands that the descriptor has.
     static MatmulPointers pointers_of(const MatmulDesc &desc);
-    /// Prepares and chooses an algorithm: "" or why it failed.
+    /// Prepares the matmul and chooses an algorithm. Returns "" or the reason of the failure.
     std::string make_ready(Matmul &matmul, const MatmulDesc &desc, MatmulSearch search = MatmulSearch::heuristic,
                            const char *folder = nullptr);
 
     std::string factors_of(const MatmulDesc &desc);
 
     const CublasLt *library_ = nullptr;
-    bool healthy_ = true; ///< what synchronise says
+    bool healthy_ = true; ///< the result of synchronise
 
 private:
     StandinRead read_ = nullptr;

@@ -33,7 +33,7 @@ inline std::string file_of_cublaslt() {
 
 using Types = std::vector<std::pair<int32_t, std::vector<int64_t>>>;
 
-/// A program of products, its arrays in the memory of a context.
+/// A program of matmuls whose arrays are in the memory of a context.
 struct Bound {
     scalide_context *context;
     const scalide_program *program;
@@ -62,14 +62,14 @@ struct Bound {
         EXPECT_EQ(scalide_describe_step(binding, index, &info), SCALIDE_OK);
         return info;
     }
-    /// Moves argument `index` by so many bytes.
+    /// Moves argument `index` by this many bytes.
     scalide_status move(size_t index, size_t bytes) {
         arrays[index].data = static_cast<char *>(arrays[index].data) + bytes;
         return scalide_set_argument(binding, index, &arrays[index]);
     }
 };
 
-/// products.scl with a batch of `b`.
+/// products.scl with batch size `b`.
 struct Products : Bound {
     Products(scalide_context *owner, int64_t b)
         : Bound(owner, products_cuda_program(),
@@ -82,7 +82,7 @@ struct Products : Bound {
                  {SCALIDE_F32, {b, 32}}}) {}
 };
 
-/// epilogues.scl with a batch of `b`.
+/// epilogues.scl with batch size `b`.
 struct Epilogues : Bound {
     enum Place { x, w, s, c, f, u, v, g, r, h, y, amax, z };
     Epilogues(scalide_context *owner, int64_t b)
@@ -102,7 +102,7 @@ struct Epilogues : Bound {
                  {SCALIDE_F32, {b, 32}}}) {}
 };
 
-/// blocks.scl with a batch of `b`, as it was built for sm_90 or for all cards.
+/// blocks.scl with batch size `b`, built for sm_90 or for all GPU architectures.
 struct Blocks : Bound {
     enum Place { x, w, rows, columns, c, xs, ws, y, z };
     Blocks(scalide_context *owner, int64_t b, const scalide_program *built = blocks_cuda_program())
@@ -118,7 +118,7 @@ struct Blocks : Bound {
                  {SCALIDE_F32, {b, 32}}}) {}
 };
 
-/// accumulation.scl with a batch of `b`.
+/// accumulation.scl with batch size `b`.
 struct Accumulation : Bound {
     enum Place { u, v, w, x, s, f, top, y };
     Accumulation(scalide_context *owner, int64_t b)
@@ -134,7 +134,7 @@ struct Accumulation : Bound {
     float *floats(Place place) const { return static_cast<float *>(arrays[place].data); }
 };
 
-/// widened.scl with a batch of `b`.
+/// widened.scl with batch size `b`.
 struct Widened : Bound {
     enum Place { x, w, s, u, v, y, z };
     Widened(scalide_context *owner, int64_t b)
@@ -148,7 +148,7 @@ struct Widened : Bound {
                  {SCALIDE_BF16, {b, 48}}}) {}
 };
 
-/// mxfp8.scl, as it was built for sm_100 and sm_120 or for all cards.
+/// mxfp8.scl, built for sm_100 and sm_120 or for all GPU architectures.
 struct Mxfp8 : Bound {
     explicit Mxfp8(scalide_context *owner, const scalide_program *built = mxfp8_cuda_program())
         : Bound(owner, built,
@@ -159,7 +159,7 @@ struct Mxfp8 : Bound {
                  {SCALIDE_F32, {128, 32}}}) {}
 };
 
-/// Plans on the stand-ins; what they call stands in a log.
+/// Plans on the emulated driver and libraries, which log all calls.
 class matmul : public testing::Test {
 protected:
     matmul() {

@@ -7,7 +7,7 @@
 
 namespace scalide::test {
 
-/// Why there is no context, in the runtime's words; else the context.
+/// The context, or the runtime's message if there is none.
 struct Context {
     scalide_context *handle = nullptr;
     scalide_status status;
@@ -19,7 +19,7 @@ struct Context {
     ~Context() { scalide_context_destroy(handle); }
 };
 
-/// The arrays of elementwise.scl with a batch of `b`, in the memory of a context.
+/// The arrays of elementwise.scl with batch size `b`, in the memory of a context.
 class Elementwise {
 public:
     Elementwise(scalide_context *context, int64_t b, unsigned seed = 1);
@@ -27,12 +27,12 @@ public:
     Elementwise(const Elementwise &) = delete;
     Elementwise &operator=(const Elementwise &) = delete;
 
-    /// Of the first call to the context's memory that failed.
+    /// Status of the first failed call to the context's memory.
     scalide_status status = SCALIDE_OK;
     std::vector<scalide_array> arrays;
 
     scalide_status bind(const scalide_program *program, scalide_binding **binding) const;
-    /// All bytes of what a run writes.
+    /// All bytes of the outputs of a run.
     std::vector<unsigned char> results();
     size_t bytes(size_t argument) const;
 
@@ -43,7 +43,7 @@ private:
     std::vector<void *> taken_;
 };
 
-/// Memory for a program's results after `runs` runs on the device of this kind.
+/// Returns the results of a program after `runs` runs on a device of this kind.
 std::vector<unsigned char> run(int32_t device, const scalide_program *program, int64_t b, int runs);
 
 } // namespace scalide::test

@@ -8,7 +8,7 @@
 
 namespace scalide::test {
 
-/// While it lives, the stand-ins compute.
+/// While it lives, the emulated driver executes kernels.
 class Computing {
 public:
     Computing() { setenv("SCALIDE_STANDIN_COMPUTES", "1", 1); }
@@ -17,7 +17,7 @@ public:
     Computing &operator=(const Computing &) = delete;
 };
 
-/// The stand-in, as the runtime finds it.
+/// The emulated driver, loaded as the runtime loads it.
 class Standin {
 public:
     Standin() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {

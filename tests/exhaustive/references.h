@@ -10,10 +10,10 @@ struct ArrayReference {
     void (*compute)(const float *x, double *y, size_t size);
 };
 
-/// nullptr when there is none of this name.
+/// Returns nullptr if there is no function with this name.
 const ArrayReference *find_array_reference(std::string_view name);
 
-/// How many f32 `got` are further than 2 units in the last place from `reference` (support/ulp.h has the definition).
+/// Counts the f32 in `got` that are further than 2 units in the last place from `reference` (defined in support/ulp.h).
 size_t count_beyond_2_ulp(const float *got, const double *reference, size_t size);
 
 } // namespace scalide::test

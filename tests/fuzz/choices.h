@@ -8,17 +8,17 @@
 
 namespace scalide {
 
-/// The bytes of a fuzzer as decisions, one after the other; behind their end all are 0.
+/// Decodes the bytes of a fuzzer into decisions, one after the other. After the last byte, all are 0.
 class Choices {
 public:
     Choices(const uint8_t *data, size_t size) : at_(data), end_(data + size) {}
 
     bool empty() const { return at_ == end_; }
     uint8_t byte() { return empty() ? uint8_t(0) : *at_++; }
-    /// In [0, count), count <= 256.
+    /// Returns a number in [0, count), count <= 256.
     size_t below(size_t count) { return byte() % count; }
     bool coin() { return byte() % 2 != 0; }
-    /// A small number, or one at a limit of a type.
+    /// Returns a small number, or one at a limit of a type.
     int64_t number() {
         constexpr std::array<int64_t, 20> limits = {-1,        -2,        -64,       63,         64,        65,
                                                     1023,      1024,      INT8_MIN,  INT16_MAX,  INT32_MAX, INT32_MIN,
@@ -32,7 +32,7 @@ private:
     const uint8_t *at_, *end_;
 };
 
-/// What a target promises itself; a finding when it does not hold.
+/// A condition that a target must satisfy. A violation is a finding.
 inline void expect(bool condition, const char *words) {
     if (condition) return;
     std::fprintf(stderr, "fuzz: expected that %s\n", words);

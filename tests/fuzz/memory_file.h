@@ -6,7 +6,7 @@
 
 namespace scalide {
 
-/// Bytes as a file with a path, for what reads files.
+/// Makes bytes available as a file with a path, for code that reads files.
 class MemoryFile {
 public:
     MemoryFile(const void *data, size_t size) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -3,10 +3,10 @@
 
 namespace scalide::test {
 
-/// The program of one case of the suites of single operators (`primitives`, `primitives_lax`).
+/// Returns the program of one case of the suites of single operators (`primitives`, `primitives_lax`).
 Program primitive_program(const nlohmann::json &entry);
 
-/// What the case needs and we do not have: an operator, a dtype or an attribute value; "" for nothing.
+/// Returns what the case needs and Scalide does not support: an operator, a dtype or an attribute value. Returns "" if there is none.
 std::string missing_of(const nlohmann::json &entry);
 
 } // namespace scalide::test

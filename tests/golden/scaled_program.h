@@ -7,7 +7,7 @@
 
 namespace scalide::test {
 
-/// The rules of the tree.
+/// The rules of the source tree.
 const Rulebook &rules();
 
 /// An array of the golden data or of a run; with a scale, its value is data * scale.
@@ -18,7 +18,7 @@ struct Tensor {
     std::vector<double> values() const;
 };
 
-/// Reads what a descriptor of the index names.
+/// Reads the array that a descriptor of the index names.
 Tensor read_tensor(const GoldenSuite &suite, const nlohmann::json &descriptor);
 std::vector<Tensor> read_tensors(const GoldenSuite &suite, const nlohmann::json &descriptors);
 
@@ -33,13 +33,13 @@ std::vector<Tensor> meaning(const Program &program, const std::vector<Tensor> &i
 /// with_drawn_errors of support/rounding_errors/monte_carlo.h, of what means something.
 std::vector<Tensor> with_drawn_errors(const std::function<std::vector<Tensor>(std::mt19937 *random)> &run);
 
-/// A program after the passes up to the base operators (no fusion).
+/// Returns a program after the passes up to base operators, without fusion.
 class ScaledProgram {
 public:
-    /// Arguments and results are scaled where their descriptors say so.
+    /// Arguments and results are scaled if their descriptors are.
     ScaledProgram(Program source, const nlohmann::json &inputs, const nlohmann::json &outputs, const Policy &policy);
 
-    /// By the interpreter, in mode `stored`.
+    /// Runs the interpreter in mode `stored`.
     std::vector<Tensor> run(const std::vector<Tensor> &inputs) const;
 
 private:

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-// A generated program bound to arrays of small random numbers, for the programs that time one.
+// A generated program bound to arrays of small random numbers, for programs that time it.
 namespace scalide::measuring {
 
 using Symbols = std::map<std::string, int64_t>;
@@ -17,7 +17,7 @@ using Symbols = std::map<std::string, int64_t>;
     std::exit(1);
 }
 
-/// `symbol=value` words from argv[first] on.
+/// Parses `symbol=value` arguments from argv[first] on.
 inline Symbols symbols_of(int argc, char **argv, int first) {
     Symbols symbols;
     for (int i = first; i < argc; i++) {
@@ -41,7 +41,7 @@ struct Arguments {
     std::vector<scalide_array> arrays;
     std::vector<void *> memory;
     std::vector<float> scales;
-    size_t bytes = 0; ///< read and written; an array that is overwritten counts twice
+    size_t bytes = 0; ///< bytes read and written; an inout array counts twice
 };
 
 inline Arguments make_arguments(const scalide_program *program, const Symbols &symbols) {

@@ -6,7 +6,7 @@
 #include <random>
 #include <scalide/scalide.h>
 
-// What the programs that time generated libraries share.
+// Helpers of the programs that time generated libraries.
 namespace scalide::measuring {
 
 using Clock = std::chrono::steady_clock;
@@ -15,7 +15,7 @@ inline double milliseconds_since(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// The storage code of a random number of about 2^-4 with either sign (f32: 2^-5), i32: 0 to 9; other dtypes: 0.
+/// Returns the encoded value of a random number of about 2^-4 with either sign (f32: 2^-5). For i32: 0 to 9. For other dtypes: 0.
 inline uint32_t random_code(int32_t dtype, uint32_t draw) {
     switch (dtype) {
     case SCALIDE_F32: return 0x3d000000u + (draw & 0x807fffffu);

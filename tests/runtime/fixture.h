@@ -23,7 +23,7 @@ struct Context {
     ~Context() { scalide_context_destroy(handle); }
 };
 
-/// The arrays of the sample program with a batch of `b`, and its expected results.
+/// The arrays of the sample program with batch size `b`, and its expected results.
 struct Sample {
     std::vector<float> x, y;
     alignas(64) std::array<float, 4> w = {1, 2, 3, 4};
