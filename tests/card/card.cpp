@@ -16,7 +16,7 @@ const Rulebook &rulebook() {
     return rules;
 }
 
-/// SCALIDE_CARD=opencl tries these tests without a card.
+/// SCALIDE_CARD=opencl runs these tests without a CUDA GPU.
 const std::string &card_target() {
     static const std::string target = std::getenv("SCALIDE_CARD") != nullptr ? std::getenv("SCALIDE_CARD") : "cuda";
     return target;

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
-// card.casts.*: conversions on the card give the bits that they give on the CPU, for all 2^32 arguments; those are held against the
-// definition of each format by unit.exhaustive.*.
+// card.casts.*: conversions on the GPU and on the CPU give the same bits for all 2^32 arguments. unit.exhaustive.* compares the CPU with
+// the definition of each format.
 
 namespace scalide {
 

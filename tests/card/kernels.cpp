@@ -6,7 +6,8 @@
 #include <gtest/gtest.h>
 #include <regex>
 
-// card.kernels.<kind>.<case>: every kernel text under tests/kernels as a program of its own, on the card and on the CPU: the same bits.
+// card.kernels.<kind>.<case>: runs every kernel text under tests/kernels as its own program on the GPU and on the CPU. The bits must be the
+// same.
 
 namespace scalide {
 
@@ -14,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// NaN has other bits on a card, which its bits as an integer show.
+/// A GPU produces other NaN bits, which a program can see as an integer.
 bool shows_nan(const KernelText &text) {
     return text.inputs == "special" &&
            std::ranges::any_of(text.program.nodes, [](const Node &node) { return node.op == "bitcast_convert_type"; });
 }
 
-/// A stand-in takes a second for this many elements.
+/// The emulated GPU takes a second for this many elements.
 constexpr size_t most_on_standins = 40000;
 
 /// The text of a program that becomes this kernel.

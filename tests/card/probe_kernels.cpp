@@ -43,7 +43,7 @@ public:
 
     std::string pointer(const std::string &name) { return make_wide("ld.param.u64", {"[" + name + "]"}); }
     std::string size(const std::string &name) { return make("ld.param.u32", {"[" + name + "]"}); }
-    /// The address `bytes` (a word) behind a pointer.
+    /// The address `bytes` (a PTX operand) after a pointer.
     std::string behind(const std::string &pointer, const std::string &bytes) { return make_wide("mad.wide.u32", {bytes, "1", pointer}); }
 
     /// `count` words of global memory, 1, 2 or 4.

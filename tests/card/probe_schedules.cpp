@@ -35,7 +35,7 @@ protected:
         return array.read();
     }
 
-    /// GB/s, read and written, of a call and of the driver's copy of as many bytes; and which choice of ours it is about.
+    /// GB/s, read and written, of a call and of the driver's copy of the same size, and the choice of Scalide that is tested.
     void report(const std::string &what, int64_t read, int64_t written, const std::function<void()> &call, const char *choice) const {
         const DeviceBytes from = zeros((read + written) / 2), to = zeros((read + written) / 2);
         const auto gigabytes = [&](const std::function<void()> &timed) {
@@ -99,7 +99,7 @@ TEST_F(probes_of_schedules, amax_beside_a_map) {
     for (const auto &[kernel, what, results] : {std::tuple(amax_of_threads(), "a word a thread", words),
                                                 std::tuple(amax_of_blocks(), "a word a block, through shared memory", words / 256)}) {
         const auto blocks_of = [](int64_t count_of_words) { return (count_of_words + 4095) / 4096; };
-        // Whole blocks read; what is behind the words is 0.
+        // Whole blocks are read; after the words there are zeros.
         const DeviceBytes side = zeros(blocks_of(results) * 16384), second = zeros(blocks_of(blocks_of(results)) * 16384),
                           last = zeros(16384);
         const auto main = work(kernel, {in, out, side}, count / (16 * kernel.threads)),

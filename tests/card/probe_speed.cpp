@@ -1,4 +1,4 @@
-// card.probes_of_speed.*: how fast cuBLASLt's products are on this card. Findings only: machines are noisy.
+// card.probes_of_speed.*: how fast the matmuls of cuBLASLt are on this GPU. These tests report findings only, because timings are noisy.
 #include "card/probes.h"
 #include "performance/measuring.h"
 #include <algorithm>
@@ -39,7 +39,7 @@ protected:
     static double teraflops(const Extents &extents, double milliseconds) {
         return 2e-9 * static_cast<double>(extents.m) * static_cast<double>(extents.n) * static_cast<double>(extents.k) / milliseconds;
     }
-    /// Of the heuristic's first proposal; words where there is none.
+    /// Returns the speed of the heuristic's first proposal, or a message if there is none.
     std::string speed(const BareDesc &desc, const BarePointers &pointers) const {
         try {
             const BareMatmul matmul(*library_, desc, pointers);
@@ -103,7 +103,7 @@ TEST_F(probes_of_speed, proposals_of_the_heuristic) {
     }
 }
 
-/// What a call costs the host, beside one of no work: a plan makes one for each product.
+/// CPU time of a call compared with a call without work: a plan makes one call for each matmul.
 TEST_F(probes_of_speed, a_call) {
     const Extents extents{16, 16, 16};
     const Memory memory = memory_of(extents);

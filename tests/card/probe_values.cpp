@@ -1,4 +1,4 @@
-// card.probes.*: what cuBLASLt's products are, on this card: which ones there are, and their values.
+// card.probes.*: which matmuls cuBLASLt offers on this GPU, and which values it computes.
 #include "card/probes.h"
 #include <cmath>
 #include <cstdio>
@@ -236,7 +236,7 @@ TEST_F(probes_of_values, promotion) {
     }
 }
 
-/// The layouts in which programs store scales of rows and blocks (scalide/plan.h). Where a card has the mode, values must be right.
+/// The layouts in which programs store scales of rows and blocks (scalide/plan.h). If a GPU has the mode, values must be right.
 TEST_F(probes_of_values, scales_of_rows_and_blocks) {
     constexpr std::pair<const char *, int32_t> modes[] = {{"rows", outer_vec_32f}, {"1x128", vec128_32f}, {"128x128", blk128x128_32f}};
     const Product product = exact({.d = Dtype::f32, .m = 256, .n = 384, .k = 640});

@@ -1,4 +1,4 @@
-// What the runtime asks of cuBLASLt, call by call, on a stand-in.
+// Checks the calls of the runtime to cuBLASLt one by one, on an emulated library.
 #include "fixture.h"
 #include <cstdlib>
 #include <fstream>
@@ -35,7 +35,7 @@ std::string cublaslt_test::factors_of(const MatmulDesc &desc) {
     return "alpha " + name_of_factor(found[1]) + " beta " + name_of_factor(found[2]);
 }
 
-/// The descriptors of a layer's FP8 training step, field by field; SCALIDE_UPDATE_GOLDEN=1 writes them anew.
+/// The descriptors of a layer's FP8 training step, field by field. SCALIDE_UPDATE_GOLDEN=1 rewrites them.
 TEST_F(cublaslt_test, training_step) {
     std::string got;
     for (const NamedDesc &named : f8_layer(8192, 4096, 16384)) {

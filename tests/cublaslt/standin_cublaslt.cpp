@@ -56,7 +56,7 @@ Status set(void *object, int number, const void *value, size_t bytes) {
     static_cast<Object *>(object)->attributes[number] = std::string(static_cast<const char *>(value), bytes);
     return 0;
 }
-/// A function of the stand-in for CUDA's driver, where there is one.
+/// A function of the emulated CUDA driver, if it is loaded.
 template<typename Function>
 Function of_driver(const char *name) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

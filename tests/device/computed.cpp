@@ -1,4 +1,4 @@
-// device.computed.*: a training step on the stand-ins that compute, captured as a graph, beside the CPU's.
+// device.computed.*: compares a training step on the emulated GPU, captured as a graph, with the CPU.
 #include "elementwise.h"
 #include "scalide/plan.h"
 #include "standin_driver.h"

@@ -1,4 +1,4 @@
-// device.cuda.*: the real runtime on a stand-in for CUDA's driver, which writes down every call and can let any of them fail.
+// device.cuda.*: the real runtime on an emulated CUDA driver, which logs every call and can let any call fail.
 #include "elementwise.h"
 #include "elementwise_cuda.h"
 #include "launching_program.h"

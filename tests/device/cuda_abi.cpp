@@ -7,7 +7,7 @@ namespace scalide {
 
 namespace {
 
-/// Handles are pointers of ours and structures of theirs: arguments are passed alike where their sizes and kinds are equal.
+/// Scalide declares handles as pointers; CUDA declares structures. Arguments are passed the same way if their sizes and kinds are equal.
 template<typename Ours, typename Theirs>
 constexpr bool is_passed_alike = sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>;
 

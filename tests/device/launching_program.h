@@ -7,7 +7,7 @@ namespace scalide::test {
 /// shared memory. It writes the input of `sum.4` into memory that Halide's host code allocates. `sum.4` reads a constant and a size.
 const scalide_program *launching_program();
 
-/// What `rows.3` allocates.
+/// Bytes of shared memory that `rows.3` requests.
 constexpr int default_launching_shared_bytes = 64 << 10;
 extern int launching_shared_bytes;
 /// How often host code has run since the start.

@@ -1,4 +1,4 @@
-// device.matmul.*: products of a plan as calls of cuBLASLt, on stand-ins for it and for CUDA's driver.
+// device.matmul.*: matmuls of a plan as calls of cuBLASLt, with an emulated cuBLASLt and CUDA driver.
 #include "bound_products.h"
 #include <algorithm>
 
@@ -179,7 +179,7 @@ TEST_F(matmul, a_call_that_fails_in_a_run_is_a_status_with_words) {
     EXPECT_EQ(scalide_run(products.binding), SCALIDE_DEVICE_FAILED) << "sticky";
 }
 
-/// Run twice: with the stand-in for cuBLASLt, and where there is none.
+/// Runs twice: with the emulated cuBLASLt and without cuBLASLt.
 TEST_F(matmul, who_computes_depends_on_the_library) {
     const bool is_there = file_of_cublaslt()[0] == '/';
     const Context context(SCALIDE_CUDA);

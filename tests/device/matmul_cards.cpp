@@ -1,4 +1,4 @@
-// device.matmul.*: products that cards know differently, or that overwrite what stands in memory.
+// device.matmul.*: matmuls that depend on the compute capability or that update an array in place.
 #include "bound_products.h"
 #include <algorithm>
 #include <span>
@@ -178,7 +178,7 @@ TEST_F(matmul, where_memory_for_trials_is_not_to_be_had_what_overwrites_is_a_ker
     EXPECT_EQ(kernels, 2u) << "each product, where its own memory is refused";
 }
 
-/// Operands that a card does not multiply become others first: on sm_80 all of f8, beside wider ones everywhere.
+/// Operands in a dtype that a GPU does not multiply are converted first: all of f8 on sm_80, and f8 with a wider operand on every GPU.
 TEST_F(matmul, operands_are_widened_where_no_card_multiplies_them) {
     const Computing computing;
     constexpr int64_t b = 48;

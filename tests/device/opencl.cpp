@@ -1,4 +1,4 @@
-// device.opencl.*: plans on an OpenCL device beside the same plans on the CPU. Skipped where there is no driver.
+// device.opencl.*: compares plans on an OpenCL device with the same plans on the CPU. Skipped without a driver.
 #include "elementwise.h"
 #include "elementwise_cpu.h"
 #include "elementwise_cuda.h"

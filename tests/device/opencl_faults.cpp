@@ -1,5 +1,5 @@
-// device.opencl_faults.*: each call to OpenCL's driver fails once. The linker redirects the runtime's dlsym here (--wrap), where a function
-// of ours stands before each of the driver's. Skipped where there is no driver.
+// device.opencl_faults.*: each call to the OpenCL driver fails once. The linker redirects the runtime's dlsym to this file (--wrap), which
+// wraps each function of the driver. Skipped without a driver.
 #include "devices/opencl_abi.h"
 #include "elementwise.h"
 #include "elementwise_cpu.h"

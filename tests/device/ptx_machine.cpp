@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 
-// device.ptx_machine.*: what the machine that stands in for a card refuses, though its own order of threads would give a result.
+// device.ptx_machine.*: programs that the PTX emulator must reject, although its order of threads would give a result.
 namespace scalide::ptx {
 namespace {
 

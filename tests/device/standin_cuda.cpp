@@ -134,7 +134,7 @@ CUresult fail(CUresult error, const std::exception &reason) {
     return error;
 }
 
-/// Runs a kernel, or refuses it as a card that met an illegal address.
+/// Runs a kernel, or returns the error of a GPU that met an illegal address.
 CUresult run(const Object &function, const scalide::ptx::Launch &launch, void **arguments) try {
     const scalide::ptx::Entry &entry = *function.owner->code->find(function.name);
     // The caller's values need not live until a graph is launched.

@@ -1,5 +1,5 @@
-// device.training.*: a whole FP8 training step with its state, on stand-ins for CUDA's driver and cuBLASLt: what each product asks, what
-// each launch reads and writes, and that all of it is one graph.
+// device.training.*: a whole FP8 training step with its state, on an emulated CUDA driver and cuBLASLt. Checks the descriptor of each
+// matmul, the reads and writes of each launch, and that the step is one graph.
 #include "../cublaslt/standin.h"
 #include "bind/binding.h"
 #include "elementwise.h"
@@ -116,7 +116,7 @@ std::string training::products() const {
 
 } // namespace
 
-/// Field by field; SCALIDE_UPDATE_GOLDEN=1 writes it anew.
+/// Compares field by field. SCALIDE_UPDATE_GOLDEN=1 rewrites the file.
 TEST_F(training, products_ask_what_the_golden_file_says) {
     ASSERT_EQ(scalide_run(binding), SCALIDE_OK) << scalide_message(context.handle);
     const std::string got = products();

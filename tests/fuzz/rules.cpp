@@ -40,7 +40,7 @@ std::string renamed(std::string text) {
     return text;
 }
 
-/// Rules beside ours, under other names.
+/// Rules in addition to the rules of Scalide, under other names.
 void read_beside_ours(const std::string &text) try {
     Rulebook rulebook = rules();
     rulebook.add(renamed(text), "fuzz.yaml");

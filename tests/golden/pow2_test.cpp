@@ -56,7 +56,7 @@ std::vector<Tensor> run_program(const GoldenSuite &suite, const Json &entry) {
     return results;
 }
 
-/// Each value as a rank-0 argument that becomes a scaled result.
+/// Each value as a scalar argument that becomes a scaled result.
 std::vector<Tensor> split_scalars(const GoldenSuite &suite, const Json &entry) {
     const Json input = {{{"scaled", false}}}, output = {{{"scaled", true}}};
     const Program source = parse_program("program p(x: " + entry["inputs"][0]["dtype"].get<std::string>() +

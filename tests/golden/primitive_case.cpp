@@ -199,7 +199,7 @@ Results attend(Case &c) {
     return {c.builder.add_one(c.op, c.operands, {{"causal", causal ? "true" : "false"}})};
 }
 
-/// How an operator of the suites is made here: by which primitive of ours (empty: the same name) and how.
+/// How a primitive of the suites becomes an operator of Scalide: its name (empty: the same name) and its conversion.
 struct Maker {
     std::string op;
     Results (*make)(Case &);

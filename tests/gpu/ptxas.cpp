@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Spilled bytes, stored and loaded, that a kernel may have on any card.
+/// Spilled bytes, stored and loaded, that a kernel may have on any GPU.
 const std::map<std::string, int> known_spills = {};
 
 std::optional<std::string> why_no_ptxas() {
@@ -65,7 +65,7 @@ public:
         const std::string name = path_.parent_path().filename().string() + "/" + path_.stem().string();
         const auto known = known_spills.find(name);
         const KernelText text = read_kernel_text(path_);
-        std::map<int, int> launches; // by card
+        std::map<int, int> launches; // by compute capability
         std::string ptx;
         const std::vector<CardUse> uses = assemble_for_cards(text.program, ptx);
         if (const char *kept = std::getenv("SCALIDE_KEEP_KERNELS")) write_file(fs::path(kept) / (path_.stem().string() + ".ptx"), ptx);

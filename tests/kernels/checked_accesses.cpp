@@ -71,7 +71,7 @@ private:
     ir::Stmt visit(const ir::Allocate *allocate) override {
         Expr count = 1;
         for (const Expr &extent : allocate->extents) count *= extent;
-        counts_[allocate->name] = count + allocate->padding; // elements that strided reads may see behind a stage
+        counts_[allocate->name] = count + allocate->padding; // elements after a temporary that strided reads may touch
         return IRMutator::visit(allocate);
     }
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-// What follows the product, and what is folded beside it.
+// Operations after a matmul, and reductions fused with it.
 
 namespace scalide::contract_test {
 namespace {
@@ -100,7 +100,7 @@ TEST(contract, several_results_of_several_formats) {
     }
 }
 
-/// w = w - lr * x^T y beside b = b - lr * sum over the batch of y: the step of SGD.
+/// SGD: w = w - lr * x^T y, together with b = b - lr * sum over the batch of y.
 TEST(contract, weights_and_biases_are_updated_in_place) {
     Form form;
     form.lhs_transposed = true;

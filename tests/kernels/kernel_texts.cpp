@@ -2,8 +2,8 @@
 #include "kernels/kernel_text.h"
 #include <gtest/gtest.h>
 
-// Every kernel text under tests/kernels runs at the extents that its comments ask for (kernel_text.h), on arrays beside an
-// untouchable page, and must agree with the interpreter.
+// Runs every kernel text under tests/kernels at the extents that its comments request (kernel_text.h), on arrays next to an inaccessible
+// page. The results must agree with the interpreter.
 namespace scalide {
 namespace {
 

@@ -86,7 +86,7 @@ private:
     size_t bytes_ = 0;
 };
 
-/// What the program is compared with: work of the driver or of cuBLASLt on one stream, without anything of ours around it.
+/// The baseline: work of the driver or of cuBLASLt on one stream, without code of Scalide around it.
 class Rival {
 public:
     Rival(const Driver &driver, std::string name, std::function<void()> start)

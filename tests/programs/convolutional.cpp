@@ -32,7 +32,7 @@ program network [b in 1..64] (x: f32[b, 8, 8, 3] scaled, labels: i32[b], k1: f32
 }
 )";
 
-/// Of Scalide, or one beside this file.
+/// A file of Scalide, or one next to this file.
 Policy policy_named(const std::string &name) {
     const std::filesystem::path file = std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (name + ".yaml");
     return load_policy(std::filesystem::exists(file) ? file : std::filesystem::path(SCALIDE_TESTS_DIR) / "programs" / (name + ".yaml"));

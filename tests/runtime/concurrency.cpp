@@ -1,4 +1,4 @@
-// Contexts beside each other, in forked processes and under signals. Built with ThreadSanitizer too (tests/threads).
+// Concurrent contexts, forked processes and signals. Also built with ThreadSanitizer (tests/threads).
 #include "fixture.h"
 #include "scalide/safetensors.h"
 #include "support/folder.h"

@@ -45,7 +45,7 @@ TEST(runtime, refuses_what_is_no_shared_library) {
 
 namespace {
 
-/// What loading a file of this content says behind its path.
+/// Returns the message after the path when a file with this content is loaded.
 std::string loading(const std::string &content) {
     const std::string path = ::testing::TempDir() + "scalide_loading.so";
     std::ofstream(path, std::ios::binary) << content;

@@ -52,7 +52,7 @@ struct WrongFile {
     const char *name;
     std::string header;
     size_t data_bytes;
-    const char *message; ///< behind "<path>: "
+    const char *message; ///< after "<path>: "
     uint64_t length = UINT64_MAX;
 };
 

@@ -11,7 +11,7 @@ using scalide::test::Folder;
 
 namespace {
 
-/// The message about a file of this header behind its path.
+/// Returns the message after the path for a file with this header.
 std::string reading(const std::string &header) {
     const Folder folder;
     const std::string path = folder.file("x\n");

@@ -177,7 +177,7 @@ private:
     const Json &flat_;
     Program program_;
     Builder builder_;
-    std::map<int, ValueId> values_; ///< by id of the graph; -1 is a result that nobody reads
+    std::map<int, ValueId> values_; ///< by id of the graph; -1 is an unused result
 };
 
 } // namespace

@@ -52,7 +52,7 @@ Integers dilated(Integers extents, const Json &params, const char *dilation) {
     return extents;
 }
 
-/// LAX: ceil(extent / stride) windows, the odd place behind.
+/// LAX: ceil(extent / stride) windows; an odd padding element goes after the data.
 Json pairs_of(const Json &params, const Integers &extents, const Integers &windows) {
     if (!params["padding"].is_string()) return params["padding"];
     Json pairs = Json::array();

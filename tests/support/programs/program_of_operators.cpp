@@ -48,7 +48,7 @@ std::set<std::string> words(const std::string &text) {
     return {std::istream_iterator<std::string>(in), {}};
 }
 
-/// Operators whose value jumps, or has no bounds near some operand, beside those that have no gradient.
+/// Operators that are discontinuous or unbounded near some operand, in addition to those without a gradient.
 const std::set<std::string> jumping =
     words("floor ceil round round_away sign rem sort sort_key_val top_k approx_max_k approx_min_k nextafter "
           "select_and_scatter_add select_and_gather_add pow2_down pow2_up pow2_nearest reduce_precision "
@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    /// False, and the program as it was but for nodes that nobody reads, when the rule refuses what was drawn.
+    /// If the rule rejects the drawn case, returns false. The program is then unchanged except for unused nodes.
     bool add(const Callable &callable) {
         try {
             return add_node(callable);

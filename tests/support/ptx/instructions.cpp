@@ -276,7 +276,7 @@ To whole(double value) {
 
 uint32_t narrow(Dtype dtype, float value, Overflow overflow) { return encode(format_of(dtype), value, overflow); }
 
-/// Conversions of two narrow numbers in one register, and of f16.
+/// Conversions of two low-precision numbers in one register, and of f16.
 std::optional<Action> convert_narrow(const Text &text) {
     const std::string &from = text.type(), &to = text.words.at(text.words.size() - 2);
     const int d = text.target();
@@ -362,7 +362,7 @@ Action exact(const Text &text, Function function) {
     });
 }
 
-/// Of f32, as far from the exact value as the manual lets it be: cards differ, and nobody may take it for exact.
+/// Approximate f32 functions with the largest error that the manual allows, because GPUs differ and no code may rely on exact results.
 template<typename Function>
 Action approximate(const Text &text, double error, Function function) {
     if (!text.has("approx") || text.type() != "f32") refuse("exact or wide one");

@@ -31,7 +31,7 @@ enum class Space : uint8_t { parameter, shared, local, global };
 struct Place {
     uint64_t at;           ///< in its space
     unsigned char *memory; ///< on the host
-    Races *races;          ///< nullptr: nobody else sees it
+    Races *races;          ///< nullptr: private memory
 };
 
 Place place_of(Thread &thread, Space space, const Address &address, size_t bytes) {

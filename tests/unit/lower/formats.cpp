@@ -60,7 +60,7 @@ TEST(lower, decodes_every_code) {
     }
 }
 
-/// check(dtype, format, words, overflow) for all narrow dtypes and what becomes of numbers beyond them.
+/// Calls check(dtype, format, words, overflow) for all low-precision dtypes and for each treatment of overflow.
 template<typename Check>
 void for_all_conversions(uint32_t seed, Check check) {
     SCOPED_TRACE("seed " + std::to_string(seed));

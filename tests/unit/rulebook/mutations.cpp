@@ -63,7 +63,7 @@ void load_mutations(const std::vector<std::string> &texts, const Load &load) {
 TEST(rulebook, mutated_rules_load_or_are_refused) {
     const Rulebook ours = Rulebook::load({SCALIDE_RULES_DIR});
     std::vector<std::string> texts = texts_below(std::string(SCALIDE_RULES_DIR) + "/elementwise");
-    // under names of their own, beside the operators that they use
+    // under their own names, next to the operators that they use
     for (std::string &text : texts)
         for (size_t at = text.find("op: "); at != std::string::npos; at = text.find("\nop: ", at + 6))
             text.insert(text.find("op: ", at) + 4, "z");

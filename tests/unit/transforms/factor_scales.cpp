@@ -1,4 +1,4 @@
-// factor_scales: scales that do not vary along the sum stand behind it, where a library multiplies codes alone.
+// factor_scales: scales that are constant along the contracted axis are applied after the matmul, if cuBLASLt multiplies the data alone.
 #include "transforms/library/factor_scales.h"
 #include "interpret/interpret.h"
 #include "ir/verify.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr auto f32 = Dtype::f32, bf16 = Dtype::bf16, e4m3 = Dtype::f8_e4m3fn;
 using enum ScaleLayout;
 
-/// f8 products, on sm_90 with scales of rows, and of bf16 beside f8.
+/// Matmuls in f8, on sm_90 with scales per row, and matmuls of bf16 with f8.
 TargetFacts facts(std::vector<int> cards) {
     const std::vector<LibraryResult> results = {{f32, Overflow::format, {}, {}}};
     LibraryProduct mixed{"lib", bf16, e4m3, results};
@@ -37,7 +37,7 @@ std::string shape_of(const Program &program) {
     return text + std::to_string(muls);
 }
 
-/// The program factored for these cards, which must give the same up to roundings of f32.
+/// Returns the program factored for these GPUs. Its results must be the same up to roundings of f32.
 Program factored(const std::string &text, std::vector<int> cards) {
     SCOPED_TRACE(text);
     const Program program = before_fusion(text), made = factor_scales(program, facts(std::move(cards)));

@@ -1,4 +1,4 @@
-// fuse_for_cards: a program for each group of cards whose library multiplies otherwise.
+// fuse_for_cards: one program for each group of GPUs that agree on the matmuls that cuBLASLt computes.
 #include "interpret/interpret.h"
 #include "support/programs/before_fusion.h"
 #include "support/programs/zeros.h"

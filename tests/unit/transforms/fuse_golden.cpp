@@ -56,7 +56,7 @@ std::string kernel_list(const Fusion &fusion) {
 
 } // namespace
 
-/// Each tests/golden/fuse/<case>.scl gives <case>.kernels; SCALIDE_UPDATE_GOLDEN=1 writes them anew.
+/// Fuses each tests/golden/fuse/<case>.scl and compares it with <case>.kernels. SCALIDE_UPDATE_GOLDEN=1 rewrites them.
 class fuse_golden : public testing::TestWithParam<std::string> {};
 
 TEST_P(fuse_golden, kernels) {

@@ -2,7 +2,7 @@
 #include "transforms/passes.h"
 #include <gtest/gtest.h>
 
-// Sums over rows beside row kernels.
+// Sums over rows next to row kernels.
 namespace scalide {
 namespace {
 

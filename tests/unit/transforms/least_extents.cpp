@@ -8,7 +8,7 @@ namespace scalide {
 
 namespace {
 
-/// The symbols of a program behind `expand`, as its text has them; or the error.
+/// Returns the symbols of a program after `expand`, as its text lists them, or the error.
 std::string symbols_of(const std::string &text) {
     std::string symbols;
     const std::string error = error_of([&] {

@@ -43,8 +43,8 @@ std::vector<std::string> cases() {
 
 } // namespace
 
-/// tests/golden/passes/<case>.scl, compiled with the policy <case>.yaml if there is one, gives <case>.<pass>.scl for each pass that has
-/// such a file; SCALIDE_UPDATE_GOLDEN=1 writes them anew.
+/// Compiles tests/golden/passes/<case>.scl, with the policy <case>.yaml if there is one. For each pass with a file <case>.<pass>.scl, the
+/// program after the pass must equal that file. SCALIDE_UPDATE_GOLDEN=1 rewrites them.
 class passes_golden : public testing::TestWithParam<std::string> {};
 
 TEST_P(passes_golden, dumps) {
