@@ -41,7 +41,7 @@ def write_inputs(scratch):
 
 
 def run(scratch, target, *emulator):
-    """What `scalide run` gives, name -> (dtype, shape, bytes), or its process where it fails."""
+    """Returns the results of `scalide run` as name -> (dtype, shape, bytes), or its process if it fails."""
     command = [*emulator, scratch.tool, "run", "kinds.scl", "-i", "in", "-o", "out", "--target", target]
     result = subprocess.run(command, cwd=scratch.path, env=scratch.environment, capture_output=True, text=True, timeout=600)
     return read_safetensors(scratch.path / "out") if result.returncode == 0 else result

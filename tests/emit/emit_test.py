@@ -1,4 +1,4 @@
-"""What `scalide build` compiles, keeps and writes. Usage: emit_test.py SCALIDE TEST. Each test is a function of a Scratch."""
+"""Tests which files `scalide build` compiles, keeps and writes. Usage: emit_test.py SCALIDE TEST. Each test is a function of a Scratch."""
 import filecmp
 import json
 import os
@@ -159,7 +159,7 @@ def f8_operands_are_one_byte(scratch):
 
 
 def find_ptxas():
-    """Ends the test as skipped where there is no CUDA toolkit, as `scalide build` looks for one."""
+    """Skips the test if `scalide build` would find no CUDA toolkit."""
     folders = [Path(os.environ["CUDA_HOME"]) / "bin"] if "CUDA_HOME" in os.environ else []
     for folder in [*folders, *map(Path, os.environ["PATH"].split(os.pathsep))]:
         if (folder / "ptxas").exists() and (folder / "fatbinary").exists():
@@ -169,7 +169,7 @@ def find_ptxas():
 
 
 def cards_are_chosen_and_reported(scratch):
-    """Code for the cards that one names; what it uses is in the manifest and the report, from the cache too."""
+    """Builds for named GPUs. The manifest and the report list what was used, also from the cache."""
     find_ptxas()
     command = ("build", "mlp.scl", "--target", "cuda", "--numerics", "f8_scaled", "--report")
     line, *cold = scratch.succeed(*command, "--cuda-arch", "90,100").splitlines()

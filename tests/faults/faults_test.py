@@ -68,7 +68,7 @@ class Builds:
         return [file for file in self.scratch.files() if "part" in file or file.startswith("tmp")]
 
     def wrong_after(self):
-        """What is wrong with a build after one that met a fault, and with what both leave."""
+        """Returns the errors of a build after a faulty one, and of the files that both leave."""
         again = self.scratch.run(*NEW)
         if again.returncode != 0 or not is_same(content(self.out), self.new):
             yield f"the next build failed: {again.stderr}"

@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What generated kernels may ask for by these names is the runtime's own (runtime/src/run/hooks.cpp).
+# Generated kernels refer to these names. The runtime defines them (runtime/src/run/hooks.cpp).
 HALIDE_HOOKS = {"halide_do_par_for", "halide_malloc", "halide_free", "halide_error"}
 SYSTEM_LIBRARIES = r"linux-vdso|ld-linux.*|libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl"
 FOREIGN = r"LLVM|llvm|4YAML|3CLI|8nlohmann|6Halide|3fmt|7scalide7Program|7scalide8Rulebook"
 
 
 def run(*command, variables={}, **options):
-    """What the command prints; its output and an AssertionError when it fails."""
+    """Returns the command's output. If the command fails, prints it and raises AssertionError."""
     environment = {name: text for name, text in os.environ.items() if name not in ("SCALIDE_HOME", "Scalide_DIR")}
     environment |= {"XDG_CACHE_HOME": str(WORK / "cache"), **variables}
     result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, **options)
@@ -39,7 +39,7 @@ def build_example(name, folder=None, *options):
 
 
 def tool():
-    """The installed tool finds rules, headers and Halide beside itself."""
+    """The installed tool finds rules, headers and Halide in its own prefix."""
     (WORK / "sum.scl").write_text("program sum(x: f32[n]) -> (s: f32[]) {\n  s = reduce_sum(x) {axes: [0]}\n}\n")
     scalide = WORK / "prefix/bin/scalide"
     assert "1 kernels in 1 steps" in run(scalide, "build", "sum.scl", "--shared", "-o", "sum", cwd=WORK)
@@ -69,7 +69,7 @@ def configure(folder, installed="prefix"):
 
 
 def fails(*command, **options):
-    """What the command prints, which must fail."""
+    """Returns the output of a command that must fail."""
     try:
         run(*command, **options)
     except AssertionError as failure:
@@ -77,7 +77,7 @@ def fails(*command, **options):
     raise AssertionError(f"succeeded: {command}")
 
 
-# What add_scalide_library(l ...) says of its words.
+# The messages of add_scalide_library(l ...) about its arguments.
 WRONG_CALLS = {
     "PROGRAM sum.scl NUMERIC bf16 FOO": "unknown keyword 'NUMERIC'. Did you mean 'NUMERICS'?",
     "PROGRAM sum.scl bf16": "unknown keyword 'bf16'. One of: GENERATOR, PROGRAM, NUMERICS,",

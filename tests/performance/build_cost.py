@@ -155,7 +155,7 @@ program step({inout}) -> (loss: f32[], {", ".join(f"{each} = {each}_next" for ea
 
 
 def seconds(tool, file, numerics, limit):
-    """Processor seconds; infinite where the limit is not enough."""
+    """Returns processor seconds, or infinity if the time limit is exceeded."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         subprocess.run([tool, "inspect", "-n", numerics, file], check=True, stdout=subprocess.DEVNULL, timeout=limit)

@@ -55,7 +55,7 @@ def product_cases(sizes):
 
 
 def chain(links):
-    """Small kernels, each of which waits for the one before."""
+    """Small kernels, each of which waits for the previous one."""
     body = "".join(f" t{i} = reduce_sum(h{i}) {{axes: [0]}}\n r{i} = broadcast_in_dim(t{i}) {{shape: [256], dims: []}}\n h{i + 1} = mul(h{i}, r{i})\n" for i in range(links))
     return f"(h0: f32[256]) -> (y: f32[256] = h{links}) {{\n{body}}}"
 
@@ -74,7 +74,7 @@ def measure(options, scratch, program, bare=(), numerics="f32", name="p"):
 
 
 def time_rival(options):
-    """Milliseconds of TransformerEngine's layer; None, and why in words, where it does not run."""
+    """Returns the milliseconds of TransformerEngine's layer, or None and the reason if it does not run."""
     found = subprocess.run([options.rival, HERE / "transformer_layer.py", "--rival"], capture_output=True, text=True)
     if found.returncode:
         print(f"TransformerEngine's layer: {(found.stderr.strip().splitlines() or ['no words'])[-1]}")
@@ -115,7 +115,7 @@ def add_options(parser):
 
 
 def device_of(options):
-    """The device at hand and the date; the program ends in words where there is none."""
+    """Returns the device and the date. Exits with a message if there is no device."""
     found = subprocess.run([options.build / "generators/scalide", "devices", options.target], capture_output=True, text=True)
     if found.returncode:
         sys.exit(f"no card: {found.stderr.strip()}")

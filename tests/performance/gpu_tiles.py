@@ -43,7 +43,7 @@ def sweeps(rows):
 
 
 def table_with(kind, tile, value):
-    """tiles.yaml, where one number of the last row of a kind for GPUs is another."""
+    """Returns tiles.yaml with one number changed in the last entry of a GPU kernel class."""
     text = TILES.read_text()
     rows = list(re.finditer(rf"^- kind: {kind}\n  gpu: true\n(?:  (?!tiles).*\n)*  tiles: {{.*}}", text, re.MULTILINE))
     if not rows or not re.search(rf"\b{tile}: \d+", rows[-1][0]):

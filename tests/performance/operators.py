@@ -29,7 +29,7 @@ REASONS = dict.fromkeys(["polygamma", "igamma", "igammac", "regularized_incomple
 
 
 def count(shape, symbols):
-    """Elements of a shape, whose extents are numbers or polynomials over the symbols."""
+    """Returns the number of elements of a shape. Extents are numbers or polynomials over the symbols."""
     elements = 1
     for extent in shape:
         elements *= eval(str(extent).replace("^", "**"), {"__builtins__": {}}, symbols)
@@ -37,7 +37,7 @@ def count(shape, symbols):
 
 
 def extent_of(program, most):
-    """The largest common extent of all symbols with which the arguments take at most so many bytes."""
+    """Returns the largest extent for all symbols such that the arguments need at most this many bytes."""
     names = [symbol["name"] for symbol in program.get("symbols", [])]
     fitting = None
     for extent in EXTENTS if names else []:

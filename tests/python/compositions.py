@@ -138,7 +138,7 @@ class Composition:
         return [number for number in map(float, MASKED) if number != 0 or not saturates]
 
     def bindings(self) -> list:
-        """Itself, and where there are symbols once more with other extents, if arrays stay small."""
+        """The composition, and a copy with other extents if it has symbols and its arrays stay small."""
         draw = random.Random(self.seed)
         other = dataclasses.replace(self, symbols={name: draw.choice(PANELS) for name in self.symbols})
         is_small = all(np.prod(other.shape(name)) <= MOST_ELEMENTS for name in other.arguments)

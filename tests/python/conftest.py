@@ -1,4 +1,4 @@
-"""What the tests of the Python package share."""
+"""Fixtures of the tests of the Python package."""
 import os
 import subprocess
 

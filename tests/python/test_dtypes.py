@@ -1,4 +1,4 @@
-"""Python's names of element types beside the manifest (runtime/include/scalide/dtypes.h)."""
+"""Compares Python's names of element types with the manifest (runtime/include/scalide/dtypes.h)."""
 import json
 import re
 import struct

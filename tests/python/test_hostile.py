@@ -29,7 +29,7 @@ SCALED = """program scaled(x: f16[n] scaled, w: f16[n] scaled inout) -> (y: f16[
 
 
 class Mine(Exception):
-    """What hostile objects raise; it may come out."""
+    """Raised by hostile objects. A call may pass it on."""
 
 
 class Raises:

@@ -1,4 +1,4 @@
-"""Ctrl-C in Python, as a signal to its process alone: it ends a build with its compilers, or comes behind a run."""
+"""Ctrl-C in Python, as a signal to its process alone. It ends a build with its compilers, or takes effect after a run."""
 import pathlib
 import signal
 import subprocess
@@ -56,7 +56,7 @@ def ends(process):
 
 
 def interrupt(folder, script, file, *arguments):
-    """What the script prints that gets the signal as soon as the file is there."""
+    """Sends the signal to the script as soon as the file exists. Returns the script's output."""
     process = subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
         text = wait_for(folder / file)

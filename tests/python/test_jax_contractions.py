@@ -42,7 +42,7 @@ def product(preferred):
 
 
 def test_products_of_two_kinds_of_dtypes():
-    """Integers and bools beside floats, as JAX has them: converted to the dtype of the result, then multiplied."""
+    """Integers and bools with floats: as in JAX, they are converted to the dtype of the result, then multiplied."""
     draw = np.random.default_rng(0)
     f32, i32 = normal(0, (4, 5)), jnp.asarray(draw.integers(-(2**31), 2**31 - 1, (3, 5)), jnp.int32)
     i8, bits = jnp.asarray(draw.integers(-128, 128, (3, 5)), jnp.int8), jnp.asarray(draw.random((3, 5)) > 0.5)

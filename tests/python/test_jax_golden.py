@@ -37,7 +37,7 @@ def param(name, value):
 
 
 def aval(entry):
-    """Of a result; one that nobody reads is not described."""
+    """The type of a result. The golden data does not describe an unused result."""
     return jax.ShapeDtypeStruct(tuple(entry.get("shape", ())), numpy_dtype(entry.get("dtype", "f32")))
 
 

@@ -1,4 +1,4 @@
-"""What a leaf is called says nothing about what it is, and may be any text: `data` and `scale` are names as any."""
+"""The name of a leaf has no meaning and may be any text: `data` and `scale` are ordinary names."""
 import re
 
 import jax

@@ -1,4 +1,4 @@
-"""What a library says of itself: explain, check, first_non_finite, summary; with the lines of this file."""
+"""Tests the reports of a library: explain, check, first_non_finite, summary. They name lines of this file."""
 import pathlib
 import re
 

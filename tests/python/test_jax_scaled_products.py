@@ -74,7 +74,7 @@ def test_mxfp8(monkeypatch):
 
 
 def test_gradient_of_mxfp8(monkeypatch):
-    """JAX quantizes the cotangent and the other operand anew."""
+    """JAX quantizes the cotangent and the other operand again."""
     gradients = jax.grad(lambda x, w, ct: (mxfp8(x, w) * ct).sum(), (0, 1))
     check(monkeypatch, gradients, uneven(0, (32, 64)), uneven(1, (64, 96)), uneven(2, (32, 96)))
 

@@ -48,7 +48,7 @@ def test_scaled_array_has_the_properties_of_its_data():
 
 
 def test_errors_name_both_ways_out():
-    """What a ScaledArray is not for: operators, indexing, methods of arrays, jax.numpy, numpy.asarray of what has no value yet."""
+    """A ScaledArray rejects operators, indexing, array methods, jax.numpy, and numpy.asarray of a traced array."""
     for array in (scaled([1, 2], 2), jsa.as_scaled_array(jnp.ones(2), np.float32(2))):
         uses = [lambda: array[0], lambda: array + 1, lambda: 1 - array, lambda: array @ array, lambda: -array, lambda: array < 1, lambda: len(array), lambda: bool(array),
                 lambda: float(array), lambda: list(array), lambda: jnp.ones(2) * array, lambda: jnp.sin(array), lambda: jnp.asarray(array), lambda: array.sum(),
@@ -224,7 +224,7 @@ def test_gradients_inside():
 
 
 def test_gradients_of_scalified_functions():
-    """As scalify(jax.grad(fn)): with static arguments, auxiliary results, plain arguments beside, two uses, in jit."""
+    """Like scalify(jax.grad(fn)): with static arguments, auxiliary results, unscaled arguments, two uses, in jit."""
 
     def loss(params, x, power=2, sign="+"):
         total = jnp.mean(jnp.tanh(x @ params["w"] + params["b"]) ** power)

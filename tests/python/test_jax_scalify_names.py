@@ -1,4 +1,4 @@
-"""What jax_scalify exports, and what of it scalide.jax has: names, the functions scaled_*, registered primitives, HLO text, e8m0."""
+"""Compares the exports of jax_scalify with scalide.jax: names, the functions scaled_*, registered primitives, HLO text, e8m0."""
 import importlib
 import pathlib
 import re
@@ -56,7 +56,7 @@ def scaled(data, scale, dtype=np.float16):
 
 X, Y, M = scaled([1, -2, 3], 2), scaled([4, 5, -6], 0.5), scaled([[1, 2], [3, 4]], 4)
 WINDOW = ((2,), (1,), ((0, 0),), (1,), (1,))
-#: What each is called with, as jax_scalify's rules take it: arrays, then the parameters of the primitive.
+#: The arguments of each call, as jax_scalify's rules take them: arrays, then the parameters of the primitive.
 CALLS = {
     **{name: (X, Y) for name in "add sub mul div max min eq ne lt le gt ge".split()},
     **{name: (X,) for name in "abs neg sign is_finite exp sin cos stop_gradient".split()},

@@ -1,4 +1,4 @@
-"""What trace makes of a function: names, nesting, constants, donation, symbols, scales, errors; and what a Program can do."""
+"""Tests trace (names, nesting, constants, donation, symbols, scales, errors) and the methods of Program."""
 import collections
 import importlib
 import os
@@ -207,7 +207,7 @@ def test_errors_of_the_tool_name_the_line():
 
 
 def test_every_operator_of_lax_has_a_rule():
-    """Primitives of JAX that are operators of ours by name. Complex numbers are not there."""
+    """JAX primitives with an operator of the same name. Complex numbers are not supported."""
     table = subprocess.run([os.environ["SCALIDE_TOOL"], "rules"], capture_output=True, text=True, check=True).stdout
     operators = set(re.findall(r"^\| `?(?:\[`?)?(\w+)", table, re.M))
     modules = [importlib.import_module(f"jax._src.lax.{name}") for name in "lax slicing windowed_reductions convolution special ann".split()]

@@ -436,7 +436,7 @@ def test_jax_arrays_come_back_as_such(step):
 
 
 def test_says_that_an_array_is_on_another_device(step):
-    """A stand-in: no other device may be here."""
+    """An emulated device, because this machine may have no other device."""
     jax = pytest.importorskip("jax")
     x, w, rate = step_arrays()
     gpu = mock.Mock(platform="gpu", __repr__=lambda _: "CudaDevice(id=0)")

@@ -1,4 +1,4 @@
-"""What the wheel holds, without building one: the same install rules, beside the wheel halide."""
+"""Tests the content of the wheel without building it: the same install rules, next to the wheel halide."""
 import os
 import pathlib
 import re

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# All that a folder may include besides itself (docs/develop/architecture.md, "Layers").
+# The folders that a folder may include, besides itself (docs/develop/architecture.md, "Layers").
 LAYERS = {
     "expr": [],
     "ir": ["expr", "scalide/dtypes.h"],

@@ -1,4 +1,4 @@
-"""What tests of the built `scalide` share: scratch folders, safetensors files byte by byte, runs of a command. Standard library only."""
+"""Helpers for tests of the built `scalide`: scratch folders, safetensors files byte by byte, runs of a command. Standard library only."""
 import json
 import os
 import resource

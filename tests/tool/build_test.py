@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 from tool import Scratch, floats, read_safetensors, safetensors, unpack_floats  # noqa: E402
 
 PROGRAM = "program p(x: f32[b, 4]) -> (y: f32[b, 4]) {\n  y = neg(x)\n}\n"
-#: Every kernel between x and y sees nine axes, which nobody can merge.
+#: Every kernel between x and y has nine axes that cannot be merged.
 MANY_AXES = """program many(x: f32[512]) -> (y: f32[512], s: f32[]) {
   a = reshape(x) {shape: [2, 2, 2, 2, 2, 2, 2, 2, 2]}
   b = transpose(a) {permutation: [8, 7, 6, 5, 4, 3, 2, 1, 0]}

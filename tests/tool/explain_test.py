@@ -1,4 +1,4 @@
-"""What `scalide explain`, the last line of a build and the last two of `scalide inspect` say of a policy. Usage: explain_test.py SCALIDE."""
+"""Tests what `scalide explain`, the last line of a build and the last two of `scalide inspect` report about a policy. Usage: explain_test.py SCALIDE."""
 import json
 import sys
 from pathlib import Path

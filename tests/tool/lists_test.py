@@ -1,4 +1,4 @@
-"""What `scalide policies` and `scalide check` say. Usage: lists_test.py SCALIDE SOURCE."""
+"""Tests the output of `scalide policies` and `scalide check`. Usage: lists_test.py SCALIDE SOURCE."""
 import re
 import sys
 from pathlib import Path

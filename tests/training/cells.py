@@ -1,4 +1,4 @@
-"""What the matrix runs: one cell is one library and the runs with it, compared with JAX in f32."""
+"""The cells of the test matrix. A cell is one library and its runs, compared with JAX in f32."""
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ STEPS = 200
 #: Of cells with one batch, where updates repeat.
 FIXED_STEPS = 2000
 
-#: By the narrowest format of a policy's name: how far a loss may be from that of f32.
+#: The largest difference of a loss from the f32 loss, by the smallest format in a policy's name.
 TOLERANCES = {"f32": 0.001, "f8": 0.03, "mxfp8": 0.03, "f16": 0.01, "bf16": 0.01}
 
 #: Cells that the build refuses with a reason: name -> what the reason has in it.

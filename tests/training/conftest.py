@@ -1,4 +1,4 @@
-"""What part of the matrix runs."""
+"""Selects the part of the test matrix that runs."""
 
 
 def pytest_addoption(parser):

@@ -91,7 +91,7 @@ def difference(losses, others) -> str:
 
 
 def verdicts(library, cell: Cell, count: int) -> dict:
-    """What a cell's runs have wrong, by run; and the largest deviation from f32."""
+    """Returns the errors of a cell's runs, by run, and the largest deviation from f32."""
     losses, other = train(library, cell, count, ONES if cell.factors else None), wanted(cell.model, cell.depth, cell.optimizer, cell.bias, count, cell.fixed)
     off, allowed = steps.deviations(losses, other, floor(cell)), tolerance(cell.policy)
     found = {}

@@ -57,7 +57,7 @@ def test_any_deviation(depth, policy):
 
 
 def test_rows_do_not_change_each_other():
-    """A request with a large or a broken row is served beside others, whose results have the same bits."""
+    """A request with a large or a broken row does not change the bits of other requests in its batch."""
     layers = layers_of(4, 1)
     x = np.random.default_rng(0).normal(size=(ROWS, WIDTH)).astype(np.float32)
     library = scalide.build(jsa.trace(network, layers, x), numerics="f8_weights", cache=CACHE)
