@@ -159,7 +159,7 @@ def f8_operands_are_one_byte(scratch):
 
 
 def find_ptxas():
-    """Skips the test if `scalide build` would find no CUDA toolkit."""
+    """Returns the folder of ptxas, found as `scalide build` finds it. Skips the test if there is none."""
     folders = [Path(os.environ["CUDA_HOME"]) / "bin"] if "CUDA_HOME" in os.environ else []
     for folder in [*folders, *map(Path, os.environ["PATH"].split(os.pathsep))]:
         if (folder / "ptxas").exists() and (folder / "fatbinary").exists():

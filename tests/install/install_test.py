@@ -15,7 +15,7 @@ FOREIGN = r"LLVM|llvm|4YAML|3CLI|8nlohmann|6Halide|3fmt|7scalide7Program|7scalid
 
 
 def run(*command, variables={}, **options):
-    """Returns the command's output. If the command fails, prints it and raises AssertionError."""
+    """Returns the command's output. If the command fails, raises AssertionError with the output."""
     environment = {name: text for name, text in os.environ.items() if name not in ("SCALIDE_HOME", "Scalide_DIR")}
     environment |= {"XDG_CACHE_HOME": str(WORK / "cache"), **variables}
     result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, **options)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What building a program costs by its size: processor seconds of `scalide inspect` (all passes and fusion, no compiler) for programs of more
+"""Measures the cost of a build by program size: processor seconds of `scalide inspect` (all passes and fusion, no compiler) for programs of more
 and more layers, in several numerics. The last column is the growth: the exponent e where the time grows as layers^e, between the two largest
 programs. 1 is linear.
 
@@ -99,7 +99,7 @@ def elementwise(count):
 
 
 def clipping(shapes):
-    """Lines from raw_NAME to d_NAME: tensors scaled down to a global norm of 1."""
+    """Returns lines from raw_NAME to d_NAME: gradients clipped to a global norm of 1."""
     lines, norm = "", None
     for name, shape in shapes.items():
         lines += f"\n  square_{name} = mul(raw_{name}, raw_{name})\n  part_{name} = reduce_sum(square_{name}) {{axes: {list(range(len(shape)))}}}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long the five libraries of examples/digits take to generate, each in a process of its own: cold (an empty cache) and warm.
+"""Measures how long the five libraries of examples/digits take to generate, each in a process of its own: cold (an empty cache) and warm.
 
 Usage: generation.py [--build BUILD] [--rounds N] [--json FILE]
 BUILD is the folder that ./demo filled (build). Warm: the least and the median of N rounds; `cpu` is what the processes computed, which

@@ -56,7 +56,7 @@ def ends(process):
 
 
 def interrupt(folder, script, file, *arguments):
-    """Sends the signal to the script as soon as the file exists. Returns the script's output."""
+    """Sends the signal to the script as soon as the file exists. Returns the script's output and the file's text."""
     process = subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
         text = wait_for(folder / file)
