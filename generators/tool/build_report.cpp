@@ -125,7 +125,8 @@ std::string scaling_of(const ProductFormats &formats) {
 /// Returns ", 2 of them with one scale for each block of 32".
 std::string blocks_of(const ProductFormats &formats) {
     std::string text;
-    for (const auto &[block, count] : formats.blocks) text += fmt::format(", {} of them with one scale for each block of {}", count, block);
+    for (const auto &[block, count] : formats.blocks)
+        text += fmt::format(", {} of them with one scale for each {}", count, described_block(block));
     return text;
 }
 

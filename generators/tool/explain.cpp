@@ -23,7 +23,7 @@ std::string words(const ScaleOrigin &scale) {
     case ScaleOrigin::Kind::bound: return "current (from a bound of its data, " + scale.op + ")";
     case ScaleOrigin::Kind::argument: return "given by the caller";
     case ScaleOrigin::Kind::propagated: return "propagated";
-    case ScaleOrigin::Kind::blocks: return "one per block of " + scale.block + " (" + std::string(to_string(scale.format)) + ")";
+    case ScaleOrigin::Kind::blocks: return "one per " + described_block(scale.block) + " (" + std::string(to_string(scale.format)) + ")";
     }
     return "";
 }

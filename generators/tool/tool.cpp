@@ -27,6 +27,20 @@ void check_command(const CLI::App &app, const std::string &word) {
     throw UserError(unknown_name({}, "command", word, suggestion(word, names)));
 }
 
+/// Describes a command line that CLI11 does not accept. CLI11 names unknown options without a suggestion.
+std::string complaint(const CLI::App &app, const CLI::ParseError &error) {
+    const std::vector<CLI::App *> commands = app.get_subcommands();
+    const CLI::App &command = commands.empty() ? app : *commands.front();
+    const std::vector<std::string> rest = app.remaining(true);
+    const auto option = std::ranges::find_if(rest, [](const std::string &word) { return word.starts_with("-"); });
+    if (option == rest.end())
+        return std::string(error.what()) + ". See '" + app.get_name() + (commands.empty() ? "" : " " + command.get_name()) + " --help'";
+    std::vector<std::string> names;
+    for (const CLI::Option *known : command.get_options())
+        for (const std::string &name : known->get_lnames()) names.push_back("--" + name);
+    return UserError(unknown_name({}, "option", *option, suggestion(*option, names))).what();
+}
+
 int report(const char *kind, const char *words, int status) {
     std::fprintf(stderr, "%s: %s\n", kind, words);
     return status;
@@ -74,8 +88,7 @@ int run_commands(int argc, char **argv) {
     } catch (const CLI::Success &request) {
         return app.exit(request);
     } catch (const CLI::ParseError &error) {
-        app.exit(error);
-        return bad_command_line;
+        return report("error", complaint(app, error).c_str(), bad_command_line);
     }
     return 0;
 }

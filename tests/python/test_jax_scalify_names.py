@@ -47,7 +47,7 @@ def test_name_is_offered_or_documented(module):
             assert callable(getattr(ours, name)) is False or getattr(ours, name).__doc__, f"{module}.{name} has no docstring"
             continue
         assert name in not_offered, f"{module}.{name}"
-        assert "is a helper of jax_scalify's own rules; here rules are YAML. Use " in error_of(getattr, ours, name)
+        assert "is not supported, because the rules of Scalide are YAML files. Use " in error_of(getattr, ours, name)
 
 
 def scaled(data, scale, dtype=np.float16):
@@ -116,10 +116,10 @@ def test_registered_primitives():
     assert jsa.core.find_registered_scaled_op(times)[1] == jsa.core.ScaledPrimitiveType.FORWARD
     assert jsa.core.find_registered_scaled_op(primitive("unheard_of")) == (None, jsa.core.ScaledPrimitiveType.NEVER)
     assert jsa.core.find_registered_scaled_op(jax.lax.mul_p)[0] is jsa.lax.scaled_mul
-    assert "times_in_scale must have no scaled function yet" in error_of(jsa.core.register_scaled_op, times, lambda x, by: x)
-    assert "mul must have no scaled function yet" in error_of(jsa.core.register_scaled_op, jax.lax.mul_p, lambda x, y: x)
+    assert "times_in_scale already has a scaled function" in error_of(jsa.core.register_scaled_op, times, lambda x, by: x)
+    assert "mul already has a scaled function" in error_of(jsa.core.register_scaled_op, jax.lax.mul_p, lambda x, y: x)
     without_rule = error_of(jsa.scalify(lambda x, y: times.bind(x, by=4) + y), np.ones(2, np.float16), scaled([1, 2], 1))
-    assert "times_in_scale: a primitive must have a rule" in without_rule and "add_rule('times_in_scale')" in without_rule
+    assert "JAX primitive 'times_in_scale' is not supported" in without_rule and "add_rule('times_in_scale')" in without_rule
 
 
 def test_registered_always():
@@ -143,7 +143,7 @@ def test_registered_by_name():
     def scaled_magic(x):
         return x
 
-    assert "got no jax.lax.magic_p" in error_of(jsa.core.register_scaled_lax_op, scaled_magic)
+    assert "there is no jax.lax.magic_p" in error_of(jsa.core.register_scaled_lax_op, scaled_magic)
 
 
 def test_scale_dtypes_are_promoted():
@@ -169,7 +169,7 @@ def test_hlo_text(capsys):
     assert "metadata={op_name=" in capsys.readouterr().out
     info = jsa.utils.HloOperationInfo("%y = f8e4m3fn[] custom-call(%x)", 1, None, {"scale": 2})
     assert info.as_text(backend_cfg=True) == '  %y = f8e4m3fn[] custom-call(%x)\n    backend_cfg: {\n      "scale": 2\n    }'
-    assert "parse_hlo_module: must get" in error_of(jsa.utils.parse_hlo_module, "text")
+    assert "parse_hlo_module: module must be a result of" in error_of(jsa.utils.parse_hlo_module, "text")
 
 
 @pytest.mark.parametrize("api", [np, jnp])

@@ -79,7 +79,7 @@ def test_images_do_not_change_each_other():
     weights = [random.normal(size=shape).astype(np.float32) for shape in ((3, 3, 3, 8), (3, 3, 8, 4))]
     images = random.normal(size=(4, 6, 6, 3)).astype(np.float32)
     library = scalide.build(jsa.trace(features, weights, images), numerics="f8_weights", cache=CACHE)
-    assert library.summary.startswith("f8_weights: 2 of 2 matmuls in f8, all scaled"), library.summary
+    assert library.summary.startswith("f8_weights: 2 of 2 convolutions in f8, all scaled, 2 of them with one scale for each row"), library.summary
     before, right = np.asarray(library(*as_stored(library, weights, images))), np.asarray(features(weights, images))
     assert np.linalg.norm(before - right) < 0.1 * np.linalg.norm(right)
     images[1] *= 1e6

@@ -21,7 +21,7 @@ const std::set<std::string> products = [] {
 }();
 
 /// The origin of encoded values with one scale for each row.
-const ScaleOrigin rows{Kind::blocks, {}, "one row", Dtype::f32};
+const ScaleOrigin rows{Kind::blocks, {}, "row", Dtype::f32};
 
 bool follows_product(const Node &node) { return only_moves(node) || node.op == "mul" || node.op == "convert_element_type"; }
 
@@ -266,5 +266,7 @@ std::vector<std::pair<std::string, double>> wide_intermediates(const Program &fu
     std::ranges::stable_sort(wide, [](const auto &a, const auto &b) { return a.second > b.second; });
     return wide;
 }
+
+std::string described_block(const std::string &block) { return block == rows.block ? block : "block of " + block; }
 
 } // namespace scalide

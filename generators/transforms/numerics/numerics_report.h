@@ -17,10 +17,13 @@ struct ScaleOrigin {
     };
     Kind kind = Kind::none;
     std::string op = {};
-    std::string block = {};    ///< extents of a block: "32", "128 x 128"; "one row"
+    std::string block = {};    ///< extents of a block: "32", "128 x 128"; "row"
     Dtype format = Dtype::f32; ///< dtype of the scales of blocks
     bool operator==(const ScaleOrigin &) const = default;
 };
+
+/// Describes what one of several scales belongs to: "block of 32", "row".
+std::string described_block(const std::string &block);
 
 /// What assign_numerics decided at one site of a program.
 struct NumericsDecision {
