@@ -5,9 +5,9 @@
 
 namespace scalide {
 
-/// D[m, n] of two f8_e4m3fn operands that are contiguous along k, each with one scale.
+/// Describes D[m, n] of two f8_e4m3fn operands. Both are contiguous along k, and each has one scale.
 MatmulDesc f8_matmul(int64_t m, int64_t n, int64_t k);
-/// sm_90 and cuBLAS 13.1.
+/// Describes a device with sm_90 and cuBLAS 13.1.
 MatmulDevice hopper();
 
 /// The matmuls of a training step of one layer, tokens x in -> tokens x out: forward (bias, fast accumulation), the gradient of its input

@@ -22,7 +22,7 @@ struct Tensor {
 Tensor read_tensor(const GoldenSuite &suite, const nlohmann::json &descriptor);
 std::vector<Tensor> read_tensors(const GoldenSuite &suite, const nlohmann::json &descriptors);
 
-/// Strategy l2, the rounding of a case, and every node rounded where it stands, as JAX does.
+/// Returns a policy with strategy l2 and the rounding of a case. Every node is rounded where it stands, as JAX does.
 Policy policy_of(const nlohmann::json &config);
 
 /// What the program means: its value on full values in f64, for cases where upstream raises and the index has no other, and in Array::error

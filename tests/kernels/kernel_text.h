@@ -16,7 +16,7 @@ struct KernelText {
     Program program;
     std::vector<Extent::Bindings> sizes;
     std::string inputs;
-    int launches = 0; ///< 0: any number
+    int launches = 0; ///< 0: any number of launches
     std::map<std::string, int> ptx;
 };
 

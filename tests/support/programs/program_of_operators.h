@@ -13,10 +13,10 @@ namespace scalide {
 /// computed by correctly rounded operators from such.
 Program program_of_operators(std::mt19937 &random, int count);
 
-/// Inputs for the arguments of such a program when it is compiled: floats in [-2, 2], integers of all bits, scales that are powers of two
-/// or, seldom, zero.
+/// Draws inputs for the arguments of such a program when it is compiled. Floats are in [-2, 2] and integers have random bits. Scales are
+/// powers of two or, seldom, zero.
 std::vector<Array> draw_inputs(const Program &program, std::mt19937 &random);
-/// For these extents.
+/// Draws inputs for these extents.
 std::vector<Array> draw_inputs(const Program &program, const Extent::Bindings &sizes, std::mt19937 &random);
 
 } // namespace scalide
