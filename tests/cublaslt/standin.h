@@ -9,6 +9,6 @@ struct StandinState {
     int searches;    ///< algorithm searches since the last reset
 };
 using StandinRead = StandinState (*)();
-/// Forgets the log; call number `failing` from now on (0 is the first; -1: none) fails, and `candidates` algorithms are found, of which the
-/// first `broken` fail when they run.
+/// Clears the log. From call number `failing` on, all calls fail (0 is the first call, -1 means none). Each search finds `candidates`
+/// algorithms, and the first `broken` of them fail when they run.
 using StandinReset = void (*)(int failing, int candidates, int broken);

@@ -5,7 +5,7 @@
 
 namespace scalide::test {
 
-/// What cuBLASLt's opaque objects hold here.
+/// What an opaque object of cuBLASLt holds in this emulation.
 struct StandinObject {
     std::string head; ///< how it was created
     int32_t type;     ///< of a layout; below too
@@ -27,9 +27,9 @@ struct StandinMatrix {
     void *memory;
 };
 
-/// What cublasLtMatmul computes by NVIDIA's manual (cublasLtMatmul; "Narrow Precision Data Types Usage" has the layouts of scales), in
-/// memory of the host: sums in f64, rounded once; f8 saturates, f16 and bf16 become infinite. Epilogues default, bias, relu and both. False
-/// where it has no such product.
+/// Computes in host memory what NVIDIA's manual says of cublasLtMatmul. Its section "Narrow Precision Data Types Usage" gives the layouts
+/// of scales. Sums are in f64 and rounded once. f8 saturates, and f16 and bf16 become infinite. Epilogues are default, bias, relu and both.
+/// Returns false for a product that this emulation does not have.
 bool multiply_as_cublaslt(const StandinObject &operation, float alpha, const StandinMatrix &a, const StandinMatrix &b, float beta,
                           const StandinMatrix &c, const StandinMatrix &d);
 

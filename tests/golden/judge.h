@@ -13,18 +13,18 @@ double ulp(const Tensor &like, double value);
 /// Saturated values in narrow formats are deviations.
 std::string difference(const Tensor &got, const Tensor &expected, const Tensor &meaning, double ulps);
 
-/// What `like` holds of exact values: they are rounded to its dtype at its scale, saturating; to integers, towards zero.
+/// Rounds exact values to the dtype of `like` at its scale. Values too large saturate. Integers are rounded towards zero.
 Tensor as_held_by(const Tensor &like, const Tensor &exact);
 
-/// The cases of a suite where Scalide gives the right value and upstream does not: `deviations/<suite>.txt`, a case and a reason a line.
-/// Everything else must agree with upstream, and every line must be needed.
+/// The cases of a suite where Scalide gives the right value and upstream does not. They stand in `deviations/<suite>.txt`, one case and its
+/// reason per line. All other cases must agree with upstream, and every line must be needed.
 class Deviations {
 public:
     /// Fails the running test at a line whose case is not in the index.
     Deviations(const std::string &suite, const nlohmann::json &index);
 
-    /// Fails the running test unless the case is judged as its line, or the lack of one, says. `disagreement`: how it differs from
-    /// upstream, `mistake`: how it differs from the right value; "" for not at all.
+    /// Fails the running test if the case disagrees with its line, or with the lack of one. `disagreement` says how it differs from
+    /// upstream, and `mistake` how it differs from the right value. "" means no difference.
     void judge(const nlohmann::json &entry, const std::string &disagreement, const std::string &mistake) const;
 
     size_t count() const { return reasons_.size(); }

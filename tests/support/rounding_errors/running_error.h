@@ -16,8 +16,8 @@ namespace scalide {
 /// where monte_carlo.h tells more.
 std::vector<Array> interpret_with_errors(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode);
 
-/// The first element of `got` that is further from that of `expected` than `share` of its error, in words; empty when there is none. NaN
-/// equals NaN.
+/// Describes the first element of `got` that differs from `expected` by more than `share` of its error bound. Returns "" if there is none.
+/// NaN equals NaN.
 std::string difference(const Array &got, const Array &expected, double share = 1);
 /// Compares all results of a program.
 std::string difference(const std::vector<Array> &got, const std::vector<Array> &expected, double share = 1);
