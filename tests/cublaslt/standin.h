@@ -9,6 +9,6 @@ struct StandinState {
     int searches;    ///< algorithm searches since the last reset
 };
 using StandinRead = StandinState (*)();
-/// Clears the log. From call number `failing` on, all calls fail (0 is the first call, -1 means none). Each search finds `candidates`
-/// algorithms, and the first `broken` of them fail when they run.
+/// Clears the log and counts calls from 0. The call with number `failing` fails (-1: none). Each search finds `candidates` algorithms, and
+/// the first `broken` of them fail when they run.
 using StandinReset = void (*)(int failing, int candidates, int broken);
