@@ -12,8 +12,7 @@ Dtype dtype_of(const YamlValue &word) {
     if (const std::optional<Dtype> dtype = parse_dtype(word.text())) return *dtype;
     std::vector<std::string> names;
     for (const Dtype dtype : all_dtypes()) names.emplace_back(to_string(dtype));
-    const std::string near = nearest(word.text(), names);
-    word.fail("must be a dtype", word.description(), near.empty() ? "" : "Did you mean '" + near + "'?");
+    word.fail("must be a dtype", word.description(), suggestion(word.text(), names, ""));
 }
 
 std::vector<Dtype> dtypes_of(const YamlValue *words) {

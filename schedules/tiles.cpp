@@ -39,8 +39,7 @@ Halide::Target::Feature feature_of(const YamlValue &word) {
     if (feature != Halide::Target::FeatureEnd) return feature;
     std::vector<std::string> names;
     for (int i = 0; i < Halide::Target::FeatureEnd; i++) names.push_back(Halide::Target::feature_to_name(Halide::Target::Feature(i)));
-    const std::string near = nearest(word.text(), names);
-    word.fail("must be a feature of a Halide target", word.description(), near.empty() ? "" : "Did you mean '" + near + "'?");
+    word.fail("must be a feature of a Halide target", word.description(), suggestion(word.text(), names, ""));
 }
 
 TileRow::Range range_of(const YamlValue &value) {

@@ -1,5 +1,6 @@
 #include "rulebook/attribute_types.h"
 #include "ir/dtype.h"
+#include "rulebook/nearest.h"
 #include <algorithm>
 
 namespace scalide {
@@ -76,9 +77,7 @@ std::string misfit(const AttributeSpec &spec, const Attribute &value) {
     const bool counts_elements = std::ranges::find(types_of_32_bits, spec.type) != std::end(types_of_32_bits);
     if (counts_elements && !counts_in_32_bits(value)) return "must be integers from -2147483647 to 2147483647";
     if (spec.choices.empty() || std::ranges::find(spec.choices, value.word) != spec.choices.end()) return "";
-    std::string choices;
-    for (const std::string &choice : spec.choices) choices += (choices.empty() ? "" : ", ") + choice;
-    return "must be one of " + choices;
+    return "must be one of " + joined(spec.choices);
 }
 
 } // namespace scalide

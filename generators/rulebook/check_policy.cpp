@@ -56,12 +56,11 @@ void check_which(const PolicyRule &row, const Rulebook &rulebook) {
     words.insert(words.end(), names.begin(), names.end());
     if (std::ranges::count(words, row.which)) return;
     const bool is_operand = row.place == PolicyRule::Place::operand;
-    const std::string field = is_operand ? "operand" : "result", near = nearest(row.which, words);
+    const std::string field = is_operand ? "operand" : "result";
     const std::string known = row.ops.empty() ? "" : " (" + joined(names) + ")";
     const std::string of_program = is_operand ? ". To choose an argument of the program, write 'argument: " + row.which + "'" : "";
-    throw UserError(unknown_name(row.location, field, row.which,
-                                 near.empty() ? "Use " + joined(roles) + " or the " + field + " name of an operator" + known + of_program
-                                              : "Did you mean '" + near + "'?"));
+    const std::string all = "Use " + joined(roles) + " or the " + field + " name of an operator" + known + of_program;
+    throw UserError(unknown_name(row.location, field, row.which, suggestion(row.which, words, all)));
 }
 
 bool takes_floats(const OperandSpec &operand) {

@@ -148,9 +148,7 @@ private:
     }
 
     std::string nearest_only(const std::string &word) const {
-        const std::string near = nearest(word, known_functions());
-        return near.empty() ? "It must be an operator with a rule, or a function of docs/reference/rules.md"
-                            : "Did you mean '" + near + "'?";
+        return suggestion(word, known_functions(), "It must be an operator with a rule, or a function of docs/reference/rules.md");
     }
 
     void check_call(const ExpressionNode &node) const {

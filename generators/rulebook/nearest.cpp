@@ -53,10 +53,13 @@ std::string joined(const std::vector<std::string> &words, const std::string &sep
     return text;
 }
 
-std::string suggestion(const std::string &word, const std::vector<std::string> &names) {
+std::string suggestion(const std::string &word, const std::vector<std::string> &names, const std::string &otherwise) {
     const std::string near = nearest(word, names);
-    if (!near.empty()) return "Did you mean '" + near + "'?";
-    return names.empty() ? "" : "One of: " + joined(names);
+    return near.empty() ? otherwise : "Did you mean '" + near + "'?";
+}
+
+std::string suggestion(const std::string &word, const std::vector<std::string> &names) {
+    return suggestion(word, names, names.empty() ? "" : "One of: " + joined(names));
 }
 
 } // namespace scalide

@@ -11,7 +11,9 @@ std::string nearest(const std::string &word, const std::vector<std::string> &nam
 /// The words with a separator between them.
 std::string joined(const std::vector<std::string> &words, const std::string &separator = ", ");
 
-/// Returns "Did you mean 'scale'", or "One of: a, b, c" if no name is similar.
+/// Returns "Did you mean 'scale'?", or `otherwise` if no name is similar.
+std::string suggestion(const std::string &word, const std::vector<std::string> &names, const std::string &otherwise);
+/// The same. If no name is similar, it returns "One of: a, b, c", or "" if there are no names.
 std::string suggestion(const std::string &word, const std::vector<std::string> &names);
 
 } // namespace scalide

@@ -103,10 +103,8 @@ bool YamlValue::flag() const { return word({"true", "false"}) == "true"; }
 
 std::string YamlValue::word(const std::vector<std::string> &words) const {
     if (!is_text()) fail("must be a word", description());
-    if (std::ranges::find(words, tree_->text) == words.end()) {
-        const std::string near = nearest(tree_->text, words);
-        fail("must be one of " + joined(words), description(), near.empty() ? "" : "Did you mean '" + near + "'?");
-    }
+    if (std::ranges::find(words, tree_->text) == words.end())
+        fail("must be one of " + joined(words), description(), suggestion(tree_->text, words, ""));
     return tree_->text;
 }
 
@@ -174,13 +172,11 @@ YamlFields YamlValue::fields(const std::vector<Key> &keys) const {
     for (const Key &key : keys) names.emplace_back(key.name);
     std::map<std::string, YamlValue> fields;
     for (auto &[name, value] : entries()) {
-        if (std::ranges::find(names, name) != names.end()) {
-            fields.emplace(name, value);
-            continue;
-        }
         // Without quotes, YAML splits {x: max(x, 0)} at the comma into the keys `x` and `0)`.
         const bool is_split = name.ends_with(')') && value.tree_->kind == YamlTree::Kind::nothing;
-        value.fail_unknown("key", value.path(), is_split ? unquoted_comma : suggestion(name, names));
+        if (std::ranges::find(names, name) == names.end())
+            value.fail_unknown("key", value.path(), is_split ? unquoted_comma : suggestion(name, names));
+        fields.emplace(name, value);
     }
     for (const Key &key : keys)
         if (key.presence == Key::required && !fields.contains(std::string(key.name)))

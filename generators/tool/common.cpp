@@ -134,9 +134,7 @@ Policy ProgramOptions::load_numerics() const {
     if (fs::is_regular_file(numerics)) return load_policy(numerics, folder);
     if (fs::is_regular_file(file)) return load_policy(file, folder);
     const std::vector<std::string> names = policy_names(folder);
-    const std::string near = nearest(numerics, names);
-    throw UserError(unknown_name({}, "policy", numerics,
-                                 near.empty() ? "Use a YAML file or one of: " + joined(names) : "Did you mean '" + near + "'?"));
+    throw UserError(unknown_name({}, "policy", numerics, suggestion(numerics, names, "Use a YAML file or one of: " + joined(names))));
 }
 
 } // namespace scalide

@@ -30,11 +30,8 @@ std::vector<const Rule *> selected_rules(const Rulebook &rulebook, const std::ve
         } else if (std::ranges::find(names, op) != names.end()) {
             rules.push_back(rulebook.find(op));
         } else {
-            const std::string near = nearest(op, names);
-            throw UserError(unknown_name({}, "operator for --operators", op,
-                                         near.empty()
-                                             ? "'scalide rules' lists the operators; --operators takes those that have array operands"
-                                             : "Did you mean '" + near + "'?"));
+            const char *const which = "'scalide rules' lists the operators; --operators takes those that have array operands";
+            throw UserError(unknown_name({}, "operator for --operators", op, suggestion(op, names, which)));
         }
     }
     return rules;
