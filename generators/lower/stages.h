@@ -67,16 +67,18 @@ struct TransposeStages {
 
 /// Packed operands of a matmul on CPUs (lower/products/contract.h). Columns are counted in panels.
 struct PackedStages {
-    int width = 0;      ///< columns of a panel
-    bool pairs = false; ///< adjacent depths are multiplied and added in pairs
+    int width = 0; ///< columns of a panel
+    int group = 1; ///< adjacent depths that one instruction multiplies and adds
     bool lhs_depth_contiguous = false, rhs_depth_contiguous = false;
-    Halide::Func lhs;       ///< (k, row, batch) or (row, k, batch), as in memory; undefined if the operand is read directly. With pairs
-                            ///< along the rows: (k % 2, row, k / 2, batch)
-    Halide::Func lhs_rows;  ///< (row, k, batch): decoded, before pairs along the rows are interleaved
-    Halide::Func rhs;       ///< (column, k, panel, batch). With pairs: (k % 2, column, k / 2, panel, batch)
-    Halide::Func rhs_rows;  ///< (column, k, panel, batch) or, if k is contiguous, (k, column, panel, batch): decoded, before it is
-                            ///< transposed or interleaved; undefined otherwise
-    Halide::Func rhs_block; ///< like rhs; a schedule transposes it in registers; only if k is contiguous and there are no pairs
+    Halide::Func lhs;         ///< (k, row, batch) or (row, k, batch), as in memory; undefined if the operand is read directly. With groups
+                              ///< along the rows: (k % group, row, k / group, batch)
+    Halide::Func lhs_rows;    ///< (row, k, batch): decoded, before groups along the rows are interleaved
+    Halide::Func rhs;         ///< (column, k, panel, batch). With groups: (k % group, column, k / group, panel, batch)
+    Halide::Func rhs_rows;    ///< (column, k, panel, batch) or, if k is contiguous, (k, column, panel, batch): decoded, before it is
+                              ///< transposed or interleaved; undefined otherwise
+    Halide::Func rhs_block;   ///< like rhs; a schedule transposes it in registers; only if k is contiguous and there are no groups
+    Halide::Func column_sums; ///< (column, panel, batch): sums of the right operand over k; an update. Undefined if bytes are not shifted
+    Halide::Func ones;        ///< (k % group): a factor of column_sums
 };
 
 /// Reductions in the epilogue of a matmul on CPUs (lower/products/contract_reductions.cpp).

@@ -35,7 +35,7 @@ class ContractSchedule {
 public:
     ContractSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
         : kernel_(kernel), stages_(std::get<ContractStages>(kernel.stages)), packed_(stages_.packed), tiles_(tiles),
-          lanes_(target.natural_vector_size<float>()), width_(packed_.width), pairs_(packed_.pairs),
+          lanes_(target.natural_vector_size<float>()), width_(packed_.width), group_(packed_.group), is_grouped_(group_ > 1),
           rows_parallel_(tiles.at("block_rows") != 0), output_(kernel.outputs[0].func) {}
 
     void apply() {
@@ -142,14 +142,14 @@ private:
         Stage sum = product.update();
         sum.split(column, vector_, lane_, lanes_);
         std::vector<RVar> r = product.rvars();
-        if (pairs_) {
+        if (is_grouped_) {
             sum.reorder({r[0], lane_, vector_, row, r[1]}).atomic().vectorize(r[0]).vectorize(lane_);
         } else {
             sum.split(r[0], depth_, step_, depth_unroll, TailStrategy::GuardWithIf);
             sum.reorder({lane_, vector_, row, step_, depth_}).vectorize(lane_).unroll(step_);
         }
         sum.unroll(vector_).unroll(row).never_partition_all();
-        if (!pairs_) {
+        if (!is_grouped_) {
             sum.partition(depth_, Partition::Auto); // moves the guard of an odd depth out of the loop
         }
     }
@@ -175,7 +175,7 @@ private:
         }
     }
 
-    /// Does the same as interleave_pairs, for rows of any length.
+    /// Does the same as interleave_groups, for rows of any length.
     void interleave_lhs(Func lhs, const Var &x, const Var &k) {
         Stage(lhs).reorder({lhs.args()[0], x, k}).unroll(lhs.args()[0]);
         Func rows = packed_.lhs_rows;
@@ -184,11 +184,12 @@ private:
 
     void schedule_rhs() {
         Func rhs = packed_.rhs;
-        rhs.compute_at(at(panel_)).bound(rhs.args()[pairs_], 0, width_);
-        bound_to_one(rhs, {2 + pairs_, 3 + pairs_});
+        rhs.compute_at(at(panel_)).bound(rhs.args()[is_grouped_], 0, width_);
+        bound_to_one(rhs, {2 + is_grouped_, 3 + is_grouped_});
         const bool transposed = packed_.rhs_depth_contiguous;
-        if (pairs_) {
-            transposed ? gather_pairs(rhs) : interleave_pairs(rhs);
+        if (packed_.column_sums.defined()) schedule_column_sums();
+        if (is_grouped_) {
+            transposed ? gather_groups(rhs) : interleave_groups(rhs);
         } else {
             transposed ? transpose_blocks(rhs) : copy_rows(rhs);
         }
@@ -200,22 +201,34 @@ private:
         }
     }
 
-    /// Reads two dense rows and writes one interleaved row. The pair is unrolled, because a vectorized pair would be inserted lane by lane.
-    void interleave_pairs(Func rhs) {
-        Var pair = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2];
-        rhs.split(column, vector_, lane_, lanes_).reorder({pair, lane_, vector_, k});
-        rhs.vectorize(lane_).unroll(pair).unroll(vector_).never_partition_all();
+    void schedule_column_sums() {
+        Func sums = packed_.column_sums, ones = packed_.ones;
+        const Var column = sums.args()[0];
+        sums.compute_at(at(panel_)).bound(column, 0, width_).vectorize(column, lanes_).unroll(column).store_in(MemoryType::Stack);
+        bound_to_one(sums, {1, 2});
+        const std::vector<RVar> r = sums.rvars();
+        Stage sum = sums.update();
+        sum.split(column, vector_, lane_, lanes_).reorder({r[0], lane_, vector_, r[1]}).atomic();
+        sum.vectorize(r[0]).vectorize(lane_).unroll(vector_).never_partition_all();
+        ones.compute_at(at(panel_)).bound(ones.args()[0], 0, group_).vectorize(ones.args()[0]).store_in(MemoryType::Stack);
+    }
+
+    /// Reads dense rows and writes one interleaved row. The group is unrolled, because a vectorized group would be inserted lane by lane.
+    void interleave_groups(Func rhs) {
+        Var item = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2];
+        rhs.split(column, vector_, lane_, lanes_).reorder({item, lane_, vector_, k});
+        rhs.vectorize(lane_).unroll(item).unroll(vector_).never_partition_all();
         Func rows = packed_.rhs_rows;
         rows.compute_at(rhs, k).store_in(MemoryType::Stack);
         copy_rows(rows);
     }
 
-    void gather_pairs(Func rhs) {
-        Var pair = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2], k_block("k_block");
+    void gather_groups(Func rhs) {
+        Var item = rhs.args()[0], column = rhs.args()[1], k = rhs.args()[2], k_block("k_block");
         rhs.split(k, k_block, k, lanes_, TailStrategy::GuardWithIf).split(column, vector_, lane_, lanes_);
-        rhs.reorder({pair, lane_, k, vector_, k_block}).vectorize(pair).vectorize(lane_).never_partition_all();
+        rhs.reorder({item, lane_, k, vector_, k_block}).vectorize(item).vectorize(lane_).never_partition_all();
         Func rows = packed_.rhs_rows;
-        rows.compute_at(rhs, vector_).bound_extent(rows.args()[0], 2 * lanes_).store_in(MemoryType::Stack);
+        rows.compute_at(rhs, vector_).bound_extent(rows.args()[0], group_ * lanes_).store_in(MemoryType::Stack);
         copy_rows(rows);
     }
 
@@ -304,8 +317,8 @@ private:
     const ContractStages &stages_;
     const PackedStages &packed_;
     const Tiles &tiles_;
-    int lanes_, width_;
-    bool pairs_, rows_parallel_;
+    int lanes_, width_, group_;
+    bool is_grouped_, rows_parallel_;
     Func output_;
     Var column_{"column"}, vector_{"vector"}, lane_{"lane"}, panel_{"panel"}, row_{"row"}, tile_{"tile"};
     Var tiles_block_{"tiles_block"}, columns_block_{"columns_block"}, rows_block_{"rows_block"}, task_{"task"},

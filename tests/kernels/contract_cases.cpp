@@ -38,21 +38,23 @@ std::string Form::name() const {
 
 std::string Form::lhs_type() const { return matrix(*this, lhs_dtype, lhs_transposed, m, k); }
 std::string Form::rhs_type() const { return matrix(*this, rhs_dtype, rhs_transposed, k, n); }
-std::string Form::result_type() const { return matrix(*this, "f32", false, m, n); }
+std::string Form::result_type() const { return matrix(*this, result_dtype, false, m, n); }
 
 std::string Form::lines() const {
     const int first = batched ? 1 : 0;
     std::string lines, lhs = "x", rhs = "y";
-    if (lhs_dtype != "f32") {
+    const bool is_float = result_dtype == "f32";
+    if (is_float && lhs_dtype != "f32") {
         lines += "  xw = convert_element_type(x) : " + matrix(*this, "f32", lhs_transposed, m, k) + "\n";
         lhs = "xw";
     }
-    if (rhs_dtype != "f32") {
+    if (is_float && rhs_dtype != "f32") {
         lines += "  yw = convert_element_type(y) : " + matrix(*this, "f32", rhs_transposed, k, n) + "\n";
         rhs = "yw";
     }
     lines += "  z = dot_general(" + lhs + ", " + rhs + ") {contract: [[" + std::to_string(first + !lhs_transposed) + "], [" +
-             std::to_string(first + rhs_transposed) + "]], batch: " + (batched ? "[[0], [0]]" : "[[], []]") + "} : " + result_type() + "\n";
+             std::to_string(first + rhs_transposed) + "]], batch: " + (batched ? "[[0], [0]]" : "[[], []]") +
+             ", preferred: " + result_dtype + "} : " + result_type() + "\n";
     return lines;
 }
 

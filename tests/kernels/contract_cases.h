@@ -27,14 +27,14 @@ Doubles multiply(const Product &product, const Doubles &a, const Doubles &b);
 /// "f32[b, m, k]" or the transposed shape; no batch: "f32[m, k]".
 struct Form {
     bool lhs_transposed = false, rhs_transposed = false, batched = false;
-    std::string lhs_dtype = "f32", rhs_dtype = "f32";
-    std::string m = "m", n = "n", k = "k", batch = "b"; ///< extents: symbols or numbers
+    std::string lhs_dtype = "f32", rhs_dtype = "f32", result_dtype = "f32"; ///< all integers, or result f32
+    std::string m = "m", n = "n", k = "k", batch = "b";                     ///< extents: symbols or numbers
 
     std::string name() const; ///< "NN", "TN" ...
     std::string lhs_type() const;
     std::string rhs_type() const;
     std::string result_type() const;
-    /// Returns the lines that define `z`, the f32 matmul of the arguments x and y. Low-precision arguments are widened first.
+    /// Returns the lines that define `z`, the matmul of the arguments x and y. Low-precision floats are widened first.
     std::string lines() const;
     /// Returns a whole kernel with the result z.
     std::string text() const;

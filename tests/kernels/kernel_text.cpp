@@ -24,31 +24,17 @@ Extent::Bindings parse_sizes(const std::string &text) {
     return sizes;
 }
 
-/// One element from or to its storage word, by memory layout.
+/// One element from or to its storage word.
 double load_word(Dtype dtype, const uint8_t *word) {
-    if (dtype == Dtype::f32 || dtype == Dtype::i32 || dtype == Dtype::f64) {
-        float single;
-        int32_t integer;
-        double wide;
-        std::memcpy(&single, word, 4);
-        std::memcpy(&integer, word, 4);
-        std::memcpy(&wide, word, size_t(size_of(dtype)));
-        return dtype == Dtype::f32 ? single : dtype == Dtype::i32 ? integer : wide;
-    }
-    uint16_t code = 0;
-    std::memcpy(&code, word, size_t(size_of(dtype)));
-    return dtype == Dtype::boolean ? code : decode(format_of(dtype), code);
+    double wide = 0;
+    uint32_t code = 0;
+    std::memcpy(dtype == Dtype::f64 ? static_cast<void *>(&wide) : &code, word, size_t(size_of(dtype)));
+    return dtype == Dtype::f64 ? wide : value_of(dtype, code);
 }
 
 void store_word(Dtype dtype, double value, uint8_t *word) {
-    const float single = float(value);
-    const int32_t integer = int32_t(value);
-    const bool is_narrow = is_float(dtype) && dtype != Dtype::f32 && dtype != Dtype::f64;
-    const uint32_t code = is_narrow ? encode(format_of(dtype), value) : uint32_t(integer);
-    const void *source = dtype == Dtype::f32   ? static_cast<const void *>(&single)
-                         : dtype == Dtype::f64 ? static_cast<const void *>(&value)
-                                               : &code;
-    std::memcpy(word, source, size_t(size_of(dtype)));
+    const uint32_t code = dtype == Dtype::f64 ? 0 : code_of(dtype, value);
+    std::memcpy(word, dtype == Dtype::f64 ? static_cast<const void *>(&value) : &code, size_t(size_of(dtype)));
 }
 
 Words to_words(const Array &array) {

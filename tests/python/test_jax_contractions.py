@@ -65,6 +65,34 @@ def test_products_of_two_kinds_of_dtypes():
     }, gradient=False)  # fmt: skip
 
 
+def test_integer_products():
+    draw = np.random.default_rng(1)
+
+    def integers(shape, dtype):
+        ends = np.iinfo(dtype)
+        return jnp.asarray(draw.choice([ends.min, ends.max, *draw.integers(ends.min, ends.max, 6, endpoint=True)], shape).astype(dtype))
+
+    def operands(m, n, k, lhs, rhs):
+        return integers((m, k), lhs), integers((n, k), rhs)
+
+    check({
+        "i8": (product(jnp.int32), operands(9, 33, 70, "int8", "int8")),
+        "u8": (product(jnp.int32), operands(9, 33, 70, "uint8", "uint8")),
+        "i8_to_i8": (product(None), operands(5, 4, 6, "int8", "int8")),
+        "i16": (product(jnp.int32), operands(9, 33, 70, "int16", "int16")),
+        "i32": (product(None), operands(5, 4, 6, "int32", "int32")),
+        "row": (product(jnp.int32), operands(1, 33, 70, "int8", "int8")),
+        "column": (product(jnp.int32), operands(9, 1, 70, "int8", "int8")),
+        "one": (product(jnp.int32), operands(1, 1, 70, "int8", "int8")),
+        "no_terms": (product(jnp.int32), operands(3, 4, 0, "int8", "int8")),
+        "converted": (lambda x, y: x.astype(jnp.int32) @ y.astype(jnp.int32).T, operands(9, 33, 70, "int8", "uint8")),
+        "batched": (lambda x, y: jnp.einsum("bmk,bkn->bmn", x, y, preferred_element_type=jnp.int32), (integers((3, 5, 7), "int8"), integers((3, 7, 6), "int8"))),
+        "two_axes": (lambda x, y: jnp.einsum("amk,kna->nm", x, y, preferred_element_type=jnp.int32), (integers((3, 5, 7), "int8"), integers((7, 6, 3), "int8"))),
+        "quantized": (lambda x, y, s, b: jnp.clip(jnp.round(product(jnp.int32)(x, y).astype(jnp.float32) * s + b), -128, 127).astype(jnp.int8),
+                      (*operands(9, 33, 70, "int8", "int8"), jnp.full((33,), 2.0**-14), jnp.arange(33.0))),
+    }, gradient=False)  # fmt: skip
+
+
 def test_float_products_of_an_integer_dtype_are_refused():
     with pytest.raises(TraceError, match="dot_general: a matmul of floats must have a float result, got i32. Leave out preferred_element_type"):
         trace(product(jnp.int32), normal(0, (4, 5)), normal(1, (3, 5)))

@@ -1,4 +1,5 @@
 #include "lower/products/contract.h"
+#include "lower/formats/formats.h"
 #include "lower/outputs.h"
 #include "lower/rows/reduction.h"
 
@@ -62,13 +63,13 @@ std::vector<std::vector<int>> group_results(const Program &program, const Parts 
 }
 
 /// Defines that the epilogue reads the product at the index of the result.
-void bind_product(Values &values, const Contraction &contraction) {
-    values.bind(contraction.node->results[0], [contraction](const Index &index) -> Expr {
+void bind_product(Lowering &lowering, const Contraction &contraction) {
+    lowering.values.bind(contraction.node->results[0], [&lowering, contraction](const Index &index) -> Expr {
         const ContractOperand &lhs = contraction.lhs, &rhs = contraction.rhs;
         Expr column = rhs.free_axis < 0 ? 0 : index.back();
         Expr row = lhs.free_axis < 0 ? 0 : index[lhs.batch_axis >= 0];
         Expr batch = lhs.batch_axis < 0 ? 0 : index[0];
-        return contraction.product(column % contraction.width, row, column / contraction.width, batch);
+        return to_result(lowering, contraction, contraction.product(column % contraction.width, row, column / contraction.width, batch));
     });
 }
 
@@ -82,13 +83,18 @@ ContractStages describe(const Contraction &contraction) {
     stages.has_rows = contraction.lhs.free_axis >= 0;
     stages.has_columns = contraction.rhs.free_axis >= 0;
     stages.packed.width = contraction.width;
-    stages.packed.pairs = contraction.pairs;
+    stages.packed.group = contraction.group;
     stages.packed.lhs_depth_contiguous = contraction.lhs.depth_contiguous;
     stages.packed.rhs_depth_contiguous = contraction.rhs.depth_contiguous;
     return stages;
 }
 
 } // namespace
+
+Expr to_result(const Lowering &lowering, const Contraction &contraction, const Expr &sum) {
+    const Dtype dtype = lowering.kernel.program.type(contraction.node->results[0]).dtype;
+    return is_integer(dtype) ? Halide::cast(storage_type(dtype), sum) : sum;
+}
 
 Index result_index(const Contraction &contraction, const Index &batch_row_column) {
     const std::array<bool, 3> present = {contraction.lhs.batch_axis >= 0, contraction.lhs.free_axis >= 0, contraction.rhs.free_axis >= 0};
@@ -114,7 +120,7 @@ void lower_contract(Lowering &lowering) {
         lower_product(lowering, contraction);
         lower_contract_sums(lowering, parts.sums);
         lower_contract_folds(lowering, contraction, parts.folds);
-        bind_product(lowering.values, contraction);
+        bind_product(lowering, contraction);
     }
     for (const std::vector<int> &group : group_results(kernel.program, parts)) {
         add_output(lowering, group, axis_vars(kernel.program.type(kernel.program.results[group[0]].value).rank()));

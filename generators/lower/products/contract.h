@@ -14,8 +14,10 @@ struct ContractOperand {
     ValueId value = -1;
     int batch_axis = -1, free_axis = -1, depth_axis = -1; ///< -1: the operand has no such axis
     bool depth_contiguous = false;                        ///< adjacent depths are adjacent in memory
-    bool plain = false;                                   ///< an f32 argument that is read directly
-    bool exact_bf16 = false;                              ///< every value is exact in bf16
+    bool plain = false;                                   ///< an argument of 32 bits that is read directly
+    Halide::Type exact;                                   ///< holds every value: bf16 or a narrow integer, otherwise the type of the value
+    Halide::Type packed;                                  ///< the type of an element that is multiplied
+    bool is_shifted = false;                              ///< packed elements are 128 more (u8) or less (i8) than the values
     bool is_reversed = false;                             ///< a value from which it is computed is read in reverse
 };
 
@@ -30,20 +32,22 @@ struct Contraction {
     ContractOperand lhs, rhs;
     Extent batch = 1, rows = 1, columns = 1, depth = 1; ///< 1 for an axis that does not exist
     int width = 0;                                      ///< columns of a panel, on CPUs
-    /// True if adjacent depths are multiplied and added in pairs (vdpbf16ps, which treats subnormal bf16 numbers as zero); CPUs only.
-    bool pairs = false;
+    /// Adjacent depths that one instruction multiplies and adds, on CPUs. 2: bf16 (vdpbf16ps, which treats subnormal bf16 numbers as zero)
+    /// or i16 (vpmaddwd). 4: u8 by i8 (vpdpbusd). 1: no such instruction.
+    int group = 1;
+    Halide::Type sum; ///< of the accumulators. Integers wrap around: without groups they are u32, because Halide's i32 must not overflow
     Halide::Func product; ///< (column, row, panel, batch)
 };
 
 /// The stages that the parts leave for the schedule.
 inline ContractStages &contract_stages(Lowering &lowering) { return std::get<ContractStages>(lowering.kernel.stages); }
 
-/// Finds operands, axes and extents. Chooses `width` and `pairs`.
+/// Finds operands, axes and extents. Chooses `width`, `group` and the types.
 Contraction describe_contraction(const Lowering &lowering);
 
-/// Returns the f32 value of an operand, or the same value as BFloat(16) if the operand is exact_bf16.
+/// Returns the value of an operand, and its packed element.
 Halide::Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
-Halide::Expr operand_bf16_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
+Halide::Expr packed_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
 
 /// Packs operands if necessary and sums the products. Defines `contraction.product`.
 void lower_product(Lowering &lowering, Contraction &contraction);
@@ -51,6 +55,9 @@ void lower_product(Lowering &lowering, Contraction &contraction);
 /// For GPUs: defines `contraction.product`, (column, row, batch), without packing. Binds the dot_general to it, and reductions of epilogue
 /// values to reduce_all() (lower/rows/reduction.h). Indices beyond the matrix read the last row or column.
 void lower_plain_product(Lowering &lowering, Contraction &contraction, const std::vector<const Node *> &reductions);
+
+/// Returns the sum in the dtype of the result. Integers keep their low bits.
+Halide::Expr to_result(const Lowering &lowering, const Contraction &contraction, const Halide::Expr &sum);
 
 /// Returns the index of a result element from batch, row and column, without the axes that the result does not have.
 Index result_index(const Contraction &contraction, const Index &batch_row_column);

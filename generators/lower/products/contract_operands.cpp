@@ -35,18 +35,25 @@ void find_layout(Values &values, ContractOperand &operand) {
     operand.depth_contiguous = is_array && Halide::Internal::expr_uses_var(widest.call->args[0], depth.name());
 }
 
-/// True if the value is only moved after a widening conversion from a format whose values are exact in bf16.
-bool is_exact_bf16(const Values &values, ValueId value) {
-    static const std::array<Dtype, 3> exact = {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2};
+/// Returns a type that holds every number of a dtype exactly, and products of which are sums of products: bf16 or an integer.
+Halide::Type exact_type(Dtype dtype) {
+    static const std::array<Dtype, 3> bf16 = {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2};
+    if (std::ranges::find(bf16, dtype) != bf16.end()) return Halide::BFloat(16);
+    return is_integer(dtype) ? storage_type(dtype) : Halide::Float(32);
+}
+
+/// Returns the type that holds every value of an operand. If the operand is only moved after a conversion, that of the dtype before.
+Halide::Type exact_type(const Values &values, ValueId value) {
+    const Halide::Type own = exact_type(values.program().type(value).dtype);
     static const std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
     const Node *node = values.producer(value);
     while (node && std::find(moves.begin(), moves.end(), node->op) != moves.end()) {
         node = values.producer(node->operands[0]);
     }
-    if (!node || node->op != "convert_element_type") {
-        return false;
-    }
-    return std::find(exact.begin(), exact.end(), values.program().type(node->operands[0]).dtype) != exact.end();
+    if (!node || node->op != "convert_element_type") return own;
+    const Halide::Type before = exact_type(values.program().type(node->operands[0]).dtype);
+    if (own.is_float()) return before.bits() == 8 ? Halide::BFloat(16) : before.is_bfloat() ? before : own;
+    return own.can_represent(before) ? before : own;
 }
 
 bool is_reversed(const Program &program, ValueId value) {
@@ -82,7 +89,7 @@ ContractOperand describe_operand(const Lowering &lowering, const Node &node, int
     }
     operand.is_reversed = is_reversed(lowering.kernel.program, operand.value);
     find_layout(lowering.values, operand);
-    operand.exact_bf16 = is_exact_bf16(lowering.values, operand.value);
+    operand.exact = exact_type(lowering.values, operand.value);
     return operand;
 }
 
@@ -112,6 +119,34 @@ int panel_width(const Extent &columns, const Lowering &lowering) {
     return vectors * lanes;
 }
 
+void set_types(Contraction &c, const Halide::Type &lhs, const Halide::Type &rhs, const Halide::Type &sum, int group) {
+    c.lhs.packed = lhs;
+    c.rhs.packed = rhs;
+    c.sum = sum;
+    c.group = group;
+}
+
+/// Chooses how elements are multiplied. Without VNNI, bytes are multiplied as i16. vpmaddubsw has products of bytes, but saturates.
+void choose_types(Contraction &c, const Lowering &lowering) {
+    using Halide::Float, Halide::Int, Halide::UInt, Halide::BFloat;
+    const auto both = [&](const auto &holds) { return holds(c.lhs.exact) && holds(c.rhs.exact); };
+    const auto is_bf16 = [](const Halide::Type &type) { return type.is_bfloat(); };
+    const auto is_float = [](const Halide::Type &type) { return type.is_float(); };
+    const auto is_byte = [](const Halide::Type &type) { return type.bits() == 8; };
+    const auto is_i16 = [](const Halide::Type &type) { return Int(16).can_represent(type); };
+    if (both(is_float)) {
+        const bool pairs = lowering.budgets.bf16_pairs == 1 && both(is_bf16);
+        const Halide::Type element = pairs ? BFloat(16) : Float(32);
+        return set_types(c, element, element, Float(32), pairs ? 2 : 1);
+    }
+    if (lowering.budgets.byte_quads == 1 && both(is_byte)) { // one operand must be u8, the other one i8
+        c.lhs.is_shifted = c.lhs.exact == c.rhs.exact;
+        return set_types(c, c.rhs.exact.is_int() ? UInt(8) : Int(8), c.rhs.exact, Int(32), 4);
+    }
+    if (!lowering.target.has_gpu_feature() && both(is_i16)) return set_types(c, Int(16), Int(16), Int(32), 2);
+    set_types(c, UInt(32), UInt(32), UInt(32), 1);
+}
+
 } // namespace
 
 Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
@@ -128,9 +163,12 @@ Expr operand_at(Values &values, const ContractOperand &operand, const ContractIn
     return values.at(operand.value, index);
 }
 
-Expr operand_bf16_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
-    Expr value = operand_at(values, operand, at);
-    return Halide::reinterpret(Halide::BFloat(16), Halide::cast<uint16_t>(float_bits(value) >> 16));
+Expr packed_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
+    const Expr value = operand_at(values, operand, at);
+    if (operand.packed.is_bfloat()) return Halide::reinterpret(operand.packed, Halide::cast<uint16_t>(float_bits(value) >> 16));
+    if (operand.packed.is_float()) return value;
+    const Expr element = Halide::cast(operand.packed, value);
+    return operand.is_shifted ? element ^ Halide::cast(operand.packed, 128) : element;
 }
 
 Contraction describe_contraction(const Lowering &lowering) {
@@ -144,7 +182,7 @@ Contraction describe_contraction(const Lowering &lowering) {
     c.columns = axis_extent(program, c.rhs, c.rhs.free_axis);
     c.depth = axis_extent(program, c.lhs, c.lhs.depth_axis);
     c.width = panel_width(c.columns, lowering);
-    c.pairs = lowering.budgets.bf16_pairs == 1 && c.lhs.exact_bf16 && c.rhs.exact_bf16;
+    choose_types(c, lowering);
     return c;
 }
 

@@ -1,3 +1,4 @@
+#include "lower/formats/integers.h"
 #include "lower/products/contract.h"
 #include "lower/rows/blocked_sum.h"
 
@@ -14,16 +15,15 @@ public:
     ProductLowering(Lowering &lowering, Contraction &contraction)
         : values_(lowering.values), stages_(contract_stages(lowering)), contraction_(contraction), rows_(values_.extent(contraction.rows)),
           columns_(values_.extent(contraction.columns)), depth_(values_.extent(contraction.depth)),
-          axis_(sum_axis(contraction.depth, lowering.kernel)), ragged_columns_(!contraction.columns.divide(contraction.width)),
-          ragged_pairs_(contraction.pairs && !contraction.depth.divide(2)) {}
+          axis_(sum_axis(contraction.depth, lowering.kernel)), group_(contraction.group), is_grouped_(group_ > 1),
+          ragged_columns_(!contraction.columns.divide(contraction.width)),
+          ragged_groups_(is_grouped_ && !contraction.depth.divide(group_)) {}
 
     void lower() {
-        if (contraction_.pairs || !contraction_.lhs.plain) {
-            pack_lhs();
-        }
+        if (is_grouped_ || !contraction_.lhs.plain) pack_lhs();
         contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
-        contraction_.pairs ? sum_pairs() : sum();
-        contraction_.product = stages_.product.value;
+        is_grouped_ ? sum_groups() : sum();
+        contraction_.product = contraction_.lhs.is_shifted ? unshifted() : stages_.product.value;
     }
 
 private:
@@ -43,14 +43,13 @@ private:
         result(vars) = guarded;
     }
 
-    Expr element(const ContractOperand &operand, const ContractIndex &at) {
-        return contraction_.pairs ? operand_bf16_at(values_, operand, at) : operand_at(values_, operand, at);
-    }
+    Expr element(const ContractOperand &operand, const ContractIndex &at) { return packed_at(values_, operand, at); }
 
-    /// An element of a pair if vectors run along rows or columns. With an odd depth, the last pair ends with a zero. The last element is
-    /// read again there. A guard would be a second definition that first writes zeros, and it would separate the stores of a pair.
-    Expr element_of_pair(const ContractOperand &operand, const ContractIndex &at) {
-        if (!ragged_pairs_) return element(operand, at);
+    /// An element of a group if vectors run along rows or columns. The last group ends with zeros if the depth is not a multiple. The last
+    /// element is read again there. A guard would be a second definition that first writes zeros, and it would separate the stores of a
+    /// group.
+    Expr element_of_group(const ContractOperand &operand, const ContractIndex &at) {
+        if (!ragged_groups_) return element(operand, at);
         const Expr read = element(operand, {at.batch, at.free, Halide::min(at.depth, depth_ - 1)});
         return Halide::select(at.depth < depth_, read, Halide::cast(read.type(), 0));
     }
@@ -59,13 +58,13 @@ private:
 
     void pack_lhs() {
         const ContractOperand &lhs = contraction_.lhs;
-        if (contraction_.pairs && !lhs.depth_contiguous) {
-            lhs_rows_(row_, k_, batch_) = element_of_pair(lhs, {batch_, row_, k_});
-            lhs_(pair_, row_, k_, batch_) = lhs_rows_(row_, 2 * k_ + pair_, batch_);
+        if (is_grouped_ && !lhs.depth_contiguous) {
+            lhs_rows_(row_, k_, batch_) = element_of_group(lhs, {batch_, row_, k_});
+            lhs_(item_, row_, k_, batch_) = lhs_rows_(row_, group_ * k_ + item_, batch_);
             stages_.packed.lhs_rows = lhs_rows_;
         } else {
             const std::vector<Var> vars = lhs.depth_contiguous ? std::vector<Var>{k_, row_, batch_} : std::vector<Var>{row_, k_, batch_};
-            define(lhs_, vars, ragged_pairs_ ? k_ < depth_ : Expr(), [&](const Expr &once) {
+            define(lhs_, vars, ragged_groups_ ? k_ < depth_ : Expr(), [&](const Expr &once) {
                 return element(lhs, {batch_, row_, k_ + once});
             });
         }
@@ -76,9 +75,7 @@ private:
     Expr lhs_at(const Expr &depth) {
         Expr row = Halide::min(row_, rows_ - 1);
         const ContractOperand &lhs = contraction_.lhs;
-        if (!contraction_.pairs && lhs.plain) {
-            return operand_at(values_, lhs, {batch_, row, depth});
-        }
+        if (lhs.plain) return element(lhs, {batch_, row, depth});
         return lhs.depth_contiguous ? lhs_(depth, row, batch_) : lhs_(row, depth, batch_);
     }
 
@@ -87,12 +84,12 @@ private:
         if (ragged_columns_) {
             guard = column < columns_;
         }
-        Func rows = contraction_.pairs ? rhs_rows_ : rhs_;
+        Func rows = is_grouped_ ? rhs_rows_ : rhs_;
         define(rows, {column_, k_, panel_, batch_}, guard, [&](const Expr &once) {
-            return element_of_pair(contraction_.rhs, {batch_, column + once, k_});
+            return element_of_group(contraction_.rhs, {batch_, column + once, k_});
         });
-        if (contraction_.pairs) {
-            rhs_(pair_, column_, k_, panel_, batch_) = rhs_rows_(column_, 2 * k_ + pair_, panel_, batch_);
+        if (is_grouped_) {
+            rhs_(item_, column_, k_, panel_, batch_) = rhs_rows_(column_, group_ * k_ + item_, panel_, batch_);
             stages_.packed.rhs_rows = rhs_rows_;
         }
         stages_.packed.rhs = rhs_;
@@ -102,12 +99,12 @@ private:
     void pack_rhs_transposed() {
         Expr column = column_of(column_, panel_);
         column = ragged_columns_ ? Halide::min(column, columns_ - 1) : column;
-        Expr guard = contraction_.depth.divide(contraction_.pairs ? 32 : 16) ? Expr() : k_ < depth_;
+        Expr guard = contraction_.depth.divide(16 * group_) ? Expr() : k_ < depth_;
         define(rhs_rows_, {k_, column_, panel_, batch_}, guard, [&](const Expr &once) {
             return element(contraction_.rhs, {batch_, column, k_ + once});
         });
-        if (contraction_.pairs) {
-            rhs_(pair_, column_, k_, panel_, batch_) = rhs_rows_(2 * k_ + pair_, column_, panel_, batch_);
+        if (is_grouped_) {
+            rhs_(item_, column_, k_, panel_, batch_) = rhs_rows_(group_ * k_ + item_, column_, panel_, batch_);
         } else {
             rhs_block_(column_, k_, panel_, batch_) = rhs_rows_(k_, column_, panel_, batch_);
             rhs_(column_, k_, panel_, batch_) = rhs_block_(column_, k_, panel_, batch_);
@@ -118,20 +115,43 @@ private:
     }
 
     void sum() {
-        stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, {axis_}, 0.0f, [&](const Expr &sum, const std::vector<Expr> &at) {
-            return sum + lhs_at(at[0]) * rhs_(column_, at[0], panel_, batch_);
-        });
+        stages_.product =
+            sum_in_blocks({column_, row_, panel_, batch_}, {axis_}, zero(), [&](const Expr &sum, const std::vector<Expr> &at) {
+                return sum + lhs_at(at[0]) * rhs_(column_, at[0], panel_, batch_);
+            });
     }
 
-    void sum_pairs() {
+    Expr zero() const { return Halide::cast(contraction_.sum, 0); }
+
+    SumAxis groups() const {
+        return {Halide::Internal::simplify((axis_.extent + group_ - 1) / group_), (axis_.most + group_ - 1) / group_};
+    }
+
+    Expr multiply(const Expr &a, const Expr &b) const { return Halide::cast(contraction_.sum, a) * Halide::cast(contraction_.sum, b); }
+
+    void sum_groups() {
         const bool interleaved = !contraction_.lhs.depth_contiguous;
         const Expr row = Halide::min(row_, rows_ - 1);
-        const SumAxis pairs = {Halide::Internal::simplify((axis_.extent + 1) / 2), (axis_.most + 1) / 2};
-        stages_.product =
-            sum_in_blocks({column_, row_, panel_, batch_}, {{2, 2}, pairs}, 0.0f, [&](const Expr &sum, const std::vector<Expr> &at) {
-                const Expr a = interleaved ? lhs_(at[0], row, at[1], batch_) : lhs_(2 * at[1] + at[0], row, batch_);
-                return sum + Halide::cast<float>(a) * Halide::cast<float>(rhs_(at[0], column_, at[1], panel_, batch_));
-            });
+        stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, {{group_, double(group_)}, groups()}, zero(),
+                                        [&](const Expr &sum, const std::vector<Expr> &at) {
+                                            const Expr a =
+                                                interleaved ? lhs_(at[0], row, at[1], batch_) : lhs_(group_ * at[1] + at[0], row, batch_);
+                                            return sum + multiply(a, rhs_(at[0], column_, at[1], panel_, batch_));
+                                        });
+    }
+
+    /// The sum of the products, if the elements of the left operand are shifted by 128: subtracts 128 times the sum of each column of the
+    /// right operand. Such a sum is a product by a stored one, because only products of stored bytes become vpdpbusd.
+    Func unshifted() {
+        Func product("unshifted");
+        Func ones = stages_.packed.ones = Func("ones"), sums = stages_.packed.column_sums = Func("column_sums");
+        ones(item_) = Halide::cast(contraction_.lhs.packed, 1);
+        const Halide::RDom r({{0, group_}, {0, groups().extent}}, "term");
+        sums(column_, panel_, batch_) = zero();
+        sums(column_, panel_, batch_) += multiply(ones(r.x), rhs_(r.x, column_, r.y, panel_, batch_));
+        const Expr shift = integers::mul(sums(column_, panel_, batch_), 128), sum = stages_.product.value(column_, row_, panel_, batch_);
+        product(column_, row_, panel_, batch_) = contraction_.lhs.packed.is_uint() ? integers::sub(sum, shift) : integers::add(sum, shift);
+        return product;
     }
 
     Values &values_;
@@ -139,9 +159,10 @@ private:
     Contraction &contraction_;
     Expr rows_, columns_, depth_;
     SumAxis axis_; ///< the depth axis
-    bool ragged_columns_, ragged_pairs_;
+    int group_;
+    bool is_grouped_, ragged_columns_, ragged_groups_;
     Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
-    Var pair_{"pair"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};
+    Var item_{"item"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};
 };
 
 } // namespace

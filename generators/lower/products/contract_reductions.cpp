@@ -25,8 +25,8 @@ void define(Halide::FuncRef place, const Tuple &value) {
 class FoldLowering {
 public:
     FoldLowering(Lowering &lowering, const Contraction &contraction, ReductionGroup group)
-        : values_(lowering.values), stages_(contract_stages(lowering).folds), contraction_(contraction), group_(std::move(group)),
-          size_(int(group_.identity().size())) {}
+        : lowering_(lowering), values_(lowering.values), stages_(contract_stages(lowering).folds), contraction_(contraction),
+          group_(std::move(group)), size_(int(group_.identity().size())) {}
 
     void lower() { group_.bind(values_, fold_lanes_of(partials_of(terms()))); }
 
@@ -34,7 +34,9 @@ private:
     /// (column, row, panel, batch). Where the tile exceeds the rows, arguments are read in the last row, and the product at its own row.
     Func terms() {
         const ValueId product = contraction_.node->results[0];
-        values_.bind(product, [this](const Index &) { return contraction_.product(column_, row_, panel_, batch_); });
+        values_.bind(product, [this](const Index &) {
+            return to_result(lowering_, contraction_, contraction_.product(column_, row_, panel_, batch_));
+        });
         Expr column = panel_ * contraction_.width + column_;
         Halide::RDom once(0, 1, "once");
         Index place = {batch_, Halide::min(row_, values_.extent(contraction_.rows) - 1), column + once.x};
@@ -100,6 +102,7 @@ private:
         return fold;
     }
 
+    Lowering &lowering_;
     Values &values_;
     EpilogueFoldStages &stages_;
     const Contraction &contraction_;

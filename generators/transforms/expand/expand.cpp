@@ -17,7 +17,6 @@ Remake remake_of(const Program &program, const Node &node, const Rulebook &ruleb
     if (const Remake chunks = top_k_by_chunks(program, node, facts.sort)) return chunks;
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
     if (node.op != "dot_general") return {};
-    if (is_integer_dot(program, node)) return dot_as_sum_of_pairs;
     if (is_vector_dot(program, node)) return dot_as_sum;
     if (!is_normal_dot(program, node)) return normalize_dot;
     return {};

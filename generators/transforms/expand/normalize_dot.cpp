@@ -88,15 +88,6 @@ ValueId lay_beside(Builder &builder, ValueId small, const Groups &small_groups, 
     return builder.add_one("broadcast_in_dim", {small}, {{"shape", to_attribute(builder.type(large).shape)}, {"dims", to_attribute(dims)}});
 }
 
-/// Converts an operand to `made.dtype`, sorts its axes by group, and broadcasts it to `made.shape`, in which its axes become `dims`.
-ValueId lay_out(Builder &builder, ValueId operand, const Groups &groups, const std::vector<int64_t> &dims, const Type &made) {
-    std::vector<int64_t> order;
-    for (const std::vector<int64_t> &axes : groups) order.insert(order.end(), axes.begin(), axes.end());
-    operand = builder.convert(operand, made.dtype);
-    if (!std::ranges::is_sorted(order)) operand = builder.add_one("transpose", {operand}, transpose_attributes(order));
-    return builder.add_one("broadcast_in_dim", {operand}, broadcast_attributes(made.shape, dims));
-}
-
 /// Reduces to one number. The array is flattened, because a reduction over a whole array uses blocks and threads. A reduction of a single
 /// row does not.
 ValueId sum_of_all(Builder &builder, ValueId product, const Type &result) {
@@ -138,9 +129,15 @@ bool is_vector_dot(const Program &program, const Node &dot) {
 std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
     const std::vector<Groups> groups = groups_of(builder.program(), dot);
     const int large = free_elements(builder.program(), dot, groups, 0) == Extent(1) ? 1 : 0;
-    const ValueId matrix = dot.operands[large];
-    const Type result = builder.type(dot.results[0]), type = builder.type(matrix);
-    const ValueId vector = lay_beside(builder, dot.operands[1 - large], groups[1 - large], matrix, groups[large]);
+    const Type result = builder.type(dot.results[0]);
+    // Products of integers have the dtype of the result. Floats are multiplied in f32 already.
+    const auto factor = [&](int side) {
+        const ValueId operand = dot.operands[side];
+        return is_float(result.dtype) ? operand : builder.convert(operand, result.dtype);
+    };
+    const ValueId matrix = factor(large);
+    const Type type = builder.type(matrix);
+    const ValueId vector = lay_beside(builder, factor(1 - large), groups[1 - large], matrix, groups[large]);
     const ValueId product = builder.add_one("mul", {matrix, vector});
     const std::vector<int64_t> &summed = groups[large][contract];
     if (element_count(result.shape) == Extent(1)) return {sum_of_all(builder, product, result)};
@@ -153,27 +150,6 @@ std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
     if (!std::ranges::is_sorted(order)) sum = builder.add_one("transpose", {sum}, transpose_attributes(order));
     if (builder.type(sum).shape != result.shape) sum = builder.add_one("reshape", {sum}, reshape_attributes(result.shape));
     return {builder.convert(sum, result.dtype)};
-}
-
-bool is_integer_dot(const Program &program, const Node &dot) { return !is_float(program.type(dot.operands[0]).dtype); }
-
-std::vector<ValueId> dot_as_sum_of_pairs(Builder &builder, const Node &dot) {
-    const std::vector<Groups> groups = groups_of(builder.program(), dot);
-    Type pairs = builder.type(dot.results[0]); // batch, free of lhs, free of rhs, contract
-    const auto results = static_cast<int64_t>(pairs.shape.size()), batches = static_cast<int64_t>(groups[0][batch].size());
-    for (const int64_t axis : groups[0][contract]) pairs.shape.push_back(builder.type(dot.operands[0]).shape[axis]);
-    const auto rank = static_cast<int64_t>(pairs.shape.size());
-    const auto of_lhs = batches + static_cast<int64_t>(groups[0][free_axes].size());
-    std::vector<int64_t> lhs_only, rhs_only, summed;
-    for (const int64_t axis : count_up(rank)) {
-        if (axis >= batches && axis < of_lhs) lhs_only.push_back(axis);
-        if (axis >= of_lhs && axis < results) rhs_only.push_back(axis);
-        if (axis >= results) summed.push_back(axis);
-    }
-    const ValueId lhs = lay_out(builder, dot.operands[0], groups[0], other_axes(rank, rhs_only), pairs);
-    const ValueId rhs = lay_out(builder, dot.operands[1], groups[1], other_axes(rank, lhs_only), pairs);
-    const ValueId products = builder.add_one("mul", {lhs, rhs});
-    return {builder.add_one("reduce_sum", {products}, reduce_attributes(summed))};
 }
 
 } // namespace scalide

@@ -17,11 +17,4 @@ bool is_vector_dot(const Program &program, const Node &dot);
 /// the register tiles of a matmul kernel would be mostly empty.
 std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot);
 
-/// True for integer operands. Kernels of kind `contract` accumulate in f32, so they cannot compute it.
-bool is_integer_dot(const Program &program, const Node &dot);
-
-/// A Remake: writes such a dot_general as a sum of products over all pairs of elements. It is computed in the result's dtype and wraps
-/// around.
-std::vector<ValueId> dot_as_sum_of_pairs(Builder &builder, const Node &dot);
-
 } // namespace scalide

@@ -105,7 +105,7 @@ TEST(schedules, budgets_are_refused_with_file_and_line) {
     EXPECT_EQ(of_tiles("- {kind: row, gpu: true, budget: {warp_columns: 32, warp_registers: 9}}\n"),
               "tiles.yaml:1: row.budget.shared_elements: missing key");
     EXPECT_EQ(of_tiles("- {kind: row, budget: {}}\n"), "tiles.yaml:1: row.budget: not allowed: kernels of kind row on CPUs have no budget");
-    EXPECT_EQ(of_tiles("- {kind: contract, extents: {n: [1]}, budget: {panel_vectors: 4, bf16_pairs: 1}}\n"),
+    EXPECT_EQ(of_tiles("- {kind: contract, extents: {n: [1]}, budget: {panel_vectors: 4, bf16_pairs: 1, byte_quads: 0}}\n"),
               "tiles.yaml:1: 'extents' cannot be used with 'budget'. A budget depends only on the target");
     EXPECT_EQ(of_tiles(budget + tiles + budget),
               "tiles.yaml:3: tiled: this entry has no effect: line 1 already matches its kernels. Move it before that line");
@@ -113,8 +113,8 @@ TEST(schedules, budgets_are_refused_with_file_and_line) {
 
 TEST(schedules, budgets_are_those_of_the_target) {
     const std::vector<TileRow> rows =
-        parse_tiles("- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0}}\n"
-                    "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0}}\n"
+        parse_tiles("- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1}}\n"
+                    "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0}}\n"
                     "- {kind: tiled, budget: {tile_bytes: 100}}\n"
                     "- {kind: sort, budget: {network: 0, network_step: 1, digits_line: 1, digits_element: 1, maximum_element: 1}}\n",
                     "tiles.yaml");
@@ -122,7 +122,7 @@ TEST(schedules, budgets_are_those_of_the_target) {
     EXPECT_EQ(choose_budgets(rows, wide).panel_vectors, 4);
     EXPECT_EQ(choose_budgets(rows, narrow).panel_vectors, 2);
     EXPECT_EQ(choose_budgets(rows, narrow).tile_bytes, 100);
-    EXPECT_EQ(choose_budget(rows, "contract", narrow), (Tiles{{"panel_vectors", 2}, {"bf16_pairs", 0}}));
+    EXPECT_EQ(choose_budget(rows, "contract", narrow), (Tiles{{"panel_vectors", 2}, {"bf16_pairs", 0}, {"byte_quads", 0}}));
     EXPECT_EQ(choose_budget(rows, "map", narrow), Tiles());
     EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: the table has no entry with the budget of kernels of kind row on "
                                                            "x86-64-linux-cuda. Complete the file that SCALIDE_TILES "
