@@ -16,13 +16,13 @@ public:
         : values_(lowering.values), stages_(contract_stages(lowering)), contraction_(contraction), rows_(values_.extent(contraction.rows)),
           columns_(values_.extent(contraction.columns)), depth_(values_.extent(contraction.depth)),
           axis_(sum_axis(contraction.depth, lowering.kernel)), group_(contraction.group), is_grouped_(group_ > 1),
-          ragged_columns_(!contraction.columns.divide(contraction.width)),
-          ragged_groups_(is_grouped_ && !contraction.depth.divide(group_)) {}
+          ragged_columns_(!contraction.columns.divide(contraction.width)), ragged_groups_(is_grouped_ && !contraction.depth.divide(group_)),
+          reads_lhs_(contraction.lhs.plain && (!is_grouped_ || (contraction.lhs.depth_contiguous && !ragged_groups_))) {}
 
     void lower() {
-        if (is_grouped_ || !contraction_.lhs.plain) pack_lhs();
+        if (!reads_lhs_) pack_lhs();
         contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
-        is_grouped_ ? sum_groups() : sum();
+        sum();
         contraction_.product = contraction_.lhs.is_shifted ? unshifted() : stages_.product.value;
     }
 
@@ -71,12 +71,16 @@ private:
         stages_.packed.lhs = lhs_;
     }
 
-    /// The left operand. For rows beyond the matrix, the last row is read.
-    Expr lhs_at(const Expr &depth) {
-        Expr row = Halide::min(row_, rows_ - 1);
-        const ContractOperand &lhs = contraction_.lhs;
-        if (lhs.plain) return element(lhs, {batch_, row, depth});
-        return lhs.depth_contiguous ? lhs_(depth, row, batch_) : lhs_(row, depth, batch_);
+    /// An element of a group of the left operand. For rows beyond the matrix, the last row is read.
+    Expr lhs_at(const Expr &item, const Expr &k) {
+        const Expr row = Halide::min(row_, rows_ - 1), depth = is_grouped_ ? group_ * k + item : k;
+        if (reads_lhs_) return element(contraction_.lhs, {batch_, row, depth});
+        if (contraction_.lhs.depth_contiguous) return lhs_(depth, row, batch_);
+        return is_grouped_ ? lhs_(item, row, k, batch_) : lhs_(row, k, batch_);
+    }
+
+    Expr rhs_at(const Expr &item, const Expr &k) {
+        return is_grouped_ ? rhs_(item, column_, k, panel_, batch_) : rhs_(column_, k, panel_, batch_);
     }
 
     void pack_rhs() {
@@ -114,13 +118,6 @@ private:
         stages_.packed.rhs = rhs_;
     }
 
-    void sum() {
-        stages_.product =
-            sum_in_blocks({column_, row_, panel_, batch_}, {axis_}, zero(), [&](const Expr &sum, const std::vector<Expr> &at) {
-                return sum + lhs_at(at[0]) * rhs_(column_, at[0], panel_, batch_);
-            });
-    }
-
     Expr zero() const { return Halide::cast(contraction_.sum, 0); }
 
     SumAxis groups() const {
@@ -129,15 +126,12 @@ private:
 
     Expr multiply(const Expr &a, const Expr &b) const { return Halide::cast(contraction_.sum, a) * Halide::cast(contraction_.sum, b); }
 
-    void sum_groups() {
-        const bool interleaved = !contraction_.lhs.depth_contiguous;
-        const Expr row = Halide::min(row_, rows_ - 1);
-        stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, {{group_, double(group_)}, groups()}, zero(),
-                                        [&](const Expr &sum, const std::vector<Expr> &at) {
-                                            const Expr a =
-                                                interleaved ? lhs_(at[0], row, at[1], batch_) : lhs_(group_ * at[1] + at[0], row, batch_);
-                                            return sum + multiply(a, rhs_(at[0], column_, at[1], panel_, batch_));
-                                        });
+    void sum() {
+        std::vector<SumAxis> axes = {groups()};
+        if (is_grouped_) axes.insert(axes.begin(), {group_, double(group_)});
+        stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, axes, zero(), [&](const Expr &sum, const std::vector<Expr> &at) {
+            return sum + multiply(lhs_at(at.front(), at.back()), rhs_at(at.front(), at.back()));
+        });
     }
 
     /// The sum of the products, if the elements of the left operand are shifted by 128: subtracts 128 times the sum of each column of the
@@ -148,7 +142,7 @@ private:
         ones(item_) = Halide::cast(contraction_.lhs.packed, 1);
         const Halide::RDom r({{0, group_}, {0, groups().extent}}, "term");
         sums(column_, panel_, batch_) = zero();
-        sums(column_, panel_, batch_) += multiply(ones(r.x), rhs_(r.x, column_, r.y, panel_, batch_));
+        sums(column_, panel_, batch_) += multiply(ones(r.x), rhs_at(r.x, r.y));
         const Expr shift = integers::mul(sums(column_, panel_, batch_), 128), sum = stages_.product.value(column_, row_, panel_, batch_);
         product(column_, row_, panel_, batch_) = contraction_.lhs.packed.is_uint() ? integers::sub(sum, shift) : integers::add(sum, shift);
         return product;
@@ -161,6 +155,7 @@ private:
     SumAxis axis_; ///< the depth axis
     int group_;
     bool is_grouped_, ragged_columns_, ragged_groups_;
+    bool reads_lhs_; ///< without packing: whole groups are adjacent in memory
     Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
     Var item_{"item"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};
 };
