@@ -69,7 +69,7 @@ struct InspectCommand {
         std::string line;
         for (const auto &[dtype, bytes] : bytes_written(fused))
             line += fmt::format("{} {} {:.0f}", line.empty() ? "writes" : ",", to_string(dtype), bytes);
-        line += " bytes";
+        line = line.empty() ? "writes no floats" : line + " bytes";
         const auto wide = wide_intermediates(fused);
         for (size_t i = 0; i < std::min(wide.size(), most_named); i++)
             line += fmt::format("{}{} {:.0f}", i == 0 ? "; f32 intermediates: " : ", ", name_to_string(wide[i].first), wide[i].second);

@@ -77,7 +77,7 @@ Words to_words(const Doubles &values, Dtype dtype) {
     const size_t size = size_t(size_of(dtype));
     Words words(values.size() * size);
     for (size_t i = 0; i < values.size(); i++) {
-        uint32_t code = encode(format_of(dtype), values[i]);
+        uint32_t code = is_float(dtype) ? encode(format_of(dtype), values[i]) : code_of(dtype, values[i]);
         std::memcpy(&words[i * size], &code, size);
     }
     return words;
@@ -89,7 +89,7 @@ Doubles to_doubles(const Words &words, Dtype dtype) {
     for (size_t i = 0; i < values.size(); i++) {
         uint32_t code = 0;
         std::memcpy(&code, &words[i * size], size);
-        values[i] = decode(format_of(dtype), code);
+        values[i] = value_of(dtype, code);
     }
     return values;
 }

@@ -53,7 +53,8 @@ TEST_P(Formats, pairs) {
 
 INSTANTIATE_TEST_SUITE_P(contract, Formats,
                          testing::Values(FormatCase{"bf16", "bf16"}, FormatCase{"f16", "f16"}, FormatCase{"f8_e4m3fn", "f8_e4m3fn"},
-                                         FormatCase{"f8_e4m3fn", "f8_e5m2"}, FormatCase{"f8_e5m2", "bf16"}, FormatCase{"f32", "f16"}),
+                                         FormatCase{"f8_e4m3fn", "f8_e5m2"}, FormatCase{"f8_e5m2", "bf16"}, FormatCase{"f32", "f16"},
+                                         FormatCase{"bf16", "i8"}, FormatCase{"f32", "i8"}),
                          [](const auto &info) { return info.param.lhs + "_" + info.param.rhs; });
 
 /// How often the assembly of the kernel for pairs_target() names an instruction.
@@ -75,8 +76,21 @@ TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
     Form form;
     form.lhs_dtype = form.rhs_dtype = "bf16";
     EXPECT_NE(count_instructions(form, "vdpbf16ps"), 0u);
+    form.rhs_dtype = "i8";
+    EXPECT_NE(count_instructions(form, "vdpbf16ps"), 0u);
     form.rhs_dtype = "f16";
     EXPECT_EQ(count_instructions(form, "vdpbf16ps"), 0u);
+}
+
+TEST(contract, bytes_use_the_dot_instruction_that_does_not_saturate) {
+    for (const std::string dtype : {"i8", "u8"}) {
+        Form form;
+        form.lhs_dtype = form.rhs_dtype = dtype;
+        form.result_dtype = "i32";
+        EXPECT_NE(count_instructions(form, "vpdpbusd"), 0u) << dtype;
+        EXPECT_EQ(count_instructions(form, "vpdpbusds"), 0u) << dtype;
+        EXPECT_EQ(count_instructions(form, "vpmaddubsw"), 0u) << dtype;
+    }
 }
 
 TEST(contract, kernels_need_threads_and_memory_only) {
