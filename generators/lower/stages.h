@@ -136,7 +136,9 @@ struct WindowStages {
 /// window: a convolution (lower/windows/window_convolution.cpp).
 struct ConvolutionStages {
     int width = 0;                              ///< vector lanes of a register tile
+    bool has_panels = false;                    ///< lanes are features
     int lane_dimension = 0, tile_dimension = 0; ///< dimensions of the result's buffer
+    int image_dimension = 0;                    ///< the dimension of the result's buffer that counts images
     Extent lanes, tile;                         ///< extents of these axes
     Extent terms;                               ///< terms of a sum
     Halide::Func lhs;  ///< the padded, dilated and decoded images, with axes as in memory; undefined if the argument is read directly

@@ -4,9 +4,10 @@
 // window: one pass over the result, like a map. Reductions of large windows, and the selection of an element from each window, are computed
 // first. Convolutions: a register tile of the product over all terms of its sums. Around it are loops over tiles, panels of lanes, and the
 // other axes of the result. Tiles:
-//   task   elements (convolutions: products) of a parallel task
-//   lanes  elements in a vector (all but convolutions)
-//   rows   rows of a register tile (convolutions)
+//   task     elements (convolutions: products) of a parallel task
+//   lanes    elements in a vector (all but convolutions)
+//   rows     most rows of a register tile (convolutions)
+//   weights  most weights that stay in the second-level cache (convolutions)
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -39,17 +40,35 @@ void schedule_whole(Func func, int lanes) {
     }
 }
 
+constexpr int rows_of_task = 64; ///< rows of weights that one task writes into panels
+
+bool is_at_most(const Extent &extent, int64_t most) { return extent.is_static() && extent.value() <= most; }
+
+/// Returns the rows of a register tile, at most `most`, such that tiles cover the extent with the least work. Rows beyond the extent are
+/// computed too, and each tile reads the weights again, which costs as much as one more row.
+int rows_of_tile(const Extent &extent, int most) {
+    if (!extent.is_static()) return most;
+    const auto work = [&](int rows) { return (extent.value() + rows - 1) / rows * (rows + 1); };
+    int best = most;
+    for (int rows = most - 1; rows > 0; rows--)
+        if (work(rows) < work(best)) best = rows;
+    return best;
+}
+
 class ConvolutionSchedule {
 public:
     ConvolutionSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
         : kernel_(kernel), stages_(std::get<ConvolutionStages>(kernel.stages)), tiles_(tiles), lanes_(target.natural_vector_size<float>()),
-          width_(stages_.width), output_(kernel.outputs[0].func) {}
+          width_(stages_.width), rows_(rows_of_tile(stages_.tile, tiles.at("rows"))), output_(kernel.outputs[0].func) {}
 
     void apply() {
         schedule_result();
         schedule_product();
-        for (const Func &packed : {stages_.lhs, stages_.rhs}) {
-            if (packed.defined()) schedule_whole(packed, lanes_);
+        if (stages_.lhs.defined()) schedule_whole(stages_.lhs, lanes_);
+        if (stages_.has_panels) {
+            schedule_panels();
+        } else if (stages_.rhs.defined()) {
+            schedule_whole(stages_.rhs, lanes_);
         }
     }
 
@@ -64,19 +83,42 @@ private:
         Stage nest = loop_nest(output_);
         nest.split(args[lane_dimension], panel_, column_, width_, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
         nest.split(column_, vector_, lane_, lanes_);
-        nest.split(args[tile_dimension], tile_, row_, tiles_.at("rows"), TailStrategy::GuardWithIf);
-        std::vector<VarOrRVar> order = {lane_, vector_, row_, tile_, panel_};
-        std::vector<Var> outer = {panel_};
+        nest.split(args[tile_dimension], tile_, row_, rows_, TailStrategy::GuardWithIf);
+        const std::vector<Var> outer = outer_loops(args);
+        std::vector<VarOrRVar> order = {lane_, vector_, row_, tile_};
+        order.insert(order.end(), outer.begin(), outer.end());
         Expr count = (extent(stages_.lanes) + width_ - 1) / width_;
-        for (int d = 0; d < int(args.size()); d++) {
-            if (d != lane_dimension && d != tile_dimension) {
-                order.emplace_back(args[d]);
-                outer.push_back(args[d]);
-                count = count * extents[d];
-            }
-        }
+        for (int d = 0; d < int(args.size()); d++)
+            if (d != lane_dimension && d != tile_dimension) count = count * extents[d];
         nest.reorder(order).vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
         parallelize(nest, *fuse_loops(nest, outer), count, extent(stages_.tile) * width_ * extent(stages_.terms), tiles_.at("task"));
+    }
+
+    /// Returns the loops around the tiles of one axis, innermost first. Weights that fit in a second-level cache are read again for each
+    /// line of an image. Otherwise a panel of them stays there for all lines of an image.
+    std::vector<Var> outer_loops(const std::vector<Var> &args) const {
+        std::vector<Var> lines, images;
+        for (int d = 0; d < int(args.size()); d++) {
+            if (d != stages_.lane_dimension && d != stages_.tile_dimension)
+                (d == stages_.image_dimension ? images : lines).push_back(args[d]);
+        }
+        const bool panel_stays = stages_.has_panels && !is_at_most(stages_.terms * stages_.lanes, tiles_.at("weights"));
+        std::vector<Var> loops = lines;
+        loops.insert(panel_stays ? loops.end() : loops.begin(), panel_);
+        loops.insert(loops.end(), images.begin(), images.end());
+        return loops;
+    }
+
+    /// Reads whole rows of the weights and writes each row into all panels.
+    void schedule_panels() {
+        Func panels = stages_.rhs;
+        const std::vector<Var> args = panels.args();
+        Var term = args[1], task("task");
+        std::vector<VarOrRVar> order = {args[0], args.back()};
+        order.insert(order.end(), args.begin() + 1, args.end() - 1);
+        panels.compute_root().bound(args[0], 0, width_).reorder(order).vectorize(args[0], lanes_);
+        for (size_t i = 2; i + 1 < args.size(); i++) panels.fuse(term, args[i], term);
+        panels.split(term, task, term, rows_of_task, TailStrategy::GuardWithIf).parallel(task).never_partition_all();
     }
 
     /// Schedules a register tile of the last block. Earlier blocks are added to a tile in memory.
@@ -92,7 +134,7 @@ private:
     void schedule_tile(Func product, const LoopLevel &level, MemoryType memory) {
         const std::vector<Var> args = product.args();
         product.compute_at(level);
-        product.bound(args[0], 0, width_).bound_extent(args[1], tiles_.at("rows")).store_in(memory);
+        product.bound(args[0], 0, width_).bound_extent(args[1], rows_).store_in(memory);
         for (size_t i = 2; i < args.size(); i++) {
             product.bound_extent(args[i], 1);
         }
@@ -109,7 +151,7 @@ private:
     LoweredKernel &kernel_;
     const ConvolutionStages &stages_;
     const Tiles &tiles_;
-    int lanes_, width_;
+    int lanes_, width_, rows_;
     Func output_;
     Var panel_{"panel"}, column_{"column"}, vector_{"vector"}, lane_{"lane"}, tile_{"tile"}, row_{"row"};
 };

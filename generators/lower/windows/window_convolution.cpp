@@ -15,6 +15,7 @@ using Halide::Var;
 namespace {
 
 constexpr int64_t fewest_lanes = 8; ///< an innermost axis that is shorter leaves the lanes to a longer axis
+constexpr int64_t fewest_rows = 4;  ///< a spatial axis that is shorter leaves the rows of a tile to a longer axis
 
 std::vector<Var> numbered_vars(const std::string &name, size_t count) {
     std::vector<Var> vars;
@@ -24,7 +25,7 @@ std::vector<Var> numbered_vars(const std::string &name, size_t count) {
     return vars;
 }
 
-bool is_long(const Extent &extent) { return !extent.is_static() || extent.value() >= fewest_lanes; }
+bool is_at_least(const Extent &extent, int64_t least) { return !extent.is_static() || extent.value() >= least; }
 
 /// A symbolic extent counts as longer than every static one.
 bool is_longer(const Extent &a, const Extent &b) { return !a.is_static() || (b.is_static() && a.value() > b.value()); }
@@ -64,7 +65,7 @@ private:
     int64_t choose_lane_axis() const {
         const Extents &shape = out_type_.shape;
         const auto last = int64_t(shape.size()) - 1;
-        if (is_long(shape[last])) {
+        if (is_at_least(shape[last], fewest_lanes)) {
             return last;
         }
         return is_longer(shape[convolution_.out_spec[0]], shape[features_axis()]) ? convolution_.out_spec[0] : features_axis();
@@ -88,7 +89,7 @@ private:
         axes.push_back(convolution_.out_spec[0]);
         int64_t best = axes[0];
         for (int64_t axis : axes) {
-            if (!is_long(out_type_.shape[best]) && is_longer(out_type_.shape[axis], out_type_.shape[best])) {
+            if (!is_at_least(out_type_.shape[best], fewest_rows) && is_longer(out_type_.shape[axis], out_type_.shape[best])) {
                 best = axis;
             }
         }
@@ -272,8 +273,10 @@ private:
     void describe() {
         const int last = int(out_type_.shape.size()) - 1;
         stages_.width = width_;
+        stages_.has_panels = has_panels();
         stages_.lane_dimension = last - int(lane_axis_);
         stages_.tile_dimension = last - int(tile_axis_);
+        stages_.image_dimension = last - int(convolution_.out_spec[0]);
         stages_.lanes = lane_extent();
         stages_.tile = out_type_.shape[tile_axis_];
         stages_.terms = rhs_type_.shape[convolution_.rhs_spec[1]];
