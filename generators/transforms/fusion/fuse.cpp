@@ -90,7 +90,7 @@ constexpr FusionPass passes[] = {
     {"show_results", [](const Program &program, const TargetFacts &) { return add_shown_results(remove_dead_nodes(program)); }},
     {"factor_scales", factor_scales},
     {"write_calls", write_calls},
-    {"move_reduced_axes_last", [](const Program &program, const TargetFacts &) { return move_reduced_axes_last(program); }},
+    {"move_reduced_axes", [](const Program &program, const TargetFacts &) { return move_reduced_axes(program); }},
     {"copy_shared_results",
      [](const Program &program, const TargetFacts &facts) { return copy_shared_results(program, facts.prepares_kernels); }},
     {"place_stores", place_stores},

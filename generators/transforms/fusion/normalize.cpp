@@ -8,6 +8,8 @@ namespace scalide {
 
 namespace {
 
+constexpr int64_t fewest_columns = 8; ///< a shorter last axis does not fill a vector
+
 /// Appends the nodes that replace one reduction.
 class ReductionRewriter {
 public:
@@ -18,7 +20,7 @@ public:
     void run() {
         drop_ones();
         if (axes_.empty()) return rewriter_.map(node_.results[0], fold_nothing());
-        if (!folds_one_end()) move_axes_last();
+        if (!folds_one_end()) move_axes();
         rewriter_.map(node_.results[0], fold());
     }
 
@@ -70,14 +72,21 @@ private:
         return std::ranges::is_sorted(folded) || std::ranges::is_sorted(folded, std::greater<>());
     }
 
-    void move_axes_last() {
+    bool keeps_long_last_axis() const {
+        const int64_t last = type().rank() - 1;
+        const Extent &extent = type().shape[last];
+        return !is_folded(last) && (!extent.is_static() || extent.value() >= fewest_columns);
+    }
+
+    void move_axes() {
+        const bool are_first = keeps_long_last_axis();
         std::vector<int64_t> permutation = other_axes(type().rank(), axes_);
-        const int64_t kept = std::ssize(permutation);
-        permutation.insert(permutation.end(), axes_.begin(), axes_.end());
+        const int64_t first = are_first ? 0 : std::ssize(permutation);
+        permutation.insert(permutation.begin() + first, axes_.begin(), axes_.end());
         Extents shape;
         for (const int64_t axis : permutation) shape.push_back(type().shape[axis]);
         operand_ = add("transpose", {operand_}, transpose_attributes(permutation), {type().dtype, shape}, "");
-        for (size_t i = 0; i < axes_.size(); ++i) axes_[i] = kept + static_cast<int64_t>(i);
+        for (size_t i = 0; i < axes_.size(); ++i) axes_[i] = first + static_cast<int64_t>(i);
     }
 
     ValueId fold() {
@@ -99,7 +108,7 @@ private:
 
 } // namespace
 
-Program move_reduced_axes_last(const Program &program) {
+Program move_reduced_axes(const Program &program) {
     Rewriter rewriter(program);
     rewriter.copy_arguments();
     for (const Node &node : program.nodes) {

@@ -3,9 +3,10 @@
 
 namespace scalide {
 
-/// Rewrites every reduction to reduce trailing, leading or all axes. Other reductions read a transposed operand whose reduced axes come
-/// last. No reduction keeps an axis of extent 1, because reduction kernels count rows and columns, and such an axis is neither. Reducing it
-/// becomes a reshape; a float sum also adds 0.
-Program move_reduced_axes_last(const Program &program);
+/// Rewrites every reduction to reduce trailing, leading or all axes. Other reductions read a transposed operand. Its reduced axes come
+/// first if the last axis remains and fills a vector, because vectors then run along memory. Otherwise they come last. No reduction keeps
+/// an axis of extent 1, because reduction kernels count rows and columns, and such an axis is neither. Reducing it becomes a reshape; a
+/// float sum also adds 0.
+Program move_reduced_axes(const Program &program);
 
 } // namespace scalide

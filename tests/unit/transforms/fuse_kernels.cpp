@@ -25,12 +25,18 @@ std::string kernels(const Fusion &fusion) {
 } // namespace
 
 TEST(transforms, fuse_moves_axes_that_are_reduced_in_the_middle) {
-    const Fusion fusion = fuse_text("(x: f32[a, m, n]) -> (y: f32[a, n])", "y = reduce_max(x) {axes: [1]} : f32[a, n]");
-    EXPECT_EQ(kernels(fusion), "row_1");
-    EXPECT_EQ(to_string(fusion.program.programs[0]), "program row_1 {kind: row, row_axes: 1} (a0: f32[a, m, n]) -> (r0: f32[a, n] = v1) {\n"
-                                                     "  v0 = transpose(a0) {permutation: [0, 2, 1]} : f32[a, n, m]\n"
-                                                     "  v1 = reduce_max(v0) {axes: [2]} : f32[a, n]\n"
-                                                     "}\n");
+    const Fusion columns = fuse_text("(x: f32[a, m, n]) -> (y: f32[a, n])", "y = reduce_max(x) {axes: [1]} : f32[a, n]");
+    EXPECT_EQ(kernels(columns), "column_1");
+    EXPECT_EQ(to_string(columns.program.programs[0]), "program column_1 {kind: column} (a0: f32[a, m, n]) -> (r0: f32[a, n] = v1) {\n"
+                                                      "  v0 = transpose(a0) {permutation: [1, 0, 2]} : f32[m, a, n]\n"
+                                                      "  v1 = reduce_max(v0) {axes: [0]} : f32[a, n]\n"
+                                                      "}\n");
+    const Fusion rows = fuse_text("(x: f32[a, m, 3]) -> (y: f32[a, 3])", "y = reduce_max(x) {axes: [1]} : f32[a, 3]");
+    EXPECT_EQ(kernels(rows), "row_1");
+    EXPECT_EQ(to_string(rows.program.programs[0]), "program row_1 {kind: row, row_axes: 1} (a0: f32[a, m, 3]) -> (r0: f32[a, 3] = v1) {\n"
+                                                   "  v0 = transpose(a0) {permutation: [0, 2, 1]} : f32[a, 3, m]\n"
+                                                   "  v1 = reduce_max(v0) {axes: [2]} : f32[a, 3]\n"
+                                                   "}\n");
 }
 
 TEST(transforms, fuse_folds_no_axis_of_extent_1) {
