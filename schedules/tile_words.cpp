@@ -31,7 +31,7 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
         {"scalar", false, "", {}},
         {"map", false, "", {"task", "lanes", "line"}},
         {"row", false, "", {"task", "lanes", "line"}},
-        {"column", false, "", {"task", "columns", "lanes", "line", "unroll"}},
+        {"column", false, "", {"task", "columns", "long_columns", "lanes", "line", "unroll"}},
         {"full", false, "", {}},
         {"transpose", false, "", {"task", "lanes", "line", "side"}},
         {"scan", false, "", {"task", "lanes", "columns", "rows"}},

@@ -3,13 +3,16 @@
 
 // column: a task handles a piece of the columns in a block of rows. Sums stay in the first-level cache while the rows of the block are
 // added. Tiles:
-//   task     elements of a parallel task
-//   columns  columns of a piece
-//   lanes    columns in a vector
-//   unroll   rows added while a vector of sums is in registers
+//   task          elements of a parallel task
+//   columns       columns of a piece
+//   long_columns  columns of a piece if there are `many_blocks` blocks of rows: these are enough tasks, and long rows are read faster
+//   lanes         columns in a vector
+//   unroll        rows added while a vector of sums is in registers
 namespace scalide {
 namespace {
 using namespace Halide;
+
+constexpr int many_blocks = 8;
 
 class ColumnSchedule {
 public:
@@ -39,7 +42,8 @@ private:
         stage.compute_root().vectorize(columns, lanes(), TailStrategy::Predicate);
         Stage update = stage.update(0);
         update.split(columns, vector, columns, lanes(), TailStrategy::Predicate).vectorize(columns);
-        update.split(vector, piece, vector, tiles_.at("columns") / lanes(), TailStrategy::GuardWithIf);
+        const Expr most = Internal::simplify(select(blocks >= many_blocks, tiles_.at("long_columns"), tiles_.at("columns")));
+        update.split(vector, piece, vector, Internal::simplify(most / lanes()), TailStrategy::GuardWithIf);
         if (args.size() > 1 && args.back().name() == "block") {
             update.split(row, rows, row, tiles_.at("unroll")).unroll(row);
             update.reorder({columns, row, vector, rows, piece});
@@ -48,8 +52,8 @@ private:
         }
         std::vector<Var> outer(args.begin() + 1, args.end());
         outer.insert(outer.begin(), piece);
-        Expr all = to_expr(sums.columns, kernel_), pieces = (all + tiles_.at("columns") - 1) / tiles_.at("columns");
-        Expr work = min(all, tiles_.at("columns")) * min(to_expr(sums.rows, kernel_), stages_.block_rows);
+        Expr all = to_expr(sums.columns, kernel_), pieces = (all + most - 1) / most;
+        Expr work = min(all, most) * min(to_expr(sums.rows, kernel_), stages_.block_rows);
         parallelize(update, *fuse_loops(update, outer), pieces * to_expr(sums.others, kernel_) * blocks, work, tiles_.at("task"));
     }
 
