@@ -20,6 +20,32 @@ int32_t find(const Row *table, int32_t count, const char *name) {
     return -1;
 }
 
+/// Evaluates an extent without symbols. Returns false if it has any.
+bool evaluate_fixed(const scalide_extent &extent, int64_t *value) {
+    for (int32_t i = 0; i < extent.count; ++i) {
+        for (int32_t symbol : extent.terms[i].symbol)
+            if (symbol >= 0) return false;
+    }
+    return evaluate(extent, nullptr, value);
+}
+
+bool check_values(scalide_context *context, const scalide_program &program, const int64_t *values, size_t count) {
+    if (count != static_cast<size_t>(program.symbol_count)) {
+        start_message(context) << program.name << ": the number of values must be the number of symbols, " << program.symbol_count
+                               << ", got " << uint64_t(count) << ". scalide_describe_symbol lists the symbols.";
+        return false;
+    }
+    for (int32_t i = 0; i < program.symbol_count; ++i) {
+        const scalide_symbol &symbol = program.symbols[i];
+        if (values[i] >= symbol.minimum && values[i] <= symbol.maximum && (symbol.multiple <= 1 || values[i] % symbol.multiple == 0))
+            continue;
+        start_message(context) << program.name << ": " << symbol.name << " must be a multiple of " << symbol.multiple << " in ["
+                               << symbol.minimum << ", " << symbol.maximum << "], got " << values[i] << '.';
+        return false;
+    }
+    return true;
+}
+
 /// Writes a whole number to all elements of an array in the context's memory.
 scalide_status fill(scalide_context &context, const scalide_array &array, int64_t number) {
     const size_t size = scalide_dtype_size(array.dtype);
@@ -46,6 +72,8 @@ int32_t scalide_program_device(const scalide_program *program) { return program 
 
 const char *scalide_program_numerics(const scalide_program *program) { return program ? program->numerics : nullptr; }
 
+const char *scalide_program_hash(const scalide_program *program) { return program ? program->hash : nullptr; }
+
 size_t scalide_argument_count(const scalide_program *program) { return program ? static_cast<size_t>(program->argument_count) : 0; }
 
 scalide_status scalide_describe_argument(const scalide_program *program, size_t index, scalide_argument_info *info) {
@@ -53,6 +81,26 @@ scalide_status scalide_describe_argument(const scalide_program *program, size_t 
     const scalide_argument &argument = program->arguments[index];
     const scalide_buffer &buffer = program->buffers[argument.data_buffer];
     *info = {argument.name, buffer.dtype, buffer.rank, argument.role, argument.scale_buffer >= 0, argument.initial};
+    return SCALIDE_OK;
+}
+
+scalide_status scalide_describe_extent(const scalide_program *program, size_t index, int32_t axis, scalide_extent_info *info) {
+    if (!info || index >= scalide_argument_count(program)) return SCALIDE_INVALID_ARGUMENT;
+    const scalide_buffer &buffer = program->buffers[program->arguments[index].data_buffer];
+    if (axis < 0 || axis >= buffer.rank) return SCALIDE_INVALID_ARGUMENT;
+    const scalide_extent &extent = buffer.shape[axis];
+    if (!evaluate_fixed(extent, &info->value)) info->value = -1;
+    Text text(info->text, sizeof(info->text));
+    print(text, *program, extent);
+    return SCALIDE_OK;
+}
+
+size_t scalide_symbol_count(const scalide_program *program) { return program ? static_cast<size_t>(program->symbol_count) : 0; }
+
+scalide_status scalide_describe_symbol(const scalide_program *program, size_t index, scalide_symbol_info *info) {
+    if (!info || index >= scalide_symbol_count(program)) return SCALIDE_INVALID_ARGUMENT;
+    const scalide_symbol &symbol = program->symbols[index];
+    *info = {symbol.name, symbol.minimum, symbol.maximum, symbol.multiple};
     return SCALIDE_OK;
 }
 
@@ -92,6 +140,38 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
         float *const scale = arrays[i].scale;
         arrays[i] = describe(buffer, symbols, arrays[i].data);
         arrays[i].scale = scale;
+    }
+    release(symbols);
+    return status;
+}
+
+scalide_status scalide_shape_arguments(scalide_context *context, const scalide_program *program, const int64_t *values, size_t value_count,
+                                       scalide_array *arrays, size_t count) {
+    if (!context || !program || (!values && value_count > 0) || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    scalide_status status = check_program(context, *program);
+    if (status != SCALIDE_OK) return status;
+    if (!check_count({context, *program, arrays}, count) || !check_values(context, *program, values, value_count))
+        return SCALIDE_INVALID_ARGUMENT;
+    auto *symbols = static_cast<int32_t *>(allocate(sizeof(int32_t) * value_count));
+    if (!symbols) {
+        start_message(context) << program->name << ": out of memory: cannot allocate the table of symbols.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < value_count; ++i) symbols[i] = static_cast<int32_t>(values[i]);
+    for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
+        const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
+        int64_t elements;
+        if (count_elements(buffer.shape, buffer.rank, symbols, &elements)) {
+            float *const scale = arrays[i].scale;
+            arrays[i] = describe(buffer, symbols, arrays[i].data);
+            arrays[i].scale = scale;
+        } else {
+            status = SCALIDE_INVALID_ARGUMENT;
+            Text text = start_message(context);
+            text << program->name << '.' << program->arguments[i].name << ": this array would have more than " << SCALIDE_MAX_ELEMENTS
+                 << " elements with";
+            print_values(text, *program, symbols) << ". Choose smaller values.";
+        }
     }
     release(symbols);
     return status;

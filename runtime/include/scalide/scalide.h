@@ -143,6 +143,19 @@ scalide_status scalide_copy_out(scalide_context *context, void *to, const void *
 /* Waits until all runs and copies are complete. Errors: SCALIDE_DEVICE_FAILED if one of them failed on the device. */
 scalide_status scalide_synchronise(scalide_context *context);
 
+/* Converts the elements of `from` to the dtype of `to`. The arrays have the same shape, are in host memory (in every context) and do not
+ * overlap. Their strides are arbitrary numbers of elements. An array with a scale is data * scale.
+ *
+ * If `to` has a scale, the function chooses it and writes it: the power of two that brings the largest magnitude of the data to
+ * [t, 2 * t). t is half of the largest number for a dtype of 8 bits, 16384 for f16, and 1 for wider dtypes. The scale is 1 if the largest
+ * magnitude is 0, infinite or NaN.
+ *
+ * Each element is rounded once, to nearest, ties to even. Numbers beyond the range of an 8- or 16-bit float become the largest number;
+ * infinities and NaN stay, and infinity becomes NaN if the dtype has none. A float becomes an integer by rounding towards zero; it
+ * saturates, and NaN becomes 0. Integers wrap around. Every number but 0 becomes true.
+ * `context` gets the message of an error; it may be NULL. Errors: SCALIDE_INVALID_ARGUMENT. */
+scalide_status scalide_convert(scalide_context *context, const scalide_array *from, scalide_array *to);
+
 /* Binds arrays to a program. `arrays` has `count` descriptors in the order of the arguments of the program.
  * The function checks the arrays, computes the values of the symbols, allocates memory for intermediate values and loads the kernels to a
  * device. The runtime copies the descriptors; the memory of the arrays must live as long as the binding.
@@ -217,6 +230,29 @@ const char *scalide_program_numerics(const scalide_program *program);
 size_t scalide_argument_count(const scalide_program *program);
 /* Describes argument `index`. Errors: SCALIDE_INVALID_ARGUMENT if there is no such argument. */
 scalide_status scalide_describe_argument(const scalide_program *program, size_t index, scalide_argument_info *info);
+/* Returns a hash of the program, its policy and its target, as text. */
+const char *scalide_program_hash(const scalide_program *program);
+/* A description of one extent of an argument. */
+typedef struct {
+    int64_t value; /* the extent; -1 if it depends on symbols */
+    char text[64]; /* the extent in the symbols of the program, such as "64" or "2*b + 1". A longer text is cut. */
+} scalide_extent_info;
+/* Describes extent `axis` of argument `index`. Errors: SCALIDE_INVALID_ARGUMENT if there is no such axis. */
+scalide_status scalide_describe_extent(const scalide_program *program, size_t index, int32_t axis, scalide_extent_info *info);
+/* A description of one symbol. Its value is in [minimum, maximum] and is a multiple of `multiple`. */
+typedef struct {
+    const char *name;
+    int64_t minimum, maximum, multiple;
+} scalide_symbol_info;
+/* Returns the number of symbols, such as `b` in f32[b, 64]. */
+size_t scalide_symbol_count(const scalide_program *program);
+/* Describes symbol `index`. Errors: SCALIDE_INVALID_ARGUMENT if there is no such symbol. */
+scalide_status scalide_describe_symbol(const scalide_program *program, size_t index, scalide_symbol_info *info);
+/* Computes the shapes of all arguments. `values` has the values of the symbols in their order. The function writes dtype, rank, extents and
+ * strides of the arrays. It does not change their pointers. Errors: SCALIDE_INVALID_PROGRAM, SCALIDE_INVALID_ARGUMENT (a value is outside
+ * the range of its symbol, or a shape is too large). */
+scalide_status scalide_shape_arguments(scalide_context *context, const scalide_program *program, const int64_t *values, size_t value_count,
+                                       scalide_array *arrays, size_t count);
 /* Returns the index of the argument with this name, or -1. */
 int32_t scalide_find_argument(const scalide_program *program, const char *name);
 /* Computes the shapes of the outputs from the shapes of the other arrays, so that you can allocate them before scalide_bind.

@@ -1,0 +1,638 @@
+// The C++ interface of the runtime: C++17, header only, over scalide.h and safetensors.h. It throws scalide::runtime::Error.
+//
+//     using namespace scalide::runtime;
+//     Context context;                                        // threads
+//     State state(context, step_program());                   // the arrays that runs update, and the policy's own state
+//     state["w"].set(weights);                                // std::vector<float>; converted to the format of the program
+//     Binding step = Binding::allocate(context, step_program(), {{"b", 64}}, state);
+//     step["x"].set(batch);
+//     step.run();
+//     float loss = step["loss"].item<float>();
+//     state.save("trained.safetensors");
+//
+// Context, Program and Array are handles: a copy refers to the same object, which lives as long as one handle. A moved-from or
+// default-constructed handle is empty: it can be destroyed and assigned; other uses throw Error. A Binding is move-only and keeps its
+// context, its program and its arrays alive. The rules of scalide.h for threads hold here too.
+#ifndef SCALIDE_SCALIDE_HPP
+#define SCALIDE_SCALIDE_HPP
+
+#include "scalide/safetensors.h"
+#include "scalide/scalide.h"
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace scalide::runtime {
+
+/// An error of the runtime. what() is its message.
+class Error : public std::runtime_error {
+public:
+    Error(scalide_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
+    scalide_status status() const { return status_; }
+
+private:
+    scalide_status status_;
+};
+
+/// Extents, the outermost axis first.
+using Shape = std::vector<int64_t>;
+/// Values of symbols by name, such as {{"b", 64}}.
+using Symbols = std::map<std::string, int64_t>;
+
+namespace detail {
+
+[[noreturn]] inline void refuse(const std::string &message) { throw Error(SCALIDE_INVALID_ARGUMENT, message); }
+
+inline std::string join(const std::vector<std::string> &names) {
+    std::string text;
+    for (const std::string &name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+/// Returns the number of insertions, deletions and replacements of characters between two names.
+inline size_t distance(const std::string &a, const std::string &b) {
+    std::vector<size_t> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        size_t diagonal = std::exchange(row[0], i);
+        for (size_t j = 1; j <= b.size(); ++j) {
+            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+        }
+    }
+    return row[b.size()];
+}
+
+/// Throws `unknown NOUN 'name' OWNER. Did you mean 'near'? NOUNs: a, b.`
+[[noreturn]] inline void refuse_name(const std::string &noun, const std::string &name, const std::string &owner,
+                                     const std::vector<std::string> &known) {
+    std::string message = "unknown " + noun + " '" + name + "' of " + owner + ".";
+    const auto nearest = std::min_element(
+        known.begin(), known.end(), [&](const std::string &a, const std::string &b) { return distance(name, a) < distance(name, b); });
+    if (nearest != known.end() && distance(name, *nearest) <= 1 + nearest->size() / 4) message += " Did you mean '" + *nearest + "'?";
+    refuse(message + (known.empty() ? " It has none." : " Known: " + join(known) + "."));
+}
+
+inline std::string text_of(const Shape &shape) {
+    std::vector<std::string> extents;
+    for (int64_t extent : shape) extents.push_back(std::to_string(extent));
+    return "[" + join(extents) + "]";
+}
+
+inline size_t count_of(const Shape &shape) {
+    size_t count = 1;
+    for (int64_t extent : shape) count *= static_cast<size_t>(extent);
+    return count;
+}
+
+inline Shape shape_of(const scalide_array &array) { return Shape(array.extent, array.extent + array.rank); }
+
+inline size_t bytes_of(const scalide_array &array) { return count_of(shape_of(array)) * scalide_dtype_size(array.dtype); }
+
+/// Returns a type such as "scaled f16[64, 8]".
+inline std::string type_of(const scalide_array &array) {
+    return std::string(array.scale ? "scaled " : "") + scalide_dtype_name(array.dtype) + text_of(shape_of(array));
+}
+
+/// The dtype of a C++ type. There is none for 64-bit integers.
+template<typename T>
+constexpr int32_t dtype_of() {
+    static_assert(std::is_arithmetic<T>::value && (sizeof(T) <= 4 || std::is_same<T, double>::value),
+                  "elements must be float, double, bool or integers of at most 32 bits");
+    if constexpr (std::is_same<T, bool>::value) return SCALIDE_BOOL;
+    if constexpr (std::is_floating_point<T>::value) return sizeof(T) == 4 ? SCALIDE_F32 : SCALIDE_F64;
+    if constexpr (std::is_signed<T>::value) return sizeof(T) == 1 ? SCALIDE_I8 : sizeof(T) == 2 ? SCALIDE_I16 : SCALIDE_I32;
+    return sizeof(T) == 1 ? SCALIDE_U8 : sizeof(T) == 2 ? SCALIDE_U16 : SCALIDE_U32;
+}
+
+} // namespace detail
+
+/// The threads and scratch memory that run programs, or a device.
+class Context {
+public:
+    /// Uses this number of threads, including the caller (0: all CPUs of the process), or a device.
+    explicit Context(int threads = 0, scalide_device device = SCALIDE_CPU, int device_index = 0)
+        : Context(options(threads, device, device_index)) {}
+    /// Uses all options of the C interface. `struct_size`, `message` and `message_size` are filled in.
+    explicit Context(scalide_options options) {
+        char message[1536] = "";
+        options.struct_size = sizeof(options);
+        options.message = message;
+        options.message_size = sizeof(message);
+        scalide_context *created = nullptr;
+        const scalide_status status = scalide_context_create(&options, &created);
+        if (status != SCALIDE_OK) throw Error(status, *message ? message : scalide_status_string(status));
+        context_.reset(created, scalide_context_destroy);
+    }
+    /// An empty handle.
+    Context(std::nullptr_t) {}
+
+    scalide_context *handle() const {
+        if (!context_) detail::refuse("this Context is empty. Create it before use; do not use it after a move.");
+        return context_.get();
+    }
+    explicit operator bool() const { return context_ != nullptr; }
+    int threads() const { return scalide_thread_count(handle()); }
+    scalide_device device() const { return static_cast<scalide_device>(scalide_context_device(handle())); }
+    std::string device_name() const { return scalide_context_device_name(handle()); }
+    /// Waits until all runs and copies are complete.
+    void synchronise() const { check(scalide_synchronise(handle())); }
+    /// Throws the message of the last failure unless the status is SCALIDE_OK.
+    void check(scalide_status status) const {
+        if (status == SCALIDE_OK) return;
+        const char *message = scalide_message(handle());
+        throw Error(status, *message ? message : scalide_status_string(status));
+    }
+
+private:
+    static scalide_options options(int threads, scalide_device device, int device_index) {
+        scalide_options options = {};
+        options.threads = threads;
+        options.device = device;
+        options.device_index = device_index;
+        return options;
+    }
+
+    std::shared_ptr<scalide_context> context_;
+};
+
+/// An array in the memory of a context or of the caller. A copy refers to the same elements.
+class Array {
+public:
+    /// An empty handle.
+    Array() = default;
+    /// Allocates an array in the memory of the context, aligned to 64 bytes, with all elements 0 and the scale 1.
+    Array(const Context &context, int32_t dtype, const Shape &shape, bool scaled = false)
+        : context_(context), array_(described(nullptr, nullptr, dtype, shape)) {
+        const size_t data_bytes = (detail::bytes_of(array_) + 63) / 64 * 64, bytes = data_bytes + (scaled ? sizeof(float) : 0);
+        context.check(scalide_allocate(context.handle(), bytes, &array_.data));
+        memory_.reset(array_.data, [context](void *memory) { scalide_release(context.handle(), memory); });
+        std::vector<char> initial(bytes);
+        const float one = 1;
+        if (scaled) {
+            std::memcpy(initial.data() + data_bytes, &one, sizeof(one));
+            array_.scale = reinterpret_cast<float *>(static_cast<char *>(array_.data) + data_bytes);
+        }
+        context.check(scalide_copy_in(context.handle(), array_.data, initial.data(), bytes));
+    }
+    /// A view of host memory of the caller, which must outlive all uses. `scale` is NULL for a plain array.
+    Array(void *data, int32_t dtype, const Shape &shape, float *scale = nullptr)
+        : memory_(std::shared_ptr<void>(), data ? data : &array_), array_(described(data, scale, dtype, shape)) {}
+    /// A view of a vector. Do not resize the vector while the view is in use.
+    template<typename T>
+    Array(std::vector<T> &elements, const Shape &shape) : Array(elements.data(), detail::dtype_of<T>(), shape) {
+        if (detail::count_of(shape) != elements.size())
+            detail::refuse("the vector must have the " + std::to_string(detail::count_of(shape)) + " elements of the shape " +
+                           detail::text_of(shape) + ", got " + std::to_string(elements.size()) + ".");
+    }
+    template<typename T>
+    Array(std::vector<T> &elements) : Array(elements, Shape{static_cast<int64_t>(elements.size())}) {}
+    template<typename T>
+    Array(std::vector<T> &&, Shape = {}) = delete; // the view would outlive its elements
+    /// A view of a number, as an array of rank 0.
+    template<typename T, typename = std::enable_if_t<std::is_arithmetic<T>::value>>
+    Array(T &number) : Array(&number, detail::dtype_of<T>(), Shape{}) {}
+
+    /// The descriptor for the C interface.
+    const scalide_array &descriptor() const {
+        if (!*this) detail::refuse("this Array is empty. Allocate it before use; do not use it after a move.");
+        return array_;
+    }
+    explicit operator bool() const { return memory_ != nullptr; }
+    int32_t dtype() const { return descriptor().dtype; }
+    Shape shape() const { return detail::shape_of(descriptor()); }
+    size_t size() const { return detail::count_of(shape()); }
+    bool is_scaled() const { return descriptor().scale != nullptr; }
+    /// The bytes of data and scale.
+    size_t bytes() const { return detail::bytes_of(descriptor()) + (is_scaled() ? sizeof(float) : 0); }
+    /// The scale of a scaled array, and 1 of a plain array.
+    float scale() const {
+        float value = 1;
+        if (is_scaled()) copy_out(&value, array_.scale, sizeof(value));
+        return value;
+    }
+
+    /// Writes all elements. They are converted to the dtype of the array by scalide_convert, which also chooses the scale.
+    template<typename T>
+    void set(const T *elements, size_t count) {
+        static_assert(!std::is_same<T, void>::value, "elements have a type");
+        if (count != size())
+            detail::refuse("an array of shape " + detail::text_of(shape()) + " has " + std::to_string(size()) + " elements, got " +
+                           std::to_string(count) + ".");
+        set(scalide_dense_array(const_cast<T *>(elements), nullptr, detail::dtype_of<T>(), array_.rank, array_.extent));
+    }
+    template<typename T>
+    void set(const std::vector<T> &elements) {
+        set(elements.data(), elements.size());
+    }
+    /// Writes one number to all elements.
+    template<typename T, typename = std::enable_if_t<std::is_arithmetic<T>::value>>
+    void set(T number) {
+        scalide_array from = descriptor();
+        from.data = &number;
+        from.scale = nullptr;
+        from.dtype = detail::dtype_of<T>();
+        std::fill(from.stride, from.stride + from.rank, 0);
+        set(from);
+    }
+    /// Writes all elements from an array in host memory with the same shape and any dtype, scale and strides.
+    void set(const scalide_array &from) {
+        descriptor();
+        if (!is_on_device()) return convert(from, array_);
+        const Array host = on_host();
+        convert(from, host.array_);
+        set_bits(host.array_);
+    }
+    /// Writes data and scale from a dense array in host memory with the same dtype and shape, bit for bit.
+    void set_bits(const scalide_array &from) {
+        if (detail::type_of(from) != detail::type_of(descriptor()))
+            detail::refuse("the array must be " + detail::type_of(array_) + ", got " + detail::type_of(from) + ". Use set to convert it.");
+        copy_in(array_.data, from.data, detail::bytes_of(array_));
+        if (is_scaled()) copy_in(array_.scale, from.scale, sizeof(float));
+    }
+    /// Returns the values data * scale of all elements, in row-major order, converted to T.
+    template<typename T = float>
+    std::vector<T> get() const {
+        static_assert(!std::is_same<T, bool>::value, "std::vector<bool> has no elements in memory: use get<uint8_t>()");
+        std::vector<T> elements(size());
+        convert(host().descriptor(), scalide_dense_array(elements.data(), nullptr, detail::dtype_of<T>(), array_.rank, array_.extent));
+        return elements;
+    }
+    /// Returns the value of an array with one element.
+    template<typename T = float>
+    T item() const {
+        if (size() != 1) detail::refuse("item() needs an array with one element, got the shape " + detail::text_of(shape()) + ".");
+        return get<T>()[0];
+    }
+    /// Returns the array in host memory: this array, or a copy of an array of a device.
+    Array host() const {
+        descriptor();
+        if (!is_on_device()) return *this;
+        Array copy = on_host();
+        copy_out(copy.array_.data, array_.data, detail::bytes_of(array_));
+        if (is_scaled()) copy_out(copy.array_.scale, array_.scale, sizeof(float));
+        return copy;
+    }
+
+private:
+    static scalide_array described(void *data, float *scale, int32_t dtype, const Shape &shape) {
+        if (scalide_dtype_size(dtype) == 0) detail::refuse("unknown dtype " + std::to_string(dtype) + ". Use a scalide_dtype.");
+        if (shape.size() > SCALIDE_MAX_RANK || std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; }))
+            detail::refuse("a shape must have at most 8 extents, all at least 0, got " + detail::text_of(shape) + ".");
+        return scalide_dense_array(data, scale, dtype, static_cast<int32_t>(shape.size()), shape.data());
+    }
+    /// Returns a new array of the same type in host memory. The scale comes first.
+    Array on_host() const {
+        const auto memory = std::make_shared<std::vector<float>>(1 + detail::bytes_of(array_) / sizeof(float) + 1);
+        Array copy;
+        copy.array_ = array_;
+        copy.array_.data = memory->data() + 1;
+        copy.array_.scale = is_scaled() ? memory->data() : nullptr;
+        copy.memory_ = memory;
+        return copy;
+    }
+    bool is_on_device() const { return context_ && context_.device() != SCALIDE_CPU; }
+    void copy_in(void *to, const void *from, size_t bytes) const {
+        if (is_on_device()) return context_.check(scalide_copy_in(context_.handle(), to, from, bytes));
+        if (bytes > 0) std::memcpy(to, from, bytes);
+    }
+    void copy_out(void *to, const void *from, size_t bytes) const {
+        if (is_on_device()) return context_.check(scalide_copy_out(context_.handle(), to, from, bytes));
+        if (bytes > 0) std::memcpy(to, from, bytes);
+    }
+    static void convert(const scalide_array &from, scalide_array to) {
+        if (scalide_convert(nullptr, &from, &to) == SCALIDE_OK) return;
+        detail::refuse(std::string("cannot convert ") + scalide_dtype_name(from.dtype) + detail::text_of(detail::shape_of(from)) + " to " +
+                       scalide_dtype_name(to.dtype) + detail::text_of(detail::shape_of(to)) + ". The shapes must be equal.");
+    }
+
+    Context context_ = nullptr;    ///< empty for a view
+    std::shared_ptr<void> memory_; ///< NULL if the handle is empty; it owns nothing if the array is a view
+    scalide_array array_ = {};
+};
+
+/// Arrays by name, such as {{"x", x}, {"loss", loss}}.
+using NamedArrays = std::map<std::string, Array>;
+
+/// An argument of a program.
+struct Argument {
+    std::string name;
+    int32_t dtype;
+    scalide_role role;
+    bool is_scaled;
+    int64_t initial;                  ///< SCALIDE_STATE: the value before the first run
+    std::vector<std::string> extents; ///< in the symbols of the program: {"b", "64"}
+    Shape fixed;                      ///< -1 for an extent that depends on symbols
+    bool is_output() const { return role == SCALIDE_OUTPUT; }
+    /// True for an array that belongs to a State.
+    bool is_kept() const { return role == SCALIDE_INOUT || role == SCALIDE_STATE; }
+};
+
+/// A program: what a function `<name>_program()` of a generated library returns.
+class Program {
+public:
+    /// An empty handle.
+    Program() = default;
+    /// `owner` keeps the library of the program open.
+    Program(const scalide_program *program, const std::shared_ptr<void> &owner = nullptr) : program_(owner, program) {
+        for (size_t i = 0; i < scalide_argument_count(program); ++i) arguments_.push_back(describe(program, i));
+    }
+
+    const scalide_program *handle() const {
+        if (!program_) detail::refuse("this Program is empty. Pass the result of a function <name>_program().");
+        return program_.get();
+    }
+    std::string name() const { return scalide_program_name(handle()); }
+    std::string policy() const { return scalide_program_numerics(handle()); }
+    std::string hash() const { return scalide_program_hash(handle()); }
+    std::string target() const { return scalide_program_target(handle()); }
+    scalide_device device() const { return static_cast<scalide_device>(scalide_program_device(handle())); }
+    /// In the order of the C interface.
+    const std::vector<Argument> &arguments() const { return arguments_; }
+    /// Returns the index of an argument. Throws if there is none of this name.
+    size_t find(const std::string &argument) const {
+        const int32_t index = scalide_find_argument(handle(), argument.c_str());
+        if (index >= 0) return static_cast<size_t>(index);
+        std::vector<std::string> names;
+        for (const Argument &known : arguments_) names.push_back(known.name);
+        detail::refuse_name("argument", argument, name(), names);
+    }
+    std::vector<std::string> symbols() const {
+        std::vector<std::string> names;
+        for (size_t i = 0; i < scalide_symbol_count(handle()); ++i) {
+            scalide_symbol_info info;
+            scalide_describe_symbol(handle(), i, &info);
+            names.push_back(info.name);
+        }
+        return names;
+    }
+    /// Returns the shape of each argument. Throws if a symbol is unknown, missing or outside of its range.
+    std::vector<Shape> shapes(const Context &context, const Symbols &values) const {
+        std::vector<int64_t> in_order;
+        const std::vector<std::string> names = symbols();
+        for (const auto &value : values)
+            if (std::find(names.begin(), names.end(), value.first) == names.end())
+                detail::refuse_name("symbol", value.first, name(), names);
+        for (const std::string &symbol : names) {
+            const auto value = values.find(symbol);
+            if (value == values.end())
+                detail::refuse(name() + ": symbol " + symbol + " has no value. Pass {{\"" + symbol + "\", 64}}, for example.");
+            in_order.push_back(value->second);
+        }
+        std::vector<scalide_array> arrays(arguments_.size());
+        context.check(scalide_shape_arguments(context.handle(), handle(), in_order.data(), in_order.size(), arrays.data(), arrays.size()));
+        std::vector<Shape> shapes;
+        for (const scalide_array &array : arrays) shapes.push_back(detail::shape_of(array));
+        return shapes;
+    }
+
+private:
+    static Argument describe(const scalide_program *program, size_t index) {
+        scalide_argument_info info = {};
+        scalide_describe_argument(program, index, &info);
+        Argument argument{info.name, info.dtype, static_cast<scalide_role>(info.role), info.scaled != 0, info.initial, {}, {}};
+        for (int32_t axis = 0; axis < info.rank; ++axis) {
+            scalide_extent_info extent = {};
+            scalide_describe_extent(program, index, axis, &extent);
+            argument.extents.push_back(extent.text);
+            argument.fixed.push_back(extent.value);
+        }
+        return argument;
+    }
+
+    std::shared_ptr<const scalide_program> program_;
+    std::vector<Argument> arguments_;
+};
+
+/// Opens a shared library and returns its program `name`. The library is closed with the last handle and binding of the program.
+inline Program load(const Context &context, const std::string &path, const std::string &name) {
+    scalide_library *library = nullptr;
+    context.check(scalide_load(context.handle(), path.c_str(), &library));
+    std::shared_ptr<void> owner(library, [context](void *opened) { scalide_library_close(static_cast<scalide_library *>(opened)); });
+    const scalide_program *program = scalide_library_program(context.handle(), library, name.c_str());
+    if (!program) context.check(SCALIDE_INVALID_ARGUMENT);
+    return {program, owner};
+}
+
+/// The arrays that a program reads and updates in place: its inouts, and the state of its policy with its first values.
+class State {
+public:
+    /// Allocates the arrays. Elements are 0. `symbols` needs values only if an extent of the state depends on symbols.
+    State(const Context &context, Program program, const Symbols &symbols = {}) : program_(std::move(program)) {
+        const std::vector<Argument> &arguments = program_.arguments();
+        const bool is_complete = symbols.size() == program_.symbols().size();
+        const std::vector<Shape> shapes = is_complete || !symbols.empty() ? program_.shapes(context, symbols) : std::vector<Shape>();
+        for (size_t i = 0; i < arguments.size(); ++i) {
+            const Argument &argument = arguments[i];
+            if (!argument.is_kept()) continue;
+            const Shape &shape = shapes.empty() ? argument.fixed : shapes[i];
+            if (std::count(shape.begin(), shape.end(), -1) > 0)
+                detail::refuse(program_.name() + "." + argument.name + ": the shape [" + detail::join(argument.extents) +
+                               "] needs the values of the symbols: " + detail::join(program_.symbols()) + ".");
+            Array array(context, argument.dtype, shape, argument.is_scaled);
+            if (argument.initial != 0) array.set(static_cast<int32_t>(argument.initial));
+            arrays_.emplace(argument.name, std::move(array));
+        }
+    }
+
+    /// Returns the array of this name.
+    Array &operator[](const std::string &name) {
+        const auto found = arrays_.find(name);
+        if (found == arrays_.end()) detail::refuse_name("state", name, program_.name(), names());
+        return found->second;
+    }
+    const Array &operator[](const std::string &name) const { return const_cast<State &>(*this)[name]; }
+    const NamedArrays &arrays() const { return arrays_; }
+    /// In the order of the program.
+    std::vector<std::string> names() const {
+        std::vector<std::string> names;
+        for (const Argument &argument : program_.arguments())
+            if (argument.is_kept()) names.push_back(argument.name);
+        return names;
+    }
+    const Program &program() const { return program_; }
+    size_t bytes() const {
+        size_t bytes = 0;
+        for (const auto &named : arrays_) bytes += named.second.bytes();
+        return bytes;
+    }
+
+    /// Writes the arrays as they are stored to a safetensors file, with the policy and the hash of the program.
+    void save(const std::string &path) const { save(path, {}); }
+    /// Writes more entries of metadata.
+    void save(const std::string &path, const std::map<std::string, std::string> &more) const {
+        std::map<std::string, std::string> entries = more;
+        entries.insert({{"scalide.policy", program_.policy()}, {"scalide.program", program_.hash()}});
+        std::vector<scalide_metadata> metadata;
+        for (const auto &entry : entries) metadata.push_back({entry.first.c_str(), entry.second.c_str()});
+        NamedArrays host;
+        std::vector<scalide_tensor> tensors;
+        for (const auto &named : arrays_) {
+            const auto copied = host.emplace(named.first, named.second.host()).first;
+            tensors.push_back({copied->first.c_str(), copied->second.descriptor()});
+        }
+        char message[1536] = "";
+        const scalide_safetensors_content content = {tensors.data(), tensors.size(), metadata.data(), metadata.size()};
+        const scalide_status status = scalide_safetensors_write(path.c_str(), &content, message, sizeof(message));
+        if (status != SCALIDE_OK) throw Error(status, message);
+    }
+    /// Reads the arrays bit for bit. Throws if the file is damaged, lacks an array, or was written for another policy.
+    void load(const std::string &path) {
+        char message[1536] = "";
+        scalide_safetensors *opened = nullptr;
+        const scalide_status status = scalide_safetensors_read(path.c_str(), &opened, message, sizeof(message));
+        if (status != SCALIDE_OK) throw Error(status, message);
+        const std::unique_ptr<scalide_safetensors, void (*)(scalide_safetensors *)> file(opened, scalide_safetensors_close);
+        const char *policy = scalide_safetensors_metadata(opened, "scalide.policy");
+        if (policy && policy != program_.policy())
+            detail::refuse(path + ": the file has arrays of policy " + policy + ", but the program has policy " + program_.policy() +
+                           convert_it());
+        std::vector<scalide_array> found;
+        for (const auto &named : arrays_) found.push_back(find(path, opened, named.first, named.second));
+        size_t next = 0; // nothing is written before everything is checked
+        for (auto &named : arrays_) named.second.set_bits(found[next++]);
+    }
+
+private:
+    static std::string convert_it() { return ". Convert the file with 'scalide convert'."; }
+    scalide_array find(const std::string &path, const scalide_safetensors *file, const std::string &name, const Array &array) const {
+        scalide_array found;
+        const scalide_status status = scalide_safetensors_find(file, name.c_str(), &found);
+        if (status != SCALIDE_OK) {
+            char message[1024] = "";
+            scalide_safetensors_explain(file, name.c_str(), message, sizeof(message));
+            throw Error(status, path + ": " + message);
+        }
+        const std::string wanted = detail::type_of(array.descriptor()), got = detail::type_of(found);
+        if (got != wanted)
+            detail::refuse(path + ": " + name + " must be " + wanted + " for policy " + program_.policy() + ", got " + got + convert_it());
+        return found;
+    }
+
+    Program program_;
+    NamedArrays arrays_;
+};
+
+/// A program with its arrays, ready to run. It is for one set of shapes. Only one thread at a time may use it.
+class Binding {
+public:
+    /// Binds arrays by name. Outputs that are missing are allocated. Throws if another argument is missing, or a name is unknown.
+    Binding(const Context &context, const Program &program, NamedArrays arrays)
+        : context_(context), program_(program), arrays_(std::move(arrays)) {
+        std::vector<std::string> missing;
+        for (const auto &named : arrays_) program_.find(named.first);
+        for (const Argument &argument : program_.arguments())
+            if (!argument.is_output() && arrays_.count(argument.name) == 0) missing.push_back(argument.name);
+        if (!missing.empty())
+            detail::refuse(program_.name() + ": these arrays are missing: " + detail::join(missing) +
+                           ". Pass them by name, pass a State, or use Binding::allocate.");
+        std::vector<scalide_array> shapes = descriptors();
+        context.check(scalide_shape_outputs(context.handle(), program_.handle(), shapes.data(), shapes.size()));
+        for (size_t i = 0; i < shapes.size(); ++i) allocate_missing(i, detail::shape_of(shapes[i]));
+        bind();
+    }
+    /// Binds the arrays of a state, and other arrays by name.
+    Binding(const Context &context, const Program &program, const State &state, NamedArrays arrays = {})
+        : Binding(context, program, joined(state, std::move(arrays))) {}
+    /// Allocates every array that is not given. Its elements are 0 until you set them: binding["x"].set(values).
+    static Binding allocate(const Context &context, const Program &program, const Symbols &symbols, NamedArrays arrays = {}) {
+        Binding binding(context, program);
+        for (const auto &named : arrays) program.find(named.first);
+        binding.arrays_ = std::move(arrays);
+        const std::vector<Shape> shapes = program.shapes(context, symbols);
+        for (size_t i = 0; i < shapes.size(); ++i) binding.allocate_missing(i, shapes[i]);
+        binding.bind();
+        return binding;
+    }
+    static Binding allocate(const Context &context, const Program &program, const Symbols &symbols, const State &state,
+                            NamedArrays arrays = {}) {
+        return allocate(context, program, symbols, joined(state, std::move(arrays)));
+    }
+
+    scalide_binding *handle() const {
+        if (!binding_) detail::refuse("this Binding is empty. Do not use it after a move.");
+        return binding_.get();
+    }
+    /// Runs the program once. On a device, it starts the run; reading an array waits for it.
+    void run() { context_.check(scalide_run(handle())); }
+    /// Runs once, and calls see(const scalide_traced &, const scalide_array &) for each intermediate array. `see` must not throw.
+    template<typename See>
+    void run_traced(See &&see) {
+        const auto call = [](void *user, const scalide_traced *buffer, const scalide_array *array) {
+            (*static_cast<std::remove_reference_t<See> *>(user))(*buffer, *array);
+        };
+        context_.check(scalide_run_traced(handle(), call, const_cast<void *>(static_cast<const void *>(&see))));
+    }
+    /// Runs once. Returns the first result that contains an infinity or a NaN; its `buffer` is NULL if all results are finite.
+    scalide_non_finite run_checked() {
+        scalide_non_finite first = {};
+        context_.check(scalide_run_checked(handle(), &first));
+        return first;
+    }
+
+    /// Returns the array of an argument.
+    Array operator[](const std::string &argument) const {
+        handle();
+        return arrays_.at(program_.arguments()[program_.find(argument)].name);
+    }
+    /// Replaces an array by another one of the same shape.
+    void set(const std::string &argument, const Array &array) {
+        context_.check(scalide_set_argument(handle(), program_.find(argument), &array.descriptor()));
+        arrays_[argument] = array;
+    }
+    int64_t symbol(const std::string &name) const {
+        const int64_t value = scalide_symbol_value(handle(), name.c_str());
+        if (value < 0) detail::refuse_name("symbol", name, program_.name(), program_.symbols());
+        return value;
+    }
+    size_t step_count() const { return scalide_step_count(handle()); }
+    const Program &program() const { return program_; }
+
+private:
+    Binding(const Context &context, const Program &program) : context_(context), program_(program) {}
+
+    static NamedArrays joined(const State &state, NamedArrays arrays) {
+        arrays.insert(state.arrays().begin(), state.arrays().end());
+        return arrays;
+    }
+    std::vector<scalide_array> descriptors() const {
+        std::vector<scalide_array> in_order;
+        for (const Argument &argument : program_.arguments()) {
+            const auto found = arrays_.find(argument.name);
+            in_order.push_back(found == arrays_.end() ? scalide_array{} : found->second.descriptor());
+        }
+        return in_order;
+    }
+    void allocate_missing(size_t index, const Shape &shape) {
+        const Argument &argument = program_.arguments()[index];
+        if (arrays_.count(argument.name) > 0) return;
+        Array array(context_, argument.dtype, shape, argument.is_scaled);
+        if (argument.initial != 0) array.set(static_cast<int32_t>(argument.initial));
+        arrays_.emplace(argument.name, std::move(array));
+    }
+    void bind() {
+        const std::vector<scalide_array> in_order = descriptors();
+        scalide_binding *created = nullptr;
+        context_.check(scalide_bind(context_.handle(), program_.handle(), in_order.data(), in_order.size(), &created));
+        binding_.reset(created);
+    }
+
+    struct Destroy {
+        void operator()(scalide_binding *binding) const { scalide_binding_destroy(binding); }
+    };
+
+    Context context_;
+    Program program_;
+    NamedArrays arrays_;
+    std::unique_ptr<scalide_binding, Destroy> binding_; ///< destroyed first
+};
+
+} // namespace scalide::runtime
+#endif

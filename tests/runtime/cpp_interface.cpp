@@ -1,0 +1,210 @@
+// scalide.hpp, compiled as C++17 without warnings. The program is sample_program.c.
+#include "sample_program.h"
+#include "scalide/scalide.hpp"
+#include "support/folder.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <utility>
+
+namespace {
+
+using namespace scalide::runtime;
+using scalide::test::Folder;
+
+/// Returns the message of the Error that an action must throw.
+template<typename Action>
+std::string error_of(const Action &action) {
+    try {
+        action();
+    } catch (const Error &error) {
+        EXPECT_NE(error.status(), SCALIDE_OK);
+        return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+}
+
+std::vector<float> numbers(size_t count) {
+    std::vector<float> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 5);
+    return values;
+}
+
+TEST(cpp_interface, runs_a_program_whose_arrays_the_binding_allocates) {
+    const Context context(2);
+    EXPECT_EQ(context.threads(), 2);
+    EXPECT_EQ(context.device_name(), "cpu");
+    const Program program = sample_program();
+    State state(context, program);
+    state["w"].set(std::vector<float>{0.5f, 1, 1.5f, 2});
+    Binding binding = Binding::allocate(context, program, {{"b", 6}}, state);
+    binding["x"].set(numbers(24));
+    binding.run();
+    EXPECT_EQ(binding["y"].shape(), Shape{6});
+    EXPECT_EQ(binding["y"].get()[0], 0 + 1 + 3 + 6);
+    EXPECT_EQ(binding.symbol("b"), 6);
+    EXPECT_EQ(binding.step_count(), 3u);
+    EXPECT_GT(binding["mean"].item(), 0);
+    EXPECT_TRUE(state["w"].is_scaled());
+    EXPECT_EQ(state["w"].scale(), 4); // the runs doubles the scale 2
+    EXPECT_EQ(state.bytes(), 4 * sizeof(float) + sizeof(float));
+}
+
+TEST(cpp_interface, runs_a_program_on_arrays_of_the_caller) {
+    const Context context(1);
+    const Program program = sample_program();
+    std::vector<float> x = numbers(24), y(6);
+    alignas(64) float w[] = {1, 2, 3, 4};
+    float scale = 0.5f, mean = 0;
+    Binding binding(context, program, {{"x", {x, {6, 4}}}, {"w", {w, SCALIDE_F32, {4}, &scale}}, {"y", y}, {"mean", mean}});
+    binding.run();
+    EXPECT_EQ(y[0], (2 + 6 + 12) * 0.5f);
+    EXPECT_GT(mean, 0);
+    EXPECT_EQ(scale, 1);
+    std::vector<float> other = numbers(24);
+    other[1] = 100;
+    binding.set("x", {other, {6, 4}});
+    const Binding moved = std::move(binding);
+    EXPECT_EQ(error_of([&] { binding.run(); }), "this Binding is empty. Do not use it after a move.");
+    EXPECT_EQ(moved["x"].get()[1], 100);
+}
+
+TEST(cpp_interface, allocates_missing_outputs) {
+    const Context context(1);
+    std::vector<float> x = numbers(8);
+    Binding binding(context, sample_program(), State(context, sample_program()), {{"x", {x, {2, 4}}}});
+    binding.run();
+    EXPECT_EQ(binding["y"].get(), (std::vector<float>{0, 0}));
+}
+
+TEST(cpp_interface, keeps_everything_alive_that_a_binding_uses) {
+    Binding binding = [] {
+        const Context context(1);
+        const Program program = load(context, SCALIDE_SAMPLE_LIBRARY, "sample");
+        return Binding::allocate(context, program, {{"b", 2}});
+    }();
+    binding["w"].set(1);
+    binding["x"].set(1.0);
+    binding.run();
+    EXPECT_EQ(binding["y"].get<int32_t>(), (std::vector<int32_t>{4, 4}));
+    int seen = 0;
+    binding.run_traced([&](const scalide_traced &, const scalide_array &) { ++seen; });
+    EXPECT_GT(seen, 3);
+    EXPECT_EQ(binding.run_checked().buffer, nullptr);
+}
+
+TEST(cpp_interface, names_the_arguments_that_are_wrong) {
+    const Context context(1);
+    const Program program = sample_program();
+    std::vector<float> x = numbers(24);
+    EXPECT_EQ(error_of([&] {
+                  Binding(context, program, {{"x", {x, {6, 4}}}});
+              }),
+              "sample: these arrays are missing: w. Pass them by name, pass a State, or use Binding::allocate.");
+    EXPECT_EQ(error_of([&] { Binding(context, program, NamedArrays{}); }),
+              "sample: these arrays are missing: x, w. Pass them by name, pass a State, or use Binding::allocate.");
+    EXPECT_EQ(error_of([&] {
+                  Binding(context, program, State(context, program), {{"xs", {x, {6, 4}}}});
+              }),
+              "unknown argument 'xs' of sample. Did you mean 'x'? Known: x, w, y, mean.");
+    EXPECT_EQ(error_of([&] { Binding::allocate(context, program, {{"batch", 6}}); }), "unknown symbol 'batch' of sample. Known: b.");
+    EXPECT_EQ(error_of([&] { Binding::allocate(context, program, {}); }),
+              "sample: symbol b has no value. Pass {{\"b\", 64}}, for example.");
+    EXPECT_EQ(error_of([&] { Binding::allocate(context, program, {{"b", 7}}); }), "sample: b must be a multiple of 2 in [2, 1024], got 7.");
+    Binding binding = Binding::allocate(context, program, {{"b", 6}});
+    EXPECT_EQ(error_of([&] { binding["meam"]; }), "unknown argument 'meam' of sample. Did you mean 'mean'? Known: x, w, y, mean.");
+    EXPECT_EQ(error_of([&] { binding.symbol("c"); }), "unknown symbol 'c' of sample. Did you mean 'b'? Known: b.");
+    EXPECT_EQ(error_of([&] { State(context, program)["v"]; }), "unknown state 'v' of sample. Did you mean 'w'? Known: w.");
+    EXPECT_EQ(error_of([&] {
+                  binding.set("x", {x, {3, 8}});
+              }),
+              "sample.x: extent 0 must be 6, got 3. Pass an array of shape [b, 4] with b = 6.");
+    alignas(64) float w[5] = {};
+    float scale = 1;
+    EXPECT_NE(error_of([&] {
+                  binding.set("w", {w + 1, SCALIDE_F32, {4}, &scale});
+              }).find("sample.w: data must be aligned to 64 bytes"),
+              std::string::npos);
+    EXPECT_NE(error_of([&] { Context(-1); }).find("threads must be in"), std::string::npos);
+    EXPECT_NE(error_of([&] { load(context, "/nowhere.so", "step"); }).find("/nowhere.so"), std::string::npos);
+    EXPECT_NE(error_of([&] { load(context, SCALIDE_SAMPLE_LIBRARY, "step"); }).find("no program 'step'"), std::string::npos);
+}
+
+TEST(cpp_interface, converts_between_numbers_and_formats) {
+    const Context context(1);
+    Array array(context, SCALIDE_F8_E4M3FN, {2, 2}, true);
+    array.set(std::vector<double>{1e-9, -2e-9, 3e-9, 4e-9});
+    EXPECT_EQ(array.get<float>()[3], array.get<double>()[3]);
+    EXPECT_NEAR(array.get<double>()[2], 3e-9, 1e-10);
+    EXPECT_EQ(array.bytes(), 4 + sizeof(float));
+    array.set(2);
+    EXPECT_EQ(array.get<int32_t>(), (std::vector<int32_t>{2, 2, 2, 2}));
+    EXPECT_EQ(error_of([&] { array.set(numbers(3)); }), "an array of shape [2, 2] has 4 elements, got 3.");
+    EXPECT_EQ(error_of([&] { array.item(); }), "item() needs an array with one element, got the shape [2, 2].");
+    std::vector<float> three = numbers(3);
+    EXPECT_EQ(error_of([&] { Array(three, {2, 2}); }), "the vector must have the 4 elements of the shape [2, 2], got 3.");
+    EXPECT_EQ(error_of([&] { Array(context, 99, {2}); }), "unknown dtype 99. Use a scalide_dtype.");
+    EXPECT_EQ(error_of([&] { Array(context, SCALIDE_F32, {-1}); }), "a shape must have at most 8 extents, all at least 0, got [-1].");
+    EXPECT_EQ(error_of([&] { array.set_bits(Array(three).descriptor()); }),
+              "the array must be scaled f8_e4m3fn[2, 2], got f32[3]. Use set to convert it.");
+    Array shared = array;
+    shared.set(5);
+    EXPECT_EQ(array.get()[0], 5);
+    const Array moved = std::move(array);
+    EXPECT_EQ(error_of([&] { array.get(); }), "this Array is empty. Allocate it before use; do not use it after a move.");
+    EXPECT_EQ(error_of([&] { Program().name(); }), "this Program is empty. Pass the result of a function <name>_program().");
+    EXPECT_EQ(error_of([&] { Context(nullptr).threads(); }), "this Context is empty. Create it before use; do not use it after a move.");
+    std::vector<float> none;
+    EXPECT_EQ(Array(none).get(), none);
+}
+
+TEST(cpp_interface, saves_and_loads_a_state) {
+    const Context context(1);
+    const Program program = sample_program();
+    State state(context, program);
+    state["w"].set(std::vector<float>{1, -2, 3, 1e-20f});
+    const Folder folder;
+    const std::string path = folder.file("state.safetensors");
+    state.save(path, {{"step", "7"}});
+    State other(context, program);
+    other.load(path);
+    EXPECT_EQ(other["w"].get(), state["w"].get());
+    EXPECT_EQ(other["w"].scale(), state["w"].scale());
+    scalide_safetensors *file = nullptr;
+    ASSERT_EQ(scalide_safetensors_read(path.c_str(), &file, nullptr, 0), SCALIDE_OK);
+    EXPECT_STREQ(scalide_safetensors_metadata(file, "scalide.policy"), "name: plain");
+    EXPECT_STREQ(scalide_safetensors_metadata(file, "scalide.program"), "0123");
+    EXPECT_STREQ(scalide_safetensors_metadata(file, "step"), "7");
+    scalide_safetensors_close(file);
+    EXPECT_NE(error_of([&] { other.load(folder.file("none")); }).find("none"), std::string::npos);
+}
+
+/// Writes one tensor and returns the message of State::load.
+std::string loading(const char *name, scalide_array array, const char *policy) {
+    const Folder folder;
+    const std::string path = folder.file("f");
+    const scalide_tensor tensor = {name, array};
+    const scalide_metadata metadata = {"scalide.policy", policy};
+    const scalide_safetensors_content content = {&tensor, 1, &metadata, policy ? size_t{1} : size_t{0}};
+    EXPECT_EQ(scalide_safetensors_write(path.c_str(), &content, nullptr, 0), SCALIDE_OK);
+    const Context context(1);
+    State state(context, sample_program());
+    const std::string message = error_of([&] { state.load(path); });
+    EXPECT_EQ(state["w"].get(), std::vector<float>(4)); // nothing was written
+    return message.substr(path.size());
+}
+
+TEST(cpp_interface, load_says_why_a_file_does_not_fit) {
+    float data[6] = {1, 2, 3, 4, 5, 6}, scale = 1;
+    const int64_t four = 4, six = 6;
+    EXPECT_EQ(
+        loading("w", scalide_dense_array(data, &scale, SCALIDE_F32, 1, &four), "f8_scaled"),
+        ": the file has arrays of policy f8_scaled, but the program has policy name: plain. Convert the file with 'scalide convert'.");
+    EXPECT_EQ(loading("w", scalide_dense_array(data, nullptr, SCALIDE_F32, 1, &four), nullptr),
+              ": w must be scaled f32[4] for policy name: plain, got f32[4]. Convert the file with 'scalide convert'.");
+    EXPECT_EQ(loading("w", scalide_dense_array(data, &scale, SCALIDE_F32, 1, &six), "name: plain"),
+              ": w must be scaled f32[4] for policy name: plain, got scaled f32[6]. Convert the file with 'scalide convert'.");
+    EXPECT_NE(loading("v", scalide_dense_array(data, &scale, SCALIDE_F32, 1, &four), nullptr).find("'w'"), std::string::npos);
+}
+
+} // namespace
