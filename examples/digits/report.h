@@ -1,5 +1,6 @@
 #pragma once
-#include "model.h"
+#include "trace.h"
+#include <vector>
 
 // The record of one training: one policy.
 struct History {

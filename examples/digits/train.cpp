@@ -12,19 +12,22 @@
 #include "report.h"
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <numeric>
 #include <random>
-#include <scalide/plan.h>
+#include <scalide/scalide.hpp>
 #include <stdexcept>
 #include <unistd.h>
+
+using namespace scalide::runtime;
 
 namespace {
 
 struct Variant {
     const char *name;
-    const scalide_program *program, *traceable; ///< `traceable` stores what a trace shows
+    Program program, traceable; // `traceable` stores what a trace shows
 };
 
 struct Options {
@@ -34,47 +37,88 @@ struct Options {
     float rate = 0.1f, loss_factor = 1;
 };
 
-const std::vector<int64_t> widths{64, 128, 128, 10};
+// Weights come from a normal distribution of standard deviation 1/sqrt(inputs). Biases stay 0.
+void draw_weights(State &state, unsigned seed) {
+    std::mt19937 random(seed);
+    for (const std::string &name : state.names()) {
+        Array parameter = state[name];
+        if (parameter.shape().size() != 2) continue;
+        std::normal_distribution<float> normal(0, 1 / std::sqrt(static_cast<float>(parameter.shape()[0])));
+        std::vector<float> values(parameter.size());
+        for (float &value : values) value = normal(random);
+        parameter.set(values);
+    }
+}
 
 // Predicts in f32, whatever the parameters are stored in.
 class Judge {
 public:
-    Judge(scalide_context *context, const Digits &test) : context_(context), test_(test), predictions_(test.count) {}
+    Judge(const Context &context, const Digits &test)
+        : test_(test), predict_(Binding::allocate(context, digits_predict_program(), {{"b", test.count}})) {
+        predict_["images"].set(test.images);
+    }
 
-    double accuracy(const std::vector<Parameter> &parameters) {
-        const int64_t image_shape[] = {test_.count, test_.pixels}, count[] = {test_.count};
-        std::vector<Memory> memory;
-        std::vector<scalide_array> arrays;
-        const auto add = [&](const std::vector<float> &values, int32_t rank, const int64_t *shape) {
-            memory.emplace_back(context_, values.size() * sizeof(float)).set(values.data());
-            arrays.push_back(scalide_dense_array(memory.back().at(), nullptr, SCALIDE_F32, rank, shape));
-        };
-        add(test_.images, 2, image_shape);
-        for (const Parameter &parameter : parameters) add(parameter.values(), parameter.info.rank, parameter.shape.data());
-        const Memory predicted(context_, predictions_.size() * sizeof(int32_t));
-        arrays.push_back(scalide_dense_array(predicted.at(), nullptr, SCALIDE_I32, 1, count));
-        scalide_binding *binding = nullptr;
-        check(scalide_bind(context_, digits_predict_program(), arrays.data(), arrays.size(), &binding), context_);
-        const Binding owner(binding, scalide_binding_destroy);
-        check(scalide_run(binding), context_);
-        predicted.get(predictions_.data());
+    double accuracy(const State &state) {
+        for (const char *name : {"w1", "b1", "w2", "b2", "w3", "b3"}) predict_[name].set(state[name].get());
+        predict_.run();
+        const std::vector<int32_t> predictions = predict_["prediction"].get<int32_t>();
         int right = 0;
-        for (int i = 0; i < test_.count; i++) right += predictions_[i] == test_.labels[i];
+        for (int i = 0; i < test_.count; i++) right += predictions[i] == test_.labels[i];
         return static_cast<double>(right) / test_.count;
     }
 
 private:
-    scalide_context *context_;
     const Digits &test_;
-    std::vector<int32_t> predictions_;
+    Binding predict_;
 };
 
-void fill(Trainer &trainer, const Digits &digits, const int *order) {
-    for (size_t i = 0; i < trainer.labels.size(); i++) {
-        trainer.labels[i] = digits.labels[order[i]];
-        std::copy_n(digits.images.begin() + size_t(order[i]) * digits.pixels, digits.pixels, trainer.images.begin() + i * digits.pixels);
+// A training step for one batch size.
+class Trainer {
+public:
+    Trainer(const Context &context, const Program &program, const State &state, int batch, const Options &options)
+        : labels_(batch), binding_(Binding::allocate(context, program, {{"b", batch}}, state)) {
+        binding_["rate"].set(options.rate / options.loss_factor);
+        binding_["loss_factor"].set(options.loss_factor);
     }
-}
+
+    void fill(const Digits &digits, const int *order) {
+        images_.resize(labels_.size() * digits.pixels);
+        for (size_t i = 0; i < labels_.size(); i++) {
+            labels_[i] = digits.labels[order[i]];
+            std::copy_n(digits.images.begin() + size_t(order[i]) * digits.pixels, digits.pixels, images_.begin() + i * digits.pixels);
+        }
+    }
+
+    // One step on the batch; returns its mean loss.
+    float step() {
+        copy_batch();
+        binding_.run();
+        return binding_["loss"].item();
+    }
+
+    // Looks into a step that changes nothing.
+    StepTrace traced_step(const State &state) {
+        copy_batch();
+        binding_["rate"].set(0.0f);
+        StepTrace trace;
+        trace.add("images", binding_["images"]);
+        for (const std::string &name : state.names()) trace.add(name, state[name]);
+        binding_.run_traced([&](const scalide_traced &buffer, const scalide_array &array) { trace.add(buffer, array); });
+        return trace;
+    }
+
+    int kernels() const { return static_cast<int>(binding_.step_count()); }
+
+private:
+    void copy_batch() {
+        binding_["images"].set(images_);
+        binding_["labels"].set(labels_);
+    }
+
+    std::vector<float> images_;
+    std::vector<int32_t> labels_;
+    Binding binding_;
+};
 
 void show_progress(const History &history, int epochs, double images_per_second) {
     if (!isatty(STDERR_FILENO)) return;
@@ -84,15 +128,15 @@ void show_progress(const History &history, int epochs, double images_per_second)
                  history.accuracy.back(), images_per_second, done == epochs ? "\n" : "");
 }
 
-History train(const Variant &variant, const Options &options, scalide_context *context, const Digits &data, Judge &judge) {
-    std::vector<Parameter> parameters = make_parameters(context, variant.program, widths, options.seed);
-    Trainer trainer(context, variant.program, parameters, options.batch, data.pixels);
+History train(const Variant &variant, const Options &options, const Context &context, const Digits &data, Judge &judge) {
+    State state(context, variant.program);
+    draw_weights(state, options.seed);
+    Trainer trainer(context, variant.program, state, options.batch, options);
     // The last batch of an epoch is smaller: the same library, bound to another batch size.
     const int rest = data.count % options.batch;
-    Trainer traced(context, variant.traceable, parameters, options.batch, data.pixels);
-    Trainer last(context, variant.program, parameters, std::max(rest, 1), data.pixels);
-    History history{variant.name, {}, {}, {}, {}, 0, variant.program->step_count, 1e30};
-    for (const Parameter &parameter : parameters) history.state_bytes += parameter.bytes();
+    Trainer traced(context, variant.traceable, state, options.batch, options);
+    Trainer last(context, variant.program, state, std::max(rest, 1), options);
+    History history{variant.name, {}, {}, {}, {}, state.bytes(), trainer.kernels(), 1e30};
     std::mt19937 random(options.seed + 1);
     std::vector<int> order(data.count);
     std::iota(order.begin(), order.end(), 0);
@@ -101,24 +145,21 @@ History train(const Variant &variant, const Options &options, scalide_context *c
         double loss = 0, seconds = 0;
         int at = 0;
         for (; at + options.batch <= data.count; at += options.batch) {
-            fill(trainer, data, &order[at]);
+            trainer.fill(data, &order[at]);
             const auto start = std::chrono::steady_clock::now();
-            loss += trainer.step(options.rate / options.loss_factor, options.loss_factor) * options.batch;
+            loss += trainer.step() * options.batch;
             const double step = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
             seconds += step;
             history.step_ms = std::min(history.step_ms, step * 1e3);
         }
         if (rest > 0) {
-            fill(last, data, &order[at]);
-            loss += last.step(options.rate / options.loss_factor, options.loss_factor) * rest;
+            last.fill(data, &order[at]);
+            loss += last.step() * rest;
         }
         history.loss.push_back(loss / data.count);
-        history.accuracy.push_back(judge.accuracy(parameters));
-        fill(traced, data, order.data());
-        StepTrace trace = traced.traced_step(0, options.loss_factor);
-        for (const Parameter &parameter : parameters) {
-            if (parameter.info.scaled) trace.scales[parameter.info.name] = parameter.scale();
-        }
+        history.accuracy.push_back(judge.accuracy(state));
+        traced.fill(data, order.data());
+        const StepTrace trace = traced.traced_step(state);
         history.scales.push_back(trace.scales);
         history.codes.push_back(trace.codes);
         show_progress(history, options.epochs, at / seconds);
@@ -179,15 +220,15 @@ Options parse(int argc, char **argv) {
 
 void run(const Options &options) {
     const Digits data = load_digits(options.data, "train"), test = load_digits(options.data, "test");
-    const Context context = make_context(options.threads, scalide_program_device(digits_predict_program()));
-    Judge judge(context.get(), test);
+    const Context context(options.threads, Program(digits_predict_program()).device());
+    Judge judge(context, test);
     std::vector<History> histories;
     for (const Variant &variant :
          {Variant{"f32", digits_f32_program(), digits_f32_program()}, Variant{"bf16", digits_bf16_program(), digits_bf16_program()},
           Variant{"f16_scaled", digits_f16_scaled_program(), digits_f16_scaled_traceable_program()},
           Variant{"f8_scaled", digits_f8_scaled_program(), digits_f8_scaled_traceable_program()},
           Variant{"f8_master", digits_f8_master_program(), digits_f8_master_traceable_program()}}) {
-        if (options.only.empty() || options.only == variant.name) histories.push_back(train(variant, options, context.get(), data, judge));
+        if (options.only.empty() || options.only == variant.name) histories.push_back(train(variant, options, context, data, judge));
     }
     if (histories.empty()) throw std::invalid_argument("--only must be f32, bf16, f16_scaled, f8_scaled or f8_master, got " + options.only);
     if (!options.generation.empty()) read_generation(options.generation, histories);

@@ -299,6 +299,11 @@ scalide_status scalide_convert(scalide_context *context, const scalide_array *fr
     if (from->dtype == to->dtype && !from->scale && !to->scale) { // the same bits, NaN too
         const size_t size = scalide_dtype_size(from->dtype);
         for_each_row(*from, *to, [&](const char *source, int64_t source_step, char *target, int64_t target_step, int64_t count) {
+            const auto element = static_cast<int64_t>(size);
+            if (source_step == element && target_step == element) {
+                std::memcpy(target, source, static_cast<size_t>(count) * size);
+                return;
+            }
             for (int64_t i = 0; i < count; ++i) std::memcpy(target + i * target_step, source + i * source_step, size);
         });
         return SCALIDE_OK;

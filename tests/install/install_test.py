@@ -223,6 +223,10 @@ def own_generator():
     assert "sqrt" in run(own, "inspect", "own", variables=variables | {"SCALIDE_HOME": str(prefixes[1] / "share/scalide")})
 
 
+def hello():
+    assert run(build_example("hello") / "hello") == "y = 2.000 * x + 1.000, loss 0.000000\n"
+
+
 def digits():
     build = build_example("digits")
     page, rows = build / "page.html", build / "rows.json"
@@ -276,7 +280,7 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, digits, digits_opencl, digits_cuda, proof]
+TESTS = [prefix, tool, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_opencl, digits_cuda, proof]
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

@@ -83,18 +83,22 @@ inline size_t distance(const std::string &a, const std::string &b) {
 inline std::string text_of(const Shape &shape) {
     std::vector<std::string> extents;
     for (int64_t extent : shape) extents.push_back(std::to_string(extent));
-    return "[" + join(extents) + "]";
+    return std::string("[") + join(extents) + "]";
 }
 
-inline size_t count_of(const Shape &shape) {
+inline size_t count_of(const int64_t *extents, size_t rank) {
     size_t count = 1;
-    for (int64_t extent : shape) count *= static_cast<size_t>(extent);
+    for (size_t axis = 0; axis < rank; ++axis) count *= static_cast<size_t>(extents[axis]);
     return count;
 }
 
+inline size_t count_of(const Shape &shape) { return count_of(shape.data(), shape.size()); }
+
+inline size_t count_of(const scalide_array &array) { return count_of(array.extent, static_cast<size_t>(array.rank)); }
+
 inline Shape shape_of(const scalide_array &array) { return Shape(array.extent, array.extent + array.rank); }
 
-inline size_t bytes_of(const scalide_array &array) { return count_of(shape_of(array)) * scalide_dtype_size(array.dtype); }
+inline size_t bytes_of(const scalide_array &array) { return count_of(array) * scalide_dtype_size(array.dtype); }
 
 /// Returns a type such as "scaled f16[64, 8]".
 inline std::string type_of(const scalide_array &array) {
@@ -189,7 +193,7 @@ public:
     template<typename T>
     Array(std::vector<T> &elements, const Shape &shape) : Array(elements.data(), detail::dtype_of<T>(), shape) {
         if (detail::count_of(shape) != elements.size())
-            detail::refuse("the vector must have the " + std::to_string(detail::count_of(shape)) + " elements of the shape " +
+            detail::refuse(std::string("the vector must have the ") + std::to_string(detail::count_of(shape)) + " elements of the shape " +
                            detail::text_of(shape) + ", got " + std::to_string(elements.size()) + ".");
     }
     template<typename T>
@@ -208,7 +212,7 @@ public:
     explicit operator bool() const { return memory_ != nullptr; }
     int32_t dtype() const { return descriptor().dtype; }
     Shape shape() const { return detail::shape_of(descriptor()); }
-    size_t size() const { return detail::count_of(shape()); }
+    size_t size() const { return detail::count_of(descriptor()); }
     bool is_scaled() const { return descriptor().scale != nullptr; }
     /// The bytes of data and scale.
     size_t bytes() const { return detail::bytes_of(descriptor()) + (is_scaled() ? sizeof(float) : 0); }
@@ -224,8 +228,8 @@ public:
     void set(const T *elements, size_t count) {
         static_assert(!std::is_same<T, void>::value, "elements have a type");
         if (count != size())
-            detail::refuse("an array of shape " + detail::text_of(shape()) + " has " + std::to_string(size()) + " elements, got " +
-                           std::to_string(count) + ".");
+            detail::refuse(std::string("an array of shape ") + detail::text_of(shape()) + " has " + std::to_string(size()) +
+                           " elements, got " + std::to_string(count) + ".");
         set(scalide_dense_array(const_cast<T *>(elements), nullptr, detail::dtype_of<T>(), array_.rank, array_.extent));
     }
     template<typename T>
@@ -253,7 +257,8 @@ public:
     /// Writes data and scale from a dense array in host memory with the same dtype and shape, bit for bit.
     void set_bits(const scalide_array &from) {
         if (detail::type_of(from) != detail::type_of(descriptor()))
-            detail::refuse("the array must be " + detail::type_of(array_) + ", got " + detail::type_of(from) + ". Use set to convert it.");
+            detail::refuse(std::string("the array must be ") + detail::type_of(array_) + ", got " + detail::type_of(from) +
+                           ". Use set to convert it.");
         copy_in(array_.data, from.data, detail::bytes_of(array_));
         if (is_scaled()) copy_in(array_.scale, from.scale, sizeof(float));
     }
@@ -268,7 +273,8 @@ public:
     /// Returns the value of an array with one element.
     template<typename T = float>
     T item() const {
-        if (size() != 1) detail::refuse("item() needs an array with one element, got the shape " + detail::text_of(shape()) + ".");
+        if (size() != 1)
+            detail::refuse(std::string("item() needs an array with one element, got the shape ") + detail::text_of(shape()) + ".");
         return get<T>()[0];
     }
     /// Returns the array in host memory: this array, or a copy of an array of a device.
@@ -283,9 +289,10 @@ public:
 
 private:
     static scalide_array described(void *data, float *scale, int32_t dtype, const Shape &shape) {
-        if (scalide_dtype_size(dtype) == 0) detail::refuse("unknown dtype " + std::to_string(dtype) + ". Use a scalide_dtype.");
+        if (scalide_dtype_size(dtype) == 0)
+            detail::refuse(std::string("unknown dtype ") + std::to_string(dtype) + ". Use a scalide_dtype.");
         if (shape.size() > SCALIDE_MAX_RANK || std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; }))
-            detail::refuse("a shape must have at most 8 extents, all at least 0, got " + detail::text_of(shape) + ".");
+            detail::refuse(std::string("a shape must have at most 8 extents, all at least 0, got ") + detail::text_of(shape) + ".");
         return scalide_dense_array(data, scale, dtype, static_cast<int32_t>(shape.size()), shape.data());
     }
     /// Returns a new array of the same type in host memory. The scale comes first.
