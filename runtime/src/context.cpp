@@ -10,6 +10,11 @@ namespace scalide {
 
 Text start_message(scalide_context *context) { return Text(context->message, sizeof(context->message), Text::Use::message); }
 
+scalide_status report(scalide_context *context, scalide_status status) {
+    if (status != SCALIDE_OK && context->log) context->log(context->log_user, context->message);
+    return status;
+}
+
 void fail_run(scalide_context *context, scalide_status status, const char *what) {
     int none = SCALIDE_OK;
     if (context->run_status.compare_exchange_strong(none, status)) Text(context->failure, sizeof(context->failure)) << what;
@@ -62,6 +67,8 @@ bool check_options(const scalide_options &options, Text &failure) {
         failure << "device must be SCALIDE_CPU, SCALIDE_CUDA or SCALIDE_OPENCL, got " << options.device << '.';
     } else if (options.device_index < 0) {
         failure << "device_index must be at least 0, got " << options.device_index << '.';
+    } else if (!options.allocator.allocate != !options.allocator.release) {
+        failure << "allocator needs both functions, allocate and release, got one of them.";
     } else {
         return true;
     }
@@ -77,15 +84,17 @@ scalide_status open_device(scalide_context *context, const scalide_options &opti
 }
 
 scalide_status start_context(scalide_context *context, const scalide_options &options) {
-    context->workers = static_cast<Worker *>(allocate(sizeof(Worker) * static_cast<uint64_t>(options.threads)));
+    context->workers = static_cast<Worker *>(allocate(context->allocator, sizeof(Worker) * static_cast<uint64_t>(options.threads)));
     if (!context->workers) return SCALIDE_OUT_OF_MEMORY;
     context->thread_count = options.threads;
     for (int32_t i = 0; i < options.threads; ++i) {
-        new (&context->workers[i]) Worker{{kernel_context_mark, &kernel_services}, context, {}, nullptr, Nesting::outside, {}, {}};
+        new (&context->workers[i])
+            Worker{{kernel_context_mark, &kernel_services}, context, Scratch(context->allocator), nullptr, Nesting::outside, {}, {}};
     }
     if (!reserve_scratch(context, options.scratch_bytes)) return SCALIDE_OUT_OF_MEMORY;
     context->chunks_made = options.threads;
-    return context->pool.start(options.threads, participate, context) ? SCALIDE_OK : SCALIDE_THREAD_FAILED;
+    const int own_threads = context->parallel_for.run ? 1 : options.threads;
+    return context->pool.start(own_threads, participate, context, context->allocator) ? SCALIDE_OK : SCALIDE_THREAD_FAILED;
 }
 
 } // namespace
@@ -97,9 +106,13 @@ scalide_status scalide_context_create(const scalide_options *given, scalide_cont
     const scalide_options options = complete_options(given);
     Text failure(options.message, options.message_size, Text::Use::message);
     if (!check_options(options, failure)) return SCALIDE_INVALID_ARGUMENT;
-    void *memory = allocate(sizeof(scalide_context));
+    void *memory = allocate(options.allocator, sizeof(scalide_context));
     if (!memory) return SCALIDE_OUT_OF_MEMORY;
     auto *context = new (memory) scalide_context{};
+    context->allocator = options.allocator;
+    context->parallel_for = options.parallel_for;
+    context->log = options.log;
+    context->log_user = options.log_user;
     scalide_status status = start_context(context, options);
     if (status == SCALIDE_OK) status = open_device(context, options, failure);
     if (status == SCALIDE_OK) {
@@ -117,8 +130,9 @@ void scalide_context_destroy(scalide_context *context) {
     if (context->device) context->device->driver->close(*context->device);
     context->pool.stop();
     for (int32_t i = 0; i < context->thread_count; ++i) context->workers[i].scratch.destroy();
-    release(context->workers);
-    release(context);
+    const scalide_allocator allocator = context->allocator;
+    release(allocator, context->workers);
+    release(allocator, context);
 }
 
 int32_t scalide_context_device(const scalide_context *context) {

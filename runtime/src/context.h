@@ -47,6 +47,8 @@ struct Worker : KernelContext {
 class Recorder;
 
 Text start_message(scalide_context *context);
+/// Passes the message to the log of the context if the status is a failure. Returns the status.
+scalide_status report(scalide_context *context, scalide_status status);
 
 /// Records the first failure of a run and ignores later ones. Any thread may call it.
 void fail_run(scalide_context *context, scalide_status status, const char *what);
@@ -64,6 +66,10 @@ void participate(void *context, int worker);
 
 struct scalide_context {
     scalide::ThreadPool pool;
+    scalide_allocator allocator;
+    scalide_parallel_for parallel_for; ///< run = NULL: the pool
+    void (*log)(void *user, const char *message);
+    void *log_user;
     scalide::Loop region;
     std::atomic<int> busy; ///< workers that still take pieces of the region's loop
     scalide::Worker *workers;

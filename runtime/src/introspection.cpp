@@ -51,14 +51,14 @@ scalide_status fill(scalide_context &context, const scalide_array &array, int64_
     const size_t size = scalide_dtype_size(array.dtype);
     size_t bytes = size;
     for (int32_t axis = 0; axis < array.rank; ++axis) bytes *= static_cast<size_t>(array.extent[axis]);
-    auto *elements = static_cast<char *>(allocate(bytes));
+    auto *elements = static_cast<char *>(allocate(context.allocator, bytes));
     if (!elements) {
         start_message(&context) << "out of memory: cannot allocate the initial state of the policy.";
         return SCALIDE_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < bytes; i += size) store_scalar(array.dtype, number, elements + i);
     const scalide_status status = scalide_copy_in(&context, array.data, elements, bytes);
-    release(elements);
+    release(context.allocator, elements);
     return status;
 }
 
@@ -128,7 +128,7 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
     for (int32_t i = 0; i < program->argument_count; ++i) {
         if (program->arguments[i].role != SCALIDE_OUTPUT && !check_type(call, i)) return SCALIDE_INVALID_ARGUMENT;
     }
-    auto *symbols = static_cast<int32_t *>(allocate(sizeof(int32_t) * static_cast<uint64_t>(program->symbol_count)));
+    auto *symbols = static_cast<int32_t *>(allocate(context->allocator, sizeof(int32_t) * static_cast<uint64_t>(program->symbol_count)));
     if (!symbols) {
         start_message(context) << program->name << ": out of memory: cannot allocate the table of symbols.";
         return SCALIDE_OUT_OF_MEMORY;
@@ -141,7 +141,7 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
         arrays[i] = describe(buffer, symbols, arrays[i].data);
         arrays[i].scale = scale;
     }
-    release(symbols);
+    release(context->allocator, symbols);
     return status;
 }
 
@@ -152,7 +152,7 @@ scalide_status scalide_shape_arguments(scalide_context *context, const scalide_p
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count) || !check_values(context, *program, values, value_count))
         return SCALIDE_INVALID_ARGUMENT;
-    auto *symbols = static_cast<int32_t *>(allocate(sizeof(int32_t) * value_count));
+    auto *symbols = static_cast<int32_t *>(allocate(context->allocator, sizeof(int32_t) * value_count));
     if (!symbols) {
         start_message(context) << program->name << ": out of memory: cannot allocate the table of symbols.";
         return SCALIDE_OUT_OF_MEMORY;
@@ -173,7 +173,7 @@ scalide_status scalide_shape_arguments(scalide_context *context, const scalide_p
             print_values(text, *program, symbols) << ". Choose smaller values.";
         }
     }
-    release(symbols);
+    release(context->allocator, symbols);
     return status;
 }
 

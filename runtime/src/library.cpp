@@ -11,10 +11,7 @@ using namespace scalide;
 
 struct scalide_library : SharedLibrary {};
 
-scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **result) {
-    if (!context || !path || !result) return SCALIDE_INVALID_ARGUMENT;
-    const FloatEnvironment environment;
-    *result = nullptr;
+static scalide_status open_library(scalide_context *context, const char *path, scalide_library **result) {
     if (!*path) { // the loader takes an empty path for this process
         start_message(context) << "the path of a library must not be empty. Pass the path that 'scalide build' printed.";
         return SCALIDE_INVALID_ARGUMENT;
@@ -38,6 +35,13 @@ scalide_status scalide_load(scalide_context *context, const char *path, scalide_
     }
     *result = library;
     return SCALIDE_OK;
+}
+
+scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **result) {
+    if (!context || !path || !result) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
+    *result = nullptr;
+    return report(context, open_library(context, path, result));
 }
 
 const scalide_program *scalide_library_program(scalide_context *context, const scalide_library *library, const char *name) {

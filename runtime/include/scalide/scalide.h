@@ -98,6 +98,22 @@ typedef enum { SCALIDE_CPU = 0, SCALIDE_CUDA = 1, SCALIDE_OPENCL = 2, SCALIDE_DE
 /* Returns "cpu", "cuda" or "opencl", and "?" for another number. The string is static. */
 const char *scalide_device_name(int32_t device);
 
+/* Memory of the application. Set both functions, or none. Any thread of the context may call them; they must not throw. */
+typedef struct {
+    /* Returns `bytes` bytes, aligned to `alignment` bytes, or NULL. */
+    void *(*allocate)(void *user, size_t bytes, size_t alignment);
+    void (*release)(void *user, void *memory); /* `memory` is not NULL */
+    void *user;
+} scalide_allocator;
+
+/* Threads of the application. */
+typedef struct {
+    /* Calls task(data, i) once for each i in [0, count), on any threads and in any order, and returns when all calls have returned. Calls
+     * on different threads may overlap. It must not throw. */
+    void (*run)(void *user, int32_t count, void (*task)(void *data, int32_t index), void *data);
+    void *user;
+} scalide_parallel_for;
+
 /* Options of a context. Fill the struct with zeros first: 0 and NULL mean the default. */
 typedef struct {
     size_t struct_size;       /* sizeof(scalide_options). Later versions append fields; they use defaults if the size is smaller */
@@ -111,10 +127,20 @@ typedef struct {
     size_t message_size;      /* size of `message` in bytes */
     const char *cache_folder; /* CUDA: folder that keeps the chosen cuBLASLt algorithms for later processes. NULL: none */
     int32_t time_matmuls;     /* CUDA: 1: scalide_bind measures the cuBLASLt algorithms of a matmul; 0: it takes the first one that runs */
+    /* Memory for the context, its bindings with their intermediate values, the scratch memory, and scalide_allocate on the CPU.
+     * allocator.allocate = NULL: malloc. Libraries, files and drivers always use malloc. */
+    scalide_allocator allocator;
+    /* Runs the parallel loops of kernels with count = `threads`. The context then starts no threads. parallel_for.run = NULL: own threads.
+     * Results have the same bits in both cases. */
+    scalide_parallel_for parallel_for;
+    /* Gets the message of a failed scalide_bind, scalide_load or run, and one line for each new binding. It must not throw, and must not
+     * call functions of this header. NULL: no log. */
+    void (*log)(void *user, const char *message);
+    void *log_user;
 } scalide_options;
 
 /* Creates a context. `options` may be NULL: all defaults. The caller destroys the context with scalide_context_destroy.
- * Errors: SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], an unknown kind of device, a stream of another device),
+ * Errors: SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], an unknown kind of device, a stream of another device, half an allocator),
  * SCALIDE_OUT_OF_MEMORY, SCALIDE_THREAD_FAILED, SCALIDE_NO_DEVICE, SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_context_create(const scalide_options *options, scalide_context **context);
 /* Destroys a context. Destroy its bindings first. No other thread may use the context: this function does not wait for other calls. */

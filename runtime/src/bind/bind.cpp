@@ -35,6 +35,18 @@ const scalide_program *for_card(const scalide_context &context, const scalide_pr
     return best && best->program ? best->program : &program;
 }
 
+/// Tells the log what was bound: `step: bound with b = 64: 12 steps, 65536 bytes of intermediate values.`
+void log_binding(const scalide_binding &binding) {
+    const scalide_context &context = *binding.context;
+    if (!context.log) return;
+    char words[512];
+    Text text(words, sizeof(words), Text::Use::message);
+    text << binding.program->name << ": bound";
+    if (binding.program->symbol_count > 0) print_values(text << " with", *binding.program, binding.symbols);
+    text << ": " << binding.program->step_count << " steps, " << binding.arena_bytes << " bytes of intermediate values.";
+    context.log(context.log_user, words);
+}
+
 // Only a device can fail here. The state of its launches is then unknown.
 scalide_status replace_addresses(scalide_binding &binding) {
     scalide_status status = point(binding);
@@ -45,11 +57,8 @@ scalide_status replace_addresses(scalide_binding &binding) {
 
 } // namespace
 
-scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
-                            scalide_binding **result) {
-    if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
-    const FloatEnvironment environment;
-    *result = nullptr;
+static scalide_status bind_arrays(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                                  scalide_binding **result) {
     scalide_status status = check_program(context, *program);
     if (status == SCALIDE_OK) program = for_card(*context, *program);
     if (status == SCALIDE_OK) status = check_program(context, *program);
@@ -69,10 +78,19 @@ scalide_status scalide_bind(scalide_context *context, const scalide_program *pro
     if (status == SCALIDE_OK) {
         if (!context->device) map_constants(program);
         *result = binding;
+        log_binding(*binding);
     } else {
         scalide_binding_destroy(binding);
     }
     return status;
+}
+
+scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                            scalide_binding **result) {
+    if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const FloatEnvironment environment;
+    *result = nullptr;
+    return report(context, bind_arrays(context, program, arrays, count, result));
 }
 
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array) {
@@ -110,12 +128,13 @@ void scalide_binding_destroy(scalide_binding *binding) {
     if (!binding) return;
     const FloatEnvironment environment;
     Device *device = binding->context->device;
+    const scalide_allocator &allocator = binding->context->allocator;
     if (device) {
         device->driver->synchronise(*device);
         release_launches(*binding);
         if (binding->arena) device->driver->release(*device, binding->arena);
     } else {
-        release(binding->arena);
+        release(allocator, binding->arena);
     }
-    release(binding);
+    release(allocator, binding);
 }

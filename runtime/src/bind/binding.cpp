@@ -108,7 +108,7 @@ scalide_status allocate_memory(scalide_binding &binding, uint64_t packed) {
                    scratch = round_up(scalars + sizeof(uint64_t) * static_cast<uint64_t>(binding.program->scalar_count), scratch_alignment);
     if (!binding.context->device) {
         binding.arena_bytes = packed;
-        binding.arena = allocate(packed);
+        binding.arena = allocate(binding.context->allocator, packed);
         return binding.arena ? SCALIDE_OK : out_of_memory(binding, "the arena", packed);
     }
     if (packed == UINT64_MAX) return out_of_memory(binding, "the arena", packed);
@@ -128,7 +128,7 @@ scalide_status allocate_arena(scalide_binding &binding) {
     Carver sizes;
     sizes.take<ArenaItem>(count);
     sizes.take<int32_t>(2 * count);
-    void *memory = allocate(sizes.bytes());
+    void *memory = allocate(binding.context->allocator, sizes.bytes());
     if (!memory) return out_of_memory(binding, "the tables that plan the arena", sizes.bytes());
     Carver carver(memory);
     auto *items = carver.take<ArenaItem>(count);
@@ -141,7 +141,7 @@ scalide_status allocate_arena(scalide_binding &binding) {
     for (int32_t i = 0, item = 0; status == SCALIDE_OK && i < program.buffer_count; ++i) {
         if (is_in_arena(binding, i)) binding.buffers[i].memory = static_cast<char *>(binding.arena) + items[item++].offset;
     }
-    release(memory);
+    release(binding.context->allocator, memory);
     return status;
 }
 
@@ -260,7 +260,7 @@ HalideType halide_type_of(int32_t dtype) { return halide_types[dtype]; }
 scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program) {
     scalide_binding measured = {};
     const uint64_t bytes = lay_out(program, nullptr, &measured);
-    void *memory = allocate(bytes);
+    void *memory = allocate(context->allocator, bytes);
     if (!memory) return nullptr;
     std::memset(memory, 0, bytes);
     auto *binding = static_cast<scalide_binding *>(memory);

@@ -160,7 +160,7 @@ scalide_status choose_matmuls(scalide_binding &binding) {
     Device &device = *binding.context->device;
     const auto count = static_cast<uint64_t>(count_matmuls(program));
     if (count == 0 || !device.driver->accepts_matmul) return SCALIDE_OK;
-    auto *matmul = static_cast<BoundMatmul *>(allocate(count * sizeof(BoundMatmul)));
+    auto *matmul = static_cast<BoundMatmul *>(allocate(binding.context->allocator, count * sizeof(BoundMatmul)));
     if (!matmul) {
         start_message(binding.context) << program.name << ": out of memory: cannot allocate the table of matmuls.";
         return SCALIDE_OUT_OF_MEMORY;
@@ -187,7 +187,7 @@ scalide_status point_matmuls(scalide_binding &binding, bool *changed) {
 void release_matmuls(scalide_binding &binding) {
     const int32_t count = binding.launches.matmuls ? count_matmuls(*binding.program) : 0;
     for (int32_t i = 0; i < count; ++i) forget(binding, binding.launches.matmuls[i]);
-    release(binding.launches.matmuls);
+    release(binding.context->allocator, binding.launches.matmuls);
     binding.launches.matmuls = nullptr;
 }
 

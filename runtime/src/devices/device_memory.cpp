@@ -22,7 +22,7 @@ scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **m
     Device *device = context->device;
     const uint64_t wanted = bytes > 0 ? bytes : 1;
     if (device) return failed(context, "scalide_allocate", device->driver->allocate(*device, wanted, memory));
-    *memory = allocate(wanted);
+    *memory = allocate(context->allocator, wanted);
     if (*memory) return SCALIDE_OK;
     start_message(context) << "scalide_allocate: cannot allocate " << wanted << " bytes: out of memory.";
     return SCALIDE_OUT_OF_MEMORY;
@@ -35,7 +35,7 @@ void scalide_release(scalide_context *context, void *memory) {
         context->device->driver->synchronise(*context->device); // a run in progress may use this memory
         context->device->driver->release(*context->device, memory);
     } else {
-        release(memory);
+        release(context->allocator, memory);
     }
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "scalide/scalide.h"
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -13,6 +14,9 @@ constexpr uint64_t round_up(uint64_t value, uint64_t multiple) { return (value +
 /// Returns 64-byte aligned memory, or nullptr. 0 bytes give a valid pointer.
 void *allocate(uint64_t bytes);
 void release(void *memory);
+/// The same with the memory of the application, if the allocator has functions.
+void *allocate(const scalide_allocator &allocator, uint64_t bytes);
+void release(const scalide_allocator &allocator, void *memory);
 
 /// Splits one block into tables. Use it once without memory to compute the size, and again with memory.
 class Carver {

@@ -56,7 +56,7 @@ void unload_unused(scalide_context &context) {
         }
         *link = module->next;
         context.device->driver->unload_module(*context.device, module->handle);
-        release(module);
+        release(context.allocator, module);
     }
 }
 
@@ -97,12 +97,12 @@ Module *Recorder::find_module(const char *source) {
     for (Module *module = context_.modules; module; module = module->next) {
         if (module->source == source) return module;
     }
-    auto *module = static_cast<Module *>(scalide::allocate(sizeof(Module)));
+    auto *module = static_cast<Module *>(scalide::allocate(context_.allocator, sizeof(Module)));
     void *handle = nullptr;
     const scalide_status status = module ? context_.device->driver->load_module(*context_.device, source, &handle) : SCALIDE_OUT_OF_MEMORY;
     if (status != SCALIDE_OK) {
         module ? fail(status) : fail_run(&context_, status, "out of memory: cannot allocate the module list.");
-        release(module);
+        release(context_.allocator, module);
         return nullptr;
     }
     *module = {context_.modules, source, handle, 0};
@@ -219,7 +219,7 @@ scalide_status Recorder::measure() {
         tables.arguments = carver.take<LaunchArgument>(static_cast<uint64_t>(arguments_));
         tables.values = carver.take<void *>(static_cast<uint64_t>(arguments_));
         if (pass == 1) break;
-        tables.tables = scalide::allocate(carver.bytes());
+        tables.tables = scalide::allocate(context_.allocator, carver.bytes());
         if (!tables.tables) {
             start_message(&context_) << binding_.program->name << ": out of memory: cannot allocate the table of launches.";
             return SCALIDE_OUT_OF_MEMORY;
@@ -253,7 +253,7 @@ void release_launches(scalide_binding &binding) {
     forget_rows(binding);
     release_matmuls(binding);
     unload_unused(context);
-    release(tables.tables);
+    release(context.allocator, tables.tables);
     tables = {};
 }
 

@@ -44,7 +44,7 @@ scalide_status finish(scalide_binding &binding) {
     if (status != SCALIDE_OK) {
         start_message(context) << binding.program->name << '.' << binding.program->steps[binding.current_step].name << ": "
                                << context->failure;
-        binding.status = status;
+        binding.status = report(context, status);
     }
     return status;
 }

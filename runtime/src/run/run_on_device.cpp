@@ -10,7 +10,7 @@ namespace {
 scalide_status fail(scalide_binding &binding, scalide_status status) {
     start_message(binding.context) << binding.program->name << '.' << binding.program->steps[binding.current_step].name << ": "
                                    << binding.context->device->failure << ". " << way_out(status);
-    return binding.status = status;
+    return binding.status = report(binding.context, status);
 }
 
 /// Launches the entries [begin, end).
@@ -31,7 +31,7 @@ scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
         const scalide_buffer &buffer = binding.program->buffers[i];
         if (buffer.first_step != binding.current_step) continue;
         const uint64_t bytes = static_cast<uint64_t>(binding.buffers[i].elements) * scalide_dtype_size(buffer.dtype);
-        void *copy = allocate(bytes);
+        void *copy = allocate(binding.context->allocator, bytes);
         if (!copy) {
             start_message(binding.context) << binding.program->name << '.' << buffer.name << ": cannot allocate " << bytes
                                            << " bytes for the trace: out of memory. Bind smaller arrays.";
@@ -39,7 +39,7 @@ scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
         }
         const scalide_status status = bytes > 0 ? device.driver->copy_out(device, copy, binding.buffers[i].memory, bytes) : SCALIDE_OK;
         if (status == SCALIDE_OK) trace.show(buffer, describe(buffer, binding.symbols, copy));
-        release(copy);
+        release(binding.context->allocator, copy);
         if (status != SCALIDE_OK) return fail(binding, status);
     }
     return SCALIDE_OK;

@@ -4,7 +4,7 @@ namespace scalide {
 
 Scratch::Chunk *Scratch::make_chunk(uint64_t capacity) {
     if (capacity > most_bytes) return nullptr;
-    auto *chunk = static_cast<Chunk *>(allocate(memory_alignment + capacity));
+    auto *chunk = static_cast<Chunk *>(allocate(allocator_, memory_alignment + capacity));
     if (!chunk) return nullptr;
     *chunk = {nullptr, capacity, 0};
     ++chunks_made_;
@@ -74,10 +74,10 @@ void Scratch::rewind(void *mark) {
 void Scratch::destroy() {
     while (first_) {
         Chunk *next = first_->next;
-        release(first_);
+        release(allocator_, first_);
         first_ = next;
     }
-    *this = Scratch();
+    *this = Scratch(allocator_);
 }
 
 } // namespace scalide

@@ -7,6 +7,9 @@ namespace scalide {
 /// space of a block is reused when all later blocks are free.
 class Scratch {
 public:
+    Scratch() = default;
+    explicit Scratch(const scalide_allocator &allocator) : allocator_(allocator) {}
+
     /// The largest size of a chunk. It ensures that no sum of capacities and headers overflows 64 bits.
     static constexpr uint64_t most_bytes = uint64_t(1) << 62;
 
@@ -44,6 +47,7 @@ private:
     Chunk *chunk_for(uint64_t bytes);
     void pop();
 
+    scalide_allocator allocator_ = {};
     Chunk *first_ = nullptr, *current_ = nullptr;
     Block *top_ = nullptr;
     uint64_t used_ = 0, peak_ = 0;

@@ -1,6 +1,7 @@
 // The services that kernels use during a run: parallel loops and scratch memory.
 #include "context.h"
 #include "run/recorder.h"
+#include "threads/float_environment.h"
 #include <algorithm>
 
 namespace scalide {
@@ -81,11 +82,21 @@ void help(Worker &worker, InnerLoop &inner) {
 // Several pieces per thread compensate for different speeds. More pieces would only add contention for the counters.
 constexpr int pieces_per_thread = 8;
 
+/// One task of the application's threads.
+void run_task(void *owner, int32_t index) {
+    const FloatEnvironment environment;
+    participate(owner, index);
+}
+
 int run_region(scalide_context *context, HalideTask task, int min, int size, uint8_t *closure) {
     const int64_t threads = context->thread_count;
     start(context->region, task, closure, static_cast<int>(size / (pieces_per_thread * threads)));
     for (int64_t i = 0; i < threads; ++i) set(context->workers[i].span, min + i * size / threads, min + (i + 1) * size / threads);
-    context->pool.run();
+    if (context->parallel_for.run) {
+        context->parallel_for.run(context->parallel_for.user, context->thread_count, run_task, context);
+    } else {
+        context->pool.run();
+    }
     return context->region.error.load(std::memory_order_relaxed);
 }
 

@@ -22,12 +22,13 @@ void futex(std::atomic<uint32_t> &word, int operation, uint32_t value) {
 
 } // namespace
 
-bool ThreadPool::start(int count, Participate participate, void *owner) {
+bool ThreadPool::start(int count, Participate participate, void *owner, const scalide_allocator &allocator) {
+    allocator_ = allocator;
     participate_ = participate;
     owner_ = owner;
     process_ = getpid();
     spins_ = count <= available_cpus() ? spins_before_sleep : 0;
-    threads_ = static_cast<Thread *>(allocate(sizeof(Thread) * static_cast<uint64_t>(count)));
+    threads_ = static_cast<Thread *>(allocate(allocator_, sizeof(Thread) * static_cast<uint64_t>(count)));
     if (!threads_) return false;
     sigset_t all, old;
     sigfillset(&all);
@@ -47,7 +48,7 @@ void ThreadPool::stop() {
     wake();
     const bool has_threads = getpid() == process_; // a forked process has none of the threads
     for (int i = 0; has_threads && i < started_; ++i) pthread_join(threads_[i].handle, nullptr);
-    release(threads_);
+    release(allocator_, threads_);
     threads_ = nullptr;
     started_ = 0;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "scalide/scalide.h"
 #include "threads/gate.h"
 #include <pthread.h>
 #include <sys/types.h>
@@ -15,7 +16,7 @@ public:
     using Participate = void (*)(void *owner, int worker);
 
     /// Starts the threads 1 to count - 1. Returns false if the system refuses. Call stop even then.
-    bool start(int count, Participate participate, void *owner);
+    bool start(int count, Participate participate, void *owner, const scalide_allocator &allocator);
     void stop();
     /// Runs one parallel region. The participants see everything that was written before it, and the caller sees what they wrote.
     void run();
@@ -39,6 +40,7 @@ private:
     Participate participate_ = nullptr;
     void *owner_ = nullptr;
     pid_t process_ = 0; // the process that started the threads
+    scalide_allocator allocator_ = {};
     Thread *threads_ = nullptr;
     int started_ = 0;
     int spins_ = 0;
