@@ -174,9 +174,7 @@ Labelled product(const Labelled &a, const Labelled &b, const std::string &needed
     return {broadcast(left, labels, shape) * broadcast(right, labels, shape), labels};
 }
 
-} // namespace
-
-Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands) {
+Tensor sum_of_products(const std::string &subscripts, const std::vector<Tensor> &operands) {
     Subscripts parsed = parse(subscripts, operands);
     check_extents(parsed);
     for (Labelled &operand : parsed.operands) operand = diagonal(operand);
@@ -188,6 +186,12 @@ Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands
         all = product(summed(all, needed + next.labels), summed(next, needed + all.labels), needed);
     }
     return transposed(summed(all, parsed.result), parsed.result).tensor;
+}
+
+} // namespace
+
+Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands, const std::source_location &where) {
+    return at(where, [&] { return sum_of_products(subscripts, operands); });
 }
 
 } // namespace scalide

@@ -2,9 +2,9 @@
 #include "frontend/tracer.h"
 #include "ir/words.h"
 #include "rulebook/nearest.h"
+#include <algorithm>
 #include <charconv>
 #include <limits>
-#include <set>
 
 namespace scalide {
 
@@ -12,7 +12,7 @@ namespace {
 
 thread_local GeneratorBase *generator_under_construction = nullptr;
 thread_local const Parameters *given_parameters = nullptr;
-thread_local std::set<std::string> *known_parameters = nullptr;
+thread_local std::vector<ParameterDescription> *known_parameters = nullptr;
 
 std::multimap<std::string, GeneratorFactory> &registry() {
     static std::multimap<std::string, GeneratorFactory> generators;
@@ -25,23 +25,23 @@ constexpr const char *no_generators = "This executable contains no generators; t
     throw UserError({{}, "parameter." + name, "must be " + requirement, "'" + text + "'", ""});
 }
 
-/// Returns the requirement for a text of this type, for messages.
-template<typename T>
-std::string number_words() {
-    if (std::is_floating_point_v<T>) return "a number";
-    return "an integer in [" + std::to_string(std::numeric_limits<T>::min()) + ", " + std::to_string(std::numeric_limits<T>::max()) + "]";
-}
-
-Type make_type(Dtype dtype, std::initializer_list<Dimension> shape) {
+Type make_type(Dtype dtype, const Dimensions &shape) {
     Type type{dtype, {}};
     for (const Dimension &dimension : shape) type.shape.push_back(dimension.extent);
     return type;
 }
 
+Tensor declare_argument(const std::string &name, Dtype dtype, const Dimensions &shape, bool inout, const std::source_location &where) {
+    return at(where, [&] {
+        return Tracer::current().add_argument(name, make_type(dtype, shape), {-1, false, inout, {}, location_of(where)});
+    });
+}
+
 /// While it exists, it provides the parameters of a generator under construction. The generator's constructor may throw.
 class ParameterScope {
 public:
-    ParameterScope(const Parameters &given, std::set<std::string> &known) : outer_given_(given_parameters), outer_known_(known_parameters) {
+    ParameterScope(const Parameters &given, std::vector<ParameterDescription> &known)
+        : outer_given_(given_parameters), outer_known_(known_parameters) {
         given_parameters = &given;
         known_parameters = &known;
     }
@@ -53,31 +53,102 @@ public:
 
 private:
     const Parameters *outer_given_;
-    std::set<std::string> *outer_known_;
+    std::vector<ParameterDescription> *outer_known_;
 };
 
-std::unique_ptr<GeneratorBase> construct(const GeneratorFactory &factory, const std::string &name, const Parameters &parameters) {
-    std::set<std::string> known;
-    const ParameterScope scope(parameters, known);
-    std::unique_ptr<GeneratorBase> generator = factory();
+struct Constructed {
+    std::unique_ptr<GeneratorBase> generator;
+    std::vector<ParameterDescription> parameters;
+};
+
+Constructed construct(const GeneratorFactory &factory, const std::string &name, const Parameters &parameters) {
+    Constructed made;
+    const ParameterScope scope(parameters, made.parameters);
+    made.generator = factory();
+    std::vector<std::string> names;
+    for (const ParameterDescription &parameter : made.parameters) names.push_back(parameter.name);
     for (const auto &[parameter, text] : parameters) {
-        if (!known.contains(parameter)) {
-            const std::vector<std::string> names(known.begin(), known.end());
-            const std::string near = nearest(parameter, names),
-                              all = names.empty() ? "It has no parameters" : "Parameters: " + joined(names);
-            throw UserError(statement({}, "generator '" + name + "' has no parameter '" + parameter + "'",
-                                      near.empty() ? all : "Did you mean '" + near + "'? " + all));
-        }
+        if (std::ranges::find(names, parameter) != names.end()) continue;
+        const std::string near = nearest(parameter, names), all = names.empty() ? "It has no parameters" : "Parameters: " + joined(names);
+        throw UserError(statement({}, "generator '" + name + "' has no parameter '" + parameter + "'",
+                                  near.empty() ? all : "Did you mean '" + near + "'? " + all));
     }
-    return generator;
+    return made;
+}
+
+const GeneratorFactory &find_generator(const std::string &name) {
+    const auto [first, last] = registry().equal_range(name);
+    const auto count = std::distance(first, last);
+    if (count == 0) {
+        const std::vector<std::string> known = generator_names();
+        throw UserError(unknown_name({}, "generator", name, known.empty() ? no_generators : suggestion(name, known)));
+    }
+    if (count > 1) throw UserError(statement({}, "generator '" + name + "' is registered " + std::to_string(count) + " times"));
+    return first->second;
+}
+
+/// Calls a function that runs code of the user. Reports an exception that this code throws.
+template<typename Function>
+auto running(const std::string &name, const Function &function) {
+    try {
+        return function();
+    } catch (const UserError &) {
+        throw;
+    } catch (const InternalError &) {
+        throw;
+    } catch (const std::exception &error) {
+        throw UserError(statement({}, "generator '" + name + "' failed: generate() threw an exception: " + error.what()));
+    }
 }
 
 } // namespace
 
-std::optional<std::string> take_parameter(const std::string &name) {
-    if (known_parameters) known_parameters->insert(name);
-    if (!given_parameters || !given_parameters->contains(name)) return {};
-    return given_parameters->at(name);
+std::optional<std::string> take_parameter(const ParameterDescription &parameter) {
+    if (known_parameters) known_parameters->push_back(parameter);
+    if (!given_parameters || !given_parameters->contains(parameter.name)) return {};
+    return given_parameters->at(parameter.name);
+}
+
+template<typename T>
+std::string parameter_type() {
+    if (std::is_floating_point_v<T>) return "a number";
+    return "an integer in [" + std::to_string(std::numeric_limits<T>::min()) + ", " + std::to_string(std::numeric_limits<T>::max()) + "]";
+}
+
+template<>
+std::string parameter_type<bool>() {
+    return "one of false, true";
+}
+
+template<>
+std::string parameter_type<std::string>() {
+    return "a text";
+}
+
+template<>
+std::string parameter_type<Dtype>() {
+    return "a dtype such as f32, bf16, f8_e4m3fn";
+}
+
+template<typename T>
+std::string parameter_text(const T &value) {
+    char text[32];
+    return {text, std::to_chars(text, std::end(text), value).ptr};
+}
+
+template<>
+std::string parameter_text(const bool &value) {
+    return value ? "true" : "false";
+}
+
+template<>
+std::string parameter_text(const std::string &value) {
+    return value;
+}
+
+template<>
+std::string parameter_text(const Dtype &value) {
+    return std::string(to_string(value));
 }
 
 template<typename T>
@@ -85,22 +156,27 @@ T parse_parameter(const std::string &name, const std::string &text) {
     T value{};
     const char *end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, value);
-    if (result.ec != std::errc() || result.ptr != end) refuse_parameter(name, number_words<T>(), text);
+    if (result.ec != std::errc() || result.ptr != end) refuse_parameter(name, parameter_type<T>(), text);
     return value;
 }
 
-template signed char parse_parameter(const std::string &, const std::string &);
-template unsigned char parse_parameter(const std::string &, const std::string &);
-template short parse_parameter(const std::string &, const std::string &);
-template unsigned short parse_parameter(const std::string &, const std::string &);
-template int parse_parameter(const std::string &, const std::string &);
-template long parse_parameter(const std::string &, const std::string &);
-template long long parse_parameter(const std::string &, const std::string &);
-template unsigned parse_parameter(const std::string &, const std::string &);
-template unsigned long parse_parameter(const std::string &, const std::string &);
-template unsigned long long parse_parameter(const std::string &, const std::string &);
-template float parse_parameter(const std::string &, const std::string &);
-template double parse_parameter(const std::string &, const std::string &);
+#define SCALIDE_NUMBER_PARAMETER(type)                                                                                                     \
+    template type parse_parameter(const std::string &, const std::string &);                                                               \
+    template std::string parameter_text(const type &);                                                                                     \
+    template std::string parameter_type<type>();
+SCALIDE_NUMBER_PARAMETER(signed char)
+SCALIDE_NUMBER_PARAMETER(unsigned char)
+SCALIDE_NUMBER_PARAMETER(short)
+SCALIDE_NUMBER_PARAMETER(unsigned short)
+SCALIDE_NUMBER_PARAMETER(int)
+SCALIDE_NUMBER_PARAMETER(long)
+SCALIDE_NUMBER_PARAMETER(long long)
+SCALIDE_NUMBER_PARAMETER(unsigned)
+SCALIDE_NUMBER_PARAMETER(unsigned long)
+SCALIDE_NUMBER_PARAMETER(unsigned long long)
+SCALIDE_NUMBER_PARAMETER(float)
+SCALIDE_NUMBER_PARAMETER(double)
+#undef SCALIDE_NUMBER_PARAMETER
 
 template<>
 bool parse_parameter(const std::string &name, const std::string &text) {
@@ -115,7 +191,7 @@ std::string parse_parameter(const std::string &, const std::string &text) {
 template<>
 Dtype parse_parameter(const std::string &name, const std::string &text) {
     const std::optional<Dtype> dtype = parse_dtype(text);
-    if (!dtype) refuse_parameter(name, "a dtype such as f32, bf16, f8_e4m3fn", text);
+    if (!dtype) refuse_parameter(name, parameter_type<Dtype>(), text);
     return *dtype;
 }
 
@@ -128,29 +204,57 @@ size_t parse_word_parameter(const std::string &name, const std::string &text, co
     refuse_parameter(name, "one of " + known, text);
 }
 
-Input<Tensor>::Input(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape)
-    : Tensor(Tracer::current().add_argument(name, make_type(dtype, shape), {})) {}
+Input<Tensor>::Input(const std::string &name, Dtype dtype, const Dimensions &shape, const std::source_location &where)
+    : Tensor(declare_argument(name, dtype, shape, false, where)) {}
 
-State<Tensor>::State(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape)
-    : Tensor(Tracer::current().add_argument(name, make_type(dtype, shape), {-1, false, true})) {
-    GeneratorBase &generator = GeneratorBase::current();
-    generator.states_.push_back(this);
-    generator.state_arguments_.push_back(static_cast<int>(Tracer::current().program().arguments.size()) - 1);
+AssignedTensor::AssignedTensor(const std::string &name, const Type &type, const Tensor &initial, const std::source_location &where)
+    : Tensor(initial), generator_(&GeneratorBase::current()), declaration_(generator_->declarations_.size()) {
+    const int last = static_cast<int>(Tracer::current().program().arguments.size()) - 1;
+    generator_->declarations_.push_back({this, name, type, initial.is_assigned() ? last : -1, where});
 }
 
-State<Tensor> &State<Tensor>::operator=(const Tensor &tensor) {
-    Tensor::operator=(Tensor(tensor.value()));
+AssignedTensor::AssignedTensor(AssignedTensor &&other) noexcept
+    : Tensor(other), generator_(other.generator_), declaration_(other.declaration_) {
+    generator_->declarations_[declaration_].tensor = this;
+    other.generator_ = nullptr;
+}
+
+AssignedTensor::~AssignedTensor() {
+    if (!generator_) return;
+    GeneratorBase::Declaration &declaration = generator_->declarations_[declaration_];
+    declaration.last = *this;
+    declaration.tensor = nullptr;
+}
+
+void AssignedTensor::assign(const TensorUse &use) {
+    at(use.where, [&] { Tensor::operator=(Tensor(use.tensor.value())); });
+    if (generator_) generator_->declarations_[declaration_].where = use.where;
+}
+
+State<Tensor>::State(const std::string &name, Dtype dtype, const Dimensions &shape, const std::source_location &where)
+    : AssignedTensor(name, make_type(dtype, shape), declare_argument(name, dtype, shape, true, where), where) {}
+
+State<Tensor> &State<Tensor>::operator=(const TensorUse &value) {
+    assign(value);
     return *this;
 }
 
-Output<Tensor>::Output(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape)
-    : name_(name), type_(make_type(dtype, shape)) {
-    GeneratorBase::current().outputs_.push_back(this);
+Output<Tensor>::Output(const std::string &name, Dtype dtype, const Dimensions &shape, const std::source_location &where)
+    : AssignedTensor(name, make_type(dtype, shape), {}, where) {}
+
+Output<Tensor> &Output<Tensor>::operator=(const TensorUse &value) {
+    assign(value);
+    return *this;
 }
 
-Output<Tensor> &Output<Tensor>::operator=(const Tensor &tensor) {
-    Tensor::operator=(Tensor(tensor.value()));
-    return *this;
+void check_tensor_count(const std::string &name, int64_t count, const std::source_location &where) {
+    if (count < 0) throw UserError({location_of(where), name, "the number of tensors must not be negative", std::to_string(count), ""});
+}
+
+void check_tensor_index(const std::string &name, size_t count, const TensorIndex &index) {
+    if (index.index >= 0 && index.index < static_cast<int64_t>(count)) return;
+    throw UserError({location_of(index.where), name, "the index must be less than the number of tensors, " + std::to_string(count),
+                     std::to_string(index.index), ""});
 }
 
 GeneratorBase::GeneratorBase() : outer_(generator_under_construction) { generator_under_construction = this; }
@@ -162,27 +266,28 @@ GeneratorBase &GeneratorBase::current() {
     return *generator_under_construction;
 }
 
+std::vector<State<Tensor> *> GeneratorBase::states() const {
+    std::vector<State<Tensor> *> states;
+    for (const Declaration &declaration : declarations_)
+        if (declaration.argument >= 0 && declaration.tensor) states.push_back(static_cast<State<Tensor> *>(declaration.tensor));
+    return states;
+}
+
 void GeneratorBase::finish() {
     generate();
     Program &program = Tracer::current().program();
-    const auto expect = [&](const std::string &name, const Type &declared, const Tensor &tensor) {
-        const Type &type = program.type(tensor.value());
-        if (type == declared) return;
-        throw UserError({{}, subject_of(program.name, name), "must have the declared type " + to_string(declared), to_string(type), ""});
-    };
-    for (const Output<Tensor> *output : outputs_) {
-        if (output->value_ < 0) {
-            throw UserError({{}, subject_of(program.name, output->name_), "must be assigned in generate()", "no assignment", ""});
-        }
-        expect(output->name_, output->type_, *output);
-        program.results.push_back({output->name_, output->value()});
+    std::vector<Result> states;
+    for (const Declaration &declared : declarations_) {
+        const Location where = location_of(declared.where);
+        const std::string subject = subject_of(program.name, declared.name);
+        if (!declared.value().is_assigned()) throw UserError({where, subject, "must be assigned in generate()", "no assignment", ""});
+        const ValueId value = declared.value().value();
+        if (!(program.type(value) == declared.type))
+            throw UserError(
+                {where, subject, "must have the declared type " + to_string(declared.type), to_string(program.type(value)), ""});
+        (declared.argument < 0 ? program.results : states).push_back({declared.name, value, false, declared.argument});
     }
-    for (size_t i = 0; i < states_.size(); i++) {
-        const ValueId argument = program.arguments[state_arguments_[i]].value;
-        const std::string &name = program.value_name(argument);
-        expect(name, program.type(argument), *states_[i]);
-        program.results.push_back({name, states_[i]->value(), false, state_arguments_[i]});
-    }
+    program.results.insert(program.results.end(), states.begin(), states.end());
 }
 
 int register_generator(const std::string &name, GeneratorFactory factory) {
@@ -196,24 +301,16 @@ std::vector<std::string> generator_names() {
     return names;
 }
 
-Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
-    const auto [first, last] = registry().equal_range(name);
-    const auto count = std::distance(first, last);
-    if (count == 0) {
-        const std::vector<std::string> known = generator_names();
-        throw UserError(unknown_name({}, "generator", name, known.empty() ? no_generators : suggestion(name, known)));
-    }
-    if (count > 1) throw UserError(statement({}, "generator '" + name + "' is registered " + std::to_string(count) + " times"));
+std::vector<ParameterDescription> generator_parameters(const std::string &name, const Rulebook &rulebook) {
+    const GeneratorFactory &factory = find_generator(name);
     Tracer tracer(rulebook, name);
-    try {
-        construct(first->second, name, parameters)->finish();
-    } catch (const UserError &) {
-        throw;
-    } catch (const InternalError &) {
-        throw;
-    } catch (const std::exception &error) { // thrown by the user's own code
-        throw UserError(statement({}, "generator '" + name + "' failed: generate() threw an exception: " + error.what()));
-    }
+    return running(name, [&] { return construct(factory, name, {}).parameters; });
+}
+
+Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
+    const GeneratorFactory &factory = find_generator(name);
+    Tracer tracer(rulebook, name);
+    running(name, [&] { construct(factory, name, parameters).generator->finish(); });
     return std::move(tracer.program());
 }
 

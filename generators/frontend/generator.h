@@ -1,5 +1,6 @@
 #pragma once
 #include "frontend/tensor.h"
+#include <concepts>
 #include <functional>
 #include <map>
 #include <optional>
@@ -24,8 +25,31 @@ inline constexpr Dtype f32 = Dtype::f32, f16 = Dtype::f16, bf16 = Dtype::bf16, i
 class GeneratorBase;
 using Parameters = std::map<std::string, std::string>; ///< name -> text, from the command line
 
-/// Returns the text of a generator parameter from the command line, if there is one. Marks the parameter as known.
-std::optional<std::string> take_parameter(const std::string &name);
+/// A parameter as `scalide generators` lists it.
+struct ParameterDescription {
+    std::string name, type, default_value;
+};
+
+/// Returns the text of a generator parameter from the command line, if there is one. Records the parameter.
+std::optional<std::string> take_parameter(const ParameterDescription &parameter);
+/// Returns the text of a parameter's value: the text that parse_parameter converts to it.
+template<typename T>
+std::string parameter_text(const T &value);
+template<>
+std::string parameter_text(const bool &value);
+template<>
+std::string parameter_text(const std::string &value);
+template<>
+std::string parameter_text(const Dtype &value);
+/// Returns the values that a parameter of type T has, in words.
+template<typename T>
+std::string parameter_type();
+template<>
+std::string parameter_type<bool>();
+template<>
+std::string parameter_type<std::string>();
+template<>
+std::string parameter_type<Dtype>();
 /// Converts the text of a parameter to a value. T is an integer or float type, bool (true, false), std::string or Dtype (f16). Throws
 /// UserError if the text is not exactly such a value.
 template<typename T>
@@ -47,14 +71,21 @@ public:
     /// Declares a parameter with its name and default value. Throws UserError if the given text is not a value of type T.
     GeneratorParam(const std::string &name, T default_value) requires(!std::is_enum_v<T> || std::is_same_v<T, Dtype>)
         : value_(std::move(default_value)) {
-        if (const auto text = take_parameter(name)) value_ = parse_parameter<T>(name, *text);
+        const auto text = take_parameter({name, parameter_type<T>(), parameter_text<T>(value_)});
+        if (text) value_ = parse_parameter<T>(name, *text);
     }
     /// Declares a parameter with named values: `GeneratorParam<Mode> mode{"mode", Mode::fast, {{"fast", Mode::fast}, {"exact",
     /// Mode::exact}}}`. Throws UserError for another name.
     GeneratorParam(const std::string &name, T default_value, const std::map<std::string, T> &values) : value_(std::move(default_value)) {
         std::vector<std::string> words;
-        for (const auto &[word, value] : values) words.push_back(word);
-        if (const auto text = take_parameter(name)) value_ = values.at(words[parse_word_parameter(name, *text, words)]);
+        std::string type = "one of", default_word;
+        for (const auto &[word, value] : values) {
+            type += (words.empty() ? " " : ", ") + word;
+            if (value == value_) default_word = word;
+            words.push_back(word);
+        }
+        const auto text = take_parameter({name, type, default_word});
+        if (text) value_ = values.at(words[parse_word_parameter(name, *text, words)]);
     }
     operator const T &() const { return value_; }
     /// Returns the value of the parameter.
@@ -74,6 +105,9 @@ struct Dimension {
     Extent extent;
 };
 
+/// The shape of a declared tensor: `{"b", 64}`.
+using Dimensions = std::vector<Dimension>;
+
 template<typename T>
 class Input;
 template<typename T>
@@ -85,31 +119,105 @@ class Output;
 template<>
 class Input<Tensor> : public Tensor {
 public:
-    Input(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape);
+    Input(const std::string &name, Dtype dtype, const Dimensions &shape,
+          const std::source_location &where = std::source_location::current());
+};
+
+/// A tensor that generate() assigns: a State or an Output. It can be moved, so a std::vector can hold it.
+class AssignedTensor : public Tensor {
+public:
+    AssignedTensor(AssignedTensor &&other) noexcept;
+    ~AssignedTensor();
+
+protected:
+    /// `initial` is the last argument of the program for a State, and empty for an Output.
+    AssignedTensor(const std::string &name, const Type &type, const Tensor &initial, const std::source_location &where);
+    void assign(const TensorUse &use);
+
+private:
+    GeneratorBase *generator_;
+    size_t declaration_;
 };
 
 /// An argument that the program updates in place, such as parameters. After a run it has the value that generate() assigned last. If
 /// generate() assigns nothing, it does not change. The assigned tensor must have the declared dtype and shape.
 template<>
-class State<Tensor> : public Tensor {
+class State<Tensor> : public AssignedTensor {
 public:
-    State(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape);
-    State &operator=(const Tensor &tensor);
-    State(const State &) = delete;
+    State(const std::string &name, Dtype dtype, const Dimensions &shape,
+          const std::source_location &where = std::source_location::current());
+    State(State &&) = default;
+    State &operator=(const TensorUse &value);
+    State &operator=(const State &value) { return *this = TensorUse(value); }
 };
 
 /// A result of the program. generate() must assign it a tensor of the declared dtype and shape, otherwise the tool reports a UserError.
 template<>
-class Output<Tensor> : public Tensor {
+class Output<Tensor> : public AssignedTensor {
 public:
-    Output(const std::string &name, Dtype dtype, std::initializer_list<Dimension> shape);
-    Output &operator=(const Tensor &tensor);
-    Output(const Output &) = delete;
+    Output(const std::string &name, Dtype dtype, const Dimensions &shape,
+           const std::source_location &where = std::source_location::current());
+    Output(Output &&) = default;
+    Output &operator=(const TensorUse &value);
+    Output &operator=(const Output &value) { return *this = TensorUse(value); }
+};
+
+/// The number of a tensor in an array of tensors, with the place in the source that uses it.
+struct TensorIndex {
+    template<std::integral T>
+    TensorIndex(T index, const std::source_location &where = std::source_location::current())
+        : index(static_cast<int64_t>(index)), where(where) {}
+    int64_t index;
+    std::source_location where;
+};
+
+/// Throws UserError if a number of tensors is negative, or if a tensor does not exist.
+void check_tensor_count(const std::string &name, int64_t count, const std::source_location &where);
+void check_tensor_index(const std::string &name, size_t count, const TensorIndex &index);
+
+/// Several tensors of one type: the base class of Input<Tensor[]>, State<Tensor[]> and Output<Tensor[]>. Converts to std::vector<Tensor>.
+template<typename T>
+class TensorArray {
+public:
+    /// Declares `count` tensors: name.0, name.1 ... In C, a field or a function of tensor 0 is called name_0.
+    TensorArray(const std::string &name, int64_t count, Dtype dtype, const Dimensions &shape,
+                const std::source_location &where = std::source_location::current())
+        : name_(name) {
+        check_tensor_count(name, count, where);
+        for (int64_t i = 0; i < count; i++) tensors_.emplace_back(name + "." + std::to_string(i), dtype, shape, where);
+    }
+    /// Returns one tensor. Throws UserError if it does not exist.
+    T &operator[](const TensorIndex &index) {
+        check_tensor_index(name_, tensors_.size(), index);
+        return tensors_[index.index];
+    }
+    /// Returns the number of tensors.
+    size_t size() const { return tensors_.size(); }
+    auto begin() { return tensors_.begin(); }
+    auto end() { return tensors_.end(); }
+    operator std::vector<Tensor>() const { return {tensors_.begin(), tensors_.end()}; }
 
 private:
-    friend class GeneratorBase;
     std::string name_;
-    Type type_;
+    std::vector<T> tensors_;
+};
+
+/// Several inputs of one type: `Input<Tensor[]> w{"w", layers, f32, {64, 64}}`. `w[0]` is an Input<Tensor> with the name w.0.
+template<>
+class Input<Tensor[]> : public TensorArray<Input<Tensor>> {
+    using TensorArray::TensorArray;
+};
+
+/// Several states of one type: `State<Tensor[]> w{"w", layers, f32, {64, 64}}`. `w[0]` is a State<Tensor> with the name w.0.
+template<>
+class State<Tensor[]> : public TensorArray<State<Tensor>> {
+    using TensorArray::TensorArray;
+};
+
+/// Several results of one type. `y[0]` is an Output<Tensor> with the name y.0.
+template<>
+class Output<Tensor[]> : public TensorArray<Output<Tensor>> {
+    using TensorArray::TensorArray;
 };
 
 /// The base class of all generators. Derive from Generator instead.
@@ -124,17 +232,25 @@ public:
     void finish();
 
 protected:
-    /// Returns all State members of this generator, in the order of their declaration.
-    const std::vector<State<Tensor> *> &states() const { return states_; }
+    /// Returns all states of this generator, in the order of their declaration.
+    std::vector<State<Tensor> *> states() const;
 
 private:
-    friend class Input<Tensor>;
-    friend class State<Tensor>;
-    friend class Output<Tensor>;
+    friend class AssignedTensor;
+    /// A State or an Output, and the value that it had at the end of its life.
+    struct Declaration {
+        AssignedTensor *tensor;
+        std::string name;
+        Type type;
+        int argument;               ///< -1: an output
+        std::source_location where; ///< of the last assignment, or of the declaration
+        Tensor last = {};
+
+        const Tensor &value() const { return tensor ? *tensor : last; }
+    };
+
     static GeneratorBase &current();
-    std::vector<State<Tensor> *> states_;
-    std::vector<int> state_arguments_;
-    std::vector<Output<Tensor> *> outputs_;
+    std::vector<Declaration> declarations_;
     GeneratorBase *outer_;
 };
 
@@ -147,6 +263,8 @@ using GeneratorFactory = std::function<std::unique_ptr<GeneratorBase>()>;
 int register_generator(const std::string &name, GeneratorFactory factory);
 /// Returns the names of all registered generators, sorted.
 std::vector<std::string> generator_names();
+/// Returns the parameters of a registered generator, in the order of their declaration. Throws UserError for an unknown name.
+std::vector<ParameterDescription> generator_parameters(const std::string &name, const Rulebook &rulebook);
 /// Runs a registered generator and returns its program. Throws UserError for an unknown name or parameter, for an output that is not
 /// assigned, and for a tensor with another type than declared.
 Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook);

@@ -41,6 +41,7 @@ std::vector<Tensor> fold(Node call, const std::vector<Tensor> &arrays, const std
     std::vector<Type> types;
     for (const ValueId operand : call.operands) types.push_back(builder.type(operand));
     call.scope = tracer.scope();
+    call.location = tracer.location();
     const Program made = body(call, trace_combination(combine, arrays), types, builder.rulebook());
     std::vector<Tensor> results;
     for (const ValueId value : append_body(tracer.program(), made, call)) results.emplace_back(value);
@@ -50,19 +51,20 @@ std::vector<Tensor> fold(Node call, const std::vector<Tensor> &arrays, const std
 } // namespace
 
 std::vector<Tensor> reduce(const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,
-                           const std::optional<std::vector<int64_t>> &axes) {
+                           const std::optional<std::vector<int64_t>> &axes, const std::source_location &where) {
     Node call;
     call.op = "reduce";
     if (axes) call.attributes["axes"] = to_attribute(*axes);
-    return fold(std::move(call), arrays, inits, combine, reduce_by_program);
+    return at(where, [&] { return fold(call, arrays, inits, combine, reduce_by_program); });
 }
 
-Tensor reduce(const Tensor &x, const Operand &init, const Combine &combine, const std::optional<std::vector<int64_t>> &axes) {
-    return reduce(std::vector<Tensor>{x}, std::vector<Operand>{init}, on_one(combine), axes).at(0);
+Tensor reduce(const Tensor &x, const Operand &init, const Combine &combine, const std::optional<std::vector<int64_t>> &axes,
+              const std::source_location &where) {
+    return reduce(std::vector<Tensor>{x}, std::vector<Operand>{init}, on_one(combine), axes, where).at(0);
 }
 
 std::vector<Tensor> reduce_window(const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,
-                                  const Windows &windows) {
+                                  const Windows &windows, const std::source_location &where) {
     const std::pair<const char *, const std::vector<int64_t> &> attributes[] = {{"window", windows.window},
                                                                                 {"strides", windows.strides},
                                                                                 {"low", windows.low},
@@ -72,11 +74,12 @@ std::vector<Tensor> reduce_window(const std::vector<Tensor> &arrays, const std::
     Node call;
     call.op = "reduce_window";
     for (const auto &[name, list] : attributes) call.attributes[name] = to_attribute(list);
-    return fold(std::move(call), arrays, inits, combine, reduce_windows_by_program);
+    return at(where, [&] { return fold(call, arrays, inits, combine, reduce_windows_by_program); });
 }
 
-Tensor reduce_window(const Tensor &x, const Operand &init, const Combine &combine, const Windows &windows) {
-    return reduce_window(std::vector<Tensor>{x}, std::vector<Operand>{init}, on_one(combine), windows).at(0);
+Tensor reduce_window(const Tensor &x, const Operand &init, const Combine &combine, const Windows &windows,
+                     const std::source_location &where) {
+    return reduce_window(std::vector<Tensor>{x}, std::vector<Operand>{init}, on_one(combine), windows, where).at(0);
 }
 
 } // namespace scalide

@@ -23,16 +23,19 @@ struct Windows {
 /// Reduces x over `axes` (lax.reduce). Without axes it reduces all axes. `init` is the initial value, and the result for no elements.
 /// Throws UserError if an axis does not exist or a reduced extent is a symbol: `reduce(x, 0, [](auto a, auto b) { return hypot(a, b); },
 /// {{1}})`.
-Tensor reduce(const Tensor &x, const Operand &init, const Combine &combine, const std::optional<std::vector<int64_t>> &axes = {});
+Tensor reduce(const Tensor &x, const Operand &init, const Combine &combine, const std::optional<std::vector<int64_t>> &axes = {},
+              const std::source_location &where = std::source_location::current());
 /// Reduces several arrays of the same shape at once, such as values and their indices. `inits` has one initial value for each array.
 std::vector<Tensor> reduce(const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,
-                           const std::optional<std::vector<int64_t>> &axes = {});
+                           const std::optional<std::vector<int64_t>> &axes = {},
+                           const std::source_location &where = std::source_location::current());
 
 /// Reduces the elements under each window (lax.reduce_window). `init` is the initial value. Padding has this value, too.
-Tensor reduce_window(const Tensor &x, const Operand &init, const Combine &combine, const Windows &windows);
+Tensor reduce_window(const Tensor &x, const Operand &init, const Combine &combine, const Windows &windows,
+                     const std::source_location &where = std::source_location::current());
 
 /// Reduces the elements of several arrays of the same shape under each window.
 std::vector<Tensor> reduce_window(const std::vector<Tensor> &arrays, const std::vector<Operand> &inits, const CombineAll &combine,
-                                  const Windows &windows);
+                                  const Windows &windows, const std::source_location &where = std::source_location::current());
 
 } // namespace scalide

@@ -1,13 +1,18 @@
 #include "frontend/tracer.h"
+#include "ir/words.h"
 #include "transforms/passes.h"
 #include <algorithm>
 #include <numeric>
 
 namespace scalide {
 
-Dtype Tensor::dtype() const { return Tracer::current().builder().type(value()).dtype; }
+Dtype Tensor::dtype(const std::source_location &where) const {
+    return at(where, [&] { return Tracer::current().builder().type(value()).dtype; });
+}
 
-const Extents &Tensor::shape() const { return Tracer::current().builder().type(value()).shape; }
+const Extents &Tensor::shape(const std::source_location &where) const {
+    return *at(where, [&] { return &Tracer::current().builder().type(value()).shape; });
+}
 
 Tensor::Tensor(ValueId value) : value_(value), program_(Tracer::current().number()) {}
 
@@ -22,15 +27,32 @@ ValueId Tensor::value() const {
     return value_;
 }
 
+Tensor Tensor::named(const std::string &name, const std::source_location &where) const {
+    return at(where, [&] {
+        Program &program = Tracer::current().program();
+        const ValueId named = value();
+        if (name.empty()) throw UserError(statement({}, "the name of a tensor must not be empty"));
+        for (const Argument &argument : program.arguments) {
+            if (argument.value != named) continue;
+            const std::string &declared = program.value_name(named);
+            throw UserError(statement({}, "cannot name the argument " + subject_of(program.name, declared) + " '" + name + "'",
+                                      "Change its name where it is declared"));
+        }
+        std::string free = name;
+        for (int i = 1; program.value_name(named) != free && !rename_value(program, named, free); i++) free = name + std::to_string(i);
+        return *this;
+    });
+}
+
 Numerics Tensor::numerics() { return Numerics(*this); }
 
-Numerics &Numerics::rescale(const std::string &norm, double to) {
-    tensor_ = apply("dynamic_rescale", {tensor_}, {{"norm", norm}, {"to", to}});
+Numerics &Numerics::rescale(const std::string &norm, double to, const std::source_location &where) {
+    tensor_ = apply("dynamic_rescale", {tensor_}, {{"norm", norm}, {"to", to}}, where);
     return *this;
 }
 
-Numerics &Numerics::store(Dtype dtype) {
-    tensor_ = apply("cast_on_forward", {tensor_}, {{"dtype", std::string(to_string(dtype))}});
+Numerics &Numerics::store(Dtype dtype, const std::source_location &where) {
+    tensor_ = apply("cast_on_forward", {tensor_}, {{"dtype", std::string(to_string(dtype))}}, where);
     return *this;
 }
 
@@ -98,56 +120,63 @@ void add_left_out_axes(const Rule &rule, const std::vector<ValueId> &operands, A
 
 Attribute to_attribute(const AxisPairs &pairs) { return std::vector<Attribute>{to_attribute(pairs.first), to_attribute(pairs.second)}; }
 
-std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes) {
-    Builder &builder = Tracer::current().builder();
-    const Rule &rule = builder.rulebook().rule(op, {});
-    const std::vector<ValueId> values = to_values(rule, operands);
-    add_left_out_axes(rule, values, attributes);
-    std::vector<Tensor> results;
-    for (ValueId value : builder.add(op, values, std::move(attributes))) results.emplace_back(value);
-    return results;
+std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes,
+                              const std::source_location &where) {
+    return at(where, [&] {
+        Builder &builder = Tracer::current().builder();
+        const Rule &rule = builder.rulebook().rule(op, {});
+        const std::vector<ValueId> values = to_values(rule, operands);
+        add_left_out_axes(rule, values, attributes);
+        std::vector<Tensor> results;
+        for (ValueId value : builder.add(op, values, std::move(attributes))) results.emplace_back(value);
+        return results;
+    });
 }
 
-Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes) {
-    return apply_all(op, std::move(operands), std::move(attributes)).at(0);
+Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes, const std::source_location &where) {
+    return apply_all(op, std::move(operands), std::move(attributes), where).at(0);
 }
 
-Tensor operator+(const Operand &a, const Operand &b) { return apply("add", {a, b}); }
-Tensor operator-(const Operand &a, const Operand &b) { return apply("sub", {a, b}); }
-Tensor operator*(const Operand &a, const Operand &b) { return apply("mul", {a, b}); }
-Tensor operator/(const Operand &a, const Operand &b) { return apply("div", {a, b}); }
-Tensor operator-(const Tensor &a) { return apply("neg", {a}); }
+Tensor operator+(const Operand &a, const Operand &b) { return apply("add", {a, b}, {}, a.where); }
+Tensor operator-(const Operand &a, const Operand &b) { return apply("sub", {a, b}, {}, a.where); }
+Tensor operator*(const Operand &a, const Operand &b) { return apply("mul", {a, b}, {}, a.where); }
+Tensor operator/(const Operand &a, const Operand &b) { return apply("div", {a, b}, {}, a.where); }
+Tensor operator-(const TensorUse &a) { return apply("neg", {a.tensor}, {}, a.where); }
 
-Tensor dot(const Tensor &a, const Tensor &b) {
-    const int batch = std::max(0, std::min(a.rank(), b.rank()) - 2);
-    std::vector<int64_t> axes;
-    for (int i = 0; i < batch; i++) axes.push_back(i);
-    const AxisPairs contract({a.rank() - 1}, {std::max(0, b.rank() - 2)});
-    return apply("dot_general", {a, b}, {{"contract", to_attribute(contract)}, {"batch", to_attribute(AxisPairs(axes, axes))}});
+Tensor dot(const Tensor &a, const Tensor &b, const std::source_location &where) {
+    const int64_t rank = a.rank(where), other = b.rank(where), batch = std::max<int64_t>(0, std::min(rank, other) - 2);
+    std::vector<int64_t> axes(batch);
+    std::iota(axes.begin(), axes.end(), 0);
+    const AxisPairs contract({rank - 1}, {std::max<int64_t>(0, other - 2)});
+    return apply("dot_general", {a, b}, {{"contract", to_attribute(contract)}, {"batch", to_attribute(AxisPairs(axes, axes))}}, where);
 }
 
-Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x) {
-    return apply("straight_through", {x, function(x)});
+Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x, const std::source_location &where) {
+    return apply("straight_through", {x, function(x)}, {}, where);
 }
 
-Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x) {
+Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x, const std::source_location &where) {
+    const Type type{x.dtype(where), x.shape(where)};
     Program &program = Tracer::current().program();
     const std::string name = program.name + "_backward_" + std::to_string(program.programs.size());
     const auto one = [&](const std::vector<Tensor> &cotangents) { return std::vector<Tensor>{function(cotangents[0])}; };
-    program.programs.push_back(trace_program(name, {{"ct", program.type(x.value())}}, one));
-    return apply("map_on_backward", {x}, {{"program", name}});
+    program.programs.push_back(trace_program(name, {{"ct", type}}, one));
+    return apply("map_on_backward", {x}, {{"program", name}}, where);
 }
 
-std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws) {
-    Tracer &tracer = Tracer::current();
-    std::vector<ValueId> wrt;
-    for (const Tensor &w : ws) wrt.push_back(w.value());
-    std::vector<Tensor> gradients;
-    for (ValueId value : append_gradient(tracer.program(), tracer.builder().rulebook(), loss.value(), wrt)) gradients.emplace_back(value);
-    return gradients;
+std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws, const std::source_location &where) {
+    return at(where, [&] {
+        Tracer &tracer = Tracer::current();
+        std::vector<ValueId> wrt;
+        for (const Tensor &w : ws) wrt.push_back(w.value());
+        std::vector<Tensor> gradients;
+        for (ValueId value : append_gradient(tracer.program(), tracer.builder().rulebook(), loss.value(), wrt))
+            gradients.emplace_back(value);
+        return gradients;
+    });
 }
 
-Tensor grad(const Tensor &loss, const Tensor &w) { return grad(loss, std::vector<Tensor>{w})[0]; }
+Tensor grad(const Tensor &loss, const Tensor &w, const std::source_location &where) { return grad(loss, std::vector<Tensor>{w}, where)[0]; }
 
 Scope::Scope(const std::string &name) : outer_(Tracer::current().scope()) {
     Tracer::current().set_scope(outer_.empty() ? name : outer_ + "/" + name);

@@ -1,7 +1,10 @@
 #pragma once
 #include "rulebook/builder.h"
+#include <array>
+#include <concepts>
 #include <functional>
 #include <initializer_list>
+#include <source_location>
 
 namespace scalide {
 
@@ -10,7 +13,8 @@ template<typename T>
 class GeneratorParam;
 
 /// A tensor in the program under construction. It has no elements: operations on it add operators to the program. A copy refers to the same
-/// value, and an assignment makes a name refer to another value. Operands broadcast as in NumPy.
+/// value, and an assignment makes a name refer to another value. Operands broadcast as in NumPy. Leave out the last argument of most
+/// functions, `where`: it is the line of your source that calls the function. Messages and the column `source` of `explain` show it.
 class Tensor {
 public:
     /// Makes an empty tensor. Assign it before you use it.
@@ -19,14 +23,21 @@ public:
     explicit Tensor(ValueId value);
 
     /// Returns the dtype of the elements.
-    Dtype dtype() const;
+    Dtype dtype(const std::source_location &where = std::source_location::current()) const;
     /// Returns the extents. An extent is a number or an expression over symbols, such as 2*b.
-    const Extents &shape() const;
+    const Extents &shape(const std::source_location &where = std::source_location::current()) const;
     /// Returns the number of axes.
-    int rank() const { return static_cast<int>(shape().size()); }
+    int rank(const std::source_location &where = std::source_location::current()) const { return static_cast<int>(shape(where).size()); }
     /// Returns the number of the value in the program. Throws UserError if the tensor is empty or belongs to another program. Inside a
     /// function that reduce() calls, tensors from outside belong to another program.
     ValueId value() const;
+
+    /// Returns false if the tensor is empty.
+    bool is_assigned() const { return value_ >= 0; }
+
+    /// Names this tensor and returns it: `Tensor h = dot(x, w).named("hidden")`. `explain` and traces show the name. If another tensor has
+    /// the name, a number is added: hidden1. Throws UserError if the name is empty or if the tensor is an argument of the program.
+    Tensor named(const std::string &name, const std::source_location &where = std::source_location::current()) const;
 
     /// Returns an object that changes how this tensor is stored: `h.numerics().rescale("max", 224).store(f8_e4m3fn)`. The change affects
     /// every later use of this tensor.
@@ -43,9 +54,9 @@ public:
     explicit Numerics(Tensor &tensor) : tensor_(tensor) {}
     /// Moves a power of two from the data to the scale, so that the norm of the data is in [to, 2 * to). `norm` is "max" (largest
     /// magnitude), "l1" (mean magnitude) or "l2" (root mean square).
-    Numerics &rescale(const std::string &norm, double to = 1);
+    Numerics &rescale(const std::string &norm, double to = 1, const std::source_location &where = std::source_location::current());
     /// Rounds the value to a dtype. The gradient passes unchanged.
-    Numerics &store(Dtype dtype);
+    Numerics &store(Dtype dtype, const std::source_location &where = std::source_location::current());
 
 private:
     Tensor &tensor_;
@@ -53,13 +64,23 @@ private:
 
 /// An operand of an operator: a tensor, a number or a GeneratorParam. A number gets the dtype of the other operands.
 struct Operand {
-    Operand(const Tensor &tensor) : tensor(tensor) {}
-    Operand(double number) : number(number), is_number(true) {}
+    Operand(const Tensor &tensor, const std::source_location &where = std::source_location::current()) : tensor(tensor), where(where) {}
+    Operand(double number, const std::source_location &where = std::source_location::current())
+        : number(number), is_number(true), where(where) {}
     template<typename T>
-    Operand(const GeneratorParam<T> &param) : Operand(static_cast<double>(static_cast<T>(param))) {}
+    Operand(const GeneratorParam<T> &param, const std::source_location &where = std::source_location::current())
+        : Operand(static_cast<double>(static_cast<T>(param)), where) {}
     Tensor tensor;
     double number = 0;
     bool is_number = false;
+    std::source_location where; ///< the expression that contains the operand
+};
+
+/// A tensor and the place in the source that uses it. It converts from a tensor.
+struct TensorUse {
+    TensorUse(const Tensor &tensor, const std::source_location &where = std::source_location::current()) : tensor(tensor), where(where) {}
+    Tensor tensor;
+    std::source_location where;
 };
 
 /// Pairs of axes of two operands: `dot_general(x, y, {{2}, {0}})` contracts axis 2 of x with axis 0 of y.
@@ -68,6 +89,13 @@ struct AxisPairs {
     AxisPairs(std::vector<int64_t> first, std::vector<int64_t> second) : first(std::move(first)), second(std::move(second)) {}
     std::vector<int64_t> first, second;
     bool operator==(const AxisPairs &) const = default;
+};
+
+/// An argument that is true or false. A text is none: "false" would convert to true.
+struct Flag {
+    template<std::same_as<bool> T>
+    Flag(T value) : value(value) {}
+    bool value;
 };
 
 /// No pairs of axes.
@@ -81,10 +109,22 @@ Attribute to_attribute(const AxisPairs &pairs);
 /// Applies the operator `op` and returns its first result. `scalide/operators.h` has a function for each operator; use apply() for
 /// operators whose name you know only when the program is built. The operands of elementwise operators broadcast. Left-out axes mean all
 /// axes of the first operand. Throws UserError if the operator is unknown, or if the operands or attributes do not fit its rule.
-Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
+Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes = {},
+             const std::source_location &where = std::source_location::current());
 
 /// Applies the operator `op` and returns all its results. Otherwise as apply().
-std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes = {});
+std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes = {},
+                              const std::source_location &where = std::source_location::current());
+
+/// Applies an operator with n results. The results can be names at once: `auto [values, indices] = top_k(x, 5)`.
+template<size_t n>
+std::array<Tensor, n> apply_n(const std::string &op, std::vector<Operand> operands, Attributes attributes = {},
+                              const std::source_location &where = std::source_location::current()) {
+    const std::vector<Tensor> results = apply_all(op, std::move(operands), std::move(attributes), where);
+    std::array<Tensor, n> array;
+    for (size_t i = 0; i < n; i++) array[i] = results.at(i);
+    return array;
+}
 
 /// Returns a + b elementwise (lax.add). Shapes broadcast as in NumPy; UserError if they do not. The dtypes must be equal.
 Tensor operator+(const Operand &a, const Operand &b);
@@ -99,28 +139,32 @@ Tensor operator*(const Operand &a, const Operand &b);
 Tensor operator/(const Operand &a, const Operand &b);
 
 /// Returns -a elementwise (lax.neg).
-Tensor operator-(const Tensor &a);
+Tensor operator-(const TensorUse &a);
 
 /// Returns the matrix product (lax.dot_general). It contracts the last axis of a with the last axis but one of b, or with the only axis of
 /// b. If both operands have more than two axes, the leading axes are batch axes of equal extents. The contracted extents must be equal.
-Tensor dot(const Tensor &a, const Tensor &b);
+Tensor dot(const Tensor &a, const Tensor &b, const std::source_location &where = std::source_location::current());
 
 /// Returns a sum of products, as numpy.einsum does: einsum("bij,bjk->bik", {a, b}). Axes with the same letter must have the same extent.
 /// A letter that occurs twice in one operand selects the diagonal. '...' means all other axes. Without '->', the result has the letters
 /// that occur once, in alphabetical order. Operands are multiplied from the first to the last.
-Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands);
+Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands,
+              const std::source_location &where = std::source_location::current());
 
 /// Returns function(x), but the gradient passes to x unchanged (a straight-through estimator).
-Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x);
+Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x,
+                      const std::source_location &where = std::source_location::current());
 
 /// Returns x, but the gradient with respect to x becomes function(gradient). The function must return the dtype and shape of x.
-Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x);
+Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x,
+                       const std::source_location &where = std::source_location::current());
 
 /// Returns the gradient of `loss`, a scalar, with respect to w (jax.grad). It has the dtype and shape of w.
-Tensor grad(const Tensor &loss, const Tensor &w);
+Tensor grad(const Tensor &loss, const Tensor &w, const std::source_location &where = std::source_location::current());
 
 /// Returns the gradients of `loss` with respect to several tensors. One call is cheaper than one call for each tensor.
-std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws);
+std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws,
+                         const std::source_location &where = std::source_location::current());
 
 /// Names a part of the program, as jax.named_scope does. Operators that are added while the object lives have this scope. Scopes nest:
 /// "mlp/0". Rules of a precision policy can match scopes.

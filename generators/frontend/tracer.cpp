@@ -25,17 +25,30 @@ Tracer &Tracer::current() {
     return *innermost;
 }
 
+bool Tracer::is_placed() { return innermost && innermost->location_.line > 0; }
+
 void Tracer::set_scope(const std::string &scope) {
     scope_ = scope;
+    stamp();
+}
+
+void Tracer::set_location(const Location &location) {
+    location_ = location;
+    stamp();
+}
+
+void Tracer::stamp() {
     Node node;
-    node.scope = scope;
+    node.scope = scope_;
+    node.location = location_;
     builder_.stamp_like(node);
 }
 
 Tensor Tracer::add_argument(const std::string &name, const Type &type, const Argument &like) {
     for (const Argument &argument : program_.arguments) {
         if (program_.value_name(argument.value) == name) {
-            throw UserError(statement({}, "two arguments have the name " + subject_of(program_.name, name), "Rename one of them"));
+            throw UserError(
+                statement(like.location, "two arguments have the name " + subject_of(program_.name, name), "Rename one of them"));
         }
     }
     for (const Extent &extent : type.shape) {
@@ -48,6 +61,16 @@ Tensor Tracer::add_argument(const std::string &name, const Type &type, const Arg
     argument.value = add_value(program_, name, type);
     program_.arguments.push_back(argument);
     return Tensor(argument.value);
+}
+
+Location location_of(const std::source_location &where) { return {where.file_name(), static_cast<int>(where.line())}; }
+
+void rethrow_at(const UserError &error, const Location &where) {
+    Message message = error.message();
+    if (message.location.line == 0) message.location = where;
+    if (innermost && !innermost->scope().empty())
+        message.way_out += (message.way_out.empty() ? "" : ". ") + ("Scope: " + innermost->scope());
+    throw UserError(message);
 }
 
 Program trace_program(const std::string &name, const std::vector<std::pair<std::string, Type>> &arguments,

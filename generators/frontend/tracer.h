@@ -12,6 +12,8 @@ public:
 
     /// Returns the innermost tracer of this thread. Throws UserError outside of a generator: tensors exist only there.
     static Tracer &current();
+    /// Returns true while a function that the user called runs.
+    static bool is_placed();
 
     Program &program() { return program_; }
     /// Returns the number of this tracer, from 1 on. Each tracer of a thread has another number.
@@ -19,16 +21,45 @@ public:
     Builder &builder() { return builder_; }
     const std::string &scope() const { return scope_; }
     void set_scope(const std::string &scope);
+    /// The place in the user's source of the function that runs, if one runs. New nodes get it.
+    const Location &location() const { return location_; }
+    void set_location(const Location &location);
 
     Tensor add_argument(const std::string &name, const Type &type, const Argument &like);
 
 private:
+    void stamp();
+
     Program program_;
     Builder builder_;
     std::string scope_;
+    Location location_;
     Tracer *outer_;
     int number_;
 };
+
+/// Returns a place in the source of a user.
+Location location_of(const std::source_location &where);
+
+/// Adds the place and the scope of the current tracer to an error of a function that was called at `where`.
+[[noreturn]] void rethrow_at(const UserError &error, const Location &where);
+
+/// Runs a function of the DSL that the user called at `where`. New nodes get this place, and errors name it. A function that the DSL itself
+/// calls keeps the line of the user's call. A function that the user passed has a tracer of its own, and so places of its own.
+template<typename Function>
+auto at(const std::source_location &where, const Function &function) {
+    if (Tracer::is_placed()) return function();
+    try {
+        struct Placed {
+            Tracer &tracer;
+            ~Placed() { tracer.set_location({}); }
+        } placed{Tracer::current()};
+        placed.tracer.set_location(location_of(where));
+        return function();
+    } catch (const UserError &error) {
+        rethrow_at(error, location_of(where));
+    }
+}
 
 /// Traces `function` for arguments with these names and types. Returns its program, with results c0, c1 ... Sub-programs that it needs are
 /// added to the current program.

@@ -56,5 +56,6 @@ void add_inspect(CLI::App &app);
 void add_explain(CLI::App &app);
 void add_cache(CLI::App &app);
 void add_devices(CLI::App &app);
+void add_generators(CLI::App &app);
 
 } // namespace scalide

@@ -18,7 +18,7 @@ const std::map<std::string, ParameterType> parameter_types{
     {"integer", {"int64_t", "{}"}},
     {"extent", {"const Extent &", "{}"}},
     {"number", {"double", "{}"}},
-    {"flag", {"const std::string &", "{}"}},
+    {"flag", {"Flag", "{}.value ? \"true\" : \"false\""}},
     {"word", {"const std::string &", "{}"}},
     {"name", {"const std::string &", "{}"}},
     {"program", {"const std::string &", "{}"}},
@@ -57,6 +57,14 @@ std::string statement_of(const AttributeSpec &attribute, const std::string &name
     return fmt::format("    if ({}{}) {}", name, is_optional ? "" : fmt::format(" != {}", type.left_out), set);
 }
 
+// The type of the results, and the function that applies the operator. Structured bindings name the results of an operator with several.
+std::pair<std::string, std::string> returned_by(const Rule &rule) {
+    const size_t count = rule.results.size();
+    if (rule.result(0).each) return {"std::vector<Tensor>", "apply_all"};
+    if (count == 1) return {"Tensor", "apply"};
+    return {fmt::format("std::array<Tensor, {}>", count), fmt::format("apply_n<{}>", count)};
+}
+
 // Optional attributes are set only if they are given. They come last.
 std::string function_of(const Rule &rule) {
     std::string parameters, operands, required, optional, sets;
@@ -71,16 +79,15 @@ std::string function_of(const Rule &rule) {
         (may_be_left_out(attribute) ? optional : required) += parameter_of(attribute, name) + ", ";
         sets += statement_of(attribute, name);
     }
-    std::string all = parameters + required + optional;
-    if (!all.empty()) all.resize(all.size() - 2);
+    const std::string all = parameters + required + optional + "const std::source_location &place = std::source_location::current()";
     std::string list = variadic
                            ? fmt::format("    std::vector<Operand> list{{{0}}};\n    list.insert(list.end(), {1}.begin(), {1}.end());\n",
                                          operands, cpp_name(rule.operands.back().name))
                            : fmt::format("    const std::vector<Operand> list{{{}}};\n", operands);
-    const bool several = rule.results.size() > 1;
-    return fmt::format("/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}    return {}(\"{}\", list, attributes);\n}}\n\n",
-                       rule.doc, several ? "std::vector<Tensor>" : "Tensor", cpp_name(rule.op), all, sets, list,
-                       several ? "apply_all" : "apply", rule.op);
+    const auto [type, call] = returned_by(rule);
+    return fmt::format(
+        "/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}    return {}(\"{}\", list, attributes, place);\n}}\n\n", rule.doc,
+        type, cpp_name(rule.op), all, sets, list, call, rule.op);
 }
 
 } // namespace

@@ -68,10 +68,9 @@ int run_commands(int argc, char **argv) {
                  std::filesystem::path(argv[0]).filename().string());
     app.require_subcommand(1);
     app.set_version_flag("--version", SCALIDE_VERSION);
-    std::string footer = "'scalide COMMAND --help' prints the options of a command.";
-    for (const std::string &name : generator_names()) footer += "\nGenerator in this executable: " + name;
-    app.footer(footer);
-    for (const auto add : {add_build, add_run, add_check, add_rules, add_policies, add_inspect, add_explain, add_cache, add_devices})
+    app.footer("'scalide COMMAND --help' prints the options of a command.");
+    for (const auto add :
+         {add_build, add_run, add_check, add_rules, add_policies, add_inspect, add_explain, add_cache, add_devices, add_generators})
         add(app);
     if (argc == 1) {
         std::fputs(app.help().c_str(), stderr);

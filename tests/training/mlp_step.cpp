@@ -1,5 +1,4 @@
 // The step of the model `mlp` by stochastic gradient descent (models.py), in the C++ DSL.
-#include <deque>
 #include <scalide/generator.h>
 
 using namespace scalide;
@@ -11,13 +10,12 @@ public:
 
     Input<Tensor> x{"x", f32, {rows, width}}, y{"y", f32, {rows, width}};
     Output<Tensor> loss{"loss", f32, {}};
-    std::deque<State<Tensor>> parameters; // w and b of one layer after the other
+    std::vector<State<Tensor>> parameters; // w and b of one layer after the other
 
     MlpStep() {
-        using Shape = std::initializer_list<Dimension>;
         for (int i = 0; i < depth; i++) {
-            parameters.emplace_back("w" + std::to_string(i), f32, Shape{width, width});
-            parameters.emplace_back("b" + std::to_string(i), f32, Shape{width});
+            parameters.push_back({"w" + std::to_string(i), f32, {width, width}});
+            parameters.push_back({"b" + std::to_string(i), f32, {width}});
         }
     }
 

@@ -15,8 +15,10 @@ You write a program in C++ with these classes and functions, all in the namespac
 """
 HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), ("Reductions by your own function", "reductions.h"),
            ("Trees of tensors (namespace `scalide::tree`)", "tree.h")]  # fmt: skip
+#: The line of the caller, which callers leave out.
+PLACE = re.compile(r"(,\s*)?const std::source_location &\w+ = std::source_location::current\(\)")
 #: What the headers document for Scalide itself.
-HIDDEN = re.compile(r"\b(take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b|^class GeneratorBase$")
+HIDDEN = re.compile(r"^struct (TensorIndex|TensorUse|ParameterDescription|Declaration)\b|^(class )?~?AssignedTensor\b|\b(check_tensor_\w+|generator_parameters|parameter_text|parameter_type|take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b|^class GeneratorBase$")
 
 
 def declarations(text):
@@ -25,7 +27,7 @@ def declarations(text):
         lines = [re.sub(r"^ */// ?", "", line) for line in match["doc"].splitlines()]
         doc = " ".join(line.strip() for line in lines if not line.startswith("    "))
         code = re.sub(r"^template<>\s*", "", match["code"].strip())
-        code = code.replace(" = {}", " = default")
+        code = PLACE.sub("", code.replace(" = {}", " = default"))
         code = " ".join(re.split(r"[;{]|\n *return|\s:\s(?!public)", code, maxsplit=1)[0].split())
         code = re.sub(r" requires\(.*\)$", "", code)
         if not code.startswith(("namespace", "#", "friend")) and not HIDDEN.search(code):
@@ -35,10 +37,11 @@ def declarations(text):
 def functions(header):
     """{operator: (signature, comment)} of the generated header."""
     found = {}
-    for doc, name, arguments in re.findall(r"^/// (.*)\n+inline [\w:<> ]+? (\w+)\((.*)\) \{$", header, re.M):
+    for doc, name, arguments in re.findall(r"^/// (.*)\n+inline [\w:<>, ]+? (\w+)\((.*)\) \{$", header, re.M):
         words = []
         for argument in re.findall(r"(?:const )?[\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)? ?&?(\w+)( = [^,]*)?(?:, |$)", arguments):
-            words.append(f"[{argument[0]}]" if argument[1] else argument[0])
+            if argument[0] != "place":
+                words.append(f"[{argument[0]}]" if argument[1] else argument[0])
         operator = name.rstrip("_")
         found.setdefault(operator, (f"{name}({', '.join(words)})", doc))
     return found

@@ -1,5 +1,6 @@
 #include "frontend/tracer.h"
 #include "interpret/interpret.h"
+#include "words_of.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
@@ -103,7 +104,7 @@ std::string error_of(const std::string &subscripts, const std::vector<Shape> &sh
         for (const Shape &shape : shapes) inputs.push_back(counted(shape, 0));
         einsum_of(subscripts, inputs);
     } catch (const UserError &error) {
-        return error.what();
+        return words_of(error);
     }
     return "no error";
 }

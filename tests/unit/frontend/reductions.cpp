@@ -1,6 +1,7 @@
 #include "frontend/reductions.h"
 #include "frontend/tracer.h"
 #include "interpret/interpret.h"
+#include "words_of.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ std::string error_of(const std::function<std::vector<Tensor>(const Tensor &)> &f
     try {
         run({Dtype::f32, {2, 3}, {0, 1, 2, 3, 4, 5}}, function);
     } catch (const UserError &error) {
-        return error.what();
+        return words_of(error);
     }
     return "no error";
 }

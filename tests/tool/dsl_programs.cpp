@@ -1,0 +1,45 @@
+// Programs for dsl_test.py: what the functions of generated operators take and return.
+#include <scalide/generator.h>
+
+using namespace scalide;
+
+class Layers : public Generator<Layers> {
+public:
+    GeneratorParam<int> depth{"depth", 2};
+    GeneratorParam<bool> causal{"causal", true};
+    GeneratorParam<float> rate{"rate", 0.5f};
+    Input<Tensor> x{"x", f32, {"b", 6, 2, 4}};
+    State<Tensor[]> w{"w", depth, f32, {4, 4}};
+    Output<Tensor> loss{"loss", f32, {}}, largest{"largest", f32, {2}};
+    Output<Tensor> place{"place", i32, {2}};
+
+    void generate() override {
+        Tensor h = x;
+        for (int i = 0; i < depth; i++) {
+            const Scope scope("layer" + std::to_string(i));
+            h = dot(h, broadcast_in_dim(w[i], {h.shape()[0], 6, 4, 4}, {2, 3})).named("hidden");
+        }
+        h = attention(h, h, h, causal.value());
+        loss = mean(cumsum(h, 1, true));
+        const auto [values, indices] = top_k(mean(w[0], {0}), 2);
+        largest = values;
+        place = indices;
+        const std::vector<Tensor> gradients = grad(loss, w);
+        for (int i = 0; i < depth; i++) w[i] = w[i] - rate * gradients[i];
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Layers, layers)
+
+class Wrong : public Generator<Wrong> {
+public:
+    Input<Tensor> x{"x", f32, {"b", 4}}, y{"y", f32, {8}};
+    Output<Tensor> z{"z", f32, {"b", 4}};
+
+    void generate() override {
+        const Scope scope("head");
+        z = x + relu(y); // the sum is wrong
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Wrong, wrong)
+
+static_assert(!std::is_convertible_v<const char *, Flag>, "a text is no flag");

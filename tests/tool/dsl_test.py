@@ -1,0 +1,61 @@
+"""Tests executables with generators: `generators`, and the places of the source in messages and in `explain`. Usage: dsl_test.py SCALIDE GENERATOR."""
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from tool import Scratch  # noqa: E402
+
+LIST = """program  parameter  default  values
+layers   depth      2        an integer in [-2147483648, 2147483647]
+layers   causal     true     one of false, true
+layers   rate       0.5      a number
+wrong    -          -        -
+"""
+
+
+def error_of(scratch, *arguments):
+    result = scratch.run(*arguments)
+    assert result.returncode == 1, result
+    return result.stderr.strip()
+
+
+def line_of(words):
+    return next(i for i, line in enumerate((HERE / "dsl_programs.cpp").read_text().splitlines(), 1) if words in line)
+
+
+def listed(tool, generator):
+    assert generator.succeed("generators") == LIST, generator.succeed("generators")
+    error = "error: this executable contains no generators. add_scalide_generator in CMake makes one that does"
+    assert error_of(tool, "generators") == error
+
+
+def explained(generator):
+    rows = [line.split() for line in generator.succeed("explain", "layers", "-n", "f8_master").splitlines()]
+    names = {row[0] for row in rows}
+    assert {"w.0", "w.1", "hidden", "loss"} <= names, names
+    # The compiler gives the initializer of a member the place of the constructor, here of the class.
+    places = {row[0]: row[-1] for row in rows if row[1] == "argument"}
+    assert places["w.0"] == f"dsl_programs.cpp:{line_of('class Layers')}", places
+    operands = {row[-1] for row in rows if row[0] == "hidden" and row[1].startswith("dot_general")}
+    assert operands == {f"dsl_programs.cpp:{line_of('h = dot(h')}"}, operands
+
+
+def refused(generator):
+    error = error_of(generator, "explain", "wrong")
+    place = f"dsl_programs.cpp:{line_of('the sum is wrong')}: add: the shapes of the operands must broadcast, got [b, 4] and [8]. "
+    assert place in error and error.endswith("Scope: head"), error
+    error = error_of(generator, "explain", "layer")
+    assert error == "error: unknown generator 'layer'. Did you mean 'layers'?", error
+    error = error_of(generator, "explain", "layers", "-p", "dept=3")
+    assert error == "error: generator 'layers' has no parameter 'dept'. Did you mean 'depth'? Parameters: depth, causal, rate", error
+
+
+def main():
+    with Scratch(sys.argv[1]) as tool, Scratch(sys.argv[2]) as generator:
+        listed(tool, generator)
+        explained(generator)
+        refused(generator)
+
+
+main()
