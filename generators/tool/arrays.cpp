@@ -1,4 +1,5 @@
 #include "tool/arrays.h"
+#include "rulebook/nearest.h"
 #include <cstring>
 
 namespace scalide {
@@ -57,10 +58,7 @@ HostArray ArrayFile::find(const std::string &name) const {
         scalide_safetensors_explain(content_.get(), name.c_str(), message, sizeof message);
         throw UserError({{path_}, "", message, "", ""});
     }
-    std::string names;
-    for (size_t i = 0; i < scalide_safetensors_count(content_.get()); i++) {
-        names += (names.empty() ? "" : ", ") + std::string(scalide_safetensors_tensor(content_.get(), i)->name);
-    }
+    const std::string names = joined(tensors());
     throw UserError(statement({path_}, "the file has no array for the argument '" + name + "'",
                               names.empty() ? "It has no arrays" : "It has: " + names));
 }
@@ -68,6 +66,19 @@ HostArray ArrayFile::find(const std::string &name) const {
 HostArray ArrayFile::find_state(const std::string &name, const Type &type, int64_t initial) const {
     scalide_array view;
     if (scalide_safetensors_find(content_.get(), name.c_str(), &view) == SCALIDE_OK) return copy_of(name, view);
+    return initial_state(name, type, initial);
+}
+
+std::vector<std::string> ArrayFile::tensors() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < scalide_safetensors_count(content_.get()); i++)
+        names.push_back(scalide_safetensors_tensor(content_.get(), i)->name);
+    for (size_t i = 0; i < scalide_safetensors_skipped_count(content_.get()); i++)
+        names.push_back(scalide_safetensors_skipped(content_.get(), i)->name);
+    return names;
+}
+
+HostArray initial_state(const std::string &name, const Type &type, int64_t initial) {
     std::vector<int64_t> shape;
     for (const Extent &extent : type.shape) shape.push_back(extent.value());
     return to_array(name, {type.dtype, shape, std::vector<double>(size_t(element_count(type.shape).value()), double(initial))});

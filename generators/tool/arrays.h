@@ -32,6 +32,9 @@ struct HostArray {
     scalide_array view();
 };
 
+/// Returns the state of a policy before the first run.
+HostArray initial_state(const std::string &name, const Type &type, int64_t initial);
+
 /// Returns the size in bytes of a dense array's data.
 size_t bytes_of(const scalide_array &array);
 
@@ -46,6 +49,8 @@ public:
     /// Returns the array `name`, or the scaled array that the file stores as two arrays. If there is none, throws UserError with the names
     /// in the file.
     HostArray find(const std::string &name) const;
+    /// Returns the names of all tensors, also of those whose dtype find() refuses. A scaled array has two tensors.
+    std::vector<std::string> tensors() const;
     /// Returns the state of a policy: from the file, or its initial value if the file does not have it.
     HostArray find_state(const std::string &name, const Type &type, int64_t initial) const;
 

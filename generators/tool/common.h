@@ -20,8 +20,8 @@ struct ProgramOptions {
     std::vector<std::string> parameters; ///< name=value
     std::vector<std::string> rules;      ///< rule files and folders of the user
 
-    /// Adds the options. Returns the option of the program, so that a command can make it required.
-    CLI::Option *add_to(CLI::App &command);
+    /// Adds the options. Returns the option of the program, called `name`, so that a command can make it required.
+    CLI::Option *add_to(CLI::App &command, const std::string &name = "PROGRAM");
     void add_rules_to(CLI::App &command);
     /// Loads the built-in rules and the user's rules.
     Rulebook load_rulebook() const;
@@ -57,5 +57,6 @@ void add_explain(CLI::App &app);
 void add_cache(CLI::App &app);
 void add_devices(CLI::App &app);
 void add_generators(CLI::App &app);
+void add_convert(CLI::App &app);
 
 } // namespace scalide

@@ -1,0 +1,162 @@
+#include "ir/words.h"
+#include "rulebook/nearest.h"
+#include "tool/checkpoint.h"
+#include "tool/common.h"
+#include "transforms/pipeline.h"
+#include <algorithm>
+#include <fmt/core.h>
+#include <set>
+
+namespace scalide {
+
+namespace {
+
+/// A new name of arrays. The old name may have one `*`, for any text; this text replaces the `*` of the new name.
+struct Rename {
+    std::string from, to;
+    bool is_used = false;
+
+    explicit Rename(const std::string &text) {
+        const size_t sign = text.find('=');
+        if (sign != std::string::npos) {
+            from = text.substr(0, sign);
+            to = text.substr(sign + 1);
+        }
+        const auto stars = std::ranges::count(from, '*');
+        if (from.empty() || to.empty() || stars > 1 || stars != std::ranges::count(to, '*'))
+            throw UserError({{}, "--rename", "must be OLD=NEW, with one '*' in both names or in none", "'" + text + "'", ""});
+    }
+
+    std::optional<std::string> applied(const std::string &name) const {
+        const size_t star = from.find('*');
+        if (star == std::string::npos) return name == from ? std::optional(to) : std::nullopt;
+        const std::string before = from.substr(0, star), after = from.substr(star + 1);
+        if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) return {};
+        return std::string(to).replace(to.find('*'), 1, name.substr(before.size(), name.size() - before.size() - after.size()));
+    }
+};
+
+bool is_static(const Type &type) {
+    return std::ranges::all_of(type.shape, [](const Extent &extent) { return extent.is_static(); });
+}
+
+struct ConvertCommand {
+    ProgramOptions program;
+    std::string input, output;
+    std::vector<std::string> renames, omitted;
+
+    void run() const {
+        const Program wanted = program_of_policy();
+        Checkpoint checkpoint(input);
+        std::map<std::string, std::string> sources = sources_of(checkpoint);
+        check_omitted(wanted);
+        std::vector<HostArray> arrays;
+        std::vector<std::string> missing;
+        for (const Argument &argument : wanted.arguments) {
+            const std::string &name = wanted.value_name(argument.value);
+            const auto source = sources.find(name);
+            if (std::ranges::find(omitted, name) != omitted.end()) continue;
+            if (source != sources.end()) {
+                arrays.push_back(converted(checkpoint.find(source->second), name, wanted.type(argument.value), argument.scaled));
+                sources.erase(source);
+            } else if (argument.initial) {
+                arrays.push_back(initial_state(name, wanted.type(argument.value), *argument.initial));
+            } else if (argument.inout || is_static(wanted.type(argument.value))) {
+                missing.push_back(name);
+            }
+        }
+        if (!missing.empty()) refuse_missing(missing, sources);
+        write_arrays(output, arrays);
+        fmt::print("{}: {} arrays\n", output, arrays.size());
+        if (!sources.empty()) fmt::print("not used: {}\n", joined(names_of(sources)));
+    }
+
+    /// Returns the program with the formats of the policy. Its arguments are those of the compiled program.
+    Program program_of_policy() const {
+        const Rulebook rulebook = program.load_rulebook();
+        const Program typed = infer_types(program.load_program(rulebook), rulebook);
+        return assign_numerics(simplify(inline_calls(typed, rulebook), rulebook), rulebook, program.load_numerics());
+    }
+
+    static std::vector<std::string> names_of(const std::map<std::string, std::string> &sources) {
+        std::vector<std::string> names;
+        for (const auto &[name, source] : sources) names.push_back(name);
+        return names;
+    }
+
+    /// Returns name in the program -> name in the checkpoint.
+    std::map<std::string, std::string> sources_of(const Checkpoint &checkpoint) const {
+        std::vector<Rename> rows(renames.begin(), renames.end());
+        std::map<std::string, std::string> sources;
+        for (const std::string &name : checkpoint.names()) {
+            std::string renamed = name;
+            for (Rename &row : rows) {
+                const std::optional<std::string> applied = row.applied(name);
+                if (!applied) continue;
+                row.is_used = true;
+                renamed = *applied;
+                break;
+            }
+            const auto [first, is_new] = sources.emplace(renamed, name);
+            if (!is_new)
+                throw UserError(statement({input}, "the arrays '" + first->second + "' and '" + name + "' get one name, '" + renamed + "'",
+                                          "Change --rename"));
+        }
+        for (const Rename &row : rows)
+            if (!row.is_used) throw UserError(unknown_name({input}, "array", row.from, suggestion(row.from, checkpoint.names())));
+        return sources;
+    }
+
+    void check_omitted(const Program &wanted) const {
+        std::vector<std::string> names;
+        for (const Argument &argument : wanted.arguments) names.push_back(wanted.value_name(argument.value));
+        for (const std::string &name : omitted)
+            if (std::ranges::find(names, name) == names.end()) throw UserError(unknown_name({}, "argument", name, suggestion(name, names)));
+    }
+
+    [[noreturn]] void refuse_missing(const std::vector<std::string> &missing, const std::map<std::string, std::string> &rest) const {
+        std::string list;
+        for (const std::string &name : missing) {
+            const std::string near = nearest(name, names_of(rest));
+            list += (list.empty() ? "" : ", ") + name_to_string(name) + (near.empty() ? "" : " (similar: " + near + ")");
+        }
+        throw UserError(statement({input}, "the checkpoint has no array for the arguments " + list,
+                                  "Use --rename OLD=NEW, or --omit NAME for an argument that the application sets"));
+    }
+
+    /// Returns the array in the format of an argument. An array that has this format stays as it is.
+    HostArray converted(HostArray array, const std::string &name, const Type &type, bool scaled) const {
+        const auto refuse = [&](const std::string &requirement, const std::string &got) {
+            throw UserError({{input}, name, requirement, got, ""});
+        };
+        const Extents shape(array.shape.begin(), array.shape.end());
+        if (is_static(type) ? shape != type.shape : shape.size() != type.shape.size())
+            refuse("must have shape " + to_string(type.shape), to_string(shape));
+        array.name = name;
+        if (array.dtype == type.dtype && array.scaled == scaled) return array;
+        if (is_float(array.dtype) != is_float(type.dtype))
+            refuse("must have a dtype that converts to " + std::string(to_string(type.dtype)), std::string(to_string(array.dtype)));
+        HostArray result{name, type.dtype, array.shape, {}, scaled};
+        result.data.resize(array.data.size() / size_of(array.dtype) * size_of(type.dtype));
+        const scalide_array from = array.view();
+        scalide_array to = result.view();
+        internal_check(scalide_convert(nullptr, &from, &to) == SCALIDE_OK, "cannot convert " + name);
+        return result;
+    }
+};
+
+} // namespace
+
+void add_convert(CLI::App &app) {
+    const auto command = std::make_shared<ConvertCommand>();
+    CLI::App *convert = app.add_subcommand("convert", "Convert a checkpoint to the formats that a program has under a policy.");
+    convert->add_option("CHECKPOINT", command->input, "A safetensors file, or the index of several files (.json).")->required();
+    command->program.add_to(*convert, "--for")->required();
+    convert->add_option("-o,--output", command->output, "Safetensors file for the arguments of the program.")->required();
+    convert->add_option("--rename", command->renames,
+                        "New name of an array, as OLD=NEW. One '*' in both names stands for any text. Repeatable.");
+    convert->add_option("--omit", command->omitted, "An argument that the application sets, so the output does not need it. Repeatable.");
+    convert->callback([command] { command->run(); });
+}
+
+} // namespace scalide
