@@ -64,8 +64,8 @@ def project(name, calls, **files):
     return folder
 
 
-def configure(folder, installed="prefix"):
-    return run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / installed}")
+def configure(folder, installed="prefix", *options):
+    return run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / installed}", *options)
 
 
 def fails(*command, **options):
@@ -85,10 +85,12 @@ WRONG_CALLS = {
     "PROGRAM sum.scl NUMERICS": "NUMERICS needs a value",
     "PROGRAM sum.scl NUMERICS f32 NUMERICS bf16": "NUMERICS is given twice",
     "PROGRAM sum.scl NUMERICS bf61": "NUMERICS must be a built-in policy or a .yaml file, got 'bf61'. Did you mean 'bf16'?",
-    "PROGRAM sum.scl NUMERICS nowhere.yaml": "NUMERICS must be an existing file, got",
-    "PROGRAM nowhere.scl": "PROGRAM must be an existing file, got",
+    "PROGRAM sum.scl NUMERICS nowhere.yaml": "NUMERICS must exist, got",
+    "PROGRAM nowhere.scl": "PROGRAM must exist, got",
     "PROGRAM sum": "without GENERATOR, PROGRAM must be a .scl file, got 'sum'",
     "PROGRAM sum GENERATOR none": "GENERATOR must be a target of add_scalide_generator, got 'none'",
+    "PROGRAM sum.scl RULES nope.yaml": "RULES must exist, got",
+    "PROGRAM sum.scl SHARED SHARED": "SHARED is given twice",
     "PROGRAM sum.scl OPERATORS add": "PROGRAM cannot be used with OPERATORS",
     "PROGRAM sum.scl DTYPES f16": "DTYPES cannot be used with PROGRAM",
     "NUMERICS f32": "needs PROGRAM or OPERATORS",
@@ -107,7 +109,7 @@ def cmake_words():
 def words_on_the_page():
     """docs/guides/cmake.md has a heading for each function of the module, and a row in a table for each of their words."""
     module, page = ((SOURCE / path).read_text() for path in ("generators/tool/cmake/AddScalide.cmake", "docs/guides/cmake.md"))
-    lists = re.findall(r"set\((?:keywords|single|several) ([A-Z_ ]+)\)", module) + re.findall(r"cmake_parse_arguments\(ARG ([A-Z_]+) ", module)
+    lists = re.findall(r"set\((?:keywords|flags|single|several) ([A-Z_ ]+)\)", module)
     words = set(" ".join(lists).split())
     assert words == set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.M)), words
     assert set(re.findall(r"^function\((add_scalide_\w+)", module, re.M)) == set(re.findall(r"^## (add_scalide_\w+)$", page, re.M))
@@ -181,6 +183,13 @@ SCALIDE_REGISTER_GENERATOR(Own, own)
 """
 
 
+def own_headers(folder):
+    """Headers of the project in src that are called as ours."""
+    for header in ("ir/type.h", "frontend/tensor.h", "expr/error.h", "tool/tool.h", "rulebook/rule.h"):
+        (folder / "src" / header).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "src" / header).write_text("#pragma once\nnamespace mine { constexpr bool is_mine = true; }\n")
+
+
 def own_generator():
     """A generator with a rule of its own and headers that are called as ours: it needs no option to find rules and policies, which are those of
     the prefix that it was built with. When the prefix moves, the message says how to name it."""
@@ -195,9 +204,7 @@ def own_generator():
              "add_executable(a a.c)\ntarget_link_libraries(a PRIVATE l same)\n")  # fmt: skip
     folder = project("own_generator", calls, own_dot_cpp=OWN_GENERATOR, radius_dot_yaml=OWN_RULE,
                      a_dot_c='#include "l.h"\n#include "same.h"\nint main(void) { return l_program() == same_program(); }\n')
-    for header in ("ir/type.h", "frontend/tensor.h", "expr/error.h", "tool/tool.h", "rulebook/rule.h"):
-        (folder / "src" / header).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "src" / header).write_text("#pragma once\nnamespace mine { constexpr bool is_mine = true; }\n")
+    own_headers(folder)
     configure(folder, "moved")
     run("cmake", "--build", folder / "build")
     run(folder / "build/a")
@@ -280,7 +287,198 @@ def proof():
     assert {name for name in symbols if name.startswith("halide_")} <= HALIDE_HOOKS, {n for n in symbols if n.startswith("halide_")}
 
 
-TESTS = [prefix, tool, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_opencl, digits_cuda, proof]
+FIRST = """#include "sum.h"
+#include <stdio.h>
+int main(void) {
+    float x[] = {1, 2, 3}, s = 0;
+    const int64_t shape[] = {3};
+    const scalide_array arrays[] = {scalide_dense_array(x, NULL, SCALIDE_F32, 1, shape), scalide_dense_array(&s, NULL, SCALIDE_F32, 0, NULL)};
+    scalide_context *context;
+    scalide_binding *binding = NULL;
+    if (scalide_context_create(NULL, &context) != SCALIDE_OK) return 1;
+    scalide_status status = scalide_bind(context, sum_program(), arrays, 2, &binding);
+    if (status == SCALIDE_OK) status = scalide_run(binding);
+    printf("%s %g\\n", status == SCALIDE_OK ? "sum" : scalide_message(context), s);
+    scalide_binding_destroy(binding);
+    scalide_context_destroy(context);
+    return 0;
+}
+"""
+#: Without these packages a project can still use the component `runtime`.
+NO_DEPENDENCIES = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("yaml-cpp", "fmt", "CLI11", "nlohmann_json")]
+
+
+def install_runtime(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    run("cmake", "--install", BUILD, "--component", "runtime", "--prefix", folder)
+    return folder
+
+
+def components():
+    """The component `runtime` is small and needs no other package. Wrong components give one clear error."""
+    runtime = install_runtime(WORK / "runtime")
+    files = {str(path.relative_to(runtime)) for path in runtime.rglob("*") if path.is_file()}
+    strange = [name for name in files if not re.fullmatch(r"include/scalide/\w+\.hp?p?|lib/(libscalide_runtime\.a|pkgconfig/scalide-runtime\.pc|cmake/Scalide/.*)", name)]
+    assert not strange and len(files) > 8, files
+    assert sum((runtime / name).stat().st_size for name in files) < 2e6
+    use = "add_executable(a a.c)\ntarget_link_libraries(a PRIVATE Scalide::runtime)\n"
+    main = "#include <scalide/scalide.h>\nint main(void) { return scalide_program_device == 0; }\n"
+    for call, installed in (("COMPONENTS runtime", "runtime"), ("", "runtime"), ("COMPONENTS runtime", "prefix"),
+                            ("COMPONENTS runtime OPTIONAL_COMPONENTS generator", "runtime")):
+        folder = project("uses_runtime", f"find_package(Scalide 0.1 REQUIRED {call})\n{use}", a_dot_c=main)
+        configure(folder, installed, *NO_DEPENDENCIES)
+        run("cmake", "--build", folder / "build")
+    for calls, installed, message in (
+            ("find_package(Scalide REQUIRED COMPONENTS runtim)", "prefix", "unknown component 'runtim'. Did you mean 'runtime'? One of: runtime, generator"),
+            ("find_package(Scalide REQUIRED COMPONENTS generator)", "runtime", f"cannot use component 'generator': it is not in {runtime}/. Install it: "),
+            ("find_package(Scalide REQUIRED)\nadd_scalide_library(l OPERATORS add)", "runtime", "add_scalide_library(l): needs the component 'generator' of Scalide."),
+            ("find_package(Scalide 0.9 REQUIRED)", "prefix", 'requested version "0.9"')):
+        said = fails("cmake", "-S", project("components", calls + "\n"), "-B", WORK / "components/build", f"-DCMAKE_PREFIX_PATH={WORK / installed}")
+        assert message.replace(f"{runtime}/.", f"{runtime}.") in said, said
+
+
+def pkg_config():
+    """The .pc file has no absolute path, so it works in a prefix that has moved."""
+    moved = install_runtime(WORK / "runtime before").rename(WORK / "runtime_moved")
+    variables = {"PKG_CONFIG_PATH": str(moved / "lib/pkgconfig")}
+    flags = run("pkg-config", "--cflags", "--libs", "scalide-runtime", variables=variables).split()
+    (WORK / "sum.scl").write_text(SUM)
+    run(WORK / "prefix/bin/scalide", "build", "sum.scl", "-o", "pkg_config", cwd=WORK)
+    (WORK / "pkg_config/a.c").write_text(FIRST)
+    run("cc", "a.c", "libsum.a", *flags, "-o", "a", cwd=WORK / "pkg_config")
+    assert run(WORK / "pkg_config/a") == "sum 6\n"
+
+
+def exported():
+    """A project installs its kernels, static and shared. Another one uses them when the first one, its build and the generator are gone.
+    Folders may have spaces and letters of any language."""
+    calls = """find_package(Scalide REQUIRED)
+add_scalide_library(sum PROGRAM sum.scl)
+add_scalide_library(shared_sum SHARED PROGRAM sum.scl NUMERICS bf16)
+add_executable(a a.c)
+target_link_libraries(a PRIVATE sum)
+install(TARGETS sum shared_sum EXPORT app)
+install(EXPORT app NAMESPACE app:: DESTINATION lib/cmake/app FILE appConfig.cmake)
+"""
+    use = """set(CMAKE_CONFIGURATION_TYPES Release)
+find_package(Scalide REQUIRED COMPONENTS runtime)
+find_package(app REQUIRED)
+add_executable(a a.c)
+target_link_libraries(a PRIVATE app::sum app::shared_sum)
+"""
+    main = FIRST.replace('#include "sum.h"', '#include "shared_sum.h"\n#include "sum.h"').replace("{\n    float", "{\n    puts(scalide_program_numerics(shared_sum_program()));\n    float")
+    install_runtime(WORK / "runtime_only")
+    for generator in ("Unix Makefiles", "Ninja Multi-Config"):
+        app, library = project("gr\u00f6\u00dfe \u6570 app", use, a_dot_c=main), project("gr\u00f6\u00dfe \u6570 library", calls, sum_dot_scl=SUM, a_dot_c=FIRST)
+        prefix = WORK / "gr\u00f6\u00dfe \u6570 prefix"
+        shutil.rmtree(prefix, ignore_errors=True)
+        run("cmake", "-S", library, "-B", library / "build", "-G", generator, "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}")
+        run("cmake", "--build", library / "build", "--config", "Release", "--parallel", "2")
+        built = library / "build" / ("Release/a" if "Multi" in generator else "a")
+        assert run(built) == "sum 6\n"
+        (library / "sum.scl").write_text(SUM.replace("  s = reduce_sum(x)", "  y = add(x, x)\n  s = reduce_sum(y)"))
+        run("cmake", "--build", library / "build", "--config", "Release")
+        assert run(built) == "sum 12\n", "a changed program is linked again"
+        run("cmake", "--install", library / "build", "--config", "Release", "--prefix", prefix)
+        shutil.rmtree(library)
+        run("cmake", "-S", app, "-B", app / "build", "-G", generator, f"-DCMAKE_PREFIX_PATH={prefix};{WORK / 'runtime_only'}", *NO_DEPENDENCIES)
+        run("cmake", "--build", app / "build", "--config", "Release")
+        assert run(app / "build" / ("Release/a" if "Multi" in generator else "a")) == "bf16\nsum 12\n"
+
+
+SUM_GENERATOR = """#include <scalide/generator.h>
+using namespace scalide;
+class Sum : public Generator<Sum> {
+public:
+    Input<Tensor> x{"x", f32, {"n"}};
+    Output<Tensor> s{"s", f32, {}};
+    void generate() override { s = reduce_sum(x, {0}); }
+};
+SCALIDE_REGISTER_GENERATOR(Sum, sum)
+"""
+
+
+def cross_build(name, toolchain, emulator=()):
+    """Builds Scalide's runtime and an application with a toolchain file. The installed generator compiles its kernels, and an own one."""
+    folder = project(name, f"""add_subdirectory("{SOURCE}" scalide)
+add_scalide_library(sum PROGRAM sum.scl)
+add_scalide_generator(own SOURCES own.cpp)
+add_scalide_library(of_own GENERATOR own PROGRAM sum)
+add_executable(a a.c)
+target_link_libraries(a PRIVATE sum of_own)
+""", sum_dot_scl=SUM, own_dot_cpp=SUM_GENERATOR, a_dot_c=FIRST.replace('#include "sum.h"', '#include "of_own.h"\n#include "sum.h"').replace(
+        "return 0;", "return of_own_program() == NULL;"), toolchain_dot_cmake=toolchain)  # fmt: skip
+    command = ["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_TOOLCHAIN_FILE={folder / 'toolchain.cmake'}"]
+    said = fails(*command)
+    assert "add_scalide_library(sum): needs the component 'generator' of Scalide. Use cmake -DSCALIDE_HOST_PREFIX=PREFIX" in said, said
+    said = fails(*command, "-DSCALIDE_HOST_PREFIX=/nowhere")
+    assert "SCALIDE_HOST_PREFIX must be the prefix of an installation of Scalide for the build machine, got '/nowhere'" in said, said
+    run(*command, f"-DSCALIDE_HOST_PREFIX={WORK / 'prefix'}")
+    run("cmake", "--build", folder / "build")
+    assert run(*emulator, folder / "build/a") == "sum 6\n"
+    return folder
+
+
+def cross():
+    """A toolchain file for this machine: without the extensions of its CPU."""
+    folder = cross_build("cross", "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR x86_64)\n")
+    assert '"x86-64-linux' in (folder / "build/sum.scalide/sum.json").read_text()
+
+
+def cross_arm():
+    """The same for another machine, which qemu emulates."""
+    missing = [program for program in ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64") if not shutil.which(program)]
+    if missing:
+        print(f"cannot test a cross build: no {', '.join(missing)} (Debian: g++-aarch64-linux-gnu, qemu-user)")
+        sys.exit(SKIPPED)
+    cross_build("cross_arm", "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\nset(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)\n"
+                "set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)\n", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"])  # fmt: skip
+
+
+def subproject_of(name):
+    folder = project(name, f"""set(CMAKE_CXX_STANDARD 23)
+add_subdirectory("{SOURCE}" scalide EXCLUDE_FROM_ALL)
+foreach(variable CMAKE_BUILD_TYPE CMAKE_POSITION_INDEPENDENT_CODE CMAKE_CXX_EXTENSIONS)
+    if(DEFINED ${{variable}} AND ${{variable}})
+        message(FATAL_ERROR "${{variable}} is ${{${{variable}}}}")
+    endif()
+endforeach()
+if(NOT CMAKE_CXX_STANDARD EQUAL 23 OR TARGET reference)
+    message(FATAL_ERROR "Scalide changes the project")
+endif()
+add_scalide_generator(own SOURCES own.cpp RULES radius.yaml)
+target_include_directories(own PRIVATE src)
+add_scalide_library(l GENERATOR own PROGRAM own)
+add_scalide_library(sum PROGRAM sum.scl)
+add_executable(a a.c)
+target_link_libraries(a PRIVATE l sum)
+install(TARGETS sum EXPORT app)
+install(EXPORT app NAMESPACE app:: DESTINATION lib/cmake/app FILE appConfig.cmake)
+""", sum_dot_scl=SUM, own_dot_cpp=OWN_GENERATOR, radius_dot_yaml=OWN_RULE, a_dot_c=FIRST)  # fmt: skip
+    own_headers(folder)
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    halide = Path(re.search(r"^SCALIDE_HALIDE_LIBRARY:\w+=(.*)$", cache, re.M)[1]).parents[1]
+    return folder, configure(folder, "nothing", f"-DSCALIDE_HALIDE_ROOT={halide}")
+
+
+def subproject():
+    """A project with Scalide in a subfolder: nothing of its own settings changes, and the functions are there."""
+    folder, _ = subproject_of("subproject")
+    run("cmake", "--build", folder / "build", "--target", "scalide_installed_headers")
+    assert (folder / "build/scalide/installed_headers/scalide/generator/ir/type.h").exists()
+
+
+def subproject_build():
+    """Builds it. This compiles the whole generator."""
+    folder, _ = subproject_of("subproject_build")
+    run("cmake", "--build", folder / "build")
+    assert run(folder / "build/a") == "sum 6\n"
+    run("cmake", "--install", folder / "build", "--prefix", folder / "prefix")
+    assert (folder / "prefix/lib/libsum.a").exists() and not (folder / "prefix/bin").exists()
+
+
+TESTS = [prefix, tool, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_opencl, digits_cuda, proof,
+         components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

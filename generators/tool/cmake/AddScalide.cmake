@@ -1,4 +1,4 @@
-# CMake functions of Scalide. find_package(Scalide) defines them.
+# CMake functions of Scalide. find_package(Scalide), add_subdirectory and FetchContent define them. They need the component `generator`.
 #
 # Paths are relative to the folder of the call. A change of a source, a rule file or a policy file triggers a new build of what depends on it.
 # An unknown word, a word without a value and a word that occurs twice are errors.
@@ -12,18 +12,27 @@
 #
 # The executable contains the texts of RULES and the path of this installation. If the installation moves, pass the new path with --home or the
 # environment variable SCALIDE_HOME.
+#
+# In a cross build, a CMake project in <target>.host builds the executable for the build machine, with the compiler that CMake finds there.
+# <target> is then an imported executable, so SOURCES can include only files next to them and the headers of Scalide.
 function(add_scalide_generator target)
     set(keywords SOURCES RULES)
+    set(call "add_scalide_generator(${target})")
     cmake_parse_arguments(ARG "" "" "${keywords}" ${ARGN})
-    _scalide_check_words("add_scalide_generator(${target})" "${keywords}" ${ARGN})
+    _scalide_check_words("${call}" "${keywords}" ${ARGN})
     if(NOT DEFINED ARG_SOURCES)
-        message(FATAL_ERROR "add_scalide_generator(${target}): needs SOURCES")
+        message(FATAL_ERROR "${call}: needs SOURCES")
+    endif()
+    _scalide_home("${call}" home)
+    if(CMAKE_CROSSCOMPILING)
+        _scalide_host_generator(${target})
+        return()
     endif()
     set(header "${CMAKE_CURRENT_BINARY_DIR}/${target}.operators/scalide/operators.h")
     set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.operators/rules.cpp")
-    _scalide_rules(rules dependencies ${ARG_RULES})
+    _scalide_rules("${call}" rules dependencies)
     add_custom_command(OUTPUT "${header}" "${source}"
-        COMMAND Scalide::scalide rules --home "${SCALIDE_HOME}" ${rules} --header "${header}" --source "${source}"
+        COMMAND Scalide::scalide rules --home "${home}" ${rules} --header "${header}" --source "${source}"
         DEPENDS Scalide::scalide ${dependencies} COMMENT "Writing the operators of ${target}" VERBATIM)
     add_executable(${target} ${ARG_SOURCES} "${source}" "${header}")
     target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${target}.operators")
@@ -34,8 +43,9 @@ endfunction()
 # add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [PARAMETERS <name>=<value>...] [<option>...])
 # add_scalide_library(<target> OPERATORS <name>...|all [DTYPES <dtype>...] [<option>...])
 #
-# Adds a static library of the kernels and the plan of a program. An executable that links <target> also links the runtime. The C header is
+# Adds a library of the kernels and the plan of a program. An executable that links <target> also links the runtime. The C header is
 # "<target>.h", and the C function <target>_program returns the program. In C names, `_` replaces each character that is not a letter or a digit.
+# install(TARGETS <target> EXPORT ...) installs the library and the header. Projects that use the export need the component `runtime`.
 #
 # What to build:
 #   PROGRAM <file.scl>             A program in text form.
@@ -51,12 +61,17 @@ endfunction()
 #   CUDA_ARCH <number>... With TARGET cuda: the compute capabilities to compile for, such as 90 100. Default: all that Scalide knows.
 #   RULES <path>...       YAML files, or folders of YAML files, with operators of your own.
 #   TRACEABLE             Store every rounded operand and every scale, so that scalide_run_traced can report them. This is slower on CPUs.
+#   SHARED                A shared library instead of a static one.
+#
+# In a cross build, the default of TARGET is the CPU of the toolchain file without extensions, such as arm-64-linux.
 function(add_scalide_library target)
+    set(flags TRACEABLE SHARED)
     set(single GENERATOR PROGRAM NUMERICS TARGET)
     set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH)
-    cmake_parse_arguments(ARG TRACEABLE "${single}" "${several}" ${ARGN})
+    cmake_parse_arguments(ARG "${flags}" "${single}" "${several}" ${ARGN})
     set(call "add_scalide_library(${target})")
-    _scalide_check_words("${call}" "${single};${several};TRACEABLE" ${ARGN})
+    _scalide_check_words("${call}" "${single};${several};${flags}" ${ARGN})
+    _scalide_home("${call}" home)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.scalide")
     string(MAKE_C_IDENTIFIER "${target}" name)
     set(archive "${folder}/lib${name}.a")
@@ -73,11 +88,10 @@ function(add_scalide_library target)
         _scalide_refuse("${call}" PROGRAM DTYPES)
         _scalide_program("${call}" what generator sources)
     endif()
-    _scalide_rules(options dependencies ${ARG_RULES})
+    _scalide_rules("${call}" options dependencies)
     _scalide_numerics("${call}" numerics policies)
-    if(DEFINED ARG_TARGET)
-        list(APPEND options --target "${ARG_TARGET}")
-    endif()
+    _scalide_target("${call}" machine environment)
+    list(APPEND options ${machine})
     if(DEFINED ARG_CUDA_ARCH)
         list(JOIN ARG_CUDA_ARCH "," cards)
         list(APPEND options --cuda-arch "${cards}")
@@ -89,13 +103,120 @@ function(add_scalide_library target)
         list(APPEND options --parameter "${parameter}")
     endforeach()
     add_custom_command(OUTPUT "${archive}" "${folder}/${name}.h"
-        COMMAND ${generator} build ${what} --home "${SCALIDE_HOME}" ${options} ${numerics} --name "${target}" --output "${folder}"
+        COMMAND ${environment} "$<TARGET_FILE:${generator}>" build ${what} --home "${home}" ${options} ${numerics} --name "${target}" --output "${folder}"
         DEPENDS ${generator} ${dependencies} ${sources} ${policies} COMMENT "Generating ${target}" VERBATIM)
-    add_custom_target(${target}_generate DEPENDS "${archive}")
-    add_library(${target} INTERFACE)
-    add_dependencies(${target} ${target}_generate)
-    target_include_directories(${target} INTERFACE "${folder}")
-    target_link_libraries(${target} INTERFACE "${archive}" Scalide::runtime)
+    _scalide_library_target(${target} "${folder}" "${name}" "${archive}")
+endfunction()
+
+# Makes a target of CMake out of the archive and the header that `scalide build` writes.
+function(_scalide_library_target target folder name archive)
+    # Only a library with a source can be installed and exported. The dependency of the source on the archive is the one that links again.
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.scalide.cpp")
+    if(CMAKE_C_COMPILER)
+        string(REGEX REPLACE "pp$" "" source "${source}")
+    endif()
+    file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${name}.h\"\n")
+    set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${archive}")
+    if(ARG_SHARED)
+        add_library(${target} SHARED "${source}" "${folder}/${name}.h")
+        target_link_libraries(${target} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${archive}>")
+    else()
+        add_library(${target} STATIC "${source}" "${folder}/${name}.h")
+        add_custom_command(TARGET ${target} POST_BUILD COMMAND "${CMAKE_COMMAND}" -E copy "${archive}" "$<TARGET_FILE:${target}>" VERBATIM)
+    endif()
+    set_target_properties(${target} PROPERTIES PUBLIC_HEADER "${folder}/${name}.h")
+    target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${folder}>" $<INSTALL_INTERFACE:include>)
+    target_link_libraries(${target} PUBLIC Scalide::runtime)
+endfunction()
+
+# Sets `result` to the folder share/scalide of the installation that has the generator.
+function(_scalide_home call result)
+    get_property(home GLOBAL PROPERTY SCALIDE_HOME)
+    if(NOT home)
+        set(way "find_package(Scalide REQUIRED COMPONENTS generator)")
+        if(CMAKE_CROSSCOMPILING)
+            set(way "cmake -DSCALIDE_HOST_PREFIX=PREFIX, with the prefix of an installation for the build machine")
+        endif()
+        message(FATAL_ERROR "${call}: needs the component 'generator' of Scalide. Use ${way}.")
+    endif()
+    set(${result} "${home}" PARENT_SCOPE)
+endfunction()
+
+# Takes the tool and the rules for a cross build from an installation for the build machine.
+function(_scalide_use_host_prefix version)
+    if(TARGET Scalide::scalide)
+        return()
+    endif()
+    set(tool "${SCALIDE_HOST_PREFIX}/bin/scalide")
+    execute_process(COMMAND "${tool}" --version OUTPUT_VARIABLE found ERROR_VARIABLE reason RESULT_VARIABLE status OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT status EQUAL 0)
+        message(FATAL_ERROR "SCALIDE_HOST_PREFIX must be the prefix of an installation of Scalide for the build machine, got "
+                            "'${SCALIDE_HOST_PREFIX}': cannot run ${tool}: ${status} ${reason}")
+    endif()
+    if(NOT found VERSION_EQUAL version)
+        message(FATAL_ERROR "SCALIDE_HOST_PREFIX must have Scalide ${version}, as the runtime, got ${found} in '${SCALIDE_HOST_PREFIX}'.")
+    endif()
+    add_executable(Scalide::scalide IMPORTED GLOBAL)
+    set_target_properties(Scalide::scalide PROPERTIES IMPORTED_LOCATION "${tool}")
+    set_property(GLOBAL PROPERTY SCALIDE_HOME "${SCALIDE_HOST_PREFIX}/share/scalide")
+endfunction()
+
+# Adds an executable for the build machine. The project in <target>.host builds it, and CMake is not told of the toolchain file.
+function(_scalide_host_generator target)
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.host")
+    set(call "add_scalide_generator(${target}")
+    foreach(keyword SOURCES RULES)
+        string(APPEND call "\n    ${keyword}")
+        foreach(path IN LISTS ARG_${keyword})
+            get_filename_component(path "${path}" ABSOLUTE)
+            string(APPEND call " [==[${path}]==]")
+        endforeach()
+        string(REGEX REPLACE "\n    ${keyword}$" "" call "${call}")
+    endforeach()
+    file(CONFIGURE OUTPUT "${folder}/CMakeLists.txt" @ONLY CONTENT "cmake_minimum_required(VERSION 3.25)
+project(host LANGUAGES C CXX)
+find_package(Scalide REQUIRED COMPONENTS generator PATHS [==[@SCALIDE_HOST_PREFIX@]==] NO_DEFAULT_PATH)
+@call@)
+")
+    string(REPLACE " Multi-Config" "" generator "${CMAKE_GENERATOR}")
+    add_custom_target(${target}_host BYPRODUCTS "${folder}/build/${target}" COMMENT "Building ${target} for the build machine" VERBATIM
+        COMMAND "${CMAKE_COMMAND}" -E env --unset=CMAKE_TOOLCHAIN_FILE --unset=CC --unset=CXX --unset=CFLAGS --unset=CXXFLAGS --unset=LDFLAGS
+            "${CMAKE_COMMAND}" -S "${folder}" -B "${folder}/build" -G "${generator}" "-DCMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}"
+            -DCMAKE_BUILD_TYPE=Release
+        COMMAND "${CMAKE_COMMAND}" --build "${folder}/build")
+    add_executable(${target} IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${folder}/build/${target}")
+    add_dependencies(${target} ${target}_host)
+endfunction()
+
+# Sets `options` to the options for the machine that the library is for. In a cross build, sets `environment` to a command that names the C
+# compiler of the toolchain file.
+function(_scalide_target call options environment)
+    set(machine "${ARG_TARGET}")
+    set(${environment} "" PARENT_SCOPE)
+    if(CMAKE_CROSSCOMPILING)
+        set(processors x86_64 x86-64 AMD64 x86-64 aarch64 arm-64 arm64 arm-64 armv7l arm-32 riscv64 riscv-64)
+        list(FIND processors "${CMAKE_SYSTEM_PROCESSOR}" place)
+        string(TOLOWER "${CMAKE_SYSTEM_NAME}" system)
+        if(NOT machine AND place EQUAL -1)
+            message(FATAL_ERROR "${call}: needs TARGET, because no Halide target is known for CMAKE_SYSTEM_PROCESSOR '${CMAKE_SYSTEM_PROCESSOR}'")
+        elseif(machine MATCHES "^(host|cuda|opencl)$")
+            message(FATAL_ERROR "${call}: in a cross build, TARGET must be a Halide target such as arm-64-linux, got '${machine}'")
+        elseif(NOT machine)
+            math(EXPR place "${place} + 1")
+            list(GET processors ${place} processor)
+            set(machine "${processor}-${system}")
+        endif()
+        set(compiler "${CMAKE_C_COMPILER}")
+        if(CMAKE_SYSROOT)
+            string(APPEND compiler " --sysroot=${CMAKE_SYSROOT}")
+        endif()
+        set(${environment} "${CMAKE_COMMAND}" -E env "CC=${compiler}" PARENT_SCOPE)
+    endif()
+    set(${options} "" PARENT_SCOPE)
+    if(machine)
+        set(${options} --target "${machine}" PARENT_SCOPE)
+    endif()
 endfunction()
 
 # Sets `what` to the program that `scalide build` gets, `generator` to the executable that builds it, and `sources` to the file that it reads.
@@ -110,6 +231,8 @@ function(_scalide_program call what generator sources)
         set(${sources} "${file}" PARENT_SCOPE)
     elseif(NOT DEFINED ARG_GENERATOR)
         message(FATAL_ERROR "${call}: without GENERATOR, PROGRAM must be a .scl file, got '${ARG_PROGRAM}'")
+    elseif(NOT ARG_PROGRAM MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+        message(FATAL_ERROR "${call}: with GENERATOR, PROGRAM must be the name of a registered generator, got '${ARG_PROGRAM}'")
     else()
         set(${what} "${ARG_PROGRAM}" PARENT_SCOPE)
     endif()
@@ -142,7 +265,7 @@ function(_scalide_numerics call options files)
             endif()
         endwhile()
     else()
-        file(GLOB names RELATIVE "${SCALIDE_HOME}/rules/policies" "${SCALIDE_HOME}/rules/policies/*.yaml")
+        file(GLOB names RELATIVE "${home}/rules/policies" "${home}/rules/policies/*.yaml")
         list(TRANSFORM names REPLACE "\\.yaml$" "")
         if(NOT ARG_NUMERICS IN_LIST names)
             _scalide_known(known "${ARG_NUMERICS}" ${names})
@@ -153,12 +276,12 @@ function(_scalide_numerics call options files)
     set(${files} "${read}" PARENT_SCOPE)
 endfunction()
 
-# Sets `result` to the absolute path of a file. Stops if the file does not exist and no rule of this folder generates it.
+# Sets `result` to the absolute path of a file or folder. Stops if it does not exist and no rule of this folder generates it.
 function(_scalide_file call keyword path result)
     get_filename_component(path "${path}" ABSOLUTE)
     get_source_file_property(generated "${path}" GENERATED)
     if(NOT EXISTS "${path}" AND NOT generated)
-        message(FATAL_ERROR "${call}: ${keyword} must be an existing file, got '${path}'")
+        message(FATAL_ERROR "${call}: ${keyword} must exist, got '${path}'")
     endif()
     set(${result} "${path}" PARENT_SCOPE)
 endfunction()
@@ -216,12 +339,12 @@ function(_scalide_known result word)
     set(${result} "One of: ${all}" PARENT_SCOPE)
 endfunction()
 
-# Sets `options` to the options for rule files and folders, and `dependencies` to these files and the rule files of Scalide.
-function(_scalide_rules options dependencies)
+# Sets `options` to the options for ARG_RULES, and `dependencies` to these files and the rule files of Scalide.
+function(_scalide_rules call options dependencies)
     set(list "")
-    file(GLOB_RECURSE files CONFIGURE_DEPENDS "${SCALIDE_HOME}/rules/*.yaml")
-    foreach(path ${ARGN})
-        get_filename_component(path "${path}" ABSOLUTE)
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS "${home}/rules/*.yaml")
+    foreach(path IN LISTS ARG_RULES)
+        _scalide_file("${call}" RULES "${path}" path)
         list(APPEND list --rules "${path}")
         if(IS_DIRECTORY "${path}")
             file(GLOB_RECURSE inside CONFIGURE_DEPENDS "${path}/*.yaml")
