@@ -1,12 +1,10 @@
 # Set-up shared by ./demo and ./check; sourced, never run. Idempotent; says nothing when there is nothing to do.
-# After `scalide_setup` the variables BUILD (the build folder) and HALIDE (the unpacked wheel) are set and the tree is configured.
+# After `scalide_setup` the variable BUILD (the build folder) is set and the tree is configured. CMake fetches Halide.
 # SCALIDE_WITH_PYTHON, when set, asks for the Python package too, SCALIDE_WITH_DOCS for the site of the documentation.
 # SCALIDE_BUILD_DIR chooses another build folder than ./build.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${SCALIDE_BUILD_DIR:-$ROOT/build}
-HALIDE_VERSION=$(sed -n 's/^set(SCALIDE_HALIDE_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
-HALIDE=$BUILD/halide-$HALIDE_VERSION/halide
 PTXAS_VERSION=$(sed -n 's/^set(SCALIDE_PTXAS_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
 JOBS=$(nproc)
 
@@ -65,11 +63,6 @@ install_wheel() {
     rm -rf "$3" && mv "$part" "$3"
 }
 
-install_halide() {
-    [ -e "$HALIDE/lib64/libHalide.so" ] && return
-    install_wheel halide "$HALIDE_VERSION" "$BUILD/halide-$HALIDE_VERSION"
-}
-
 # scalide_cuda_tools: sets CUDA_HOME to a folder with bin/ptxas and bin/fatbinary that know all cards: a toolkit's, or fetched.
 scalide_cuda_tools() {
     local folder fetched=$BUILD/cuda-$PTXAS_VERSION/nvidia/cu13/bin
@@ -116,12 +109,11 @@ scalide_setup() {
     local free; free=$(df -Pm "$BUILD" | awk 'NR == 2 {print $4}')
     [ "$free" -ge 4000 ] || fail "$BUILD has $free MiB free, 4000 MiB are needed. Free some room or set SCALIDE_BUILD_DIR"
     install_packages "$@"
-    install_halide
     if [ -n "${SCALIDE_WITH_PYTHON:-}" ]; then scalide_python; fi
     if [ -n "${SCALIDE_WITH_DOCS:-}" ]; then scalide_docs; fi
-    local options="-DSCALIDE_HALIDE_ROOT=$HALIDE ${SCALIDE_CMAKE_OPTIONS[*]}"
+    local options="-DSCALIDE_FETCH_HALIDE=ON ${SCALIDE_CMAKE_OPTIONS[*]}"
     if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ "$options" != "$(cat "$BUILD/options" 2>&1)" ]; then
-        run_logged "configuring with CMake" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_HALIDE_ROOT="$HALIDE" "${SCALIDE_CMAKE_OPTIONS[@]}"
+        run_logged "configuring with CMake (the first time needs a network)" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_FETCH_HALIDE=ON "${SCALIDE_CMAKE_OPTIONS[@]}"
         echo "$options" >"$BUILD/options"
     fi
 }

@@ -9,11 +9,6 @@ if(NOT SCALIDE_JEMALLOC_LIBRARY)
 endif()
 
 # The CMake package in the wheel needs CMake 3.28, but Debian 12 has 3.25.
-if(SCALIDE_BUILD_PYTHON AND NOT SCALIDE_HALIDE_ROOT)
-    find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
-    execute_process(COMMAND "${Python_EXECUTABLE}" -c "import importlib.util; print(importlib.util.find_spec('halide').submodule_search_locations[0])"
-        OUTPUT_VARIABLE SCALIDE_HALIDE_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-endif()
 set(SCALIDE_HALIDE_ROOT "${SCALIDE_HALIDE_ROOT}" CACHE PATH "The `halide` folder of the unpacked wheel halide==${SCALIDE_HALIDE_VERSION}")
 option(SCALIDE_FETCH_HALIDE "If SCALIDE_HALIDE_ROOT is empty, get the wheel from PyPI (needs pip and a network)" OFF)
 if(SCALIDE_FETCH_HALIDE AND NOT SCALIDE_HALIDE_ROOT)
@@ -22,7 +17,7 @@ if(SCALIDE_FETCH_HALIDE AND NOT SCALIDE_HALIDE_ROOT)
         find_package(Python3 REQUIRED COMPONENTS Interpreter)
         message(STATUS "Fetching Halide ${SCALIDE_HALIDE_VERSION} from PyPI into ${folder}")
         execute_process(COMMAND "${Python3_EXECUTABLE}" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all:
-            -d "${folder}" halide==${SCALIDE_HALIDE_VERSION} RESULT_VARIABLE status ERROR_VARIABLE reason)
+            --python-version 3.12 -d "${folder}" halide==${SCALIDE_HALIDE_VERSION} RESULT_VARIABLE status ERROR_VARIABLE reason)
         if(NOT status EQUAL 0)
             message(FATAL_ERROR "cannot fetch Halide ${SCALIDE_HALIDE_VERSION} with pip: ${reason}Set SCALIDE_HALIDE_ROOT to the `halide` folder of "
                                 "the unpacked wheel, or install pip and connect to a network.")

@@ -32,3 +32,4 @@ set_property(TARGET scalide APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../${CMAKE_IN
 install(DIRECTORY "${PROJECT_BINARY_DIR}/installed_headers/scalide" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" ${part})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/rules" DESTINATION "${CMAKE_INSTALL_DATADIR}/scalide" ${part})
 install(FILES "${SCALIDE_HALIDE_LIBRARY}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/scalide" ${part})
+include("${CMAKE_CURRENT_LIST_DIR}/packages.cmake")

@@ -8,6 +8,7 @@ TESTED = {
     "pip install .": "python.wheel",
     'pip install ".[jax]"': "python.wheel",
     "./demo": "install.digits",
+    "./package": "packages.tar",
     "./check": WHOLE_SUITE,
 }
 #: Packages of Debian for `pip install .` in a virtual environment; the tests have an environment of their own.
