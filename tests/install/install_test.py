@@ -438,9 +438,9 @@ def cross_arm():
                 "set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)\n", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"])  # fmt: skip
 
 
-def subproject_of(name):
+def subproject_of(name, add_scalide):
     folder = project(name, f"""set(CMAKE_CXX_STANDARD 23)
-add_subdirectory("{SOURCE}" scalide EXCLUDE_FROM_ALL)
+{add_scalide}
 foreach(variable CMAKE_BUILD_TYPE CMAKE_POSITION_INDEPENDENT_CODE CMAKE_CXX_EXTENSIONS)
     if(DEFINED ${{variable}} AND ${{variable}})
         message(FATAL_ERROR "${{variable}} is ${{${{variable}}}}")
@@ -461,19 +461,22 @@ install(EXPORT app NAMESPACE app:: DESTINATION lib/cmake/app FILE appConfig.cmak
     own_headers(folder)
     cache = (BUILD / "CMakeCache.txt").read_text()
     halide = Path(re.search(r"^SCALIDE_HALIDE_LIBRARY:\w+=(.*)$", cache, re.M)[1]).parents[1]
-    return folder, configure(folder, "nothing", f"-DSCALIDE_HALIDE_ROOT={halide}")
+    configure(folder, "nothing", f"-DSCALIDE_HALIDE_ROOT={halide}")
+    return folder
 
 
 def subproject():
-    """A project with Scalide in a subfolder: nothing of its own settings changes, and the functions are there."""
-    folder, _ = subproject_of("subproject")
-    run("cmake", "--build", folder / "build", "--target", "scalide_installed_headers")
-    assert (folder / "build/scalide/installed_headers/scalide/generator/ir/type.h").exists()
+    """A project with Scalide as a part: its own settings do not change, and the functions are there."""
+    for add in (f'add_subdirectory("{SOURCE}" scalide)', f'include(FetchContent)\nFetchContent_Declare(scalide SOURCE_DIR "{SOURCE}" BINARY_DIR scalide)\n'
+                "FetchContent_MakeAvailable(scalide)"):  # fmt: skip
+        folder = subproject_of("subproject", add)
+        run("cmake", "--build", folder / "build", "--target", "scalide_installed_headers")
+        assert (folder / "build/scalide/installed_headers/scalide/generator/ir/type.h").exists()
 
 
 def subproject_build():
     """Builds it. This compiles the whole generator."""
-    folder, _ = subproject_of("subproject_build")
+    folder = subproject_of("subproject_build", f'add_subdirectory("{SOURCE}" scalide EXCLUDE_FROM_ALL)')
     run("cmake", "--build", folder / "build")
     assert run(folder / "build/a") == "sum 6\n"
     run("cmake", "--install", folder / "build", "--prefix", folder / "prefix")
