@@ -7,6 +7,8 @@
 #include "schedules/schedule.h"
 #include "transforms/library/cards.h"
 #include "transforms/library/library_call.h"
+#include "transforms/passes.h"
+#include "transforms/value_forms.h"
 #include <algorithm>
 #include <chrono>
 
@@ -32,16 +34,34 @@ struct FusedProgram {
     bool is_variant;
     std::vector<Requirement> requirements;
     std::map<std::string, Origin> origins; ///< by name of the value
+    Extent::Bindings values = {};          ///< see Plan
 };
+
+/// Returns the forms of a program for values of its symbols (transforms/value_forms.h). `scaled`: the program before `expand`. Kernels for
+/// GPUs have no such forms: there the tiles of a kernel do not depend on the number of rows.
+std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &scaled, const Program &fused, const Rulebook &rulebook,
+                                                             const CompileOptions &compilation, const Halide::Target &target) {
+    std::vector<std::pair<Extent::Bindings, Program>> forms;
+    if (target.has_gpu_feature()) return forms;
+    CompileOptions silent = compilation;
+    silent.after_pass = nullptr;
+    for (const Extent::Bindings &values : value_forms(scaled)) {
+        const Program expanded = simplify(expand(with_values(scaled, values), rulebook, silent.facts), rulebook);
+        if (auto form = with_interface_of(fused, to_kernels(expanded, rulebook, silent))) forms.emplace_back(values, std::move(*form));
+    }
+    return forms;
+}
 
 /// Returns the fused program, followed by its variants.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
                                        const TargetFacts &facts, BuildReport &report) {
     std::vector<NumericsDecision> decisions;
     std::map<std::string, Origin> origins; // kernels do not keep names
+    Program scaled;
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);
         if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook, decisions));
+        if (pass == "propagate_scales") scaled = program;
         if (pass == "place_stores") origins = origins_by_name(program);
     };
     const CompileOptions compilation{options.policy, facts, after_pass, nullptr, &decisions, options.checks_types};
@@ -57,6 +77,8 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
         for (const int card : variant.cards) std::erase(programs[0].cards, card);
         programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true, requirements, origins});
     }
+    for (auto &[values, form] : fuse_forms(scaled, programs[0].fused, rulebook, compilation, parse_target(options.target)))
+        programs.push_back({&source, std::move(form), {}, true, requirements, origins, values});
     return programs;
 }
 
@@ -76,6 +98,7 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
     plan.is_variant = source.is_variant;
     plan.requirements = source.requirements;
     plan.cards = source.cards;
+    plan.values = source.values;
     const Halide::Target target = parse_target(options.target);
     plan.target = target.to_string();
     plan.device = device_of(target);

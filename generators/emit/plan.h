@@ -68,6 +68,7 @@ struct Plan {
     int scalar_count = 0;
     bool is_variant = false; ///< a variant of the last plan before it that is no variant
     std::vector<int> cards;  ///< compute capabilities that run it; empty: all
+    Extent::Bindings values; ///< of a variant: bindings in which these symbols have these values run it; empty: all
 };
 
 /// The call order of each kernel, by name of its sub-program.

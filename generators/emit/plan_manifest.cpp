@@ -121,6 +121,7 @@ std::string plan_manifest(const std::string &library, const std::vector<PlannedP
     for (const PlannedProgram &program : programs) {
         Json row = program_of(program, uses);
         if (!program.plan.cards.empty()) row["cards"] = program.plan.cards;
+        if (!program.plan.values.empty()) row["values"] = program.plan.values;
         Json &rows = program.plan.is_variant ? manifest["programs"].back()["variants"] : manifest["programs"];
         rows.push_back(std::move(row));
     }

@@ -99,17 +99,33 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
 
 /// Returns the prefix of the table names of a plan.
 std::string prefix_of(const Plan &plan) {
-    return to_identifier(plan.name) + "_" + (plan.is_variant ? "on_" + std::to_string(plan.cards[0]) + "_" : "");
+    std::string prefix = to_identifier(plan.name) + "_";
+    if (plan.is_variant && plan.values.empty()) prefix += "on_" + std::to_string(plan.cards[0]) + "_";
+    for (const auto &[symbol, value] : plan.values) prefix += fmt::format("with_{}_{}_", to_identifier(symbol), value);
+    return prefix;
 }
 
-/// Returns the table of a program's variants, by compute capability.
+/// Returns the entry of a variant for values of symbols.
+std::string form_text(const Plan &plan) {
+    std::string symbols, values;
+    for (const auto &[name, value] : plan.values) {
+        symbols += std::to_string(std::ranges::find(plan.symbols, name, &Symbol::name) - plan.symbols.begin()) + ", ";
+        values += std::to_string(value) + ", ";
+    }
+    return fmt::format("    {{0, &{}plan, {}, {{{}}}, {{{}}}}},\n", prefix_of(plan), plan.values.size(), symbols, values);
+}
+
+/// Returns the table of a program's variants: by compute capability, then for values of symbols.
 std::string variants_text(std::span<const PlannedProgram> programs) {
     std::map<int, std::string> rows;
     for (const PlannedProgram &program : programs)
         for (const int card : program.plan.cards)
-            rows[card] = fmt::format("    {{{}, {}}},\n", card, program.plan.is_variant ? "&" + prefix_of(program.plan) + "plan" : "0");
+            rows[card] =
+                fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card, program.plan.is_variant ? "&" + prefix_of(program.plan) + "plan" : "0");
     std::string text;
     for (const auto &[card, row] : rows) text += row;
+    for (const PlannedProgram &program : programs)
+        if (!program.plan.values.empty()) text += form_text(program.plan);
     return table("scalide_variant", prefix_of(programs[0].plan) + "variants", text);
 }
 
@@ -157,7 +173,7 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
 std::string family_text(std::span<const PlannedProgram> programs) {
     std::string text;
     size_t variants = 0;
-    for (const PlannedProgram &program : programs) variants += program.plan.cards.size();
+    for (const PlannedProgram &program : programs) variants += program.plan.cards.size() + !program.plan.values.empty();
     for (const PlannedProgram &program : programs.subspan(1)) text += program_text(program, 0);
     const std::string prefix = prefix_of(programs[0].plan);
     return text + variants_text(programs) + program_text(programs[0], variants) +

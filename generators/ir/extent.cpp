@@ -55,6 +55,20 @@ Extent::Terms Extent::terms() const {
     return terms;
 }
 
+Extent Extent::with_values(const Bindings &bindings) const {
+    if (is_static()) return *this;
+    Extent sum;
+    for (const auto &[monomial, coefficient] : terms()) {
+        Extent term = coefficient;
+        for (const std::string &name : monomial) {
+            const auto found = bindings.find(name);
+            term = term * (found == bindings.end() ? symbol(name) : Extent(found->second));
+        }
+        sum = sum + term;
+    }
+    return sum;
+}
+
 int64_t Extent::value() const {
     if (!is_static()) throw InternalError("internal error: extent " + to_string(*this) + " is not static");
     return constant_;

@@ -94,6 +94,7 @@ void ProgramParser::parse_symbol() {
         symbol.maximum = parse_integer(lexer_);
     }
     if (lexer_.accept("step")) symbol.multiple = parse_integer(lexer_);
+    if (lexer_.accept("likely")) lexer_.sequence("[", "]", "symbol", [&] { symbol.likely.push_back(parse_integer(lexer_)); });
     program_.symbols.push_back(symbol);
 }
 

@@ -106,6 +106,7 @@ std::string Printer::symbol(const Symbol &symbol) const {
         text += " in " + std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum);
     }
     if (symbol.multiple != free.multiple) text += " step " + std::to_string(symbol.multiple);
+    if (!symbol.likely.empty()) text += " likely [" + join(symbol.likely, [](int64_t value) { return std::to_string(value); }) + "]";
     return text;
 }
 

@@ -42,6 +42,27 @@ void declare_symbols(Program &program) {
     }
 }
 
+namespace {
+
+Attribute with_values(Attribute attribute, const Extent::Bindings &values) {
+    attribute.integer = attribute.integer.with_values(values);
+    for (Attribute &each : attribute.list) each = with_values(std::move(each), values);
+    return attribute;
+}
+
+} // namespace
+
+Program with_values(Program program, const Extent::Bindings &values) {
+    for (Value &value : program.values)
+        for (Extent &extent : value.type.shape) extent = extent.with_values(values);
+    for (Node &node : program.nodes) {
+        const Attributes attributes = node.attributes;
+        for (const auto &[name, attribute] : attributes) node.attributes[name] = with_values(attribute, values);
+    }
+    std::erase_if(program.symbols, [&](const Symbol &symbol) { return values.contains(symbol.name); });
+    return program;
+}
+
 std::vector<int> count_uses(const Program &program) {
     std::vector<int> uses(program.values.size(), 0);
     for (const Node &node : program.nodes) {

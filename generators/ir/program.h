@@ -70,7 +70,10 @@ struct Result {
 struct Symbol {
     std::string name;
     int64_t minimum = 0, maximum = 2147483647, multiple = 1;
+    std::vector<int64_t> likely = {}; ///< values that are frequent; a hint
     bool operator==(const Symbol &) const = default;
+    /// Returns true if the symbol may have this value.
+    bool allows(int64_t value) const { return value >= minimum && value <= maximum && value % multiple == 0; }
 };
 
 /// An array program in single-assignment form. The order of the nodes is an order in which they can run. A model, its gradient, its scaled
@@ -102,6 +105,10 @@ std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Typ
 /// Declares each symbol in the types of arguments that is not declared yet, with default bounds. Code that builds a program calls it after
 /// it added the arguments.
 void declare_symbols(Program &program);
+
+/// Returns the program with numbers in place of these symbols, in the types of its values and in attributes. It does not declare these
+/// symbols. Sub-programs do not change.
+Program with_values(Program program, const Extent::Bindings &values);
 
 /// Returns for each value the number of its uses as an operand or as a result of the program.
 std::vector<int> count_uses(const Program &program);

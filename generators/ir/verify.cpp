@@ -109,6 +109,8 @@ void Verifier::check_symbols() {
         const bool ordered = 0 <= symbol.minimum && symbol.minimum <= symbol.maximum && symbol.maximum <= largest_extent;
         require(ordered, subject, "the range must be within 0..2147483647", range);
         require(symbol.multiple >= 1, subject, "the step must be at least 1", std::to_string(symbol.multiple));
+        for (const int64_t value : symbol.likely)
+            require(symbol.allows(value), subject, "a likely value must be a multiple of the step in " + range, std::to_string(value));
     }
 }
 

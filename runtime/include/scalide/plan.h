@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* The version of this file and of the calling convention of kernels. The runtime rejects programs with another version. */
-#define SCALIDE_PLAN_VERSION 11u
+#define SCALIDE_PLAN_VERSION 12u
 
 /* The maximum number of symbols in a term. */
 #define SCALIDE_TERM_SYMBOLS 4
@@ -137,10 +137,15 @@ typedef struct {
     const scalide_matmul *matmul; /* the same computation for cuBLASLt, which replaces the kernel if it can; NULL: only the kernel */
 } scalide_step;
 
-/* The program for one CUDA compute capability, because cuBLASLt supports different matmuls there. It has the same arguments and symbols. */
+/* Another form of the program for some bindings. It has the same arguments and symbols. There are forms for one CUDA compute capability,
+ * because cuBLASLt supports different matmuls there, and forms for one value of a symbol, because a matmul with one row or column is
+ * another loop nest. */
 typedef struct {
-    int32_t capability;                    /* compute capability: 90 for sm_90 */
+    int32_t capability;                    /* compute capability: 90 for sm_90. 0: a form for values of symbols */
     const struct scalide_program *program; /* NULL: the main program */
+    int32_t symbol_count;                  /* the form is for bindings in which each of these symbols has its value */
+    int32_t symbol[SCALIDE_TERM_SYMBOLS];
+    int64_t value[SCALIDE_TERM_SYMBOLS];
 } scalide_variant;
 
 /* A program. */
@@ -159,7 +164,8 @@ struct scalide_program {
     scalide_extent scratch; /* maximum bytes that kernels allocate in each thread; no terms: not known before the first run */
     int32_t variant_count;
     const scalide_variant *variants; /* scalide_bind takes the variant with the largest capability that is not above the capability of the
-                                        GPU and has the same tens. If there is none, it takes the main program */
+                                        GPU and has the same tens. Then it takes the first form whose symbols have their values. If there is
+                                        none, it takes the main program */
     int32_t requirement_count;
     const scalide_requirement *requirements;
 };

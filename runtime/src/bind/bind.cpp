@@ -29,7 +29,7 @@ const scalide_program *for_card(const scalide_context &context, const scalide_pr
     const scalide_variant *best = nullptr;
     for (int32_t i = 0; i < program.variant_count; ++i) {
         const scalide_variant &variant = program.variants[i];
-        const bool runs = variant.capability / 10 == card / 10 && variant.capability <= card;
+        const bool runs = variant.capability > 0 && variant.capability / 10 == card / 10 && variant.capability <= card;
         if (runs && (!best || variant.capability > best->capability)) best = &variant;
     }
     return best && best->program ? best->program : &program;
@@ -45,6 +45,17 @@ void log_binding(const scalide_binding &binding) {
     if (binding.program->symbol_count > 0) print_values(text << " with", *binding.program, binding.symbols);
     text << ": " << binding.program->step_count << " steps, " << binding.arena_bytes << " bytes of intermediate values.";
     context.log(context.log_user, words);
+}
+
+/// Returns the form of the program for these values of its symbols, or nullptr if there is none.
+const scalide_program *for_values(const scalide_program &program, const int32_t *symbols) {
+    for (int32_t i = 0; i < program.variant_count; ++i) {
+        const scalide_variant &variant = program.variants[i];
+        bool holds = variant.capability == 0 && variant.program;
+        for (int32_t k = 0; holds && k < variant.symbol_count; ++k) holds = symbols[variant.symbol[k]] == variant.value[k];
+        if (holds) return variant.program;
+    }
+    return nullptr;
 }
 
 // Only a device can fail here. The state of its launches is then unknown.
@@ -71,6 +82,11 @@ static scalide_status bind_arrays(scalide_context *context, const scalide_progra
         return SCALIDE_OUT_OF_MEMORY;
     }
     status = check_arrays(call, binding->symbols);
+    const scalide_program *form = status == SCALIDE_OK ? for_values(*program, binding->symbols) : nullptr;
+    if (form) {
+        scalide_binding_destroy(binding);
+        return scalide_bind(context, form, arrays, count, result);
+    }
     if (status == SCALIDE_OK) {
         std::copy(arrays, arrays + count, binding->arrays);
         status = prepare(*binding);

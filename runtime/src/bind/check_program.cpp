@@ -109,6 +109,14 @@ bool good_matmul(const scalide_program &program, const scalide_matmul &matmul) {
     return good;
 }
 
+// The main program checks its arguments before it takes a variant, so the variants must have the same number of arguments and symbols.
+bool good_variant(const scalide_program &program, const scalide_variant &variant) {
+    bool good = in_range(variant.symbol_count, SCALIDE_TERM_SYMBOLS + 1);
+    for (int32_t k = 0; good && k < variant.symbol_count; ++k) good = in_range(variant.symbol[k], program.symbol_count);
+    return good && (!variant.program || (variant.program->symbol_count == program.symbol_count &&
+                                         variant.program->argument_count == program.argument_count && variant.program != &program));
+}
+
 bool good_step(const scalide_program &program, const scalide_step &step) {
     bool good = step.kernel && step.operand_count >= 0 && (!step.matmul || good_matmul(program, *step.matmul));
     for (int32_t i = 0; good && i < step.operand_count; ++i) good = good_operand(program, step.operands[i]);
@@ -126,11 +134,13 @@ const char *find_bad(const scalide_program &program, const T *table, int32_t cou
 
 const char *find_bad_table(const scalide_program &program) {
     const int32_t counts[] = {program.symbol_count, program.argument_count, program.buffer_count,
-                              program.step_count,   program.scalar_count,   program.requirement_count};
+                              program.step_count,   program.scalar_count,   program.requirement_count, program.variant_count};
     for (int32_t count : counts) {
         if (count < 0) return "a number of entries is negative";
     }
     if (!good_extent(program, program.scratch)) return "scratch";
+    for (int32_t i = 0; i < program.variant_count; ++i)
+        if (!good_variant(program, program.variants[i])) return "a variant";
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
     if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
     if (const char *name = find_bad(program, program.requirements, program.requirement_count, good_requirement)) return name;
