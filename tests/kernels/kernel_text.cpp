@@ -77,6 +77,10 @@ private:
         if (dtype == Dtype::i32) {
             return double(random_() % 10);
         }
+        if (is_integer(dtype)) {
+            const IntegerRange range = range_of(dtype);
+            return double(std::uniform_int_distribution<int64_t>(int64_t(range.smallest), int64_t(range.largest))(random_));
+        }
         if (kind_ == "special" && random_() % 8 == 0) {
             constexpr double infinity = std::numeric_limits<double>::infinity();
             const double values[] = {0.0, -0.0, infinity, -infinity, std::nan(""), 1e-40, 3e38};

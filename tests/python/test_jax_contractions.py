@@ -88,6 +88,9 @@ def test_integer_products():
         "converted": (lambda x, y: x.astype(jnp.int32) @ y.astype(jnp.int32).T, operands(9, 33, 70, "int8", "uint8")),
         "batched": (lambda x, y: jnp.einsum("bmk,bkn->bmn", x, y, preferred_element_type=jnp.int32), (integers((3, 5, 7), "int8"), integers((3, 7, 6), "int8"))),
         "two_axes": (lambda x, y: jnp.einsum("amk,kna->nm", x, y, preferred_element_type=jnp.int32), (integers((3, 5, 7), "int8"), integers((7, 6, 3), "int8"))),
+        "convolution": (lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "VALID", preferred_element_type=jnp.int32), (integers((2, 3, 5, 20), "int8"), integers((4, 3, 2, 3), "int8"))),
+        "padded_convolution": (lambda x, w: lax.conv_general_dilated(x, w, (2, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), preferred_element_type=jnp.int32),
+                               (integers((2, 5, 9, 6), "uint8"), integers((3, 2, 6, 20), "uint8"))),
         "quantized": (lambda x, y, s, b: jnp.clip(jnp.round(product(jnp.int32)(x, y).astype(jnp.float32) * s + b), -128, 127).astype(jnp.int8),
                       (*operands(9, 33, 70, "int8", "int8"), jnp.full((33,), 2.0**-14), jnp.arange(33.0))),
     }, gradient=False)  # fmt: skip

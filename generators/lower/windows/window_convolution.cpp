@@ -1,4 +1,5 @@
 #include "lower/axes/movement.h"
+#include "lower/formats/formats.h"
 #include "lower/rows/blocked_sum.h"
 #include "lower/windows/window.h"
 #include "lower/windows/window_places.h"
@@ -35,7 +36,8 @@ public:
     ConvolutionLowering(Lowering &lowering, const Node &node)
         : kernel_(lowering.kernel), stages_(lowering.kernel.stages.emplace<ConvolutionStages>()), values_(lowering.values), node_(node),
           lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
-          convolution_(convolution(node.attributes, rhs_type_.shape)), zero_(make_constant(out_type_.dtype, 0)),
+          convolution_(convolution(node.attributes, rhs_type_.shape)),
+          sum_type_(is_integer(out_type_.dtype) ? Halide::UInt(32) : storage_type(out_type_.dtype)),
           is_gpu_(lowering.target.has_gpu_feature()) {
         lane_axis_ = choose_lane_axis();
         tile_axis_ = choose_tile_axis();
@@ -96,7 +98,9 @@ private:
         return best;
     }
 
-    bool is_argument(ValueId value) const { return values_.producer(value) == nullptr && type(value).dtype == out_type_.dtype; }
+    bool is_argument(ValueId value) const {
+        return values_.producer(value) == nullptr && (is_integer(type(value).dtype) || type(value).dtype == out_type_.dtype);
+    }
 
     /// True if the argument is read directly, because nothing needs decoding, padding or clamping.
     bool reads_lhs() const {
@@ -125,7 +129,7 @@ private:
         if (lane_axis_ == convolution_.out_spec[0]) {
             index[images] = Halide::min(index[images], values_.extent(lhs_type_.shape[images]) - 1);
         }
-        lhs_(buffer_order(vars)) = place.choose(values_.at(node_.operands[0], index), zero_);
+        lhs_(buffer_order(vars)) = place.choose(values_.at(node_.operands[0], index), make_constant(lhs_type_.dtype, 0));
         stages_.lhs = lhs_;
     }
 
@@ -236,7 +240,8 @@ private:
         }
         const AddTerm add = [&](const Expr &sum, const std::vector<Expr> &at) { return sum + term(out, at); };
         const std::vector<Var> args = product_index<Var>(column_, row_, panel_, vars);
-        stages_.product = is_gpu_ ? sum_in_one_loop(args, axes, zero_, add) : sum_in_blocks(args, axes, zero_, add);
+        const Expr zero = Halide::cast(sum_type_, 0);
+        stages_.product = is_gpu_ ? sum_in_one_loop(args, axes, zero, add) : sum_in_blocks(args, axes, zero, add);
         product_ = stages_.product.value;
     }
 
@@ -256,7 +261,7 @@ private:
             places[i] = at[spatial_rank() - i];
             from.push_back(out[convolution_.out_spec[i + 2]] * int(axis.stride) + places[i] * int(axis.window_dilation));
         }
-        return lhs_at(from) * rhs_at(feature, at[0], places);
+        return Halide::cast(sum_type_, lhs_at(from)) * Halide::cast(sum_type_, rhs_at(feature, at[0], places));
     }
 
     void bind() {
@@ -266,7 +271,9 @@ private:
                 others.push_back(index[axis]);
             }
             const Expr lane = index[this_.lane_axis_];
-            return this_.product_(this_.product_index<Expr>(lane % this_.width_, index[this_.tile_axis_], lane / this_.width_, others));
+            const std::vector<Expr> place =
+                this_.product_index<Expr>(lane % this_.width_, index[this_.tile_axis_], lane / this_.width_, others);
+            return Halide::cast(storage_type(this_.out_type_.dtype), this_.product_(place));
         });
     }
 
@@ -291,7 +298,7 @@ private:
     const Node &node_;
     const Type &lhs_type_, &rhs_type_, &out_type_;
     const Convolution convolution_;
-    const Expr zero_;
+    const Halide::Type sum_type_; ///< of the accumulators. Integers wrap around: they are u32, because Halide's i32 must not overflow
     const bool is_gpu_;
     int64_t lane_axis_ = 0, tile_axis_ = 0;
     int width_ = 0;
