@@ -2,6 +2,8 @@
 #include "frontend/tracer.h"
 #include "ir/words.h"
 #include "rulebook/nearest.h"
+#include "transforms/calls/bind_symbols.h"
+#include "transforms/splice.h"
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -99,6 +101,12 @@ auto running(const std::string &name, const Function &function) {
     } catch (const std::exception &error) {
         throw UserError(statement({}, "generator '" + name + "' failed: generate() threw an exception: " + error.what()));
     }
+}
+
+Program trace_generator(const GeneratorFactory &factory, const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
+    Tracer tracer(rulebook, name);
+    running(name, [&] { construct(factory, name, parameters).generator->finish(); });
+    return std::move(tracer.program());
 }
 
 } // namespace
@@ -301,6 +309,60 @@ std::vector<std::string> generator_names() {
     return names;
 }
 
+CalledGenerator::CalledGenerator(std::string name, std::vector<std::pair<std::string, Tensor>> outputs)
+    : name_(std::move(name)), outputs_(std::move(outputs)) {
+    if (outputs_.size() == 1) Tensor::operator=(outputs_[0].second);
+}
+
+Tensor CalledGenerator::output(const std::string &name, const std::source_location &where) const {
+    std::vector<std::string> names;
+    for (const auto &[known, tensor] : outputs_) {
+        if (known == name) return tensor;
+        names.push_back(known);
+    }
+    throw UserError(unknown_name(location_of(where), "output of '" + name_ + "'", name, suggestion(name, names)));
+}
+
+CalledGenerator call_generator(const GeneratorFactory &factory, const std::string &name, const std::vector<Tensor> &inputs,
+                               const Parameters &parameters, const std::source_location &where) {
+    return at(where, [&] {
+        Tracer &tracer = Tracer::current();
+        GeneratorBase &generator = GeneratorBase::current();
+        if (!generator.called_.insert(name).second)
+            throw UserError(statement({}, "two calls of generators have the name '" + name + "'", "Give each call another name"));
+        Program &program = tracer.program();
+        Program called = trace_generator(factory, name, parameters, tracer.builder().rulebook());
+        const auto wanted = std::ranges::count(called.arguments, false, &Argument::inout);
+        if (wanted != static_cast<ptrdiff_t>(inputs.size()))
+            throw UserError({{}, name, "the number of inputs must be " + std::to_string(wanted), std::to_string(inputs.size()), ""});
+        Node call{"call", {}, {}, {}, tracer.scope().empty() ? name : tracer.scope() + "/" + name, Role::primal, tracer.location()};
+        const size_t first_state = generator.called_states_.size();
+        std::vector<Type> types;
+        auto input = inputs.begin();
+        for (const Argument &argument : called.arguments) {
+            if (argument.inout) {
+                const Type &type = called.type(argument.value);
+                generator.called_states_.push_back(
+                    {name + "." + called.value_name(argument.value), type.dtype, {type.shape.begin(), type.shape.end()}, where});
+            }
+            call.operands.push_back(argument.inout ? generator.called_states_.back().value() : (input++)->value());
+            types.push_back(program.type(call.operands.back()));
+        }
+        const Program bound = bind_symbols(call, called, types, program.symbols);
+        program.programs.insert(program.programs.end(), called.programs.begin(), called.programs.end());
+        const std::vector<ValueId> results = append_body(program, bound, call);
+        std::vector<std::pair<std::string, Tensor>> outputs;
+        size_t state = first_state;
+        for (size_t i = 0; i < results.size(); i++) {
+            if (called.results[i].argument < 0)
+                outputs.emplace_back(called.results[i].name, Tensor(results[i]));
+            else
+                generator.called_states_[state++] = TensorUse(Tensor(results[i]), where);
+        }
+        return CalledGenerator(name, std::move(outputs));
+    });
+}
+
 std::vector<ParameterDescription> generator_parameters(const std::string &name, const Rulebook &rulebook) {
     const GeneratorFactory &factory = find_generator(name);
     Tracer tracer(rulebook, name);
@@ -308,10 +370,7 @@ std::vector<ParameterDescription> generator_parameters(const std::string &name, 
 }
 
 Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
-    const GeneratorFactory &factory = find_generator(name);
-    Tracer tracer(rulebook, name);
-    running(name, [&] { construct(factory, name, parameters).generator->finish(); });
-    return std::move(tracer.program());
+    return trace_generator(find_generator(name), name, parameters, rulebook);
 }
 
 } // namespace scalide

@@ -1,9 +1,11 @@
 #pragma once
 #include "frontend/tensor.h"
 #include <concepts>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 /// Write a program as a C++ class, as in Halide. generate() describes the program; the tool `scalide` compiles it.
 ///
@@ -23,6 +25,8 @@ inline constexpr Dtype f32 = Dtype::f32, f16 = Dtype::f16, bf16 = Dtype::bf16, i
                        boolean = Dtype::boolean;
 
 class GeneratorBase;
+class CalledGenerator;
+using GeneratorFactory = std::function<std::unique_ptr<GeneratorBase>()>;
 using Parameters = std::map<std::string, std::string>; ///< name -> text, from the command line
 
 /// A parameter as `scalide generators` lists it.
@@ -237,6 +241,8 @@ protected:
 
 private:
     friend class AssignedTensor;
+    friend CalledGenerator call_generator(const GeneratorFactory &, const std::string &, const std::vector<Tensor> &, const Parameters &,
+                                          const std::source_location &);
     /// A State or an Output, and the value that it had at the end of its life.
     struct Declaration {
         AssignedTensor *tensor;
@@ -251,6 +257,8 @@ private:
 
     static GeneratorBase &current();
     std::vector<Declaration> declarations_;
+    std::deque<State<Tensor>> called_states_; ///< of generators that this one called
+    std::set<std::string> called_;            ///< their names
     GeneratorBase *outer_;
 };
 
@@ -258,7 +266,31 @@ private:
 template<typename T>
 class Generator : public GeneratorBase {};
 
-using GeneratorFactory = std::function<std::unique_ptr<GeneratorBase>()>;
+/// The outputs of a generator that another generator called. If there is one output, the object is this tensor.
+class CalledGenerator : public Tensor {
+public:
+    CalledGenerator(std::string name, std::vector<std::pair<std::string, Tensor>> outputs);
+    /// Returns an output by name. Throws UserError if the generator has no output of this name.
+    Tensor output(const std::string &name, const std::source_location &where = std::source_location::current()) const;
+
+private:
+    std::string name_;
+    std::vector<std::pair<std::string, Tensor>> outputs_;
+};
+
+/// Does the work of call().
+CalledGenerator call_generator(const GeneratorFactory &factory, const std::string &name, const std::vector<Tensor> &inputs,
+                               const Parameters &parameters, const std::source_location &where);
+
+/// Runs generator T inside generate(): `h = call<Layer>("layer0", {h}, {{"width", "64"}})`. `inputs` are in the order of their declaration.
+/// Symbols of T get the extents of the inputs. A state `w` of T becomes the state `layer0.w` of this generator, and states() lists it.
+/// `layer0` is also the scope of the operators. Throws UserError if the inputs do not fit, or if two calls have one name.
+template<typename T>
+CalledGenerator call(const std::string &name, const std::vector<Tensor> &inputs, const Parameters &parameters = {},
+                     const std::source_location &where = std::source_location::current()) {
+    return call_generator([] { return std::make_unique<T>(); }, name, inputs, parameters, where);
+}
+
 /// Registers a generator with the name of its program. If two generators have one name, run_generator throws UserError for it.
 int register_generator(const std::string &name, GeneratorFactory factory);
 /// Returns the names of all registered generators, sorted.

@@ -18,7 +18,7 @@ HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), 
 #: The line of the caller, which callers leave out.
 PLACE = re.compile(r"(,\s*)?const std::source_location &\w+ = std::source_location::current\(\)")
 #: What the headers document for Scalide itself.
-HIDDEN = re.compile(r"^struct (TensorIndex|TensorUse|ParameterDescription|Declaration)\b|^(class )?~?AssignedTensor\b|\b(check_tensor_\w+|generator_parameters|parameter_text|parameter_type|take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b|^class GeneratorBase$")
+HIDDEN = re.compile(r"^struct (TensorIndex|TensorUse|ParameterDescription|Declaration)\b|^(class )?~?AssignedTensor\b|^CalledGenerator\(|\b(call_generator|check_tensor_\w+|generator_parameters|parameter_text|parameter_type|take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b|^class GeneratorBase$")
 
 
 def declarations(text):

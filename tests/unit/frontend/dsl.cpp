@@ -2,6 +2,7 @@
 #include "frontend/reductions.h"
 #include "frontend/tree.h"
 #include "ir/text.h"
+#include "words_of.h"
 #include <gtest/gtest.h>
 
 // Places of the source, names, arrays of tensors and the list of parameters.
@@ -37,6 +38,19 @@ Message message_of(const std::function<void(Inline &)> &generate) {
     }
     return {};
 }
+
+/// A layer that counts its calls. Other generators call it.
+class Layer : public Generator<Layer> {
+public:
+    GeneratorParam<int> width{"width", 3};
+    Input<Tensor> x{"x", f32, {"rows", width}};
+    State<Tensor> w{"w", f32, {width}}, count{"count", f32, {}};
+    Output<Tensor> y{"y", f32, {"rows", width}};
+    void generate() override {
+        y = x * w;
+        count = count + 1;
+    }
+};
 
 } // namespace
 
@@ -154,4 +168,40 @@ TEST(frontend, several_results_have_names) {
     });
     EXPECT_EQ(program.nodes.at(0).op, "top_k");
     EXPECT_EQ(program.results.at(1).value, program.nodes[0].results.at(1));
+}
+
+TEST(frontend, a_generator_calls_a_generator) {
+    const Program program = program_of([](Inline &g) {
+        const Tensor h = call<Layer>("a", {g.x});
+        const Tensor sum = call<Layer>("b", {h + 1}).output("y") + h;
+        Output<Tensor>("y", f32, {"n", 3}) = sum;
+        Output<Tensor>("c", f32, {2, 4}) = call<Layer>(
+            "c",
+            {apply("broadcast_in_dim", {g.z}, {{"shape", to_attribute(Extents{2, 4})}, {"dims", to_attribute(std::vector<int64_t>{1})}})},
+            {{"width", "4"}});
+    });
+    std::string states;
+    for (const Result &result : program.results)
+        if (result.argument >= 0) states += result.name + " = " + program.value_name(result.value) + ", ";
+    EXPECT_EQ(states, "a.w = a.w, a.count = add, b.w = b.w, b.count = add2, c.w = c.w, c.count = add4, ");
+    for (const Node &node : program.nodes)
+        if (node.op == "mul") EXPECT_EQ(to_string(program.type(node.results[0])), node.scope == "c" ? "f32[2, 4]" : "f32[n, 3]");
+}
+
+TEST(frontend, wrong_calls_of_a_generator) {
+    const std::pair<std::function<void(Inline &)>, const char *> cases[] = {
+        {[](Inline &) { call<Layer>("a", {}); }, "a: the number of inputs must be 1, got 0"},
+        {[](Inline &g) { call<Layer>("a", {g.z}); }, "call.operands: must match the arguments of a"},
+        {[](Inline &g) {
+             call<Layer>("a", {g.x}, {{"widht", "3"}});
+         },
+         "generator 'a' has no parameter 'widht'. Did you mean 'width'?"},
+        {[](Inline &g) { call<Layer>("a", {g.x}), call<Layer>("a", {g.x}); }, "two calls of generators have the name 'a'"},
+        {[](Inline &g) { call<Layer>("a", {g.x}).output("z"); }, "unknown output of 'a' 'z'"},
+    };
+    for (const auto &[generate, words] : cases) {
+        const Message message = message_of(generate);
+        EXPECT_TRUE(words_of(UserError(message)).starts_with(words)) << words_of(UserError(message));
+        EXPECT_TRUE(message.location.file.ends_with("dsl.cpp")) << message.location.file;
+    }
 }
