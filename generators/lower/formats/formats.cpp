@@ -82,6 +82,18 @@ Expr decode_portable(const FormatSpec &format, const Expr &word) {
     return from_bits(value);
 }
 
+// Makes an f16 with another bias from the whole pattern of f8_e4m3fn, with its sign and NaN. Integers of 16 bits need half of the registers
+// that decode_portable needs.
+Expr decode_e4m3fn(const FormatSpec &format, const Expr &code) {
+    const int shift = 10 - format.mantissa_bits;
+    const auto pattern = [](uint32_t bits) { return Halide::Internal::make_const(UInt(16), bits); };
+    const uint32_t magnitude = magnitude_mask(format) << shift, sign = 0x8000u;
+    const Expr wide = cast(Halide::Int(16), Halide::reinterpret(Halide::Int(8), cast(UInt(8), code)));
+    const Expr finite = (Halide::reinterpret(UInt(16), wide) << shift) & pattern(magnitude | sign);
+    const Expr half = select((finite | pattern(sign)) == pattern(magnitude | sign), finite | pattern(0x7c00u), finite);
+    return strict_mul(half_to_float(half), float32(static_cast<uint32_t>(127 + 15 - format.bias) << 23));
+}
+
 // Rounds f32 magnitude bits to the format's last place. The exponent keeps f32's bias.
 Expr round_normal(const FormatSpec &format, const Expr &magnitude) {
     int shift = shift_of(format);
@@ -212,9 +224,10 @@ Expr decode(const FormatSpec &format, const Expr &code) {
     Expr word = cast(UInt(32), code);
     if (!format.has_subnormals) return decode_e8m0(format, word);
     if (is_cut_f32(format)) return from_bits(word << shift_of(format));
-    if (format.dtype == Dtype::f8_e4m3fn && is_marked(word)) {
-        return from_bits(
-            select(has(Halide::Target::CUDA), device_op(DeviceOp::e4m3_to_f32, word), float_bits(decode_portable(format, word))));
+    if (format.dtype == Dtype::f8_e4m3fn) {
+        const Expr value = in_hardware(decode_e4m3fn(format, code), decode_portable(format, word));
+        if (!is_marked(word)) return value;
+        return from_bits(select(has(Halide::Target::CUDA), device_op(DeviceOp::e4m3_to_f32, word), float_bits(value)));
     }
     if (has_half_exponent(format)) return in_hardware(half_to_float(word << (10 - format.mantissa_bits)), decode_portable(format, word));
     return decode_portable(format, word);
