@@ -76,8 +76,8 @@ private:
     void make_convolution(const Line &line) {
         const auto &n = line.numbers;
         const int64_t pad = n[5] / 2, height = (n[1] + 2 * pad - n[5]) / n[6] + 1, width = (n[2] + 2 * pad - n[5]) / n[6] + 1;
-        const memory::desc x = desc({n[0], n[3], n[1], n[2]}, Tag::nhwc), w = desc({n[4], n[3], n[5], n[5]}, Tag::any), bias = desc({n[4]}, Tag::a),
-                           y = desc({n[0], n[4], height, width}, Tag::nhwc);
+        const memory::desc x = desc({n[0], n[3], n[1], n[2]}, Tag::nhwc), w = desc({n[4], n[3], n[5], n[5]}, Tag::any),
+                           bias = desc({n[4]}, Tag::a), y = desc({n[0], n[4], height, width}, Tag::nhwc);
         const convolution_forward::primitive_desc made(engine_, prop_kind::forward_inference, algorithm::convolution_direct, x, w, bias, y,
                                                        {n[6], n[6]}, {pad, pad}, {pad, pad}, attributes_of(line, y));
         finish(convolution_forward(made), x, made.weights_desc(), bias, y);
@@ -85,7 +85,8 @@ private:
 
     void make_dot(const Line &line) {
         const auto &n = line.numbers;
-        const memory::desc x = desc({n[0], n[1]}, Tag::ab), w = desc({n[1], n[2]}, Tag::any), bias = desc({1, n[2]}, Tag::ab), y = desc({n[0], n[2]}, Tag::ab);
+        const memory::desc x = desc({n[0], n[1]}, Tag::ab), w = desc({n[1], n[2]}, Tag::any), bias = desc({1, n[2]}, Tag::ab),
+                           y = desc({n[0], n[2]}, Tag::ab);
         const matmul::primitive_desc made(engine_, x, w, bias, y, attributes_of(line, y));
         finish(matmul(made), x, made.weights_desc(), bias, y);
     }
