@@ -17,7 +17,7 @@ ContextPointer need_context(int32_t device) {
 class ContextMemory {
 public:
     explicit ContextMemory(scalide_context *context) : context_(context) {}
-    ContextMemory(const ContextMemory &) = delete;
+    ContextMemory(ContextMemory &&) = default; // the other one is left without memory
     ~ContextMemory() {
         for (void *memory : taken_) scalide_release(context_, memory);
     }
@@ -103,31 +103,54 @@ scalide_status LoadedProgram::run_bound(scalide_binding *binding, const Show &sh
     return status;
 }
 
+struct LoadedProgram::Call {
+    std::vector<scalide_argument_info> infos;
+    std::vector<HostArray> arrays;
+    std::vector<scalide_array> views, copies;
+    ContextMemory memory;
+    std::unique_ptr<scalide_binding, void (*)(scalide_binding *)> binding;
+};
+
+LoadedProgram::Call LoadedProgram::bind(const std::function<HostArray(const std::string &)> &find) const {
+    Call call{std::vector<scalide_argument_info>(scalide_argument_count(program_)),
+              {},
+              {},
+              {},
+              ContextMemory(context_.get()),
+              {nullptr, scalide_binding_destroy}};
+    for (size_t i = 0; i < call.infos.size(); i++) {
+        check(scalide_describe_argument(program_, i, &call.infos[i]));
+        call.arrays.push_back(call.infos[i].role == SCALIDE_OUTPUT ? empty_array(call.infos[i]) : find(call.infos[i].name));
+    }
+    shape_outputs(call.infos, call.arrays);
+    call.views = views_of(call.arrays);
+    for (const scalide_array &view : call.views) call.copies.push_back(call.memory.copy_in(view));
+    scalide_binding *binding = nullptr;
+    check(scalide_bind(context_.get(), program_, call.copies.data(), call.copies.size(), &binding));
+    call.binding.reset(binding);
+    return call;
+}
+
 std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const std::string &)> &find, const Show &show,
                                           NonFinite *non_finite) const {
-    std::vector<scalide_argument_info> infos(scalide_argument_count(program_));
-    std::vector<HostArray> arrays;
-    for (size_t i = 0; i < infos.size(); i++) {
-        check(scalide_describe_argument(program_, i, &infos[i]));
-        arrays.push_back(infos[i].role == SCALIDE_OUTPUT ? empty_array(infos[i]) : find(infos[i].name));
-    }
-    shape_outputs(infos, arrays);
-    const std::vector<scalide_array> views = views_of(arrays);
-    ContextMemory memory(context_.get());
-    std::vector<scalide_array> copies;
-    for (const scalide_array &view : views) copies.push_back(memory.copy_in(view));
-    scalide_binding *binding = nullptr;
-    check(scalide_bind(context_.get(), program_, copies.data(), copies.size(), &binding));
-    const scalide_status status = run_bound(binding, show, non_finite);
-    scalide_binding_destroy(binding);
-    check(status);
+    Call call = bind(find);
+    check(run_bound(call.binding.get(), show, non_finite));
     std::vector<HostArray> results;
-    for (size_t i = 0; i < infos.size(); i++) {
-        if (infos[i].role == SCALIDE_INPUT) continue;
-        memory.copy_out(views[i], copies[i]);
-        results.push_back(std::move(arrays[i]));
+    for (size_t i = 0; i < call.infos.size(); i++) {
+        if (call.infos[i].role == SCALIDE_INPUT) continue;
+        call.memory.copy_out(call.views[i], call.copies[i]);
+        results.push_back(std::move(call.arrays[i]));
     }
     return results;
+}
+
+std::vector<StepCost> LoadedProgram::profile(const std::function<HostArray(const std::string &)> &find, int runs) const {
+    const Call call = bind(find);
+    std::vector<scalide_step_profile> steps(scalide_step_count(call.binding.get()));
+    check(scalide_profile(call.binding.get(), runs, steps.data(), steps.size()));
+    std::vector<StepCost> costs;
+    for (const scalide_step_profile &step : steps) costs.push_back({step.name, step.seconds, step.bytes});
+    return costs;
 }
 
 } // namespace scalide

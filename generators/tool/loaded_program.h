@@ -15,6 +15,13 @@ struct NonFinite {
     size_t step = 0;
 };
 
+/// The cost of a step, see scalide_step_profile.
+struct StepCost {
+    std::string kernel;
+    double seconds;
+    uint64_t bytes;
+};
+
 /// A generated shared library that is loaded in this process. An error of the runtime becomes a UserError with the runtime's message.
 class LoadedProgram {
 public:
@@ -27,7 +34,12 @@ public:
     std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find, const Show &show = {},
                                NonFinite *non_finite = nullptr) const;
 
+    /// Runs `runs` times on the arrays that `find` returns by name. Returns the fastest time of each step.
+    std::vector<StepCost> profile(const std::function<HostArray(const std::string &)> &find, int runs) const;
+
 private:
+    struct Call; ///< the arrays of one call, and the binding to copies of them in the memory of the context
+    Call bind(const std::function<HostArray(const std::string &)> &find) const;
     scalide_status run_bound(scalide_binding *binding, const Show &show, NonFinite *non_finite) const;
     void check(scalide_status status) const;
     void shape_outputs(const std::vector<scalide_argument_info> &infos, std::vector<HostArray> &arrays) const;

@@ -3,7 +3,9 @@
 #include "ir/words.h"
 #include "tool/common.h"
 #include "tool/first_non_finite.h"
+#include "tool/loaded_program.h"
 #include "tool/rounding_check.h"
+#include "tool/tables.h"
 #include <algorithm>
 #include <fmt/core.h>
 
@@ -23,10 +25,31 @@ void print_array(const HostArray &array) {
                elements.size() > most_shown ? " ..." : "");
 }
 
+/// Returns a table of the steps, and their sum.
+std::string profile_table(const std::vector<StepCost> &steps) {
+    double seconds = 0;
+    uint64_t bytes = 0;
+    for (const StepCost &step : steps) {
+        seconds += step.seconds;
+        bytes += step.bytes;
+    }
+    std::vector<std::vector<std::string>> rows = {{"step", "kernel", "us", "share", "bytes", "GB/s"}};
+    const auto add = [&](const std::string &step, const StepCost &cost) {
+        const double share = seconds > 0 ? 100 * cost.seconds / seconds : 0,
+                     speed = cost.seconds > 0 ? 1e-9 * double(cost.bytes) / cost.seconds : 0;
+        rows.push_back({step, cost.kernel, fmt::format("{:.1f}", 1e6 * cost.seconds), fmt::format("{:.1f} %", share),
+                        fmt::format("{}", cost.bytes), fmt::format("{:.1f}", speed)});
+    };
+    for (size_t i = 0; i < steps.size(); i++) add(fmt::format("{}", i), steps[i]);
+    add("all", {"", seconds, bytes});
+    return in_columns(rows);
+}
+
 struct RunCommand {
     ProgramOptions program;
     BuildOptions build;
     std::string inputs, outputs, mode, cache;
+    int profiled_runs = 0;
     bool trace = false, check_finite = false, check = false, json = false;
 
     void run() {
@@ -124,6 +147,7 @@ struct RunCommand {
             return arrays.find_state(name, plan.buffers[argument->data_buffer].type, argument->initial);
         };
         const LoadedProgram library(report.files.back(), plan.name);
+        if (profiled_runs > 0) fmt::print("{}", profile_table(library.profile(find, profiled_runs)));
         if (!check_finite) return library.run(find, trace ? print_array : Show());
         NonFinite non_finite;
         std::vector<HostArray> results = library.run(find, {}, &non_finite);
@@ -153,11 +177,16 @@ void add_run(CLI::App &app) {
                   "Report which result was the first with an infinity or a NaN, and in which step.")
         ->excludes("--interpret")
         ->excludes("--trace");
+    run->add_option("--profile", command->profiled_runs,
+                    "Run this many times first, and print for each step the fastest time, and the bytes that it reads or writes.")
+        ->check(CLI::Range(1, 1000000))
+        ->excludes("--interpret")
+        ->excludes("--trace");
     const auto check = run->add_flag(
         "--check", command->check,
         "Interpret the program ('stored') and count rounding effects. For each tensor rounded to 8 or 16 bits: elements rounded to "
         "zero, saturated and subnormal elements. For each state: elements that the update did not change.");
-    check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite");
+    check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile");
     run->add_flag("--json", command->json, "Print the counts of --check as JSON.")->needs(check);
     add_target(*run, command->build);
     add_limits(*run, command->build);

@@ -93,6 +93,19 @@ TEST(cpp_interface, keeps_everything_alive_that_a_binding_uses) {
     EXPECT_EQ(binding.run_checked().buffer, nullptr);
 }
 
+TEST(cpp_interface, profiles_the_steps) {
+    const Context context(2);
+    Binding binding = Binding::allocate(context, sample_program(), {{"b", 6}});
+    const std::vector<scalide_step_profile> steps = binding.profile(3);
+    ASSERT_EQ(steps.size(), 3u);
+    EXPECT_STREQ(steps[0].name, "rows");
+    EXPECT_EQ(steps[0].bytes, sizeof(float) * (24 + 4 + 1 + 6 + 6)); // x, w, its scale, h, y
+    for (const scalide_step_profile &step : steps) EXPECT_TRUE(step.seconds >= 0 && step.seconds < 1e6);
+    EXPECT_EQ(error_of([&] { binding.profile(0); }),
+              "sample: scalide_profile needs at least 1 run and an entry for each of the 3 steps, got 0 runs and 3 entries.");
+    EXPECT_EQ(scalide_profile(binding.handle(), 1, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
+}
+
 TEST(cpp_interface, names_the_arguments_that_are_wrong) {
     const Context context(1);
     const Program program = sample_program();

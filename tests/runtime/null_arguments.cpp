@@ -47,6 +47,7 @@ TEST(null_arguments, of_bindings) {
     EXPECT_EQ(scalide_set_arguments(nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_run_traced(nullptr, nullptr, nullptr), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_run_checked(nullptr, &first), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_profile(nullptr, 1, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_capture(nullptr), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_step_count(nullptr), 0u);
     EXPECT_EQ(scalide_describe_step(nullptr, 0, &info), SCALIDE_INVALID_ARGUMENT);

@@ -52,6 +52,13 @@ def main(tool, policy, tolerance):
             assert mode != "compiled" or any(line.startswith("logits.data f32[3, 5]: ") for line in shown), shown
             assert mode != "compiled" or any(line.startswith("logits.scale f32[]: ") for line in shown), shown
             results[mode] = values(scratch.path / f"{mode}.safetensors")
+        profiled = ("run", "mixed.scl", "--numerics", policy, "-i", "in.safetensors", "-o", "profiled.safetensors", "--profile", "3")
+        heading, *steps, total, _ = scratch.succeed(*profiled).splitlines()
+        assert heading.split() == ["step", "kernel", "us", "share", "bytes", "GB/s"], heading
+        assert [line.split()[0] for line in steps] == [str(i) for i in range(len(steps))] and total.startswith("all"), (steps, total)
+        assert (scratch.path / "profiled.safetensors").read_bytes() == (scratch.path / "compiled.safetensors").read_bytes()
+        refused = scratch.run(*profiled[:-1], "0")
+        assert refused.returncode != 0 and "--profile" in refused.stderr, refused.stderr
     kernels = largest_difference(results["compiled"], results["stored"])
     formats = largest_difference(results["stored"], results["real"])
     print(f"compiled against stored {kernels:.1e}, stored against real {formats:.1e} (seed {SEED})")

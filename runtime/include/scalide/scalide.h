@@ -231,6 +231,15 @@ typedef struct {
 /* Runs the program once and writes the first result that is not finite to *first. Arguments and constants are not results, but a copy of an
  * argument is. On a device the function waits for each step and copies its results to the host. Errors: as scalide_run. */
 scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite *first);
+/* The cost of one step. */
+typedef struct {
+    const char *name; /* name of the kernel, as in scalide_describe_step */
+    double seconds;   /* of the fastest run. On a device, it includes the launch and the wait for its end */
+    uint64_t bytes;   /* size of the arrays that the step reads or writes, each counted once */
+} scalide_step_profile;
+/* Runs the program `runs` times and measures each step. `steps` has scalide_step_count entries. The runs update inouts, as all runs do.
+ * Errors: SCALIDE_INVALID_ARGUMENT (runs < 1, a wrong count), and as scalide_run. */
+scalide_status scalide_profile(scalide_binding *binding, int32_t runs, scalide_step_profile *steps, size_t count);
 /* Destroys a binding. On a device it first waits for its runs. */
 void scalide_binding_destroy(scalide_binding *binding);
 

@@ -584,6 +584,13 @@ public:
         return first;
     }
 
+    /// Runs this number of times and returns the fastest time of each step, and the bytes that it reads or writes.
+    std::vector<scalide_step_profile> profile(int runs = 1) {
+        std::vector<scalide_step_profile> steps(step_count());
+        context_.check(scalide_profile(handle(), runs, steps.data(), steps.size()));
+        return steps;
+    }
+
     /// Returns the array of an argument.
     Array operator[](const std::string &argument) const {
         handle();

@@ -30,10 +30,13 @@ struct Launches {
     void *graph; ///< NULL before scalide_capture
 };
 
-/// The callback that receives intermediate values of a run.
+/// What a run reports about its steps: intermediate values to a callback, or the time of each step.
 struct Trace {
     scalide_trace call; ///< NULL: no callback
     void *user;
+    scalide_step_profile *profile = nullptr; ///< by step; gets the seconds of a run that is faster than all before
+
+    bool is_on() const { return call || profile; }
 
     void show(const scalide_buffer &buffer, const scalide_array &array) const {
         const scalide_traced traced = {buffer.name, buffer.tensor ? buffer.tensor : buffer.name, buffer.part};

@@ -1,7 +1,10 @@
 #include "bind/binding.h"
 #include "bind/extent.h"
+#include "run/clock.h"
 #include "run/non_finite.h"
 #include "threads/float_environment.h"
+#include <algorithm>
+#include <limits>
 
 using namespace scalide;
 
@@ -31,7 +34,9 @@ void run_steps(scalide_binding &binding, const Trace &trace) {
     void **arguments = binding.arguments;
     for (int32_t step = 0; step < program.step_count; ++step) {
         binding.current_step = step;
+        const double begin = trace.profile ? now() : 0;
         if (!run_step(binding, arguments)) return;
+        if (trace.profile) keep_fastest(trace.profile[step], now() - begin);
         if (trace.call) show_new_buffers(binding, step, trace);
         arguments += 1 + program.steps[step].operand_count;
     }
@@ -65,6 +70,20 @@ scalide_status run(scalide_binding &binding, const Trace &trace) {
     return finish(binding);
 }
 
+/// Returns the size of the buffers of a step, each counted once.
+uint64_t bytes_of(const scalide_binding &binding, const scalide_step &step) {
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < step.operand_count; ++i) {
+        const scalide_operand &operand = step.operands[i];
+        const auto is_same = [&](const scalide_operand &other) { return other.kind == operand.kind && other.index == operand.index; };
+        if (operand.kind == SCALIDE_OPERAND_SYMBOL || std::find_if(step.operands, step.operands + i, is_same) != step.operands + i)
+            continue;
+        bytes += static_cast<uint64_t>(binding.buffers[operand.index].elements) *
+                 scalide_dtype_size(binding.program->buffers[operand.index].dtype);
+    }
+    return bytes;
+}
+
 /// The code that looks at the results of a checked run.
 struct Watch {
     const scalide_binding &binding;
@@ -80,7 +99,7 @@ void note_non_finite(void *user, const scalide_traced *buffer, const scalide_arr
 
 } // namespace
 
-scalide_status scalide_run(scalide_binding *binding) { return binding ? run(*binding, {nullptr, nullptr}) : SCALIDE_INVALID_ARGUMENT; }
+scalide_status scalide_run(scalide_binding *binding) { return binding ? run(*binding, {}) : SCALIDE_INVALID_ARGUMENT; }
 
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user) {
     return binding ? run(*binding, {trace, user}) : SCALIDE_INVALID_ARGUMENT;
@@ -91,4 +110,20 @@ scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite 
     *first = {};
     Watch watch = {*binding, first};
     return run(*binding, {note_non_finite, &watch});
+}
+
+scalide_status scalide_profile(scalide_binding *binding, int32_t runs, scalide_step_profile *steps, size_t count) {
+    if (!binding || (!steps && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    if (runs < 1 || count != scalide_step_count(binding)) {
+        start_message(binding->context) << binding->program->name << ": scalide_profile needs at least 1 run and an entry for each of the "
+                                        << uint64_t(scalide_step_count(binding)) << " steps, got " << runs << " runs and "
+                                        << uint64_t(count) << " entries.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
+    for (size_t i = 0; i < count; ++i)
+        steps[i] = {binding->program->steps[i].name, std::numeric_limits<double>::infinity(),
+                    bytes_of(*binding, binding->program->steps[i])};
+    scalide_status status = SCALIDE_OK;
+    for (int32_t i = 0; i < runs && status == SCALIDE_OK; ++i) status = run(*binding, {nullptr, nullptr, steps});
+    return status;
 }

@@ -1,6 +1,7 @@
 // A run on a device appends the launches that bind has recorded to the device's queue.
 #include "bind/binding.h"
 #include "bind/extent.h"
+#include "run/clock.h"
 #include "threads/float_environment.h"
 
 namespace scalide {
@@ -45,14 +46,23 @@ scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
     return SCALIDE_OK;
 }
 
+scalide_status wait(scalide_binding &binding) {
+    Device &device = *binding.context->device;
+    const scalide_status status = device.driver->synchronise(device);
+    return status == SCALIDE_OK ? status : fail(binding, status);
+}
+
 scalide_status run_traced(scalide_binding &binding, const Trace &trace) {
     scalide_status status = SCALIDE_OK;
     int32_t begin = 0;
     for (int32_t step = 0; status == SCALIDE_OK && step < binding.program->step_count; ++step) {
         binding.current_step = step;
+        const double start = trace.profile ? now() : 0;
         status = launch(binding, begin, binding.launches.ends[step]);
         begin = binding.launches.ends[step];
-        if (status == SCALIDE_OK) status = show_new_buffers(binding, trace);
+        if (status == SCALIDE_OK && trace.call) status = show_new_buffers(binding, trace);
+        if (status == SCALIDE_OK && trace.profile) status = wait(binding);
+        if (status == SCALIDE_OK && trace.profile) keep_fastest(trace.profile[step], now() - start);
     }
     return status;
 }
@@ -61,7 +71,7 @@ scalide_status run_traced(scalide_binding &binding, const Trace &trace) {
 
 scalide_status run_on_device(scalide_binding &binding, const Trace &trace) {
     if (binding.status != SCALIDE_OK) return binding.status;
-    if (trace.call) return run_traced(binding, trace);
+    if (trace.is_on()) return run_traced(binding, trace);
     binding.current_step = 0;
     if (!binding.launches.graph) return launch(binding, 0, binding.launches.used);
     Device &device = *binding.context->device;
