@@ -58,6 +58,20 @@ TEST_F(opencl, a_trace_shows_what_the_cpu_shows) {
     EXPECT_EQ(shown.buffers, trace(SCALIDE_CPU, elementwise_cpu_program()).buffers);
 }
 
+TEST_F(opencl, a_profile_waits_for_each_step) {
+    const Context context(SCALIDE_OPENCL);
+    Elementwise arrays(context.handle, 3);
+    scalide_binding *binding = nullptr;
+    ASSERT_EQ(arrays.bind(elementwise_opencl_program(), &binding), SCALIDE_OK) << scalide_message(context.handle);
+    std::vector<scalide_step_profile> steps(scalide_step_count(binding));
+    ASSERT_EQ(scalide_profile(binding, 2, steps.data(), steps.size()), SCALIDE_OK) << scalide_message(context.handle);
+    for (const scalide_step_profile &step : steps) {
+        EXPECT_TRUE(step.seconds > 0 && step.seconds < 1e6);
+        EXPECT_GT(step.bytes, 0u);
+    }
+    scalide_binding_destroy(binding);
+}
+
 TEST_F(opencl, other_arrays_take_the_place_of_arguments) {
     Context context(SCALIDE_OPENCL);
     Elementwise first(context.handle, 5, 1), second(context.handle, 5, 2), expected(context.handle, 5, 2);
