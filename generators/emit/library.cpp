@@ -37,6 +37,10 @@ struct FusedProgram {
     Extent::Bindings values = {};          ///< see Plan
 };
 
+const Policy &policy_of(const LibraryProgram &source, const BuildOptions &options) {
+    return source.policy ? *source.policy : options.policy;
+}
+
 /// Returns the forms of a program for values of its symbols (transforms/value_forms.h). `scaled`: the program before `expand`. Kernels for
 /// GPUs have no such forms: there the tiles of a kernel do not depend on the number of rows.
 std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &scaled, const Program &fused, const Rulebook &rulebook,
@@ -64,7 +68,7 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
         if (pass == "propagate_scales") scaled = program;
         if (pass == "place_stores") origins = origins_by_name(program);
     };
-    const CompileOptions compilation{options.policy, facts, after_pass, nullptr, &decisions, options.checks_types};
+    const CompileOptions compilation{policy_of(source, options), facts, after_pass, nullptr, &decisions, options.checks_types};
     const Program expanded = to_base_operators(source.program, rulebook, compilation);
     Program fused = to_kernels(expanded, rulebook, compilation);
     for (const std::string &left : scales_left_to_kernels(expanded, facts))
@@ -102,7 +106,7 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
     const Halide::Target target = parse_target(options.target);
     plan.target = target.to_string();
     plan.device = device_of(target);
-    plan.numerics = options.policy.name;
+    plan.numerics = policy_of(*source.source, options).name;
     plan.hash = hash_text(identity);
     return plan;
 }

@@ -50,7 +50,8 @@ struct BuildReport {
 /// One program of a library.
 struct LibraryProgram {
     Program program;
-    std::string doc; ///< comment of its function in the header; may be empty
+    std::string doc;                   ///< comment of its function in the header; may be empty
+    std::optional<Policy> policy = {}; ///< the policy of this program, instead of the policy of the build
 };
 
 /// Compiles programs into `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) in the output folder. The name

@@ -58,27 +58,6 @@ Numerics &Numerics::store(Dtype dtype, const std::source_location &where) {
 
 namespace {
 
-// Returns the shape that NumPy's broadcasting rule gives. Axes align at the end.
-Extents common_shape(const std::string &op, const std::vector<Extents> &shapes) {
-    Extents common;
-    for (const Extents &shape : shapes) {
-        if (shape.size() > common.size()) common.insert(common.begin(), shape.size() - common.size(), Extent(1));
-        for (size_t i = 0; i < shape.size(); i++) {
-            Extent &extent = common[common.size() - shape.size() + i];
-            if (extent == Extent(1)) {
-                extent = shape[i];
-            } else if (!(shape[i] == extent) && !(shape[i] == Extent(1))) {
-                throw UserError({{},
-                                 op,
-                                 "the shapes of the operands must broadcast",
-                                 to_string(common) + " and " + to_string(shape),
-                                 "Extents must be equal or 1, counted from the last axis"});
-            }
-        }
-    }
-    return common;
-}
-
 // Returns the dtype that a number gets as operand number `place`, next to tensors of `dtype`.
 Dtype number_dtype(const Rule &rule, size_t place, Dtype dtype) {
     const OperandSpec &spec = rule.operands[std::min(place, rule.operands.size() - 1)];
@@ -94,16 +73,11 @@ std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &ope
         if (is_float(dtype)) break;
     }
     std::vector<ValueId> values;
-    std::vector<Extents> shapes;
     for (const Operand &operand : operands) {
         values.push_back(operand.is_number ? builder.constant(operand.number, number_dtype(rule, values.size(), dtype))
                                            : operand.tensor.value());
-        shapes.push_back(builder.type(values.back()).shape);
     }
-    if (rule.family != "elementwise") return values;
-    const Extents shape = common_shape(rule.op, shapes);
-    for (ValueId &value : values) value = builder.broadcast(value, shape);
-    return values;
+    return builder.broadcast_operands(rule, std::move(values));
 }
 
 // Axes that a program must contain are optional here, as in rules. The default is all axes.

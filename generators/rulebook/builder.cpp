@@ -1,5 +1,6 @@
 #include "rulebook/builder.h"
 #include "ir/evaluation.h"
+#include "ir/text.h"
 #include <cmath>
 
 namespace scalide {
@@ -41,6 +42,26 @@ ValueId Builder::broadcast(ValueId value, const Extents &shape) {
     std::vector<int64_t> dims;
     for (size_t i = 0; i < from.size(); i++) dims.push_back(static_cast<int64_t>(shape.size() - from.size() + i));
     return add_one("broadcast_in_dim", {value}, {{"shape", to_attribute(shape)}, {"dims", to_attribute(dims)}});
+}
+
+std::vector<ValueId> Builder::broadcast_operands(const Rule &rule, std::vector<ValueId> operands) {
+    if (rule.family != "elementwise") return operands;
+    Extents common;
+    for (const ValueId operand : operands) {
+        const Extents &shape = type(operand).shape;
+        if (shape.size() > common.size()) common.insert(common.begin(), shape.size() - common.size(), Extent(1));
+        for (size_t i = 0; i < shape.size(); i++) {
+            Extent &extent = common[common.size() - shape.size() + i];
+            if (extent == Extent(1)) {
+                extent = shape[i];
+            } else if (!(shape[i] == extent) && !(shape[i] == Extent(1))) {
+                throw UserError({location_, rule.op, "the shapes of the operands must broadcast",
+                                 to_string(common) + " and " + to_string(shape), "Extents must be equal or 1, counted from the last axis"});
+            }
+        }
+    }
+    for (ValueId &operand : operands) operand = broadcast(operand, common);
+    return operands;
 }
 
 ValueId Builder::convert(ValueId value, Dtype dtype) {

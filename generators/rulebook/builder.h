@@ -30,6 +30,9 @@ public:
     ValueId size(const Extent &extent, Dtype dtype = Dtype::f32);
     /// Broadcasts `value` to `shape` as NumPy does. Returns `value` if the shapes are equal. For rule text and the DSL only.
     ValueId broadcast(ValueId value, const Extents &shape);
+    /// Broadcasts the operands of an elementwise operator to their common shape, as NumPy does. Operands of other operators stay as they
+    /// are. Throws UserError if the shapes do not broadcast.
+    std::vector<ValueId> broadcast_operands(const Rule &rule, std::vector<ValueId> operands);
     /// Casts a value. Returns it if it has this dtype.
     ValueId convert(ValueId value, Dtype dtype);
 

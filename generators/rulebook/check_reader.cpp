@@ -20,32 +20,13 @@ void check_operand(const YamlValue &value, const Rule &rule, const std::string &
     if (rule.operand_index(name) < 0) fail_unknown(value, rule, "operand", name);
 }
 
-Attribute read_fitting(const YamlValue &value, const AttributeSpec &spec) {
-    Attribute attribute = value.attribute();
-    const std::string problem = misfit(spec, attribute);
-    if (!problem.empty()) value.fail(problem, to_string(attribute));
-    return attribute;
-}
-
-/// Reads `[m, n]`, or `[[m, n], [m, n]]` for a variadic operand.
-std::vector<std::vector<std::string>> read_shapes(const YamlValue &value, const OperandSpec &operand) {
-    const auto read = [](const YamlValue &shape) {
-        if (!shape.is_list()) shape.fail("must be a shape, a list of letters and numbers", shape.description());
-        return shape.texts();
-    };
-    if (!operand.variadic) return {read(value)};
-    std::vector<std::vector<std::string>> shapes;
-    for (const YamlValue &shape : value.elements()) shapes.push_back(read(shape));
-    return shapes;
-}
-
 CheckCase read_case(const YamlValue &value, const Rule &rule) {
     CheckCase check_case;
     for (const auto &[name, entry] : value.entries()) {
         if (const int operand = rule.operand_index(name); operand >= 0)
             check_case.shapes.emplace(name, read_shapes(entry, rule.operands[operand]));
         else if (const AttributeSpec *spec = find_attribute(rule, name))
-            check_case.attributes.try_emplace(name, read_fitting(entry, *spec));
+            check_case.attributes.try_emplace(name, read_attribute_value(entry, *spec));
         else
             fail_unknown(entry, rule, "operand or attribute", name);
     }
@@ -66,7 +47,7 @@ CheckVector read_vector(const YamlValue &value, const Rule &rule) {
     for (const auto &[name, entry] : value.entries()) {
         const AttributeSpec *spec = find_attribute(rule, name);
         if (spec) {
-            vector.attributes.try_emplace(name, read_fitting(entry, *spec));
+            vector.attributes.try_emplace(name, read_attribute_value(entry, *spec));
             continue;
         }
         if (rule.operand_index(name) < 0 && rule.result_index(name) < 0) fail_unknown(entry, rule, "operand, result or attribute", name);
@@ -100,6 +81,24 @@ void read_by_operand(const YamlFields &fields, Rule const &rule, Check &check) {
 }
 
 } // namespace
+
+Attribute read_attribute_value(const YamlValue &value, const AttributeSpec &spec) {
+    Attribute attribute = value.attribute();
+    const std::string problem = misfit(spec, attribute);
+    if (!problem.empty()) value.fail(problem, to_string(attribute));
+    return attribute;
+}
+
+std::vector<std::vector<std::string>> read_shapes(const YamlValue &value, const OperandSpec &operand) {
+    const auto read = [](const YamlValue &shape) {
+        if (!shape.is_list()) shape.fail("must be a shape, a list of letters and numbers", shape.description());
+        return shape.texts();
+    };
+    if (!operand.variadic) return {read(value)};
+    std::vector<std::vector<std::string>> shapes;
+    for (const YamlValue &shape : value.elements()) shapes.push_back(read(shape));
+    return shapes;
+}
 
 Check read_check(const YamlValue &value, const Rule &rule) {
     const YamlFields fields = value.fields({{"domain"}, {"kinks"}, {"tolerance"}, {"gradient"}, {"scaling"}, {"cases"}, {"vectors"}});

@@ -3,7 +3,9 @@
 #include "rulebook/nearest.h"
 #include "tool/build_report.h"
 #include "tool/common.h"
-#include "tool/operator_programs.h"
+#include "tool/kernel_programs.h"
+#include "tool/kernel_words.h"
+#include <algorithm>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -15,7 +17,7 @@ struct BuildCommand {
     ProgramOptions program;
     BuildOptions build;
     std::string output = ".", cache;
-    std::vector<std::string> dumps, operators, dtypes{"f32"};
+    std::vector<std::string> dumps, operators, dtypes;
     bool verbose = false, full_report = false;
 
     void check_dumps() const {
@@ -47,11 +49,54 @@ struct BuildCommand {
         }
         if (operators.empty()) return {{program.load_program(rulebook), ""}};
         if (build.name.empty()) build.name = "operators";
-        for (PolicyRule &row : build.policy.rules) row.optional = true; // each program has a single operator, so many rules match nothing
+        make_optional(build.policy);
         build.is_collection = true;
-        OperatorSelection selection{operators, {}, build.name};
-        for (const std::string &name : dtypes) selection.dtypes.push_back(dtype_of(name));
-        return operator_programs(rulebook, selection);
+        std::vector<LibraryProgram> programs;
+        std::map<std::string, Location> names;
+        for (const LibraryKernel &kernel : kernels(rulebook)) {
+            for (LibraryProgram &program : kernel_programs(rulebook, kernel, build.name)) {
+                const auto [first, is_new] = names.emplace(program.program.name, kernel.location);
+                if (!is_new)
+                    throw UserError(statement(kernel.location, "two kernels have the name '" + kernel.name + "'", "Rename one of them"));
+                programs.push_back(std::move(program));
+            }
+        }
+        return programs;
+    }
+
+    /// A kernel has few operators, so many rules of a policy match nothing.
+    static void make_optional(Policy &policy) {
+        for (PolicyRule &row : policy.rules) row.optional = true;
+    }
+
+    std::vector<LibraryKernel> kernels(const Rulebook &rulebook) const {
+        const auto loader = [this](const std::filesystem::path &folder) {
+            return [this, folder](const std::string &name) {
+                Policy policy = program.load_numerics(name, folder);
+                make_optional(policy);
+                return policy;
+            };
+        };
+        std::vector<Dtype> formats;
+        for (const std::string &name : dtypes) formats.push_back(dtype_of(name));
+        if (formats.empty()) formats.push_back(Dtype::f32);
+        std::vector<LibraryKernel> kernels;
+        bool has_names = false;
+        for (const std::string &option : operators) {
+            for (const std::string &word : operator_words(option)) {
+                if (word.ends_with(".yaml")) {
+                    const std::filesystem::path folder = std::filesystem::path(word).parent_path();
+                    std::ranges::move(read_kernels(read_text_file(word), word, rulebook, loader(folder)), std::back_inserter(kernels));
+                } else if (word.find_first_of(":(=[") != std::string::npos) {
+                    kernels.push_back(read_short_kernel(word, rulebook, loader({})));
+                } else {
+                    has_names = true;
+                    std::ranges::move(default_kernels(rulebook, word, formats), std::back_inserter(kernels));
+                }
+            }
+        }
+        if (!has_names && !dtypes.empty()) throw UserError(statement({}, "--dtypes needs the name of an operator in --operators"));
+        return kernels;
     }
 
     static Dtype dtype_of(const std::string &name) {
@@ -95,17 +140,19 @@ void add_build(CLI::App &app) {
     CLI::Option *operators =
         build
             ->add_option("--operators", command->operators,
-                         "Build a library with one function per operator instead of a program. Comma-separated LAX names, or 'all'.")
-            ->delimiter(',')
+                         "Build a kernel library instead of a program. Comma-separated: a kernel list (.yaml), a kernel such as "
+                         "'softmax(axes=[1]):f32[b,n]', the name of an operator, or 'all'. Repeatable.")
+            ->allow_extra_args(false)
             ->excludes("--parameter");
-    build->add_option("--dtypes", command->dtypes, "Operand dtypes for --operators, such as f16,f8_e4m3fn.")
+    build
+        ->add_option("--dtypes", command->dtypes,
+                     "Operand dtypes for names of operators in --operators, such as f16,f8_e4m3fn. Default: f32.")
         ->delimiter(',')
-        ->capture_default_str()
         ->needs(operators);
     build->add_option("-o,--output", command->output, "Output folder.")->capture_default_str();
     build->add_option("--name", command->build.name,
                       "Name of the library and prefix of its C functions. Default: the name of the program. With --operators: functions "
-                      "<name>_<operator>_<dtype>_program, default name 'operators'.");
+                      "<name>_<kernel>_program, default name 'operators'.");
     add_target(*build, command->build);
     add_limits(*build, command->build);
     add_verify(*build, command->build);

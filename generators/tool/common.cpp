@@ -129,12 +129,12 @@ Program ProgramOptions::load_program(const Rulebook &rulebook) const {
 
 fs::path ProgramOptions::policy_folder() const { return find_home(home).rules / "policies"; }
 
-Policy ProgramOptions::load_numerics() const {
-    const fs::path folder = policy_folder(), file = folder / (numerics + ".yaml");
-    if (fs::is_regular_file(numerics)) return load_policy(numerics, folder);
-    if (fs::is_regular_file(file)) return load_policy(file, folder);
-    const std::vector<std::string> names = policy_names(folder);
-    throw UserError(unknown_name({}, "policy", numerics, suggestion(numerics, names, "Use a YAML file or one of: " + joined(names))));
+Policy ProgramOptions::load_numerics(const std::string &name, const fs::path &folder) const {
+    const fs::path ours = policy_folder(), built_in = ours / (name + ".yaml"), file = folder / name;
+    if (fs::is_regular_file(file)) return load_policy(file, ours);
+    if (fs::is_regular_file(built_in)) return load_policy(built_in, ours);
+    const std::vector<std::string> names = policy_names(ours);
+    throw UserError(unknown_name({}, "policy", name, suggestion(name, names, "Use a YAML file or one of: " + joined(names))));
 }
 
 } // namespace scalide

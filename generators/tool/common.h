@@ -29,8 +29,9 @@ struct ProgramOptions {
     Program load_program(const Rulebook &rulebook) const;
     /// Returns the folder of the built-in policies.
     std::filesystem::path policy_folder() const;
-    /// Loads a policy from a file, or a built-in policy by name.
-    Policy load_numerics() const;
+    /// Loads a policy from a file, or a built-in policy by name. The path of a file is relative to `folder`.
+    Policy load_numerics(const std::string &name, const std::filesystem::path &folder = {}) const;
+    Policy load_numerics() const { return load_numerics(numerics); }
 };
 
 /// Adds `--home`.

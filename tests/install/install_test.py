@@ -96,7 +96,7 @@ WRONG_CALLS = {
     "PROGRAM sum.scl SHARED SHARED": "SHARED is given twice",
     "PROGRAM sum.scl OPERATORS add": "PROGRAM cannot be used with OPERATORS",
     "PROGRAM sum.scl DTYPES f16": "DTYPES cannot be used with PROGRAM",
-    "NUMERICS f32": "needs PROGRAM or OPERATORS",
+    "NUMERICS f32": "needs PROGRAM, OPERATORS or OPERATORS_FILE",
 }
 SUM = "program sum(x: f32[n]) -> (s: f32[]) {\n  s = reduce_sum(x) {axes: [0]}\n}\n"
 

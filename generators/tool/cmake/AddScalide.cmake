@@ -42,6 +42,7 @@ endfunction()
 # add_scalide_library(<target> PROGRAM <file.scl> [<option>...])
 # add_scalide_library(<target> GENERATOR <generator> PROGRAM <name> [PARAMETERS <name>=<value>...] [<option>...])
 # add_scalide_library(<target> OPERATORS <name>...|all [DTYPES <dtype>...] [<option>...])
+# add_scalide_library(<target> OPERATORS_FILE <file.yaml> [<option>...])
 #
 # Adds a library of the kernels and the plan of a program. An executable that links <target> also links the runtime. The C header is
 # "<target>.h", and the C function <target>_program returns the program. In C names, `_` replaces each character that is not a letter or a digit.
@@ -53,6 +54,8 @@ endfunction()
 #   PARAMETERS <name>=<value>...   Values for the GeneratorParams of the generator.
 #   OPERATORS <name>...            A library with one function for each operator: LAX names, or `all`. Its C functions are
 #                                  <target>_<operator>_<dtype>_program and <target>_<operator>_<dtype>_scaled_program.
+#   OPERATORS_FILE <file.yaml>     A kernel list. The C function of a kernel is <target>_<kernel>_program. A change of the list, or of a policy
+#                                  file that it names, triggers a new build.
 #   DTYPES <dtype>...              With OPERATORS: the dtypes of the operands, such as f32 or f8_e4m3fn.
 #
 # Options:
@@ -66,7 +69,7 @@ endfunction()
 # In a cross build, the default of TARGET is the CPU of the toolchain file without extensions, such as arm-64-linux.
 function(add_scalide_library target)
     set(flags TRACEABLE SHARED)
-    set(single GENERATOR PROGRAM NUMERICS TARGET)
+    set(single GENERATOR PROGRAM OPERATORS_FILE NUMERICS TARGET)
     set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH)
     cmake_parse_arguments(ARG "${flags}" "${single}" "${several}" ${ARGN})
     set(call "add_scalide_library(${target})")
@@ -76,7 +79,7 @@ function(add_scalide_library target)
     string(MAKE_C_IDENTIFIER "${target}" name)
     set(archive "${folder}/lib${name}.a")
     if(DEFINED ARG_OPERATORS)
-        _scalide_refuse("${call}" OPERATORS GENERATOR PROGRAM PARAMETERS)
+        _scalide_refuse("${call}" OPERATORS OPERATORS_FILE GENERATOR PROGRAM PARAMETERS)
         set(generator Scalide::scalide)
         list(JOIN ARG_OPERATORS "," what)
         list(PREPEND what --operators)
@@ -84,6 +87,10 @@ function(add_scalide_library target)
             list(JOIN ARG_DTYPES "," formats)
             list(APPEND what --dtypes ${formats})
         endif()
+    elseif(DEFINED ARG_OPERATORS_FILE)
+        _scalide_refuse("${call}" OPERATORS_FILE GENERATOR PROGRAM PARAMETERS DTYPES)
+        set(generator Scalide::scalide)
+        _scalide_kernel_list("${call}" what sources)
     else()
         _scalide_refuse("${call}" PROGRAM DTYPES)
         _scalide_program("${call}" what generator sources)
@@ -227,7 +234,7 @@ endfunction()
 function(_scalide_program call what generator sources)
     set(${sources} "" PARENT_SCOPE)
     if(NOT DEFINED ARG_PROGRAM)
-        message(FATAL_ERROR "${call}: needs PROGRAM or OPERATORS")
+        message(FATAL_ERROR "${call}: needs PROGRAM, OPERATORS or OPERATORS_FILE")
     endif()
     if(ARG_PROGRAM MATCHES "\\.scl$")
         _scalide_file("${call}" PROGRAM "${ARG_PROGRAM}" file)
@@ -248,6 +255,24 @@ function(_scalide_program call what generator sources)
         message(FATAL_ERROR "${call}: GENERATOR must be a target of add_scalide_generator, got '${ARG_GENERATOR}'")
     endif()
     set(${generator} "${ARG_GENERATOR}" PARENT_SCOPE)
+endfunction()
+
+# Sets `what` to the options for ARG_OPERATORS_FILE, and `sources` to the kernel list and the policy files that it names.
+function(_scalide_kernel_list call what sources)
+    _scalide_file("${call}" OPERATORS_FILE "${ARG_OPERATORS_FILE}" file)
+    set(files "${file}")
+    if(EXISTS "${file}")
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+        get_filename_component(folder "${file}" DIRECTORY)
+        file(STRINGS "${file}" lines REGEX "numerics: *[^ ,}]+\\.yaml")
+        foreach(line IN LISTS lines)
+            string(REGEX REPLACE ".*numerics: *([^ ,}]+\\.yaml).*" "\\1" policy "${line}")
+            get_filename_component(policy "${policy}" ABSOLUTE BASE_DIR "${folder}")
+            list(APPEND files "${policy}")
+        endforeach()
+    endif()
+    set(${what} --operators "${file}" PARENT_SCOPE)
+    set(${sources} "${files}" PARENT_SCOPE)
 endfunction()
 
 # Sets `options` to the options for ARG_NUMERICS, and `files` to the policy file and the files that it extends.

@@ -1,4 +1,4 @@
-#include "tool/operator_programs.h"
+#include "tool/kernel_programs.h"
 #include "ir/verify.h"
 #include "support/programs/rules.h"
 #include "tool/operators.h"
@@ -10,7 +10,9 @@ namespace scalide {
 namespace {
 
 TEST(tool, every_operator_becomes_functions_of_a_library) {
-    const std::vector<LibraryProgram> programs = operator_programs(rules(), {{"all"}, {Dtype::f32, Dtype::f8_e4m3fn}, "own"});
+    std::vector<LibraryProgram> programs;
+    for (const LibraryKernel &kernel : default_kernels(rules(), "all", {Dtype::f32, Dtype::f8_e4m3fn}))
+        for (LibraryProgram &program : kernel_programs(rules(), kernel, "own")) programs.push_back(std::move(program));
     for (const LibraryProgram &each : programs) EXPECT_NO_THROW(verify(each.program, each.program.name)) << each.program.name;
     for (const char *name : {"own_add_f32", "own_add_f32_scaled", "own_add_f8_e4m3fn", "own_add_f8_e4m3fn_scaled", "own_population_count",
                              "own_softmax_f8_e4m3fn_scaled"})
