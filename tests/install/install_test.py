@@ -80,7 +80,7 @@ def fails(*command, **options):
 # The messages of add_scalide_library(l ...) about its arguments.
 WRONG_CALLS = {
     "PROGRAM sum.scl NUMERIC bf16 FOO": "unknown keyword 'NUMERIC'. Did you mean 'NUMERICS'?",
-    "PROGRAM sum.scl bf16": "unknown keyword 'bf16'. One of: GENERATOR, PROGRAM, NUMERICS,",
+    "PROGRAM sum.scl bf16": "unknown keyword 'bf16'. One of: GENERATOR, PROGRAM, OPERATORS_FILE, NUMERICS,",
     "OPERATORS add NUMERIC bf16": "unknown keyword 'NUMERIC'. Did you mean 'NUMERICS'?",
     "PROGRAM sum.scl NUMERICS": "NUMERICS needs a value",
     "PROGRAM sum.scl NUMERICS f32 NUMERICS bf16": "NUMERICS is given twice",
