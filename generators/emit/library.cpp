@@ -5,6 +5,7 @@
 #include "ir/words.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
+#include "transforms/constants/split_constants.h"
 #include "transforms/library/cards.h"
 #include "transforms/library/library_call.h"
 #include "transforms/passes.h"
@@ -31,7 +32,7 @@ struct FusedProgram {
     const LibraryProgram *source;
     Program fused;
     std::vector<int> cards; ///< see Plan
-    bool is_variant;
+    bool is_variant, is_prepare;
     std::vector<Requirement> requirements;
     std::map<std::string, Origin> origins; ///< by name of the value
     Extent::Bindings values = {};          ///< see Plan
@@ -41,48 +42,51 @@ const Policy &policy_of(const LibraryProgram &source, const BuildOptions &option
     return source.policy ? *source.policy : options.policy;
 }
 
-/// Returns the forms of a program for values of its symbols (transforms/value_forms.h). `scaled`: the program before `expand`. Kernels for
-/// GPUs have no such forms: there the tiles of a kernel do not depend on the number of rows.
-std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &scaled, const Program &fused, const Rulebook &rulebook,
+/// Returns the forms of a program for values of its symbols (transforms/value_forms.h). `expanded`: the program in base operators. A matmul
+/// with one row or column is another sequence of base operators, so it is expanded again. Kernels for GPUs have no such forms: there the
+/// tiles of a kernel do not depend on the number of rows.
+std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &expanded, const Program &fused, const Rulebook &rulebook,
                                                              const CompileOptions &compilation, const Halide::Target &target) {
     std::vector<std::pair<Extent::Bindings, Program>> forms;
     if (target.has_gpu_feature()) return forms;
     CompileOptions silent = compilation;
     silent.after_pass = nullptr;
-    for (const Extent::Bindings &values : value_forms(scaled)) {
-        const Program expanded = simplify(expand(with_values(scaled, values), rulebook, silent.facts), rulebook);
-        if (auto form = with_interface_of(fused, to_kernels(expanded, rulebook, silent))) forms.emplace_back(values, std::move(*form));
+    for (const Extent::Bindings &values : value_forms(expanded)) {
+        const Program special = simplify(expand(with_values(expanded, values), rulebook, silent.facts), rulebook);
+        if (auto form = with_interface_of(fused, to_kernels(special, rulebook, silent))) forms.emplace_back(values, std::move(*form));
     }
     return forms;
 }
 
-/// Returns the fused program, followed by its variants.
+/// Returns the fused program, followed by its variants and its prepare program.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
                                        const TargetFacts &facts, BuildReport &report) {
     std::vector<NumericsDecision> decisions;
     std::map<std::string, Origin> origins; // kernels do not keep names
-    Program scaled;
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);
         if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook, decisions));
-        if (pass == "propagate_scales") scaled = program;
         if (pass == "place_stores") origins = origins_by_name(program);
     };
     const CompileOptions compilation{policy_of(source, options), facts, after_pass, nullptr, &decisions, options.checks_types};
-    const Program expanded = to_base_operators(source.program, rulebook, compilation);
+    const auto [expanded, prepare] = split_constants(to_base_operators(source.program, rulebook, compilation));
     Program fused = to_kernels(expanded, rulebook, compilation);
     for (const std::string &left : scales_left_to_kernels(expanded, facts))
         report.left_to_kernels.push_back(name_to_string(expanded.name) + "." + left);
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
     const std::vector<Requirement> requirements = open_requirements(expanded);
     std::vector<FusedProgram> programs{
-        {&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, requirements, origins}};
+        {&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, false, requirements, origins}};
     for (CardProgram &variant : variants) {
         for (const int card : variant.cards) std::erase(programs[0].cards, card);
-        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true, requirements, origins});
+        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true, false, requirements, origins});
     }
-    for (auto &[values, form] : fuse_forms(scaled, programs[0].fused, rulebook, compilation, parse_target(options.target)))
-        programs.push_back({&source, std::move(form), {}, true, requirements, origins, values});
+    if (prepare) {
+        Program once = to_kernels(*prepare, rulebook, compilation);
+        programs.push_back({&source, std::move(once), {}, true, true, open_requirements(*prepare), origins});
+    }
+    for (auto &[values, form] : fuse_forms(expanded, programs[0].fused, rulebook, compilation, parse_target(options.target)))
+        programs.push_back({&source, std::move(form), {}, true, false, requirements, origins, values});
     return programs;
 }
 
@@ -100,6 +104,7 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
     }
     plan.doc = source.source->doc;
     plan.is_variant = source.is_variant;
+    plan.is_prepare = source.is_prepare;
     plan.requirements = source.requirements;
     plan.cards = source.cards;
     plan.values = source.values;

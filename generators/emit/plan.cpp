@@ -19,6 +19,7 @@ public:
         add_arguments();
         add_outputs();
         add_state();
+        add_prepared();
         place_overwriting();
         for (const Node &node : program_.nodes) add_step(node);
         for (const Result &result : program_.results) {
@@ -59,8 +60,10 @@ private:
 
     void add_arguments() {
         for (const Argument &argument : program_.arguments) {
-            const ArgumentRole role = argument.inout ? ArgumentRole::inout : ArgumentRole::input;
-            if (!argument.initial) add_argument(argument.value, program_.value_name(argument.value), argument.part, role);
+            if (argument.initial || argument.supply == Supply::prepared) continue;
+            const ArgumentRole read = argument.supply == Supply::constant ? ArgumentRole::constant : ArgumentRole::input;
+            const ArgumentRole role = argument.inout ? ArgumentRole::inout : read;
+            add_argument(argument.value, program_.value_name(argument.value), argument.part, role);
         }
     }
 
@@ -70,6 +73,12 @@ private:
             add_argument(argument.value, program_.value_name(argument.value), argument.part, ArgumentRole::state);
             plan_.arguments.back().initial = *argument.initial;
         }
+    }
+
+    void add_prepared() {
+        int count = 0;
+        for (const Argument &argument : program_.arguments)
+            if (argument.supply == Supply::prepared) add_buffer(argument.value, Storage::prepared, count++);
     }
 
     void add_outputs() {

@@ -8,9 +8,9 @@
 namespace scalide {
 
 /// The storage of a buffer (runtime/include/scalide/plan.h has the same list).
-enum class Storage { data, scale, arena, scalar };
+enum class Storage { data = 0, scale = 1, arena = 2, scalar = 3, prepared = 6 };
 /// The role of an argument for the caller.
-enum class ArgumentRole { input, output, inout, state };
+enum class ArgumentRole { input, output, inout, state, constant };
 
 /// The device of a program (scalide_device in runtime/include/scalide/scalide.h is the same list).
 enum class Device { cpu, cuda, opencl };
@@ -20,7 +20,7 @@ struct PlanBuffer {
     std::string name;
     Type type;
     Storage storage = Storage::arena;
-    int index = -1;                      ///< argument (data, scale) or slot (scalar)
+    int index = -1;                      ///< argument (data, scale), slot (scalar) or result of the prepare program (prepared)
     int first_step = -1, last_step = -1; ///< the first step that writes it, and the last step that uses it
     ArrayPart part = {};                 ///< the part of a tensor that it holds; may be empty for a whole tensor
     Origin origin = {};                  ///< for diagnostics: the user's tensor and its line
@@ -67,6 +67,7 @@ struct Plan {
     std::vector<PlanStep> steps;
     int scalar_count = 0;
     bool is_variant = false; ///< a variant of the last plan before it that is no variant
+    bool is_prepare = false; ///< the prepare program of the last plan before it that is no variant; is_variant is true, too
     std::vector<int> cards;  ///< compute capabilities that run it; empty: all
     Extent::Bindings values; ///< of a variant: bindings in which these symbols have these values run it; empty: all
 };

@@ -8,7 +8,8 @@ namespace scalide {
 
 namespace {
 
-const char *role_words[] = {"input", "output", "updated in place", "state of the policy, updated in place"};
+const char *role_words[] = {"input", "output", "updated in place", "state of the policy, updated in place",
+                            "constant, read once by scalide_bind"};
 
 std::string describe(const Plan &plan, const PlanArgument &argument) {
     return fmt::format("{}{}, {}", to_string(plan.buffers[argument.data_buffer].type), argument.scale_buffer >= 0 ? " scaled" : "",

@@ -8,8 +8,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char *storage_names[] = {"data", "scale", "arena", "scalar"};
-constexpr const char *role_names[] = {"input", "output", "inout", "state"};
+constexpr const char *storage_names[] = {"data", "scale", "arena", "scalar", "constant", "size", "prepared"};
+constexpr const char *role_names[] = {"input", "output", "inout", "state", "constant"};
 
 Json shape_of(const Type &type) {
     Json shape = Json::array();
@@ -122,6 +122,10 @@ std::string plan_manifest(const std::string &library, const std::vector<PlannedP
         Json row = program_of(program, uses);
         if (!program.plan.cards.empty()) row["cards"] = program.plan.cards;
         if (!program.plan.values.empty()) row["values"] = program.plan.values;
+        if (program.plan.is_prepare) {
+            manifest["programs"].back()["prepare"] = std::move(row);
+            continue;
+        }
         Json &rows = program.plan.is_variant ? manifest["programs"].back()["variants"] : manifest["programs"];
         rows.push_back(std::move(row));
     }

@@ -99,6 +99,7 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
 
 /// Returns the prefix of the table names of a plan.
 std::string prefix_of(const Plan &plan) {
+    if (plan.is_prepare) return to_identifier(plan.name) + "_prepare_";
     std::string prefix = to_identifier(plan.name) + "_";
     if (plan.is_variant && plan.values.empty()) prefix += "on_" + std::to_string(plan.cards[0]) + "_";
     for (const auto &[symbol, value] : plan.values) prefix += fmt::format("with_{}_{}_", to_identifier(symbol), value);
@@ -120,8 +121,8 @@ std::string variants_text(std::span<const PlannedProgram> programs) {
     std::map<int, std::string> rows;
     for (const PlannedProgram &program : programs)
         for (const int card : program.plan.cards)
-            rows[card] =
-                fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card, program.plan.is_variant ? "&" + prefix_of(program.plan) + "plan" : "0");
+            rows[card] = fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card,
+                                     program.plan.is_variant ? "&" + prefix_of(program.plan) + "plan" : "0");
     std::string text;
     for (const auto &[card, row] : rows) text += row;
     for (const PlannedProgram &program : programs)
@@ -129,7 +130,8 @@ std::string variants_text(std::span<const PlannedProgram> programs) {
     return table("scalide_variant", prefix_of(programs[0].plan) + "variants", text);
 }
 
-std::string program_text(const PlannedProgram &program, size_t variant_count) {
+/// `prepare` is the C expression for the address of the prepare program.
+std::string program_text(const PlannedProgram &program, size_t variant_count, const std::string &prepare) {
     const Plan &plan = program.plan;
     const std::string prefix = prefix_of(plan);
     ExtentTables extents(prefix, plan.symbols);
@@ -163,20 +165,28 @@ std::string program_text(const PlannedProgram &program, size_t variant_count) {
            table("scalide_requirement", prefix + "requirements", requirements) + steps +
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
-               "{{0, 0}}, {8}, {9}, {10}, {11}}};\n",
+               "{{0, 0}}, {8}, {9}, {10}, {11}, {12}}};\n",
                prefix, to_c_string(plan.name), to_c_string(plan.target), to_c_string(plan.numerics), to_c_string(plan.hash), numbers,
                tables, static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
-               pointer(plan.requirements.size(), "requirements"));
+               pointer(plan.requirements.size(), "requirements"), prepare);
 }
 
-/// Returns the text of a program and its variants. Variants are written first, because the program's table refers to them.
+/// Returns the text of a program and its variants. The prepare program and variants are written first, because the
+/// program's tables refer to them.
 std::string family_text(std::span<const PlannedProgram> programs) {
     std::string text;
     size_t variants = 0;
     for (const PlannedProgram &program : programs) variants += program.plan.cards.size() + !program.plan.values.empty();
-    for (const PlannedProgram &program : programs.subspan(1)) text += program_text(program, 0);
+    std::string prepare = "0";
+    for (const PlannedProgram &program : programs) {
+        if (!program.plan.is_prepare) continue;
+        text += program_text(program, 0, "0");
+        prepare = "&" + prefix_of(program.plan) + "plan";
+    }
+    for (const PlannedProgram &program : programs.subspan(1))
+        if (!program.plan.is_prepare) text += program_text(program, 0, prepare);
     const std::string prefix = prefix_of(programs[0].plan);
-    return text + variants_text(programs) + program_text(programs[0], variants) +
+    return text + variants_text(programs) + program_text(programs[0], variants, prepare) +
            fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix);
 }
 

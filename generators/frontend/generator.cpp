@@ -33,9 +33,10 @@ Type make_type(Dtype dtype, const Dimensions &shape) {
     return type;
 }
 
-Tensor declare_argument(const std::string &name, Dtype dtype, const Dimensions &shape, bool inout, const std::source_location &where) {
+Tensor declare_argument(const std::string &name, Dtype dtype, const Dimensions &shape, bool inout, const std::source_location &where,
+                        Supply supply = Supply::run) {
     return at(where, [&] {
-        return Tracer::current().add_argument(name, make_type(dtype, shape), {-1, false, inout, {}, location_of(where)});
+        return Tracer::current().add_argument(name, make_type(dtype, shape), {-1, false, inout, {}, location_of(where), {}, supply});
     });
 }
 
@@ -214,6 +215,9 @@ size_t parse_word_parameter(const std::string &name, const std::string &text, co
 
 Input<Tensor>::Input(const std::string &name, Dtype dtype, const Dimensions &shape, const std::source_location &where)
     : Tensor(declare_argument(name, dtype, shape, false, where)) {}
+
+Constant<Tensor>::Constant(const std::string &name, Dtype dtype, const Dimensions &shape, const std::source_location &where)
+    : Tensor(declare_argument(name, dtype, shape, false, where, Supply::constant)) {}
 
 AssignedTensor::AssignedTensor(const std::string &name, const Type &type, const Tensor &initial, const std::source_location &where)
     : Tensor(initial), generator_(&GeneratorBase::current()), declaration_(generator_->declarations_.size()) {

@@ -115,6 +115,8 @@ using Dimensions = std::vector<Dimension>;
 template<typename T>
 class Input;
 template<typename T>
+class Constant;
+template<typename T>
 class State;
 template<typename T>
 class Output;
@@ -141,6 +143,15 @@ protected:
 private:
     GeneratorBase *generator_;
     size_t declaration_;
+};
+
+/// An argument that does not change between runs, such as the weights of inference: `Constant<Tensor> w{"w", f32, {64, 8}}`. What the
+/// program computes from constants alone is computed once, when the program is bound. It has no gradient.
+template<>
+class Constant<Tensor> : public Tensor {
+public:
+    Constant(const std::string &name, Dtype dtype, const Dimensions &shape,
+             const std::source_location &where = std::source_location::current());
 };
 
 /// An argument that the program updates in place, such as parameters. After a run it has the value that generate() assigned last. If

@@ -118,6 +118,8 @@ void ProgramParser::parse_argument() {
     argument.part = program_.values[argument.value].part = parse_part();
     argument.inout = lexer_.accept("inout");
     if (argument.inout && lexer_.accept("from")) argument.initial = parse_integer(lexer_);
+    for (const auto &[word, supply] : {std::pair("constant", Supply::constant), {"prepared", Supply::prepared}})
+        if (lexer_.accept(word)) argument.supply = supply;
     argument.location = lexer_.location(name.token);
     program_.arguments.push_back(argument);
 }

@@ -112,8 +112,10 @@ std::string Printer::symbol(const Symbol &symbol) const {
 
 std::string Printer::argument(const Argument &argument) const {
     const Value &value = program_.values[argument.value];
+    const char *const supplies[] = {"", " constant", " prepared"};
     return name_to_string(value.name) + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + print_part(argument.part) +
-           (argument.inout ? " inout" : "") + (argument.initial ? " from " + std::to_string(*argument.initial) : "");
+           (argument.inout ? " inout" : "") + (argument.initial ? " from " + std::to_string(*argument.initial) : "") +
+           supplies[static_cast<int>(argument.supply)];
 }
 
 std::string Printer::result(const Result &result) const {

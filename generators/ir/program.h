@@ -46,6 +46,10 @@ struct Node {
     Location location;
 };
 
+/// When an argument gets its elements: in each run, once at bind (`constant`), or from the prepare program of its program (`prepared`, see
+/// transforms/constants/split_constants.h). Only a main program has constants.
+enum class Supply : uint8_t { run, constant, prepared };
+
 /// An argument of a program. A Result overwrites an inout argument. An argument with an initial value is state that the policy adds: its
 /// elements have that value before the first run.
 struct Argument {
@@ -55,6 +59,7 @@ struct Argument {
     ArrayPart part = {};
     Location location = {}; ///< where it is declared
     std::optional<int64_t> initial = {};
+    Supply supply = Supply::run;
 };
 
 /// A result of a program: a new array, or the new value of inout argument number `argument`.

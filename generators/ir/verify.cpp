@@ -46,6 +46,7 @@ public:
 private:
     void check_symbols();
     void check_arguments();
+    void check_supply(const Argument &argument) const;
     void check_node(const Node &node);
     void check_call(const Node &node, const Attribute &attribute);
     void check_results();
@@ -80,6 +81,7 @@ private:
     std::span<const Program> callees_;
     const std::string &after_;
     Location location_; ///< of the current node
+    bool is_outermost_ = false;
     std::vector<bool> made_;
     std::unordered_set<std::string_view> names_;
     std::set<std::string> symbols_;
@@ -96,6 +98,7 @@ void Verifier::run() {
 }
 
 void Verifier::run_outermost() {
+    is_outermost_ = true;
     run();
     if (after_.empty()) check_symbol_sources();
 }
@@ -120,9 +123,22 @@ void Verifier::check_arguments() {
         make(argument.value, {program_.name, "arguments"});
         check_count(argument.value, {program_.name, program_.value_name(argument.value)});
         check_rank(argument.value, {program_.name, program_.value_name(argument.value)});
+        check_supply(argument);
         parts.push_back({program_.value_name(argument.value), argument.value, argument.scaled, argument.part});
     }
     check_parts(parts);
+}
+
+// A run does not write constants, and a sub-program gets its arguments from its caller.
+void Verifier::check_supply(const Argument &argument) const {
+    if (argument.supply == Supply::run) return;
+    const std::string argument_name = program_.value_name(argument.value);
+    if (argument.inout)
+        throw UserError(statement(argument.location, subject_of(program_.name, argument_name) + " cannot be both inout and constant",
+                                  "Remove one of the words"));
+    if (!is_outermost_)
+        throw UserError(statement(argument.location, subject_of(program_.name, argument_name) + " is constant in a sub-program",
+                                  "Declare the argument of the main program as constant instead"));
 }
 
 void Verifier::check_node(const Node &node) {

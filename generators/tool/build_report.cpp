@@ -30,6 +30,7 @@ std::vector<Use> by_card(const std::vector<CardUse> &launches) {
 std::string name_of(const BuildReport &report, size_t plan) {
     const bool is_one = std::ranges::count(report.plans, false, &Plan::is_variant) == 1;
     std::string name = is_one ? "" : name_to_string(report.fused[plan].name) + ".";
+    if (report.plans[plan].is_prepare) return name + "prepare.";
     const Plan &variant = report.plans[plan];
     if (!variant.cards.empty() && variant.is_variant) name += fmt::format("sm_{}.", fmt::join(variant.cards, ",sm_"));
     for (const auto &[symbol, value] : variant.values) name += fmt::format("{}={}.", symbol, value);

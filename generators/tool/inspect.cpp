@@ -1,6 +1,7 @@
 #include "emit/library.h"
 #include "ir/words.h"
 #include "tool/common.h"
+#include "transforms/constants/split_constants.h"
 #include "transforms/numerics/numerics_report.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -48,7 +49,7 @@ struct InspectCommand {
             measured.add("", loaded);
             options.after_pass = [&](const std::string &pass, const Program &made) { measured.add(pass, made); };
         }
-        const Program fused = compile(loaded, rulebook, options);
+        const Program fused = to_kernels(split_constants(to_base_operators(loaded, rulebook, options)).main, rulebook, options);
         if (costs) return;
         print(report);
         print_bytes(fused);

@@ -137,7 +137,7 @@ std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const st
     check(run_bound(call.binding.get(), show, non_finite));
     std::vector<HostArray> results;
     for (size_t i = 0; i < call.infos.size(); i++) {
-        if (call.infos[i].role == SCALIDE_INPUT) continue;
+        if (call.infos[i].role == SCALIDE_INPUT || call.infos[i].role == SCALIDE_CONSTANT) continue;
         call.memory.copy_out(call.views[i], call.copies[i]);
         results.push_back(std::move(call.arrays[i]));
     }

@@ -54,6 +54,9 @@ Program fuse(const Program &program, const TargetFacts &facts);
 /// zeros if the loss does not depend on w. `loss` is a rank-0 float. Throws UserError at an operator without a gradient.
 std::vector<ValueId> append_gradient(Program &program, const Rulebook &rulebook, ValueId loss, const std::vector<ValueId> &wrt);
 
+/// Throws UserError at `location` if one of these values is a constant of the program: constants are prepared once, so nothing trains them.
+void refuse_gradient_of_constants(const Program &program, const std::vector<ValueId> &wrt, const Location &location = {});
+
 /// Computes the vector-Jacobian product: the same for several outputs with given cotangents.
 std::vector<ValueId> append_vjp(Program &program, const Rulebook &rulebook, const std::vector<ValueId> &outputs,
                                 const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt);

@@ -61,7 +61,9 @@ std::vector<Extent::Bindings> value_forms(const Program &program) {
 }
 
 std::optional<Program> with_interface_of(const Program &general, Program form) {
-    const auto is_same = [](const Argument &a, const Argument &b) { return a.inout == b.inout && a.part == b.part && a.initial == b.initial; };
+    const auto is_same = [](const Argument &a, const Argument &b) {
+        return a.inout == b.inout && a.part == b.part && a.initial == b.initial && a.supply == b.supply;
+    };
     if (!std::ranges::equal(general.arguments, form.arguments, is_same) || general.results.size() != form.results.size()) return {};
     const auto take_type = [&](ValueId from, ValueId to) {
         if (general.type(from).dtype != form.type(to).dtype || general.type(from).rank() != form.type(to).rank()) return false;

@@ -3,14 +3,14 @@
 
 namespace scalide {
 
-/// Returns the values of symbols for which a program is worth a form of its own, the most specific first. A matmul with one row or one column
-/// is another loop nest, so there is a form in which the rows or the columns of a matmul are 1, and one for each likely value of a symbol
-/// that counts rows or columns. A program that updates an argument in place has only the forms of its likely values: training steps run on
-/// batches. `program`: typed, without calls.
+/// Returns the values of symbols for which a program is worth a form of its own, the most specific first. A matmul with one row or one
+/// column is another loop nest, so there is a form in which the rows or the columns of a matmul are 1, and one for each likely value of a
+/// symbol that counts rows or columns. A program that updates an argument in place has only the forms of its likely values: training steps
+/// run on batches. `program`: typed, without calls.
 std::vector<Extent::Bindings> value_forms(const Program &program);
 
-/// Returns `form`, a program with numbers in place of symbols, with the arguments, results and symbols of `general`. A caller can bind either.
-/// Empty if their arguments differ, for example because a policy stores a smaller array in another format.
+/// Returns `form`, a program with numbers in place of symbols, with the arguments, results and symbols of `general`. A caller can bind
+/// either. Empty if their arguments differ, for example because a policy stores a smaller array in another format.
 std::optional<Program> with_interface_of(const Program &general, Program form);
 
 } // namespace scalide

@@ -7,6 +7,15 @@ namespace scalide {
 
 namespace {
 
+/// Returns the operands of a `grad` node for which it computes gradients.
+std::vector<ValueId> differentiated(const Node &node, const Program &callee) {
+    std::vector<ValueId> values;
+    for (const Attribute &name : node.attributes.at("wrt").list)
+        for (size_t i = 0; i < node.operands.size(); i++)
+            if (callee.value_name(callee.arguments[i].value) == name.word) values.push_back(node.operands[i]);
+    return values;
+}
+
 /// `programs`: the programs that may be called, already without calls. The gradient of `program` may need them again.
 Program without_calls(const Program &program, const std::vector<Program> &programs, const Rulebook &rulebook) {
     Rewriter rewriter(program);
@@ -17,6 +26,7 @@ Program without_calls(const Program &program, const std::vector<Program> &progra
             for (const ValueId operand : node.operands) operands.push_back(program.type(operand));
             Program callee = callee_of(*kind, {node, operands, program.symbols, rulebook}, programs);
             callee.programs = programs;
+            if (node.attributes.contains("wrt")) refuse_gradient_of_constants(program, differentiated(node, callee), node.location);
             Node call = node;
             call.operands = rewriter(node.operands);
             const std::vector<ValueId> results = append_body(rewriter.result(), kind->body(node, callee, rulebook), call);

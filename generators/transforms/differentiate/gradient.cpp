@@ -1,3 +1,4 @@
+#include "ir/words.h"
 #include "rulebook/instance.h"
 #include "transforms/calls/calls.h"
 #include "transforms/differentiate/transpose_rules.h"
@@ -174,8 +175,19 @@ ValueId Differentiation::zeros(ValueId value) {
 
 } // namespace
 
+void refuse_gradient_of_constants(const Program &program, const std::vector<ValueId> &wrt, const Location &location) {
+    for (const Argument &argument : program.arguments) {
+        if (argument.supply != Supply::constant || std::ranges::find(wrt, argument.value) == wrt.end()) continue;
+        throw UserError(statement(location,
+                                  "cannot compute the gradient with respect to " +
+                                      subject_of(program.name, program.value_name(argument.value)) + ": it is constant",
+                                  "Declare it without 'constant' (in the DSL as Input or State)"));
+    }
+}
+
 std::vector<ValueId> append_vjp(Program &program, const Rulebook &rulebook, const std::vector<ValueId> &outputs,
                                 const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt) {
+    refuse_gradient_of_constants(program, wrt);
     return Differentiation(program, rulebook).run(outputs, cotangents, wrt);
 }
 

@@ -128,7 +128,8 @@ void Numerics::place_arguments() {
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
         const ValueId fresh = add_value(rewriter_.result(), value.name, type, value.part);
-        rewriter_.result().arguments.push_back({fresh, scaled, argument.inout, argument.part, argument.location, argument.initial});
+        rewriter_.result().arguments.push_back(
+            {fresh, scaled, argument.inout, argument.part, argument.location, argument.initial, argument.supply});
         rewriter_.map(argument.value, fresh);
         if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, argument.location, fresh}, rule);
         const bool gets_scale = rule != nullptr && !rule->insert.empty();

@@ -47,7 +47,7 @@ private:
     void place_result(const Result &result, ScaledValues &values);
     bool is_scaled_node(const Node &node, const ScaledValues &values) const;
     ValueId full(ScaledValue &value);
-    void add_parts(const std::string &name, const Type &type, bool inout, ScaledValue &value);
+    void add_parts(const std::string &name, const Type &type, const Argument &argument, ScaledValue &value);
     void name_value(ValueId value, size_t first, const std::string &name, const ArrayPart &part);
     std::string fresh_result(const std::string &name) const;
 
@@ -75,12 +75,12 @@ Program Propagation::run() {
     return remove_dead_nodes(std::move(result_));
 }
 
-void Propagation::add_parts(const std::string &name, const Type &type, bool inout, ScaledValue &value) {
+void Propagation::add_parts(const std::string &name, const Type &type, const Argument &argument, ScaledValue &value) {
     const ArrayPart data{ArrayPart::Kind::data, name}, scale{ArrayPart::Kind::scale, name};
     value.data = add_value(result_, name + ".data", type, data);
     value.scale = add_value(result_, name + ".scale", {Dtype::f32, {}}, scale);
-    result_.arguments.push_back({value.data, false, inout, data});
-    result_.arguments.push_back({value.scale, false, inout, scale});
+    result_.arguments.push_back({value.data, false, argument.inout, data, {}, {}, argument.supply});
+    result_.arguments.push_back({value.scale, false, argument.inout, scale, {}, {}, argument.supply});
 }
 
 /// Names whole arguments first, because callers know them by name. Names of data and scales are only for readers.
@@ -93,7 +93,7 @@ void Propagation::place_arguments(ScaledValues &values) {
         const Value &value = source_.values[argument.value];
         argument_.push_back(static_cast<int>(result_.arguments.size()));
         if (argument.scaled) {
-            add_parts(value.name, value.type, argument.inout, values[argument.value]);
+            add_parts(value.name, value.type, argument, values[argument.value]);
         } else {
             result_.arguments.push_back(argument);
             result_.arguments.back().value = values[argument.value].value;

@@ -58,7 +58,8 @@ typedef enum {
     SCALIDE_STORAGE_ARENA = 2,    /* in the arena, aligned to 64 bytes, used from step first_step to step last_step (inclusive) */
     SCALIDE_STORAGE_SCALAR = 3,   /* a scalar in slot `index` of the scalar table. Slots are not reused, so it is readable after the run */
     SCALIDE_STORAGE_CONSTANT = 4, /* `constant` points to the elements, aligned to 64 bytes */
-    SCALIDE_STORAGE_SIZE = 5      /* a scalar of f32, f64 or i32: scalide_bind evaluates *size */
+    SCALIDE_STORAGE_SIZE = 5,     /* a scalar of f32, f64 or i32: scalide_bind evaluates *size */
+    SCALIDE_STORAGE_PREPARED = 6  /* in the memory of scalide_constants: output `index` of the prepare program */
 } scalide_storage;
 
 /* A buffer: an array that kernels read or write. */
@@ -168,6 +169,8 @@ struct scalide_program {
                                         none, it takes the main program */
     int32_t requirement_count;
     const scalide_requirement *requirements;
+    const struct scalide_program *prepare; /* computes the buffers with SCALIDE_STORAGE_PREPARED. Its inputs are the arguments with the role
+                                              SCALIDE_CONSTANT, in order; its other arguments are outputs. NULL: no such buffers */
 };
 
 #ifdef __cplusplus

@@ -10,7 +10,8 @@
  * NULL for a handle, a name or a result pointer is an error. The function then returns SCALIDE_INVALID_ARGUMENT, 0 for a count, -1 for an
  * index or a value, or NULL for a pointer. All functions that destroy, release or close accept NULL and do nothing.
  *
- * Threads. Only one thread at a time may use a context and its bindings. Different contexts are independent.
+ * Threads. Only one thread at a time may use a context and its bindings. Different contexts are independent. There is one exception:
+ * scalide_set_constants may run in any thread.
  *
  * Memory. The caller owns its arrays. The runtime stores pointers to them, so they must live as long as the binding.
  * In the context of a device, the data and the scales of all arrays must be in the memory of the device. Allocate it with scalide_allocate
@@ -91,6 +92,7 @@ scalide_array scalide_dense_array(void *data, float *scale, int32_t dtype, int32
 typedef struct scalide_context scalide_context;
 typedef struct scalide_program scalide_program; /* constant data of a generated library, see plan.h */
 typedef struct scalide_binding scalide_binding;
+typedef struct scalide_constants scalide_constants; /* what a program computed once from its constants */
 
 /* The kinds of devices. A program is built for one kind (--target), and a context is created for one kind. The first context of a kind
  * loads the driver, libcuda.so.1 or libOpenCL.so.1. */
@@ -190,10 +192,32 @@ scalide_status scalide_convert(scalide_context *context, const scalide_array *fr
  * SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY. Then *binding is NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
+/* Computes everything that depends only on the constants of a program (arguments with the role SCALIDE_CONSTANT), such as converted
+ * weights. `arrays` has `count` descriptors as for scalide_bind, but the function reads only the constants. When it returns, you may free
+ * the arrays of the constants. Any number of bindings may use *constants; on the CPU, in any number of contexts and threads. On a device,
+ * only bindings of this context may use it. Release it with scalide_constants_destroy. Errors: as scalide_bind and scalide_run. Then
+ * *constants is NULL. */
+scalide_status scalide_prepare(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                               scalide_constants **constants);
+/* Does the same as scalide_bind, with constants that scalide_prepare made for this program. It ignores the constants in `arrays`.
+ * scalide_bind calls scalide_prepare itself. The binding keeps the constants alive. Errors: as scalide_bind. */
+scalide_status scalide_bind_constants(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                                      scalide_constants *constants, scalide_binding **binding);
+/* Replaces the constants of a binding by others of the same program and shapes. Any thread may call it, also during a run. A run uses
+ * either only the old or only the new constants; the next run that starts uses the new ones. It does not wait, and writes no message.
+ * Errors: SCALIDE_INVALID_ARGUMENT: the constants belong to another program, have other shapes, or are in another device context. */
+scalide_status scalide_set_constants(scalide_binding *binding, scalide_constants *constants);
+/* Returns the number of bytes that the prepared arrays use. */
+size_t scalide_constants_bytes(const scalide_constants *constants);
+/* Releases the caller's hold. The memory is freed when no binding uses the constants any more. On a device, do this before you destroy the
+ * context. */
+void scalide_constants_destroy(scalide_constants *constants);
 /* Replaces argument `index` by another array of the same shape. It makes the same checks as scalide_bind and allocates nothing.
+ * A constant cannot be replaced this way: use scalide_set_constants.
  * Errors: SCALIDE_INVALID_ARGUMENT: the old array stays. SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY: the binding cannot run again. */
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array);
 /* Replaces all `count` arguments by other arrays of the same shapes. It is faster than one scalide_set_argument for each array.
+ * It ignores the constants in `arrays`.
  * Errors: as scalide_set_argument. */
 scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count);
 /* Runs the program once. It makes no checks. It allocates memory only if the scratch memory is too small, in the first run.
@@ -244,8 +268,9 @@ scalide_status scalide_profile(scalide_binding *binding, int32_t runs, scalide_s
 void scalide_binding_destroy(scalide_binding *binding);
 
 /* The role of an argument. A SCALIDE_STATE argument is updated in place, as SCALIDE_INOUT is. The policy of the program adds it after the
- * arguments of the program itself. Keep it from run to run, and save it with the rest of the state. */
-typedef enum { SCALIDE_INPUT = 0, SCALIDE_OUTPUT = 1, SCALIDE_INOUT = 2, SCALIDE_STATE = 3 } scalide_role;
+ * arguments of the program itself. Keep it from run to run, and save it with the rest of the state. scalide_bind or scalide_prepare reads a
+ * SCALIDE_CONSTANT argument once; runs do not read it. */
+typedef enum { SCALIDE_INPUT = 0, SCALIDE_OUTPUT = 1, SCALIDE_INOUT = 2, SCALIDE_STATE = 3, SCALIDE_CONSTANT = 4 } scalide_role;
 /* A description of one argument. */
 typedef struct {
     const char *name;

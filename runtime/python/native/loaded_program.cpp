@@ -67,7 +67,12 @@ LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, i
     const scalide_status status = judge();
     if (status != SCALIDE_INVALID_ARGUMENT) check(status);
     arguments_.resize(scalide_argument_count(program_));
-    for (size_t i = 0; i < arguments_.size(); ++i) scalide_describe_argument(program_, i, &arguments_[i]);
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+        scalide_describe_argument(program_, i, &arguments_[i]);
+        if (arguments_[i].role != SCALIDE_CONSTANT) continue;
+        has_constants_ = true;
+        arguments_[i].role = SCALIDE_INPUT; // for Python, every call may pass other arrays
+    }
 }
 
 LoadedProgram::~LoadedProgram() = default;
@@ -137,6 +142,15 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
     return bindings_.front();
 }
 
+void LoadedProgram::prepare(Binding &binding, const std::vector<scalide_array> &arrays) const {
+    const std::vector<scalide_array> &seen = binding.copies.seen(arrays);
+    scalide_constants *constants = nullptr;
+    check(scalide_prepare(context_->handle, program_, seen.data(), seen.size(), &constants));
+    const scalide_status status = scalide_set_constants(binding.handle.get(), constants);
+    scalide_constants_destroy(constants);
+    check(status);
+}
+
 void LoadedProgram::shape_outputs(std::vector<scalide_array> &arrays) const {
     const std::lock_guard lock(context_->mutex);
     check(scalide_shape_outputs(context_->handle, program_, arrays.data(), arrays.size()));
@@ -160,10 +174,11 @@ void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)
                                                                               "Load the library in the new process.");
     }
     const std::lock_guard lock(context_->mutex);
-    const Binding &binding = bind(arrays, allocate);
+    Binding &binding = bind(arrays, allocate);
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (arguments_[i].role != SCALIDE_OUTPUT) binding.copies.copy_in(i, arrays[i]);
     }
+    if (has_constants_) prepare(binding, arrays);
     const scalide_status status = runner(binding.handle.get());
     if (status != SCALIDE_OK) bindings_.pop_front(); // its status is sticky
     check(status);

@@ -75,11 +75,14 @@ private:
     std::vector<int64_t> shapes_of(const std::vector<scalide_array> &arrays) const;
     void place_outputs(std::vector<scalide_array> &arrays, const std::vector<scalide_array> &shaped, const Allocate &allocate) const;
     Binding &bind(std::vector<scalide_array> &arrays, const Allocate &allocate);
+    /// Computes what depends on the constants, which may differ from those of the last call.
+    void prepare(Binding &binding, const std::vector<scalide_array> &arrays) const;
 
     std::shared_ptr<SharedContext> context_;
     std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
     const scalide_program *program_ = nullptr;
-    std::vector<scalide_argument_info> arguments_;
+    std::vector<scalide_argument_info> arguments_; ///< constants have the role of inputs
+    bool has_constants_ = false;
     std::list<Binding> bindings_; ///< the most recent first
 };
 

@@ -1,6 +1,7 @@
 #include "bind/binding.h"
 #include "bind/check.h"
 #include "bind/constants.h"
+#include "bind/prepared.h"
 #include "run/recorder.h"
 #include "threads/float_environment.h"
 #include <algorithm>
@@ -23,7 +24,10 @@ scalide_status check_arrays(const Call &call, int32_t *symbols) {
     return check_overlap(call) ? SCALIDE_OK : SCALIDE_INVALID_ARGUMENT;
 }
 
-/// Returns the variant of the program for the context's GPU, or `program` if there is none.
+} // namespace
+
+namespace scalide {
+
 const scalide_program *for_card(const scalide_context &context, const scalide_program &program) {
     const int32_t card = context.device ? context.device->capability : 0;
     const scalide_variant *best = nullptr;
@@ -66,31 +70,34 @@ scalide_status replace_addresses(scalide_binding &binding) {
     return status;
 }
 
-} // namespace
+} // namespace scalide
 
-static scalide_status bind_arrays(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
-                                  scalide_binding **result) {
+namespace {
+
+/// Binds with `constants`, or with constants that it prepares itself if `constants` is NULL.
+scalide_status bind_arrays(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                           scalide_constants *constants, scalide_binding **result) {
     scalide_status status = check_program(context, *program);
     if (status == SCALIDE_OK) program = for_card(*context, *program);
     if (status == SCALIDE_OK) status = check_program(context, *program);
     if (status != SCALIDE_OK) return status;
-    const Call call = {context, *program, arrays};
-    if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
+    if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
     scalide_binding *binding = allocate_binding(context, *program);
     if (!binding) {
         start_message(context) << program->name << ": out of memory: cannot allocate the tables of the binding.";
         return SCALIDE_OUT_OF_MEMORY;
     }
-    status = check_arrays(call, binding->symbols);
+    const Call call = {context, *program, binding->arrays};
+    std::copy(arrays, arrays + count, binding->arrays);
+    status = take_constants(*binding, constants);
+    if (status == SCALIDE_OK) status = check_arrays(call, binding->symbols);
     const scalide_program *form = status == SCALIDE_OK ? for_values(*program, binding->symbols) : nullptr;
     if (form) {
-        scalide_binding_destroy(binding);
-        return scalide_bind(context, form, arrays, count, result);
+        status = bind_arrays(context, form, arrays, count, binding->constants, result);
+        scalide_binding_destroy(binding); // it holds the constants until the form holds them
+        return status;
     }
-    if (status == SCALIDE_OK) {
-        std::copy(arrays, arrays + count, binding->arrays);
-        status = prepare(*binding);
-    }
+    if (status == SCALIDE_OK) status = prepare(*binding);
     if (status == SCALIDE_OK) {
         if (!context->device) map_constants(program);
         *result = binding;
@@ -101,12 +108,26 @@ static scalide_status bind_arrays(scalide_context *context, const scalide_progra
     return status;
 }
 
+/// Binds in the float environment of programs and reports a failure.
+scalide_status bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                    scalide_constants *constants, scalide_binding **result) {
+    const FloatEnvironment environment;
+    *result = nullptr;
+    return report(context, bind_arrays(context, program, arrays, count, constants, result));
+}
+
+} // namespace
+
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **result) {
     if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
-    const FloatEnvironment environment;
-    *result = nullptr;
-    return report(context, bind_arrays(context, program, arrays, count, result));
+    return bind(context, program, arrays, count, nullptr, result);
+}
+
+scalide_status scalide_bind_constants(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
+                                      scalide_constants *constants, scalide_binding **result) {
+    if (!context || !program || !constants || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    return bind(context, program, arrays, count, constants, result);
 }
 
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array) {
@@ -119,6 +140,11 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
         return SCALIDE_INVALID_ARGUMENT;
     }
     const auto argument = static_cast<int32_t>(index);
+    if (!is_used_by_runs(call.program.arguments[index].role)) {
+        complain(call, argument) << "cannot replace a constant alone: the program has prepared it. Call scalide_prepare and "
+                                    "scalide_set_constants.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
     const scalide_array before = binding->arrays[index];
     binding->arrays[index] = *array;
     if (check_type(call, argument) && check_shape(call, argument, binding->symbols) && check_memory(call, argument) && check_overlap(call))
@@ -133,10 +159,12 @@ scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_arr
     const Call call = {binding->context, *binding->program, arrays};
     if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
     for (int32_t i = 0; i < call.program.argument_count; ++i) {
+        if (!is_used_by_runs(call.program.arguments[i].role)) continue;
         if (!check_type(call, i) || !check_shape(call, i, binding->symbols) || !check_memory(call, i)) return SCALIDE_INVALID_ARGUMENT;
     }
     if (!check_overlap(call)) return SCALIDE_INVALID_ARGUMENT;
-    std::copy(arrays, arrays + count, binding->arrays);
+    for (int32_t i = 0; i < call.program.argument_count; ++i)
+        if (is_used_by_runs(call.program.arguments[i].role)) binding->arrays[i] = arrays[i];
     return replace_addresses(*binding);
 }
 
@@ -152,5 +180,7 @@ void scalide_binding_destroy(scalide_binding *binding) {
     } else {
         release(allocator, binding->arena);
     }
+    scalide_constants_destroy(binding->next_constants.exchange(nullptr));
+    scalide_constants_destroy(binding->constants);
     release(allocator, binding);
 }

@@ -2,6 +2,7 @@
 #include "bind/arena.h"
 #include "bind/check.h"
 #include "bind/extent.h"
+#include "bind/prepared.h"
 #include "run/recorder.h"
 #include "run/scalar.h"
 #include <cstring>
@@ -188,6 +189,7 @@ void *memory_of(scalide_binding &binding, int32_t index) {
     case SCALIDE_STORAGE_SCALE: return binding.arrays[buffer.index].scale;
     case SCALIDE_STORAGE_SCALAR: return &binding.scalars[buffer.index];
     case SCALIDE_STORAGE_CONSTANT: return const_cast<void *>(buffer.constant);
+    case SCALIDE_STORAGE_PREPARED: return binding.constants->prepared[buffer.index].data;
     default: return &binding.buffers[index].size_value;
     }
 }
@@ -279,6 +281,7 @@ scalide_status point(scalide_binding &binding) {
 scalide_status prepare(scalide_binding &binding) {
     const bool on_device = binding.context->device != nullptr;
     scalide_status status = count_buffers(binding);
+    if (status == SCALIDE_OK) status = check_prepared(binding);
     if (status == SCALIDE_OK) status = place_sizes(binding);
     if (status == SCALIDE_OK) status = describe_views(binding);
     if (status == SCALIDE_OK && on_device) status = measure_launches(binding);

@@ -3,6 +3,7 @@
 #include "halide_abi.h"
 #include "run/memory.h"
 #include "scalide/plan.h"
+#include <atomic>
 
 namespace scalide {
 
@@ -61,6 +62,8 @@ struct scalide_binding {
     void *arena;      ///< on a device, it also contains the scalars, sizes and constants
     uint64_t arena_bytes;
     scalide::Launches launches;
+    scalide_constants *constants;                    ///< NULL: the program has none
+    std::atomic<scalide_constants *> next_constants; ///< of scalide_set_constants; the next run takes them
     int32_t current_step;
     scalide_status status;
 };
@@ -76,6 +79,9 @@ scalide_status prepare(scalide_binding &binding);
 /// Writes the addresses of buffers into the kernels' views, and the addresses of operands into the kernels' argument lists. On a device,
 /// also writes them into the launches, which is the only step that can fail.
 scalide_status point(scalide_binding &binding);
+
+/// Like point(). Records the graph of a binding again, too. After a failure, the binding cannot run any more.
+scalide_status replace_addresses(scalide_binding &binding);
 
 scalide_status run_on_device(scalide_binding &binding, const Trace &trace);
 /// Captures the launches as a graph and replaces an existing graph. After a failure there is no graph.

@@ -23,6 +23,8 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
 bool check_count(const Call &call, size_t count);
 /// Checks dtype, rank, range of the extents and number of elements of one argument.
 bool check_type(const Call &call, int32_t argument);
+/// Returns true if a run reads or writes the argument's memory. The prepare program has read constants before.
+inline bool is_used_by_runs(int32_t role) { return role != SCALIDE_CONSTANT; }
 /// Returns true if a run both reads and writes the argument.
 inline bool is_overwritten(int32_t role) { return role == SCALIDE_INOUT || role == SCALIDE_STATE; }
 

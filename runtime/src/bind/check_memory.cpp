@@ -115,13 +115,17 @@ bool overlap(const scalide_array &a, const scalide_array &b) {
 
 } // namespace
 
-bool check_memory(const Call &call, int32_t argument) { return check_data(call, argument) && check_scale(call, argument); }
+bool check_memory(const Call &call, int32_t argument) {
+    if (!is_used_by_runs(call.program.arguments[argument].role)) return true;
+    return check_data(call, argument) && check_scale(call, argument);
+}
 
 bool check_overlap(const Call &call) {
     for (int32_t written = 0; written < call.program.argument_count; ++written) {
-        if (call.program.arguments[written].role == SCALIDE_INPUT) continue;
+        if (call.program.arguments[written].role == SCALIDE_INPUT || !is_used_by_runs(call.program.arguments[written].role)) continue;
         for (int32_t other = 0; other < call.program.argument_count; ++other) {
             const scalide_array &array = call.arrays[written];
+            if (!is_used_by_runs(call.program.arguments[other].role)) continue;
             if (!(written == other ? parts_overlap(array) : overlap(array, call.arrays[other]))) continue;
             complain(call, written) << "a run writes this memory, but it overlaps with " << call.program.arguments[other].name
                                     << ". Pass separate memory.";

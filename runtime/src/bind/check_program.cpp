@@ -48,6 +48,30 @@ bool good_size(const scalide_program &program, const scalide_buffer &buffer) {
     return buffer.rank == 0 && is_scalar_dtype(buffer.dtype) && buffer.size && good_extent(program, *buffer.size);
 }
 
+// scalide_bind compares the extents, which may have symbols.
+bool good_prepared(const scalide_program &program, const scalide_buffer &buffer) {
+    const scalide_program *prepare = program.prepare;
+    if (!prepare) return false;
+    int32_t constants = 0;
+    for (int32_t i = 0; i < program.argument_count; ++i) constants += program.arguments[i].role == SCALIDE_CONSTANT;
+    return buffer.index >= 0 && in_range(buffer.index + constants, prepare->argument_count);
+}
+
+/// The prepare program has the constants of the program as inputs, and then only outputs.
+bool good_prepare(const scalide_program &program, const scalide_program &prepare) {
+    int32_t input = 0;
+    for (int32_t i = 0; i < program.argument_count; ++i) {
+        if (program.arguments[i].role != SCALIDE_CONSTANT) continue;
+        if (input >= prepare.argument_count || prepare.arguments[input].role != SCALIDE_INPUT) return false;
+        const bool is_scaled = program.arguments[i].scale_buffer >= 0;
+        if (is_scaled != (prepare.arguments[input++].scale_buffer >= 0)) return false;
+    }
+    for (int32_t i = input; i < prepare.argument_count; ++i) {
+        if (prepare.arguments[i].role != SCALIDE_OUTPUT || prepare.arguments[i].scale_buffer >= 0) return false;
+    }
+    return prepare.prepare == nullptr && prepare.variant_count == 0;
+}
+
 bool good_storage(const scalide_program &program, const scalide_buffer &buffer) {
     switch (buffer.storage) {
     case SCALIDE_STORAGE_DATA:
@@ -56,6 +80,7 @@ bool good_storage(const scalide_program &program, const scalide_buffer &buffer) 
     case SCALIDE_STORAGE_SCALAR: return buffer.rank == 0 && in_range(buffer.index, program.scalar_count);
     case SCALIDE_STORAGE_CONSTANT: return buffer.constant && buffer.first_step < 0;
     case SCALIDE_STORAGE_SIZE: return good_size(program, buffer) && buffer.first_step < 0;
+    case SCALIDE_STORAGE_PREPARED: return good_prepared(program, buffer) && buffer.first_step < 0;
     default: return false;
     }
 }
@@ -77,7 +102,7 @@ bool is_buffer_of(const scalide_program &program, int32_t buffer, int32_t storag
 
 bool good_argument(const scalide_program &program, const scalide_argument &argument) {
     const auto own = static_cast<int32_t>(&argument - program.arguments);
-    return in_range(argument.role, SCALIDE_STATE + 1) && is_buffer_of(program, argument.data_buffer, SCALIDE_STORAGE_DATA, own) &&
+    return in_range(argument.role, SCALIDE_CONSTANT + 1) && is_buffer_of(program, argument.data_buffer, SCALIDE_STORAGE_DATA, own) &&
            (argument.scale_buffer < 0 || is_buffer_of(program, argument.scale_buffer, SCALIDE_STORAGE_SCALE, own));
 }
 
@@ -133,8 +158,8 @@ const char *find_bad(const scalide_program &program, const T *table, int32_t cou
 }
 
 const char *find_bad_table(const scalide_program &program) {
-    const int32_t counts[] = {program.symbol_count, program.argument_count, program.buffer_count,
-                              program.step_count,   program.scalar_count,   program.requirement_count, program.variant_count};
+    const int32_t counts[] = {program.symbol_count, program.argument_count,    program.buffer_count, program.step_count,
+                              program.scalar_count, program.requirement_count, program.variant_count};
     for (int32_t count : counts) {
         if (count < 0) return "a number of entries is negative";
     }
@@ -173,7 +198,10 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
         text << ". Build the program for this machine.";
         return SCALIDE_UNSUPPORTED_CPU;
     }
-    return SCALIDE_OK;
+    if (!program.prepare) return SCALIDE_OK;
+    if (good_prepare(program, *program.prepare)) return check_program(context, *program.prepare);
+    complain(context, program) << "the plan has a wrong prepare program. Generate the library again.";
+    return SCALIDE_INVALID_PROGRAM;
 }
 
 } // namespace scalide

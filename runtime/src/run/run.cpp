@@ -1,5 +1,6 @@
 #include "bind/binding.h"
 #include "bind/extent.h"
+#include "bind/prepared.h"
 #include "run/clock.h"
 #include "run/non_finite.h"
 #include "threads/float_environment.h"
@@ -56,6 +57,8 @@ scalide_status finish(scalide_binding &binding) {
 
 scalide_status run(scalide_binding &binding, const Trace &trace) {
     const FloatEnvironment environment;
+    const scalide_status taken = take_next_constants(binding);
+    if (taken != SCALIDE_OK) return taken;
     if (binding.context->device) return run_on_device(binding, trace);
     if (binding.status != SCALIDE_OK) return binding.status;
     Worker &caller = binding.context->workers[0];

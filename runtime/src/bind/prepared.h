@@ -1,0 +1,31 @@
+#pragma once
+#include "bind/binding.h"
+#include <atomic>
+
+/// What the prepare program of a program computed. One block of memory contains the structure and its tables; `memory` is another one.
+struct scalide_constants {
+    std::atomic<int32_t> holders; ///< the caller and the bindings
+    scalide_allocator allocator;  ///< of the context that prepared them
+    scalide::Device *device;      ///< NULL: the CPU
+    const scalide_program *prepare;
+    int32_t argument_count, prepared_count;
+    scalide_array *arguments; ///< by argument of the program: dtype and extents of a constant, without memory
+    scalide_array *prepared;  ///< by output of the prepare program
+    void *memory;             ///< of the prepared arrays
+    uint64_t bytes;
+};
+
+namespace scalide {
+
+/// Returns the variant of the program for the context's GPU, or `program` if there is none.
+const scalide_program *for_card(const scalide_context &context, const scalide_program &program);
+
+/// Gives the binding `constants`, or new ones that it prepares from the binding's arrays if `constants` is NULL. Afterwards, the arrays of
+/// the constants have no memory.
+scalide_status take_constants(scalide_binding &binding, scalide_constants *constants);
+/// Checks that prepared buffers have the extents that the program expects.
+scalide_status check_prepared(const scalide_binding &binding);
+/// At the start of a run: takes the constants of the last scalide_set_constants.
+scalide_status take_next_constants(scalide_binding &binding);
+
+} // namespace scalide
