@@ -86,6 +86,7 @@ const scalide_program program = {SCALIDE_PLAN_VERSION,
                                  0,
                                  nullptr,
                                  0,
+                                 nullptr,
                                  nullptr};
 
 } // namespace
