@@ -27,7 +27,7 @@ public:
     Terms terms() const;
     /// Returns the value for these symbols. Throws UserError if a symbol has no binding or the value is outside [0, 2^31).
     int64_t evaluate(const Bindings &bindings) const;
-    /// Returns the extent with numbers in place of the symbols that have a binding.
+    /// Returns the extent with numbers instead of the symbols that have a binding.
     Extent with_values(const Bindings &bindings) const;
     std::vector<std::string> symbols() const;
     /// Returns *this / other if the division has no remainder for all symbol values. Supports only divisors with one term.

@@ -111,7 +111,7 @@ std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Typ
 /// it added the arguments.
 void declare_symbols(Program &program);
 
-/// Returns the program with numbers in place of these symbols, in the types of its values and in attributes. It does not declare these
+/// Returns the program with numbers instead of these symbols, in the types of its values and in attributes. It does not declare these
 /// symbols. Sub-programs do not change.
 Program with_values(Program program, const Extent::Bindings &values);
 

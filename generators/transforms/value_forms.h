@@ -9,7 +9,7 @@ namespace scalide {
 /// run on batches. `program`: typed, without calls.
 std::vector<Extent::Bindings> value_forms(const Program &program);
 
-/// Returns `form`, a program with numbers in place of symbols, with the arguments, results and symbols of `general`. A caller can bind
+/// Returns `form`, a program with numbers instead of symbols, with the arguments, results and symbols of `general`. A caller can bind
 /// either. Empty if their arguments differ, for example because a policy stores a smaller array in another format.
 std::optional<Program> with_interface_of(const Program &general, Program form);
 

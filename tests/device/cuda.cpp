@@ -238,7 +238,8 @@ TEST_F(cuda, the_variant_of_the_largest_capability_that_a_card_has_is_bound) {
         return program;
     };
     const scalide_program sm_80 = named("sm_80"), sm_86 = named("sm_86"), sm_90 = named("sm_90");
-    const scalide_variant variants[] = {{86, &sm_86, 0, {}, {}}, {80, &sm_80, 0, {}, {}}, {90, &sm_90, 0, {}, {}}, {100, nullptr, 0, {}, {}}};
+    const scalide_variant variants[] = {
+        {86, &sm_86, 0, {}, {}}, {80, &sm_80, 0, {}, {}}, {90, &sm_90, 0, {}, {}}, {100, nullptr, 0, {}, {}}};
     scalide_program program = named("any");
     program.variants = variants;
     program.variant_count = 4;

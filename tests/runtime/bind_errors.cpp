@@ -16,6 +16,7 @@ struct Program {
     std::vector<scalide_step> steps{program.steps, program.steps + program.step_count};
     std::vector<scalide_operand> operands{steps[0].operands, steps[0].operands + steps[0].operand_count}; ///< of the first step
     scalide_requirement requirement;
+    scalide_variant variant;
     Program() {
         steps[0].operands = operands.data();
         program.steps = steps.data();
@@ -28,6 +29,12 @@ struct Program {
         requirement = {"dynamic_slice.sizes", rule, &surplus};
         program.requirements = &requirement;
         program.requirement_count = 1;
+    }
+
+    void add_form(const scalide_variant &form) {
+        variant = form;
+        program.variants = &variant;
+        program.variant_count = 1;
     }
 };
 
@@ -162,6 +169,21 @@ const Case cases[] = {
      "sample: the plan has a wrong entry: scratch. Generate the library again."},
     {"requirement_without_words", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require(nullptr, at_least_7); },
      "sample: the plan has a wrong entry: dynamic_slice.sizes. Generate the library again."},
+    {"form_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM,
+     [](Sample &, Program &p) {
+         p.add_form({0, nullptr, 1, {1}, {1}});
+     },
+     "sample: the plan has a wrong entry: a variant. Generate the library again."},
+    {"form_of_too_many_symbols", SCALIDE_INVALID_PROGRAM,
+     [](Sample &, Program &p) {
+         p.add_form({0, nullptr, 5, {}, {}});
+     },
+     "sample: the plan has a wrong entry: a variant. Generate the library again."},
+    {"form_that_is_its_program", SCALIDE_INVALID_PROGRAM,
+     [](Sample &, Program &p) {
+         p.add_form({0, &p.program, 1, {0}, {6}});
+     },
+     "sample: the plan has a wrong entry: a variant. Generate the library again."},
     {"no_source", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[0].role = SCALIDE_OUTPUT; },
      "sample: no input has the symbol b alone on an axis, so it has no value. Generate the library again."},
     {"target", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "arm-64-linux"; },

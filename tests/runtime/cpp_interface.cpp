@@ -1,4 +1,5 @@
 // scalide.hpp, compiled as C++17 without warnings. The program is sample_program.c.
+#include "constants_program.h"
 #include "sample_program.h"
 #include "scalide/scalide.hpp"
 #include "support/folder.h"
@@ -218,6 +219,40 @@ TEST(cpp_interface, load_says_why_a_file_does_not_fit) {
     EXPECT_EQ(loading("w", scalide_dense_array(data, &scale, SCALIDE_F32, 1, &six), "name: plain"),
               ": w must be scaled f32[4] for policy name: plain, got scaled f32[6]. Convert the file with 'scalide convert'.");
     EXPECT_NE(loading("v", scalide_dense_array(data, &scale, SCALIDE_F32, 1, &four), nullptr).find("'w'"), std::string::npos);
+}
+
+TEST(cpp_interface, constants_are_prepared_once_and_replaced) {
+    const scalide::test::WeightedPlan plan;
+    const Context context(1);
+    const Program program(&plan.main);
+    Array w(context, SCALIDE_F32, {4});
+    w.set(std::vector<float>{1, 1, 1, 1});
+    const Constants ones(context, program, {{"w", w}});
+    w.set(std::vector<float>{2, 2, 2, 2});
+    const Constants twos(context, program, {{"w", w}});
+    EXPECT_EQ(ones.bytes(), 64u); // 16 bytes, rounded up
+    Binding binding = Binding::allocate(context, program, {{"b", 2}}, ones);
+    binding["x"].set(std::vector<float>{1, 3});
+    binding.run();
+    EXPECT_EQ(binding["y"].get(), (std::vector<float>{8, 24}));
+    binding.replace(twos);
+    binding.run();
+    EXPECT_EQ(binding["y"].get(), (std::vector<float>{16, 48}));
+    Binding by_name = Binding::allocate(context, program, {{"b", 1}}, {{"w", w}});
+    by_name["x"].set(1.0f);
+    by_name.run();
+    EXPECT_EQ(by_name["y"].item(), 16);
+
+    EXPECT_EQ(
+        error_of([&] {
+            Binding::allocate(context, program, {{"b", 1}});
+        }),
+        "weighted: these constants are missing: w. They must have their values before the program is bound. Pass Constants, or pass them "
+        "by name.");
+    EXPECT_EQ(error_of([&] { Constants(context, program, {}); }), "weighted: these constants are missing: w. Pass them by name.");
+    EXPECT_NE(error_of([&] { Constants(context, program, {{"w", w}, {"x", w}}); }).find("unknown constant 'x'"), std::string::npos);
+    EXPECT_NE(error_of([&] { binding["w"]; }).find("a constant that was prepared has no array"), std::string::npos);
+    EXPECT_NE(error_of([&] { binding.replace(Constants()); }).find("these Constants are empty"), std::string::npos);
 }
 
 } // namespace

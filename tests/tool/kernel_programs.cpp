@@ -22,7 +22,7 @@ TEST(tool, every_operator_becomes_functions_of_a_library) {
 TEST(tool, functions_of_operators_let_axes_and_pairs_be_left_out) {
     const std::string header = operators_header(rules());
     for (const char *part :
-         {"inline Tensor mean(const Operand &x, const std::vector<int64_t> &axes = all_axes) {\n",
+         {"inline Tensor mean(const Operand &x, const std::vector<int64_t> &axes = all_axes, ",
           "    if (axes != all_axes) attributes[\"axes\"] = to_attribute(axes);\n",
           "dot_general(const Operand &lhs, const Operand &rhs, const AxisPairs &contract, const AxisPairs &batch = no_axis_pairs, ",
           "    attributes[\"contract\"] = to_attribute(contract);\n    if (batch != no_axis_pairs) "})

@@ -340,6 +340,8 @@ struct Argument {
     bool is_output() const { return role == SCALIDE_OUTPUT; }
     /// True for an array that belongs to a State.
     bool is_kept() const { return role == SCALIDE_INOUT || role == SCALIDE_STATE; }
+    /// True for an array that is read once, before the first run.
+    bool is_constant() const { return role == SCALIDE_CONSTANT; }
 };
 
 /// A program: what a function `<name>_program()` of a generated library returns.
@@ -527,6 +529,44 @@ private:
     NamedArrays arrays_;
 };
 
+/// The constants of a program, such as the weights of inference, converted and scaled once. It is a handle: bindings share the object.
+class Constants {
+public:
+    /// An empty handle.
+    Constants() = default;
+    /// Prepares the constants from arrays by name, which are not needed afterwards. Throws if one is missing, or a name is no constant.
+    Constants(const Context &context, const Program &program, const NamedArrays &values) : context_(context) {
+        std::vector<std::string> names, missing;
+        std::vector<scalide_array> in_order;
+        for (const Argument &argument : program.arguments()) {
+            const auto value = values.find(argument.name);
+            in_order.push_back(value == values.end() ? scalide_array{} : value->second.descriptor());
+            if (!argument.is_constant()) continue;
+            names.push_back(argument.name);
+            if (value == values.end()) missing.push_back(argument.name);
+        }
+        for (const auto &value : values)
+            if (std::find(names.begin(), names.end(), value.first) == names.end())
+                detail::refuse_name("constant", value.first, program.name(), names);
+        if (!missing.empty())
+            detail::refuse(program.name() + ": these constants are missing: " + detail::join(missing) + ". Pass them by name.");
+        scalide_constants *made = nullptr;
+        context.check(scalide_prepare(context.handle(), program.handle(), in_order.data(), in_order.size(), &made));
+        constants_.reset(made, scalide_constants_destroy);
+    }
+    scalide_constants *handle() const {
+        if (!constants_) detail::refuse("these Constants are empty. Pass a context, a program and arrays to the constructor.");
+        return constants_.get();
+    }
+    bool is_set() const { return constants_ != nullptr; }
+    /// Returns the size of the prepared arrays in bytes.
+    size_t bytes() const { return scalide_constants_bytes(handle()); }
+
+private:
+    Context context_ = nullptr; ///< destroyed last
+    std::shared_ptr<scalide_constants> constants_;
+};
+
 /// A program with its arrays, ready to run. It is for one set of shapes. Only one thread at a time may use it.
 class Binding {
 public:
@@ -548,13 +588,30 @@ public:
     /// Binds the arrays of a state, and other arrays by name.
     Binding(const Context &context, const Program &program, const State &state, NamedArrays arrays = {})
         : Binding(context, program, joined(state, std::move(arrays))) {}
-    /// Allocates every array that is not given. Its elements are 0 until you set them: binding["x"].set(values).
+    /// Allocates every array that is not given. Its elements are 0 until you set them: binding["x"].set(values). Binding reads constants,
+    /// so they must be given: as Constants, or by name.
     static Binding allocate(const Context &context, const Program &program, const Symbols &symbols, NamedArrays arrays = {}) {
+        return allocate(context, program, symbols, Constants(), std::move(arrays));
+    }
+    static Binding allocate(const Context &context, const Program &program, const Symbols &symbols, const Constants &constants,
+                            NamedArrays arrays = {}) {
         Binding binding(context, program);
+        binding.constants_ = constants;
         for (const auto &named : arrays) program.find(named.first);
         binding.arrays_ = std::move(arrays);
         const std::vector<Shape> shapes = program.shapes(context, symbols);
-        for (size_t i = 0; i < shapes.size(); ++i) binding.allocate_missing(i, shapes[i]);
+        std::vector<std::string> missing;
+        for (size_t i = 0; i < shapes.size(); ++i) {
+            const Argument &argument = program.arguments()[i];
+            if (!argument.is_constant()) {
+                binding.allocate_missing(i, shapes[i]);
+            } else if (!constants.is_set() && binding.arrays_.count(argument.name) == 0) {
+                missing.push_back(argument.name);
+            }
+        }
+        if (!missing.empty())
+            detail::refuse(program.name() + ": these constants are missing: " + detail::join(missing) +
+                           ". They must have their values before the program is bound. Pass Constants, or pass them by name.");
         binding.bind();
         return binding;
     }
@@ -594,7 +651,16 @@ public:
     /// Returns the array of an argument.
     Array operator[](const std::string &argument) const {
         handle();
-        return arrays_.at(program_.arguments()[program_.find(argument)].name);
+        const auto found = arrays_.find(program_.arguments()[program_.find(argument)].name);
+        if (found == arrays_.end())
+            detail::refuse(program_.name() + "." + argument + ": a constant that was prepared has no array. Use replace(Constants).");
+        return found->second;
+    }
+    /// Replaces all constants at once. Any thread may call it: a run that has started uses the old ones to its end.
+    void replace(const Constants &constants) {
+        if (scalide_set_constants(handle(), constants.handle()) != SCALIDE_OK)
+            detail::refuse(program_.name() +
+                           ": the constants belong to another program or have other shapes. Prepare them for this program.");
     }
     /// Replaces an array by another one of the same shape.
     void set(const std::string &argument, const Array &array) {
@@ -634,7 +700,10 @@ private:
     void bind() {
         const std::vector<scalide_array> in_order = descriptors();
         scalide_binding *created = nullptr;
-        context_.check(scalide_bind(context_.handle(), program_.handle(), in_order.data(), in_order.size(), &created));
+        context_.check(constants_.is_set()
+                           ? scalide_bind_constants(context_.handle(), program_.handle(), in_order.data(), in_order.size(),
+                                                    constants_.handle(), &created)
+                           : scalide_bind(context_.handle(), program_.handle(), in_order.data(), in_order.size(), &created));
         binding_.reset(created);
     }
 
@@ -645,6 +714,7 @@ private:
     Context context_;
     Program program_;
     NamedArrays arrays_;
+    Constants constants_;
     std::unique_ptr<scalide_binding, Destroy> binding_; ///< destroyed first
 };
 

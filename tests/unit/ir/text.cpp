@@ -14,7 +14,7 @@ const char *const everything = R"(program head(z: f32[b, 10], y: i32[b]) -> (los
   loss = integer_pow(m) {y: 2} : f32[b]
 }
 
-program sgd_step {eps: 1e-05, fill: -inf, rounding: down, title: "two words"} [b in 1..4096 step 16, n]
+program sgd_step {eps: 1e-05, fill: -inf, rounding: down, title: "two words"} [b in 1..4096 step 16 likely [16, 64], n]
     (x: f32[b, 64], y: i32[b], w: f16[64, 10] scaled inout, lr: f32[])
     -> (loss: f32[], w = w1, norm: f32[] scaled = n2) {
   z = dot_general(x, w) {contract: [[1], [0]], preferred: f32} : f32[b, 10]
