@@ -42,8 +42,6 @@ void schedule_whole(Func func, int lanes) {
 
 constexpr int rows_of_task = 64; ///< rows of weights that one task writes into panels
 
-bool is_at_most(const Extent &extent, int64_t most) { return extent.is_static() && extent.value() <= most; }
-
 /// Returns the rows of a register tile, at most `most`, such that tiles cover the extent with the least work. Rows beyond the extent are
 /// computed too, and each tile reads the weights again, which costs as much as one more row.
 int rows_of_tile(const Extent &extent, int most) {
@@ -95,14 +93,16 @@ private:
     }
 
     /// Returns the loops around the tiles of one axis, innermost first. Weights that fit in a second-level cache are read again for each
-    /// line of an image. Otherwise a panel of them stays there for all lines of an image.
+    /// line of an image. Otherwise a panel of them stays there for all lines of an image. With a symbolic number of panels, Halide 21
+    /// does not see that one iteration of the fused loop computes one line.
     std::vector<Var> outer_loops(const std::vector<Var> &args) const {
         std::vector<Var> lines, images;
         for (int d = 0; d < int(args.size()); d++) {
             if (d != stages_.lane_dimension && d != stages_.tile_dimension)
                 (d == stages_.image_dimension ? images : lines).push_back(args[d]);
         }
-        const bool panel_stays = stages_.has_panels && !is_at_most(stages_.terms * stages_.lanes, tiles_.at("weights"));
+        const Extent weights = stages_.terms * stages_.lanes;
+        const bool panel_stays = stages_.has_panels && weights.is_static() && weights.value() > tiles_.at("weights");
         std::vector<Var> loops = lines;
         loops.insert(panel_stays ? loops.end() : loops.begin(), panel_);
         loops.insert(loops.end(), images.begin(), images.end());

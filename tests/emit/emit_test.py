@@ -28,7 +28,8 @@ def manifest(scratch, folder, name):
 
 
 def texts(manifest):
-    return {kernel["text"] for kernel in manifest["kernels"]}
+    """The kernels of a program and of its forms."""
+    return {kernel["text"] for program in (manifest, *manifest.get("variants", [])) for kernel in program["kernels"]}
 
 
 def warm_build_compiles_nothing(scratch):

@@ -127,7 +127,7 @@ TEST(ir, parses_every_part) {
     const Program program = parse(everything);
     EXPECT_EQ(program.name, "sgd_step");
     EXPECT_EQ(program.attributes.at("rounding").word, "down");
-    EXPECT_EQ(program.symbols, (std::vector<Symbol>{{"b", 1, 4096, 16}, {"n"}}));
+    EXPECT_EQ(program.symbols, (std::vector<Symbol>{{"b", 1, 4096, 16, {16, 64}}, {"n"}}));
     ASSERT_EQ(program.arguments.size(), 4u);
     EXPECT_TRUE(program.arguments[2].scaled && program.arguments[2].inout);
     EXPECT_EQ(program.programs.at(0).name, "head");
