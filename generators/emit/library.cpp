@@ -77,16 +77,20 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
     const std::vector<Requirement> requirements = open_requirements(expanded);
     std::vector<FusedProgram> programs{
         {&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, false, requirements, origins}};
+    const auto add_variant = [&](Program variant) -> FusedProgram & {
+        return programs.emplace_back(FusedProgram{&source, std::move(variant), {}, true, false, requirements, origins});
+    };
     for (CardProgram &variant : variants) {
         for (const int card : variant.cards) std::erase(programs[0].cards, card);
-        programs.push_back({&source, std::move(variant.fused), std::move(variant.cards), true, false, requirements, origins});
+        add_variant(std::move(variant.fused)).cards = std::move(variant.cards);
     }
     if (prepare) {
-        Program once = to_kernels(*prepare, rulebook, compilation);
-        programs.push_back({&source, std::move(once), {}, true, true, open_requirements(*prepare), origins});
+        FusedProgram &once = add_variant(to_kernels(*prepare, rulebook, compilation));
+        once.is_prepare = true;
+        once.requirements = open_requirements(*prepare);
     }
     for (auto &[values, form] : fuse_forms(expanded, programs[0].fused, rulebook, compilation, parse_target(options.target)))
-        programs.push_back({&source, std::move(form), {}, true, false, requirements, origins, values});
+        add_variant(std::move(form)).values = values;
     return programs;
 }
 

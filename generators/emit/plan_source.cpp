@@ -116,18 +116,18 @@ std::string form_text(const Plan &plan) {
     return fmt::format("    {{0, &{}plan, {}, {{{}}}, {{{}}}}},\n", prefix_of(plan), plan.values.size(), symbols, values);
 }
 
-/// Returns the table of a program's variants: by compute capability, then for values of symbols.
-std::string variants_text(std::span<const PlannedProgram> programs) {
-    std::map<int, std::string> rows;
+/// Returns the entries of a program's variants: by compute capability, then for values of symbols.
+std::vector<std::string> variant_rows(std::span<const PlannedProgram> programs) {
+    std::map<int, std::string> by_card;
     for (const PlannedProgram &program : programs)
         for (const int card : program.plan.cards)
-            rows[card] = fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card,
-                                     program.plan.is_variant ? "&" + prefix_of(program.plan) + "plan" : "0");
-    std::string text;
-    for (const auto &[card, row] : rows) text += row;
+            by_card[card] = fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card,
+                                        program.plan.is_variant ? "&" + prefix_of(program.plan) + "plan" : "0");
+    std::vector<std::string> rows;
+    for (const auto &[card, row] : by_card) rows.push_back(row);
     for (const PlannedProgram &program : programs)
-        if (!program.plan.values.empty()) text += form_text(program.plan);
-    return table("scalide_variant", prefix_of(programs[0].plan) + "variants", text);
+        if (!program.plan.values.empty()) rows.push_back(form_text(program.plan));
+    return rows;
 }
 
 /// `prepare` is the C expression for the address of the prepare program.
@@ -175,8 +175,7 @@ std::string program_text(const PlannedProgram &program, size_t variant_count, co
 /// program's tables refer to them.
 std::string family_text(std::span<const PlannedProgram> programs) {
     std::string text;
-    size_t variants = 0;
-    for (const PlannedProgram &program : programs) variants += program.plan.cards.size() + !program.plan.values.empty();
+    const std::vector<std::string> variants = variant_rows(programs);
     std::string prepare = "0";
     for (const PlannedProgram &program : programs) {
         if (!program.plan.is_prepare) continue;
@@ -186,7 +185,8 @@ std::string family_text(std::span<const PlannedProgram> programs) {
     for (const PlannedProgram &program : programs.subspan(1))
         if (!program.plan.is_prepare) text += program_text(program, 0, prepare);
     const std::string prefix = prefix_of(programs[0].plan);
-    return text + variants_text(programs) + program_text(programs[0], variants, prepare) +
+    return text + table("scalide_variant", prefix + "variants", fmt::format("{}", fmt::join(variants, ""))) +
+           program_text(programs[0], variants.size(), prepare) +
            fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix);
 }
 

@@ -46,7 +46,9 @@ struct ConvertCommand {
     std::vector<std::string> renames, omitted;
 
     void run() const {
-        const Program wanted = program_of_policy();
+        const Rulebook rulebook = program.load_rulebook();
+        const Program source = program.load_program(rulebook);
+        const Program wanted = to_formats(source, rulebook, program.load_numerics());
         Checkpoint checkpoint(input);
         std::map<std::string, std::string> sources = sources_of(checkpoint);
         check_omitted(wanted);
@@ -69,13 +71,6 @@ struct ConvertCommand {
         write_arrays(output, arrays);
         fmt::print("{}: {} arrays\n", output, arrays.size());
         if (!sources.empty()) fmt::print("not used: {}\n", joined(names_of(sources)));
-    }
-
-    /// Returns the program with the formats of the policy. Its arguments are those of the compiled program.
-    Program program_of_policy() const {
-        const Rulebook rulebook = program.load_rulebook();
-        const Program typed = infer_types(program.load_program(rulebook), rulebook);
-        return assign_numerics(simplify(inline_calls(typed, rulebook), rulebook), rulebook, program.load_numerics());
     }
 
     static std::vector<std::string> names_of(const std::map<std::string, std::string> &sources) {

@@ -84,9 +84,9 @@ void add_explain(CLI::App &app) {
     explain->add_flag("--json", command->json, "Print a JSON list of objects, with full paths.");
     explain->callback([command] {
         const Rulebook rulebook = command->program.load_rulebook();
-        const Program typed = infer_types(command->program.load_program(rulebook), rulebook);
+        const Program program = command->program.load_program(rulebook);
         std::vector<NumericsDecision> decisions;
-        assign_numerics(simplify(inline_calls(typed, rulebook), rulebook), rulebook, command->program.load_numerics(), &decisions);
+        to_formats(program, rulebook, command->program.load_numerics(), &decisions);
         (command->json ? print_json : print_table)(decisions);
     });
 }

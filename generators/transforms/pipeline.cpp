@@ -91,6 +91,19 @@ const std::vector<std::string> &pass_names() {
     return names;
 }
 
+Program to_formats(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions) {
+    CompileOptions options;
+    options.policy = policy;
+    options.decisions = decisions;
+    const Setting setting{rulebook, options};
+    Program program = source;
+    for (const Pass &pass : passes()) {
+        program = pass.run(program, setting);
+        if (pass.name == "assign_numerics") break;
+    }
+    return program;
+}
+
 Program to_base_operators(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
     const Setting setting{rulebook, options};
     Program program = source;

@@ -23,6 +23,11 @@ struct CompileOptions {
 /// Returns a program of calls to kernels.
 Program compile(const Program &program, const Rulebook &rulebook, const CompileOptions &options);
 
+/// Runs the passes up to assign_numerics, without checks. Returns the program with the formats of the policy; its arguments are those of
+/// the compiled program. `decisions`, if not null, receives the decisions of the policy.
+Program to_formats(const Program &program, const Rulebook &rulebook, const Policy &policy,
+                   std::vector<NumericsDecision> *decisions = nullptr);
+
 /// Runs the passes before fusion: infer_types, inline_calls, simplify, assign_numerics, simplify, propagate_scales, expand, simplify.
 Program to_base_operators(const Program &program, const Rulebook &rulebook, const CompileOptions &options);
 
