@@ -88,15 +88,19 @@ std::string why_not_in_place(const Rule &rule, size_t most_operands) {
     throw UserError(statement(where, "'" + op + "' cannot " + verb + ": " + reason, way_out));
 }
 
+const PolicyState &known_state(const Policy &policy, const std::string &name, const Location &where) {
+    if (const PolicyState *state = policy.find_state(name)) return *state;
+    std::vector<std::string> names;
+    for (const PolicyState &each : policy.state) names.push_back(each.name);
+    throw UserError(unknown_name(where, "state", name, names.empty() ? "The policy has no states" : suggestion(name, names)));
+}
+
 /// Returns the attributes of an insertion without the name of a state. The state is passed as an operand instead.
 Attributes without_state(const Policy &policy, const Rule &rule, const Insertion &insertion, const Location &where) {
     Attributes attributes = insertion.attributes;
     const std::optional<std::string> state = state_of(rule, insertion);
     if (!state) return attributes;
-    std::vector<std::string> names;
-    for (const PolicyState &each : policy.state) names.push_back(each.name);
-    if (!policy.find_state(*state))
-        throw UserError(unknown_name(where, "state", *state, names.empty() ? "The policy has no states" : suggestion(*state, names)));
+    known_state(policy, *state, where);
     attributes.erase(rule.operands[1].name);
     return attributes;
 }
@@ -111,15 +115,34 @@ void check_insertion(const Policy &policy, const PolicyRule &row, const Insertio
         refuse_operator(where, "be inserted", rule.op, reason,
                         "An inserted operator takes one float array and returns one of the same shape");
     Attributes attributes = without_state(policy, rule, insertion, where);
+    add_stored_dtype(rule, row.stored_dtype(), attributes);
     complete_attributes(rule, {}, attributes, where);
 }
 
-void check_state(const PolicyState &state, const Rulebook &rulebook) {
+/// Checks an operand of the operator that computes the next value of `state`.
+void check_next_operand(const Policy &policy, const PolicyState &state, const Rule &rule, const std::string &operand,
+                        const PolicyState *other) {
+    const std::string which = "operand '" + operand + "' of '" + rule.op + "'";
+    if (other == nullptr && !state.per_tensor)
+        throw UserError(
+            statement(state.location, which + " must be a state",
+                      "Name one, {" + rule.op + ": {" + operand + ": its name}}, or write 'per: tensor' to give it the tensor"));
+    if (other == nullptr) return;
+    if (other >= &state)
+        throw UserError(statement(state.location, which + " must be a state that is declared above, got '" + other->name + "'", ""));
+    if (other->per_tensor && !state.per_tensor)
+        throw UserError(
+            statement(state.location, which + " cannot be '" + other->name + "', which each tensor has", "Write 'per: tensor'"));
+}
+
+void check_state(const Policy &policy, const PolicyState &state, const Rulebook &rulebook) {
     const Rule &rule = rulebook.rule(state.next.op, state.location);
-    if (const std::string reason = why_not_in_place(rule, 1); !reason.empty())
-        refuse_operator(state.location, "update a state", rule.op, reason, "'next' must take one array and return one of the same shape");
-    Attributes attributes = state.next.attributes;
-    complete_attributes(rule, {}, attributes, state.location);
+    if (const std::string reason = why_not_in_place(rule, rule.operands.size()); !reason.empty())
+        refuse_operator(state.location, "update a state", rule.op, reason,
+                        "'next' must return one array of the shape of its first operand");
+    NextState next = next_state(policy, state, rule, state.per_tensor ? std::optional(Dtype::f8_e4m3fn) : std::nullopt);
+    for (size_t i = 0; i < next.others.size(); i++) check_next_operand(policy, state, rule, rule.operands[i + 1].name, next.others[i]);
+    complete_attributes(rule, {}, next.attributes, state.location);
 }
 
 std::string text_of(const Expression &expression) { return expression == nullptr ? "" : to_string(expression); }
@@ -171,8 +194,24 @@ std::optional<std::string> state_of(const Rule &rule, const Insertion &insertion
     return found == insertion.attributes.end() ? std::nullopt : std::optional(to_string(found->second));
 }
 
+void add_stored_dtype(const Rule &rule, std::optional<Dtype> stored, Attributes &attributes) {
+    if (stored && find_attribute(rule, "dtype")) attributes.try_emplace("dtype", std::string(to_string(*stored)));
+}
+
+NextState next_state(const Policy &policy, const PolicyState &state, const Rule &rule, std::optional<Dtype> stored) {
+    NextState next{{}, state.next.attributes};
+    for (size_t i = 1; i < rule.operands.size(); i++) {
+        const auto found = next.attributes.find(rule.operands[i].name);
+        const bool is_named = found != next.attributes.end();
+        next.others.push_back(is_named ? &known_state(policy, to_string(found->second), state.location) : nullptr);
+        if (is_named) next.attributes.erase(rule.operands[i].name);
+    }
+    add_stored_dtype(rule, stored, next.attributes);
+    return next;
+}
+
 void check_policy(const Policy &policy, const Rulebook &rulebook) {
-    for (const PolicyState &state : policy.state) check_state(state, rulebook);
+    for (const PolicyState &state : policy.state) check_state(policy, state, rulebook);
     for (const PolicyRule &row : policy.rules) {
         check_which(row, rulebook);
         for (const Insertion &insertion : row.insert) check_insertion(policy, row, insertion, rulebook);

@@ -52,12 +52,13 @@ Insertion read_insertion(const YamlValue &value) {
 
 /// Reads `{name: rounding_step, dtype: u32, initial: 0, next: next_step}`. `next` is an operator name, or an operator with attributes.
 PolicyState read_state(const YamlValue &row) {
-    const YamlFields fields =
-        row.fields({{"name", Key::required}, {"dtype", Key::required}, {"shape"}, {"initial", Key::required}, {"next", Key::required}});
+    const YamlFields fields = row.fields(
+        {{"name", Key::required}, {"per"}, {"dtype", Key::required}, {"shape"}, {"initial", Key::required}, {"next", Key::required}});
     PolicyState state{};
     state.location = row.location();
     state.name = fields.find("name")->text();
     if (!is_plain_name(state.name)) fields.find("name")->fail("must be letters, digits and _ . $", fields.find("name")->description());
+    if (const YamlValue *per = fields.find("per")) state.per_tensor = per->word({"program", "tensor"}) == "tensor";
     const YamlValue &dtype = *fields.find("dtype");
     const auto parsed = parse_dtype(dtype.text());
     if (!parsed || is_narrow(*parsed) || *parsed == Dtype::f64) dtype.fail("must be f32, an integer dtype or bool", dtype.description());

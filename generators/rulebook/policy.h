@@ -12,11 +12,15 @@ struct Insertion {
 
 /// An array that a policy adds to a program if a rule needs it: an inout argument after the arguments of the program.
 ///   - {name: rounding_step, dtype: u32, initial: 0, next: next_step}
+///   - {name: scale, per: tensor, dtype: f32, initial: 1, next: {delayed_scale: {history: amax_history}}}
 struct PolicyState {
     std::string name;
+    bool per_tensor; ///< `per: tensor`: each tensor for which a rule names it has its own, `<tensor>.<name>`; default `program`: one
     Type type;       ///< `shape` is optional; default: a scalar
     int64_t initial; ///< value of each element before the first run
-    Insertion next;  ///< computes the next state from the current one
+    /// Computes the next state. Its first operand is the state. An attribute with the name of another operand names a state, whose next
+    /// value it gets. An operand that is left is the tensor.
+    Insertion next;
     Location location;
 };
 

@@ -11,7 +11,7 @@ namespace scalide {
 
 namespace {
 
-constexpr std::array kinds = {"none", "values", "bound", "argument", "propagated", "blocks"};
+constexpr std::array kinds = {"none", "values", "bound", "state", "argument", "propagated", "blocks"};
 constexpr std::array places = {"argument", "operand", "node result", "result", "node"};
 
 using Row = std::vector<std::string>;
@@ -21,6 +21,7 @@ std::string words(const ScaleOrigin &scale) {
     case ScaleOrigin::Kind::none: return "none";
     case ScaleOrigin::Kind::values: return "current (from its data, " + scale.op + ")";
     case ScaleOrigin::Kind::bound: return "current (from a bound of its data, " + scale.op + ")";
+    case ScaleOrigin::Kind::state: return "delayed (from earlier runs, state " + scale.op + ")";
     case ScaleOrigin::Kind::argument: return "given by the caller";
     case ScaleOrigin::Kind::propagated: return "propagated";
     case ScaleOrigin::Kind::blocks: return "one per " + described_block(scale.block) + " (" + std::string(to_string(scale.format)) + ")";
@@ -52,7 +53,8 @@ void print_table(const std::vector<NumericsDecision> &decisions) {
 void print_json(const std::vector<NumericsDecision> &decisions) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const NumericsDecision &decision : decisions) {
-        const bool has_operator = !decision.scale.op.empty(), has_blocks = !decision.scale.block.empty();
+        const bool is_state = decision.scale.kind == ScaleOrigin::Kind::state;
+        const bool has_operator = !is_state && !decision.scale.op.empty(), has_blocks = !decision.scale.block.empty();
         list.push_back({{"tensor", decision.tensor},
                         {"place", places[static_cast<size_t>(decision.place)]},
                         {"use", decision.use},
@@ -60,6 +62,7 @@ void print_json(const std::vector<NumericsDecision> &decisions) {
                         {"format", to_string(decision.stored)},
                         {"scale", kinds[static_cast<size_t>(decision.scale.kind)]},
                         {"scale_operator", has_operator ? nlohmann::ordered_json(decision.scale.op) : nullptr},
+                        {"scale_state", is_state ? nlohmann::ordered_json(decision.scale.op) : nullptr},
                         {"scale_block", has_blocks ? nlohmann::ordered_json(decision.scale.block) : nullptr},
                         {"scale_format", has_blocks ? nlohmann::ordered_json(to_string(decision.scale.format)) : nullptr},
                         {"policy", place_json(decision.row)},

@@ -42,11 +42,14 @@ def as_json(scratch):
     rows = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", UNSCALED, "--json"))
     operand = next(row for row in rows if row["place"] == "operand" and row["tensor"] == "x")
     assert operand == {"tensor": "x", "place": "operand", "use": "dot_general.lhs", "scope": "", "format": "f8_e4m3fn", "scale": "none", "scale_operator": None,
-                       "scale_block": None, "scale_format": None,
+                       "scale_state": None, "scale_block": None, "scale_format": None,
                        "policy": {"file": str(UNSCALED), "line": 3}, "source": {"file": str(PROGRAM), "line": 3}, "safe": False}, operand
     scaled = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "f8_master", "--json"))
     assert {row["scale_operator"] for row in scaled if row["place"] == "operand"} == {"dynamic_rescale"}, scaled
     assert all(row["safe"] for row in scaled), scaled
+    delayed = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "f8_delayed", "--json"))
+    operand = next(row for row in delayed if row["place"] == "operand" and row["tensor"] == "x")
+    assert (operand["scale"], operand["scale_state"], operand["scale_operator"]) == ("state", "x.scale", None), operand
     blocks = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "mxfp8", "--json"))
     products = [(row["tensor"], row["use"], row["format"], row["scale"], row["scale_block"], row["scale_format"]) for row in blocks if row["place"] == "node"]
     assert products[0] == ("x", "scaled_dot_general.lhs", "f8_e4m3fn", "blocks", "32", "f8_e8m0fnu") and len(products) == 4, products

@@ -9,6 +9,7 @@
 #include "transforms/passes.h"
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <set>
 
 namespace scalide {
@@ -64,8 +65,22 @@ private:
     Node replaced(const Node &node, const PolicyRule &row) const;
     void place_replacement(const Node &node, const PolicyRule &row);
     void place_result(const Result &result);
-    ValueId state(const std::string &name);
-    void place_next(const PolicyState &state, int argument);
+    /// State that the policy adds, with the tensor and the format for which it is kept. State of the program has no tensor.
+    struct AddedState {
+        const PolicyState *state;
+        ValueId tensor; ///< in the source: the array of which moved forms share the state; -1: none
+        std::optional<Dtype> stored;
+        int argument;      ///< index
+        ValueId value;     ///< the tensor's values
+        ValueId next = -1; ///< set by next_of
+    };
+    /// The array for which a rule asks for a state, in the source and in the rewritten program.
+    struct Tensor {
+        ValueId source, value;
+    };
+    AddedState &added(const PolicyState &state, const Tensor &tensor, std::optional<Dtype> stored);
+    ValueId next_of(AddedState &state);
+    ValueId root(ValueId tensor) const;
 
     std::vector<ValueId> operands_of(const Node &node);
     ValueId operand_edge(const Node &node, size_t index);
@@ -79,8 +94,8 @@ private:
     void note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row);
     void note_replacement(const Node &node, ValueId result, const PolicyRule &row);
 
-    ValueId insert(ValueId value, const PolicyRule &policy, ValueId previous = -1);
-    ValueId stored(ValueId value, const PolicyRule &policy, const Attributes &asked = {});
+    ValueId insert(const Tensor &tensor, const PolicyRule &policy, ValueId previous = -1);
+    ValueId stored(const Tensor &tensor, const PolicyRule &policy, const Attributes &asked = {});
     bool makes_scaled(const PolicyRule &policy) const;
     ValueId unscaled(ValueId value, Dtype stored);
     ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
@@ -95,11 +110,10 @@ private:
     const std::vector<int> uses_, producers_;
     PolicyMatcher matcher_;
     std::set<ValueId> is_result_;
-    std::map<std::string, ValueId> inserted_; ///< equal insertions on the same value are made once
-    std::map<ValueId, std::string> labels_;   ///< by inserted value: the name of the value from which it was made
-    int64_t streams_ = 0;                     ///< number of insertions that round stochastically; the first has stream 1
-    /// State that the policy adds, in the order of first use, and the index of its argument.
-    std::vector<std::pair<const PolicyState *, int>> state_;
+    std::map<std::string, ValueId> inserted_;  ///< equal insertions on the same value are made once
+    std::map<ValueId, std::string> labels_;    ///< by inserted value: the name of the value from which it was made
+    int64_t streams_ = 0;                      ///< number of insertions that round stochastically; the first has stream 1
+    std::deque<AddedState> state_;             ///< in the order of first use
     std::map<ValueId, Dtype> exact_;           ///< f32 values whose elements are all exact in that dtype
     std::map<ValueId, Dtype> has_scale_;       ///< f32 values whose elements are elements of that dtype times one scale
     const bool propagates_;                    ///< see Policy::propagates
@@ -111,7 +125,9 @@ Program Numerics::run() {
     place_arguments();
     for (const Node &node : rewriter_.source().nodes) place(node);
     for (const Result &result : rewriter_.source().results) place_result(result);
-    for (const auto &[state, argument] : state_) place_next(*state, argument);
+    for (AddedState &state : state_)
+        rewriter_.result().results.push_back(
+            {rewriter_.result().value_name(rewriter_.result().arguments[state.argument].value), next_of(state), false, state.argument});
     matcher_.check();
     if (policy_.intermediates && *policy_.intermediates != Dtype::f32)
         rewriter_.result().attributes["intermediates"] = std::string(to_string(*policy_.intermediates));
@@ -148,7 +164,7 @@ ValueId Numerics::as_read(const ReadArgument &argument) {
         throw UserError(relation_of(argument.scaling->location, "scale", "cannot be used with", "argument",
                                     "The policy has stored scales (argument '" + builder_.program().value_name(fresh) +
                                         "'): use 'scale' with 'operand' or 'result', or set 'scales: propagated'"));
-    return insert(wide, *argument.scaling);
+    return insert({argument.value, wide}, *argument.scaling);
 }
 
 /// Returns data * scale of a value stored in `dtype`. The result is an ordinary number.
@@ -260,18 +276,19 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
     if (policy == nullptr || (policy->place == PolicyRule::Place::keep && !makes_products(node))) return value;
     builder_.stamp_like(producer != nullptr ? *producer : node);
     if (producer == nullptr) builder_.set_role(Role::primal);
-    const ValueId result = stored(value, *policy);
+    const ValueId result = stored({old, value}, *policy);
     note_operand(node, index, result, *policy);
     return result;
 }
 
 /// Returns `value` stored according to a rule and widened again.
-ValueId Numerics::stored(ValueId value, const PolicyRule &policy, const Attributes &asked) {
+ValueId Numerics::stored(const Tensor &tensor, const PolicyRule &policy, const Attributes &asked) {
+    const ValueId value = tensor.value;
     const bool scaled = makes_scaled(policy) && !propagates_;
     const auto has_scale = has_scale_.find(value);
     const std::optional<Dtype> dtype = policy.stored_dtype();
     if (scaled && has_scale != has_scale_.end() && has_scale->second == dtype) return value; // already stored in this way
-    ValueId result = insert(value, policy);
+    ValueId result = insert(tensor, policy);
     if (policy.store) result = rounded(result, *policy.store, asked);
     return scaled ? unscaled(result, dtype.value_or(Dtype::f32)) : result;
 }
@@ -290,7 +307,8 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     if (policy != nullptr && policy->place == PolicyRule::Place::keep) policy = nullptr;
     const auto dtype = policy == nullptr ? default_rounding(node, old) : std::nullopt;
     if (policy == nullptr && !dtype) return value;
-    const ValueId result = policy != nullptr ? stored(value, *policy, node.attributes) : own_rounding(value, *dtype, node.attributes);
+    const ValueId result =
+        policy != nullptr ? stored({old, value}, *policy, node.attributes) : own_rounding(value, *dtype, node.attributes);
     if (policy != nullptr || result != value) note_result(node, index, result, policy);
     return result;
 }
@@ -388,7 +406,7 @@ void Numerics::place_result(const Result &result) {
         const bool inout = result.argument >= 0;
         const PolicyRule *rule = result.part == ArrayPart() ? matcher_.program_result(result) : nullptr;
         const ValueId previous = inout ? rewriter_(source.arguments[result.argument].value) : -1;
-        if (rule != nullptr) fresh.value = insert(fresh.value, inout ? for_state(*rule) : *rule, previous);
+        if (rule != nullptr) fresh.value = insert({result.value, fresh.value}, inout ? for_state(*rule) : *rule, previous);
         const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;
         const Dtype declared = argument != nullptr ? builder_.type(argument->value).dtype : source.type(result.value).dtype;
         const Dtype dtype = rule != nullptr ? rule->store.value_or(declared) : declared;
@@ -414,40 +432,65 @@ void Numerics::place_result(const Result &result) {
     rewriter_.result().results.push_back(std::move(fresh));
 }
 
-/// Returns the argument that holds a state of the policy. It is added at its first use.
-ValueId Numerics::state(const std::string &name) {
+/// Returns the array of which the tensor is a moved form with all its elements, and so with its amax.
+ValueId Numerics::root(ValueId tensor) const {
+    const Program &source = rewriter_.source();
+    while (producers_[tensor] >= 0) {
+        const Node &node = source.nodes[producers_[tensor]];
+        if (!moves_one_array(node) || element_count(source.type(node.operands[0]).shape) != element_count(source.type(tensor).shape)) break;
+        tensor = node.operands[0];
+    }
+    return tensor;
+}
+
+/// Returns a state of the policy. At its first use it becomes an argument, after the states that its next value reads.
+Numerics::AddedState &Numerics::added(const PolicyState &state, const Tensor &tensor, std::optional<Dtype> stored) {
+    const ValueId of = state.per_tensor ? root(tensor.source) : -1;
+    const std::optional<Dtype> format = state.per_tensor ? stored : std::nullopt;
+    for (AddedState &each : state_)
+        if (each.state == &state && each.tensor == of && each.stored == format) return each;
+    const Rule &rule = builder_.rulebook().rule(state.next.op, state.location);
+    for (const PolicyState *other : next_state(policy_, state, rule, format).others)
+        if (other != nullptr) added(*other, tensor, stored);
     Program &program = rewriter_.result();
-    const PolicyState &state = *policy_.find_state(name);
-    for (const auto &[known, argument] : state_)
-        if (known == &state) return program.arguments[argument].value;
-    const ValueId value = add_value(program, name, state.type);
-    state_.emplace_back(&state, static_cast<int>(program.arguments.size()));
+    const std::string owner = state.per_tensor ? rewriter_.source().value_name(of) + "." : "";
+    const ValueId value = add_value(program, owner + state.name, state.type);
+    state_.push_back({&state, of, format, static_cast<int>(program.arguments.size()), tensor.value});
     program.arguments.push_back({value, false, true, {}, state.location, state.initial});
     NumericsDecision decision{PolicyRule::Place::argument, program.value_name(value), "state of the policy", "", {}, {}, value};
     decision.row = state.location;
     note(std::move(decision), nullptr);
-    return value;
+    return state_.back();
 }
 
-/// Adds the result that holds the state's next value.
-void Numerics::place_next(const PolicyState &state, int argument) {
+/// Returns the state's value for the next run.
+ValueId Numerics::next_of(AddedState &state) {
+    if (state.next >= 0) return state.next;
+    const PolicyState &declared = *state.state;
+    const Rule &rule = builder_.rulebook().rule(declared.next.op, declared.location);
+    const NextState next = next_state(policy_, declared, rule, state.stored);
+    const ValueId before = rewriter_.result().arguments[state.argument].value;
+    std::vector<ValueId> operands{before};
+    for (const PolicyState *other : next.others)
+        operands.push_back(other == nullptr ? state.value : next_of(added(*other, {state.tensor, state.value}, state.stored)));
     builder_.set_role(Role::primal);
-    const ValueId before = rewriter_.result().arguments[argument].value;
-    const std::string name = rewriter_.result().value_name(before);
-    const ValueId after = builder_.add_one(state.next.op, {before}, state.next.attributes, name + ".next");
-    rewriter_.result().results.push_back({name, after, false, argument});
+    state.next = builder_.add_one(declared.next.op, operands, next.attributes, rewriter_.result().value_name(before) + ".next");
+    return state.next;
 }
 
 /// Applies the insertions of a rule. Some operators have a second operand: a state of the policy, the key for random numbers, or the
 /// previous value of the inout argument.
-ValueId Numerics::insert(ValueId value, const PolicyRule &policy, ValueId previous) {
+ValueId Numerics::insert(const Tensor &tensor, const PolicyRule &policy, ValueId previous) {
+    ValueId value = tensor.value;
     for (const Insertion &insertion : policy.insert) {
         const std::string &op = insertion.op;
         Attributes attributes = insertion.attributes;
         std::vector<ValueId> operands = {value};
         const Rule &rule = builder_.rulebook().rule(op, policy.location);
+        add_stored_dtype(rule, policy.stored_dtype(), attributes);
         if (const std::optional<std::string> name = state_of(rule, insertion)) {
-            operands.push_back(state(*name));
+            const AddedState &state = added(*policy_.find_state(*name), tensor, policy.stored_dtype());
+            operands.push_back(rewriter_.result().arguments[state.argument].value);
             attributes.erase(rule.operands[1].name);
         } else if (takes_key(rule)) {
             operands.push_back(random_key(rewriter_.result(), policy_.scales.key));

@@ -45,6 +45,15 @@ bool is_by_bound(const Node &node) {
     return node.op == "rescale_state" || (norm != node.attributes.end() && norm->second.word == "bound");
 }
 
+/// Returns where an operator that sets a scale gets it from.
+ScaleOrigin origin_of_new_scale(const Node &node, const Program &program) {
+    for (const Argument &argument : program.arguments)
+        if (argument.initial && node.operands.size() > 1 && node.operands[1] == argument.value &&
+            is_float(program.type(argument.value).dtype))
+            return {Kind::state, program.value_name(argument.value)};
+    return {is_by_bound(node) ? Kind::bound : Kind::values, node.op};
+}
+
 bool needs_scale(Dtype dtype) { return is_narrow(dtype) && dtype != Dtype::bf16; }
 
 /// How an operand of a matmul is stored.
@@ -173,8 +182,7 @@ StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
         if (node.op == "stop_scaling") continue;
         if (node.op == "row_codes") scales_[node.results[0]] = rows;
         const Rule &rule = rulebook.rule(node.op, node.location);
-        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? ScaleOrigin{is_by_bound(node) ? Kind::bound : Kind::values, node.op}
-                                                               : origin_behind(node, rule, scales_);
+        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? origin_of_new_scale(node, made) : origin_behind(node, rule, scales_);
         for (size_t i = 0; i < node.results.size(); i++)
             if (!rule.result(i).plain && is_float(made.type(node.results[i]).dtype)) scales_[node.results[i]] = origin;
     }
@@ -238,7 +246,8 @@ ProductFormats product_formats(const Program &made, const Rulebook &rulebook, co
     const StoredForms stored(made, rulebook);
     const std::vector<int> makers = producers(made);
     for (const Result &result : made.results)
-        if (result.argument >= 0 && !result.part.is_scale() && is_float(made.type(result.value).dtype))
+        if (result.argument >= 0 && !made.arguments[result.argument].initial && !result.part.is_scale() &&
+            is_float(made.type(result.value).dtype))
             formats.states[state_of(made, stored, makers, result.value, rulebook)]++;
     formats.unsafe_conversions = count_unsafe(decisions, true);
     formats.own_conversions = count_unsafe(decisions, false);

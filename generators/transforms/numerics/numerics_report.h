@@ -11,12 +11,13 @@ struct ScaleOrigin {
         none,       ///< no scale: an ordinary number
         values,     ///< computed from the values themselves by the operator `op`
         bound,      ///< computed by the operator `op` from a bound that is known before the values (norm_bound)
+        state,      ///< the state `op` of the policy, computed from earlier runs
         argument,   ///< the scale of a scaled argument, which was moved or converted
         propagated, ///< computed from scales of operands by the rules of operators
         blocks,     ///< several scales: one for each block of a matmul operand
     };
     Kind kind = Kind::none;
-    std::string op = {};
+    std::string op = {};       ///< the operator that computes it, or the state
     std::string block = {};    ///< extents of a block: "32", "128 x 128"; "row"
     Dtype format = Dtype::f32; ///< dtype of the scales of blocks
     bool operator==(const ScaleOrigin &) const = default;

@@ -20,7 +20,7 @@ class Decision(NamedTuple):
     tensor: str   # its name in the program: "params.w", "v19"
     use: str      # "argument", "result", or the operand of an operator: "dot_general.lhs"
     format: str   # "f16"
-    scale: str    # "none", "values", "bound" (known before the values), "argument", "propagated" or "blocks", with the operator or the block
+    scale: str    # "none", "values", "bound" (known before the values), "state" (from earlier runs), "argument", "propagated" or "blocks", with the operator or the block
     policy: str   # the rule that decided: "f16_scaled.yaml:6". "default": no rule did
     source: str   # the source line of the user: "model.py:12:4 (loss)"
     safe: bool    # False: converted to 8 bits without a scale
@@ -153,7 +153,7 @@ def _tool(library, command, *options):
 
 
 def _scale_of(row):
-    more = row["scale_operator"] or row["scale_block"] and f"{row['scale_block']} in {row['scale_format']}"
+    more = row["scale_operator"] or row["scale_state"] or row["scale_block"] and f"{row['scale_block']} in {row['scale_format']}"
     return f"{row['scale']} ({more})" if more else row["scale"]
 
 
