@@ -100,9 +100,18 @@ Attributes without_state(const Policy &policy, const Rule &rule, const Insertion
     Attributes attributes = insertion.attributes;
     const std::optional<std::string> state = state_of(rule, insertion);
     if (!state) return attributes;
-    known_state(policy, *state, where);
+    if (*state != calibration_word) known_state(policy, *state, where);
     attributes.erase(rule.operands[1].name);
     return attributes;
+}
+
+/// Checks the attributes of delayed_scale that `scale: {by: calibration}` sets.
+void check_calibrated(const PolicyRule &row, const Rulebook &rulebook) {
+    if (row.calibrated.empty()) return;
+    const Rule &rule = rulebook.rule(calibrated_scale, row.location);
+    Attributes attributes = row.calibrated;
+    add_stored_dtype(rule, row.stored_dtype(), attributes);
+    complete_attributes(rule, {}, attributes, row.location);
 }
 
 void check_insertion(const Policy &policy, const PolicyRule &row, const Insertion &insertion, const Rulebook &rulebook) {
@@ -120,8 +129,7 @@ void check_insertion(const Policy &policy, const PolicyRule &row, const Insertio
 }
 
 /// Checks an operand of the operator that computes the next value of `state`.
-void check_next_operand(const Policy &policy, const PolicyState &state, const Rule &rule, const std::string &operand,
-                        const PolicyState *other) {
+void check_next_operand(const PolicyState &state, const Rule &rule, const std::string &operand, const PolicyState *other) {
     const std::string which = "operand '" + operand + "' of '" + rule.op + "'";
     if (other == nullptr && !state.per_tensor)
         throw UserError(
@@ -141,7 +149,7 @@ void check_state(const Policy &policy, const PolicyState &state, const Rulebook 
         refuse_operator(state.location, "update a state", rule.op, reason,
                         "'next' must return one array of the shape of its first operand");
     NextState next = next_state(policy, state, rule, state.per_tensor ? std::optional(Dtype::f8_e4m3fn) : std::nullopt);
-    for (size_t i = 0; i < next.others.size(); i++) check_next_operand(policy, state, rule, rule.operands[i + 1].name, next.others[i]);
+    for (size_t i = 0; i < next.others.size(); i++) check_next_operand(state, rule, rule.operands[i + 1].name, next.others[i]);
     complete_attributes(rule, {}, next.attributes, state.location);
 }
 
@@ -215,6 +223,7 @@ void check_policy(const Policy &policy, const Rulebook &rulebook) {
     for (const PolicyRule &row : policy.rules) {
         check_which(row, rulebook);
         for (const Insertion &insertion : row.insert) check_insertion(policy, row, insertion, rulebook);
+        check_calibrated(row, rulebook);
         if (row.replacement) check_replacement(row, rulebook);
     }
 }

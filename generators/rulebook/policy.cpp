@@ -11,9 +11,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<Key> extending_keys = {
-    {"policy", Key::required}, {"doc"},          {"extends"},   {"scales"}, {"strategy"}, {"rounding"}, {"key"}, {"round"}, {"overflow"},
-    {"intermediates"},         {"accumulation"}, {"precision"}, {"state"},  {"rules"}};
+const std::vector<Key> extending_keys = {{"policy", Key::required},
+                                         {"doc"},
+                                         {"extends"},
+                                         {"scales"},
+                                         {"strategy"},
+                                         {"rounding"},
+                                         {"key"},
+                                         {"round"},
+                                         {"overflow"},
+                                         {"calibration"},
+                                         {"intermediates"},
+                                         {"accumulation"},
+                                         {"precision"},
+                                         {"state"},
+                                         {"rules"}};
 const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},   {"size_below"},
                                    {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"keep"}, {"optional"}};
 
@@ -82,11 +94,19 @@ std::optional<Attribute> default_end(const std::optional<Dtype> &dtype) {
     return Attribute(static_cast<int64_t>(decode(format, format.max_code) / 2));
 }
 
+/// Reads `{by: calibration, margin: 1}`, which means `{scaled_by: {s: <the scale of the calibration>}}`.
+Insertion read_calibrated(const YamlValue &value, PolicyRule &rule) {
+    for (const auto &[name, attribute] : value.entries())
+        if (name != "by") rule.calibrated.try_emplace(name, attribute.attribute());
+    return {"scaled_by", {{"s", std::string(calibration_word)}}};
+}
+
 /// Reads `{by: max, to: 224}`, which means `{dynamic_rescale: {norm: max, to: 224}}`. If `to` is missing, the stored format may determine
 /// it.
-Insertion read_scale(const YamlValue &value, const PolicyRule &rule) {
+Insertion read_scale(const YamlValue &value, PolicyRule &rule) {
+    if (value.text_of("by") == calibration_word) return read_calibrated(value, rule);
     const YamlFields fields = value.fields({{"by", Key::required}, {"to"}});
-    Insertion scaling{"dynamic_rescale", {{"norm", fields.find("by")->word({"max", "l1", "l2", "bound"})}}};
+    Insertion scaling{"dynamic_rescale", {{"norm", fields.find("by")->word({"max", "l1", "l2", "bound", std::string(calibration_word)})}}};
     const YamlValue *to = fields.find("to");
     if (to && to->number() <= 0) to->fail("must be positive", to->text());
     const auto end = to ? to->attribute() : default_end(rule.stored_dtype());
@@ -209,6 +229,8 @@ public:
         const YamlValue *doc = fields.find("doc");
         policy.doc = doc ? doc->text() : "";
         read_settings(fields, policy);
+        if (const YamlValue *calibration = fields.find("calibration"))
+            policy.calibration = load_calibration(fs::path(file).parent_path() / calibration->text());
         if (const YamlValue *state = fields.find("state"))
             for (const YamlValue &row : state->elements()) add_state(row, policy);
         std::vector<PolicyRule> own;

@@ -1,4 +1,5 @@
 #pragma once
+#include "rulebook/calibration.h"
 #include "rulebook/instance.h"
 
 namespace scalide {
@@ -43,9 +44,11 @@ struct PolicyRule {
     std::optional<Dtype> store;        ///< rounds the value to this dtype and stores it in this dtype
     std::optional<bool> scaled;
     Location location;
-    bool optional = false;                ///< it may match no site
-    bool inherited = false;               ///< it comes from a policy that this policy extends
-    std::vector<std::string> operands;    ///< for a node: one word for all operands, or one word for each
+    bool optional = false;             ///< it may match no site
+    bool inherited = false;            ///< it comes from a policy that this policy extends
+    std::vector<std::string> operands; ///< for a node: one word for all operands, or one word for each
+    /// `scale: {by: calibration, margin: 1}`: attributes of delayed_scale, which computes the scale from the amax of the calibration
+    Attributes calibrated;
     std::optional<Insertion> replacement; ///< for a node: the operator that replaces it
 
     /// Returns the dtype of the value after the rule: the dtype of the last conversion.
@@ -69,14 +72,20 @@ struct Policy {
     /// `intermediates: bf16`: an f32 array that one kernel writes and a matmul in another kernel reads is stored in bf16
     /// (transforms/fusion/stores.h). Without a scale, only a format with the range of f32 is safe.
     std::optional<Dtype> intermediates;
-    bool fast_accumulation = false; ///< `accumulation: fast`: for matmuls of the forward pass; gradients always accumulate in f32
-    bool tf32 = false;              ///< `precision: tf32`: a GPU may round f32 operands of matmuls to 11 significant bits
+    bool fast_accumulation = false;         ///< `accumulation: fast`: for matmuls of the forward pass; gradients always accumulate in f32
+    bool tf32 = false;                      ///< `precision: tf32`: a GPU may round f32 operands of matmuls to 11 significant bits
+    std::optional<Calibration> calibration; ///< `calibration: scales.yaml`
     std::vector<PolicyState> state;
     std::vector<PolicyRule> rules;
 
     /// Returns the state with this name, or nullptr.
     const PolicyState *find_state(std::string_view name) const;
 };
+
+/// An insertion with this word instead of the name of a state gets its scale from the calibration.
+inline constexpr std::string_view calibration_word = "calibration";
+/// The operator that computes the scale from the amax.
+inline constexpr const char *calibrated_scale = "delayed_scale";
 
 /// Loads a policy file and the policies that it extends. `extends: base.yaml` is a path relative to the file; `extends: f8_master` is a
 /// built-in policy in the folder `ours`. Throws UserError with file and line.

@@ -59,5 +59,6 @@ void add_cache(CLI::App &app);
 void add_devices(CLI::App &app);
 void add_generators(CLI::App &app);
 void add_convert(CLI::App &app);
+void add_calibrate(CLI::App &app);
 
 } // namespace scalide

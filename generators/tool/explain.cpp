@@ -11,7 +11,7 @@ namespace scalide {
 
 namespace {
 
-constexpr std::array kinds = {"none", "values", "bound", "state", "argument", "propagated", "blocks"};
+constexpr std::array kinds = {"none", "values", "bound", "state", "static", "argument", "propagated", "blocks"};
 constexpr std::array places = {"argument", "operand", "node result", "result", "node"};
 
 using Row = std::vector<std::string>;
@@ -22,6 +22,7 @@ std::string words(const ScaleOrigin &scale) {
     case ScaleOrigin::Kind::values: return "current (from its data, " + scale.op + ")";
     case ScaleOrigin::Kind::bound: return "current (from a bound of its data, " + scale.op + ")";
     case ScaleOrigin::Kind::state: return "delayed (from earlier runs, state " + scale.op + ")";
+    case ScaleOrigin::Kind::fixed: return "static (from the calibration)";
     case ScaleOrigin::Kind::argument: return "given by the caller";
     case ScaleOrigin::Kind::propagated: return "propagated";
     case ScaleOrigin::Kind::blocks: return "one per " + described_block(scale.block) + " (" + std::string(to_string(scale.format)) + ")";

@@ -1,9 +1,7 @@
-#include "emit/files.h"
-#include "emit/library.h"
 #include "ir/words.h"
 #include "tool/common.h"
+#include "tool/compiled_program.h"
 #include "tool/first_non_finite.h"
-#include "tool/loaded_program.h"
 #include "tool/rounding_check.h"
 #include "tool/tables.h"
 #include <algorithm>
@@ -130,28 +128,17 @@ struct RunCommand {
     }
 
     std::vector<HostArray> run_compiled(const Program &loaded, const Rulebook &rulebook, const ArrayFile &arrays) {
-        const WorkFolder work(std::filesystem::temp_directory_path() / "scalide-run");
         build.policy = program.load_numerics();
-        build.output_folder = work.path();
         build.cache_folder = cache;
-        const Home home = find_home(program.home);
-        build.include_folder = home.include;
-        build.runtime_library = home.runtime_library;
-        build.shared_library = true;
         build.traceable |= trace;
-        const BuildReport report = build_library({{loaded, ""}}, rulebook, build);
-        const Plan &plan = report.plans[0];
-        const auto find = [&](const std::string &name) {
-            const auto argument = std::ranges::find(plan.arguments, name, &PlanArgument::name);
-            if (argument->role != ArgumentRole::state) return arrays.find(name);
-            return arrays.find_state(name, plan.buffers[argument->data_buffer].type, argument->initial);
-        };
-        const LoadedProgram library(report.files.back(), plan.name);
+        const CompiledProgram compiled(loaded, rulebook, build, program.home);
+        const LoadedProgram &library = compiled.library;
+        const auto find = [&](const std::string &name) { return compiled.find(name, arrays); };
         if (profiled_runs > 0) fmt::print("{}", profile_table(library.profile(find, profiled_runs)));
         if (!check_finite) return library.run(find, trace ? print_array : Show());
         NonFinite non_finite;
         std::vector<HostArray> results = library.run(find, {}, &non_finite);
-        fmt::print("{}\n", to_text(non_finite, report.plans[0], find));
+        fmt::print("{}\n", to_text(non_finite, compiled.plan(), find));
         return results;
     }
 };

@@ -6,8 +6,12 @@ from typing import NamedTuple
 import models
 
 POLICIES = tuple(sorted(path.stem for path in (Path(os.environ["SCALIDE_RULES_DIR"]) / "policies").glob("*.yaml")))
-#: Policies for inference: nothing is trained in them.
-INFERENCE = ("f8_weights",)
+#: Policies for inference and for calibration: nothing is trained in them.
+INFERENCE = ("f8_weights", "f8_static", "f8_calibrate")
+#: Policies whose scales come from earlier steps: the first step has the scale 1, so other scales of weights or losses give other digits.
+DELAYED = ("f8_delayed",)
+#: Policies in which the first run of a program is already exact to the format.
+AT_ONCE = tuple(policy for policy in POLICIES if policy not in (*DELAYED, "f8_static", "f8_calibrate"))
 TRAINED = tuple(policy for policy in POLICIES if policy not in INFERENCE)
 STEPS = 200
 #: Of cells with one batch, where updates repeat.
@@ -62,14 +66,15 @@ def cells() -> list[Cell]:
             found += [Cell(model, 4, optimizer, policy, "donated") for optimizer in ("momentum", "adam", "adamw")]
             found.append(Cell(model, 4, "sgd", policy, "donated", bias=0.3))
             found += [Cell(model, 4, optimizer, policy, "donated", fixed=True) for optimizer in ("sgd", "adam")]
-            found += [Cell(model, 4, "sgd", policy, "donated", factors=FACTORS), Cell(model, 4, "adam", policy, "functional", factors=FACTORS)]
+            if policy not in DELAYED:
+                found += [Cell(model, 4, "sgd", policy, "donated", factors=FACTORS), Cell(model, 4, "adam", policy, "functional", factors=FACTORS)]
     return found
 
 
 def fast_cells() -> list[Cell]:
     """Those of every ./check: all forms and optimizers on few layers."""
     found = [Cell("mlp", 4, "sgd", policy, form, arrays=True) for policy in TRAINED for form in ("functional", "donated")]
-    found += [Cell("mlp", 4, "adam", policy, "donated", factors=FACTORS[::2]) for policy in TRAINED]
+    found += [Cell("mlp", 4, "adam", policy, "donated", factors=() if policy in DELAYED else FACTORS[::2]) for policy in TRAINED]
     scaled = [policy for policy in TRAINED if policy not in ("f32", "bf16")]
     found += [Cell("transformer", 2, "adamw", policy, "donated", bias=0.3) for policy in scaled]
     return found + [Cell(model, 2, "momentum", policy, "donated") for model in ("residual", "convolutional", "lstm") for policy in scaled]

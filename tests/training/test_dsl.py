@@ -8,7 +8,7 @@ import pytest
 import models
 import scalide
 import steps
-from cells import POLICIES, tolerance
+from cells import AT_ONCE, DELAYED, tolerance
 from harness import CACHE, shown, stored, wanted, write
 
 DEPTH, COUNT = 4, 30
@@ -23,19 +23,21 @@ def library_of(policy, folder):
     return scalide.Library(folder / "libmlp_step.so")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", (*AT_ONCE, *DELAYED))
 def test_losses_follow_f32(policy, tmp_path):
     library = library_of(policy, tmp_path)
     arguments = {argument.name: argument for argument in library.arguments}
     params, _, batches = steps.start("mlp", DEPTH, "sgd", 0.0)
     state = {f"{key}{i}": stored(layer[key], arguments[f"{key}{i}"]) for i, layer in enumerate(params) for key in ("w", "b")}
-    state |= library.init()
-    losses = []
+    policy_state, losses = library.init(), []
+    names = [argument.name for argument in library.arguments if argument.role in ("input", "inout")]
     for i in range(COUNT):
         x, y = batches[i % len(batches)]
-        results = library(x=x, y=y, **state)._asdict()
-        losses.append(float(results.pop("loss")))
-        state = results
+        given = {"x": x, "y": y, **state}
+        results = library(*(given[name] for name in names), *([policy_state] if policy_state else []))
+        results, policy_state = results if policy_state else (results, {})
+        state = results._asdict()
+        losses.append(float(state.pop("loss")))
     other = wanted("mlp", DEPTH, "sgd", 0.0, COUNT)
     off = steps.deviations(np.asarray(losses), other)
     at = int(np.argmax(off))

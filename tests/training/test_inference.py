@@ -5,7 +5,7 @@ import pytest
 
 import scalide
 import scalide.jax as jsa
-from cells import POLICIES
+from cells import AT_ONCE
 from harness import CACHE, as_stored, write
 
 WIDTH, ROWS = 64, 32
@@ -37,7 +37,7 @@ def in_f64(layers, x):
     return x @ layers[-1]["w"].astype(np.float64) + layers[-1]["b"]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", AT_ONCE)
 @pytest.mark.parametrize("depth", (2, 4, 8))
 def test_any_deviation(depth, policy):
     x = np.random.default_rng(0).normal(size=(ROWS, WIDTH)).astype(np.float32)

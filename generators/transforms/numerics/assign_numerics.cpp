@@ -5,11 +5,11 @@
 #include "rulebook/random_key.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/numerics/policy_match.h"
+#include "transforms/numerics/policy_states.h"
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <set>
 
 namespace scalide {
@@ -41,7 +41,8 @@ class Numerics {
 public:
     Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions)
         : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
-          producers_(producers(source)), matcher_(policy, rulebook, source), propagates_(policy.propagates || is_scaled(source)),
+          producers_(producers(source)), matcher_(policy, rulebook, source), states_(rewriter_, builder_, policy, producers_, decisions),
+          propagates_(policy.propagates || is_scaled(source)),
           rescales_(!policy.propagates && is_scaled(source) && scales_arrays(policy, rulebook)), decisions_(decisions) {
         for (const Result &result : source.results) is_result_.insert(result.value);
     }
@@ -65,22 +66,6 @@ private:
     Node replaced(const Node &node, const PolicyRule &row) const;
     void place_replacement(const Node &node, const PolicyRule &row);
     void place_result(const Result &result);
-    /// State that the policy adds, with the tensor and the format for which it is kept. State of the program has no tensor.
-    struct AddedState {
-        const PolicyState *state;
-        ValueId tensor; ///< in the source: the array of which moved forms share the state; -1: none
-        std::optional<Dtype> stored;
-        int argument;      ///< index
-        ValueId value;     ///< the tensor's values
-        ValueId next = -1; ///< set by next_of
-    };
-    /// The array for which a rule asks for a state, in the source and in the rewritten program.
-    struct Tensor {
-        ValueId source, value;
-    };
-    AddedState &added(const PolicyState &state, const Tensor &tensor, std::optional<Dtype> stored);
-    ValueId next_of(AddedState &state);
-    ValueId root(ValueId tensor) const;
 
     std::vector<ValueId> operands_of(const Node &node);
     ValueId operand_edge(const Node &node, size_t index);
@@ -94,8 +79,8 @@ private:
     void note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row);
     void note_replacement(const Node &node, ValueId result, const PolicyRule &row);
 
-    ValueId insert(const Tensor &tensor, const PolicyRule &policy, ValueId previous = -1);
-    ValueId stored(const Tensor &tensor, const PolicyRule &policy, const Attributes &asked = {});
+    ValueId insert(const PolicyTensor &tensor, const PolicyRule &policy, ValueId previous = -1);
+    ValueId stored(const PolicyTensor &tensor, const PolicyRule &policy, const Attributes &asked = {});
     bool makes_scaled(const PolicyRule &policy) const;
     ValueId unscaled(ValueId value, Dtype stored);
     ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
@@ -110,10 +95,10 @@ private:
     const std::vector<int> uses_, producers_;
     PolicyMatcher matcher_;
     std::set<ValueId> is_result_;
-    std::map<std::string, ValueId> inserted_;  ///< equal insertions on the same value are made once
-    std::map<ValueId, std::string> labels_;    ///< by inserted value: the name of the value from which it was made
-    int64_t streams_ = 0;                      ///< number of insertions that round stochastically; the first has stream 1
-    std::deque<AddedState> state_;             ///< in the order of first use
+    std::map<std::string, ValueId> inserted_; ///< equal insertions on the same value are made once
+    std::map<ValueId, std::string> labels_;   ///< by inserted value: the name of the value from which it was made
+    int64_t streams_ = 0;                     ///< number of insertions that round stochastically; the first has stream 1
+    PolicyStates states_;
     std::map<ValueId, Dtype> exact_;           ///< f32 values whose elements are all exact in that dtype
     std::map<ValueId, Dtype> has_scale_;       ///< f32 values whose elements are elements of that dtype times one scale
     const bool propagates_;                    ///< see Policy::propagates
@@ -125,9 +110,7 @@ Program Numerics::run() {
     place_arguments();
     for (const Node &node : rewriter_.source().nodes) place(node);
     for (const Result &result : rewriter_.source().results) place_result(result);
-    for (AddedState &state : state_)
-        rewriter_.result().results.push_back(
-            {rewriter_.result().value_name(rewriter_.result().arguments[state.argument].value), next_of(state), false, state.argument});
+    states_.place_next();
     matcher_.check();
     if (policy_.intermediates && *policy_.intermediates != Dtype::f32)
         rewriter_.result().attributes["intermediates"] = std::string(to_string(*policy_.intermediates));
@@ -282,7 +265,7 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
 }
 
 /// Returns `value` stored according to a rule and widened again.
-ValueId Numerics::stored(const Tensor &tensor, const PolicyRule &policy, const Attributes &asked) {
+ValueId Numerics::stored(const PolicyTensor &tensor, const PolicyRule &policy, const Attributes &asked) {
     const ValueId value = tensor.value;
     const bool scaled = makes_scaled(policy) && !propagates_;
     const auto has_scale = has_scale_.find(value);
@@ -432,55 +415,9 @@ void Numerics::place_result(const Result &result) {
     rewriter_.result().results.push_back(std::move(fresh));
 }
 
-/// Returns the array of which the tensor is a moved form with all its elements, and so with its amax.
-ValueId Numerics::root(ValueId tensor) const {
-    const Program &source = rewriter_.source();
-    while (producers_[tensor] >= 0) {
-        const Node &node = source.nodes[producers_[tensor]];
-        if (!moves_one_array(node) || element_count(source.type(node.operands[0]).shape) != element_count(source.type(tensor).shape)) break;
-        tensor = node.operands[0];
-    }
-    return tensor;
-}
-
-/// Returns a state of the policy. At its first use it becomes an argument, after the states that its next value reads.
-Numerics::AddedState &Numerics::added(const PolicyState &state, const Tensor &tensor, std::optional<Dtype> stored) {
-    const ValueId of = state.per_tensor ? root(tensor.source) : -1;
-    const std::optional<Dtype> format = state.per_tensor ? stored : std::nullopt;
-    for (AddedState &each : state_)
-        if (each.state == &state && each.tensor == of && each.stored == format) return each;
-    const Rule &rule = builder_.rulebook().rule(state.next.op, state.location);
-    for (const PolicyState *other : next_state(policy_, state, rule, format).others)
-        if (other != nullptr) added(*other, tensor, stored);
-    Program &program = rewriter_.result();
-    const std::string owner = state.per_tensor ? rewriter_.source().value_name(of) + "." : "";
-    const ValueId value = add_value(program, owner + state.name, state.type);
-    state_.push_back({&state, of, format, static_cast<int>(program.arguments.size()), tensor.value});
-    program.arguments.push_back({value, false, true, {}, state.location, state.initial});
-    NumericsDecision decision{PolicyRule::Place::argument, program.value_name(value), "state of the policy", "", {}, {}, value};
-    decision.row = state.location;
-    note(std::move(decision), nullptr);
-    return state_.back();
-}
-
-/// Returns the state's value for the next run.
-ValueId Numerics::next_of(AddedState &state) {
-    if (state.next >= 0) return state.next;
-    const PolicyState &declared = *state.state;
-    const Rule &rule = builder_.rulebook().rule(declared.next.op, declared.location);
-    const NextState next = next_state(policy_, declared, rule, state.stored);
-    const ValueId before = rewriter_.result().arguments[state.argument].value;
-    std::vector<ValueId> operands{before};
-    for (const PolicyState *other : next.others)
-        operands.push_back(other == nullptr ? state.value : next_of(added(*other, {state.tensor, state.value}, state.stored)));
-    builder_.set_role(Role::primal);
-    state.next = builder_.add_one(declared.next.op, operands, next.attributes, rewriter_.result().value_name(before) + ".next");
-    return state.next;
-}
-
 /// Applies the insertions of a rule. Some operators have a second operand: a state of the policy, the key for random numbers, or the
 /// previous value of the inout argument.
-ValueId Numerics::insert(const Tensor &tensor, const PolicyRule &policy, ValueId previous) {
+ValueId Numerics::insert(const PolicyTensor &tensor, const PolicyRule &policy, ValueId previous) {
     ValueId value = tensor.value;
     for (const Insertion &insertion : policy.insert) {
         const std::string &op = insertion.op;
@@ -488,9 +425,12 @@ ValueId Numerics::insert(const Tensor &tensor, const PolicyRule &policy, ValueId
         std::vector<ValueId> operands = {value};
         const Rule &rule = builder_.rulebook().rule(op, policy.location);
         add_stored_dtype(rule, policy.stored_dtype(), attributes);
-        if (const std::optional<std::string> name = state_of(rule, insertion)) {
-            const AddedState &state = added(*policy_.find_state(*name), tensor, policy.stored_dtype());
-            operands.push_back(rewriter_.result().arguments[state.argument].value);
+        const std::optional<std::string> name = state_of(rule, insertion);
+        if (name == calibration_word) {
+            operands.push_back(states_.calibrated(tensor, policy));
+            attributes.erase(rule.operands[1].name);
+        } else if (name) {
+            operands.push_back(states_.state(*name, tensor, policy.stored_dtype()));
             attributes.erase(rule.operands[1].name);
         } else if (takes_key(rule)) {
             operands.push_back(random_key(rewriter_.result(), policy_.scales.key));

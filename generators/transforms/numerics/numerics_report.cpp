@@ -45,12 +45,23 @@ bool is_by_bound(const Node &node) {
     return node.op == "rescale_state" || (norm != node.attributes.end() && norm->second.word == "bound");
 }
 
+/// True for values that depend on no argument, by value.
+std::vector<bool> constants(const Program &program) {
+    std::vector<bool> is_constant(program.values.size(), true);
+    for (const Argument &argument : program.arguments) is_constant[argument.value] = false;
+    for (const Node &node : program.nodes)
+        for (const ValueId result : node.results)
+            is_constant[result] = std::ranges::all_of(node.operands, [&](ValueId operand) { return is_constant[operand]; });
+    return is_constant;
+}
+
 /// Returns where an operator that sets a scale gets it from.
-ScaleOrigin origin_of_new_scale(const Node &node, const Program &program) {
+ScaleOrigin origin_of_new_scale(const Node &node, const Program &program, const std::vector<bool> &is_constant) {
+    const ValueId scale = node.operands.size() > 1 ? node.operands[1] : -1;
+    if (scale >= 0 && is_constant[scale]) return {Kind::fixed};
     for (const Argument &argument : program.arguments)
-        if (argument.initial && node.operands.size() > 1 && node.operands[1] == argument.value &&
-            is_float(program.type(argument.value).dtype))
-            return {Kind::state, program.value_name(argument.value)};
+        if (argument.initial && argument.value == scale && is_float(program.type(scale).dtype))
+            return {Kind::state, program.value_name(scale)};
     return {is_by_bound(node) ? Kind::bound : Kind::values, node.op};
 }
 
@@ -178,11 +189,13 @@ StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
     : program_(made), producers_(producers(made)), scales_(made.values.size()) {
     for (const Argument &argument : made.arguments)
         if (argument.scaled) scales_[argument.value] = {Kind::argument};
+    const std::vector<bool> is_constant = constants(made);
     for (const Node &node : made.nodes) {
         if (node.op == "stop_scaling") continue;
         if (node.op == "row_codes") scales_[node.results[0]] = rows;
         const Rule &rule = rulebook.rule(node.op, node.location);
-        const ScaleOrigin origin = rulebook.makes_scaled(rule) ? origin_of_new_scale(node, made) : origin_behind(node, rule, scales_);
+        const ScaleOrigin origin =
+            rulebook.makes_scaled(rule) ? origin_of_new_scale(node, made, is_constant) : origin_behind(node, rule, scales_);
         for (size_t i = 0; i < node.results.size(); i++)
             if (!rule.result(i).plain && is_float(made.type(node.results[i]).dtype)) scales_[node.results[i]] = origin;
     }

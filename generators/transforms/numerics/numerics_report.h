@@ -12,6 +12,7 @@ struct ScaleOrigin {
         values,     ///< computed from the values themselves by the operator `op`
         bound,      ///< computed by the operator `op` from a bound that is known before the values (norm_bound)
         state,      ///< the state `op` of the policy, computed from earlier runs
+        fixed,      ///< a constant of the program, from a calibration
         argument,   ///< the scale of a scaled argument, which was moved or converted
         propagated, ///< computed from scales of operands by the rules of operators
         blocks,     ///< several scales: one for each block of a matmul operand
