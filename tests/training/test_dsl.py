@@ -29,14 +29,11 @@ def test_losses_follow_f32(policy, tmp_path):
     arguments = {argument.name: argument for argument in library.arguments}
     params, _, batches = steps.start("mlp", DEPTH, "sgd", 0.0)
     state = {f"{key}{i}": stored(layer[key], arguments[f"{key}{i}"]) for i, layer in enumerate(params) for key in ("w", "b")}
-    policy_state, losses = library.init(), []
-    names = [argument.name for argument in library.arguments if argument.role in ("input", "inout")]
+    state |= library.init()
+    losses = []
     for i in range(COUNT):
         x, y = batches[i % len(batches)]
-        given = {"x": x, "y": y, **state}
-        results = library(*(given[name] for name in names), *([policy_state] if policy_state else []))
-        results, policy_state = results if policy_state else (results, {})
-        state = results._asdict()
+        state = dict(zip(library.results, library(x=x, y=y, **state)))
         losses.append(float(state.pop("loss")))
     other = wanted("mlp", DEPTH, "sgd", 0.0, COUNT)
     off = steps.deviations(np.asarray(losses), other)
