@@ -26,8 +26,9 @@ const std::vector<Key> extending_keys = {{"policy", Key::required},
                                          {"precision"},
                                          {"state"},
                                          {"rules"}};
-const std::vector<Key> row_keys = {{"argument"}, {"operand"}, {"operands"}, {"result"}, {"scope"},   {"op"},   {"size_below"},
-                                   {"scale"},    {"insert"},  {"store"},    {"scaled"}, {"replace"}, {"keep"}, {"optional"}};
+const std::vector<Key> row_keys = {{"argument"}, {"operand"},    {"operands"},        {"result"}, {"scope"},  {"op"},    {"layer"},
+                                   {"dtype"},    {"size_below"}, {"not_multiple_of"}, {"scale"},  {"insert"}, {"store"}, {"scaled"},
+                                   {"replace"},  {"keep"},       {"optional"}};
 
 /// The rules are optional if the policy extends another policy.
 std::vector<Key> policy_keys(bool extends) {
@@ -36,17 +37,23 @@ std::vector<Key> policy_keys(bool extends) {
     return keys;
 }
 
-std::string all_dtype_names() {
-    std::string names;
+/// The formats of policies: all floats but f64.
+std::vector<std::string> format_names() {
+    std::vector<std::string> names;
     for (const Dtype dtype : all_dtypes())
-        if (is_float(dtype) && dtype != Dtype::f64) names += (names.empty() ? "" : ", ") + std::string(to_string(dtype));
+        if (is_float(dtype) && dtype != Dtype::f64) names.emplace_back(to_string(dtype));
     return names;
 }
 
-Dtype read_float_dtype(const YamlValue &value) {
-    const auto dtype = parse_dtype(value.text());
-    if (!dtype || !is_float(*dtype) || *dtype == Dtype::f64) value.fail("must be one of " + all_dtype_names(), value.description());
-    return *dtype;
+Dtype read_float_dtype(const YamlValue &value) { return *parse_dtype(value.word(format_names())); }
+
+/// Returns the elements of a list. A single value is a list of one.
+std::vector<YamlValue> one_or_more(const YamlValue &value) { return value.is_list() ? value.elements() : std::vector{value}; }
+
+int64_t read_integer(const YamlValue &value, int64_t least) {
+    const int64_t integer = value.integer();
+    if (integer < least) value.fail("must be at least " + std::to_string(least), std::to_string(integer));
+    return integer;
 }
 
 /// Reads `{dynamic_rescale: {norm: max}}` or `{convert: f8_e4m3fn}`.
@@ -154,12 +161,17 @@ void check_row(const YamlFields &fields, const PolicyRule &rule) {
     const char *const excludes = "cannot be used with";
     const Refusal refusals[] = {
         {is_keep,
-         {"op", "scope", "size_below", "scale", "insert", "store", "scaled", "replace"},
+         {"op", "scope", "layer", "dtype", "size_below", "not_multiple_of", "scale", "insert", "store", "scaled", "replace"},
          excludes,
          "keep",
          "'keep' leaves a whole scope or argument unchanged"},
         {is_argument, {"insert"}, excludes, "argument", "The caller passes that array: use 'store', or insert at 'operand'"},
         {is_argument, {"op", "scope"}, "needs 'operand' or", "result", ""},
+        {crosses_signature,
+         {"layer", "not_multiple_of"},
+         "needs 'operand' or",
+         "operands",
+         "It chooses matmuls. To choose the result of a matmul, add 'op'"},
         {!crosses_signature, {"scaled"}, "needs 'argument' or", "result", "The result must be a result of the program"},
         {fields.find("scale") != nullptr, {"scaled"}, excludes, "scale", "'scale' makes the array scaled"},
         {is_node, {"scale", "insert", "store"}, excludes, "operands", "Use 'operand' or 'result'"},
@@ -179,7 +191,12 @@ PolicyRule read_row(const YamlValue &row) {
     if (const YamlValue *ops = fields.find("op")) rule.ops = ops->texts();
     check_row(fields, rule);
     if (const YamlValue *scope = fields.find("scope")) rule.scope = scope->text();
-    if (const YamlValue *size = fields.find("size_below")) rule.size_below = size->integer();
+    if (const YamlValue *layers = fields.find("layer"))
+        for (const YamlValue &layer : one_or_more(*layers)) rule.layers.push_back(layer.word(layer_words()));
+    if (const YamlValue *dtypes = fields.find("dtype"))
+        for (const YamlValue &dtype : one_or_more(*dtypes)) rule.dtypes.push_back(read_float_dtype(dtype));
+    if (const YamlValue *size = fields.find("size_below")) rule.size_below = read_integer(*size, 1);
+    if (const YamlValue *multiple = fields.find("not_multiple_of")) rule.not_multiple_of = read_integer(*multiple, 2);
     if (const YamlValue *store = fields.find("store")) rule.store = read_float_dtype(*store);
     if (const YamlValue *scaled = fields.find("scaled")) rule.scaled = scaled->flag();
     if (const YamlValue *optional = fields.find("optional")) rule.optional = optional->flag();
@@ -296,6 +313,11 @@ const std::vector<std::string> &place_words(PolicyRule::Place place) {
         {PolicyRule::Place::node, {"any", "primal", "cotangent", "weight", "activation"}},
         {PolicyRule::Place::keep, {}}};
     return words.at(place);
+}
+
+const std::vector<std::string> &layer_words() {
+    static const std::vector<std::string> words = {"first", "last"};
+    return words;
 }
 
 Policy parse_policy(const std::string &yaml, const std::string &file, const fs::path &ours) { return PolicyReader(ours).read(yaml, file); }

@@ -32,6 +32,7 @@ struct PolicyState {
 ///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        for the result of a node (needs op or scope)
 ///   - {result: inout, insert: [...], store: f16}                       for a result of the program
 ///   - {keep: "head/**"}                                                keeps nodes of a scope, or an argument, unchanged
+///   - {op: dot_general, operand: any, layer: [first, last]}            keeps the operands of the first and the last layer unchanged
 /// A rule that decides for no site is an error (transforms/numerics/policy_match.h), unless it is `optional`.
 struct PolicyRule {
     enum class Place { argument, operand, node_result, program_result, node, keep };
@@ -39,7 +40,7 @@ struct PolicyRule {
     std::string which;                 ///< one of place_words, or a name. For arguments, results and keep it may be a glob ("params.**")
     std::string scope;                 ///< glob for scopes ("head/**"); empty: all
     std::vector<std::string> ops;      ///< empty: all
-    std::optional<int64_t> size_below; ///< matches only values with fewer elements (and static extents)
+    std::optional<int64_t> size_below; ///< matches only values with fewer elements (and static extents); of a matmul: of its weight
     std::vector<Insertion> insert;     ///< `scale: {by: max}` is the first insertion
     std::optional<Dtype> store;        ///< rounds the value to this dtype and stores it in this dtype
     std::optional<bool> scaled;
@@ -49,14 +50,22 @@ struct PolicyRule {
     std::vector<std::string> operands; ///< for a node: one word for all operands, or one word for each
     /// `scale: {by: calibration, margin: 1}`: attributes of delayed_scale, which computes the scale from the amax of the calibration
     Attributes calibrated;
-    std::optional<Insertion> replacement; ///< for a node: the operator that replaces it
+    std::optional<Insertion> replacement;   ///< for a node: the operator that replaces it
+    std::vector<std::string> layers;        ///< of layer_words(); empty: all. transforms/numerics/policy_layers.h finds the layers
+    std::vector<Dtype> dtypes;              ///< matches only values with these dtypes in the program; empty: all
+    std::optional<int64_t> not_multiple_of; ///< matches only matmuls whose weight has rows or columns that are not a multiple
 
     /// Returns the dtype of the value after the rule: the dtype of the last conversion.
     std::optional<Dtype> stored_dtype() const;
+    /// True if the rule has an action. A rule without one leaves its sites unchanged.
+    bool acts() const { return store || scaled || replacement || !insert.empty(); }
 };
 
 /// Returns the words that `which` may be, in addition to names. They are roles of values (transforms/numerics/policy_roles.h).
 const std::vector<std::string> &place_words(PolicyRule::Place place);
+
+/// Returns the words that `layer` may be: first, last.
+const std::vector<std::string> &layer_words();
 
 /// A precision policy from a YAML file. It inserts operators, retypes arguments and adds state.
 struct Policy {

@@ -69,14 +69,27 @@ bool glob_matches(std::string_view glob, std::string_view name) {
 }
 
 PolicyMatcher::PolicyMatcher(const Policy &policy, const Rulebook &rulebook, const Program &program)
-    : policy_(policy), rulebook_(rulebook), program_(program), roles_(program, rulebook), producers_(producers(program)),
-      counts_(policy.rules.size()) {
+    : policy_(policy), rulebook_(rulebook), program_(program), roles_(program, rulebook), layers_(program, roles_),
+      producers_(producers(program)), counts_(policy.rules.size()) {
     check_policy(policy, rulebook);
+}
+
+/// Adds the facts about the array of a site. A matmul has its own arrays.
+PolicyPlace PolicyMatcher::with_array(PolicyPlace place, ValueId value) const {
+    const auto &[dtype, shape] = program_.type(value);
+    if (place.dtypes.empty()) place.dtypes = {dtype};
+    if (place.layer.arrays.empty()) place.layer.arrays = {shape};
+    return place;
+}
+
+const PolicyRule *PolicyMatcher::first_match(const PolicyPlace &place) const {
+    const auto found = std::ranges::find_if(policy_.rules, [&](const PolicyRule &row) { return row_matches(row, place); });
+    return found == policy_.rules.end() ? nullptr : &*found;
 }
 
 const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
     if (!is_float(program_.type(value).dtype)) return nullptr;
-    place.shape = program_.type(value).shape;
+    place = with_array(std::move(place), value);
     const PolicyRule *first = nullptr;
     bool is_asked_about = false;
     for (size_t i = 0; i < policy_.rules.size(); i++) {
@@ -93,7 +106,7 @@ const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
 }
 
 const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
-    PolicyPlace place{Place::argument, {"input"}, program_.value_name(argument.value), "", "", {}};
+    PolicyPlace place{Place::argument, {"input"}, program_.value_name(argument.value)};
     if (argument.inout) place.roles = {"inout", "state"};
     if (roles_.is_weight(argument.value)) place.roles.push_back("weight");
     return decide(std::move(place), argument.value);
@@ -106,23 +119,29 @@ std::vector<std::string> PolicyMatcher::roles_of(ValueId operand) const {
 }
 
 PolicyPlace PolicyMatcher::of_node(const Node &node, Place place) const {
-    PolicyPlace made{place, {}, "", node.op, node.scope, {}};
+    PolicyPlace made{place, {}, "", node.op, node.scope};
+    if (const LayerFacts *facts = layers_.find(node)) made.layer = *facts;
     for (const ValueId argument : roles_.multiplied(node)) made.arguments.push_back(program_.value_name(argument));
     return made;
 }
 
-const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) {
+PolicyPlace PolicyMatcher::of_operand(const Node &node, size_t index) const {
     const ValueId value = node.operands[index];
     const Rule &rule = rulebook_.rule(node.op, node.location);
     PolicyPlace place = of_node(node, Place::operand);
     place.roles = roles_of(value);
     place.name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
-    return decide(std::move(place), value);
+    return with_array(std::move(place), value);
 }
+
+const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) { return decide(of_operand(node, index), node.operands[index]); }
 
 const PolicyRule *PolicyMatcher::node(const Node &node) {
     PolicyPlace place = of_node(node, Place::node);
-    for (const ValueId operand : node.operands) place.operands.push_back(roles_of(operand));
+    for (const ValueId operand : node.operands) {
+        place.operands.push_back(roles_of(operand));
+        if (is_float(program_.type(operand).dtype)) place.dtypes.push_back(program_.type(operand).dtype);
+    }
     for (const std::vector<std::string> &roles : place.operands) place.name += (place.name.empty() ? "" : " x ") + roles.back();
     return decide(std::move(place), node.results[0]);
 }
@@ -135,11 +154,15 @@ const PolicyRule *PolicyMatcher::node_result(const Node &node, size_t index) {
 
 bool PolicyMatcher::keeps(const Node &node) const {
     const PolicyPlace place = of_node(node, Place::node);
-    return std::ranges::any_of(policy_.rules, [&](const PolicyRule &row) { return row.place == Place::keep && row_matches(row, place); });
+    if (std::ranges::any_of(policy_.rules, [&](const PolicyRule &row) { return row.place == Place::keep && row_matches(row, place); }))
+        return true;
+    for (size_t i = 0; i < node.operands.size(); i++)
+        if (const PolicyRule *row = first_match(of_operand(node, i)); row != nullptr && !row->acts()) return true;
+    return false;
 }
 
 const PolicyRule *PolicyMatcher::program_result(const Result &result) {
-    PolicyPlace place{Place::program_result, {"output"}, result.name, "", "", {}};
+    PolicyPlace place{Place::program_result, {"output"}, result.name};
     const bool inout = result.argument >= 0;
     if (inout) place.roles = {"inout", "state"};
     if (inout && roles_.is_weight(program_.arguments[result.argument].value)) place.roles.push_back("weight");

@@ -1,6 +1,6 @@
 #pragma once
 #include "rulebook/policy.h"
-#include "transforms/numerics/policy_roles.h"
+#include "transforms/numerics/policy_layers.h"
 
 namespace scalide {
 
@@ -12,10 +12,11 @@ bool glob_matches(std::string_view glob, std::string_view name);
 /// A site of a program at which a policy may have a rule: an argument, an operand, a node, a result.
 struct PolicyPlace {
     PolicyRule::Place place;
-    std::vector<std::string> roles; ///< words of place_words(): input, weight, primal ...
-    std::string name;               ///< of an argument or a result of the program; in the rulebook, of an operand or a result
-    std::string op, scope;          ///< of the node
-    Extents shape;
+    std::vector<std::string> roles = {}; ///< words of place_words(): input, weight, primal ...
+    std::string name = {};               ///< of an argument or a result of the program; in the rulebook, of an operand or a result
+    std::string op = {}, scope = {};     ///< of the node
+    std::vector<Dtype> dtypes = {};      ///< of the array; for a node: of each float operand
+    LayerFacts layer = {};               ///< of the matmul; for another site, `arrays` is the shape of the array alone
     std::vector<std::vector<std::string>> operands = {}; ///< for a node: the roles of each operand
     std::vector<std::string> arguments = {}; ///< for a node of a matmul: the arguments that it multiplies, or whose gradient it computes
 };
@@ -34,7 +35,7 @@ public:
     const PolicyRule *node(const Node &node);
     const PolicyRule *node_result(const Node &node, size_t index);
     const PolicyRule *program_result(const Result &result);
-    /// True if a `keep` rule matches the node.
+    /// True if a `keep` rule matches the node, or if a rule without an action decides one of its operands.
     bool keeps(const Node &node) const;
 
     /// Call this after all sites have been asked about. Throws UserError for the first rule that matched no site ("no argument is called
@@ -48,13 +49,17 @@ private:
         std::set<int> before; ///< lines of the rules that decided instead
     };
     const PolicyRule *decide(PolicyPlace place, ValueId value);
+    const PolicyRule *first_match(const PolicyPlace &place) const;
     PolicyPlace of_node(const Node &node, PolicyRule::Place place) const;
+    PolicyPlace of_operand(const Node &node, size_t index) const;
+    PolicyPlace with_array(PolicyPlace place, ValueId value) const;
     std::vector<std::string> roles_of(ValueId operand) const;
 
     const Policy &policy_;
     const Rulebook &rulebook_;
     const Program &program_;
     const PolicyRoles roles_;
+    const PolicyLayers layers_;
     const std::vector<int> producers_;
     std::vector<Count> counts_;       ///< by rule
     std::vector<PolicyPlace> places_; ///< all sites that were asked about

@@ -48,9 +48,26 @@ bool op_matches(const PolicyRule &row, const PolicyPlace &place) { return row.op
 
 bool scope_matches(const PolicyRule &row, const PolicyPlace &place) { return glob_matches(row.scope, place.scope); }
 
+bool layer_matches(const PolicyRule &row, const PolicyPlace &place) {
+    const auto is_in = [&](const std::string &layer) { return std::ranges::count(place.layer.layers, layer) > 0; };
+    return row.layers.empty() || std::ranges::any_of(row.layers, is_in);
+}
+
+bool dtype_matches(const PolicyRule &row, const PolicyPlace &place) {
+    return row.dtypes.empty() || std::ranges::all_of(place.dtypes, [&](Dtype dtype) { return std::ranges::count(row.dtypes, dtype) > 0; });
+}
+
 bool size_matches(const PolicyRule &row, const PolicyPlace &place) {
-    const Extent count = row.size_below ? element_count(place.shape) : Extent(0);
-    return !row.size_below || (count.is_static() && count.value() < *row.size_below);
+    return !row.size_below || std::ranges::any_of(place.layer.arrays, [&](const Extents &shape) {
+        const Extent count = element_count(shape);
+        return count.is_static() && count.value() < *row.size_below;
+    });
+}
+
+bool multiple_matches(const PolicyRule &row, const PolicyPlace &place) {
+    return !row.not_multiple_of || std::ranges::any_of(place.layer.extents, [&](const Extent &extent) {
+        return extent.is_static() && extent.value() % *row.not_multiple_of != 0;
+    });
 }
 
 /// The field of a row that chooses a place, what the message calls it, and the title of the names that the program has there.
@@ -72,18 +89,34 @@ const PlaceWords &words_of(Place place) {
 struct Condition {
     bool (*holds)(const PolicyRule &, const PolicyPlace &);
     std::string field, noun, text; ///< empty text: the row does not have this condition
-    std::string title;             ///< of the names that the program has
-    std::set<std::string> names;
+    std::string title = {};        ///< of the names that the program has
+    std::set<std::string> names = {};
 };
 
-std::vector<Condition> conditions_of(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
+std::string number_text(const std::optional<int64_t> &number) { return number ? std::to_string(*number) : ""; }
+
+std::string dtypes_text(const std::vector<Dtype> &dtypes) {
+    std::vector<std::string> names;
+    for (const Dtype dtype : dtypes) names.emplace_back(to_string(dtype));
+    return joined(names);
+}
+
+/// Returns all conditions that a rule can have. The first three have names.
+std::vector<Condition> conditions_of(const PolicyRule &row) {
     const auto &[field, noun, title] = words_of(row.place);
     const std::string which = row.place == Place::node ? joined(row.operands, " x ") : row.which;
-    const std::string size = row.size_below ? std::to_string(*row.size_below) : "";
-    std::vector<Condition> conditions = {{which_matches, field, noun, which, title, {}},
-                                         {op_matches, "op", "operator on floats", joined(row.ops), "Operators", {}},
-                                         {scope_matches, "scope", "float array in scope", row.scope, "Scopes", {}},
-                                         {size_matches, "size_below", "float array with a static size below", size, "", {}}};
+    return {{which_matches, field, noun, which, title},
+            {op_matches, "op", "operator on floats", joined(row.ops), "Operators"},
+            {scope_matches, "scope", "float array in scope", row.scope, "Scopes"},
+            {layer_matches, "layer", "matmul or convolution in the layer", joined(row.layers)},
+            {dtype_matches, "dtype", "float array of dtype", dtypes_text(row.dtypes)},
+            {size_matches, "size_below", "float array with a static size below", number_text(row.size_below)},
+            {multiple_matches, "not_multiple_of", "matmul whose weight has rows or columns that are not a multiple of",
+             number_text(row.not_multiple_of)}};
+}
+
+std::vector<Condition> conditions_at(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
+    std::vector<Condition> conditions = conditions_of(row);
     for (const PolicyPlace *place : places) {
         const bool is_named = row.place != Place::keep || is_argument(*place);
         if (is_named || !place->scope.empty()) conditions[0].names.insert(is_named ? place->name : place->scope);
@@ -126,7 +159,8 @@ std::string way_out(const Condition &condition) {
 
 bool row_matches(const PolicyRule &row, const PolicyPlace &place) {
     return (row.place == place.place || row.place == Place::keep) && which_matches(row, place) && op_matches(row, place) &&
-           scope_matches(row, place) && size_matches(row, place);
+           scope_matches(row, place) && layer_matches(row, place) && dtype_matches(row, place) && size_matches(row, place) &&
+           multiple_matches(row, place);
 }
 
 Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &all, const std::string &program) {
@@ -135,7 +169,7 @@ Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &all
         if (place.place == row.place || row.place == Place::keep) places.push_back(&place);
     const std::string matches_nothing = "this rule matches nothing: ";
     std::vector<std::string> fields;
-    for (const Condition &condition : conditions_of(row, places)) {
+    for (const Condition &condition : conditions_at(row, places)) {
         if (condition.text.empty()) continue;
         fields.push_back(condition.field);
         const bool holds = std::ranges::any_of(places, [&](const PolicyPlace *place) { return condition.holds(row, *place); });

@@ -9,11 +9,6 @@ namespace {
 
 constexpr std::string_view convolution = "conv_general_dilated";
 
-bool is_contraction(const Rule &rule, const Rulebook &rulebook) {
-    if (rule.family == "contract" || rule.op == convolution) return true;
-    return rule.family == "window" && std::ranges::count(used_operators(rule, rulebook), convolution) > 0;
-}
-
 bool is_float_class(const OperandSpec &operand) {
     return operand.operand_class == OperandClass::floating || operand.operand_class == OperandClass::number ||
            operand.operand_class == OperandClass::any;
@@ -52,6 +47,12 @@ PolicyRoles::PolicyRoles(const Program &program, const Rulebook &rulebook)
     for (const ValueId argument : data) weights_.erase(argument);
 }
 
+bool PolicyRoles::is_contraction(const Node &node) const {
+    const Rule &rule = rulebook_.rule(node.op, node.location);
+    if (rule.family == "contract" || rule.op == convolution) return true;
+    return rule.family == "window" && std::ranges::count(used_operators(rule, rulebook_), convolution) > 0;
+}
+
 void PolicyRoles::trace(const Node &node) {
     const bool depends = std::ranges::any_of(node.operands, [&](ValueId operand) { return depends_[operand]; });
     for (const ValueId result : node.results) {
@@ -64,7 +65,7 @@ void PolicyRoles::trace(const Node &node) {
 }
 
 void PolicyRoles::meet(const Node &node) {
-    if (!is_contraction(rulebook_.rule(node.op, node.location), rulebook_)) return;
+    if (!is_contraction(node)) return;
     const ValueId lhs = node.operands[0], rhs = node.operands[1], a = source_[lhs], b = source_[rhs];
     if (a >= 0) remember(a, rhs, node.role);
     if (b >= 0) remember(b, lhs, node.role);
@@ -99,7 +100,7 @@ void PolicyRoles::add_gradients(ValueId data, ValueId cotangent, std::set<ValueI
 
 std::set<ValueId> PolicyRoles::multiplied(const Node &node) const {
     std::set<ValueId> arguments;
-    if (!is_contraction(rulebook_.rule(node.op, node.location), rulebook_)) return arguments;
+    if (!is_contraction(node)) return arguments;
     for (const ValueId operand : {node.operands[0], node.operands[1]})
         if (source_[operand] >= 0) arguments.insert(source_[operand]);
     if (node.role != Role::cotangent) return arguments;

@@ -22,6 +22,12 @@ public:
     /// True for a weight, and for values that come from one through movement and conversions alone.
     bool is_weight(ValueId value) const { return source_[value] >= 0 && weights_.contains(source_[value]); }
 
+    /// Returns the value of which `value` is a moved or converted form.
+    ValueId root(ValueId value) const { return root_[value]; }
+
+    /// True for an operator that combines two operands.
+    bool is_contraction(const Node &node) const;
+
     /// Returns the arguments that a contraction multiplies. A contraction that computes the gradient of an argument multiplies two computed
     /// arrays: the other operand of the argument's contraction, and the cotangent of its result. The argument is found by two facts. A
     /// primal contraction multiplies it by the first array. Another contraction multiplies it by the cotangent, if the gradient of the

@@ -145,6 +145,94 @@ TEST(transforms, a_row_keeps_a_scope_or_an_argument) {
               "p.yaml:2: 'store' cannot be used with 'keep'. 'keep' leaves a whole scope or argument unchanged");
 }
 
+/// A training step of three layers.
+const std::string network =
+    "(x: f32[4, 8], w1: f32[8, 16], w2: f32[16, 16], w3: f32[16, 5]) -> (y: f32[4, 5], g3: f32[16, 5], g2: f32[16, 16], g1: f32[8, 16]) {\n"
+    " a = dot_general(x, w1) {contract: [[1], [0]]}\n h = tanh(a)\n"
+    " b = dot_general(h, w2) {contract: [[1], [0]]}\n i = tanh(b)\n"
+    " y = dot_general(i, w3) {contract: [[1], [0]]}\n c = exp(y) : f32[4, 5] cotangent\n"
+    " g3 = dot_general(i, c) {contract: [[0], [0]]} : f32[16, 5] cotangent\n"
+    " d = dot_general(c, w3) {contract: [[1], [1]]} : f32[4, 16] cotangent\n e = mul(d, i) : f32[4, 16] cotangent\n"
+    " g2 = dot_general(h, e) {contract: [[0], [0]]} : f32[16, 16] cotangent\n"
+    " f = dot_general(e, w2) {contract: [[1], [1]]} : f32[4, 16] cotangent\n k = mul(f, h) : f32[4, 16] cotangent\n"
+    " g1 = dot_general(x, k) {contract: [[0], [0]]} : f32[8, 16] cotangent\n}";
+
+/// The matmuls that a rule with these conditions chooses. It has no action, so it leaves them wide.
+std::string chosen(const std::string &conditions, const std::string &program = network) {
+    const Policy policy =
+        parse_policy("{policy: p, intermediates: bf16, rules: [{op: dot_general, operand: any, " + conditions + "}]}", "p.yaml");
+    const Program made = assign_numerics(typed(program), rules(), policy);
+    std::string names;
+    for (const Node &node : made.nodes)
+        if (node.attributes.contains("wide")) names += (names.empty() ? "" : " ") + made.value_name(node.results[0]);
+    return names;
+}
+
+TEST(transforms, a_row_chooses_layers_with_their_gradients) {
+    EXPECT_EQ(chosen("layer: first"), "a g1");
+    EXPECT_EQ(chosen("layer: last"), "y g3 d");
+    EXPECT_EQ(chosen("layer: [first, last]"), "a y g3 d g1");
+    const std::string attention = "(x: f32[4, 8], wq: f32[8, 8], wk: f32[8, 8], t: f32[2, 8]) -> (s: f32[4, 4], y: f32[2, 8]) {\n"
+                                  " m = transpose(x) {permutation: [1, 0]}\n l = sin(m)\n"
+                                  " q = dot_general(l, wq) {contract: [[0], [0]]}\n k = dot_general(x, wk) {contract: [[1], [0]]}\n"
+                                  " s = dot_general(q, k) {contract: [[1], [1]]}\n y = dot_general(t, wq) {contract: [[1], [0]]}\n}";
+    EXPECT_EQ(chosen("layer: first", attention), "q k y") << "through movement and elementwise operators; several layers are first";
+    EXPECT_EQ(chosen("layer: last", attention), "s y") << "a program of one layer has it first and last";
+    const std::string table =
+        "(x: f32[4, 8], w: f32[8, 8]) -> (y: f32[4, 8]) {\n o = constant() {value: 1}\n c = broadcast_in_dim(o) {shape: [4, 4], dims: []}\n"
+        " s = dot_general(c, x) {contract: [[1], [0]]}\n y = dot_general(s, w) {contract: [[1], [0]]}\n}";
+    EXPECT_EQ(chosen("layer: first", table), "y") << "a sum of rows by a constant is no layer";
+}
+
+TEST(transforms, layers_that_share_an_array_are_told_apart) {
+    // The weight of the first and of the last layer is one argument.
+    const std::string tied = "(x: f32[4, 8], w: f32[8, 8], v: f32[8, 8]) -> (y: f32[4, 8], g: f32[8, 8], e: f32[4, 8], k: f32[8, 8]) {\n"
+                             " a = dot_general(x, w) {contract: [[1], [0]]}\n b = dot_general(a, v) {contract: [[1], [0]]}\n"
+                             " y = dot_general(b, w) {contract: [[1], [1]]}\n c = exp(y) : f32[4, 8] cotangent\n"
+                             " g = dot_general(c, b) {contract: [[0], [0]]} : f32[8, 8] cotangent\n"
+                             " d = dot_general(c, w) {contract: [[1], [0]]} : f32[4, 8] cotangent\n"
+                             " e = dot_general(d, v) {contract: [[1], [1]]} : f32[4, 8] cotangent\n"
+                             " f = dot_general(a, d) {contract: [[0], [0]]} : f32[8, 8] cotangent\n"
+                             " k = dot_general(x, e) {contract: [[0], [0]]} : f32[8, 8] cotangent\n}";
+    EXPECT_EQ(chosen("layer: first", tied), "a k");
+    EXPECT_EQ(chosen("layer: last", tied), "y g d");
+}
+
+TEST(transforms, a_row_chooses_by_the_weight) {
+    EXPECT_EQ(chosen("size_below: 128"), "y g3 d") << "w3, also where it is the result";
+    EXPECT_EQ(chosen("size_below: 129"), "a y g3 d g1") << "not the smaller activations";
+    EXPECT_EQ(chosen("not_multiple_of: 8"), "y g3 d");
+    EXPECT_EQ(chosen("not_multiple_of: 16"), "a y g3 d g1");
+    const std::string heads = "(q: f32[2, 4, 8], k: f32[2, 6, 8], w: f32[8, 2, 8], x: f32[b, 8]) -> (s: f32[2, 4, 6], y: f32[b, 2, 8]) {\n"
+                              " a = exp(q)\n c = exp(k)\n s = dot_general(a, c) {contract: [[2], [2]], batch: [[0], [0]]}\n"
+                              " y = dot_general(x, w) {contract: [[1], [0]]}\n}";
+    EXPECT_EQ(chosen("size_below: 65", heads), "s") << "without a weight: an operand";
+    EXPECT_EQ(chosen("not_multiple_of: 8", heads), "s") << "rows of an operand";
+    EXPECT_EQ(chosen("not_multiple_of: 3", heads), "s y");
+    EXPECT_NE(said("{op: dot_general, operand: any, not_multiple_of: 2}", heads), "no error") << "batch axes do not count, nor symbols";
+}
+
+TEST(transforms, a_row_chooses_by_dtype) {
+    const std::string mixed = "(x: bf16[4, 8], w: bf16[8, 8], v: f32[8, 8]) -> (a: bf16[4, 8], y: f32[8, 8]) {\n"
+                              " a = dot_general(x, w) {contract: [[1], [0]]}\n y = dot_general(v, v) {contract: [[1], [0]]}\n}";
+    EXPECT_EQ(chosen("dtype: f32", mixed), "y");
+    EXPECT_EQ(chosen("dtype: bf16", mixed), "a");
+    EXPECT_EQ(chosen("dtype: [f16, bf16, f32]", mixed), "a y");
+    EXPECT_EQ(said("{argument: any, dtype: f16, store: f32}"),
+              "p.yaml:2: this rule matches nothing: program 'p' has no float array of dtype 'f16'. If the rule may match nothing, add "
+              "'optional: true'");
+}
+
+TEST(transforms, rows_of_layers_that_match_nothing_are_errors) {
+    const std::string start = "p.yaml:2: this rule matches nothing: program 'p' has no ",
+                      end = "If the rule may match nothing, add 'optional: true'";
+    const std::string plain = "(x: f32[4, 8]) -> (y: f32[4, 8]) {\n y = tanh(x)\n}";
+    EXPECT_EQ(said("{operand: any, layer: [first, last], store: bf16}", plain),
+              start + "matmul or convolution in the layer 'first, last'. " + end);
+    EXPECT_EQ(said("{operand: any, not_multiple_of: 8, store: bf16}"),
+              start + "matmul whose weight has rows or columns that are not a multiple of '8'. " + end);
+}
+
 TEST(transforms, rows_reach_operators_by_another_name) {
     const std::string product = "(x: f32[4, 8], w: f32[8, 8]) -> (y: f32[4, 8]) {\n y = dot(x, w)\n}";
     EXPECT_EQ(said("{op: dot_general, operand: any, insert: [{convert: bf16}]}", product), "no error");
