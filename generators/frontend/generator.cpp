@@ -16,8 +16,13 @@ thread_local GeneratorBase *generator_under_construction = nullptr;
 thread_local const Parameters *given_parameters = nullptr;
 thread_local std::vector<ParameterDescription> *known_parameters = nullptr;
 
-std::multimap<std::string, GeneratorFactory> &registry() {
-    static std::multimap<std::string, GeneratorFactory> generators;
+struct Registered {
+    GeneratorFactory factory;
+    GeneratorProgram program;
+};
+
+std::multimap<std::string, Registered> &registry() {
+    static std::multimap<std::string, Registered> generators;
     return generators;
 }
 
@@ -79,7 +84,7 @@ Constructed construct(const GeneratorFactory &factory, const std::string &name, 
     return made;
 }
 
-const GeneratorFactory &find_generator(const std::string &name) {
+const Registered &find_generator(const std::string &name) {
     const auto [first, last] = registry().equal_range(name);
     const auto count = std::distance(first, last);
     if (count == 0) {
@@ -104,10 +109,47 @@ auto running(const std::string &name, const Function &function) {
     }
 }
 
-Program trace_generator(const GeneratorFactory &factory, const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
+struct Traced {
+    Program program;
+    std::vector<GeneratorBase::Declaration> declarations; ///< their tensors are of the past
+};
+
+Traced trace_generator(const GeneratorFactory &factory, const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
     Tracer tracer(rulebook, name);
-    running(name, [&] { construct(factory, name, parameters).generator->finish(); });
-    return std::move(tracer.program());
+    Traced traced;
+    running(name, [&] {
+        const std::unique_ptr<GeneratorBase> generator = construct(factory, name, parameters).generator;
+        generator->finish();
+        traced.declarations = generator->declarations();
+    });
+    traced.program = std::move(tracer.program());
+    std::erase_if(traced.declarations, [](const GeneratorBase::Declaration &declared) { return declared.argument < 0; });
+    return traced;
+}
+
+/// Returns the program that computes the first values of these states.
+Program initial_state_program(const std::string &name, const std::vector<GeneratorBase::Declaration> &states, const Rulebook &rulebook) {
+    Tracer tracer(rulebook, name);
+    Program &program = tracer.program();
+    const Tensor key = tracer.add_argument("key", {Dtype::u32, {2}}, {});
+    for (size_t i = 0; i < states.size(); i++) {
+        const GeneratorBase::Declaration &state = states[i];
+        if (!state.initializer) continue;
+        at(state.where, [&] {
+            const Tensor number =
+                apply("full", {}, {{"shape", to_attribute(Extents())}, {"fill_value", static_cast<double>(i)}, {"dtype", "i32"}});
+            const Tensor first = running(name, [&] { return state.initializer(apply("random_fold_in", {key, number}), state.type); });
+            const Type &type = program.type(first.value());
+            if (!(type == state.type))
+                throw UserError(
+                    {{}, subject_of(name, state.name), "the initializer must return " + to_string(state.type), to_string(type), ""});
+            program.results.push_back({state.name, first.value()});
+        });
+    }
+    if (program.results.empty())
+        throw UserError(statement({}, "generator '" + name + "' has no state with an initializer",
+                                  "Pass one to a State, such as initializers::zeros()"));
+    return std::move(program);
 }
 
 } // namespace
@@ -219,10 +261,11 @@ Input<Tensor>::Input(const std::string &name, Dtype dtype, const Dimensions &sha
 Constant<Tensor>::Constant(const std::string &name, Dtype dtype, const Dimensions &shape, const std::source_location &where)
     : Tensor(declare_argument(name, dtype, shape, false, where, Supply::constant)) {}
 
-AssignedTensor::AssignedTensor(const std::string &name, const Type &type, const Tensor &initial, const std::source_location &where)
+AssignedTensor::AssignedTensor(const std::string &name, const Type &type, const Tensor &initial, const std::source_location &where,
+                               const Initializer &initializer, const std::string &merge)
     : Tensor(initial), generator_(&GeneratorBase::current()), declaration_(generator_->declarations_.size()) {
     const int last = static_cast<int>(Tracer::current().program().arguments.size()) - 1;
-    generator_->declarations_.push_back({this, name, type, initial.is_assigned() ? last : -1, where});
+    generator_->declarations_.push_back({this, name, type, initial.is_assigned() ? last : -1, where, initializer, merge});
 }
 
 AssignedTensor::AssignedTensor(AssignedTensor &&other) noexcept
@@ -239,14 +282,38 @@ AssignedTensor::~AssignedTensor() {
 }
 
 void AssignedTensor::assign(const TensorUse &use) {
-    at(use.where, [&] { Tensor::operator=(Tensor(use.tensor.value())); });
-    if (generator_) generator_->declarations_[declaration_].where = use.where;
+    at(use.where, [&] {
+        const Tensor assigned(use.tensor.value());
+        GeneratorBase::Declaration *declaration = generator_ ? &generator_->declarations_[declaration_] : nullptr;
+        if (declaration) declaration->where = use.where;
+        if (!declaration || declaration->merge.empty())
+            Tensor::operator=(assigned);
+        else if (declaration->merged.is_assigned())
+            declaration->merged = apply(declaration->merge, {declaration->merged, assigned});
+        else
+            declaration->merged = assigned;
+    });
 }
 
 State<Tensor>::State(const std::string &name, Dtype dtype, const Dimensions &shape, const std::source_location &where)
     : AssignedTensor(name, make_type(dtype, shape), declare_argument(name, dtype, shape, true, where), where) {}
 
+State<Tensor>::State(const std::string &name, Dtype dtype, const Dimensions &shape, const Initializer &initial,
+                     const std::source_location &where)
+    : AssignedTensor(name, make_type(dtype, shape), declare_argument(name, dtype, shape, true, where), where, initial) {}
+
 State<Tensor> &State<Tensor>::operator=(const TensorUse &value) {
+    assign(value);
+    return *this;
+}
+
+Statistic<Tensor>::Statistic(const std::string &name, Dtype dtype, const Dimensions &shape, const Initializer &initial,
+                             const std::string &merge, const std::source_location &where)
+    : AssignedTensor(name, make_type(dtype, shape), declare_argument(name, dtype, shape, true, where), where, initial, merge) {
+    if (merge.empty()) throw UserError({location_of(where), name, "merge must be an operator of two operands", "''", "Write \"max\""});
+}
+
+Statistic<Tensor> &Statistic<Tensor>::operator=(const TensorUse &value) {
     assign(value);
     return *this;
 }
@@ -281,7 +348,8 @@ GeneratorBase &GeneratorBase::current() {
 std::vector<State<Tensor> *> GeneratorBase::states() const {
     std::vector<State<Tensor> *> states;
     for (const Declaration &declaration : declarations_)
-        if (declaration.argument >= 0 && declaration.tensor) states.push_back(static_cast<State<Tensor> *>(declaration.tensor));
+        if (declaration.argument >= 0 && declaration.merge.empty() && declaration.tensor)
+            states.push_back(static_cast<State<Tensor> *>(declaration.tensor));
     return states;
 }
 
@@ -302,8 +370,13 @@ void GeneratorBase::finish() {
     program.results.insert(program.results.end(), states.begin(), states.end());
 }
 
-int register_generator(const std::string &name, GeneratorFactory factory) {
-    registry().emplace(name, std::move(factory));
+State<Tensor> &add_state(const std::string &name, Dtype dtype, const Dimensions &shape, const Initializer &initial,
+                         const std::source_location &where) {
+    return GeneratorBase::current().added_states_.emplace_back(name, dtype, shape, initial, where);
+}
+
+int register_generator(const std::string &name, GeneratorFactory factory, GeneratorProgram program) {
+    registry().emplace(name, Registered{std::move(factory), program});
     return 0;
 }
 
@@ -327,6 +400,12 @@ Tensor CalledGenerator::output(const std::string &name, const std::source_locati
     throw UserError(unknown_name(location_of(where), "output of '" + name_ + "'", name, suggestion(name, names)));
 }
 
+AssignedTensor *GeneratorBase::add_like(const Declaration &state, const std::string &prefix, const std::source_location &where) {
+    const Dimensions shape(state.type.shape.begin(), state.type.shape.end());
+    if (state.merge.empty()) return &added_states_.emplace_back(prefix + state.name, state.type.dtype, shape, state.initializer, where);
+    return &added_statistics_.emplace_back(prefix + state.name, state.type.dtype, shape, state.initializer, state.merge, where);
+}
+
 CalledGenerator call_generator(const GeneratorFactory &factory, const std::string &name, const std::vector<Tensor> &inputs,
                                const Parameters &parameters, const std::source_location &where) {
     return at(where, [&] {
@@ -335,46 +414,44 @@ CalledGenerator call_generator(const GeneratorFactory &factory, const std::strin
         if (!generator.called_.insert(name).second)
             throw UserError(statement({}, "two calls of generators have the name '" + name + "'", "Give each call another name"));
         Program &program = tracer.program();
-        Program called = trace_generator(factory, name, parameters, tracer.builder().rulebook());
+        const auto [called, states] = trace_generator(factory, name, parameters, tracer.builder().rulebook());
         const auto wanted = std::ranges::count(called.arguments, false, &Argument::inout);
         if (wanted != static_cast<ptrdiff_t>(inputs.size()))
             throw UserError({{}, name, "the number of inputs must be " + std::to_string(wanted), std::to_string(inputs.size()), ""});
         Node call{"call", {}, {}, {}, tracer.scope().empty() ? name : tracer.scope() + "/" + name, Role::primal, tracer.location()};
-        const size_t first_state = generator.called_states_.size();
+        std::vector<AssignedTensor *> added;
         std::vector<Type> types;
         auto input = inputs.begin();
         for (const Argument &argument : called.arguments) {
-            if (argument.inout) {
-                const Type &type = called.type(argument.value);
-                generator.called_states_.push_back(
-                    {name + "." + called.value_name(argument.value), type.dtype, {type.shape.begin(), type.shape.end()}, where});
-            }
-            call.operands.push_back(argument.inout ? generator.called_states_.back().value() : (input++)->value());
+            if (argument.inout) added.push_back(generator.add_like(states[added.size()], name + ".", where));
+            call.operands.push_back(argument.inout ? added.back()->value() : (input++)->value());
             types.push_back(program.type(call.operands.back()));
         }
         const Program bound = bind_symbols(call, called, types, program.symbols);
         program.programs.insert(program.programs.end(), called.programs.begin(), called.programs.end());
         const std::vector<ValueId> results = append_body(program, bound, call);
         std::vector<std::pair<std::string, Tensor>> outputs;
-        size_t state = first_state;
+        auto state = added.begin();
         for (size_t i = 0; i < results.size(); i++) {
             if (called.results[i].argument < 0)
                 outputs.emplace_back(called.results[i].name, Tensor(results[i]));
             else
-                generator.called_states_[state++] = TensorUse(Tensor(results[i]), where);
+                (*state++)->assign(TensorUse(Tensor(results[i]), where));
         }
         return CalledGenerator(name, std::move(outputs));
     });
 }
 
 std::vector<ParameterDescription> generator_parameters(const std::string &name, const Rulebook &rulebook) {
-    const GeneratorFactory &factory = find_generator(name);
+    const GeneratorFactory &factory = find_generator(name).factory;
     Tracer tracer(rulebook, name);
     return running(name, [&] { return construct(factory, name, {}).parameters; });
 }
 
 Program run_generator(const std::string &name, const Parameters &parameters, const Rulebook &rulebook) {
-    return trace_generator(find_generator(name), name, parameters, rulebook);
+    const auto &[factory, kind] = find_generator(name);
+    Traced traced = trace_generator(factory, name, parameters, rulebook);
+    return kind == GeneratorProgram::step ? std::move(traced.program) : initial_state_program(name, traced.declarations, rulebook);
 }
 
 } // namespace scalide

@@ -1,5 +1,5 @@
 #pragma once
-#include "frontend/tensor.h"
+#include "frontend/initializers.h"
 #include <concepts>
 #include <deque>
 #include <functional>
@@ -119,6 +119,8 @@ class Constant;
 template<typename T>
 class State;
 template<typename T>
+class Statistic;
+template<typename T>
 class Output;
 
 /// An argument that the program only reads: `Input<Tensor> x{"x", f32, {"b", 64}}`.
@@ -129,18 +131,22 @@ public:
           const std::source_location &where = std::source_location::current());
 };
 
-/// A tensor that generate() assigns: a State or an Output. It can be moved, so a std::vector can hold it.
+/// A tensor that generate() assigns: a State, a Statistic or an Output. It can be moved, so a std::vector can hold it.
 class AssignedTensor : public Tensor {
 public:
     AssignedTensor(AssignedTensor &&other) noexcept;
     ~AssignedTensor();
 
 protected:
-    /// `initial` is the last argument of the program for a State, and empty for an Output.
-    AssignedTensor(const std::string &name, const Type &type, const Tensor &initial, const std::source_location &where);
+    /// `initial` is the last argument of the program for a State or a Statistic, and empty for an Output. `initializer` gives its first
+    /// value, and `merge` is the operator that joins the values that a Statistic is assigned.
+    AssignedTensor(const std::string &name, const Type &type, const Tensor &initial, const std::source_location &where,
+                   const Initializer &initializer = {}, const std::string &merge = "");
     void assign(const TensorUse &use);
 
 private:
+    friend CalledGenerator call_generator(const GeneratorFactory &, const std::string &, const std::vector<Tensor> &, const Parameters &,
+                                          const std::source_location &);
     GeneratorBase *generator_;
     size_t declaration_;
 };
@@ -161,9 +167,25 @@ class State<Tensor> : public AssignedTensor {
 public:
     State(const std::string &name, Dtype dtype, const Dimensions &shape,
           const std::source_location &where = std::source_location::current());
+    /// Declares a state with a first value. The program of SCALIDE_REGISTER_INITIAL_STATE computes it.
+    State(const std::string &name, Dtype dtype, const Dimensions &shape, const Initializer &initial,
+          const std::source_location &where = std::source_location::current());
     State(State &&) = default;
     State &operator=(const TensorUse &value);
     State &operator=(const State &value) { return *this = TensorUse(value); }
+};
+
+/// A state that the program overwrites with what it observes, such as a history of largest magnitudes: no optimizer updates it. states()
+/// does not list it. It always reads as its value before the run. If generate() assigns it several values, such as one for each
+/// microbatch, the operator `merge` joins them; with "max" each element becomes the largest of its values.
+template<>
+class Statistic<Tensor> : public AssignedTensor {
+public:
+    Statistic(const std::string &name, Dtype dtype, const Dimensions &shape, const Initializer &initial = initializers::zeros(),
+              const std::string &merge = "max", const std::source_location &where = std::source_location::current());
+    Statistic(Statistic &&) = default;
+    Statistic &operator=(const TensorUse &value);
+    Statistic &operator=(const Statistic &value) { return *this = TensorUse(value); }
 };
 
 /// A result of the program. generate() must assign it a tensor of the declared dtype and shape, otherwise the tool reports a UserError.
@@ -200,6 +222,13 @@ public:
         : name_(name) {
         check_tensor_count(name, count, where);
         for (int64_t i = 0; i < count; i++) tensors_.emplace_back(name + "." + std::to_string(i), dtype, shape, where);
+    }
+    /// Declares `count` states with first values.
+    TensorArray(const std::string &name, int64_t count, Dtype dtype, const Dimensions &shape, const Initializer &initial,
+                const std::source_location &where = std::source_location::current()) requires(std::is_same_v<T, State<Tensor>>)
+        : name_(name) {
+        check_tensor_count(name, count, where);
+        for (int64_t i = 0; i < count; i++) tensors_.emplace_back(name + "." + std::to_string(i), dtype, shape, initial, where);
     }
     /// Returns one tensor. Throws UserError if it does not exist.
     T &operator[](const TensorIndex &index) {
@@ -240,38 +269,53 @@ class GeneratorBase {
 public:
     GeneratorBase();
     virtual ~GeneratorBase();
-    /// Describes the program. Assigns every Output, and each State that changes.
+    /// Describes the program. Assigns every Output, and each State or Statistic that changes.
     virtual void generate() = 0;
     /// Runs generate() and adds outputs and states to the program. Throws UserError if an output is not assigned, or if a tensor has
     /// another type than declared.
     void finish();
 
-protected:
-    /// Returns all states of this generator, in the order of their declaration.
-    std::vector<State<Tensor> *> states() const;
-
-private:
-    friend class AssignedTensor;
-    friend CalledGenerator call_generator(const GeneratorFactory &, const std::string &, const std::vector<Tensor> &, const Parameters &,
-                                          const std::source_location &);
-    /// A State or an Output, and the value that it had at the end of its life.
+    /// A State, a Statistic or an Output, and the value that it had at the end of its life.
     struct Declaration {
         AssignedTensor *tensor;
         std::string name;
         Type type;
         int argument;               ///< -1: an output
         std::source_location where; ///< of the last assignment, or of the declaration
+        Initializer initializer;    ///< may be empty
+        std::string merge;          ///< empty: not a Statistic
+        Tensor merged = {};         ///< the value of a Statistic after the run, if it is assigned
         Tensor last = {};
 
-        const Tensor &value() const { return tensor ? *tensor : last; }
+        const Tensor &value() const { return merged.is_assigned() ? merged : tensor ? *tensor : last; }
     };
+    /// Returns all declarations, in their order.
+    const std::vector<Declaration> &declarations() const { return declarations_; }
+
+protected:
+    /// Returns all states of this generator, in the order of their declaration. Statistics are not among them.
+    std::vector<State<Tensor> *> states() const;
+
+private:
+    friend class AssignedTensor;
+    friend State<Tensor> &add_state(const std::string &, Dtype, const Dimensions &, const Initializer &, const std::source_location &);
+    friend CalledGenerator call_generator(const GeneratorFactory &, const std::string &, const std::vector<Tensor> &, const Parameters &,
+                                          const std::source_location &);
 
     static GeneratorBase &current();
+    /// Adds a state or statistic of a called generator.
+    AssignedTensor *add_like(const Declaration &state, const std::string &prefix, const std::source_location &where);
     std::vector<Declaration> declarations_;
-    std::deque<State<Tensor>> called_states_; ///< of generators that this one called
-    std::set<std::string> called_;            ///< their names
+    std::deque<State<Tensor>> added_states_;         ///< of layers and of generators that this one called
+    std::deque<Statistic<Tensor>> added_statistics_; ///< of generators that this one called
+    std::set<std::string> called_;                   ///< the names of these generators
     GeneratorBase *outer_;
 };
+
+/// Declares a state inside generate(), for layers that are functions. The generator keeps the state, and states() lists it. Throws
+/// UserError if an argument has the name.
+State<Tensor> &add_state(const std::string &name, Dtype dtype, const Dimensions &shape, const Initializer &initial = {},
+                         const std::source_location &where = std::source_location::current());
 
 /// The base class of a generator: `class Step : public Generator<Step>`. Its members are parameters, inputs, states and outputs.
 template<typename T>
@@ -302,8 +346,11 @@ CalledGenerator call(const std::string &name, const std::vector<Tensor> &inputs,
     return call_generator([] { return std::make_unique<T>(); }, name, inputs, parameters, where);
 }
 
-/// Registers a generator with the name of its program. If two generators have one name, run_generator throws UserError for it.
-int register_generator(const std::string &name, GeneratorFactory factory);
+/// What a registered program computes: the generator's own program, or the first values of its states.
+enum class GeneratorProgram : uint8_t { step, initial_state };
+
+/// Registers a program of a generator with its name. If two programs have one name, run_generator throws UserError for it.
+int register_generator(const std::string &name, GeneratorFactory factory, GeneratorProgram program = GeneratorProgram::step);
 /// Returns the names of all registered generators, sorted.
 std::vector<std::string> generator_names();
 /// Returns the parameters of a registered generator, in the order of their declaration. Throws UserError for an unknown name.
@@ -317,3 +364,9 @@ Program run_generator(const std::string &name, const Parameters &parameters, con
 /// Registers generator class `type` with the program name `name`. Use it once for each generator, outside of any namespace.
 #define SCALIDE_REGISTER_GENERATOR(type, name)                                                                                             \
     static const int scalide_registered_##name = scalide::register_generator(#name, [] { return std::make_unique<type>(); });
+
+/// Registers the program `name` that computes the first values of the states of generator class `type`: `name(key: u32[2])` has one result
+/// for each state or statistic with an Initializer. State number i, from 0 on, gets the key random_fold_in(key, i).
+#define SCALIDE_REGISTER_INITIAL_STATE(type, name)                                                                                         \
+    static const int scalide_registered_##name = scalide::register_generator(                                                              \
+        #name, [] { return std::make_unique<type>(); }, scalide::GeneratorProgram::initial_state);

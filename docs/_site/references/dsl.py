@@ -13,12 +13,13 @@ You write a program in C++ with these classes and functions, all in the namespac
 [Write a program in C++](../start/cpp.md) is the tutorial. Arguments in brackets are optional. Each operator has [a page](operators/index.md).
 
 """
-HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), ("Reductions by your own function", "reductions.h"),
-           ("Trees of tensors (namespace `scalide::tree`)", "tree.h")]  # fmt: skip
+HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), ("Layers", "dense.h"),
+           ("First values of states (namespace `scalide::initializers`)", "initializers.h"),
+           ("Reductions by your own function", "reductions.h"), ("Trees of tensors (namespace `scalide::tree`)", "tree.h")]  # fmt: skip
 #: The line of the caller, which callers leave out.
 PLACE = re.compile(r"(,\s*)?const std::source_location &\w+ = std::source_location::current\(\)")
 #: What the headers document for Scalide itself.
-HIDDEN = re.compile(r"^struct (TensorIndex|TensorUse|ParameterDescription|Declaration)\b|^(class )?~?AssignedTensor\b|^CalledGenerator\(|\b(call_generator|check_tensor_\w+|generator_parameters|parameter_text|parameter_type|take_parameter|parse_parameter|parse_word_parameter|finish|states|register_generator|generator_names|run_generator|ValueId)\b|^class GeneratorBase$")
+HIDDEN = re.compile(r"^struct (TensorIndex|TensorUse|ParameterDescription|Declaration|Features)\b|^(class )?~?AssignedTensor\b|^CalledGenerator\(|\b(call_generator|check_tensor_\w+|generator_parameters|parameter_text|parameter_type|take_parameter|parse_parameter|parse_word_parameter|finish|states|declarations|add_like|GeneratorProgram|register_generator|generator_names|run_generator|ValueId)\b|^class GeneratorBase$")
 
 
 def declarations(text):
