@@ -131,16 +131,18 @@ void check_insertion(const Policy &policy, const PolicyRule &row, const Insertio
 /// Checks an operand of the operator that computes the next value of `state`.
 void check_next_operand(const PolicyState &state, const Rule &rule, const std::string &operand, const PolicyState *other) {
     const std::string which = "operand '" + operand + "' of '" + rule.op + "'";
-    if (other == nullptr && !state.per_tensor)
+    if (other == nullptr && state.per == PolicyState::Per::program)
         throw UserError(
             statement(state.location, which + " must be a state",
                       "Name one, {" + rule.op + ": {" + operand + ": its name}}, or write 'per: tensor' to give it the tensor"));
     if (other == nullptr) return;
     if (other >= &state)
         throw UserError(statement(state.location, which + " must be a state that is declared above, got '" + other->name + "'", ""));
-    if (other->per_tensor && !state.per_tensor)
-        throw UserError(
-            statement(state.location, which + " cannot be '" + other->name + "', which each tensor has", "Write 'per: tensor'"));
+    const bool of_tensor = other->per == PolicyState::Per::tensor;
+    if (other->per > state.per)
+        throw UserError(statement(state.location,
+                                  which + " cannot be '" + other->name + "', which each " + (of_tensor ? "tensor" : "scope") + " has",
+                                  std::string("Write 'per: ") + (of_tensor ? "tensor'" : "scope'")));
 }
 
 void check_state(const Policy &policy, const PolicyState &state, const Rulebook &rulebook) {
@@ -148,7 +150,8 @@ void check_state(const Policy &policy, const PolicyState &state, const Rulebook 
     if (const std::string reason = why_not_in_place(rule, rule.operands.size()); !reason.empty())
         refuse_operator(state.location, "update a state", rule.op, reason,
                         "'next' must return one array of the shape of its first operand");
-    NextState next = next_state(policy, state, rule, state.per_tensor ? std::optional(Dtype::f8_e4m3fn) : std::nullopt);
+    NextState next =
+        next_state(policy, state, rule, state.per != PolicyState::Per::program ? std::optional(Dtype::f8_e4m3fn) : std::nullopt);
     for (size_t i = 0; i < next.others.size(); i++) check_next_operand(state, rule, rule.operands[i + 1].name, next.others[i]);
     complete_attributes(rule, {}, next.attributes, state.location);
 }

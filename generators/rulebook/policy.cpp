@@ -3,6 +3,7 @@
 #include "rulebook/nearest.h"
 #include "rulebook/yaml_value.h"
 #include <algorithm>
+#include <map>
 #include <ranges>
 
 namespace scalide {
@@ -69,6 +70,9 @@ Insertion read_insertion(const YamlValue &value) {
     return insertion;
 }
 
+const std::map<std::string, PolicyState::Per> per_words{
+    {"program", PolicyState::Per::program}, {"scope", PolicyState::Per::scope}, {"tensor", PolicyState::Per::tensor}};
+
 /// Reads `{name: rounding_step, dtype: u32, initial: 0, next: next_step}`. `next` is an operator name, or an operator with attributes.
 PolicyState read_state(const YamlValue &row) {
     const YamlFields fields = row.fields(
@@ -77,7 +81,7 @@ PolicyState read_state(const YamlValue &row) {
     state.location = row.location();
     state.name = fields.find("name")->text();
     if (!is_plain_name(state.name)) fields.find("name")->fail("must be letters, digits and _ . $", fields.find("name")->description());
-    if (const YamlValue *per = fields.find("per")) state.per_tensor = per->word({"program", "tensor"}) == "tensor";
+    if (const YamlValue *per = fields.find("per")) state.per = per_words.at(per->word({"program", "scope", "tensor"}));
     const YamlValue &dtype = *fields.find("dtype");
     const auto parsed = parse_dtype(dtype.text());
     if (!parsed || is_narrow(*parsed) || *parsed == Dtype::f64) dtype.fail("must be f32, an integer dtype or bool", dtype.description());

@@ -15,8 +15,11 @@ struct Insertion {
 ///   - {name: rounding_step, dtype: u32, initial: 0, next: next_step}
 ///   - {name: scale, per: tensor, dtype: f32, initial: 1, next: {delayed_scale: {history: amax_history}}}
 struct PolicyState {
+    /// How many arrays there are: one for the program; one for the tensors of each scope, merged by max; or one for each tensor for which a
+    /// rule names the state. An array of tensors is called `<tensor>.<name>`. A state may read only states with a smaller or equal `per`.
+    enum class Per { program, scope, tensor };
     std::string name;
-    bool per_tensor; ///< `per: tensor`: each tensor for which a rule names it has its own, `<tensor>.<name>`; default `program`: one
+    Per per = Per::program;
     Type type;       ///< `shape` is optional; default: a scalar
     int64_t initial; ///< value of each element before the first run
     /// Computes the next state. Its first operand is the state. An attribute with the name of another operand names a state, whose next

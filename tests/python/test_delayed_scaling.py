@@ -1,4 +1,6 @@
 """Delayed scaling (policy f8_delayed): histories, scales and the values that are rounded with them, step by step, against NumPy."""
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -154,3 +156,31 @@ def test_a_library_without_its_state_says_so(product):
     state["x.amax_history"] = np.zeros(16, np.float32)
     with pytest.raises((ValueError, TypeError), match=r"x\.amax_history"):
         product(draw(0, 1, 2, 8), draw(1, 1, 8, 2), state)
+
+
+def test_microbatches_share_the_state_of_a_scope(tmp_path):
+    """With `per: scope` the inputs of a layer have one history and one scale, merged by max over the microbatches."""
+    text = """program step(x0: f32[8, 24], x1: f32[8, 24], w: f32[24, 5]) -> (y0: f32[8, 5], y1: f32[8, 5]) {
+  scope "layer" {
+    y0 = dot(x0, w)
+    y1 = dot(x1, w)
+  }
+}
+"""
+    built_in = Path(__file__).parents[2] / "rules/policies/f8_delayed.yaml"
+    policy = tmp_path / "shared.yaml"
+    policy.write_text(built_in.read_text().replace("per: tensor", "per: scope"))
+    step = scalide.build(scalide.Program(text), numerics=policy)
+    x_state, w_state, state = Tensor(E4M3), Tensor(E4M3), step.init()
+    assert set(state) == {"x0.amax_history", "x0.scale", "w.amax_history", "w.scale"}
+    for i, (first, second) in enumerate([(1, 3), (200, 2), (0, 1e-4), (0, 0)]):
+        xs, w = (draw(i, first, 8, 24), draw(i + 9, second, 8, 24)), draw(i + 18, 0.1, 24, 5)
+        ys, state = step(*xs, w, state)
+        for x, y in zip(xs, ys):
+            expected = x_state.rounded(x).astype(np.float64) @ w_state.rounded(w).astype(np.float64)
+            terms = np.abs(x_state.rounded(x)).astype(np.float64) @ np.abs(w_state.rounded(w)).astype(np.float64)
+            np.testing.assert_array_less(np.abs(y - expected), 30 * 2.0**-24 * terms + 2.0**-126)
+        x_state.update(np.stack(xs))
+        w_state.update(w)
+        np.testing.assert_array_equal(state["x0.amax_history"], x_state.history)
+        assert state["x0.scale"] == x_state.scale and state["w.scale"] == w_state.scale

@@ -259,7 +259,8 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
     if (policy == nullptr || (policy->place == PolicyRule::Place::keep && !makes_products(node))) return value;
     builder_.stamp_like(producer != nullptr ? *producer : node);
     if (producer == nullptr) builder_.set_role(Role::primal);
-    const ValueId result = stored({old, value}, *policy);
+    const std::string place = (node.role == Role::cotangent ? "cotangent " : "") + node.op + " operand " + std::to_string(index);
+    const ValueId result = stored({old, value, node.scope, place}, *policy);
     note_operand(node, index, result, *policy);
     return result;
 }
@@ -290,8 +291,9 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
     if (policy != nullptr && policy->place == PolicyRule::Place::keep) policy = nullptr;
     const auto dtype = policy == nullptr ? default_rounding(node, old) : std::nullopt;
     if (policy == nullptr && !dtype) return value;
-    const ValueId result =
-        policy != nullptr ? stored({old, value}, *policy, node.attributes) : own_rounding(value, *dtype, node.attributes);
+    const ValueId result = policy != nullptr
+                               ? stored({old, value, node.scope, node.op + " result " + std::to_string(index)}, *policy, node.attributes)
+                               : own_rounding(value, *dtype, node.attributes);
     if (policy != nullptr || result != value) note_result(node, index, result, policy);
     return result;
 }

@@ -1,6 +1,7 @@
 #include "transforms/numerics/policy_states.h"
 #include "rulebook/check_policy.h"
 #include "transforms/operators.h"
+#include <algorithm>
 
 namespace scalide {
 
@@ -19,18 +20,38 @@ ValueId PolicyStates::state(const std::string &name, const PolicyTensor &tensor,
     return argument_value(added(*policy_.find_state(name), tensor, stored));
 }
 
+/// Returns the tensor that names a state. The state of a scope belongs to the tensors for which rules match at one place of it, such as the
+/// microbatches that a layer reads. A tensor that is read at several places belongs to the first.
+ValueId PolicyStates::owner_of(const PolicyState &state, const PolicyTensor &tensor) {
+    if (state.per == PolicyState::Per::program) return -1;
+    const ValueId array = root(tensor.source);
+    if (state.per == PolicyState::Per::tensor) return array;
+    if (const auto known = owners_.find(array); known != owners_.end()) return known->second;
+    if (tensor.scope.empty())
+        throw UserError(statement(state.location,
+                                  "each scope has a '" + state.name + "', but the operator that uses '" +
+                                      rewriter_.source().value_name(tensor.source) + "' has no scope",
+                                  "Give it a scope in the program, or write 'per: tensor'"));
+    return owners_[array] = places_.try_emplace(tensor.scope + "\n" + tensor.place, array).first->second;
+}
+
 PolicyStates::Added &PolicyStates::added(const PolicyState &state, const PolicyTensor &tensor, std::optional<Dtype> stored) {
-    const ValueId of = state.per_tensor ? root(tensor.source) : -1;
-    const std::optional<Dtype> format = state.per_tensor ? stored : std::nullopt;
-    for (Added &known : states_)
-        if (known.state == &state && known.tensor == of && known.stored == format) return known;
+    const bool is_of_tensors = state.per != PolicyState::Per::program;
+    const ValueId owner = owner_of(state, tensor), array = is_of_tensors ? root(tensor.source) : -1;
+    const std::optional<Dtype> format = is_of_tensors ? stored : std::nullopt;
     const Rule &rule = builder_.rulebook().rule(state.next.op, state.location);
     for (const PolicyState *other : next_state(policy_, state, rule, format).others)
         if (other != nullptr) added(*other, tensor, stored);
+    for (Added &known : states_) {
+        if (known.state != &state || known.owner != owner || known.stored != format) continue;
+        if (std::ranges::find(known.tensors, array, &PolicyTensor::source) == known.tensors.end())
+            known.tensors.push_back({array, tensor.value});
+        return known;
+    }
     Program &program = rewriter_.result();
-    const std::string owner = state.per_tensor ? rewriter_.source().value_name(of) + "." : "";
-    const ValueId value = add_value(program, owner + state.name, state.type);
-    states_.push_back({&state, of, format, static_cast<int>(program.arguments.size()), tensor.value});
+    const std::string prefix = is_of_tensors ? rewriter_.source().value_name(owner) + "." : "";
+    const ValueId value = add_value(program, prefix + state.name, state.type);
+    states_.push_back({&state, owner, format, static_cast<int>(program.arguments.size()), {{array, tensor.value}}});
     program.arguments.push_back({value, false, true, {}, state.location, state.initial});
     if (decisions_ != nullptr) {
         decisions_->push_back({PolicyRule::Place::argument, program.value_name(value), "state of the policy", "", {}, {}, value});
@@ -39,17 +60,23 @@ PolicyStates::Added &PolicyStates::added(const PolicyState &state, const PolicyT
     return states_.back();
 }
 
+/// If several tensors share the state, its next value is the largest of the values that each of them gives.
 ValueId PolicyStates::next_of(Added &state) {
     if (state.next >= 0) return state.next;
     const PolicyState &declared = *state.state;
     const Rule &rule = builder_.rulebook().rule(declared.next.op, declared.location);
     const NextState next = next_state(policy_, declared, rule, state.stored);
-    std::vector<ValueId> operands{argument_value(state)};
-    for (const PolicyState *other : next.others)
-        operands.push_back(other == nullptr ? state.value : next_of(added(*other, {state.tensor, state.value}, state.stored)));
-    builder_.set_role(Role::primal);
-    const std::string &name = rewriter_.result().value_name(operands[0]);
-    state.next = builder_.add_one(declared.next.op, operands, next.attributes, name + ".next");
+    const ValueId before = argument_value(state);
+    const std::string name = rewriter_.result().value_name(before) + ".next";
+    const bool reads_tensors = std::ranges::find(next.others, nullptr) != next.others.end();
+    for (const PolicyTensor &tensor : std::vector(state.tensors.begin(), reads_tensors ? state.tensors.end() : state.tensors.begin() + 1)) {
+        std::vector<ValueId> operands{before};
+        for (const PolicyState *other : next.others)
+            operands.push_back(other == nullptr ? tensor.value : next_of(added(*other, tensor, state.stored)));
+        builder_.set_role(Role::primal);
+        const ValueId value = builder_.add_one(declared.next.op, operands, next.attributes, name);
+        state.next = state.next < 0 ? value : builder_.add_one("max", {state.next, value}, {}, name);
+    }
     return state.next;
 }
 

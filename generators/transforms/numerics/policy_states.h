@@ -4,12 +4,15 @@
 #include "rulebook/policy.h"
 #include "transforms/numerics/numerics_report.h"
 #include <deque>
+#include <map>
 
 namespace scalide {
 
-/// The array for which a rule of a policy asks for a state or a calibrated scale, in the source and in the rewritten program.
+/// The array for which a rule of a policy asks for a state or a calibrated scale, in the source and in the rewritten program, and the place
+/// where the rule matches.
 struct PolicyTensor {
     ValueId source, value;
+    std::string scope = {}, place = {};
 };
 
 /// Adds the states of a policy (PolicyState) and calibrated scales to a program that is rewritten.
@@ -33,14 +36,15 @@ public:
 private:
     struct Added {
         const PolicyState *state;
-        ValueId tensor; ///< in the source: the array of which moved forms share the state; -1: state of the program
+        ValueId owner; ///< in the source: the tensor that names the state; -1: state of the program
         std::optional<Dtype> stored;
-        int argument;      ///< index
-        ValueId value;     ///< the tensor's values
-        ValueId next = -1; ///< set by next_of
+        int argument;                      ///< index
+        std::vector<PolicyTensor> tensors; ///< `source`: the array of which moved forms share the state
+        ValueId next = -1;                 ///< set by next_of
     };
     Added &added(const PolicyState &state, const PolicyTensor &tensor, std::optional<Dtype> stored);
     ValueId next_of(Added &added);
+    ValueId owner_of(const PolicyState &state, const PolicyTensor &tensor);
     ValueId root(ValueId tensor) const;
     ValueId argument_value(const Added &added) const { return rewriter_.result().arguments[added.argument].value; }
 
@@ -49,7 +53,9 @@ private:
     const Policy &policy_;
     const std::vector<int> &producers_;
     std::vector<NumericsDecision> *decisions_;
-    std::deque<Added> states_; ///< in the order of first use. A reference stays valid when one is added
+    std::deque<Added> states_;              ///< in the order of first use. A reference stays valid when one is added
+    std::map<ValueId, ValueId> owners_;     ///< by array: the first array at the same place of its scope
+    std::map<std::string, ValueId> places_; ///< by scope and place: the first array
 };
 
 } // namespace scalide

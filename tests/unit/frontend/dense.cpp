@@ -141,6 +141,29 @@ public:
 SCALIDE_REGISTER_GENERATOR(CallsObserver, calls_observer)
 SCALIDE_REGISTER_INITIAL_STATE(CallsObserver, calls_observer_state)
 
+/// Delayed scaling written by hand, as Flax's in_qdq: rounding with a straight-through gradient, and statistics of values and gradients.
+class ByHand : public Generator<ByHand> {
+public:
+    Input<Tensor> x{"x", f32, {4}};
+    State<Tensor> w{"w", f32, {4}};
+    Statistic<Tensor> scale{"scale", f32, {}, initializers::ones()}, history{"history", f32, {2}}, ct_history{"ct_history", f32, {2}};
+    void generate() override {
+        const auto rounded = [&](const Tensor &value) {
+            return apply("convert_element_type", {apply("convert_element_type", {value / scale}, {{"dtype", "f8_e4m3fn"}})},
+                         {{"dtype", "f32"}}) *
+                   scale;
+        };
+        const Tensor h = map_on_forward(rounded, w) * x, loss = apply("reduce_sum", {h * h});
+        const std::vector<Tensor> gradients = grad(loss, {w, h});
+        const Tensor next = apply("update_amax_history", {history, w});
+        scale = apply("delayed_scale", {scale, next}, {{"dtype", "f8_e4m3fn"}});
+        history = next;
+        ct_history = apply("update_amax_history", {ct_history, gradients[1]});
+        w = w - gradients[0];
+    }
+};
+SCALIDE_REGISTER_GENERATOR(ByHand, by_hand)
+
 class Matrices : public Generator<Matrices> {
 public:
     State<Tensor> plain{"plain", f32, {3}};
@@ -263,6 +286,19 @@ TEST(frontend, statistics_of_called_generators) {
     EXPECT_EQ(state.results[0].name, "first.w");
     EXPECT_EQ(initial[0].data, (std::vector<double>(4, 2)));
     EXPECT_EQ(initial[1].data, (std::vector<double>{1}));
+}
+
+TEST(frontend, statistics_of_values_and_gradients) {
+    const Array x{Dtype::f32, {4}, {1, 2, 0.5, -1}}, w{Dtype::f32, {4}, {2, -3, 1, 1.0625}};
+    const auto scalar = [](double value) { return Array{Dtype::f32, {}, {value}}; };
+    const Array histories{Dtype::f32, {2}, {7, 5}};
+    const std::vector<Array> got =
+        interpret(run_generator("by_hand", {}, dense_rules()), {x, w, scalar(2), histories, histories}, dense_rules(), Mode::stored);
+    // 1.0625 / 2 rounds to 0.5, so h is w * x except for its last element, -1. The gradient with respect to w is 2 * h * x.
+    EXPECT_EQ(got[0].data, (std::vector<double>{2 - 4, -3 + 24, 1 - 0.5, 1.0625 - 2}));
+    EXPECT_FLOAT_EQ(static_cast<float>(got[1].data[0]), 7 / 448.0F);
+    EXPECT_EQ(got[2].data, (std::vector<double>{3, 7})) << "element 0 is new, the last element was element 0";
+    EXPECT_EQ(got[3].data, (std::vector<double>{12, 7}));
 }
 
 TEST(frontend, first_values_have_the_variance_of_their_initializer) {

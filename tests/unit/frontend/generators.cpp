@@ -343,8 +343,7 @@ TEST(frontend, mistakes_in_words) {
         {"unknown_operator", "unknown operator 'qwertz'. Add a rule file, see docs/reference/rules.md"},
     };
     for (const auto &[generator, words] : cases) EXPECT_EQ(error_of(generator), words);
-    EXPECT_TRUE(
-        error_of("nobody").starts_with("unknown generator 'nobody'. One of: affine, axes, calls_observer, calls_observer_state, coins, "));
+    EXPECT_TRUE(error_of("nobody").starts_with("unknown generator 'nobody'. One of: affine, axes, by_hand, calls_observer, "));
     EXPECT_EQ(error_of("shape"), "unknown generator 'shape'. Did you mean 'shapes'?");
 }
 

@@ -27,10 +27,59 @@ Program assigned(const std::string &text, const Policy &policy = {}) {
 
 const std::string square = "(x: f32[2], w: f32[2] inout) -> (y: f32[2], w = v) {\n y = mul(x, w)\n v = add(w, y)\n}";
 
+/// Delayed scaling with histories of three runs, in one format.
+Policy delayed_per(PolicyState::Per per) {
+    Policy policy =
+        policy_of({{Place::operand, "any", "", {"dot_general"}, {}, {{"scaled_by", {{"s", "scale"}}}}, Dtype::f8_e4m3fn, {}, {}}});
+    policy.state = {{"amax_history", per, {Dtype::f32, {3}}, 0, {"update_amax_history", {}}, {}},
+                    {"scale", per, {Dtype::f32, {}}, 1, {"delayed_scale", {{"history", "amax_history"}}}, {"delayed.yaml", 4}}};
+    return policy;
+}
+
+/// Two microbatches of one layer.
+const std::string microbatches =
+    "(x0: f32[2], x1: f32[2], w: f32[2]) -> (y0: f32[], y1: f32[]) {\n scope \"layer\" {\n"
+    "  y0 = dot_general(x0, w) {contract: [[0], [0]]}\n  y1 = dot_general(x1, w) {contract: [[0], [0]]}\n }\n}";
+
+std::vector<std::string> argument_names(const Program &program) {
+    std::vector<std::string> names;
+    for (const Argument &argument : program.arguments) names.push_back(program.value_name(argument.value));
+    return names;
+}
+
 } // namespace
 
 TEST(transforms, assign_numerics_leaves_f32_alone) {
     EXPECT_EQ(body(assigned(square)), "y = mul(x, w) : f32[2]\nv = add(w, y) : f32[2]\n");
+}
+
+/// With `per: scope` the inputs of a layer share one state, whose next value is the largest of their values.
+TEST(transforms, assign_numerics_merges_the_state_of_a_scope) {
+    using Per = PolicyState::Per;
+    const Program program = assigned(microbatches, delayed_per(Per::scope));
+    EXPECT_EQ(argument_names(program),
+              (std::vector<std::string>{"x0", "x1", "w", "x0.amax_history", "x0.scale", "w.amax_history", "w.scale"}));
+    const auto f32 = [](std::vector<int64_t> shape, std::vector<double> data) {
+        return Array{Dtype::f32, std::move(shape), std::move(data)};
+    };
+    for (const bool first_is_larger : {false, true}) {
+        const Array small = f32({2}, {-3, 1}), large = f32({2}, {2, -7});
+        const std::vector<Array> results = interpret(program,
+                                                     {first_is_larger ? large : small, first_is_larger ? small : large, f32({2}, {1, 0.5}),
+                                                      f32({3}, {4, 1, 2}), f32({}, {1}), f32({3}, {0, 0, 0}), f32({}, {1})},
+                                                     rules(), Mode::real);
+        ASSERT_EQ(results.size(), 6U);
+        EXPECT_EQ(results[2].data, (std::vector<double>{7, 2, 4}));
+        EXPECT_DOUBLE_EQ(results[3].data[0], 7 / 448.0);
+        EXPECT_EQ(results[4].data, (std::vector<double>{1, 0, 0}));
+    }
+    EXPECT_EQ(argument_names(assigned(microbatches, delayed_per(Per::tensor))).size(), 9U);
+    EXPECT_EQ(error_of([&] {
+                  assigned("(x: f32[2], w: f32[2]) -> (y: f32[]) {\n y = dot_general(x, w) {contract: [[0], [0]]}\n}",
+                           delayed_per(Per::scope));
+              }),
+              "delayed.yaml:4: each scope has a 'scale', but the operator that uses 'x' has no scope. Give it a scope in the program, or "
+              "write 'per: tensor'");
 }
 
 /// What scales and codes of blocks are depends on their format, however their readers compute.

@@ -48,6 +48,22 @@ TEST(fuse_stores, intermediates_are_as_narrow_as_the_policy_says) {
     EXPECT_EQ(stored(compiled(two_layers, "f32")), (std::vector<std::string>{"f32[32, 64]"}));
 }
 
+/// The scale is known before the matmul, so the kernel that computes a layer writes it in the format that the next layer reads, and no
+/// other: forward in e4m3, and the gradient with respect to the hidden layer in e5m2.
+TEST(fuse_stores, delayed_scaling_stores_a_layer_in_the_format_of_the_next) {
+    const std::string forward = "program loss(x: f32[32, 64], v: f32[64, 48], w: f32[48, 16]) -> (s: f32[]) {\n"
+                                "  a = dot_general(x, v) {contract: [[1], [0]]}\n  y = dot_general(a, w) {contract: [[1], [0]]}\n"
+                                "  z = mul(y, y)\n  s = reduce_sum(z) {axes: [0, 1]}\n}\n";
+    CompileOptions options;
+    options.policy = load_policy(policies + "f8_delayed.yaml");
+    const std::string gradients = "program p(x: f32[32, 64], v: f32[64, 48], w: f32[48, 16]) -> (g: f32[64, 48], h: f32[48, 16]) {\n"
+                                  "  g, h = grad(x, v, w) {program: loss, wrt: [v, w]}\n}\n";
+    std::vector<std::string> types;
+    for (const std::string &type : stored(compile(parse_program(forward + gradients, "p.scl"), rules(), options)))
+        if (type.find("1024") == std::string::npos) types.push_back(type);
+    EXPECT_EQ(types, (std::vector<std::string>{"f8_e4m3fn[32, 48]", "f8_e5m2[32, 16]", "f8_e5m2[32, 48]"}));
+}
+
 /// Only what a product rounds anyway is stored in 16 bits.
 TEST(fuse_stores, arrays_that_no_product_reads_stay_as_the_program_has_them) {
     std::string wave = "(u0: f32[64, 64], v0: f32[64, 64]) -> (u4: f32[64, 64], v4: f32[64, 64]) {\n";
