@@ -116,6 +116,16 @@ bool Rulebook::makes_scaled(const Rule &rule) const {
            (!rule.has_scale() && std::ranges::any_of(callees(rule), [this](const Rule *callee) { return makes_scaled(*callee); }));
 }
 
+bool Rulebook::keeps_value(const Rule &rule) const {
+    if (rule.is_base || rule.operands.empty() || rule.value.size() != 1) return false;
+    const ExpressionNode *value = rule.value[0].get();
+    for (; value->kind == ExpressionNode::Kind::call; value = value->operands[0].get()) {
+        const Rule *callee = find(value->text);
+        if (callee == nullptr || !keeps_value(*callee)) return false;
+    }
+    return value->kind == ExpressionNode::Kind::name && value->text == rule.operands[0].name;
+}
+
 const Rule &Rulebook::rule(const std::string &op, const Location &where) const {
     if (const Rule *rule = find(op)) return *rule;
     std::vector<std::string> names;

@@ -30,6 +30,8 @@ public:
     std::vector<const Rule *> callees(const Rule &rule) const;
     /// Returns true if the operator makes a plain operand scaled: Rule::chooses_scale is true for it, or for an operator that it calls.
     bool makes_scaled(const Rule &rule) const;
+    /// Returns true if the value of the operator is its first operand, so that it only changes how that operand is stored.
+    bool keeps_value(const Rule &rule) const;
     /// Returns all rules, sorted by family and name.
     std::vector<const Rule *> rules() const;
 

@@ -203,7 +203,7 @@ void Numerics::place_bits(const Node &node) {
 ValueId Numerics::place_computation(const Node &node) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     const std::vector<ValueId> operands = operands_of(node);
-    if (!propagates_ && builder_.rulebook().makes_scaled(rule)) {
+    if (!propagates_ && builder_.rulebook().makes_scaled(rule) && builder_.rulebook().keeps_value(rule)) {
         rewriter_.map(node.results[0], operands[0]);
         return -1;
     }

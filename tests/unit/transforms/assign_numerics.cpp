@@ -130,6 +130,12 @@ TEST(transforms, assign_numerics_ignores_scales_in_plain_programs) {
     EXPECT_TRUE(body(assigned(text)).ends_with("\nz = add(x, y) : f32[4]\n"));
 }
 
+/// dequantize sets a scale too, but its value is not its operand.
+TEST(transforms, assign_numerics_keeps_scales_that_change_values) {
+    const std::string text = "(q: f8_e4m3fn[4], s: f32[]) -> (z: f32[4]) {\n z = dequantize(q, s)\n}";
+    EXPECT_TRUE(body(assigned(text)).ends_with("\nz = dequantize(q.f32, s) {compute: f32, dtype: f32} : f32[4]\n")) << body(assigned(text));
+}
+
 TEST(transforms, assign_numerics_keeps_one_narrow_form) {
     const Insertion rescale{"dynamic_rescale", {{"norm", "max"}}};
     const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}},

@@ -217,6 +217,20 @@ TEST(transforms, dynamic_rescale_makes_scaled_values) {
     EXPECT_EQ(small[1].data[0], 0x1p-20);
 }
 
+/// The scales of dequantized operands are factors of the sum.
+TEST(transforms, matmuls_read_quantized_operands) {
+    const Program source = typed("(a: f8_e4m3fn[2, 3], b: f8_e4m3fn[3, 2], s: f32[], t: f32[]) -> (z: f32[2, 2]) {\n"
+                                 " x = dequantize(a, s)\n y = dequantize(b, t)\n z = dot_general(x, y) {contract: [[1], [0]]}\n}");
+    const Program made = simplify(expand(propagated(assign_numerics(source, rules(), {})), rules()), rules());
+    std::vector<std::string> ops;
+    for (const Node &node : made.nodes) ops.push_back(node.op);
+    EXPECT_EQ(ops,
+              (std::vector<std::string>{"convert_element_type", "convert_element_type", "dot_general", "mul", "broadcast_in_dim", "mul"}));
+    const Array a{Dtype::f8_e4m3fn, {2, 3}, {1, 2, 3, 4, 5, 6}}, b{Dtype::f8_e4m3fn, {3, 2}, {1, 0, 0, 1, 1, 1}};
+    EXPECT_EQ(interpret(made, {a, b, scalar(0.1), scalar(2)}, rules(), Mode::stored)[0].data,
+              interpret(source, {a, b, scalar(0.1), scalar(2)}, rules(), Mode::stored)[0].data);
+}
+
 /// A norm in f32 has its scale in f32: nothing is widened, clamped or narrowed. Beside another scale it is a product of f64 that is.
 TEST(transforms, the_scale_of_a_norm_is_one_node) {
     const auto made = [](const std::string &x) {
