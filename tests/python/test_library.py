@@ -211,7 +211,7 @@ def test_says_what_is_wrong_with_arrays(step, libraries):
     for args, message in cases:
         assert error_of(step, *args) == message
     np.testing.assert_array_equal(step(x, w, rate).y, x @ w)  # none of these has broken it
-    assert error_of(step, x, w, speed=1) == "TypeError: step: unknown argument 'speed'. The arguments are x, w, rate."
+    assert error_of(step, x, w, speed=1) == "TypeError: step: unknown argument 'speed'. There are: x, w, rate."
     assert error_of(step, x, w, w=w) == "TypeError: step: argument 'w' is given twice. The arguments are x, w, rate."
     assert error_of(step, x, w=w) == "TypeError: step: missing argument 'rate'. The arguments are x, w, rate."
     scaled = Library(libraries(SCALED))

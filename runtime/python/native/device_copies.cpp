@@ -5,7 +5,7 @@ namespace scalide::python {
 DeviceCopies::DeviceCopies(scalide_context *context, const std::vector<scalide_array> &arrays) : context_(context) {
     if (scalide_context_device(context) == SCALIDE_CPU) return;
     for (const scalide_array &array : arrays) {
-        data_.push_back(allocate(data_bytes(array)));
+        data_.push_back(array.data ? allocate(data_bytes(array)) : Block(nullptr, Release{context}));
         scales_.push_back(array.scale ? allocate(sizeof(float)) : Block(nullptr, Release{context}));
     }
 }
@@ -31,13 +31,13 @@ const std::vector<scalide_array> &DeviceCopies::seen(const std::vector<scalide_a
 }
 
 void DeviceCopies::copy_in(size_t argument, const scalide_array &array) const {
-    if (data_.empty()) return;
+    if (data_.empty() || !data_[argument]) return;
     check(scalide_copy_in(context_, data_[argument].get(), array.data, data_bytes(array)));
     if (array.scale) check(scalide_copy_in(context_, scales_[argument].get(), array.scale, sizeof(float)));
 }
 
 void DeviceCopies::copy_out(size_t argument, const scalide_array &array) const {
-    if (data_.empty()) return;
+    if (data_.empty() || !data_[argument]) return;
     check(scalide_copy_out(context_, array.data, data_[argument].get(), data_bytes(array)));
     if (array.scale) check(scalide_copy_out(context_, array.scale, scales_[argument].get(), sizeof(float)));
 }

@@ -7,7 +7,7 @@ namespace scalide::python {
 class DeviceCopies {
 public:
     DeviceCopies() = default;
-    /// Allocates device memory of the same sizes. Throws Failure.
+    /// Allocates device memory of the same sizes for the arrays that have memory. Throws Failure.
     DeviceCopies(scalide_context *context, const std::vector<scalide_array> &arrays);
     DeviceCopies(DeviceCopies &&) = default;
     DeviceCopies &operator=(DeviceCopies &&) = default;

@@ -26,7 +26,7 @@ std::shared_ptr<SharedContext> shared_context(int threads, int32_t device) {
 
 size_t data_bytes(const scalide_array &array) {
     size_t bytes = scalide_dtype_size(array.dtype);
-    for (int32_t i = 0; i < array.rank; ++i) bytes *= static_cast<size_t>(array.extent[i]);
+    for (int32_t i = 0; i < std::min(array.rank, SCALIDE_MAX_RANK); ++i) bytes *= static_cast<size_t>(array.extent[i]);
     return bytes;
 }
 
@@ -69,9 +69,7 @@ LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, i
     arguments_.resize(scalide_argument_count(program_));
     for (size_t i = 0; i < arguments_.size(); ++i) {
         scalide_describe_argument(program_, i, &arguments_[i]);
-        if (arguments_[i].role != SCALIDE_CONSTANT) continue;
-        has_constants_ = true;
-        arguments_[i].role = SCALIDE_INPUT; // for Python, every call may pass other arrays
+        has_constants_ |= arguments_[i].role == SCALIDE_CONSTANT;
     }
 }
 
@@ -120,7 +118,7 @@ void LoadedProgram::place_outputs(std::vector<scalide_array> &arrays, const std:
     }
 }
 
-LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, const Allocate &allocate) {
+LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, scalide_constants *constants, const Allocate &allocate) {
     std::vector<int64_t> shapes = shapes_of(arrays);
     const auto known = std::find_if(bindings_.begin(), bindings_.end(), [&](const Binding &binding) { return binding.shapes == shapes; });
     if (known != bindings_.end()) {
@@ -128,6 +126,7 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
         place_outputs(arrays, known->outputs, allocate);
         const std::vector<scalide_array> &seen = known->copies.seen(arrays);
         check(scalide_set_arguments(known->handle.get(), seen.data(), seen.size()));
+        if (constants) check(scalide_set_constants(known->handle.get(), constants));
         return *known;
     }
     std::vector<scalide_array> shaped = arrays;
@@ -136,19 +135,39 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
     DeviceCopies copies(context_->handle, arrays);
     const std::vector<scalide_array> &seen = copies.seen(arrays);
     scalide_binding *binding = nullptr;
-    check(scalide_bind(context_->handle, program_, seen.data(), seen.size(), &binding));
+    check(constants ? scalide_bind_constants(context_->handle, program_, seen.data(), seen.size(), constants, &binding)
+                    : scalide_bind(context_->handle, program_, seen.data(), seen.size(), &binding));
     bindings_.push_front({std::move(shapes), std::move(shaped), std::move(copies), {binding, scalide_binding_destroy}});
     if (bindings_.size() > kept_bindings) bindings_.pop_back();
     return bindings_.front();
 }
 
-void LoadedProgram::prepare(Binding &binding, const std::vector<scalide_array> &arrays) const {
-    const std::vector<scalide_array> &seen = binding.copies.seen(arrays);
-    scalide_constants *constants = nullptr;
-    check(scalide_prepare(context_->handle, program_, seen.data(), seen.size(), &constants));
-    const scalide_status status = scalide_set_constants(binding.handle.get(), constants);
-    scalide_constants_destroy(constants);
-    check(status);
+std::shared_ptr<Constants> LoadedProgram::prepare(const std::vector<scalide_array> &arrays) const {
+    check_process();
+    const std::lock_guard lock(context_->mutex);
+    return prepare_locked(arrays);
+}
+
+std::shared_ptr<Constants> LoadedProgram::prepare_locked(const std::vector<scalide_array> &arrays) const {
+    std::vector<scalide_array> constants(arrays.size()), shapes(arrays.size());
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        if (arguments_[i].role != SCALIDE_CONSTANT) continue;
+        constants[i] = shapes[i] = arrays[i];
+        shapes[i].data = nullptr;
+        shapes[i].scale = nullptr;
+    }
+    DeviceCopies copies(context_->handle, constants);
+    for (size_t i = 0; i < arrays.size(); ++i) copies.copy_in(i, constants[i]);
+    const std::vector<scalide_array> &seen = copies.seen(constants);
+    scalide_constants *prepared = nullptr;
+    check(scalide_prepare(context_->handle, program_, seen.data(), seen.size(), &prepared));
+    return std::make_shared<Constants>(context_, prepared, std::move(shapes));
+}
+
+void LoadedProgram::check_process() const {
+    if (context_->process == getpid()) return;
+    throw Failure(SCALIDE_INVALID_ARGUMENT, std::string(program_->name) + ": a forked process cannot run this library. "
+                                                                          "Load the library in the new process.");
 }
 
 void LoadedProgram::shape_outputs(std::vector<scalide_array> &arrays) const {
@@ -161,29 +180,33 @@ void LoadedProgram::describe_state(std::vector<scalide_array> &arrays) const {
     check(scalide_initial_state(context_->handle, program_, arrays.data(), arrays.size()));
 }
 
-scalide_non_finite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const Allocate &allocate) {
+scalide_non_finite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate) {
     scalide_non_finite first = {};
-    run_by([&](scalide_binding *binding) { return scalide_run_checked(binding, &first); }, arrays, allocate);
+    run_by([&](scalide_binding *binding) { return scalide_run_checked(binding, &first); }, arrays, constants, allocate);
     return first;
 }
 
 void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
-                           const Allocate &allocate) {
-    if (context_->process != getpid()) {
-        throw Failure(SCALIDE_INVALID_ARGUMENT, std::string(program_->name) + ": a forked process cannot run this library. "
-                                                                              "Load the library in the new process.");
-    }
+                           const Constants *constants, const Allocate &allocate) {
+    check_process();
+    std::shared_ptr<Constants> own; // destroyed after the lock, because its destructor locks, too
     const std::lock_guard lock(context_->mutex);
-    Binding &binding = bind(arrays, allocate);
+    if (has_constants_ && !constants) {
+        own = prepare_locked(arrays);
+        constants = own.get();
+    }
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        if (arguments_[i].role == SCALIDE_CONSTANT) arrays[i] = constants->shapes[i];
+    }
+    Binding &binding = bind(arrays, constants ? constants->handle : nullptr, allocate);
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (arguments_[i].role != SCALIDE_OUTPUT) binding.copies.copy_in(i, arrays[i]);
     }
-    if (has_constants_) prepare(binding, arrays);
     const scalide_status status = runner(binding.handle.get());
     if (status != SCALIDE_OK) bindings_.pop_front(); // its status is sticky
     check(status);
     for (size_t i = 0; i < arrays.size(); ++i) {
-        if (arguments_[i].role != SCALIDE_INPUT) binding.copies.copy_out(i, arrays[i]);
+        if (is_written(arguments_[i])) binding.copies.copy_out(i, arrays[i]);
     }
 }
 

@@ -38,6 +38,25 @@ struct SharedContext {
     int process; ///< the process that created it: threads do not survive a fork
 };
 
+/// Returns true if a run writes the argument: an output, inout or state.
+inline bool is_written(const scalide_argument_info &info) { return info.role != SCALIDE_INPUT && info.role != SCALIDE_CONSTANT; }
+
+/// What a program computed once from its constants. Calls share it.
+struct Constants : std::enable_shared_from_this<Constants> {
+    Constants(std::shared_ptr<SharedContext> context, scalide_constants *handle, std::vector<scalide_array> shapes)
+        : context(std::move(context)), handle(handle), shapes(std::move(shapes)) {}
+    Constants(const Constants &) = delete;
+    Constants &operator=(const Constants &) = delete;
+    ~Constants() {
+        const std::lock_guard lock(context->mutex);
+        scalide_constants_destroy(handle);
+    }
+
+    const std::shared_ptr<SharedContext> context; ///< owns the device memory of the handle
+    scalide_constants *const handle;
+    const std::vector<scalide_array> shapes; ///< by argument: the shape of a constant, without memory
+};
+
 /// A program from a shared library, with its most recent bindings by shape. Arrays are always in host memory. Any thread may call any
 /// function.
 class LoadedProgram {
@@ -55,9 +74,14 @@ public:
     /// A function that sets the memory of an output. Its shape is set already.
     using Allocate = std::function<void(size_t argument, scalide_array &array)>;
     /// Runs the program. `arrays` has one array for each argument. An output without data gets its shape, and its memory from `allocate`.
-    void run(std::vector<scalide_array> &arrays, const Allocate &allocate) { run_by(scalide_run, arrays, allocate); }
+    /// If `constants` is NULL, the call prepares the constants in `arrays` for itself. Otherwise it needs only their shapes.
+    void run(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate) {
+        run_by(scalide_run, arrays, constants, allocate);
+    }
     /// Runs the program and returns the first result that is not finite. Its names live as long as the program.
-    scalide_non_finite run_checked(std::vector<scalide_array> &arrays, const Allocate &allocate);
+    scalide_non_finite run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate);
+    /// Computes everything that depends only on the constants in `arrays`, which has one array for each argument.
+    std::shared_ptr<Constants> prepare(const std::vector<scalide_array> &arrays) const;
 
     /// Sets the shapes of the outputs.
     void shape_outputs(std::vector<scalide_array> &arrays) const;
@@ -68,20 +92,22 @@ private:
     struct Binding;
 
     void run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
-                const Allocate &allocate);
+                const Constants *constants, const Allocate &allocate);
+    /// Throws if a fork has stopped the threads of the context.
+    void check_process() const;
     void check(scalide_status status) const;
     void load(const std::string &path, const std::string &name);
     scalide_status judge() const;
     std::vector<int64_t> shapes_of(const std::vector<scalide_array> &arrays) const;
     void place_outputs(std::vector<scalide_array> &arrays, const std::vector<scalide_array> &shaped, const Allocate &allocate) const;
-    Binding &bind(std::vector<scalide_array> &arrays, const Allocate &allocate);
-    /// Computes what depends on the constants, which may differ from those of the last call.
-    void prepare(Binding &binding, const std::vector<scalide_array> &arrays) const;
+    Binding &bind(std::vector<scalide_array> &arrays, scalide_constants *constants, const Allocate &allocate);
+    /// As `prepare`, for a caller that holds the mutex of the context.
+    std::shared_ptr<Constants> prepare_locked(const std::vector<scalide_array> &arrays) const;
 
     std::shared_ptr<SharedContext> context_;
     std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
     const scalide_program *program_ = nullptr;
-    std::vector<scalide_argument_info> arguments_; ///< constants have the role of inputs
+    std::vector<scalide_argument_info> arguments_;
     bool has_constants_ = false;
     std::list<Binding> bindings_; ///< the most recent first
 };

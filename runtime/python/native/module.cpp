@@ -62,10 +62,11 @@ void check_count(const LoadedProgram &program, size_t expected, size_t got) {
                              .c_str());
 }
 
-/// Reads the inputs and inouts, in the order of the arguments.
-void take_given(Frame &frame, const nb::list &leaves) {
+/// Reads the inputs and inouts, in the order of the arguments, without the constants if they are prepared.
+void take_given(Frame &frame, const nb::list &leaves, const Constants *constants) {
     size_t given = 0;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
+        if (constants && frame.info(i).role == SCALIDE_CONSTANT) continue;
         if (frame.info(i).role == SCALIDE_OUTPUT) {
             if (frame.info(i).scaled) frame.arrays[i].scale = &frame.scales[i];
         } else if (given++ < leaves.size()) {
@@ -84,52 +85,70 @@ LoadedProgram::Allocate allocate_in(Frame &frame) {
 }
 
 /// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments.
-nb::list call(LoadedProgram &program, const nb::list &leaves) {
+nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants) {
     Frame frame(program);
-    take_given(frame, leaves);
+    take_given(frame, leaves, constants);
     {
         nb::gil_scoped_release released;
-        program.run(frame.arrays, allocate_in(frame));
+        program.run(frame.arrays, constants, allocate_in(frame));
     }
     nb::list results;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
-        if (frame.info(i).role != SCALIDE_INPUT) results.append(frame.result(i));
+        if (is_written(frame.info(i))) results.append(frame.result(i));
     }
     return results;
 }
 
-/// Runs once and returns name, step and kernel of the first result that is not finite, or None.
-nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves) {
+/// Takes the constants in the order of the arguments.
+std::shared_ptr<Constants> prepare(const LoadedProgram &program, const nb::list &leaves) {
     Frame frame(program);
-    take_given(frame, leaves);
+    size_t given = 0;
+    for (size_t i = 0; i < frame.arrays.size(); ++i) {
+        if (frame.info(i).role == SCALIDE_CONSTANT && given++ < leaves.size()) frame.take_input(i, leaves[given - 1]);
+    }
+    check_count(program, given, leaves.size());
+    nb::gil_scoped_release released;
+    return program.prepare(frame.arrays);
+}
+
+/// Runs once and returns name, step and kernel of the first result that is not finite, or None.
+nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves, const Constants *constants) {
+    Frame frame(program);
+    take_given(frame, leaves, constants);
     scalide_non_finite first;
     {
         nb::gil_scoped_release released;
-        first = program.run_checked(frame.arrays, allocate_in(frame));
+        first = program.run_checked(frame.arrays, constants, allocate_in(frame));
     }
     return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel) : nb::object(nb::none());
 }
 
-/// Takes all arguments. Writes inouts and outputs in place.
-void run_in_place(LoadedProgram &program, const nb::list &leaves) {
+/// Takes all arguments, without the constants if they are prepared. Writes inouts and outputs in place.
+void run_in_place(LoadedProgram &program, const nb::list &leaves, const Constants *constants) {
     Frame frame(program);
-    check_count(program, frame.arrays.size(), leaves.size());
-    for (size_t i = 0; i < leaves.size(); ++i) {
-        if (frame.info(i).role == SCALIDE_INPUT) {
-            frame.take_input(i, leaves[i]);
+    size_t given = 0;
+    for (size_t i = 0; i < frame.arrays.size(); ++i) {
+        if ((constants && frame.info(i).role == SCALIDE_CONSTANT) || given++ >= leaves.size()) continue;
+        if (is_written(frame.info(i))) {
+            frame.take_written(i, leaves[given - 1]);
         } else {
-            frame.take_written(i, leaves[i]);
+            frame.take_input(i, leaves[given - 1]);
         }
     }
+    check_count(program, given, leaves.size());
     nb::gil_scoped_release released;
-    program.run(frame.arrays, {});
+    program.run(frame.arrays, constants, {});
 }
 
 /// Returns the shapes of inouts and outputs for the shapes of inputs and inouts, both in the order of the arguments.
-nb::list result_shapes(const LoadedProgram &program, const std::vector<std::vector<int64_t>> &shapes) {
+nb::list result_shapes(const LoadedProgram &program, const std::vector<std::vector<int64_t>> &shapes, const Constants *constants) {
     std::vector<scalide_array> arrays;
     size_t given = 0;
     for (const scalide_argument_info &info : program.arguments()) {
+        if (constants && info.role == SCALIDE_CONSTANT) {
+            arrays.push_back(constants->shapes[arrays.size()]);
+            continue;
+        }
         const bool shaped = info.role != SCALIDE_OUTPUT;
         const std::vector<int64_t> shape = shaped && given < shapes.size() ? shapes[given] : std::vector<int64_t>();
         given += shaped;
@@ -140,7 +159,7 @@ nb::list result_shapes(const LoadedProgram &program, const std::vector<std::vect
     program.shape_outputs(arrays);
     nb::list results;
     for (size_t i = 0; i < arrays.size(); ++i) {
-        if (program.arguments()[i].role == SCALIDE_INPUT) continue;
+        if (!is_written(program.arguments()[i])) continue;
         nb::list shape;
         for (int32_t axis = 0; axis < arrays[i].rank; ++axis) shape.append(arrays[i].extent[axis]);
         results.append(nb::tuple(shape));
@@ -149,7 +168,7 @@ nb::list result_shapes(const LoadedProgram &program, const std::vector<std::vect
 }
 
 nb::list describe_arguments(const LoadedProgram &program) {
-    static constexpr const char *roles[] = {"input", "output", "inout", "state"};
+    static constexpr const char *roles[] = {"input", "output", "inout", "state", "constant"};
     nb::list rows;
     for (const scalide_argument_info &info : program.arguments()) {
         rows.append(nb::make_tuple(info.name, scalide_dtype_name(info.dtype), info.rank, roles[info.role], info.scaled != 0));
@@ -195,6 +214,9 @@ NB_MODULE(_runtime, module) {
     module.attr("version") = SCALIDE_VERSION;
     module.def("set_dtypes", set_dtypes);
     module.attr("xla_handler") = xla_handler();
+    nb::class_<Constants>(module, "Constants").def_prop_ro("bytes", [](const Constants &constants) {
+        return scalide_constants_bytes(constants.handle);
+    });
     nb::class_<LoadedProgram>(module, "Program")
         .def(nb::init<const std::string &, const std::string &, int>(), "path"_a, "name"_a, "threads"_a)
         .def_prop_ro("name", [](const LoadedProgram &p) { return p.program().name; })
@@ -203,9 +225,15 @@ NB_MODULE(_runtime, module) {
         .def_prop_ro("hash", [](const LoadedProgram &p) { return p.program().hash; })
         .def_prop_ro("arguments", describe_arguments)
         .def_prop_ro("state", describe_state)
-        .def("result_shapes", result_shapes)
-        .def("call", call)
-        .def("first_non_finite", first_non_finite)
-        .def("run_in_place", run_in_place);
-    module.def("register_for_xla", [](const ProgramHandle &program, int64_t key) { register_for_xla(program, key); });
+        .def("prepare", prepare, "leaves"_a)
+        .def("result_shapes", result_shapes, "shapes"_a, "constants"_a.none() = nb::none())
+        .def("call", call, "leaves"_a, "constants"_a.none() = nb::none())
+        .def("first_non_finite", first_non_finite, "leaves"_a, "constants"_a.none() = nb::none())
+        .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
+    module.def(
+        "register_for_xla",
+        [](const ProgramHandle &program, const std::shared_ptr<Constants> &constants, int64_t key) {
+            register_for_xla(program, constants, key);
+        },
+        "program"_a, "constants"_a.none(), "key"_a);
 }

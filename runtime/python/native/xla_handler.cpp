@@ -12,17 +12,23 @@ namespace {
 
 std::mutex registry_mutex;
 
+struct Entry {
+    std::shared_ptr<LoadedProgram> program;
+    bool is_prepared;
+    std::weak_ptr<Constants> constants; ///< the Python object owns them: old weights must not stay in memory
+};
+
 // Never destroyed, because threads of XLA may live longer than static objects.
-std::map<int64_t, std::shared_ptr<LoadedProgram>> &registry() {
-    static auto *programs = new std::map<int64_t, std::shared_ptr<LoadedProgram>>;
-    return *programs;
+std::map<int64_t, Entry> &registry() {
+    static auto *entries = new std::map<int64_t, Entry>;
+    return *entries;
 }
 
 } // namespace
 
-void register_for_xla(const std::shared_ptr<LoadedProgram> &program, int64_t key) {
+void register_for_xla(const std::shared_ptr<LoadedProgram> &program, const std::shared_ptr<Constants> &constants, int64_t key) {
     const std::lock_guard lock(registry_mutex);
-    registry().emplace(key, program);
+    registry().emplace(key, Entry{program, constants != nullptr, constants});
 }
 
 #ifdef SCALIDE_XLA_FFI
@@ -31,10 +37,18 @@ namespace {
 
 namespace ffi = xla::ffi;
 
-std::shared_ptr<LoadedProgram> find_program(int64_t key) {
+struct Operation {
+    std::shared_ptr<LoadedProgram> program;
+    std::shared_ptr<Constants> constants; ///< NULL: they are operands
+};
+
+/// Returns an operation without a program if nothing is registered or the prepared constants are gone.
+Operation find_operation(int64_t key) {
     const std::lock_guard lock(registry_mutex);
     const auto found = registry().find(key);
-    return found == registry().end() ? nullptr : found->second;
+    if (found == registry().end()) return {};
+    Operation operation = {found->second.program, found->second.constants.lock()};
+    return found->second.is_prepared && !operation.constants ? Operation() : operation;
 }
 
 #define SCALIDE_NUMBER(id, name, text, number, kind, bits, safetensors, xla, ...) xla,
@@ -95,46 +109,59 @@ struct Detour {
 
 bool needs_detour(const scalide_array &array) { return array.rank > 0 && reinterpret_cast<uintptr_t>(array.data) % alignment != 0; }
 
-// Operands are inputs and inouts; results are inouts and outputs. A scaled argument has its data, then its scale.
-void run(LoadedProgram &program, Buffers buffers) {
+// Operands are inputs, inouts and constants that are not prepared; results are inouts and outputs. A scaled argument has its data, then its
+// scale.
+void run(LoadedProgram &program, const Constants *constants, Buffers buffers) {
     std::vector<scalide_array> arrays;
     std::vector<Detour> detours;
     for (const scalide_argument_info &info : program.arguments()) {
+        if (constants && info.role == SCALIDE_CONSTANT) {
+            arrays.emplace_back();
+            continue;
+        }
         const int parts = info.scaled ? 2 : 1;
         scalide_array given[2] = {}, written[2] = {};
         for (int part = 0; part < parts && info.role != SCALIDE_OUTPUT; ++part) given[part] = buffers.operand();
-        for (int part = 0; part < parts && info.role != SCALIDE_INPUT; ++part) written[part] = buffers.result();
+        for (int part = 0; part < parts && is_written(info); ++part) written[part] = buffers.result();
         if ((info.role == SCALIDE_INOUT || info.role == SCALIDE_STATE)) {
             if (needs_detour(written[0])) detours.emplace_back(written[0]);
             for (int part = 0; part < parts; ++part) copy_data(given[part].data, written[part].data, given[part]);
         }
-        scalide_array *used = info.role == SCALIDE_INPUT ? given : written;
+        scalide_array *used = is_written(info) ? written : given;
         if (info.scaled) used[0].scale = static_cast<float *>(used[1].data);
         arrays.push_back(used[0]);
     }
-    program.run(arrays, {});
+    program.run(arrays, constants, {});
     for (const Detour &detour : detours) detour.finish();
 }
 
-size_t count_buffers(const LoadedProgram &program, scalide_role other) {
-    size_t count = 0;
-    for (const scalide_argument_info &info : program.arguments()) {
-        if (info.role != other) count += info.scaled ? 2 : 1;
+struct Counts {
+    size_t operands = 0, results = 0;
+};
+
+Counts count_buffers(const Operation &operation) {
+    Counts counts;
+    for (const scalide_argument_info &info : operation.program->arguments()) {
+        const size_t parts = info.scaled ? 2 : 1;
+        if (info.role != SCALIDE_OUTPUT && !(info.role == SCALIDE_CONSTANT && operation.constants)) counts.operands += parts;
+        if (is_written(info)) counts.results += parts;
     }
-    return count;
+    return counts;
 }
 
 ffi::Error handle(int64_t key, ffi::RemainingArgs operands, ffi::RemainingRets results) {
-    const std::shared_ptr<LoadedProgram> program = find_program(key);
-    if (!program) {
+    const Operation operation = find_operation(key);
+    if (!operation.program) {
         return ffi::Error(ffi::ErrorCode::kFailedPrecondition, "scalide: the library of this compiled function is not loaded in this "
-                                                               "process. Trace the function again.");
+                                                               "process, or its prepared constants are gone. Keep the library that "
+                                                               "prepare returned, or trace the function again.");
     }
-    if (operands.size() != count_buffers(*program, SCALIDE_OUTPUT) || results.size() != count_buffers(*program, SCALIDE_INPUT)) {
+    const Counts counts = count_buffers(operation);
+    if (operands.size() != counts.operands || results.size() != counts.results) {
         return ffi::Error(ffi::ErrorCode::kInvalidArgument, "scalide: the number of arrays is not the number of arguments of the program");
     }
     try {
-        run(*program, {operands, results});
+        run(*operation.program, operation.constants.get(), {operands, results});
     } catch (const std::exception &failure) {
         return ffi::Error(ffi::ErrorCode::kInvalidArgument, failure.what());
     }

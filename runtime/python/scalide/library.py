@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import functools
 import math
 import operator
@@ -17,7 +18,7 @@ import numpy as np
 from . import _runtime, arrays, reports
 from .reports import Check, NonFinite, Table
 from .scaled_array import ScaledArray
-from .words import name_text
+from .words import meant, name_text
 
 DTYPES = {name: numpy for name, (numpy, _) in arrays.DTYPES.items()}
 _runtime.set_dtypes(DTYPES)
@@ -29,7 +30,7 @@ class Argument(NamedTuple):
     name: str
     dtype: str    # "f32", "f8_e4m3fn", ...
     rank: int
-    role: str     # "input", "output", "inout", or "state" (an inout that the policy adds)
+    role: str     # "input", "output", "inout", "constant", or "state" (an inout that the policy adds)
     scaled: bool
 
 
@@ -98,8 +99,9 @@ class Library:
         self._native = _runtime.Program(loadable, name, threads)
         self.name, self.target, self.numerics, self.hash = (getattr(self._native, field) for field in ("name", "target", "numerics", "hash"))
         self.arguments = tuple(Argument(*row) for row in self._native.arguments)
+        self._constants = None  # prepare sets it, in a copy of the library
         self._inputs = [a for a in self.arguments if a.role != "output"]
-        self._written = [a for a in self.arguments if a.role != "input"]
+        self._written = [a for a in self.arguments if a.role in ("output", "inout", "state")]
         # The native module returns results in the order of the arguments.
         self._state = [a for a in self.arguments if a.role == "state"]
         self.results = tuple(a.name for a in self._written) if program is None else (*program.results, *(a.name for a in self._state))
@@ -124,8 +126,43 @@ class Library:
         leaves = self._leaves(args, kwargs)
         if _any_of_jax(leaves, self.name):
             return self._nest(self._jitted([_unlisted(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
-        results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+        results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return self._nest([ScaledArray(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
+
+    def prepare(self, *args: Any, **kwargs: Any) -> Library:
+        """Converts, scales and rounds the constant arguments once, and returns a library that takes only the other arguments.
+
+        It takes the constant arguments of a call. Afterwards, the library does not need their arrays. A call returns the same bits as
+        with all arguments. To replace the constants, call `prepare` again: libraries that it returned earlier keep their constants.
+
+            predict = library.prepare(params)
+            scores = predict(images)
+
+        Raises:
+            TypeError: A constant is missing, unknown or no array.
+            ValueError: A dtype or shape is wrong, the program has no constants, or the library is closed.
+        """
+        constants = [a for a in self.arguments if a.role == "constant"]
+        if not constants:
+            raise ValueError(f"{self.name}: prepare needs constant arguments, and the program has none. Declare them with trace(..., constant_argnums=0), "
+                             "or with 'constant' after the type in a .scl file.")  # fmt: skip
+        if self.program is not None:
+            leaves = self.program.flatten_part(args, kwargs, constant=True)
+        else:
+            given = self._merge(dict(zip((a.name for a in constants), args)), kwargs, constants, len(args))
+            leaves = [given[a.name] for a in constants]
+        if len(leaves) != len(constants):
+            raise TypeError(f"{self.name}: the number of constants must be {len(constants)}, got {len(leaves)}. Pass {', '.join(a.name for a in constants)}.")
+        prepared = copy.copy(self)
+        prepared._constants = self._running().prepare([_given(_on_host(leaf), a, self.name) for leaf, a in zip(leaves, constants)])
+        prepared._inputs = [a for a in self.arguments if a.role not in ("output", "constant")]
+        prepared.__dict__.pop("_jitted", None)  # it belongs to the constants
+        return prepared
+
+    @property
+    def prepared_bytes(self) -> int:
+        """The number of bytes that the prepared arrays need. 0 if `prepare` did not make this library."""
+        return self._constants.bytes if self._constants else 0
 
     def out(self, *args: Any, **kwargs: Any) -> None:
         """Runs in place: updates the inouts, and writes the outputs into arrays that you pass by name or after the inputs.
@@ -138,9 +175,10 @@ class Library:
             RuntimeError: A kernel fails.
         """
         given = dict(zip([a.name for a in (*self._inputs, *(a for a in self._written if a.role == "output"))], args))
-        given = self._merge(given, kwargs, self.arguments, len(args))
-        leaves = [_given(given[a.name], a, self.name) if a.role == "input" else _written(given[a.name], a, self.name) for a in self.arguments]
-        self._running().run_in_place(leaves)
+        passed = [a for a in self.arguments if a.role == "output" or a in self._inputs]
+        given = self._merge(given, kwargs, passed, len(args))
+        leaves = [_written(given[a.name], a, self.name) if a in self._written else _given(given[a.name], a, self.name) for a in passed]
+        self._running().run_in_place(leaves, self._constants)
 
     def init(self) -> dict[str, np.ndarray]:
         """Returns the state that the policy needs for the first call, as a dict of arrays by name. The dict is empty if there is no state.
@@ -158,7 +196,7 @@ class Library:
             TypeError, ValueError, RuntimeError: As a call.
         """
         leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
-        found = self._running().first_non_finite([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+        found = self._running().first_non_finite([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return found and reports.non_finite(self, found, leaves)
 
     def explain(self, tensor: str | None = None) -> Table:
@@ -182,9 +220,11 @@ class Library:
         `states`: the elements of each in-place argument that did not move. It takes seconds for large arrays. Runs the tool. Needs the program.
 
         Raises:
-            TypeError, ValueError: As a call; or the library has no program.
+            TypeError, ValueError: As a call; or the library has no program, or `prepare` returned it.
             BuildError: The tool reports an error.
         """
+        if self._constants:
+            raise ValueError(f"{self.name}: check needs the arrays of the constants, and a prepared library has none. Call check on the library before prepare.")
         leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
         self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
         return reports.check(self, [_in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
@@ -205,7 +245,7 @@ class Library:
         return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
 
     def _signature(self):
-        return ", ".join(f"{name_text(a.name)}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role in ('inout', 'state'))}" for a in self._inputs)
+        return ", ".join(f"{name_text(a.name)}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role in ('inout', 'state'))}{' constant' * (a.role == 'constant')}" for a in self._inputs)
 
     def _running(self):
         if self._native is None:
@@ -217,7 +257,8 @@ class Library:
         leaves = args
         if self.program is not None:
             args, state = self._split_state(args)
-            leaves = [*self.program.flatten(args, kwargs), *state]
+            own = self.program.flatten_part(args, kwargs, constant=False) if self._constants else self.program.flatten(args, kwargs)
+            leaves = [*own, *state]
         elif kwargs:
             given = self._merge(dict(zip((a.name for a in self._inputs), args)), kwargs, self._inputs, len(args))
             leaves = [given[a.name] for a in self._inputs]
@@ -251,8 +292,8 @@ class Library:
             raise TypeError(f"{self.name}: the number of arrays must be {len(names)}, got {count}.")
         for name in named:
             if name not in names or name in given:
-                problem = f"argument '{name}' is given twice" if name in given else f"unknown argument '{name}'"
-                raise TypeError(f"{self.name}: {problem}. The arguments are {', '.join(names)}.")
+                twice = f"argument '{name}' is given twice. The arguments are {', '.join(names)}."
+                raise TypeError(f"{self.name}: {twice if name in given else f'unknown argument {name!r}. {meant(name, names)}'}")
         given.update(named)
         missing = [name for name in names if name not in given]
         if missing:

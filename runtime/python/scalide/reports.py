@@ -1,7 +1,6 @@
 """Reports about a library: decisions of its policy, effects of rounding, the source of an infinity. Each report has a readable repr."""
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import json
 import logging
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .saving import save
+from .words import meant
 
 
 class Decision(NamedTuple):
@@ -92,9 +92,7 @@ def explain(library, tensor: str | None = None) -> Table:
     found = [decision for decision in decisions if decision.tensor == tensor or fnmatch.fnmatchcase(decision.tensor, tensor)]
     if not found:
         names = sorted({decision.tensor for decision in decisions})
-        near = difflib.get_close_matches(tensor, names, 1)
-        meant = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names[:20])}."
-        raise ValueError(f"{library.name}: unknown tensor {tensor!r}. {meant}")
+        raise ValueError(f"{library.name}: unknown tensor {tensor!r}. {meant(tensor, names)}")
     return Table(found)
 
 

@@ -65,6 +65,44 @@ class Program:
             raise TypeError(f"{self.name}: the number of arrays must be {len(self.inputs)}: {', '.join(self.arguments)}")
         return list(args)
 
+    def flatten_part(self, args: tuple, kwargs: Mapping, constant: bool) -> list:
+        """Returns the constant arrays of a call, or the other arrays. `args` and `kwargs` have only the arguments of this part.
+
+        Raises:
+            TypeError: The pytrees differ from those of the traced function.
+            ValueError: An argument of the function has both constant and other arrays.
+        """
+        if self.in_tree is None:
+            wanted = [spec.name for spec in self.inputs if spec.constant == constant]
+            if kwargs or len(args) != len(wanted):
+                raise TypeError(f"{self.name}: the number of arrays must be {len(wanted)}: {', '.join(wanted)}")
+            return list(args)
+        roles = iter(self.inputs)
+        positional, named = self.in_tree.parts()
+        of_positions = [self._is_constant([next(roles) for _ in range(count)]) for count in positional]
+        of_names = {name: self._is_constant([next(roles) for _ in range(count)]) for name, count in named.items()}
+        places = [place for place, role in enumerate(of_positions) if role == constant]
+        names = {name for name, role in of_names.items() if role == constant}
+        kind = "constant arguments" if constant else "arguments that are not constant"
+        if len(args) != len(places):
+            raise TypeError(f"{self.name}: the number of {kind} by position must be {len(places)}, got {len(args)}")
+        if set(kwargs) != names:
+            raise TypeError(f"{self.name}: the {kind} by keyword must be {sorted(names)}, got {sorted(kwargs)}")
+        whole_args, whole_kwargs = self.in_tree.unflatten([None] * sum((*positional, *named.values())))
+        whole_args = list(whole_args)
+        for place, value in zip(places, args):
+            whole_args[place] = value
+        leaves = self.flatten(tuple(whole_args), {**whole_kwargs, **kwargs})
+        return [leaf for leaf, spec in zip(leaves, self.inputs) if spec.constant == constant]
+
+    def _is_constant(self, specs: Sequence[Spec]) -> bool:
+        """Returns True if an argument of the traced function, which has these arrays, is constant."""
+        roles = {spec.constant for spec in specs}
+        if len(roles) > 1:
+            raise ValueError(f"{self.name}: the arrays of one argument of the function must be all constant or all not constant, got "
+                             f"{', '.join(map(str, specs))}")  # fmt: skip
+        return roles == {True}
+
     def unflatten(self, leaves: Sequence) -> Any:
         """Returns the pytree of the function's results. `leaves` has the arrays in the order of `results`."""
         if self.out_tree is not None:
@@ -114,8 +152,11 @@ class Program:
         values = [f"v{place}" for place in range(len(made))]
         results = ", ".join(f"{dataclasses.replace(spec, name=f'out.{place}')} = {value}" for place, (spec, value) in enumerate(zip(made, values)))
         signature = read_signature(self.text)
+        inner = self.text.rstrip()
+        for begin, end in reversed(signature.constants):  # only the main program may have constants
+            inner = inner[:begin].rstrip() + inner[end:]
         head = " ".join(filter(None, [name_text(f"{self.name}_{transformation}"), signature.symbols]))
-        text = (f"{self.text.rstrip()}\nprogram {head}({signature.arguments}) -> ({results}) {{\n"
+        text = (f"{inner}\nprogram {head}({signature.arguments}) -> ({results}) {{\n"
                 f"  {', '.join(values)} = {transformation}({', '.join(map(name_text, self.arguments))}) "
                 f"{{program: {quoted(self.name)}, wrt: [{', '.join(quoted(spec.name) for spec in wanted)}]}}\n}}\n")  # fmt: skip
         if out_tree is not None and transformation == "value_and_grad":

@@ -16,12 +16,14 @@ class Spec:
     shape: tuple[int | str, ...]  #: a symbolic extent is text, such as "2*b"
     scaled: bool = False  #: a scaled array
     inout: bool = False  #: an argument that is updated in place, or the result that updates it
+    constant: bool = False  #: an argument that `Library.prepare` reads once
 
     def is_float(self) -> bool:
         return self.dtype[0] in "fb" and self.dtype != "bool"
 
     def __str__(self):
-        return f"{name_text(self.name)}: {self.dtype}[{', '.join(map(str, self.shape))}]" + " scaled" * self.scaled + " inout" * self.inout
+        words = " scaled" * self.scaled + " inout" * self.inout + " constant" * self.constant
+        return f"{name_text(self.name)}: {self.dtype}[{', '.join(map(str, self.shape))}]{words}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Signature:
     outputs: tuple[Spec, ...]
     symbols: str  #: "[b in 1..64]" as in the text, or ""
     arguments: str  #: "x: f32[b], ..." as in the text
+    constants: tuple[tuple[int, int], ...]  #: the positions of the words `constant` in the text
     types: tuple[tuple[Spec, int], ...]  #: everything declared with a type, and the position in the text where the type ends
 
 
@@ -102,10 +105,12 @@ class _Reader:
         words = []
         while self.peek() not in (",", ")", "=", ""):
             words.append(self.take())
+            if words[-1] == "constant":
+                self.constants.append((self.place - len("constant"), self.place))
             if words[-1] == "of":  # the name of the scaled array may be any token
                 self.take()
         shape = tuple(int(extent) if extent.strip().isdigit() else extent.strip() for extent in extents.split(",") if extent.strip())
-        return Spec(name, dtype, shape, "scaled" in words, "inout" in words)
+        return Spec(name, dtype, shape, "scaled" in words, "inout" in words, "constant" in words)
 
     def sequence(self, item) -> tuple:
         """Reads `(item, item)`."""
@@ -124,6 +129,7 @@ class _Reader:
 
     def signature(self) -> Signature:
         self.ends: list[int] = []  #: the end positions of types, in order
+        self.constants: list[tuple[int, int]] = []
         program = self.name()
         self.group("{", "}")
         symbols = self.group("[", "]")
@@ -147,4 +153,4 @@ class _Reader:
 
         self.expect("->")
         outputs = self.sequence(result)
-        return Signature(program, inputs, outputs, symbols, arguments, tuple(zip(declared, self.ends)))
+        return Signature(program, inputs, outputs, symbols, arguments, tuple(self.constants), tuple(zip(declared, self.ends)))

@@ -27,6 +27,11 @@ class Tree:
         """Returns the pytree with these arrays."""
         return _unflatten(self.node, iter(leaves))
 
+    def parts(self) -> tuple[list[int], dict[str, int]]:
+        """Returns the number of arrays in each positional and in each keyword argument, for a tree of (args, kwargs)."""
+        args, kwargs = (next(iter(side.values())) for side in self.node["tuple"])
+        return [leaf_count(node) for node in args], {name: leaf_count(node) for name, node in kwargs.items()}
+
     def __eq__(self, other):
         return isinstance(other, Tree) and self.node == other.node
 

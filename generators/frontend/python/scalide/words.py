@@ -1,9 +1,18 @@
 """Names and quoted strings in the text of programs."""
 from __future__ import annotations
 
+import difflib
 import re
+from typing import Iterable
 
 _PLAIN = re.compile(r"(?!(?:inf|nan)\Z)[A-Za-z_$][A-Za-z0-9_.$]*\Z")
+
+
+def meant(word: str, names: Iterable[str]) -> str:
+    """Returns the end of a message about an unknown word: the nearest name, or else the first 20 names."""
+    names = list(names)
+    near = difflib.get_close_matches(word, names, 1)
+    return f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names[:20])}."
 
 
 def is_name(text: str) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import secrets
 from typing import Any, Callable
 
 import jax
@@ -39,12 +40,14 @@ def call(library: Library, gradient: Library | None = None, *, batch: str | None
 
     Raises:
         TypeError: library is no Library; or, while tracing, an argument does not fit or there is no gradient.
-        ValueError: batch does not fit the program; or, while tracing, a shape is wrong.
+        ValueError: batch does not fit the program, or a gradient is passed for a prepared library; or, while tracing, a shape is wrong.
         RuntimeError: The package was built without the headers of XLA.
     """
     forward = Operation(library, batch and Batch(library, batch))
     if gradient is None:
         return lambda *args, **kwargs: forward(args, kwargs)
+    if library._constants or gradient._constants:
+        raise ValueError(f"scalide.jax.call: 'gradient' cannot be used with a prepared library ({library.name}). Pass the libraries before prepare.")
     backward = Operation(gradient, batch and Batch(gradient, batch, sums=True))
 
     def differentiate(arguments, cotangents):
@@ -117,9 +120,11 @@ class Operation:
             raise TypeError(f"scalide.jax.call: library must be a scalide.Library, got {type(library).__name__}. Build one with scalide.build.")
         _register()
         self.library, self.native = library, library._running()
-        # The key comes from the content, not from an address, because JAX may keep it in its cache on disk.
-        self.key = np.int64(np.uint64(int(library.hash[:16], 16)).astype(np.int64))
-        _runtime.register_for_xla(self.native, int(self.key))
+        # JAX may keep the key in its cache on disk, so no other process may give it another meaning. Without prepared constants, it comes from
+        # the content. With prepared constants, it is random.
+        key = secrets.token_bytes(8) if library._constants else bytes.fromhex(library.hash[:16])
+        self.key = np.int64(int.from_bytes(key, "big", signed=True))
+        _runtime.register_for_xla(self.native, library._constants, int(self.key))
         self._operation = _without_gradient(batch.divided(self._execute) if batch else self._execute, library.name)
 
     def __call__(self, args, kwargs):
@@ -129,7 +134,7 @@ class Operation:
         """Takes inputs and inouts in the order of the arguments. Returns the results in the order of the library."""
         library = self.library
         parts = [self._parts(leaf, argument) for leaf, argument in zip(leaves, library._inputs)]
-        self.native.result_shapes([data.shape for data, *_ in parts])  # raises a clear error before JAX does
+        self.native.result_shapes([data.shape for data, *_ in parts], library._constants)  # raises a clear error before JAX does
         flat = iter(self._operation(*sum(parts, [])))
         made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
         return [made[i] for i in library._order]
@@ -137,11 +142,11 @@ class Operation:
     def _execute(self, *operands):
         """Takes the data and scales of inputs and inouts. Returns the data and scales of outputs and inouts."""
         places = list(itertools.accumulate([1 + argument.scaled for argument in self.library._inputs], initial=0))
-        shapes = iter(self.native.result_shapes([operands[place].shape for place in places[:-1]]))
+        shapes = iter(self.native.result_shapes([operands[place].shape for place in places[:-1]], self.library._constants))
         results, aliases, given = [], {}, iter(places)
         for argument in self.library.arguments:
-            place = next(given) if argument.role != "output" else None
-            if argument.role != "input":
+            place = next(given) if argument in self.library._inputs else None
+            if argument in self.library._written:
                 types = [jax.ShapeDtypeStruct(next(shapes), DTYPES[argument.dtype]), jax.ShapeDtypeStruct((), np.float32)][:1 + argument.scaled]
                 if argument.role in ("inout", "state"):
                     aliases.update({place + i: len(results) + i for i in range(len(types))})

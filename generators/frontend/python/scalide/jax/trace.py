@@ -16,7 +16,7 @@ from .. import tree
 from ..program import Program
 from ..saving import key_name
 from ..scaled_array import ScaledArray
-from ..words import is_name, name_text
+from ..words import is_name, meant, name_text
 from . import compat, primitives_windows  # noqa: F401, fills the table
 from .activations import fold_activations
 from .primitives import RULES
@@ -25,7 +25,7 @@ from .walk import DTYPES, TraceError, Walk, dtype_of, shape_of
 
 
 def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None, symbolic: Any = None, static_argnums=(), static_argnames=(),
-          donate_argnums=(), name: str | None = None, **kwargs) -> Program:  # fmt: skip
+          donate_argnums=(), constant_argnums=None, constant_argnames=None, name: str | None = None, **kwargs) -> Program:  # fmt: skip
     """Returns the program of `fn(*args, **kwargs)`.
 
     The names of arguments are the parameter names of fn, followed by the keys: `params.dense.kernel`. The names of results are `out`,
@@ -40,9 +40,12 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
             of b. Shapes from `jax.export.symbolic_shape` in args do the same.
         static_argnums, static_argnames: As in `jax.jit`. Leave these arguments out when you call the library.
         donate_argnums: As in `jax.jit`. A donated argument is updated in place if a result has its shape and dtype.
+        constant_argnums, constant_argnames: The arguments whose arrays are constant, such as weights during inference, in the form of
+            static_argnums and static_argnames. Closed-over arrays are then constant, too. `Library.prepare` takes the constants.
         name: The name of the program and of its C function. Default: the name of fn.
 
     Raises:
+        ValueError: A constant argument does not exist, or it is static or donated.
         TraceError: fn uses a JAX primitive for which Scalide has no rule. The message names the source line.
     """
     plain_args, plain_kwargs, scaled_paths = _without_scales(args, kwargs)
@@ -54,13 +57,14 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
     jitted = jax.jit(fn, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums) if own else fn
     traced = jitted.trace(*plain_args, **plain_kwargs)
     parameters = _Parameters(fn, len(args), *((static_argnums, static_argnames) if own else compat.static_arguments(fn)))
-    signature = _Signature(parameters, traced, _Scaled(scaled, scaled_paths))
+    constants = parameters.constants(constant_argnums, constant_argnames, kwargs)
+    signature = _Signature(parameters, traced, _Scaled(scaled, scaled_paths), constants)
     program = signature.program(name or re.sub(r"\W", "_", traced.fun_name).strip("_") or "program")
 
     def retrace(transformation, argnums, has_aux):
         derived = getattr(jax, transformation)(fn, argnums=argnums, has_aux=has_aux)
         return trace(derived, *args, scaled=scaled, symbolic=symbolic, static_argnums=static_argnums, static_argnames=static_argnames,
-                     name=f"{program.name}_{transformation}", **kwargs)  # fmt: skip
+                     constant_argnums=constant_argnums, constant_argnames=constant_argnames, name=f"{program.name}_{transformation}", **kwargs)  # fmt: skip
 
     return dataclasses.replace(program, retrace=retrace)
 
@@ -99,6 +103,11 @@ class _Scaled:
         return is_float(dtype) and (globs is True or any(fnmatch.fnmatchcase(name, glob) for glob in globs or ()))
 
 
+def _listed(words) -> Sequence:
+    """Returns a number, a name or None as a sequence."""
+    return () if words is None else [words] if isinstance(words, (int, str)) else words
+
+
 class _Parameters:
     """The names of a function's parameters for `count` positional arguments, and which of them are static."""
 
@@ -112,10 +121,29 @@ class _Parameters:
                     self.rest = parameter.name
         except (TypeError, ValueError):  # built-in functions have no signature
             pass
-        numbers = [static_argnums] if isinstance(static_argnums, int) else static_argnums
-        named = [static_argnames] if isinstance(static_argnames, str) else static_argnames
-        static = {n % count for n in numbers if -count <= n < count} | {self.names.index(n) for n in named if n in self.names}
+        self.count = count
+        static = {n % count for n in _listed(static_argnums) if -count <= n < count}
+        static |= {self.names.index(n) for n in _listed(static_argnames) if n in self.names}
         self.traced = [place for place in range(count) if place not in static]
+
+    def constants(self, argnums, argnames, kwargs) -> set[int | str] | None:
+        """Returns the positions and keywords of the constant arguments. None: no arguments were asked for."""
+        if argnums is None and argnames is None:
+            return None
+        chosen: set[int | str] = set()
+        for number in _listed(argnums):
+            if not -self.count <= number < self.count:
+                raise ValueError(f"constant_argnums: must be indices of the {self.count} positional arguments, from 0, got {number}")
+            chosen.add(number % self.count)
+        for name in _listed(argnames):
+            known = {**{self.name(place): place for place in range(self.count)}, **{key: key for key in kwargs}}
+            if name not in known:
+                raise ValueError(f"constant_argnames: unknown argument '{name}'. {meant(name, known)}")
+            chosen.add(known[name])
+        for place in chosen:
+            if isinstance(place, int) and place not in self.traced:
+                raise ValueError(f"argument '{self.name(place)}' cannot be both static and constant. A static argument is part of the program already")
+        return chosen
 
     def name(self, place: int) -> str:
         """Returns the name of the positional argument with this number."""
@@ -134,6 +162,11 @@ class _JaxTree:
         except ValueError as error:
             raise TypeError(f"the arguments must have the tree structure of the traced arguments, {self.structure}. {error}") from None
 
+    def parts(self) -> tuple[list[int], dict[str, int]]:
+        args, kwargs = self.structure.children()
+        names = sorted(tree_util.tree_unflatten(self.structure, [None] * self.structure.num_leaves)[1])
+        return [child.num_leaves for child in args.children()], {name: child.num_leaves for name, child in zip(names, kwargs.children())}
+
     def unflatten(self, leaves) -> Any:
         return tree_util.tree_unflatten(self.structure, leaves)
 
@@ -147,8 +180,8 @@ def _tree_of(structure):
 class _Signature:
     """Builds the program of a traced function: names, donated arguments and symbols."""
 
-    def __init__(self, parameters: _Parameters, traced, is_scaled: _Scaled):
-        self.parameters, self.traced, self.is_scaled = parameters, traced, is_scaled
+    def __init__(self, parameters: _Parameters, traced, is_scaled: _Scaled, constants: set[int | str] | None):
+        self.parameters, self.traced, self.is_scaled, self.constants = parameters, traced, is_scaled, constants
         self.infos, self.in_structure = tree_util.tree_flatten_with_path(traced.args_info)
         self.out_infos, self.out_structure = tree_util.tree_flatten_with_path(traced.out_info)
         self.writer = Writer()
@@ -193,7 +226,8 @@ class _Signature:
 
     def _text(self, name, arguments, results, overwritten, walk):
         inouts = {argument.name for argument in overwritten.values()}
-        declared = [type_of(a) + " inout" * (a.name in inouts) for a in arguments]
+        constants = self._constant_names(arguments)
+        declared = [type_of(a) + " inout" * (a.name in inouts) + " constant" * (a.name in constants) for a in arguments]
         made = []
         for number, ((path, _), result) in enumerate(zip(self.out_infos, results)):
             if number in overwritten:
@@ -207,6 +241,21 @@ class _Signature:
         body, places = walk.writer.body()
         programs = "\n".join(walk.programs).splitlines()
         return [*programs, signature, *body, "}"], [*[None] * (len(programs) + 1), *places, None]
+
+    def _constant_names(self, arguments) -> set[str]:
+        """Returns the names of the constant arguments. `arguments` ends with the closed-over arrays."""
+        if self.constants is None:
+            return set()
+        names = {argument.name for argument in arguments[len(self.infos) :]}
+        for (path, info), argument in zip(self.infos, arguments):
+            side, which, *_ = path
+            place = self.parameters.traced[which.idx] if side.idx == 0 else which.key
+            if place not in self.constants:
+                continue
+            if info.donated:
+                raise ValueError(f"argument '{argument.name}' cannot be both donated and constant. Remove it from one of the lists")
+            names.add(argument.name)
+        return names
 
     def _symbols(self) -> list[str]:
         """Returns the declarations of symbols, such as `b in 8..4096 step 16`, from the constraints of jax.export.symbolic_shape."""
