@@ -33,7 +33,7 @@ HostArray copy_of(const std::string &name, const scalide_array &view) {
     HostArray array{name, static_cast<Dtype>(view.dtype), {view.extent, view.extent + view.rank}, {}, view.scale != nullptr, 1};
     const auto *data = static_cast<const unsigned char *>(view.data);
     array.data.assign(data, data + bytes_of(view));
-    if (view.scale) array.scale = *view.scale;
+    if (view.scale) std::memcpy(&array.scale, view.scale, sizeof array.scale); // a mapped file may not be aligned
     return array;
 }
 
@@ -45,7 +45,7 @@ scalide_array HostArray::view() {
 ArrayFile::ArrayFile(const std::string &file) : path_(file), content_(nullptr, scalide_safetensors_close) {
     char message[message_size] = "";
     scalide_safetensors *content = nullptr;
-    if (scalide_safetensors_read(file.c_str(), &content, message, sizeof message) != SCALIDE_OK) fail(message);
+    if (scalide_safetensors_map(file.c_str(), &content, message, sizeof message) != SCALIDE_OK) fail(message);
     content_.reset(content);
 }
 
@@ -76,6 +76,29 @@ std::vector<std::string> ArrayFile::tensors() const {
     for (size_t i = 0; i < scalide_safetensors_skipped_count(content_.get()); i++)
         names.push_back(scalide_safetensors_skipped(content_.get(), i)->name);
     return names;
+}
+
+HostArray transposed(const HostArray &array, const std::vector<int64_t> &permutation) {
+    const size_t rank = array.shape.size(), size = size_of(array.dtype), count = array.data.size() / size;
+    std::vector<int64_t> strides(rank, 1), steps(rank);
+    for (size_t axis = rank; axis-- > 1;) strides[axis - 1] = strides[axis] * array.shape[axis];
+    HostArray result{array.name, array.dtype, std::vector<int64_t>(rank), {}, array.scaled, array.scale};
+    for (size_t axis = 0; axis < rank; axis++) {
+        result.shape[axis] = array.shape[permutation[axis]];
+        steps[axis] = strides[permutation[axis]];
+    }
+    result.data.resize(array.data.size());
+    std::vector<int64_t> index(rank);
+    int64_t from = 0;
+    for (size_t i = 0; i < count; i++) {
+        std::memcpy(result.data.data() + i * size, array.data.data() + from * size, size);
+        for (size_t axis = rank; axis-- > 0; index[axis] = 0) {
+            from += steps[axis];
+            if (++index[axis] < result.shape[axis]) break;
+            from -= steps[axis] * result.shape[axis];
+        }
+    }
+    return result;
 }
 
 HostArray initial_state(const std::string &name, const Type &type, int64_t initial) {

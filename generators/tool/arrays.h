@@ -35,13 +35,16 @@ struct HostArray {
 /// Returns the state of a policy before the first run.
 HostArray initial_state(const std::string &name, const Type &type, int64_t initial);
 
+/// Returns the array whose axis i is axis permutation[i] of `array`.
+HostArray transposed(const HostArray &array, const std::vector<int64_t> &permutation);
+
 /// Returns the size in bytes of a dense array's data.
 size_t bytes_of(const scalide_array &array);
 
 /// Copies the array that a view refers to, with its scale.
 HostArray copy_of(const std::string &name, const scalide_array &view);
 
-/// The arrays of a safetensors file.
+/// The arrays of a safetensors file, which is mapped.
 class ArrayFile {
 public:
     /// Throws UserError with the message of the reader.

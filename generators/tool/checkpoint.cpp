@@ -78,14 +78,12 @@ HostArray multiplied(const HostArray &array, const HostArray &scales) {
 
 } // namespace
 
-Checkpoint::Checkpoint(const std::string &path) : path_(path) {
+Checkpoint::Checkpoint(const std::string &path) {
     std::map<std::string, std::string> tensors;
     if (path.ends_with(".json")) {
         tensors = tensors_of_index(path);
     } else {
-        open_ = std::make_unique<ArrayFile>(path);
-        open_file_ = path;
-        for (const std::string &name : open_->tensors()) tensors[name] = path;
+        for (const std::string &name : open(path).tensors()) tensors[name] = path;
     }
     for (const auto &[name, file] : tensors) entries_[array_of_part(name, tensors).value_or(name)].file = file;
     for (const auto &[name, file] : tensors) {
@@ -105,20 +103,13 @@ std::vector<std::string> Checkpoint::names() const {
     return names;
 }
 
-HostArray Checkpoint::read(const std::string &file, const std::string &name) {
-    if (file != open_file_) {
-        open_.reset(); // before the next file is read into memory
-        open_ = std::make_unique<ArrayFile>(file);
-        open_file_ = file;
-    }
-    return open_->find(name);
-}
+const ArrayFile &Checkpoint::open(const std::string &file) { return files_.try_emplace(file, file).first->second; }
 
 HostArray Checkpoint::find(const std::string &name) {
     const Entry &entry = entries_.at(name);
-    HostArray array = read(entry.file, name);
+    HostArray array = open(entry.file).find(name);
     if (entry.scales.empty()) return array;
-    HostArray scales = read(entry.scales_file, entry.scales);
+    const HostArray scales = open(entry.scales_file).find(entry.scales);
     if (scales.data.size() / size_of(scales.dtype) != 1) return multiplied(array, scales);
     array.scaled = true;
     array.scale = static_cast<float>(to_tensor(scales).data[0]);

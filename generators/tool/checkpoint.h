@@ -4,8 +4,8 @@
 
 namespace scalide {
 
-/// The arrays of a checkpoint: a safetensors file, or the files that an index (model.safetensors.index.json) lists. It reads one file at a
-/// time.
+/// The arrays of a checkpoint: a safetensors file, or the files that an index (model.safetensors.index.json) lists. The files are
+/// mapped.
 class Checkpoint {
 public:
     /// Throws UserError if the file or the index cannot be read.
@@ -17,14 +17,13 @@ public:
     HostArray find(const std::string &name);
 
 private:
-    HostArray read(const std::string &file, const std::string &name);
+    const ArrayFile &open(const std::string &file);
 
     /// Where an array is, and the tensors with its published scales.
     struct Entry {
         std::string file, scales, scales_file;
     };
-    std::string path_, open_file_;
-    std::unique_ptr<ArrayFile> open_;
+    std::map<std::string, ArrayFile> files_; ///< those that are open
     std::map<std::string, Entry> entries_;
 };
 

@@ -4,12 +4,23 @@
 #include "tool/common.h"
 #include "transforms/pipeline.h"
 #include <algorithm>
+#include <cctype>
 #include <fmt/core.h>
-#include <set>
+#include <numeric>
+#include <sstream>
 
 namespace scalide {
 
 namespace {
+
+/// Returns the text that the `*` of a pattern stands for in a name: "" without a `*`, nothing if the name does not match.
+std::optional<std::string> star_text(const std::string &pattern, const std::string &name) {
+    const size_t star = pattern.find('*');
+    if (star == std::string::npos) return name == pattern ? std::optional(std::string()) : std::nullopt;
+    const std::string before = pattern.substr(0, star), after = pattern.substr(star + 1);
+    if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) return {};
+    return name.substr(before.size(), name.size() - before.size() - after.size());
+}
 
 /// A new name of arrays. The old name may have one `*`, for any text; this text replaces the `*` of the new name.
 struct Rename {
@@ -28,11 +39,36 @@ struct Rename {
     }
 
     std::optional<std::string> applied(const std::string &name) const {
-        const size_t star = from.find('*');
-        if (star == std::string::npos) return name == from ? std::optional(to) : std::nullopt;
-        const std::string before = from.substr(0, star), after = from.substr(star + 1);
-        if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) return {};
-        return std::string(to).replace(to.find('*'), 1, name.substr(before.size(), name.size() - before.size() - after.size()));
+        const std::optional<std::string> text = star_text(from, name);
+        if (!text) return {};
+        const size_t star = to.find('*');
+        return star == std::string::npos ? to : std::string(to).replace(star, 1, *text);
+    }
+};
+
+/// Arguments whose arrays the checkpoint stores with other axes: NAME for the two axes of a matrix, NAME=1,2,0 for a permutation.
+struct Transpose {
+    std::string pattern;
+    std::vector<int64_t> permutation = {1, 0};
+    bool is_used = false;
+
+    explicit Transpose(const std::string &text) : pattern(text.substr(0, text.rfind('='))) {
+        if (pattern.size() != text.size()) permutation = numbers(text.substr(pattern.size() + 1));
+        std::vector<int64_t> sorted = permutation, expected(permutation.size());
+        std::ranges::sort(sorted);
+        std::iota(expected.begin(), expected.end(), 0);
+        if (pattern.empty() || sorted.empty() || sorted != expected || std::ranges::count(pattern, '*') > 1)
+            throw UserError({{}, "--transpose", "must be NAME, or NAME=AXES with each axis once, such as w=1,2,0", "'" + text + "'", ""});
+    }
+
+    static std::vector<int64_t> numbers(const std::string &text) {
+        std::vector<int64_t> found;
+        std::istringstream words(text);
+        for (std::string word; std::getline(words, word, ',');) {
+            const bool is_axis = word.size() == 1 && std::isdigit(static_cast<unsigned char>(word[0]));
+            found.push_back(is_axis ? word[0] - '0' : -1);
+        }
+        return found;
     }
 };
 
@@ -43,7 +79,7 @@ bool is_static(const Type &type) {
 struct ConvertCommand {
     ProgramOptions program;
     std::string input, output;
-    std::vector<std::string> renames, omitted;
+    std::vector<std::string> renames, transposes, omitted;
 
     void run() const {
         const Rulebook rulebook = program.load_rulebook();
@@ -52,6 +88,7 @@ struct ConvertCommand {
         Checkpoint checkpoint(input);
         std::map<std::string, std::string> sources = sources_of(checkpoint);
         check_omitted(wanted);
+        std::vector<Transpose> turns(transposes.begin(), transposes.end());
         std::vector<HostArray> arrays;
         std::vector<std::string> missing;
         for (const Argument &argument : wanted.arguments) {
@@ -59,7 +96,8 @@ struct ConvertCommand {
             const auto source = sources.find(name);
             if (std::ranges::find(omitted, name) != omitted.end()) continue;
             if (source != sources.end()) {
-                arrays.push_back(converted(checkpoint.find(source->second), name, wanted.type(argument.value), argument.scaled));
+                const HostArray array = with_axes(checkpoint.find(source->second), name, turns);
+                arrays.push_back(converted(array, name, wanted.type(argument.value), argument.scaled));
                 sources.erase(source);
             } else if (argument.initial) {
                 arrays.push_back(initial_state(name, wanted.type(argument.value), *argument.initial));
@@ -68,9 +106,19 @@ struct ConvertCommand {
             }
         }
         if (!missing.empty()) refuse_missing(missing, sources);
+        for (const Transpose &turn : turns) {
+            const std::vector<std::string> names = names_of(wanted);
+            if (!turn.is_used) throw UserError(unknown_name({}, "argument", turn.pattern, suggestion(turn.pattern, names)));
+        }
         write_arrays(output, arrays);
         fmt::print("{}: {} arrays\n", output, arrays.size());
         if (!sources.empty()) fmt::print("not used: {}\n", joined(names_of(sources)));
+    }
+
+    static std::vector<std::string> names_of(const Program &program) {
+        std::vector<std::string> names;
+        for (const Argument &argument : program.arguments) names.push_back(program.value_name(argument.value));
+        return names;
     }
 
     static std::vector<std::string> names_of(const std::map<std::string, std::string> &sources) {
@@ -103,8 +151,7 @@ struct ConvertCommand {
     }
 
     void check_omitted(const Program &wanted) const {
-        std::vector<std::string> names;
-        for (const Argument &argument : wanted.arguments) names.push_back(wanted.value_name(argument.value));
+        const std::vector<std::string> names = names_of(wanted);
         for (const std::string &name : omitted)
             if (std::ranges::find(names, name) == names.end()) throw UserError(unknown_name({}, "argument", name, suggestion(name, names)));
     }
@@ -119,14 +166,31 @@ struct ConvertCommand {
                                   "Use --rename OLD=NEW, or --omit NAME for an argument that the application sets"));
     }
 
+    /// Returns the array with the axes that the first matching --transpose says.
+    HostArray with_axes(HostArray array, const std::string &name, std::vector<Transpose> &turns) const {
+        for (Transpose &turn : turns) {
+            if (!star_text(turn.pattern, name)) continue;
+            turn.is_used = true;
+            if (turn.permutation.size() == array.shape.size()) return transposed(array, turn.permutation);
+            const Extents shape(array.shape.begin(), array.shape.end());
+            throw UserError({{input},
+                             name,
+                             "must have " + std::to_string(turn.permutation.size()) + " axes to transpose",
+                             to_string(shape),
+                             "Use --transpose " + name + "=AXES"});
+        }
+        return array;
+    }
+
     /// Returns the array in the format of an argument. An array that has this format stays as it is.
     HostArray converted(HostArray array, const std::string &name, const Type &type, bool scaled) const {
-        const auto refuse = [&](const std::string &requirement, const std::string &got) {
-            throw UserError({{input}, name, requirement, got, ""});
+        const auto refuse = [&](const std::string &requirement, const std::string &got, const std::string &way_out = "") {
+            throw UserError({{input}, name, requirement, got, way_out});
         };
         const Extents shape(array.shape.begin(), array.shape.end());
         if (is_static(type) ? shape != type.shape : shape.size() != type.shape.size())
-            refuse("must have shape " + to_string(type.shape), to_string(shape));
+            refuse("must have shape " + to_string(type.shape), to_string(shape),
+                   shape == Extents(type.shape.rbegin(), type.shape.rend()) ? "Use --transpose " + name : "");
         array.name = name;
         if (array.dtype == type.dtype && array.scaled == scaled) return array;
         if (is_float(array.dtype) != is_float(type.dtype))
@@ -150,6 +214,10 @@ void add_convert(CLI::App &app) {
     convert->add_option("-o,--output", command->output, "Safetensors file for the arguments of the program.")->required();
     convert->add_option("--rename", command->renames,
                         "New name of an array, as OLD=NEW. One '*' in both names stands for any text. Repeatable.");
+    convert->add_option(
+        "--transpose", command->transposes,
+        "An argument whose matrix the checkpoint stores transposed, as PyTorch does. NAME=1,2,0 gives, for each axis of the "
+        "argument, the axis in the checkpoint. One '*' stands for any text. Repeatable.");
     convert->add_option("--omit", command->omitted, "An argument that the application sets, so the output does not need it. Repeatable.");
     convert->callback([command] { command->run(); });
 }

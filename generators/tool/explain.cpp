@@ -30,35 +30,59 @@ std::string words(const ScaleOrigin &scale) {
     return "";
 }
 
-Row row_of(const NumericsDecision &decision) {
-    const std::string use = decision.use.empty() ? places[static_cast<size_t>(decision.place)] : decision.use;
-    return {name_to_string(decision.tensor),         use,
+/// Roles of the arguments by name.
+using Roles = std::map<std::string, std::string>;
+
+Roles roles_of(const Program &program) {
+    Roles roles;
+    for (const Argument &argument : program.arguments)
+        roles[program.value_name(argument.value)] = argument.inout ? "inout" : argument.supply == Supply::constant ? "constant" : "input";
+    return roles;
+}
+
+/// Returns the role of an argument. A state of the policy is no argument of the source program.
+std::string role_of(const NumericsDecision &decision, const Roles &roles) {
+    if (decision.place != PolicyRule::Place::argument) return "";
+    const auto role = roles.find(decision.tensor);
+    return role == roles.end() ? "state" : role->second;
+}
+
+std::string use_of(const NumericsDecision &decision, const Roles &roles) {
+    if (!decision.use.empty()) return decision.use;
+    const std::string role = role_of(decision, roles), place = places[static_cast<size_t>(decision.place)];
+    return role.empty() || role == "input" ? place : role + " " + place;
+}
+
+Row row_of(const NumericsDecision &decision, const Roles &roles) {
+    return {name_to_string(decision.tensor),         use_of(decision, roles),
             std::string(to_string(decision.stored)), words(decision.scale),
             short_place(decision.row, "default"),    short_place(decision.source, "-")};
 }
 
-void print_table(const std::vector<NumericsDecision> &decisions) {
+void print_table(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
     std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "source"}};
-    for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision));
+    for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision, roles));
     fmt::print("{}", in_columns(rows));
     for (const NumericsDecision &decision : decisions) {
         if (!decision.is_unsafe()) continue;
         const auto words = decision.is_policys()
                                ? std::pair("warning", "without a scale, so small values become zero. Add 'scale: {by: max}' to the rule")
                                : std::pair("note", "by the program itself without a scale, so small values become zero");
-        fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, row_of(decision)[0], row_of(decision)[1], to_string(decision.stored),
-                   words.second);
+        fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, name_to_string(decision.tensor), use_of(decision, roles),
+                   to_string(decision.stored), words.second);
     }
 }
 
-void print_json(const std::vector<NumericsDecision> &decisions) {
+void print_json(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const NumericsDecision &decision : decisions) {
+        const std::string role = role_of(decision, roles);
         const bool is_state = decision.scale.kind == ScaleOrigin::Kind::state;
         const bool has_operator = !is_state && !decision.scale.op.empty(), has_blocks = !decision.scale.block.empty();
         list.push_back({{"tensor", decision.tensor},
                         {"place", places[static_cast<size_t>(decision.place)]},
                         {"use", decision.use},
+                        {"role", role.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(role)},
                         {"scope", decision.scope},
                         {"format", to_string(decision.stored)},
                         {"scale", kinds[static_cast<size_t>(decision.scale.kind)]},
@@ -91,7 +115,7 @@ void add_explain(CLI::App &app) {
         const Program program = command->program.load_program(rulebook);
         std::vector<NumericsDecision> decisions;
         to_formats(program, rulebook, command->program.load_numerics(), &decisions);
-        (command->json ? print_json : print_table)(decisions);
+        (command->json ? print_json : print_table)(decisions, roles_of(program));
     });
 }
 

@@ -62,6 +62,7 @@ TEST(null_arguments, of_files) {
     scalide_safetensors *file = nullptr;
     EXPECT_EQ(scalide_safetensors_read(nullptr, &file, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_safetensors_read("file", nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_safetensors_map(nullptr, &file, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_safetensors_write(nullptr, nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_safetensors_count(nullptr), 0u);
     EXPECT_EQ(scalide_safetensors_tensor(nullptr, 0), nullptr);

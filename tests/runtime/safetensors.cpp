@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <sys/resource.h>
+#include <tuple>
 
 using scalide::test::Folder;
 namespace fs = std::filesystem;
@@ -151,6 +152,39 @@ const bool registered = [] {
 }();
 
 } // namespace
+
+TEST(runtime, safetensors_maps_a_file_as_it_reads_it) {
+    const Folder folder;
+    const std::string path = folder.file("x");
+    write_file(path, R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[3,11]},"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})", 11);
+    const std::string before = bytes_of(path);
+    const ReadFile read(path);
+    scalide_safetensors *mapped = nullptr;
+    ASSERT_EQ(scalide_safetensors_map(path.c_str(), &mapped, nullptr, 0), SCALIDE_OK);
+    ASSERT_EQ(scalide_safetensors_count(mapped), 2u);
+    for (const char *name : {"a", "b"}) {
+        scalide_array expected, got;
+        ASSERT_EQ(scalide_safetensors_find(read.handle, name, &expected), SCALIDE_OK);
+        ASSERT_EQ(scalide_safetensors_find(mapped, name, &got), SCALIDE_OK);
+        EXPECT_EQ(std::tuple(got.dtype, got.rank, got.extent[0]), std::tuple(expected.dtype, expected.rank, expected.extent[0]));
+        EXPECT_EQ(std::memcmp(got.data, expected.data, name[0] == 'a' ? 8 : 3), 0);
+        static_cast<char *>(got.data)[0] = 'y';
+    }
+    fs::remove(path);
+    EXPECT_EQ(static_cast<const char *>(scalide_safetensors_tensor(mapped, 0)->array.data)[1], 'x');
+    scalide_safetensors_close(mapped);
+    write_file(path, "{}", 0);
+    ASSERT_EQ(scalide_safetensors_map(path.c_str(), &mapped, nullptr, 0), SCALIDE_OK);
+    EXPECT_EQ(scalide_safetensors_count(mapped), 0u);
+    scalide_safetensors_close(mapped);
+    write_file(path, before.substr(8), 0);
+    char message[600] = "";
+    EXPECT_EQ(scalide_safetensors_map(path.c_str(), &mapped, message, sizeof message), SCALIDE_FILE_ERROR);
+    EXPECT_EQ(mapped, nullptr);
+    EXPECT_STREQ(message, ReadFile(path).message);
+    EXPECT_EQ(scalide_safetensors_map(folder.file("").c_str(), &mapped, message, sizeof message), SCALIDE_FILE_ERROR);
+    EXPECT_STREQ(message, ReadFile(folder.file("")).message);
+}
 
 TEST(runtime, safetensors_reads_the_golden_file) {
     const std::string path = SCALIDE_TESTS_DIR "/golden/data/checkpoint_tensors.safetensors";

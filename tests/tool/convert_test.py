@@ -92,6 +92,28 @@ def blocks(scratch):
             "got scales of shape [3, 1] for shape [130, 2]", "big.st", "--for", "big.scl")  # fmt: skip
 
 
+def transposes(scratch):
+    """PyTorch stores [out, in], and the kernels of convolutions as [out, in, h, w]."""
+    turned = [VALUES[row * 3 + column] for column in range(3) for row in range(4)]
+    scratch.write("torch.st", safetensors({"net.weight": ("F32", [3, 4], floats(*turned)), "k": ("F16", [2, 3, 1, 4], struct.pack("<24e", *range(24)))}))
+    scratch.write("both.scl", PREDICT.replace("w: f32[4, 3]", "w: f32[4, 3], k: f16[1, 4, 3, 2]"))
+    scratch.succeed("convert", "torch.st", "--for", "both.scl", "--rename", "net.weight=w", "--transpose", "w*", "--transpose", "k=2,3,1,0", "-o", "turned.st")
+    result = read_safetensors(scratch.path / "turned.st")
+    assert result["w"] == W and result["k"][:2] == ("F16", [1, 4, 3, 2]), result
+    expected = [(o * 3 + i) * 4 + w for w in range(4) for i in range(3) for o in range(2)]
+    assert list(struct.unpack("<24e", result["k"][2])) == expected, result["k"]
+    codes = bytes([0x38, 0x40] * 6)
+    scratch.write("scaled.st", safetensors({"w": ("F8_E4M3", [3, 4], codes), "w_scale": ("F32", [3, 1], floats(1, 2, 4))}))
+    scratch.succeed("convert", "scaled.st", "--for", "predict.scl", "--transpose", "w", "-o", "turned.st")
+    assert unpack_floats(read_safetensors(scratch.path / "turned.st")["w"][2]) == (1, 2, 4, 2, 4, 8) * 2
+    arguments = "torch.st", "--for", "both.scl", "--rename", "net.weight=w"
+    refused(scratch, "unknown argument 'wt'. Did you mean 'w'?", *arguments, "--transpose", "k=2,3,1,0", "--transpose", "w", "--transpose", "wt")
+    refused(scratch, "torch.st: k: must have 2 axes to transpose, got [2, 3, 1, 4]. Use --transpose k=AXES", *arguments, "--transpose", "*")
+    refused(scratch, "torch.st: w: must have shape [4, 3], got [3, 4]. Use --transpose w", *arguments)
+    for word in ("k=1,2,3,4", "k=0,0,1,2", "k=", "=1,0", "*k*"):
+        refused(scratch, f"--transpose: must be NAME, or NAME=AXES with each axis once, such as w=1,2,0, got '{word}'", *arguments, "--transpose", word)
+
+
 def mistakes(scratch):
     scratch.write("other.st", safetensors({"weight": W, "b": ("F32", [4], floats(1, 2, 3, 4)), "rates": ("F32", [], floats(1))}))
     refused(scratch, "other.st: the checkpoint has no array for the arguments w, rate (similar: rates). Use --rename OLD=NEW, or --omit NAME for an argument "
@@ -114,7 +136,7 @@ def main():
     with Scratch(sys.argv[1]) as scratch:
         for name, text in (("step.scl", STEP), ("predict.scl", PREDICT), ("round.scl", ROUND)):
             scratch.write(name, text)
-        for test in (to_f8_weights, to_training, published, blocks, mistakes):
+        for test in (to_f8_weights, to_training, published, blocks, transposes, mistakes):
             test(scratch)
 
 

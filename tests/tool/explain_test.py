@@ -41,7 +41,7 @@ def explained(scratch):
 def as_json(scratch):
     rows = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", UNSCALED, "--json"))
     operand = next(row for row in rows if row["place"] == "operand" and row["tensor"] == "x")
-    assert operand == {"tensor": "x", "place": "operand", "use": "dot_general.lhs", "scope": "", "format": "f8_e4m3fn", "scale": "none", "scale_operator": None,
+    assert operand == {"tensor": "x", "place": "operand", "use": "dot_general.lhs", "role": None, "scope": "", "format": "f8_e4m3fn", "scale": "none", "scale_operator": None,
                        "scale_state": None, "scale_block": None, "scale_format": None,
                        "policy": {"file": str(UNSCALED), "line": 3}, "source": {"file": str(PROGRAM), "line": 3}, "safe": False}, operand
     scaled = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "f8_master", "--json"))
@@ -54,6 +54,15 @@ def as_json(scratch):
     products = [(row["tensor"], row["use"], row["format"], row["scale"], row["scale_block"], row["scale_format"]) for row in blocks if row["place"] == "node"]
     assert products[0] == ("x", "scaled_dot_general.lhs", "f8_e4m3fn", "blocks", "32", "f8_e8m0fnu") and len(products) == 4, products
     assert all(row["safe"] for row in blocks), blocks
+
+
+def roles(scratch):
+    """The use of an argument names its role, unless it is an ordinary input."""
+    scratch.write("roles.scl", "program roles(x: f32[16, 16], c: f32[16, 16] constant, w: f32[16, 16] inout) -> (w = y) {\n  z = add(x, c)\n  y = mul(w, z)\n}\n")
+    rows = json.loads(scratch.succeed("explain", "roles.scl", "-n", "f16_scaled", "--json"))
+    assert {row["tensor"]: row["role"] for row in rows if row["place"] == "argument"} == {"x": "input", "c": "constant", "w": "inout", "rounding_step": "state"}, rows
+    table = [line.split()[:3] for line in scratch.succeed("explain", "roles.scl").splitlines()[1:4]]
+    assert table == [["x", "argument", "f32"], ["c", "constant", "argument"], ["w", "inout", "argument"]], table
 
 
 def scales_kept(scratch):
@@ -87,6 +96,7 @@ if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
         explained(scratch)
         as_json(scratch)
+        roles(scratch)
         scales_kept(scratch)
         build_lines(scratch)
         inspected(scratch)

@@ -30,6 +30,10 @@ typedef struct scalide_safetensors scalide_safetensors;
  * 64 bytes: you may write to them. If it fails, *file is NULL, and `message` gets a text that starts with the name of the file. `message`
  * has message_size bytes; it may be NULL. Errors: SCALIDE_FILE_ERROR, SCALIDE_OUT_OF_MEMORY. */
 scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size);
+/* Does the same as scalide_safetensors_read, but maps the file, so the operating system reads the pages that you use. The arrays have the
+ * alignment of the file, which may be less than an element needs: copy them with memcpy. You may write to them; the file stays unchanged.
+ * Do not use it if another process may shorten the file: the system then ends the process that reads the missing pages. */
+scalide_status scalide_safetensors_map(const char *path, scalide_safetensors **file, char *message, size_t message_size);
 /* Frees the content and all its arrays. NULL is allowed. */
 void scalide_safetensors_close(scalide_safetensors *file);
 

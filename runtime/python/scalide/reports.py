@@ -18,7 +18,7 @@ from .words import meant
 class Decision(NamedTuple):
     """How one tensor of a program is stored for one use."""
     tensor: str   # its name in the program: "params.w", "v19"
-    use: str      # "argument", "result", or the operand of an operator: "dot_general.lhs"
+    use: str      # "argument", "inout argument", "constant argument", "result", or the operand of an operator: "dot_general.lhs"
     format: str   # "f16"
     scale: str    # "none", "values", "bound" (known before the values), "state" (from earlier runs), "argument", "propagated" or "blocks", with the operator or the block
     policy: str   # the rule that decided: "f16_scaled.yaml:6". "default": no rule did
@@ -85,7 +85,7 @@ class Check(NamedTuple):
 def explain(library, tensor: str | None = None) -> Table:
     """Returns the decisions of the policy for a library's program, for tensors that match a name or a glob."""
     rows = json.loads(_tool(library, "explain", "--json"))
-    decisions = [Decision(row["tensor"], row["use"] or row["place"], row["format"], _scale_of(row), _file_place(row["policy"]) or "default",
+    decisions = [Decision(row["tensor"], _use_of(row), row["format"], _scale_of(row), _file_place(row["policy"]) or "default",
                           source_of(library, row["source"]), row["safe"]) for row in rows]  # fmt: skip
     if tensor is None:
         return Table(decisions)
@@ -94,6 +94,11 @@ def explain(library, tensor: str | None = None) -> Table:
         names = sorted({decision.tensor for decision in decisions})
         raise ValueError(f"{library.name}: unknown tensor {tensor!r}. {meant(tensor, names)}")
     return Table(found)
+
+
+def _use_of(row: dict) -> str:
+    role = row["role"]
+    return row["use"] or (f"{role} {row['place']}" if role in ("inout", "constant") else row["place"])
 
 
 def check(library, leaves) -> Check:

@@ -1,6 +1,7 @@
 #include "files/file.h"
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,6 +50,13 @@ bool File::read_at(uint64_t offset, void *memory, uint64_t bytes) const {
     }
     return true;
 }
+
+void *File::map(uint64_t bytes) const {
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, descriptor_, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void File::unmap(void *memory, uint64_t bytes) { munmap(memory, bytes); }
 
 bool File::write(const void *memory, uint64_t bytes) const {
     const auto *from = static_cast<const char *>(memory);

@@ -28,6 +28,9 @@ public:
     /// `not_a_file`.
     bool size(uint64_t *bytes) const;
     bool read_at(uint64_t offset, void *memory, uint64_t bytes) const;
+    /// Maps the file as private, writable memory. `bytes` is at least 1. Returns NULL if it fails. Release it with `unmap`.
+    void *map(uint64_t bytes) const;
+    static void unmap(void *memory, uint64_t bytes);
     bool write(const void *memory, uint64_t bytes) const;
     bool flush() const;
     bool close();

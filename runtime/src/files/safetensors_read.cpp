@@ -15,6 +15,7 @@ struct scalide_safetensors {
     scalide_metadata *metadata;
     uint64_t tensor_count, skipped_count, metadata_count;
     void *data;
+    uint64_t mapped_bytes; ///< of a mapped file; 0: the data is a copy
 };
 
 namespace {
@@ -217,6 +218,24 @@ void set_apart(Reading &reading) {
     sort_by_name(reading);
 }
 
+/// Describes tensor number `i`, whose data starts at `data`.
+void set_tensor(Reading &reading, uint64_t i, void *data) {
+    const HeaderTensor &tensor = reading.header.tensors[i];
+    reading.result->tensors[i] = {tensor.name,
+                                  scalide_dense_array(data, nullptr, safetensors_dtype(tensor.dtype), tensor.rank, tensor.extent)};
+}
+
+bool map_data(Reading &reading) {
+    scalide_safetensors &result = *reading.result;
+    set_apart(reading);
+    result.data = reading.file.map(reading.file_bytes);
+    if (!result.data) return system_error(reading);
+    result.mapped_bytes = reading.file_bytes;
+    char *data = static_cast<char *>(result.data) + reading.data_start();
+    for (uint64_t i = 0; i < result.tensor_count; ++i) set_tensor(reading, i, data + reading.header.tensors[i].begin);
+    return true;
+}
+
 bool read_data(Reading &reading) {
     scalide_safetensors &result = *reading.result;
     set_apart(reading);
@@ -232,7 +251,7 @@ bool read_data(Reading &reading) {
         const HeaderTensor &tensor = reading.header.tensors[i];
         const auto size = static_cast<uint64_t>(tensor.end - tensor.begin);
         if (!reading.file.read_at(reading.data_start() + static_cast<uint64_t>(tensor.begin), to, size)) return system_error(reading);
-        result.tensors[i] = {tensor.name, scalide_dense_array(to, nullptr, safetensors_dtype(tensor.dtype), tensor.rank, tensor.extent)};
+        set_tensor(reading, i, to);
         to += round_up(size, memory_alignment);
     }
     return true;
@@ -280,13 +299,11 @@ void explain_skipped(Text &text, const scalide_skipped_tensor &tensor) {
     (text << ", got ").name(tensor.dtype) << ". Convert the tensor.";
 }
 
-} // namespace
-
-scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size) {
+scalide_status open_file(const char *path, scalide_safetensors **file, char *message, size_t message_size, bool (*take_data)(Reading &)) {
     if (!path || !file) return SCALIDE_INVALID_ARGUMENT;
     *file = nullptr;
     Reading reading = {{path, message, message_size}, {path, O_RDONLY}, 0, 0, nullptr, nullptr, {}, nullptr, nullptr, SCALIDE_FILE_ERROR};
-    const bool good = read_sizes(reading) && read_header(reading) && check_header(reading) && read_data(reading);
+    const bool good = read_sizes(reading) && read_header(reading) && check_header(reading) && take_data(reading);
     release(reading.text);
     if (good) {
         *file = reading.result;
@@ -296,9 +313,23 @@ scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **
     return reading.failure;
 }
 
+} // namespace
+
+scalide_status scalide_safetensors_read(const char *path, scalide_safetensors **file, char *message, size_t message_size) {
+    return open_file(path, file, message, message_size, read_data);
+}
+
+scalide_status scalide_safetensors_map(const char *path, scalide_safetensors **file, char *message, size_t message_size) {
+    return open_file(path, file, message, message_size, map_data);
+}
+
 void scalide_safetensors_close(scalide_safetensors *file) {
     if (!file) return;
-    release(file->data);
+    if (file->mapped_bytes > 0) {
+        File::unmap(file->data, file->mapped_bytes);
+    } else {
+        release(file->data);
+    }
     release(file);
 }
 
