@@ -37,10 +37,9 @@ bool check_values(scalide_context *context, const scalide_program &program, cons
     }
     for (int32_t i = 0; i < program.symbol_count; ++i) {
         const scalide_symbol &symbol = program.symbols[i];
-        if (values[i] >= symbol.minimum && values[i] <= symbol.maximum && (symbol.multiple <= 1 || values[i] % symbol.multiple == 0))
-            continue;
-        start_message(context) << program.name << ": " << symbol.name << " must be a multiple of " << symbol.multiple << " in ["
-                               << symbol.minimum << ", " << symbol.maximum << "], got " << values[i] << '.';
+        if (allows(symbol, values[i])) continue;
+        Text text = start_message(context) << program.name << ": ";
+        print_allowed(text, symbol) << ", got " << values[i] << '.';
         return false;
     }
     return true;

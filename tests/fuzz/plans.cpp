@@ -38,7 +38,9 @@ struct Plan {
     std::vector<std::vector<scalide_extent>> shapes; ///< most_axes extents each, by buffer and then by operand
     std::vector<std::unique_ptr<scalide_term>> terms;
     scalide_requirement requirement;
-    scalide_program program;
+    scalide_program program, prepare = {};
+    std::vector<scalide_argument> prepare_arguments;
+    std::vector<scalide_buffer> prepare_buffers;
 
     Plan() : program(*sample_program()) {
         symbols.assign(program.symbols, program.symbols + program.symbol_count);

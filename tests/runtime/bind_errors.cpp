@@ -72,15 +72,17 @@ const Case cases[] = {
          s.arrays[0].extent[0] = INT32_MAX;
          s.arrays[0].extent[1] = 0;
      },
-     "sample.x: extent 0 gives b = 2147483647, but b must be in [2, 1024]. Pass an array in that range, or declare another range in the "
-     "program."},
+     "sample.x: extent 0 gives b = 2147483647, but b must be a multiple of 2 in [2, 1024]. Pass an array with another extent, or declare "
+     "another range in the program."},
     {"below_minimum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 0; },
-     "sample.x: extent 0 gives b = 0, but b must be in [2, 1024]. Pass an array in that range, or declare another range in the program."},
+     "sample.x: extent 0 gives b = 0, but b must be a multiple of 2 in [2, 1024]. Pass an array with another extent, or declare "
+     "another range in the program."},
     {"above_maximum", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1026; },
-     "sample.x: extent 0 gives b = 1026, but b must be in [2, 1024]. Pass an array in that range, or declare another range in the "
-     "program."},
+     "sample.x: extent 0 gives b = 1026, but b must be a multiple of 2 in [2, 1024]. Pass an array with another extent, or declare "
+     "another range in the program."},
     {"multiple", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 5; },
-     "sample.x: extent 0 gives b = 5, but b must be a multiple of 2. Pad the array, or declare another step in the program."},
+     "sample.x: extent 0 gives b = 5, but b must be a multiple of 2 in [2, 1024]. Pass an array with another extent, or declare "
+     "another range in the program."},
     {"coefficient", SCALIDE_INVALID_ARGUMENT,
      [](Sample &s, Program &p) {
          p.buffers[0].shape = twice_b_by_4;

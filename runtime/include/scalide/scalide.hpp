@@ -529,6 +529,31 @@ private:
     NamedArrays arrays_;
 };
 
+namespace detail {
+
+/// Returns the arrays in the order of the arguments. An argument that is not among them has an empty descriptor.
+inline std::vector<scalide_array> in_order(const Program &program, const NamedArrays &arrays) {
+    std::vector<scalide_array> descriptors;
+    for (const Argument &argument : program.arguments()) {
+        const auto found = arrays.find(argument.name);
+        descriptors.push_back(found == arrays.end() ? scalide_array{} : found->second.descriptor());
+    }
+    return descriptors;
+}
+
+/// Throws if an argument for which `is_needed` is true is not among the arrays.
+template<typename Predicate>
+void require(const Program &program, const NamedArrays &arrays, Predicate is_needed, const std::string &nouns, const std::string &way_out) {
+    std::vector<std::string> missing;
+    for (const Argument &argument : program.arguments())
+        if (is_needed(argument) && arrays.count(argument.name) == 0) missing.push_back(argument.name);
+    if (!missing.empty()) refuse(program.name() + ": these " + nouns + " are missing: " + join(missing) + ". " + way_out);
+}
+
+inline bool is_constant(const Argument &argument) { return argument.is_constant(); }
+
+} // namespace detail
+
 /// The constants of a program, such as the weights of inference, converted and scaled once. It is a handle: bindings share the object.
 class Constants {
 public:
@@ -536,20 +561,14 @@ public:
     Constants() = default;
     /// Prepares the constants from arrays by name, which are not needed afterwards. Throws if one is missing, or a name is no constant.
     Constants(const Context &context, const Program &program, const NamedArrays &values) : context_(context) {
-        std::vector<std::string> names, missing;
-        std::vector<scalide_array> in_order;
-        for (const Argument &argument : program.arguments()) {
-            const auto value = values.find(argument.name);
-            in_order.push_back(value == values.end() ? scalide_array{} : value->second.descriptor());
-            if (!argument.is_constant()) continue;
-            names.push_back(argument.name);
-            if (value == values.end()) missing.push_back(argument.name);
-        }
+        std::vector<std::string> names;
+        for (const Argument &argument : program.arguments())
+            if (argument.is_constant()) names.push_back(argument.name);
         for (const auto &value : values)
             if (std::find(names.begin(), names.end(), value.first) == names.end())
                 detail::refuse_name("constant", value.first, program.name(), names);
-        if (!missing.empty())
-            detail::refuse(program.name() + ": these constants are missing: " + detail::join(missing) + ". Pass them by name.");
+        detail::require(program, values, detail::is_constant, "constants", "Pass them by name.");
+        const std::vector<scalide_array> in_order = detail::in_order(program, values);
         scalide_constants *made = nullptr;
         context.check(scalide_prepare(context.handle(), program.handle(), in_order.data(), in_order.size(), &made));
         constants_.reset(made, scalide_constants_destroy);
@@ -573,14 +592,11 @@ public:
     /// Binds arrays by name. Outputs that are missing are allocated. Throws if another argument is missing, or a name is unknown.
     Binding(const Context &context, const Program &program, NamedArrays arrays)
         : context_(context), program_(program), arrays_(std::move(arrays)) {
-        std::vector<std::string> missing;
         for (const auto &named : arrays_) program_.find(named.first);
-        for (const Argument &argument : program_.arguments())
-            if (!argument.is_output() && arrays_.count(argument.name) == 0) missing.push_back(argument.name);
-        if (!missing.empty())
-            detail::refuse(program_.name() + ": these arrays are missing: " + detail::join(missing) +
-                           ". Pass them by name, pass a State, or use Binding::allocate.");
-        std::vector<scalide_array> shapes = descriptors();
+        detail::require(
+            program_, arrays_, [](const Argument &argument) { return !argument.is_output(); }, "arrays",
+            "Pass them by name, pass a State, or use Binding::allocate.");
+        std::vector<scalide_array> shapes = detail::in_order(program_, arrays_);
         context.check(scalide_shape_outputs(context.handle(), program_.handle(), shapes.data(), shapes.size()));
         for (size_t i = 0; i < shapes.size(); ++i) allocate_missing(i, detail::shape_of(shapes[i]));
         bind();
@@ -600,18 +616,11 @@ public:
         for (const auto &named : arrays) program.find(named.first);
         binding.arrays_ = std::move(arrays);
         const std::vector<Shape> shapes = program.shapes(context, symbols);
-        std::vector<std::string> missing;
-        for (size_t i = 0; i < shapes.size(); ++i) {
-            const Argument &argument = program.arguments()[i];
-            if (!argument.is_constant()) {
-                binding.allocate_missing(i, shapes[i]);
-            } else if (!constants.is_set() && binding.arrays_.count(argument.name) == 0) {
-                missing.push_back(argument.name);
-            }
-        }
-        if (!missing.empty())
-            detail::refuse(program.name() + ": these constants are missing: " + detail::join(missing) +
-                           ". They must have their values before the program is bound. Pass Constants, or pass them by name.");
+        if (!constants.is_set())
+            detail::require(program, binding.arrays_, detail::is_constant, "constants",
+                            "They must have their values before the program is bound. Pass Constants, or pass them by name.");
+        for (size_t i = 0; i < shapes.size(); ++i)
+            if (!program.arguments()[i].is_constant()) binding.allocate_missing(i, shapes[i]);
         binding.bind();
         return binding;
     }
@@ -682,14 +691,6 @@ private:
         arrays.insert(state.arrays().begin(), state.arrays().end());
         return arrays;
     }
-    std::vector<scalide_array> descriptors() const {
-        std::vector<scalide_array> in_order;
-        for (const Argument &argument : program_.arguments()) {
-            const auto found = arrays_.find(argument.name);
-            in_order.push_back(found == arrays_.end() ? scalide_array{} : found->second.descriptor());
-        }
-        return in_order;
-    }
     void allocate_missing(size_t index, const Shape &shape) {
         const Argument &argument = program_.arguments()[index];
         if (arrays_.count(argument.name) > 0) return;
@@ -698,7 +699,7 @@ private:
         arrays_.emplace(argument.name, std::move(array));
     }
     void bind() {
-        const std::vector<scalide_array> in_order = descriptors();
+        const std::vector<scalide_array> in_order = detail::in_order(program_, arrays_);
         scalide_binding *created = nullptr;
         context_.check(constants_.is_set()
                            ? scalide_bind_constants(context_.handle(), program_.handle(), in_order.data(), in_order.size(),

@@ -14,6 +14,10 @@ struct Call {
 
 /// Prints ` b = 32, n = 5`.
 Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols);
+/// Returns true if the program allows this value of the symbol.
+bool allows(const scalide_symbol &symbol, int64_t value);
+/// Prints which values a symbol may have: `b must be a multiple of 2 in [2, 1024]`.
+Text &print_allowed(Text &text, const scalide_symbol &symbol);
 /// Starts the message about an argument: `<program>.<argument>: `.
 Text complain(const Call &call, int32_t argument);
 

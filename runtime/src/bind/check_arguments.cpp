@@ -45,22 +45,23 @@ bool solve_symbol(const Call &call, const SymbolSource &source, const scalide_sy
         advise_shape(text, call, source.argument, nullptr);
         return false;
     }
-    if (solution < symbol.minimum || solution > symbol.maximum) {
-        complain(call, source.argument) << "extent " << source.axis << " gives " << symbol.name << " = " << solution << ", but "
-                                        << symbol.name << " must be in [" << symbol.minimum << ", " << symbol.maximum
-                                        << "]. Pass an array in that range, or declare another range in the program.";
-        return false;
-    }
-    if (symbol.multiple > 1 && solution % symbol.multiple != 0) {
-        complain(call, source.argument) << "extent " << source.axis << " gives " << symbol.name << " = " << solution << ", but "
-                                        << symbol.name << " must be a multiple of " << symbol.multiple
-                                        << ". Pad the array, or declare another step in the program.";
-        return false;
-    }
-    return true;
+    if (allows(symbol, solution)) return true;
+    Text text = complain(call, source.argument) << "extent " << source.axis << " gives " << symbol.name << " = " << solution << ", but ";
+    print_allowed(text, symbol) << ". Pass an array with another extent, or declare another range in the program.";
+    return false;
 }
 
 } // namespace
+
+bool allows(const scalide_symbol &symbol, int64_t value) {
+    return value >= symbol.minimum && value <= symbol.maximum && (symbol.multiple <= 1 || value % symbol.multiple == 0);
+}
+
+Text &print_allowed(Text &text, const scalide_symbol &symbol) {
+    text << symbol.name << " must be ";
+    if (symbol.multiple > 1) text << "a multiple of " << symbol.multiple << ' ';
+    return text << "in [" << symbol.minimum << ", " << symbol.maximum << ']';
+}
 
 Text &print_values(Text &text, const scalide_program &program, const int32_t *symbols) {
     for (int32_t i = 0; i < program.symbol_count; ++i) text << (i == 0 ? " " : ", ") << program.symbols[i].name << " = " << symbols[i];
