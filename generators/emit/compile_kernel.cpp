@@ -7,6 +7,8 @@
 #include "ir/text.h"
 #include "lower/halide/halide_warnings.h"
 #include "schedules/schedule.h"
+#include "transforms/fusion/groups/costs.h"
+#include <algorithm>
 
 namespace scalide {
 
@@ -49,6 +51,20 @@ void write_object(const Halide::Module &module, const std::string &file) {
     }
 }
 
+/// Returns the name that profilers show: the first operators that compute, and the key. `scalide_dot_general_add_max_<key>`.
+std::string symbol_of(const Program &kernel, const std::string &key) {
+    constexpr size_t most_operators = 4;
+    std::vector<std::string> operators;
+    for (const Node &node : kernel.nodes) {
+        const bool computes = shape_of(node) != Shape::movement && shape_of(node) != Shape::source && node.op != "convert_element_type";
+        if (computes && operators.size() < most_operators && !std::ranges::count(operators, node.op)) operators.push_back(node.op);
+    }
+    if (operators.empty()) operators.push_back(kernel.attributes.at("kind").word);
+    std::string symbol = "scalide_";
+    for (const std::string &op : operators) symbol += op + "_";
+    return symbol + key;
+}
+
 } // namespace
 
 bool is_prepared(const Program &kernel, const Halide::Target &target, const ObjectCache &cache) {
@@ -62,7 +78,7 @@ PreparedKernel prepare_kernel(const Program &kernel, const KernelTarget &target,
     prepared.tiles = std::move(facts.tiles);
     prepared.call_order = std::move(facts.call_order);
     prepared.key = kernel_key(lowering, prepared.tiles, assembly_key(target));
-    prepared.symbol = "scalide_kernel_" + prepared.key;
+    prepared.symbol = symbol_of(prepared.program, prepared.key);
     return prepared;
 }
 

@@ -97,7 +97,7 @@ def damaged_files_of_the_cache_are_made_anew(scratch):
     first, second, third = sorted(whole)[:3]
     (folder / first).write_bytes(whole[second])  # another kernel's
     (folder / second).write_bytes(whole[second][:-100])
-    (folder / third).write_bytes(whole[third].replace(b"scalide_kernel", b"scalide_kernal"))
+    (folder / third).write_bytes(whole[third].replace(b"scalide_", b"scalide-"))
     for archive in folder.glob("*.a"):
         archive.write_bytes(b"!<arch>\n")
     assert counts(scratch.succeed(*MLP, "-o", "out"))[2] == 3

@@ -132,17 +132,19 @@ def test_a_program_has_constants(tmp_path):
     np.testing.assert_array_equal(gradient.prepare(*weights(1))(x), gradient(x, *weights(1)))
 
 
-def test_prepared_arrays_lie_on_a_device(libraries):
-    path = libraries(MLP.replace("ROLE", " constant"), "f8_master", "--target", "opencl")
+@pytest.mark.parametrize("numerics", ["f32", "bf16", "f8_master"])
+def test_prepared_arrays_lie_on_a_device(libraries, numerics):
+    paths = [libraries(MLP.replace("ROLE", role), numerics, "--target", "opencl") for role in ("", " constant")]
     try:
-        library = Library(path)
+        plain, library = map(Library, paths)
     except RuntimeError as error:
         pytest.skip(str(error))
     x = np.ones((3, 40), np.float32)
     prepared = [library.prepare(*weights(seed)) for seed in (1, 2)]
     for _ in range(2):
         for seed, of_weights in enumerate(prepared, 1):
-            np.testing.assert_array_equal(of_weights(x), library(x, *weights(seed)))
+            np.testing.assert_array_equal(of_weights(x), plain(x, *weights(seed)))
+            np.testing.assert_array_equal(library(x, *weights(seed)), plain(x, *weights(seed)))
 
 
 def test_a_run_converts_no_weight(tmp_path, libraries):

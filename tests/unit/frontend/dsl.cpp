@@ -142,6 +142,15 @@ TEST(frontend, arrays_of_tensors) {
               "the index must be less than the number of tensors, 1");
 }
 
+TEST(frontend, a_constant_is_an_argument_that_is_read) {
+    const Program program = program_of([](Inline &g) {
+        Constant<Tensor> w{"w", f32, {4}};
+        Output<Tensor>("y", f32, {4}) = g.z + w;
+    });
+    EXPECT_EQ(to_string(program), "program inline_generator(x: f32[n, 3], z: f32[4], w: f32[4] constant) -> (y: f32[4] = add) {\n"
+                                  "  add = add(z, w) : f32[4]\n}\n");
+}
+
 TEST(frontend, states_can_be_moved) {
     class Layers : public Generator<Layers> {
     public:
