@@ -17,6 +17,7 @@ namespace {
 /// A kernel of a fused program.
 struct Place {
     const Program *fused;
+    const KernelTarget *target;
     std::string kernel;
     const PreparedKernel *prepared = nullptr; ///< null until it is prepared
     fs::path part = {};                       ///< path at which its child process writes
@@ -122,25 +123,23 @@ std::map<std::string, std::string> PreparedProgram::symbols() const {
     return symbols;
 }
 
-std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const KernelTarget &target, const BuildOptions &options,
-                                             const ObjectCache &cache) {
+std::vector<PreparedProgram> prepare_kernels(std::vector<TargetedProgram> programs, const BuildOptions &options, const ObjectCache &cache) {
     std::vector<Place> unknown;
-    for (const Program &program : fused)
+    for (const auto &[program, target] : programs)
         for (const Program &kernel : program.programs)
-            if (!is_prepared(kernel, target.halide, cache)) unknown.push_back({&program, kernel.name});
-    const auto prepare = [&](const Place &place) { prepare_kernel(place.text(), target, cache); };
+            if (!is_prepared(kernel, target->halide, cache)) unknown.push_back({&program, target, kernel.name});
+    const auto prepare = [&](const Place &place) { prepare_kernel(place.text(), *place.target, cache); };
     KernelJobs(options, cache).run(unknown, prepare, [](const Place &) {});
     std::vector<PreparedProgram> prepared;
-    for (Program &program : fused) {
+    for (auto &[program, target] : programs) {
         PreparedKernels kernels;
-        for (const Program &kernel : program.programs) kernels.emplace(kernel.name, prepare_kernel(kernel, target, cache));
-        prepared.push_back({std::move(program), std::move(kernels)});
+        for (const Program &kernel : program.programs) kernels.emplace(kernel.name, prepare_kernel(kernel, *target, cache));
+        prepared.push_back({std::move(program), target, std::move(kernels)});
     }
     return prepared;
 }
 
-KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const KernelTarget &target, const BuildOptions &options,
-                            const ObjectCache &cache) {
+KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const BuildOptions &options, const ObjectCache &cache) {
     KernelObjects objects;
     std::vector<Place> missing, found;
     const SignalsHeld signals;  // until the temporary files are removed
@@ -149,9 +148,9 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
         for (const auto &[name, kernel] : program.kernels) {
             const auto [object, is_new] = objects.files.try_emplace(kernel.symbol);
             if (!is_new) continue;
-            object->second = find_object(kernel, target, cache, objects.uses[kernel.symbol]);
+            object->second = find_object(kernel, *program.target, cache, objects.uses[kernel.symbol]);
             (object->second.empty() ? missing : found)
-                .push_back({&program.fused, name, &kernel, parts.emplace_back(cache.part_of(file_of(kernel))).path});
+                .push_back({&program.fused, program.target, name, &kernel, parts.emplace_back(cache.part_of(file_of(kernel))).path});
         }
     size_t done = 0;
     const auto tell = [&](const Place &place, bool cached) {
@@ -162,13 +161,13 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
     };
     for (const Place &place : found) tell(place, true);
     const auto compile = [&](const Place &place) {
-        const std::vector<CardUse> uses = compile_kernel(*place.prepared, target, place.part.string());
-        if (target.cuda) cache.insert_content(uses_file_of(*place.prepared), to_json(uses).dump());
+        const std::vector<CardUse> uses = compile_kernel(*place.prepared, *place.target, place.part.string());
+        if (place.target->cuda) cache.insert_content(uses_file_of(*place.prepared), to_json(uses).dump());
     };
     const auto insert = [&](const Place &place) {
         const PreparedKernel &kernel = *place.prepared;
         objects.files[kernel.symbol] = cache.insert(file_of(kernel), place.part);
-        if (target.cuda) objects.uses[kernel.symbol] = parse_uses(cache.read(uses_file_of(kernel)).value()).value();
+        if (place.target->cuda) objects.uses[kernel.symbol] = parse_uses(cache.read(uses_file_of(kernel)).value()).value();
         tell(place, false);
     };
     KernelJobs(options, cache).run(missing, compile, insert);

@@ -10,13 +10,19 @@ using PreparedKernels = std::map<std::string, PreparedKernel>;
 /// A fused program with its prepared kernels.
 struct PreparedProgram {
     Program fused;
+    const KernelTarget *target;
     PreparedKernels kernels;
     std::map<std::string, std::string> symbols() const; ///< C name of each kernel
 };
 
+/// A fused program, and the target for which its kernels are compiled.
+struct TargetedProgram {
+    Program fused;
+    const KernelTarget *target;
+};
+
 /// Throws InternalError with the kernel's text if a kernel cannot be lowered.
-std::vector<PreparedProgram> prepare_kernels(std::vector<Program> fused, const KernelTarget &target, const BuildOptions &options,
-                                             const ObjectCache &cache);
+std::vector<PreparedProgram> prepare_kernels(std::vector<TargetedProgram> programs, const BuildOptions &options, const ObjectCache &cache);
 
 struct KernelObjects {
     std::map<std::string, std::filesystem::path> files; ///< by symbol
@@ -26,7 +32,6 @@ struct KernelObjects {
 
 /// Returns the object file of each kernel. Equal kernels of several programs have one object. Kernels that are not in the cache are
 /// compiled, each in a child process. If this fails, throws InternalError with the compiler's output and the kernel's text.
-KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const KernelTarget &target, const BuildOptions &options,
-                            const ObjectCache &cache);
+KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const BuildOptions &options, const ObjectCache &cache);
 
 } // namespace scalide

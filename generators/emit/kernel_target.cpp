@@ -1,5 +1,8 @@
 #include "emit/kernel_target.h"
 #include "expr/error.h"
+#include "rulebook/nearest.h"
+#include <algorithm>
+#include <sstream>
 
 namespace scalide {
 
@@ -20,16 +23,72 @@ const std::vector<DeviceTarget> device_targets = {
     {Device::opencl, {Halide::Target::OpenCL, Halide::Target::CLDoubles}},
 };
 
+// A level of the x86-64 ABI, as far as kernels use its features.
+struct CpuLevel {
+    std::string name;
+    std::vector<Halide::Target::Feature> features;
+};
+const std::vector<CpuLevel> cpu_levels = {
+    {"x86-64-v2", {Halide::Target::SSE41}},
+    {"x86-64-v3", {Halide::Target::SSE41, Halide::Target::AVX, Halide::Target::F16C, Halide::Target::FMA, Halide::Target::AVX2}},
+    {"x86-64-v4",
+     {Halide::Target::SSE41, Halide::Target::AVX, Halide::Target::F16C, Halide::Target::FMA, Halide::Target::AVX2, Halide::Target::AVX512,
+      Halide::Target::AVX512_Skylake}},
+};
+
+// Instructions of this machine that no level contains.
+const std::vector<std::pair<Halide::Target::Feature, std::string>> cpu_extensions = {
+    {Halide::Target::AVXVNNI, "AVX-VNNI"},
+    {Halide::Target::AVX512_Zen4, "AVX-512 VNNI, BF16"},
+};
+
+std::vector<std::string> target_names() {
+    std::vector<std::string> names{"host"};
+    for (const DeviceTarget &row : device_targets) names.push_back(device_name(row.device));
+    for (const CpuLevel &level : cpu_levels) names.push_back(level.name);
+    return names;
+}
+
+bool has_features(const Halide::Target &target, const std::vector<Halide::Target::Feature> &features) {
+    return std::ranges::all_of(features, [&](Halide::Target::Feature feature) { return target.has_feature(feature); });
+}
+
+/// True if every feature of `other` is one of `target`.
+bool contains(const Halide::Target &target, const Halide::Target &other) {
+    for (int i = 0; i < Halide::Target::FeatureEnd; i++) {
+        const auto feature = static_cast<Halide::Target::Feature>(i);
+        if (other.has_feature(feature) && !target.has_feature(feature)) return false;
+    }
+    return true;
+}
+
 Halide::Target named_target(const std::string &text) {
     const Halide::Target host = Halide::get_host_target();
     for (const DeviceTarget &row : device_targets) {
         if (device_name(row.device) == text) return Halide::Target(host.os, host.arch, host.bits, row.features);
     }
+    const auto level = std::ranges::find(cpu_levels, text, &CpuLevel::name);
+    if (level != cpu_levels.end()) return Halide::Target(host.os, Halide::Target::X86, 64, level->features);
     if (text != "host" && !Halide::Target::validate_target_string(text)) {
+        const std::vector<std::string> names = target_names();
         throw UserError(
-            {{}, "target", "must be host, opencl, cuda or a Halide target such as x86-64-linux-avx2-fma-f16c", "'" + text + "'", ""});
+            unknown_name({}, "target", text,
+                         suggestion(text, names, "Use a Halide target such as x86-64-linux-avx2-fma-f16c, or one of: " + joined(names))));
     }
     return Halide::Target(text);
+}
+
+/// Returns the level of x86-64 that the machine has and its further instructions, or its Halide target without features.
+std::string machine_words() {
+    const Halide::Target host = Halide::get_host_target();
+    std::string words = Halide::Target(host.os, host.arch, host.bits).to_string();
+    if (host.arch != Halide::Target::X86) return words;
+    for (const CpuLevel &level : cpu_levels)
+        if (has_features(host, level.features)) words = level.name;
+    std::vector<std::string> extensions;
+    for (const auto &[feature, name] : cpu_extensions)
+        if (host.has_feature(feature)) extensions.push_back(name);
+    return extensions.empty() ? words : words + " (" + joined(extensions) + ")";
 }
 
 } // namespace
@@ -40,6 +99,35 @@ Halide::Target parse_target(const std::string &text) {
         .with_feature(Halide::Target::NoAsserts)
         .with_feature(Halide::Target::NoBoundsQuery)
         .with_feature(Halide::Target::UserContext);
+}
+
+std::vector<std::string> split_targets(const std::string &text) {
+    std::vector<std::string> names;
+    std::istringstream words(text + ",");
+    for (std::string word; std::getline(words, word, ',');) {
+        const Halide::Target target = parse_target(word);
+        for (const std::string &before : names) {
+            if (contains(parse_target(before), target))
+                throw UserError({{},
+                                 "target",
+                                 "a target of a list must have instructions that those before it lack",
+                                 "'" + word + "' after '" + before + "'",
+                                 "Put the target with the fewest instructions first, and each target once"});
+        }
+        names.push_back(word);
+    }
+    for (const std::string &name : names) {
+        if (names.size() > 1 && device_of(parse_target(name)) != Device::cpu)
+            throw UserError(
+                {{}, "target", "each target of a list must be a CPU", "'" + name + "'", "Build a library for the device alone"});
+    }
+    return names;
+}
+
+std::string described_targets(const std::string &text) {
+    std::vector<std::string> words;
+    for (const std::string &name : split_targets(text)) words.push_back(name == "host" ? machine_words() : name);
+    return joined(words);
 }
 
 Device device_of(const Halide::Target &target) {

@@ -10,9 +10,17 @@ struct KernelTarget {
     std::optional<CudaAssembly> cuda; ///< set for CUDA only
 };
 
-/// Parses the target of a kernel: `host`, a device (`cuda`, `opencl`) or a target of Halide. Adds the features that the runtime expects
-/// (no_runtime, no_asserts, no_bounds_query, user_context). Throws UserError for a text that Halide does not know.
+/// Parses the target of a kernel: `host`, a device (`cuda`, `opencl`), a level of x86-64 (`x86-64-v3`) or a target of Halide. Adds the
+/// features that the runtime expects (no_runtime, no_asserts, no_bounds_query, user_context). Throws UserError for a text that Halide does
+/// not know.
 Halide::Target parse_target(const std::string &text);
+
+/// Splits a list of targets at its commas. A list of several is for CPUs: each has instructions that those before it lack. Throws UserError
+/// for a device in such a list, and for a target that has no more instructions than one before it.
+std::vector<std::string> split_targets(const std::string &text);
+
+/// Returns the targets of a list in words. The machine of the build (`host`) is `x86-64-v4 (AVX-512 VNNI, BF16)`.
+std::string described_targets(const std::string &text);
 
 /// Returns the device on which programs for the target run.
 Device device_of(const Halide::Target &target);

@@ -15,27 +15,29 @@
 
 namespace scalide {
 
-TargetFacts target_facts(const BuildOptions &options) {
-    const Halide::Target target = parse_target(options.target);
+namespace {
+
+TargetFacts facts_of(const std::string &name, const BuildOptions &options) {
+    const Halide::Target target = parse_target(name);
     const Budgets budgets = choose_budgets(target);
-    return {options.target,
+    return {name,
             library_products(device_name(device_of(target))),
-            cards_of(options.target, options.cuda_cards),
+            cards_of(name, options.cuda_cards),
             !target.has_gpu_feature() && !options.traceable,
             {budgets.network, budgets.network_step, budgets.digits_line, budgets.digits_element, budgets.maximum_element}};
 }
 
-namespace {
-
-/// A program of the library after fusion, for all GPUs, or a variant for some.
+/// A program of the library after fusion, for all machines, or a variant for some.
 struct FusedProgram {
     const LibraryProgram *source;
+    const KernelTarget *target;
     Program fused;
     std::vector<int> cards; ///< see Plan
     bool is_variant, is_prepare;
     std::vector<Requirement> requirements;
     std::map<std::string, Origin> origins; ///< by name of the value
     Extent::Bindings values = {};          ///< see Plan
+    std::string cpu = {};                  ///< see Plan
 };
 
 const Policy &policy_of(const LibraryProgram &source, const BuildOptions &options) {
@@ -60,7 +62,7 @@ std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &expa
 
 /// Returns the fused program, followed by its variants and its prepare program.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
-                                       const TargetFacts &facts, BuildReport &report) {
+                                       const KernelTarget &target, const TargetFacts &facts, BuildReport &report) {
     std::vector<NumericsDecision> decisions;
     std::map<std::string, Origin> origins; // kernels do not keep names
     const auto after_pass = [&](const std::string &pass, const Program &program) {
@@ -76,9 +78,9 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
     const std::vector<Requirement> requirements = open_requirements(expanded);
     std::vector<FusedProgram> programs{
-        {&source, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, false, requirements, origins}};
+        {&source, &target, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, false, requirements, origins}};
     const auto add_variant = [&](Program variant) -> FusedProgram & {
-        return programs.emplace_back(FusedProgram{&source, std::move(variant), {}, true, false, requirements, origins});
+        return programs.emplace_back(FusedProgram{&source, &target, std::move(variant), {}, true, false, requirements, origins});
     };
     for (CardProgram &variant : variants) {
         for (const int card : variant.cards) std::erase(programs[0].cards, card);
@@ -89,9 +91,27 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
         once.is_prepare = true;
         once.requirements = open_requirements(*prepare);
     }
-    for (auto &[values, form] : fuse_forms(expanded, programs[0].fused, rulebook, compilation, parse_target(options.target)))
+    for (auto &[values, form] : fuse_forms(expanded, programs[0].fused, rulebook, compilation, target.halide))
         add_variant(std::move(form)).values = values;
     return programs;
+}
+
+/// Returns the fused program for the first target, followed by its variants: for the first target, then for each other target.
+std::vector<FusedProgram> fuse_for_targets(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
+                                           const std::vector<KernelTarget> &targets, BuildReport &report) {
+    const std::vector<std::string> names = split_targets(options.target);
+    std::vector<FusedProgram> made = fuse_program(source, rulebook, options, targets[0], facts_of(names[0], options), report);
+    BuildOptions silent = options; // a pass and a number format are reported once
+    silent.after_pass = nullptr;
+    for (size_t i = 1; i < targets.size(); i++) {
+        BuildReport same;
+        for (FusedProgram &variant : fuse_program(source, rulebook, silent, targets[i], facts_of(names[i], options), same)) {
+            variant.cpu = names[i];
+            variant.is_variant = true;
+            made.push_back(std::move(variant));
+        }
+    }
+    return made;
 }
 
 Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const BuildOptions &options) {
@@ -112,9 +132,9 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
     plan.requirements = source.requirements;
     plan.cards = source.cards;
     plan.values = source.values;
-    const Halide::Target target = parse_target(options.target);
-    plan.target = target.to_string();
-    plan.device = device_of(target);
+    plan.cpu = source.cpu;
+    plan.target = source.target->halide.to_string();
+    plan.device = device_of(source.target->halide);
     plan.numerics = policy_of(*source.source, options).name;
     plan.hash = hash_text(identity);
     return plan;
@@ -122,26 +142,29 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
 
 } // namespace
 
+TargetFacts target_facts(const BuildOptions &options) { return facts_of(split_targets(options.target)[0], options); }
+
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options) {
     internal_check(!programs.empty(), "build: a library of no programs");
     if (!options.name.empty() && !is_name(options.name))
         throw UserError({{}, "build.name", "must be UTF-8 without zero bytes", quote(options.name), ""});
-    const KernelTarget target = kernel_target(options.target, options.cuda_cards);
-    check_toolchain(target.halide, options.shared_library);
+    std::vector<KernelTarget> targets;
+    for (const std::string &name : split_targets(options.target)) {
+        targets.push_back(kernel_target(name, options.cuda_cards));
+        check_toolchain(targets.back().halide, options.shared_library);
+    }
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
-    const TargetFacts facts = target_facts(options);
     BuildReport report;
     std::vector<FusedProgram> made;
-    for (const LibraryProgram &source : programs) {
-        std::ranges::move(fuse_program(source, rulebook, options, facts, report), std::back_inserter(made));
-    }
-    std::vector<Program> fused;
+    for (const LibraryProgram &source : programs)
+        std::ranges::move(fuse_for_targets(source, rulebook, options, targets, report), std::back_inserter(made));
+    std::vector<TargetedProgram> fused;
     for (FusedProgram &program : made) {
         if (programs.size() == 1 && !options.name.empty() && !options.is_collection) program.fused.name = options.name;
-        fused.push_back(std::move(program.fused));
+        fused.push_back({std::move(program.fused), program.target});
     }
-    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), target, options, cache);
+    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), options, cache);
     std::string *hash = nullptr; // of the program to which the variants belong
     report.plans.reserve(prepared.size());
     for (size_t i = 0; i < prepared.size(); i++) {
@@ -155,7 +178,7 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
         }
     }
     check_identifiers(report.plans);
-    KernelObjects objects = build_objects(prepared, target, options, cache);
+    KernelObjects objects = build_objects(prepared, options, cache);
     write_library(report.plans, prepared, options, objects, cache, [&](std::vector<std::filesystem::path> files) {
         report.files = std::move(files);
         cache.trim();

@@ -10,9 +10,9 @@ namespace scalide {
 struct BuildReport;
 
 struct BuildOptions {
-    std::string name;           ///< name of the library and its C function; empty: the name of the program
-    bool is_collection = false; ///< a single program keeps its own name, too
-    std::string target = "host";
+    std::string name;                    ///< name of the library and its C function; empty: the name of the program
+    bool is_collection = false;          ///< a single program keeps its own name, too
+    std::string target = "host";         ///< one, or several CPUs (split_targets)
     std::vector<std::string> cuda_cards; ///< for CUDA: compute capabilities ("90"); empty: all of device_code.h
     Policy policy;
     std::filesystem::path output_folder = ".";
@@ -60,7 +60,7 @@ struct LibraryProgram {
 /// kernel that does not compile, with the compiler's output and the kernel's text).
 BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options);
 
-/// Returns the facts that passes need about the target, its GPUs (see cards_of) and what is stored for traces.
+/// Returns the facts that passes need about the target (the first of a list), its GPUs (see cards_of) and what is stored for traces.
 TargetFacts target_facts(const BuildOptions &options);
 
 } // namespace scalide

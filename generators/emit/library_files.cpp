@@ -1,6 +1,7 @@
 #include "emit/library_files.h"
 #include "emit/c_text.h"
 #include "emit/files.h"
+#include "emit/kernel_target.h"
 #include "emit/plan_text.h"
 #include "emit/process.h"
 #include <algorithm>
@@ -133,7 +134,7 @@ void write_library(const std::vector<Plan> &plans, const std::vector<PreparedPro
     const SignalsHeld signals; // an interrupted build leaves no part of a library
     const WorkFolder work(options.output_folder);
     std::vector<std::string> outputs{name + ".h", name + ".plan.c", name + ".json", "lib" + name + ".a"};
-    write_file(work / outputs[0], plan_header(name, plans));
+    write_file(work / outputs[0], plan_header(name, plans, described_targets(options.target)));
     write_file(work / outputs[1], source);
     write_file(work / outputs[2], plan_manifest(name, planned, objects.uses));
     const fs::path archive = work / outputs[3];

@@ -122,8 +122,10 @@ std::string plan_manifest(const std::string &library, const std::vector<PlannedP
         Json row = program_of(program, uses);
         if (!program.plan.cards.empty()) row["cards"] = program.plan.cards;
         if (!program.plan.values.empty()) row["values"] = program.plan.values;
+        if (!program.plan.cpu.empty()) row["cpu"] = program.plan.cpu;
         if (program.plan.is_prepare) {
-            manifest["programs"].back()["prepare"] = std::move(row);
+            Json &main = manifest["programs"].back();
+            (program.plan.cpu.empty() ? main : main["variants"].back())["prepare"] = std::move(row);
             continue;
         }
         Json &rows = program.plan.is_variant ? manifest["programs"].back()["variants"] : manifest["programs"];

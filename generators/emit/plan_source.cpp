@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <ranges>
 #include <set>
 #include <span>
 
@@ -99,15 +100,21 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
 
 /// Returns the prefix of the table names of a plan.
 std::string prefix_of(const Plan &plan) {
-    if (plan.is_prepare) return to_identifier(plan.name) + "_prepare_";
     std::string prefix = to_identifier(plan.name) + "_";
-    if (plan.is_variant && plan.values.empty()) prefix += "on_" + std::to_string(plan.cards[0]) + "_";
+    if (!plan.cpu.empty()) prefix += "on_" + to_identifier(plan.cpu) + "_";
+    if (plan.is_prepare) return prefix + "prepare_";
+    if (plan.is_variant && !plan.cards.empty()) prefix += "on_" + std::to_string(plan.cards[0]) + "_";
     for (const auto &[symbol, value] : plan.values) prefix += fmt::format("with_{}_{}_", to_identifier(symbol), value);
     return prefix;
 }
 
+/// Returns the entry of a variant for a compute capability, or for some CPUs if it is 0.
+std::string machine_row(const Plan &plan, int card) {
+    return fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card, plan.is_variant ? "&" + prefix_of(plan) + "plan" : "0");
+}
+
 /// Returns the entry of a variant for values of symbols.
-std::string form_text(const Plan &plan) {
+std::string form_row(const Plan &plan) {
     std::string symbols, values;
     for (const auto &[name, value] : plan.values) {
         symbols += std::to_string(std::ranges::find(plan.symbols, name, &Symbol::name) - plan.symbols.begin()) + ", ";
@@ -116,17 +123,15 @@ std::string form_text(const Plan &plan) {
     return fmt::format("    {{0, &{}plan, {}, {{{}}}, {{{}}}}},\n", prefix_of(plan), plan.values.size(), symbols, values);
 }
 
-/// Returns the entries of a program's variants: by compute capability, then for values of symbols.
+/// Returns the entries of the variants of programs[0], which are all for the same CPUs: by compute capability, then for values of symbols.
 std::vector<std::string> variant_rows(std::span<const PlannedProgram> programs) {
     std::map<int, std::string> by_card;
     for (const PlannedProgram &program : programs)
-        for (const int card : program.plan.cards)
-            by_card[card] = fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card,
-                                        program.plan.is_variant ? "&" + prefix_of(program.plan) + "plan" : "0");
+        for (const int card : program.plan.cards) by_card[card] = machine_row(program.plan, card);
     std::vector<std::string> rows;
     for (const auto &[card, row] : by_card) rows.push_back(row);
     for (const PlannedProgram &program : programs)
-        if (!program.plan.values.empty()) rows.push_back(form_text(program.plan));
+        if (!program.plan.values.empty()) rows.push_back(form_row(program.plan));
     return rows;
 }
 
@@ -171,11 +176,12 @@ std::string program_text(const PlannedProgram &program, size_t variant_count, co
                pointer(plan.requirements.size(), "requirements"), prepare);
 }
 
-/// Returns the text of a program and its variants. The prepare program and variants are written first, because the
-/// program's tables refer to them.
-std::string family_text(std::span<const PlannedProgram> programs) {
+/// Returns the text of a program and its variants for the same CPUs. The prepare program and variants are written first, because the
+/// program's tables refer to them. `others`: the variants for other CPUs.
+std::string family_text(std::span<const PlannedProgram> programs, const std::vector<std::string> &others) {
     std::string text;
-    const std::vector<std::string> variants = variant_rows(programs);
+    std::vector<std::string> variants = variant_rows(programs);
+    variants.insert(variants.end(), others.begin(), others.end());
     std::string prepare = "0";
     for (const PlannedProgram &program : programs) {
         if (!program.plan.is_prepare) continue;
@@ -184,10 +190,33 @@ std::string family_text(std::span<const PlannedProgram> programs) {
     }
     for (const PlannedProgram &program : programs.subspan(1))
         if (!program.plan.is_prepare) text += program_text(program, 0, prepare);
-    const std::string prefix = prefix_of(programs[0].plan);
-    return text + table("scalide_variant", prefix + "variants", fmt::format("{}", fmt::join(variants, ""))) +
-           program_text(programs[0], variants.size(), prepare) +
-           fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix);
+    return text + table("scalide_variant", prefix_of(programs[0].plan) + "variants", fmt::format("{}", fmt::join(variants, ""))) +
+           program_text(programs[0], variants.size(), prepare);
+}
+
+/// Splits the programs where `is_same` differs from the program before.
+template<typename Same>
+std::vector<std::span<const PlannedProgram>> split(std::span<const PlannedProgram> programs, Same is_same) {
+    std::vector<std::span<const PlannedProgram>> parts;
+    for (size_t first = 0, end = 0; first < programs.size(); first = end) {
+        while (++end < programs.size() && is_same(programs[end - 1].plan, programs[end].plan)) {
+        }
+        parts.push_back(programs.subspan(first, end - first));
+    }
+    return parts;
+}
+
+/// Returns the text of a program with the variants for all CPUs.
+std::string machines_text(std::span<const PlannedProgram> programs) {
+    const auto families = split(programs, [](const Plan &before, const Plan &plan) { return before.cpu == plan.cpu; });
+    std::string text;
+    std::vector<std::string> others;
+    for (const auto &family : families | std::views::drop(1)) {
+        text += family_text(family, {});
+        others.push_back(machine_row(family[0].plan, 0));
+    }
+    return text + family_text(families[0], others) +
+           fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix_of(programs[0].plan));
 }
 
 } // namespace
@@ -209,11 +238,8 @@ std::string plan_source(const std::vector<PlannedProgram> &programs) {
         for (const auto &[kernel, symbol] : program.kernel_symbols) kernels.insert(symbol);
     std::string text = "/* Generated by scalide build. */\n#include \"scalide/plan.h\"\n\n";
     for (const std::string &kernel : kernels) text += fmt::format("int {}_argv(void **args);\n", kernel);
-    for (size_t first = 0, end = 0; first < programs.size(); first = end) {
-        while (++end < programs.size() && programs[end].plan.is_variant) {
-        }
-        text += "\n" + family_text(std::span(programs).subspan(first, end - first));
-    }
+    for (const auto &program : split(programs, [](const Plan &, const Plan &plan) { return plan.is_variant; }))
+        text += "\n" + machines_text(program);
     return text;
 }
 

@@ -16,12 +16,12 @@ struct PlannedProgram {
 std::string plan_source(const std::vector<PlannedProgram> &programs);
 
 /// Returns a header for C99 and C++. For each program it has the function, the order of the arguments, and a struct of arrays with a typed
-/// bind.
-std::string plan_header(const std::string &library, const std::vector<Plan> &plans);
+/// bind. `targets`: the targets of the library in words.
+std::string plan_header(const std::string &library, const std::vector<Plan> &plans, const std::string &targets);
 
 /// Returns the same facts as JSON for other tools. `programs` have arguments, symbols, buffers with dtypes and lifetimes, steps and
-/// kernels. `variants` have the same form, and the `cards` that run them. Kernels in `uses`, by C function, list their launches by compute
-/// capability.
+/// kernels. `variants` have the same form, and the `cards`, the `cpu` or the `values` of symbols for which they are. Kernels in `uses`, by
+/// C function, list their launches by compute capability.
 std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
                           const std::map<std::string, std::vector<CardUse>> &uses);
 

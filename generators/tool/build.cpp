@@ -1,3 +1,4 @@
+#include "emit/kernel_target.h"
 #include "emit/library.h"
 #include "ir/text.h"
 #include "rulebook/nearest.h"
@@ -123,10 +124,14 @@ struct BuildCommand {
         std::fwrite(text.data(), 1, text.size(), stdout);
     }
 
+    std::string machine_line() const {
+        return fmt::format("for {}{}\n", build.target == "host" ? "this machine: " : "", described_targets(build.target));
+    }
+
     std::string describe(const BuildReport &report) const {
         return fmt::format("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(),
                            report.kernels, report.steps, report.compiled, report.kernels - report.compiled, report.seconds) +
-               (full_report ? table_of : exceptions_of)(report, target_facts(build)) + numerics_line(report) + "\n";
+               (full_report ? table_of : exceptions_of)(report, target_facts(build)) + machine_line() + numerics_line(report) + "\n";
     }
 };
 

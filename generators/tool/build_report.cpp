@@ -26,12 +26,13 @@ std::vector<Use> by_card(const std::vector<CardUse> &launches) {
     return rows;
 }
 
-/// Returns the prefix of a plan's kernels: the program if there are several, and the compute capabilities or the values of a variant.
+/// Returns the prefix of a plan's kernels: the program if there are several, and the compute capabilities, CPU or values of a variant.
 std::string name_of(const BuildReport &report, size_t plan) {
     const bool is_one = std::ranges::count(report.plans, false, &Plan::is_variant) == 1;
     std::string name = is_one ? "" : name_to_string(report.fused[plan].name) + ".";
-    if (report.plans[plan].is_prepare) return name + "prepare.";
     const Plan &variant = report.plans[plan];
+    if (!variant.cpu.empty()) name += variant.cpu + ".";
+    if (variant.is_prepare) return name + "prepare.";
     if (!variant.cards.empty() && variant.is_variant) name += fmt::format("sm_{}.", fmt::join(variant.cards, ",sm_"));
     for (const auto &[symbol, value] : variant.values) name += fmt::format("{}={}.", symbol, value);
     return name;

@@ -2,6 +2,8 @@
 
 native: on this machine those for AVX2 and AVX-512 (where it has that) give the same bits; those without FMA are close.
 emulated: under qemu, on CPUs that have no more, libraries for AVX2 and SSE4.1 give the bits that they give here, and one for AVX-512 is refused.
+levels: each level of x86-64 that this machine has gives what the interpreter gives. A library for all levels gives the bits of the best one: here, and
+under qemu on CPUs of lower levels.
 """
 import random
 import re
@@ -18,7 +20,9 @@ from tool import Scratch, read_safetensors, safetensors, unpack_floats  # noqa: 
 SSE, AVX2 = "x86-64-linux-sse41", "x86-64-linux-sse41-avx-avx2-fma-f16c"
 AVX512 = f"{AVX2}-avx512-avx512_skylake"
 CPU_OF = {SSE: "Nehalem", AVX2: "Haswell"}
-SHAPES = {"x": (37, 40), "w": (40, 24), "g": (24,), "k": (37, 24)}
+FLAGS_OF = {"x86-64-v2": {"sse4_1"}, "x86-64-v3": {"avx2", "fma", "f16c"}, "x86-64-v4": {"avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"}}
+CPU_OF_LEVEL = {"x86-64-v2": "Nehalem", "x86-64-v3": "Haswell"}
+SHAPES = {"x": (37, 40), "w": (40, 24), "g": (24,), "k": (37, 24), "v": (24, 10)}
 INTEGERS = ("k",)
 
 
@@ -27,9 +31,14 @@ def skip(reason):
     sys.exit(77)
 
 
-def write_inputs(scratch):
+def cpu_flags():
+    return set(re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)[1].split())
+
+
+def write_inputs(scratch, rows=37):
     draw, tensors = random.Random(1), {}
     for argument, shape in SHAPES.items():
+        shape = tuple(rows if extent == 37 else extent for extent in shape)
         count = 1
         for extent in shape:
             count *= extent
@@ -40,9 +49,9 @@ def write_inputs(scratch):
     scratch.write("in", safetensors(tensors))
 
 
-def run(scratch, target, *emulator):
+def run(scratch, target, *emulator, program="kinds.scl", options=()):
     """Returns the results of `scalide run` as name -> (dtype, shape, bytes), or its process if it fails."""
-    command = [*emulator, scratch.tool, "run", "kinds.scl", "-i", "in", "-o", "out", "--target", target]
+    command = [*emulator, scratch.tool, "run", program, "-i", "in", "-o", "out", "--target", target, *options]
     result = subprocess.run(command, cwd=scratch.path, env=scratch.environment, capture_output=True, text=True, timeout=600)
     return read_safetensors(scratch.path / "out") if result.returncode == 0 else result
 
@@ -58,7 +67,7 @@ def distance(results, others):
 
 
 def native(scratch):
-    has_avx512 = all(re.search(rf"\b{flag}\b", Path("/proc/cpuinfo").read_text()) for flag in ("avx512f", "avx512dq", "avx512bw", "avx512vl"))
+    has_avx512 = FLAGS_OF["x86-64-v4"] <= cpu_flags()
     avx2, sse = run(scratch, AVX2), run(scratch, SSE)
     print(f"without FMA {distance(sse, avx2):.2g} from AVX2")
     assert distance(sse, avx2) < 1e-5
@@ -76,16 +85,36 @@ def emulated(scratch):
     scratch.succeed("build", "kinds.scl", "-o", "lib", "--target", AVX512)
     refused = run(scratch, AVX512, qemu, "-cpu", CPU_OF[AVX2])
     assert refused.returncode == 1, refused
-    assert "kinds: the CPU must have all features of the target" in refused.stderr and "got one without avx512. Build the program for this machine" in refused.stderr
+    assert "kinds: the CPU must have all features of the target" in refused.stderr and "but it has no avx512. Build the program for this machine" in refused.stderr
 
 
-TESTS = {test.__name__: test for test in (native, emulated)}
+def levels(scratch):
+    present = [level for level, flags in FLAGS_OF.items() if flags <= cpu_flags()]
+    qemu, every = shutil.which("qemu-x86_64"), ",".join(FLAGS_OF)
+    for program, rows in (("kinds.scl", 37), ("constants.scl", 37), ("constants.scl", 5), ("constants.scl", 1)):
+        write_inputs(scratch, rows)
+        wanted = run(scratch, "host", program=program, options=("--interpret", "real"))
+        results = {level: run(scratch, level, program=program) for level in present}
+        for level, result in results.items():
+            assert distance(result, wanted) < 1e-5, (program, rows, level)
+        assert run(scratch, every, program=program) == results[present[-1]], (program, rows)
+        for level, cpu in CPU_OF_LEVEL.items() if qemu else ():
+            assert run(scratch, every, qemu, "-cpu", cpu, program=program) == results[level], (program, rows, level)
+    if qemu:
+        refused = run(scratch, "x86-64-v3,x86-64-v4", qemu, "-cpu", CPU_OF_LEVEL["x86-64-v2"])
+        assert refused.returncode == 1 and "but it has no avx. Build the program for this machine" in refused.stderr, refused
+    else:
+        print("no qemu-x86_64 (Debian: qemu-user): the choice was tested only for the CPU of this machine")
+
+
+TESTS = {test.__name__: test for test in (native, emulated, levels)}
 
 if __name__ == "__main__":
-    if not re.search(r"\bavx2\b", Path("/proc/cpuinfo").read_text()):
+    if "avx2" not in cpu_flags():
         skip("this machine has no AVX2")
     with Scratch(sys.argv[1]) as scratch:
-        shutil.copy(HERE / "kinds.scl", scratch.path)
+        for program in ("kinds.scl", "constants.scl"):
+            shutil.copy(HERE / program, scratch.path)
         write_inputs(scratch)
         TESTS[sys.argv[2]](scratch)
     print("ok")

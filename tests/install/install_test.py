@@ -96,6 +96,11 @@ WRONG_CALLS = {
     "PROGRAM sum.scl SHARED SHARED": "SHARED is given twice",
     "PROGRAM sum.scl OPERATORS add": "PROGRAM cannot be used with OPERATORS",
     "PROGRAM sum.scl DTYPES f16": "DTYPES cannot be used with PROGRAM",
+    "PROGRAM sum.scl TARGETS x86-64-v2 x86-64-v9": "unknown CPU 'x86-64-v9'. Did you mean 'x86-64-v2'? One of: host, x86-64-v2, x86-64-v3,",
+    "PROGRAM sum.scl TARGETS x86-64-v2 cuda": "unknown CPU 'cuda'. One of: host, x86-64-v2, x86-64-v3, x86-64-v4, or a Halide target such as",
+    "PROGRAM sum.scl TARGET z80": "unknown target 'z80'. One of: host, x86-64-v2, x86-64-v3, x86-64-v4, cuda, opencl, or a Halide target such as",
+    "PROGRAM sum.scl TARGETS x86-64-v2 TARGET host": "TARGET cannot be used with TARGETS",
+    "PROGRAM sum.scl TARGETS": "TARGETS needs a value",
     "NUMERICS f32": "needs PROGRAM, OPERATORS or OPERATORS_FILE",
 }
 SUM = "program sum(x: f32[n]) -> (s: f32[]) {\n  s = reduce_sum(x) {axes: [0]}\n}\n"
@@ -137,6 +142,26 @@ def cmake_files():
         (folder / file).write_text(text)
         run("cmake", "--build", folder / "build")
         assert words in header.read_text(), f"{file} is a dependency"
+
+
+def several_cpus():
+    """TARGETS makes one library for several CPUs, of a program and of a kernel list with a policy. The header names the CPUs."""
+    calls = ("find_package(Scalide REQUIRED)\nset(cpus TARGETS x86-64-v2 x86-64-v3 x86-64-v4)\nadd_scalide_library(sum PROGRAM sum.scl ${cpus})\n"
+             "add_scalide_library(list OPERATORS_FILE list.yaml NUMERICS bf16 ${cpus})\nadd_executable(a a.c)\n")
+    folder = project("cpus", calls + "target_link_libraries(a PRIVATE sum list)\n", sum_dot_scl=SUM,
+                     list_dot_yaml="- {op: dot_general, name: dot, shapes: {lhs: [b, 64], rhs: [64, 16]}, attributes: {contract: [[1], [0]]}}\n",
+                     a_dot_c='#include "list.h"\n#include "sum.h"\n#include <stdio.h>\nint main(void) {\n'
+                             '    float x[2] = {1, 2}, s = 0;\n    const int64_t extent = 2;\n    scalide_context *context;\n    scalide_binding *binding = 0;\n'
+                             '    sum_arrays arrays = {scalide_dense_array(x, 0, SCALIDE_F32, 1, &extent), scalide_dense_array(&s, 0, SCALIDE_F32, 0, 0)};\n'
+                             '    if (scalide_context_create(0, &context) || sum_bind(context, &arrays, &binding) || scalide_run(binding)) return 1;\n'
+                             '    printf("%g %s\\n", s, scalide_program_target(list_dot_program()));\n    return 0;\n}\n')  # fmt: skip
+    configure(folder)
+    run("cmake", "--build", folder / "build")
+    for name in ("sum", "list"):
+        text = (folder / f"build/{name}.scalide/{name}.h").read_text()
+        assert "for x86-64-v2, x86-64-v3, x86-64-v4." in text, text
+    printed = run(folder / "build/a")
+    assert printed.startswith("3 x86-64-linux-") and "avx" not in printed, printed
 
 
 def operators():
@@ -483,7 +508,7 @@ def subproject_build():
     assert (folder / "prefix/lib/libsum.a").exists() and not (folder / "prefix/bin").exists()
 
 
-TESTS = [prefix, tool, cmake_words, cmake_files, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_opencl, digits_cuda, proof,
+TESTS = [prefix, tool, cmake_words, cmake_files, several_cpus, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_opencl, digits_cuda, proof,
          components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
 SKIPPED = 77  # an exit status
 

@@ -142,6 +142,40 @@ TEST(runtime, shapes_outputs) {
     EXPECT_TRUE(arrays[3].dtype == SCALIDE_F32 && arrays[3].rank == 0);
 }
 
+// The first step of a variant has the name of its target.
+TEST(runtime, takes_the_last_program_whose_target_the_cpu_supports) {
+    const auto first_step = [](const std::vector<const char *> &targets) {
+        std::vector<scalide_program> programs(targets.size(), *sample_program());
+        std::vector<scalide_step> steps(targets.size() * static_cast<size_t>(sample_program()->step_count));
+        std::vector<scalide_variant> variants;
+        for (size_t i = 0; i < targets.size(); ++i) {
+            scalide_step *own = &steps[i * static_cast<size_t>(programs[i].step_count)];
+            std::copy(programs[i].steps, programs[i].steps + programs[i].step_count, own);
+            own[0].name = programs[i].target = targets[i];
+            programs[i].steps = own;
+            variants.push_back({0, &programs[i], 0, {0}, {0}});
+        }
+        scalide_program program = *sample_program();
+        program.variants = variants.data();
+        program.variant_count = static_cast<int32_t>(variants.size());
+        Context context;
+        Sample sample(6);
+        const float expected = sample.expected_y(1);
+        Binding binding;
+        scalide_step_info info = {};
+        EXPECT_EQ(bind(context, &program, sample, &binding.handle), SCALIDE_OK) << scalide_message(context.handle);
+        EXPECT_EQ(scalide_describe_step(binding.handle, 0, &info), SCALIDE_OK);
+        EXPECT_EQ(scalide_run(binding.handle), SCALIDE_OK);
+        EXPECT_EQ(sample.y[1], expected);
+        return std::string(info.name);
+    };
+    EXPECT_EQ(first_step({}), "rows");
+    EXPECT_EQ(first_step({"x86-64-linux"}), "x86-64-linux");
+    EXPECT_EQ(first_step({"x86-64-linux", "x86-64-linux-sse41"}), "x86-64-linux-sse41");
+    EXPECT_EQ(first_step({"x86-64-linux", "x86-64-linux-sse41-none"}), "x86-64-linux");
+    EXPECT_EQ(first_step({"x86-64-linux-none"}), "rows");
+}
+
 TEST(runtime, a_failure_is_sticky) {
     Context context;
     Sample sample(6);

@@ -60,17 +60,20 @@ endfunction()
 #
 # Options:
 #   NUMERICS <policy>     The precision policy: a built-in name (`scalide policies` lists them) or a .yaml file. Default: f32.
-#   TARGET <target>       host, opencl, cuda, or a Halide target such as x86-64-linux-avx2-fma-f16c. Default: host.
+#   TARGET <target>       host, opencl, cuda, x86-64-v2, x86-64-v3, x86-64-v4, or a Halide target such as x86-64-linux-avx2-fma-f16c.
+#                         Default: host.
+#   TARGETS <cpu>...      One library for several CPUs, such as x86-64-v2 x86-64-v3 x86-64-v4. scalide_bind takes the last one whose
+#                         instructions the CPU has. Put the CPU with the fewest instructions first.
 #   CUDA_ARCH <number>... With TARGET cuda: the compute capabilities to compile for, such as 90 100. Default: all that Scalide knows.
 #   RULES <path>...       YAML files, or folders of YAML files, with operators of your own.
 #   TRACEABLE             Store every rounded operand and every scale, so that scalide_run_traced can report them. This is slower on CPUs.
 #   SHARED                A shared library instead of a static one.
 #
-# In a cross build, the default of TARGET is the CPU of the toolchain file without extensions, such as arm-64-linux.
+# In a cross build, the default is the CPU of the toolchain file without extensions, such as arm-64-linux.
 function(add_scalide_library target)
     set(flags TRACEABLE SHARED)
     set(single GENERATOR PROGRAM OPERATORS_FILE NUMERICS TARGET)
-    set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH)
+    set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH TARGETS)
     cmake_parse_arguments(ARG "${flags}" "${single}" "${several}" ${ARGN})
     set(call "add_scalide_library(${target})")
     _scalide_check_words("${call}" "${single};${several};${flags}" ${ARGN})
@@ -203,7 +206,15 @@ endfunction()
 # Sets `options` to the options for the machine that the library is for. In a cross build, sets `environment` to a command that names the C
 # compiler of the toolchain file.
 function(_scalide_target call options environment)
-    set(machine "${ARG_TARGET}")
+    set(cpus host x86-64-v2 x86-64-v3 x86-64-v4)
+    if(DEFINED ARG_TARGETS)
+        _scalide_refuse("${call}" TARGETS TARGET CUDA_ARCH)
+        _scalide_check_targets("${call}" CPU "${ARG_TARGETS}" ${cpus})
+    else()
+        _scalide_check_targets("${call}" target "${ARG_TARGET}" ${cpus} cuda opencl)
+    endif()
+    set(machines ${ARG_TARGET} ${ARG_TARGETS})
+    list(JOIN machines "," machine)
     set(${environment} "" PARENT_SCOPE)
     if(CMAKE_CROSSCOMPILING)
         set(processors x86_64 x86-64 AMD64 x86-64 aarch64 arm-64 arm64 arm-64 armv7l arm-32 riscv64 riscv-64)
@@ -211,7 +222,7 @@ function(_scalide_target call options environment)
         string(TOLOWER "${CMAKE_SYSTEM_NAME}" system)
         if(NOT machine AND place EQUAL -1)
             message(FATAL_ERROR "${call}: needs TARGET, because no Halide target is known for CMAKE_SYSTEM_PROCESSOR '${CMAKE_SYSTEM_PROCESSOR}'")
-        elseif(machine MATCHES "^(host|cuda|opencl)$")
+        elseif(machine MATCHES "(^|,)(host|cuda|opencl)(,|$)")
             message(FATAL_ERROR "${call}: in a cross build, TARGET must be a Halide target such as arm-64-linux, got '${machine}'")
         elseif(NOT machine)
             math(EXPR place "${place} + 1")
@@ -228,6 +239,16 @@ function(_scalide_target call options environment)
     if(machine)
         set(${options} --target "${machine}" PARENT_SCOPE)
     endif()
+endfunction()
+
+# Stops at a target that is neither one of the names in ARGN nor has the form of a Halide target. The tool checks the features of such a target.
+function(_scalide_check_targets call noun targets)
+    foreach(target IN LISTS targets)
+        if(NOT target IN_LIST ARGN AND NOT target MATCHES "^[a-z0-9]+-[0-9]+-[a-z]+(-[a-z0-9_]+)*$")
+            _scalide_known(known "${target}" ${ARGN})
+            message(FATAL_ERROR "${call}: unknown ${noun} '${target}'. ${known}, or a Halide target such as x86-64-linux-avx2-fma-f16c")
+        endif()
+    endforeach()
 endfunction()
 
 # Sets `what` to the program that `scalide build` gets, `generator` to the executable that builds it, and `sources` to the file that it reads.
@@ -319,7 +340,7 @@ endfunction()
 # CMake takes an unknown keyword for one more value of the keyword before it. Values are never in capitals, so capitals show an unknown keyword.
 function(_scalide_check_words call keywords)
     set(unknown ${ARG_UNPARSED_ARGUMENTS})
-    foreach(value IN LISTS ARG_SOURCES ARG_RULES ARG_PARAMETERS ARG_OPERATORS ARG_DTYPES ARG_CUDA_ARCH)
+    foreach(value IN LISTS ARG_SOURCES ARG_RULES ARG_PARAMETERS ARG_OPERATORS ARG_DTYPES ARG_CUDA_ARCH ARG_TARGETS)
         if(value MATCHES "^[A-Z][A-Z_]*$")
             list(APPEND unknown "${value}")
         endif()

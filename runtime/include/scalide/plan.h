@@ -138,11 +138,11 @@ typedef struct {
     const scalide_matmul *matmul; /* the same computation for cuBLASLt, which replaces the kernel if it can; NULL: only the kernel */
 } scalide_step;
 
-/* Another form of the program for some bindings. It has the same arguments and symbols. There are forms for one CUDA compute capability,
- * because cuBLASLt supports different matmuls there, and forms for one value of a symbol, because a matmul with one row or column is
- * another loop nest. */
+/* Another form of the program for some machines or some bindings. It has the same arguments and symbols. There are forms for one CUDA
+ * compute capability, because cuBLASLt supports different matmuls there, forms for CPUs with more features, and forms for one value of a
+ * symbol, because a matmul with one row or column is another loop nest. */
 typedef struct {
-    int32_t capability;                    /* compute capability: 90 for sm_90. 0: a form for values of symbols */
+    int32_t capability;                    /* compute capability: 90 for sm_90. 0: a form for CPUs or for values of symbols */
     const struct scalide_program *program; /* NULL: the main program */
     int32_t symbol_count;                  /* the form is for bindings in which each of these symbols has its value */
     int32_t symbol[SCALIDE_TERM_SYMBOLS];
@@ -164,9 +164,10 @@ struct scalide_program {
     const scalide_step *steps;
     scalide_extent scratch; /* maximum bytes that kernels allocate in each thread; no terms: not known before the first run */
     int32_t variant_count;
-    const scalide_variant *variants; /* scalide_bind takes the variant with the largest capability that is not above the capability of the
-                                        GPU and has the same tens. Then it takes the first form whose symbols have their values. If there is
-                                        none, it takes the main program */
+    const scalide_variant *variants; /* scalide_bind first chooses among the variants without symbols whose target the CPU supports, and
+                                        whose capability is not above the capability of the GPU and has the same tens. It takes the largest
+                                        capability, and the last of equal ones. In the variants of this program it takes the first form
+                                        whose symbols have their values. If there is none, it takes the program itself */
     int32_t requirement_count;
     const scalide_requirement *requirements;
     const struct scalide_program *prepare; /* computes the buffers with SCALIDE_STORAGE_PREPARED. Its inputs are the arguments with the role

@@ -2,6 +2,7 @@
 #include "bind/check.h"
 #include "bind/constants.h"
 #include "bind/prepared.h"
+#include "cpu_features.h"
 #include "run/recorder.h"
 #include "threads/float_environment.h"
 #include <algorithm>
@@ -24,19 +25,21 @@ scalide_status check_arrays(const Call &call, int32_t *symbols) {
     return check_overlap(call) ? SCALIDE_OK : SCALIDE_INVALID_ARGUMENT;
 }
 
-} // namespace
+bool runs_here(const scalide_variant &variant, int32_t card) {
+    size_t length;
+    return variant.symbol_count == 0 && variant.capability / 10 == card / 10 && variant.capability <= card &&
+           (!variant.program || !missing_cpu_feature(variant.program->target, &length));
+}
 
-namespace scalide {
-
-const scalide_program *for_card(const scalide_context &context, const scalide_program &program) {
+/// Returns the best variant of the program for this CPU and the context's GPU, or `program` if there is none.
+const scalide_program &for_machine(const scalide_context &context, const scalide_program &program) {
     const int32_t card = context.device ? context.device->capability : 0;
     const scalide_variant *best = nullptr;
     for (int32_t i = 0; i < program.variant_count; ++i) {
         const scalide_variant &variant = program.variants[i];
-        const bool runs = variant.capability > 0 && variant.capability / 10 == card / 10 && variant.capability <= card;
-        if (runs && (!best || variant.capability > best->capability)) best = &variant;
+        if (runs_here(variant, card) && (!best || variant.capability >= best->capability)) best = &variant;
     }
-    return best && best->program ? best->program : &program;
+    return best && best->program ? *best->program : program;
 }
 
 /// Tells the log what was bound: `step: bound with b = 64: 12 steps, 65536 bytes of intermediate values.`
@@ -55,11 +58,23 @@ void log_binding(const scalide_binding &binding) {
 const scalide_program *for_values(const scalide_program &program, const int32_t *symbols) {
     for (int32_t i = 0; i < program.variant_count; ++i) {
         const scalide_variant &variant = program.variants[i];
-        bool holds = variant.capability == 0 && variant.program;
+        bool holds = variant.symbol_count > 0 && variant.program;
         for (int32_t k = 0; holds && k < variant.symbol_count; ++k) holds = symbols[variant.symbol[k]] == variant.value[k];
         if (holds) return variant.program;
     }
     return nullptr;
+}
+
+} // namespace
+
+namespace scalide {
+
+scalide_status choose_program(scalide_context *context, const scalide_program **program) {
+    scalide_status status = check_program(context, **program);
+    if (status != SCALIDE_OK) return status;
+    *program = &for_machine(*context, **program);
+    status = check_program(context, **program);
+    return status == SCALIDE_OK ? check_cpu(context, **program) : status;
 }
 
 // Only a device can fail here. The state of its launches is then unknown.
@@ -77,9 +92,7 @@ namespace {
 /// Binds with `constants`, or with constants that it prepares itself if `constants` is NULL.
 scalide_status bind_arrays(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                            scalide_constants *constants, scalide_binding **result) {
-    scalide_status status = check_program(context, *program);
-    if (status == SCALIDE_OK) program = for_card(*context, *program);
-    if (status == SCALIDE_OK) status = check_program(context, *program);
+    scalide_status status = choose_program(context, &program);
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
     scalide_binding *binding = allocate_binding(context, *program);

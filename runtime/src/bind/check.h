@@ -21,8 +21,10 @@ Text &print_allowed(Text &text, const scalide_symbol &symbol);
 /// Starts the message about an argument: `<program>.<argument>: `.
 Text complain(const Call &call, int32_t argument);
 
-/// Checks the plan version, the range of indices and the CPU features.
+/// Checks the plan version, the device and the range of indices.
 scalide_status check_program(scalide_context *context, const scalide_program &program);
+/// Checks that the CPU has all features of the program's target.
+scalide_status check_cpu(scalide_context *context, const scalide_program &program);
 
 bool check_count(const Call &call, size_t count);
 /// Checks dtype, rank, range of the extents and number of elements of one argument.

@@ -191,6 +191,13 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
         complain(context, program) << "the plan has a wrong entry: " << name << ". Generate the library again.";
         return SCALIDE_INVALID_PROGRAM;
     }
+    if (!program.prepare) return SCALIDE_OK;
+    if (good_prepare(program, *program.prepare)) return check_program(context, *program.prepare);
+    complain(context, program) << "the plan has a wrong prepare program. Generate the library again.";
+    return SCALIDE_INVALID_PROGRAM;
+}
+
+scalide_status check_cpu(scalide_context *context, const scalide_program &program) {
     size_t length;
     if (const char *feature = missing_cpu_feature(program.target, &length)) {
         Text text = complain(context, program) << "the CPU must have all features of the target " << program.target << ", but it has no ";
@@ -198,10 +205,7 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
         text << ". Build the program for this machine.";
         return SCALIDE_UNSUPPORTED_CPU;
     }
-    if (!program.prepare) return SCALIDE_OK;
-    if (good_prepare(program, *program.prepare)) return check_program(context, *program.prepare);
-    complain(context, program) << "the plan has a wrong prepare program. Generate the library again.";
-    return SCALIDE_INVALID_PROGRAM;
+    return SCALIDE_OK;
 }
 
 } // namespace scalide

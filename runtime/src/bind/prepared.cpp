@@ -196,9 +196,7 @@ scalide_status scalide_prepare(scalide_context *context, const scalide_program *
     if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
     const FloatEnvironment environment;
     *result = nullptr;
-    scalide_status status = check_program(context, *program);
-    if (status == SCALIDE_OK) program = for_card(*context, *program);
-    if (status == SCALIDE_OK) status = check_program(context, *program);
+    const scalide_status status = choose_program(context, &program);
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
     return prepare_constants(context, *program, arrays, result);

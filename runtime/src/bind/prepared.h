@@ -17,8 +17,8 @@ struct scalide_constants {
 
 namespace scalide {
 
-/// Returns the variant of the program for the context's GPU, or `program` if there is none.
-const scalide_program *for_card(const scalide_context &context, const scalide_program &program);
+/// Checks a program and replaces it by its best variant for this CPU and the context's GPU, if it has one.
+scalide_status choose_program(scalide_context *context, const scalide_program **program);
 
 /// Gives the binding `constants`, or new ones that it prepares from the binding's arrays if `constants` is NULL. Afterwards, the arrays of
 /// the constants have no memory.
