@@ -190,6 +190,8 @@ scalide_status scalide_initial_state(scalide_context *context, const scalide_pro
     return status;
 }
 
+const scalide_program *scalide_binding_program(const scalide_binding *binding) { return binding ? binding->program : nullptr; }
+
 size_t scalide_arena_bytes(const scalide_binding *binding) { return binding ? binding->arena_bytes : 0; }
 
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name) {

@@ -52,6 +52,7 @@ TEST(null_arguments, of_bindings) {
     EXPECT_EQ(scalide_step_count(nullptr), 0u);
     EXPECT_EQ(scalide_describe_step(nullptr, 0, &info), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_arena_bytes(nullptr), 0u);
+    EXPECT_EQ(scalide_binding_program(nullptr), nullptr);
     EXPECT_EQ(scalide_symbol_value(nullptr, "b"), -1);
     EXPECT_EQ(scalide_read_scalar(nullptr, "loss", &value), SCALIDE_INVALID_ARGUMENT);
     scalide_binding_destroy(nullptr);

@@ -280,7 +280,7 @@ typedef struct {
 
 /* Returns the name of the program. The string lives as long as the program; so do the next two. */
 const char *scalide_program_name(const scalide_program *program);
-/* Returns the Halide target that the program was built for. */
+/* Returns the Halide target that the program was built for. Of a program for several CPUs: the first target of its list. */
 const char *scalide_program_target(const scalide_program *program);
 /* Returns the kind of device that the program needs, a scalide_device. */
 int32_t scalide_program_device(const scalide_program *program);
@@ -331,6 +331,8 @@ typedef struct {
     const char *library; /* library that computes the step ("cublaslt"). NULL: the kernel computes it */
     const char *reason;  /* why the kernel computes a step that a library could compute. Otherwise NULL */
 } scalide_step_info;
+/* Returns the program that the binding runs: the bound program, or its variant for this CPU, this GPU or these values of symbols. */
+const scalide_program *scalide_binding_program(const scalide_binding *binding);
 /* Returns the number of steps of a run. The number may differ between bindings of one program on different GPUs. */
 size_t scalide_step_count(const scalide_binding *binding);
 /* Describes step `index` of this binding. The strings live as long as the binding. Errors: SCALIDE_INVALID_ARGUMENT if there is no such
