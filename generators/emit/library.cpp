@@ -3,8 +3,10 @@
 #include "emit/plan_text.h"
 #include "ir/text.h"
 #include "ir/words.h"
+#include "lower/panels.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
+#include "transforms/constants/pack_constants.h"
 #include "transforms/constants/split_constants.h"
 #include "transforms/library/cards.h"
 #include "transforms/library/library_call.h"
@@ -60,6 +62,16 @@ std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &expa
     return forms;
 }
 
+/// Moves the packing of constants from the runs of `programs`, the forms of one program, to its prepare program. Kernels for GPUs read
+/// operands without packing. A traceable program keeps each operand.
+void pack_for_target(std::vector<FusedProgram> &programs, Program &prepare, const TargetFacts &facts, const Halide::Target &target) {
+    if (!facts.prepares_kernels) return;
+    std::vector<Program *> forms;
+    for (FusedProgram &program : programs) forms.push_back(&program.fused);
+    const Budgets budgets = choose_budgets(target);
+    pack_constants(forms, prepare, [&](const Program &kernel) { return choose_panels(kernel, target, budgets); });
+}
+
 /// Returns the fused program, followed by its variants and its prepare program.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
                                        const KernelTarget &target, const TargetFacts &facts, BuildReport &report) {
@@ -71,7 +83,7 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
         if (pass == "place_stores") origins = origins_by_name(program);
     };
     const CompileOptions compilation{policy_of(source, options), facts, after_pass, nullptr, &decisions, options.checks_types};
-    const auto [expanded, prepare] = split_constants(to_base_operators(source.program, rulebook, compilation));
+    auto [expanded, prepare] = split_constants(to_base_operators(source.program, rulebook, compilation));
     Program fused = to_kernels(expanded, rulebook, compilation);
     for (const std::string &left : scales_left_to_kernels(expanded, facts))
         report.left_to_kernels.push_back(name_to_string(expanded.name) + "." + left);
@@ -86,13 +98,14 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
         for (const int card : variant.cards) std::erase(programs[0].cards, card);
         add_variant(std::move(variant.fused)).cards = std::move(variant.cards);
     }
+    for (auto &[values, form] : fuse_forms(expanded, programs[0].fused, rulebook, compilation, target.halide))
+        add_variant(std::move(form)).values = values;
     if (prepare) {
-        FusedProgram &once = add_variant(to_kernels(*prepare, rulebook, compilation));
+        pack_for_target(programs, *prepare, facts, target.halide);
+        FusedProgram &once = add_variant(to_kernels(simplify(*prepare, rulebook), rulebook, compilation));
         once.is_prepare = true;
         once.requirements = open_requirements(*prepare);
     }
-    for (auto &[values, form] : fuse_forms(expanded, programs[0].fused, rulebook, compilation, target.halide))
-        add_variant(std::move(form)).values = values;
     return programs;
 }
 

@@ -73,7 +73,8 @@ struct PackedStages {
     Halide::Func lhs;         ///< (k, row, batch) or (row, k, batch), as in memory; undefined if the operand is read directly. With groups
                               ///< along the rows: (k % group, row, k / group, batch)
     Halide::Func lhs_rows;    ///< (row, k, batch): decoded, before groups along the rows are interleaved
-    Halide::Func rhs;         ///< (column, k, panel, batch). With groups: (k % group, column, k / group, panel, batch)
+    Halide::Func rhs;         ///< (column, k, panel, batch). With groups: (k % group, column, k / group, panel, batch). Undefined if an
+                              ///< argument has the panels
     Halide::Func rhs_rows;    ///< (column, k, panel, batch) or, if k is contiguous, (k, column, panel, batch): decoded, before it is
                               ///< transposed or interleaved; undefined otherwise
     Halide::Func rhs_block;   ///< like rhs; a schedule transposes it in registers; only if k is contiguous and there are no groups

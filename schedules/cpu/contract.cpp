@@ -55,7 +55,8 @@ public:
         if (packed_.lhs.defined()) {
             schedule_lhs();
         }
-        schedule_rhs();
+        if (packed_.rhs.defined()) schedule_rhs();
+        if (packed_.column_sums.defined()) schedule_column_sums();
         schedule_sides();
         if (has_folds()) {
             schedule_folds();
@@ -195,7 +196,6 @@ private:
         rhs.compute_at(at(panel_)).bound(rhs.args()[is_grouped_], 0, width_);
         bound_to_one(rhs, {2 + is_grouped_, 3 + is_grouped_});
         const bool transposed = packed_.rhs_depth_contiguous;
-        if (packed_.column_sums.defined()) schedule_column_sums();
         if (is_grouped_) {
             transposed ? gather_groups(rhs) : interleave_groups(rhs);
         } else {

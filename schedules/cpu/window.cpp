@@ -64,7 +64,7 @@ public:
         schedule_product();
         if (stages_.lhs.defined()) schedule_whole(stages_.lhs, lanes_);
         if (stages_.has_panels) {
-            schedule_panels();
+            if (stages_.rhs.defined()) schedule_panels();
         } else if (stages_.rhs.defined()) {
             schedule_whole(stages_.rhs, lanes_);
         }

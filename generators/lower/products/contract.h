@@ -19,6 +19,7 @@ struct ContractOperand {
     Halide::Type packed;                                  ///< the type of an element that is multiplied
     bool is_shifted = false;                              ///< packed elements are 128 more (u8) or less (i8) than the values
     bool is_reversed = false;                             ///< a value from which it is computed is read in reverse
+    bool is_in_panels = false;                            ///< it is computed from an argument in panels (lower/panels.h)
 };
 
 /// A position in an operand.

@@ -1,5 +1,6 @@
 #include "lower/formats/formats.h"
 #include "lower/halide/strict.h"
+#include "lower/panels.h"
 #include "lower/products/contract.h"
 #include <algorithm>
 
@@ -43,15 +44,17 @@ Halide::Type exact_type(Dtype dtype) {
 }
 
 /// Returns the type that holds every value of an operand. If the operand is only moved after a conversion, that of the dtype before.
-Halide::Type exact_type(const Values &values, ValueId value) {
-    const Halide::Type own = exact_type(values.program().type(value).dtype);
+Halide::Type exact_type(const Program &program, ValueId value) {
+    const Halide::Type own = exact_type(program.type(value).dtype);
     static const std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
-    const Node *node = values.producer(value);
+    const std::vector<int> producer = producers(program);
+    const auto node_of = [&](ValueId from) { return producer[from] < 0 ? nullptr : &program.nodes[size_t(producer[from])]; };
+    const Node *node = node_of(value);
     while (node && std::find(moves.begin(), moves.end(), node->op) != moves.end()) {
-        node = values.producer(node->operands[0]);
+        node = node_of(node->operands[0]);
     }
     if (!node || node->op != "convert_element_type") return own;
-    const Halide::Type before = exact_type(values.program().type(node->operands[0]).dtype);
+    const Halide::Type before = exact_type(program.type(node->operands[0]).dtype);
     if (own.is_float()) return before.bits() == 8 ? Halide::BFloat(16) : before.is_bfloat() ? before : own;
     return own.can_represent(before) ? before : own;
 }
@@ -76,20 +79,28 @@ int axis_of(const Node &node, const std::string &attribute, int side) {
     return axes.empty() ? -1 : int(axes[0]);
 }
 
-ContractOperand describe_operand(const Lowering &lowering, const Node &node, int side) {
+/// Returns the value, axes and exact type of an operand.
+ContractOperand describe_axes(const Program &program, const Node &node, int side) {
     ContractOperand operand;
     operand.value = node.operands[side];
     operand.batch_axis = axis_of(node, "batch", side);
     operand.depth_axis = axis_of(node, "contract", side);
-    for (int axis = 0; axis < lowering.kernel.program.type(operand.value).rank(); axis++) {
+    for (int axis = 0; axis < program.type(operand.value).rank(); axis++) {
         if (axis != operand.batch_axis && axis != operand.depth_axis) {
             internal_check(operand.free_axis < 0, "contract: an operand has more than one free axis");
             operand.free_axis = axis;
         }
     }
+    operand.exact = exact_type(program, operand.value);
+    return operand;
+}
+
+ContractOperand describe_operand(const Lowering &lowering, const Node &node, int side) {
+    ContractOperand operand = describe_axes(lowering.kernel.program, node, side);
+    operand.is_in_panels = side == 1 && panels_of(lowering.kernel.program);
+    if (operand.is_in_panels) return operand;
     operand.is_reversed = is_reversed(lowering.kernel.program, operand.value);
     find_layout(lowering.values, operand);
-    operand.exact = exact_type(lowering.values, operand.value);
     return operand;
 }
 
@@ -110,9 +121,9 @@ const Node *find_contraction(const Program &program) {
 }
 
 /// Returns the budget, or fewer vectors if the result has fewer columns.
-int panel_width(const Extent &columns, const Lowering &lowering) {
-    const int lanes = lowering.target.natural_vector_size<float>();
-    int vectors = lowering.budgets.panel_vectors;
+int panel_width(const Extent &columns, const Halide::Target &target, const Budgets &budgets) {
+    const int lanes = target.natural_vector_size<float>();
+    int vectors = budgets.panel_vectors;
     while (vectors > 1 && columns.is_static() && columns.value() <= vectors / 2 * lanes) {
         vectors /= 2;
     }
@@ -127,7 +138,7 @@ void set_types(Contraction &c, const Halide::Type &lhs, const Halide::Type &rhs,
 }
 
 /// Chooses how elements are multiplied. Without VNNI, bytes are multiplied as i16. vpmaddubsw has products of bytes, but saturates.
-void choose_types(Contraction &c, const Lowering &lowering) {
+void choose_types(Contraction &c, const Halide::Target &target, const Budgets &budgets) {
     using Halide::Float, Halide::Int, Halide::UInt, Halide::BFloat;
     const auto both = [&](const auto &holds) { return holds(c.lhs.exact) && holds(c.rhs.exact); };
     const auto is_bf16 = [](const Halide::Type &type) { return type.is_bfloat(); };
@@ -135,16 +146,23 @@ void choose_types(Contraction &c, const Lowering &lowering) {
     const auto is_byte = [](const Halide::Type &type) { return type.bits() == 8; };
     const auto is_i16 = [](const Halide::Type &type) { return Int(16).can_represent(type); };
     if (both(is_float)) {
-        const bool pairs = lowering.budgets.bf16_pairs == 1 && both(is_bf16);
+        const bool pairs = budgets.bf16_pairs == 1 && both(is_bf16);
         const Halide::Type element = pairs ? BFloat(16) : Float(32);
         return set_types(c, element, element, Float(32), pairs ? 2 : 1);
     }
-    if (lowering.budgets.byte_quads == 1 && both(is_byte)) { // one operand must be u8, the other one i8
+    if (budgets.byte_quads == 1 && both(is_byte)) { // one operand must be u8, the other one i8
         c.lhs.is_shifted = c.lhs.exact == c.rhs.exact;
         return set_types(c, c.rhs.exact.is_int() ? UInt(8) : Int(8), c.rhs.exact, Int(32), 4);
     }
-    if (!lowering.target.has_gpu_feature() && both(is_i16)) return set_types(c, Int(16), Int(16), Int(32), 2);
+    if (!target.has_gpu_feature() && both(is_i16)) return set_types(c, Int(16), Int(16), Int(32), 2);
     set_types(c, UInt(32), UInt(32), UInt(32), 1);
+}
+
+/// Returns the dtype whose numbers a Halide type holds.
+Dtype dtype_of(const Halide::Type &type) {
+    if (type.is_bfloat()) return Dtype::bf16;
+    const auto holds = [&](Dtype dtype) { return (is_integer(dtype) || dtype == Dtype::f32) && storage_type(dtype) == type; };
+    return *std::ranges::find_if(all_dtypes(), holds);
 }
 
 } // namespace
@@ -181,9 +199,25 @@ Contraction describe_contraction(const Lowering &lowering) {
     c.rows = axis_extent(program, c.lhs, c.lhs.free_axis);
     c.columns = axis_extent(program, c.rhs, c.rhs.free_axis);
     c.depth = axis_extent(program, c.lhs, c.lhs.depth_axis);
-    c.width = panel_width(c.columns, lowering);
-    choose_types(c, lowering);
+    const auto panels = panels_of(program);
+    c.width = panels ? int(panels->rbegin()[1].value()) : panel_width(c.columns, lowering.target, lowering.budgets);
+    choose_types(c, lowering.target, lowering.budgets);
     return c;
+}
+
+std::optional<PanelLayout> contract_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
+    Contraction c;
+    const Node &node = *find_contraction(kernel);
+    c.lhs = describe_axes(kernel, node, 0);
+    c.rhs = describe_axes(kernel, node, 1);
+    if (c.rhs.free_axis < 0 || c.rhs.depth_axis < 0) return {};
+    choose_types(c, target, budgets);
+    PanelLayout layout{
+        dtype_of(c.rhs.packed), panel_width(axis_extent(kernel, c.rhs, c.rhs.free_axis), target, budgets), c.group, c.rhs.free_axis, {}, 0};
+    if (c.rhs.batch_axis >= 0) layout.axes.push_back(c.rhs.batch_axis);
+    layout.outside = layout.axes.size();
+    layout.axes.push_back(c.rhs.depth_axis);
+    return layout;
 }
 
 } // namespace scalide

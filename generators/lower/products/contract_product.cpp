@@ -1,4 +1,5 @@
 #include "lower/formats/integers.h"
+#include "lower/panels.h"
 #include "lower/products/contract.h"
 #include "lower/rows/blocked_sum.h"
 
@@ -21,7 +22,7 @@ public:
 
     void lower() {
         if (!reads_lhs_) pack_lhs();
-        contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
+        if (!contraction_.rhs.is_in_panels) contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
         sum();
         contraction_.product = contraction_.lhs.is_shifted ? unshifted() : stages_.product.value;
     }
@@ -80,7 +81,15 @@ private:
     }
 
     Expr rhs_at(const Expr &item, const Expr &k) {
+        if (contraction_.rhs.is_in_panels) return panel_element(is_grouped_ ? item : Expr(0), k);
         return is_grouped_ ? rhs_(item, column_, k, panel_, batch_) : rhs_(column_, k, panel_, batch_);
+    }
+
+    Expr panel_element(const Expr &item, const Expr &k) {
+        Index index = {panel_, k, column_, item};
+        if (contraction_.rhs.batch_axis >= 0) index.insert(index.begin(), batch_);
+        const Expr element = element_of_panels(values_, contraction_.rhs.value, index);
+        return contraction_.rhs.packed.is_bfloat() ? Halide::reinterpret(contraction_.rhs.packed, element) : element;
     }
 
     void pack_rhs() {
@@ -140,7 +149,7 @@ private:
         Func product("unshifted");
         Func ones = stages_.packed.ones = Func("ones"), sums = stages_.packed.column_sums = Func("column_sums");
         ones(item_) = Halide::cast(contraction_.lhs.packed, 1);
-        const Halide::RDom r({{0, group_}, {0, groups().extent}}, "term");
+        const Halide::RDom r({{0, group_}, {0, groups().extent}}, "column_term"); // Values knows elements by the names of their indices
         sums(column_, panel_, batch_) = zero();
         sums(column_, panel_, batch_) += multiply(ones(r.x), rhs_at(r.x, r.y));
         const Expr shift = integers::mul(sums(column_, panel_, batch_), 128), sum = stages_.product.value(column_, row_, panel_, batch_);

@@ -1,5 +1,6 @@
 #include "lower/axes/movement.h"
 #include "lower/formats/formats.h"
+#include "lower/panels.h"
 #include "lower/rows/blocked_sum.h"
 #include "lower/windows/window.h"
 #include "lower/windows/window_places.h"
@@ -31,6 +32,19 @@ bool is_at_least(const Extent &extent, int64_t least) { return !extent.is_static
 /// A symbolic extent counts as longer than every static one.
 bool is_longer(const Extent &a, const Extent &b) { return !a.is_static() || (b.is_static() && a.value() > b.value()); }
 
+/// Returns the axis of the result along which vectors run.
+int64_t choose_lane_axis(const Convolution &convolution, const Extents &shape) {
+    const auto last = int64_t(shape.size()) - 1, features = convolution.out_spec[1];
+    if (is_at_least(shape[last], fewest_lanes)) return last;
+    return is_longer(shape[convolution.out_spec[0]], shape[features]) ? convolution.out_spec[0] : features;
+}
+
+/// Returns the lanes of a register tile: two vectors, or one if two vectors would exceed a short axis by one vector.
+int choose_width(const Extent &extent, int lanes) {
+    const int64_t vectors = extent.is_static() ? (extent.value() + lanes - 1) / lanes : 2;
+    return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
+}
+
 class ConvolutionLowering {
 public:
     ConvolutionLowering(Lowering &lowering, const Node &node)
@@ -38,17 +52,17 @@ public:
           lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
           convolution_(convolution(node.attributes, rhs_type_.shape)),
           sum_type_(is_integer(out_type_.dtype) ? Halide::UInt(32) : storage_type(out_type_.dtype)),
-          is_gpu_(lowering.target.has_gpu_feature()) {
-        lane_axis_ = choose_lane_axis();
-        tile_axis_ = choose_tile_axis();
-        width_ = choose_width(lowering.target.natural_vector_size<float>());
-    }
+          is_gpu_(lowering.target.has_gpu_feature()), lane_axis_(choose_lane_axis(convolution_, out_type_.shape)),
+          tile_axis_(choose_tile_axis()), width_(choose_width(lane_extent(), lowering.target.natural_vector_size<float>())),
+          is_in_panels_(panels_of(lowering.kernel.program)) {}
 
     void lower() {
         if (!reads_lhs()) {
             pack_lhs();
         }
-        if (has_panels()) {
+        if (is_in_panels_) {
+            internal_check(has_panels(), "window: weights in panels need features as lanes");
+        } else if (has_panels()) {
             pack_panels();
         } else if (!is_argument(node_.operands[1])) {
             pack_rhs();
@@ -63,22 +77,6 @@ private:
     int64_t features_axis() const { return convolution_.out_spec[1]; }
     bool has_panels() const { return lane_axis_ == features_axis(); }
     size_t spatial_rank() const { return convolution_.spatial.size(); }
-
-    int64_t choose_lane_axis() const {
-        const Extents &shape = out_type_.shape;
-        const auto last = int64_t(shape.size()) - 1;
-        if (is_at_least(shape[last], fewest_lanes)) {
-            return last;
-        }
-        return is_longer(shape[convolution_.out_spec[0]], shape[features_axis()]) ? convolution_.out_spec[0] : features_axis();
-    }
-
-    /// Two vectors, or one if two vectors would exceed a short axis by one vector.
-    int choose_width(int lanes) const {
-        const Extent &extent = lane_extent();
-        const int64_t vectors = extent.is_static() ? (extent.value() + lanes - 1) / lanes : 2;
-        return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
-    }
 
     /// If lanes are positions, tiles run along features. If lanes are features, tiles run along the last spatial axis, or along a longer
     /// axis if that one is short.
@@ -189,6 +187,12 @@ private:
     }
 
     Expr rhs_at(const Expr &feature, const Expr &input, const Index &places) {
+        if (is_in_panels_) {
+            Index index = {panel_};
+            index.insert(index.end(), places.begin(), places.end());
+            index.insert(index.end(), {input, column_, Expr(0)});
+            return element_of_panels(values_, node_.operands[1], index);
+        }
         if (has_panels()) {
             return rhs_(panel_index<Expr>(column_, input, places, panel_));
         }
@@ -300,13 +304,31 @@ private:
     const Convolution convolution_;
     const Halide::Type sum_type_; ///< of the accumulators. Integers wrap around: they are u32, because Halide's i32 must not overflow
     const bool is_gpu_;
-    int64_t lane_axis_ = 0, tile_axis_ = 0;
-    int width_ = 0;
+    const int64_t lane_axis_, tile_axis_;
+    const int width_;
+    const bool is_in_panels_; ///< an argument has the weights in panels (lower/panels.h)
     Func lhs_{"lhs"}, rhs_{"rhs"}, product_;
     Var column_{"column"}, row_{"row"}, panel_{"panel"};
 };
 
 } // namespace
+
+std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halide::Target &target) {
+    const auto node = std::ranges::find(kernel.nodes, "conv_general_dilated", &Node::op);
+    if (node == kernel.nodes.end()) return {};
+    const Type &weights = kernel.type(node->operands[1]);
+    const Extents &shape = kernel.type(node->results[0]).shape;
+    const Convolution convolution = scalide::convolution(node->attributes, weights.shape);
+    if (choose_lane_axis(convolution, shape) != convolution.out_spec[1]) return {};
+    PanelLayout layout{weights.dtype,
+                       choose_width(shape[convolution.out_spec[1]], target.natural_vector_size<float>()),
+                       1,
+                       convolution.rhs_spec[0],
+                       {convolution.rhs_spec.begin() + 2, convolution.rhs_spec.end()},
+                       0};
+    layout.axes.push_back(convolution.rhs_spec[1]);
+    return layout;
+}
 
 void lower_convolution(Lowering &lowering, const Node &node) { ConvolutionLowering(lowering, node).lower(); }
 

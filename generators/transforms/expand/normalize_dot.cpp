@@ -7,12 +7,12 @@ namespace scalide {
 
 namespace {
 
-enum Group { batch, free_axes, contract, group_count };
+enum AxisKind { batch_axes, free_axes, contracted_axes, group_count };
 
 /// The axes of one operand by group, in the order in which they are merged.
-using Groups = std::vector<std::vector<int64_t>>;
+using AxesByKind = std::vector<std::vector<int64_t>>;
 
-std::vector<Groups> groups_of(const Program &program, const Node &dot) {
+std::vector<AxesByKind> groups_of(const Program &program, const Node &dot) {
     const DotAxes axes = dot_axes(dot);
     std::vector<size_t> order(axes.lhs_contract.size());
     std::iota(order.begin(), order.end(), 0);
@@ -35,10 +35,10 @@ struct Merged {
     std::vector<int64_t> axis;
 };
 
-Merged merge(Builder &builder, ValueId operand, const Groups &groups) {
+Merged merge(Builder &builder, ValueId operand, const AxesByKind &groups) {
     std::vector<int> sequence;
     for (int group = 0; group < group_count; group++) {
-        if (group != batch || !groups[batch].empty()) sequence.push_back(group);
+        if (group != batch_axes || !groups[batch_axes].empty()) sequence.push_back(group);
     }
     const auto place = [&](int group) { return groups[group].empty() ? builder.type(operand).rank() : groups[group][0]; };
     std::ranges::stable_sort(sequence, {}, place);
@@ -61,7 +61,7 @@ Merged merge(Builder &builder, ValueId operand, const Groups &groups) {
     return merged;
 }
 
-Extent free_elements(const Program &program, const Node &dot, const std::vector<Groups> &groups, int operand) {
+Extent free_elements(const Program &program, const Node &dot, const std::vector<AxesByKind> &groups, int operand) {
     Extent count(1);
     for (const int64_t axis : groups[operand][free_axes]) count = count * program.type(dot.operands[operand]).shape[axis];
     return count;
@@ -69,9 +69,9 @@ Extent free_elements(const Program &program, const Node &dot, const std::vector<
 
 /// Broadcasts `small`, whose free axes have extent 1, to the shape of `large`. Its batch and contracting axes are matched with those of
 /// `large`.
-ValueId lay_beside(Builder &builder, ValueId small, const Groups &small_groups, ValueId large, const Groups &large_groups) {
+ValueId lay_beside(Builder &builder, ValueId small, const AxesByKind &small_groups, ValueId large, const AxesByKind &large_groups) {
     std::vector<std::pair<int64_t, int64_t>> placed; // axis of large, axis of small
-    for (const int group : {batch, contract}) {
+    for (const int group : {batch_axes, contracted_axes}) {
         for (size_t i = 0; i < large_groups[group].size(); i++) placed.emplace_back(large_groups[group][i], small_groups[group][i]);
     }
     std::ranges::sort(placed);
@@ -100,19 +100,19 @@ ValueId sum_of_all(Builder &builder, ValueId product, const Type &result) {
 } // namespace
 
 bool is_normal_dot(const Program &program, const Node &dot) {
-    return std::ranges::all_of(groups_of(program, dot), [](const Groups &groups) {
-        return groups[batch].size() <= 1 && groups[free_axes].size() == 1 && groups[contract].size() == 1;
+    return std::ranges::all_of(groups_of(program, dot), [](const AxesByKind &groups) {
+        return groups[batch_axes].size() <= 1 && groups[free_axes].size() == 1 && groups[contracted_axes].size() == 1;
     });
 }
 
 std::vector<ValueId> normalize_dot(Builder &builder, const Node &dot) {
-    const std::vector<Groups> groups = groups_of(builder.program(), dot);
+    const std::vector<AxesByKind> groups = groups_of(builder.program(), dot);
     const Type result = builder.type(dot.results[0]);
     const Merged lhs = merge(builder, dot.operands[0], groups[0]), rhs = merge(builder, dot.operands[1], groups[1]);
-    DotAxes axes{{lhs.axis[contract]}, {rhs.axis[contract]}, {}, {}};
-    if (lhs.axis[batch] >= 0) {
-        axes.lhs_batch = {lhs.axis[batch]};
-        axes.rhs_batch = {rhs.axis[batch]};
+    DotAxes axes{{lhs.axis[contracted_axes]}, {rhs.axis[contracted_axes]}, {}, {}};
+    if (lhs.axis[batch_axes] >= 0) {
+        axes.lhs_batch = {lhs.axis[batch_axes]};
+        axes.rhs_batch = {rhs.axis[batch_axes]};
     }
     Attributes attributes = dot.attributes;
     for (const auto &[name, value] : dot_attributes(axes, result.dtype)) attributes[name] = value;
@@ -122,12 +122,12 @@ std::vector<ValueId> normalize_dot(Builder &builder, const Node &dot) {
 }
 
 bool is_vector_dot(const Program &program, const Node &dot) {
-    const std::vector<Groups> groups = groups_of(program, dot);
+    const std::vector<AxesByKind> groups = groups_of(program, dot);
     return free_elements(program, dot, groups, 0) == Extent(1) || free_elements(program, dot, groups, 1) == Extent(1);
 }
 
 std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
-    const std::vector<Groups> groups = groups_of(builder.program(), dot);
+    const std::vector<AxesByKind> groups = groups_of(builder.program(), dot);
     const int large = free_elements(builder.program(), dot, groups, 0) == Extent(1) ? 1 : 0;
     const Type result = builder.type(dot.results[0]);
     // Products of integers have the dtype of the result. Floats are multiplied in f32 already.
@@ -139,11 +139,11 @@ std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
     const Type type = builder.type(matrix);
     const ValueId vector = lay_beside(builder, factor(1 - large), groups[1 - large], matrix, groups[large]);
     const ValueId product = builder.add_one("mul", {matrix, vector});
-    const std::vector<int64_t> &summed = groups[large][contract];
+    const std::vector<int64_t> &summed = groups[large][contracted_axes];
     if (element_count(result.shape) == Extent(1)) return {sum_of_all(builder, product, result)};
     ValueId sum = summed.empty() ? product : builder.add_one("reduce_sum", {product}, {{"axes", to_attribute(summed)}});
-    // The remaining axes have the order of the matrix. The result has its batch axes first.
-    std::vector<int64_t> left = groups[large][batch];
+    // The remaining axes have the order of the matrix. The result has its batch_axes axes first.
+    std::vector<int64_t> left = groups[large][batch_axes];
     left.insert(left.end(), groups[large][free_axes].begin(), groups[large][free_axes].end());
     std::vector<int64_t> kept = other_axes(type.rank(), summed), order;
     for (const int64_t axis : left) order.push_back(std::ranges::find(kept, axis) - kept.begin());

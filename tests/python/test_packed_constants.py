@@ -1,0 +1,101 @@
+"""Constants that are packed once: the same bits as with inputs, and the arrays that a run reads. No JAX."""
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import TOOL
+
+from scalide import Library, ScaledArray
+from scalide.arrays import DTYPES
+
+DOT = "program dot(x: {x}[B, 70], w: {w}[70, 90] constant) -> (y: {y}[B, 90]) {{\n  y = dot_general(x, w) {{contract: [[1], [0]], preferred: {y}}}\n}}\n"
+TURNED = "program turned(x: f32[B, 70], w: f32[90, 70] constant) -> (y: f32[B, 90]) {\n  y = dot_general(x, w) {contract: [[1], [1]]}\n}\n"
+BATCHED = "program batched(x: f32[3, B, 20], w: f32[3, 20, 40] constant) -> (y: f32[3, B, 40]) {\n  y = dot_general(x, w) {contract: [[2], [1]], batch: [[0], [0]]}\n}\n"
+DEEP = "program deep(x: f32[B, 5000], w: f32[5000, 33] constant) -> (y: f32[B, 33]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n"
+# Two matmuls read the weight, one of them transposed, and it is summed.
+SHARED = """program shared(x: f32[B, 48], w: f32[48, 48] constant) -> (y: f32[B, 48], s: f32[48]) {
+  h = dot_general(x, w) {contract: [[1], [0]]}
+  r = relu(h)
+  y = dot_general(r, w) {contract: [[1], [1]]}
+  s = reduce_sum(w) {axes: [0]}
+}
+"""
+# What is added to the weights is constant, or comes with each run.
+SHIFTED = """program shifted(x: f32[B, 70], w: f32[70, 90] constant, v: f32[70]OTHER) -> (y: f32[B, 90]) {
+  spread = broadcast_in_dim(v) {shape: [70, 90], dims: [0]}
+  sum = add(w, spread)
+  y = dot_general(x, sum) {contract: [[1], [0]]}
+}
+"""
+CONVOLUTION = """program convolution(x: f32[B, 6, 7, 5], w: f32[{window}, 5, {features}] constant) -> (y: f32[B, 6, 7, {features}]) {{
+  y = conv_general_dilated(x, w) {{low: [{pad}, {pad}], high: [{pad}, {pad}], lhs_spec: [0, 3, 1, 2], rhs_spec: [3, 2, 0, 1], out_spec: [0, 3, 1, 2]}}
+}}
+"""
+CASES = {
+    "f32": (DOT.format(x="f32", w="f32", y="f32"), ["f32", "bf16", "f8_master", "f8_weights", "f16_scaled"]),
+    "i8": (DOT.format(x="i8", w="i8", y="i32"), ["f32"]), "u8": (DOT.format(x="u8", w="i8", y="i32"), ["f32"]),
+    "i32": (DOT.format(x="i32", w="i32", y="i32"), ["f32"]), "turned": (TURNED, ["f32", "bf16"]), "batched": (BATCHED, ["f32", "f8_master"]),
+    "deep": (DEEP, ["f32", "bf16"]), "shared": (SHARED, ["f32", "bf16"]), "shifted": (SHIFTED.replace("OTHER", " constant"), ["f32"]),
+    "partly constant": (SHIFTED.replace("OTHER", ""), ["f32"]), "convolution": (CONVOLUTION.format(window="3, 3", features=40, pad=1), ["f32", "bf16"]),
+    "pointwise convolution": (CONVOLUTION.format(window="1, 1", features=33, pad=0), ["f32"]),
+    "narrow convolution": (CONVOLUTION.format(window="3, 3", features=3, pad=1), ["f32"]),
+}  # fmt: skip
+
+
+def arrays_of(text, library, rows):
+    random = np.random.default_rng(rows)
+    shapes = dict(re.findall(r"(\w+): \w+\[([^\]]*)\]", text.split("->")[0]))
+    for argument in (argument for argument in library.arguments if argument.name in shapes):
+        shape = [rows if extent in "Bb" else int(extent) for extent in shapes[argument.name].split(", ")]
+        integer = argument.dtype[0] in "iu"
+        numbers = random.integers(0 if argument.dtype[0] == "u" else -99, 99, shape) if integer else random.standard_normal(shape)
+        data = numbers.astype(DTYPES[argument.dtype][0])
+        yield ScaledArray(data, np.float32(0.5)) if argument.scaled else data
+
+
+def bits(results):
+    for result in results if isinstance(results, tuple) else [results]:
+        for part in [result.data, result.scale] if isinstance(result, ScaledArray) else [result]:
+            yield np.asarray(part).view(np.uint8)
+
+
+@pytest.mark.parametrize("rows", ["8", "300", "b", "b likely"])
+@pytest.mark.parametrize("name, numerics", [(name, numerics) for name, (_, policies) in CASES.items() for numerics in policies])
+def test_packing_changes_no_bit(libraries, name, numerics, rows):
+    text = CASES[name][0].replace("B", rows.split()[0])
+    if "likely" in rows:
+        text = text.replace("(", " [b likely [8]] (", 1)
+    constant, plain = Library(libraries(text, numerics)), Library(libraries(text.replace(" constant", ""), numerics))
+    for number in [int(rows)] if rows.isdigit() else [1, 8, 300, 0]:
+        arrays = list(arrays_of(text, plain, number))
+        for expected, got in zip(bits(plain(*arrays)), bits(constant(*arrays)), strict=True):
+            np.testing.assert_array_equal(expected, got)
+
+
+def read_arrays(path, name):
+    """Returns dtype and shape of the prepared arrays that the steps of a program read, by name of the variant."""
+    program, = json.loads(path.with_name(f"{name}.json").read_text())["programs"]
+    return [{buffer["name"]: (buffer["dtype"], buffer["shape"]) for buffer in form["buffers"] if buffer["storage"] == "prepared"
+             and any(buffer["name"] in step["buffers"] for step in form["steps"])} for form in [program, *program.get("variants", [])]]  # fmt: skip
+
+
+def test_forms_share_panels_and_one_row_reads_the_weights(libraries):
+    general, eight, one = read_arrays(libraries(CASES["f32"][0].replace("B", "b").replace("(", " [b likely [8]] (", 1), "f8_master"), "dot")
+    panels = {name: array for name, array in general.items() if name.endswith("panels")}
+    assert [dtype for dtype, _ in panels.values()] == ["bf16"] or [dtype for dtype, _ in panels.values()] == ["f32"]
+    assert panels.items() <= eight.items() and not panels.keys() & one.keys()
+    assert "f8_e4m3fn" in [dtype for dtype, _ in one.values()] and "f8_e4m3fn" not in [dtype for dtype, _ in general.values()]
+
+
+def test_weights_that_no_form_reads_are_not_kept(libraries):
+    path = libraries(CASES["f32"][0].replace("B", "8"), "f8_master")
+    prepare = json.loads(path.with_name("dot.json").read_text())["programs"][0]["prepare"]
+    assert sorted(argument["name"].split(".")[-1] for argument in prepare["arguments"] if argument["role"] == "output" and argument["dtype"] != "f32") == ["panels"]
+
+
+def test_the_report_lists_packed_kernels(tmp_path):
+    (tmp_path / "dot.scl").write_text(CASES["f32"][0].replace("B", "8"))
+    done = subprocess.run([TOOL, "build", tmp_path / "dot.scl", "-n", "bf16", "-o", tmp_path, "--report"], capture_output=True, text=True, check=True)
+    assert "contract_packed_1" in done.stdout, done.stdout
