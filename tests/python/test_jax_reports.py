@@ -63,7 +63,7 @@ def test_explain(scaled):
     operands = [decision for decision in decisions if decision.use == "dot_general.lhs"]
     assert operands and all("@" in line_of(decision.source) and decision.format == "f16" for decision in operands)
     argument, product, state = scaled.explain("w.a")
-    assert argument[:4] == ("w.a", "argument", "f16", "argument") and argument.source == "-" and product.use == "dot_general.rhs"
+    assert argument[:4] == ("w.a", "inout argument", "f16", "argument") and argument.source == "-" and product.use == "dot_general.rhs"
     assert (state.use, state.scale, state.safe) == ("result", "bound (rescale_state)", True) and "RATE * g" in line_of(state.source)
     assert re.fullmatch(r"f16_scaled\.yaml:\d+", state.policy)
     assert {decision.tensor for decision in scaled.explain("w.*")} == {"w.a", "w.b"}
