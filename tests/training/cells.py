@@ -11,8 +11,10 @@ INFERENCE = ("f8_weights", "f8_static", "f8_calibrate")
 #: Policies whose scales come from earlier steps: the first step has the scale 1, so other scales of weights or losses give other digits.
 DELAYED = ("f8_delayed",)
 #: Policies in which the first run of a program is already exact to the format.
-AT_ONCE = tuple(policy for policy in POLICIES if policy not in (*DELAYED, "f8_static", "f8_calibrate"))
-TRAINED = tuple(policy for policy in POLICIES if policy not in INFERENCE)
+AT_ONCE = tuple(policy for policy in POLICIES if policy not in (*DELAYED, "f8_static", "f8_calibrate", "f8_current"))
+#: Second names: the same rules as another policy.
+ALIASES = ("f8_current",)
+TRAINED = tuple(policy for policy in POLICIES if policy not in INFERENCE + ALIASES)
 STEPS = 200
 #: Of cells with one batch, where updates repeat.
 FIXED_STEPS = 2000

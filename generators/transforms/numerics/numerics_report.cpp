@@ -20,6 +20,16 @@ const std::set<std::string> products = [] {
     return names;
 }();
 
+/// Formats the extents of a block, the quotients of two shapes. Extents of 1 are left out.
+std::string block_of(const Extents &shape, const Extents &scales) {
+    std::string block;
+    for (size_t axis = 0; axis < shape.size(); axis++) {
+        const Extent extent = shape[axis].divide(scales[axis]).value_or(1);
+        if (extent != Extent(1)) block += (block.empty() ? "" : " x ") + to_string(extent);
+    }
+    return block.empty() ? "1" : block;
+}
+
 /// The origin of encoded values with one scale for each row.
 const ScaleOrigin rows{Kind::blocks, {}, "row", Dtype::f32};
 
@@ -74,22 +84,11 @@ struct StoredOperand {
     ScaleOrigin scale;
 };
 
-/// Formats the extents of a block. Extents of 1 are left out, except the last.
-std::string block_of(const Extents &shape, const Extents &scales) {
-    std::string block;
-    for (size_t axis = 0; axis < shape.size(); axis++) {
-        const Extent extent = shape[axis].divide(scales[axis]).value_or(1);
-        if (axis + 1 < shape.size() && extent == Extent(1)) continue;
-        block += (block.empty() ? "" : " x ") + to_string(extent);
-    }
-    return block;
-}
-
 StoredOperand stored_operand(const Node &product, size_t index, const Program &program, const StoredForms &forms) {
     const ValueId stored = forms.stored(product.operands[index]);
     StoredOperand operand{stored, program.type(stored).dtype, forms.scale(stored)};
-    const bool has_blocks = product.operands.size() == 4; // lhs, rhs and their scales
-    if (!has_blocks) return operand;
+    const bool has_scales = product.operands.size() == 4; // lhs, rhs and their scales
+    if (!has_scales || operand.scale.kind == Kind::blocks) return operand;
     const ValueId scales = product.operands[index + 2];
     operand.scale = {Kind::blocks,
                      {},
@@ -193,6 +192,10 @@ StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
     for (const Node &node : made.nodes) {
         if (node.op == "stop_scaling") continue;
         if (node.op == "row_codes") scales_[node.results[0]] = rows;
+        if (node.op == "block_codes") {
+            const Type &scales = made.type(node.operands[1]);
+            scales_[node.results[0]] = {Kind::blocks, {}, block_of(made.type(node.operands[0]).shape, scales.shape), scales.dtype};
+        }
         const Rule &rule = rulebook.rule(node.op, node.location);
         const ScaleOrigin origin =
             rulebook.makes_scaled(rule) ? origin_of_new_scale(node, made, is_constant) : origin_behind(node, rule, scales_);

@@ -72,8 +72,8 @@ std::vector<double> in_blocks(const double *first, int64_t k, int64_t stride, in
 
 TEST(replaced_operators, stand_where_the_others_stood) {
     EXPECT_EQ(body(assigned(product, policy_of(mxfp8))),
-              "y = scaled_dot_general(x, w) {batch: [[], []], block: 32, contract: [[1], [0]], lhs_dtype: f8_e4m3fn, preferred: f32,"
-              " rhs_dtype: f8_e4m3fn, scales: f8_e8m0fnu} : f32[2, 3]\n");
+              "y = scaled_dot_general(x, w) {batch: [[], []], block: 32, contract: [[1], [0]], lhs_dtype: f8_e4m3fn, lhs_rows: 1, "
+              "preferred: f32, rhs_dtype: f8_e4m3fn, rhs_rows: 1, rounding: none, scales: f8_e8m0fnu} : f32[2, 3]\n");
 }
 
 TEST(replaced_operators, round_by_blocks_along_the_sum) {
