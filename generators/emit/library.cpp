@@ -75,7 +75,7 @@ void pack_for_target(std::vector<FusedProgram> &programs, Program &prepare, cons
 /// Returns the fused program, followed by its variants and its prepare program.
 std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
                                        const KernelTarget &target, const TargetFacts &facts, BuildReport &report) {
-    std::vector<NumericsDecision> decisions;
+    PolicyDecisions decisions;
     std::map<std::string, Origin> origins; // kernels do not keep names
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);

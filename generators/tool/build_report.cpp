@@ -1,5 +1,6 @@
 #include "tool/build_report.h"
 #include "ir/words.h"
+#include "tool/tables.h"
 #include "transforms/library/library_call.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -126,6 +127,14 @@ std::string scaling_of(const ProductFormats &formats) {
     return own + (formats.own > 0 ? ", all others scaled" : ", all scaled") + (in_bf16 > 0 ? " except in bf16" : "");
 }
 
+/// Returns ", 3 kept by keep_head.yaml:5".
+std::string kept_by(const ProductFormats &formats) {
+    std::string text;
+    for (const auto &[rule, count] : formats.kept)
+        text += fmt::format(", {} kept by {}", count, short_place({rule.first, rule.second}, ""));
+    return text;
+}
+
 /// Returns ", 2 of them with one scale for each block of 32".
 std::string blocks_of(const ProductFormats &formats) {
     std::string text;
@@ -163,7 +172,8 @@ double narrow_share(const BuildReport &report) {
 std::string numerics_line(const BuildReport &report) {
     std::string line = report.plans[0].numerics + ": ";
     if (report.products.products > 0)
-        line += products_by_format(report.products) + scaling_of(report.products) + blocks_of(report.products) + "; ";
+        line += products_by_format(report.products) + scaling_of(report.products) + blocks_of(report.products) + kept_by(report.products) +
+                "; ";
     line += states_of(report.products);
     line += fmt::format("{:.0f} % of bytes in 8 or 16 bits", narrow_share(report));
     if (report.products.own_conversions > 0)

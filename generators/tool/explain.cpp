@@ -1,8 +1,10 @@
 #include "ir/words.h"
+#include "rulebook/nearest.h"
 #include "tool/common.h"
 #include "tool/tables.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
+#include <algorithm>
 #include <array>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -73,29 +75,79 @@ void print_table(const std::vector<NumericsDecision> &decisions, const Roles &ro
     }
 }
 
+/// Joins the texts of the operands of a matmul. Equal texts occur once if `merges`.
+template<class Text>
+std::string joined_texts(const MatmulDecision &matmul, const char *separator, bool merges, const Text &text) {
+    Row texts;
+    for (const OperandDecision &operand : matmul.operands)
+        if (const std::string each = text(operand); !merges || !std::ranges::count(texts, each)) texts.push_back(each);
+    return joined(texts, separator);
+}
+
+Row row_of(const MatmulDecision &matmul) {
+    return {name_to_string(matmul.tensor),
+            joined_texts(matmul, " x ", false, [](const OperandDecision &operand) { return name_to_string(operand.tensor); }),
+            joined_texts(matmul, " x ", false, [](const OperandDecision &operand) { return std::string(to_string(operand.stored)); }),
+            joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return words(operand.scale); }),
+            joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return short_place(operand.row, "default"); }),
+            joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return operand.why; }),
+            short_place(matmul.source, "-")};
+}
+
+void print_matmuls(const std::vector<MatmulDecision> &matmuls) {
+    std::vector<Row> rows{{"matmul", "operands", "formats", "scale", "policy", "because of", "source"}};
+    for (const MatmulDecision &matmul : matmuls) rows.push_back(row_of(matmul));
+    fmt::print("{}", in_columns(rows));
+}
+
+nlohmann::ordered_json scale_json(const ScaleOrigin &scale) {
+    const bool is_state = scale.kind == ScaleOrigin::Kind::state;
+    const bool has_operator = !is_state && !scale.op.empty(), has_blocks = !scale.block.empty();
+    return {{"scale", kinds[static_cast<size_t>(scale.kind)]},
+            {"scale_operator", has_operator ? nlohmann::ordered_json(scale.op) : nullptr},
+            {"scale_state", is_state ? nlohmann::ordered_json(scale.op) : nullptr},
+            {"scale_block", has_blocks ? nlohmann::ordered_json(scale.block) : nullptr},
+            {"scale_format", has_blocks ? nlohmann::ordered_json(to_string(scale.format)) : nullptr}};
+}
+
+/// A file name may be invalid UTF-8.
+void print(const nlohmann::ordered_json &list) {
+    fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_json(const std::vector<MatmulDecision> &matmuls) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const MatmulDecision &matmul : matmuls) {
+        nlohmann::ordered_json operands = nlohmann::ordered_json::array();
+        for (const OperandDecision &operand : matmul.operands) {
+            operands.push_back({{"tensor", operand.tensor}, {"format", to_string(operand.stored)}});
+            operands.back().update(scale_json(operand.scale));
+            operands.back().update({{"policy", place_json(operand.row)}, {"because_of", operand.why}});
+        }
+        list.push_back({{"tensor", matmul.tensor},
+                        {"operator", matmul.op},
+                        {"scope", matmul.scope},
+                        {"operands", operands},
+                        {"source", place_json(matmul.source)}});
+    }
+    print(list);
+}
+
 void print_json(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const NumericsDecision &decision : decisions) {
         const std::string role = role_of(decision, roles);
-        const bool is_state = decision.scale.kind == ScaleOrigin::Kind::state;
-        const bool has_operator = !is_state && !decision.scale.op.empty(), has_blocks = !decision.scale.block.empty();
         list.push_back({{"tensor", decision.tensor},
                         {"place", places[static_cast<size_t>(decision.place)]},
                         {"use", decision.use},
                         {"role", role.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(role)},
                         {"scope", decision.scope},
-                        {"format", to_string(decision.stored)},
-                        {"scale", kinds[static_cast<size_t>(decision.scale.kind)]},
-                        {"scale_operator", has_operator ? nlohmann::ordered_json(decision.scale.op) : nullptr},
-                        {"scale_state", is_state ? nlohmann::ordered_json(decision.scale.op) : nullptr},
-                        {"scale_block", has_blocks ? nlohmann::ordered_json(decision.scale.block) : nullptr},
-                        {"scale_format", has_blocks ? nlohmann::ordered_json(to_string(decision.scale.format)) : nullptr},
-                        {"policy", place_json(decision.row)},
-                        {"source", place_json(decision.source)},
-                        {"safe", !decision.is_unsafe()}});
+                        {"format", to_string(decision.stored)}});
+        list.back().update(scale_json(decision.scale));
+        list.back().update(
+            {{"policy", place_json(decision.row)}, {"source", place_json(decision.source)}, {"safe", !decision.is_unsafe()}});
     }
-    // A file name may be invalid UTF-8.
-    fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print(list);
 }
 
 } // namespace
@@ -103,19 +155,26 @@ void print_json(const std::vector<NumericsDecision> &decisions, const Roles &rol
 void add_explain(CLI::App &app) {
     struct ExplainCommand {
         ProgramOptions program;
-        bool json = false;
+        bool json = false, matmuls = false;
     };
     const auto command = std::make_shared<ExplainCommand>();
     CLI::App *explain = app.add_subcommand(
         "explain", "Print the decisions of a policy: the format of each tensor, the origin of its scale, and the rule that decides.");
     command->program.add_to(*explain)->required();
     explain->add_flag("--json", command->json, "Print a JSON list of objects, with full paths.");
+    explain->add_flag(
+        "--matmuls", command->matmuls,
+        "Print one row per matmul and convolution instead: the formats of its operands, and the conditions of the rule that decides.");
     explain->callback([command] {
         const Rulebook rulebook = command->program.load_rulebook();
         const Program program = command->program.load_program(rulebook);
-        std::vector<NumericsDecision> decisions;
+        PolicyDecisions decisions;
         to_formats(program, rulebook, command->program.load_numerics(), &decisions);
-        (command->json ? print_json : print_table)(decisions, roles_of(program));
+        if (command->matmuls) {
+            command->json ? print_json(decisions.matmuls) : print_matmuls(decisions.matmuls);
+        } else {
+            command->json ? print_json(decisions.sites, roles_of(program)) : print_table(decisions.sites, roles_of(program));
+        }
     });
 }
 

@@ -8,7 +8,7 @@
 /// program and returns a verified program.
 namespace scalide {
 
-struct NumericsDecision;
+struct PolicyDecisions;
 
 /// Fills in types that the text omits. Checks every node against its rule (where constraints, dtypes, attribute defaults). A rank-0 operand
 /// is broadcast if other operands have higher rank. Throws UserError at the node's location.
@@ -26,8 +26,7 @@ Program simplify(const Program &program, const Rulebook &rulebook);
 /// Applies the policy. Formats and rescales become ordinary operators. Every float node becomes f32, and a convert_element_type marks where
 /// a value is rounded. Afterwards a low-precision dtype comes only from an argument or a conversion, and only a widening conversion reads
 /// it. Arguments get the dtypes of the policy. `decisions` receives each decision (numerics_report.h).
-Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy,
-                        std::vector<NumericsDecision> *decisions = nullptr);
+Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions = nullptr);
 
 /// Replaces every scaled value x by x.data and x.scale. Each operator on scaled operands is replaced by what its rule names. Scaled
 /// arguments and results become pairs, `x.data: .. data of x, x.scale: f32[] scale of x`. If such a name is taken, the component gets

@@ -91,7 +91,7 @@ const std::vector<std::string> &pass_names() {
     return names;
 }
 
-Program to_formats(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions) {
+Program to_formats(const Program &source, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions) {
     CompileOptions options;
     options.policy = policy;
     options.decisions = decisions;

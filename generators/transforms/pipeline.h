@@ -12,8 +12,8 @@ struct CompileOptions {
     TargetFacts facts;
     /// Called after each pass with its name. `--dump-after` prints the program here, and tests run the interpreter here.
     std::function<void(const std::string &pass, const Program &)> after_pass;
-    FusionReport *fusion = nullptr;                     ///< if not null: receives what was fused and why
-    std::vector<NumericsDecision> *decisions = nullptr; ///< if not null: receives the decisions of `assign_numerics`
+    FusionReport *fusion = nullptr;       ///< if not null: receives what was fused and why
+    PolicyDecisions *decisions = nullptr; ///< if not null: receives the decisions of `assign_numerics`
     /// Check every node against its rule after each pass (Invariant::typed). This takes about as long as the passes. All other invariants
     /// are always checked, except between the passes of fusion, because their kernels are checked at the end.
     bool checks_types = true;
@@ -25,8 +25,7 @@ Program compile(const Program &program, const Rulebook &rulebook, const CompileO
 
 /// Runs the passes up to assign_numerics, without checks. Returns the program with the formats of the policy; its arguments are those of
 /// the compiled program. `decisions`, if not null, receives the decisions of the policy.
-Program to_formats(const Program &program, const Rulebook &rulebook, const Policy &policy,
-                   std::vector<NumericsDecision> *decisions = nullptr);
+Program to_formats(const Program &program, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions = nullptr);
 
 /// Runs the passes before fusion: infer_types, inline_calls, simplify, assign_numerics, simplify, propagate_scales, expand, simplify.
 Program to_base_operators(const Program &program, const Rulebook &rulebook, const CompileOptions &options);

@@ -72,6 +72,19 @@ def test_explain(scaled):
     assert error_of(alone.explain).startswith("ValueError: step: explain needs the program of the library")
 
 
+def test_explain_matmuls(program, scaled, tmp_path):
+    matmuls = scaled.explain_matmuls()
+    assert repr(matmuls).split()[:7] == ["tensor", "operands", "formats", "scale", "policy", "because_of", "source"]
+    assert all("@" in line_of(matmul.source) and matmul.formats == "f16 x f16" and matmul.because_of == "operand: any" for matmul in matmuls)
+    policy = tmp_path / "ends.yaml"
+    policy.write_text("policy: ends\nextends: f8_master\nrules:\n  - {op: dot_general, operand: any, layer: last}\n")
+    library = scalide.build(program, numerics=str(policy))
+    kept = [matmul for matmul in library.explain_matmuls() if matmul.policy == "ends.yaml:4"]
+    assert {(matmul.formats, matmul.scale, matmul.because_of) for matmul in kept} == {("f32 x f32", "none", "operand: any, layer: last")}
+    assert len(kept) == 3, "the product and both gradients"
+    assert f", 3 kept by ends.yaml:4; " in library.summary
+
+
 def test_check_counts():
     library = scalide.build(scalide.Program(TEXT))
     x = np.float32([0, 1, 1e-9, 500, np.inf, 0.002, -1e-9])

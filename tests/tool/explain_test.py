@@ -1,5 +1,6 @@
 """Tests what `scalide explain`, the last line of a build and the last two of `scalide inspect` report about a policy. Usage: explain_test.py SCALIDE."""
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -65,6 +66,23 @@ def roles(scratch):
     assert table == [["x", "argument", "f32"], ["c", "constant", "argument"], ["w", "inout", "argument"]], table
 
 
+def matmuls(scratch):
+    """One row for each matmul: its formats, the rule that decides and the conditions of the rule, or why no rule matches."""
+    policy = scratch.path / "ends.yaml"
+    policy.write_text("policy: ends\nrules:\n  - {op: dot_general, operand: any, layer: first}\n"
+                      "  - {op: dot_general, operands: any, scope: \"head/**\", replace: {scaled_dot_general: {block: 8}}, optional: true}\n")
+    rows = [re.split("  +", line) for line in scratch.succeed("explain", PROGRAM, "--numerics", policy, "--matmuls").splitlines()]
+    assert rows == [["matmul", "operands", "formats", "scale", "policy", "because of", "source"],
+                    ["h", "x x w", "f32 x f32", "none", "ends.yaml:3", "operand: any, layer: first", "two_layers.scl:3"],
+                    ["y", "a x v", "f32 x f32", "none", "default", "no rule matches, the nearest needs scope: head/**", "two_layers.scl:5"]], rows
+    first = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "mxfp8", "--matmuls", "--json"))[0]
+    operand = {"tensor": "x", "format": "f8_e4m3fn", "scale": "blocks", "scale_operator": None, "scale_block": "32", "scale_format": "f8_e8m0fnu"}
+    assert first["operator"] == "scaled_dot_general" and first["source"] == {"file": str(PROGRAM), "line": 3}, first
+    assert {key: first["operands"][0][key] for key in operand} == operand and first["operands"][0]["because_of"] == "operands: any", first
+    printed = scratch.succeed("build", PROGRAM, "--numerics", policy, "-o", "ends").splitlines()
+    assert printed[-1].startswith("ends: 0 of 2 matmuls in 8 or 16 bits, 1 kept by ends.yaml:3; "), printed
+
+
 def scales_kept(scratch):
     """Behind the operator that chose it a scale is that of the values, whatever else the row computes with data."""
     policy = scratch.path / "coarse.yaml"
@@ -97,6 +115,7 @@ if __name__ == "__main__":
         explained(scratch)
         as_json(scratch)
         roles(scratch)
+        matmuls(scratch)
         scales_kept(scratch)
         build_lines(scratch)
         inspected(scratch)

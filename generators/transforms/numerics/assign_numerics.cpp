@@ -39,9 +39,10 @@ bool makes_products(const Node &node) { return node.op == "dot_general" || node.
 /// f32 value is the rounded one, widened again.
 class Numerics {
 public:
-    Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions)
+    Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions)
         : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
-          producers_(producers(source)), matcher_(policy, rulebook, source), states_(rewriter_, builder_, policy, producers_, decisions),
+          producers_(producers(source)), matcher_(policy, rulebook, source),
+          states_(rewriter_, builder_, policy, producers_, decisions == nullptr ? nullptr : &decisions->sites),
           propagates_(policy.propagates || is_scaled(source)),
           rescales_(!policy.propagates && is_scaled(source) && scales_arrays(policy, rulebook)), decisions_(decisions) {
         for (const Result &result : source.results) is_result_.insert(result.value);
@@ -76,7 +77,9 @@ private:
 
     void note(NumericsDecision decision, const PolicyRule *row);
     void note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row);
+    void note_matmul_operand(const Node &node, size_t index, ValueId value, const PolicyRule *row);
     void note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row);
+    void note_matmul(const Node &node, const PolicyRule &row, ValueId replacement = -1);
     void note_replacement(const Node &node, ValueId result, const PolicyRule &row);
 
     ValueId insert(const PolicyTensor &tensor, const PolicyRule &policy, ValueId previous = -1);
@@ -99,11 +102,11 @@ private:
     std::map<ValueId, std::string> labels_;   ///< by inserted value: the name of the value from which it was made
     int64_t streams_ = 0;                     ///< number of insertions that round stochastically; the first has stream 1
     PolicyStates states_;
-    std::map<ValueId, Dtype> exact_;           ///< f32 values whose elements are all exact in that dtype
-    std::map<ValueId, Dtype> has_scale_;       ///< f32 values whose elements are elements of that dtype times one scale
-    const bool propagates_;                    ///< see Policy::propagates
-    const bool rescales_;                      ///< roundings by the program get a scale of their own
-    std::vector<NumericsDecision> *decisions_; ///< may be null
+    std::map<ValueId, Dtype> exact_;     ///< f32 values whose elements are all exact in that dtype
+    std::map<ValueId, Dtype> has_scale_; ///< f32 values whose elements are elements of that dtype times one scale
+    const bool propagates_;              ///< see Policy::propagates
+    const bool rescales_;                ///< roundings by the program get a scale of their own
+    PolicyDecisions *decisions_;         ///< may be null
 };
 
 Program Numerics::run() {
@@ -167,6 +170,8 @@ bool Numerics::is_conversion(const Node &node) const {
 void Numerics::place(const Node &node) {
     builder_.stamp_like(node);
     const PolicyRule *row = matcher_.node(node);
+    if (decisions_ != nullptr && matcher_.is_matmul(node))
+        decisions_->matmuls.push_back({rewriter_.source().value_name(node.results[0]), node.op, node.scope, node.location});
     if (row != nullptr && row->replacement) {
         place_replacement(node, *row);
     } else if (is_conversion(node)) {
@@ -176,6 +181,7 @@ void Numerics::place(const Node &node) {
     } else {
         place_computation(node);
     }
+    if (row != nullptr && !row->replacement) note_matmul(node, *row);
 }
 
 /// A conversion in the program always rounds, whatever the policy says.
@@ -256,12 +262,15 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
     if (!is_float(builder_.type(value).dtype)) return value;
     const Node *producer = producers_[old] < 0 ? nullptr : &rewriter_.source().nodes[producers_[old]];
     const PolicyRule *policy = matcher_.operand(node, index);
-    if (policy == nullptr || (policy->place == PolicyRule::Place::keep && !makes_products(node))) return value;
-    builder_.stamp_like(producer != nullptr ? *producer : node);
-    if (producer == nullptr) builder_.set_role(Role::primal);
+    const bool is_left = policy == nullptr || (policy->place == PolicyRule::Place::keep && !makes_products(node));
+    if (!is_left) {
+        builder_.stamp_like(producer != nullptr ? *producer : node);
+        if (producer == nullptr) builder_.set_role(Role::primal);
+    }
     const std::string place = (node.role == Role::cotangent ? "cotangent " : "") + node.op + " operand " + std::to_string(index);
-    const ValueId result = stored({old, value, node.scope, place}, *policy);
-    note_operand(node, index, result, *policy);
+    const ValueId result = is_left ? value : stored({old, value, node.scope, place}, *policy);
+    if (!is_left) note_operand(node, index, result, *policy);
+    note_matmul_operand(node, index, result, policy);
     return result;
 }
 
@@ -301,13 +310,21 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
 void Numerics::note(NumericsDecision decision, const PolicyRule *row) {
     if (decisions_ == nullptr) return;
     if (row != nullptr) decision.row = row->location;
-    decisions_->push_back(std::move(decision));
+    decisions_->sites.push_back(std::move(decision));
 }
 
 void Numerics::note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row) {
     const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
     const std::string use = node.op + "." + operands[std::min(index, operands.size() - 1)].name;
     note({row.place, rewriter_.source().value_name(node.operands[index]), use, node.scope, {}, node.location, value}, &row);
+}
+
+void Numerics::note_matmul_operand(const Node &node, size_t index, ValueId value, const PolicyRule *row) {
+    if (decisions_ == nullptr || !matcher_.is_matmul(node)) return;
+    const std::string &tensor = rewriter_.source().value_name(node.operands[index]);
+    const std::string why = row != nullptr ? conditions_of(*row) : matcher_.why_no_rule(node, index);
+    decisions_->matmuls.back().operands.push_back(
+        {tensor, row != nullptr ? row->location : Location(), why, row != nullptr && !row->acts(), value});
 }
 
 void Numerics::note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row) {
@@ -319,11 +336,26 @@ void Numerics::note_result(const Node &node, size_t index, ValueId value, const 
 /// Records one decision for each operand. complete() later finds what the new operator reads.
 void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRule &row) {
     if (decisions_ == nullptr || result < 0) return;
+    note_matmul(node, row, result);
     const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
     for (size_t i = 0; i < node.operands.size(); i++) {
         const std::string use = node.op + "." + operands[std::min(i, operands.size() - 1)].name;
         note({row.place, rewriter_.source().value_name(node.operands[i]), use, node.scope, {}, node.location, result}, &row);
-        decisions_->back().operand = static_cast<int>(i);
+        decisions_->sites.back().operand = static_cast<int>(i);
+    }
+}
+
+/// Records that a rule decided for a whole matmul. Without a replacement, rules for its operands come first.
+void Numerics::note_matmul(const Node &node, const PolicyRule &row, ValueId replacement) {
+    if (decisions_ == nullptr || !matcher_.is_matmul(node)) return;
+    MatmulDecision &matmul = decisions_->matmuls.back();
+    matmul.op = node.op;
+    matmul.replacement = replacement;
+    for (OperandDecision &operand : matmul.operands) {
+        if (replacement < 0 && operand.row.line != 0) continue;
+        operand.row = row.location;
+        operand.why = conditions_of(row);
+        operand.is_kept = !row.acts();
     }
 }
 
@@ -494,7 +526,7 @@ bool Numerics::is_exact_in(ValueId value, Dtype dtype) const {
 
 } // namespace
 
-Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy, std::vector<NumericsDecision> *decisions) {
+Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions) {
     std::set<std::string> named;
     for (const PolicyRule &rule : policy.rules) named.insert(rule.ops.begin(), rule.ops.end());
     const Program parts = expand_to(program, rulebook, named);

@@ -215,11 +215,31 @@ ValueId StoredForms::stored(ValueId value) const {
     return value;
 }
 
-void complete(std::vector<NumericsDecision> &decisions, const Program &made, const Rulebook &rulebook) {
+std::optional<Location> MatmulDecision::keeping_row() const {
+    const auto is_wide = [](const OperandDecision &operand) { return size_of(operand.stored) >= 4; };
+    const auto kept = std::ranges::find_if(operands, &OperandDecision::is_kept);
+    return kept != operands.end() && std::ranges::all_of(operands, is_wide) ? std::optional(kept->row) : std::nullopt;
+}
+
+void complete(PolicyDecisions &decisions, const Program &made, const Rulebook &rulebook) {
     const StoredForms forms(made, rulebook);
     const std::vector<int> makers = producers(made);
     std::optional<ReplacedProducts> replaced;
-    for (NumericsDecision &decision : decisions) {
+    for (MatmulDecision &matmul : decisions.matmuls) {
+        if (matmul.replacement >= 0 && !replaced) replaced.emplace(made, rulebook);
+        for (size_t i = 0; i < matmul.operands.size(); i++) {
+            OperandDecision &operand = matmul.operands[i];
+            operand.value = forms.stored(operand.value);
+            operand.stored = made.type(operand.value).dtype;
+            operand.scale = forms.scale(operand.value);
+            if (matmul.replacement < 0) continue;
+            const auto read = replaced->operand(made.value_name(matmul.replacement), static_cast<int>(i));
+            if (!read) continue;
+            operand.stored = read->dtype;
+            operand.scale = read->scale;
+        }
+    }
+    for (NumericsDecision &decision : decisions.sites) {
         std::optional<StoredOperand> operand;
         if (decision.operand >= 0) {
             if (!replaced) replaced.emplace(made, rulebook);
@@ -241,6 +261,7 @@ void ProductFormats::add(const ProductFormats &other) {
     own_conversions += other.own_conversions;
     for (const auto &[format, count] : other.narrow) narrow[format] += count;
     for (const auto &[block, count] : other.blocks) blocks[block] += count;
+    for (const auto &[rule, count] : other.kept) kept[rule] += count;
     for (const auto &[state, count] : other.states) states[state] += count;
 }
 
@@ -250,23 +271,25 @@ size_t ProductFormats::narrow_products() const {
     return count;
 }
 
-ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const std::vector<NumericsDecision> &decisions) {
+ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const PolicyDecisions &decisions) {
     DecidedNames decided;
-    for (const NumericsDecision &decision : decisions)
+    for (const NumericsDecision &decision : decisions.sites)
         if (decision.is_policys()) decided.insert(made.value_name(decision.value));
     const Program program = expand_to(made, rulebook, products);
     const StoredForms forms(program, rulebook);
     ProductFormats formats;
     for (const Node &node : program.nodes)
         if (products.contains(node.op)) count_product(node, program, forms, decided, formats);
+    for (const MatmulDecision &matmul : decisions.matmuls)
+        if (const auto row = matmul.keeping_row()) formats.kept[{row->file, row->line}]++;
     const StoredForms stored(made, rulebook);
     const std::vector<int> makers = producers(made);
     for (const Result &result : made.results)
         if (result.argument >= 0 && !made.arguments[result.argument].initial && !result.part.is_scale() &&
             is_float(made.type(result.value).dtype))
             formats.states[state_of(made, stored, makers, result.value, rulebook)]++;
-    formats.unsafe_conversions = count_unsafe(decisions, true);
-    formats.own_conversions = count_unsafe(decisions, false);
+    formats.unsafe_conversions = count_unsafe(decisions.sites, true);
+    formats.own_conversions = count_unsafe(decisions.sites, false);
     return formats;
 }
 

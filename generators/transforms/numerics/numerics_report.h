@@ -45,8 +45,38 @@ struct NumericsDecision {
     bool is_unsafe() const { return place != PolicyRule::Place::argument && size_of(stored) == 1 && scale.kind == ScaleOrigin::Kind::none; }
 };
 
-/// Fills in how each decision's value is stored in the rewritten program, and its scale.
-void complete(std::vector<NumericsDecision> &decisions, const Program &made, const Rulebook &rulebook);
+/// How a policy treats an operand of a matmul.
+struct OperandDecision {
+    std::string tensor; ///< name in the source program
+    Location row;       ///< the policy's rule that decides; none if no rule matches
+    std::string why;    ///< the conditions of the rule, "layer: first"; without a rule, why none matches
+    bool is_kept;       ///< the rule has no action
+    ValueId value = -1; ///< in the rewritten program; after complete(): the stored value that is read
+    Dtype stored = Dtype::f32;
+    ScaleOrigin scale = {};
+};
+
+/// What assign_numerics decided for a matmul or convolution of a program.
+struct MatmulDecision {
+    std::string tensor; ///< name of the result in the source program
+    std::string op;     ///< after a replacement: the new operator
+    std::string scope;
+    Location source;
+    std::vector<OperandDecision> operands = {};
+    ValueId replacement = -1; ///< result of the operator that the policy put in place; -1: none
+
+    /// Returns the rule without an action that decides for an operand, if all operands have at least 32 bits.
+    std::optional<Location> keeping_row() const;
+};
+
+/// What assign_numerics decided for a program.
+struct PolicyDecisions {
+    std::vector<NumericsDecision> sites;
+    std::vector<MatmulDecision> matmuls;
+};
+
+/// Fills in how the values of all decisions are stored in the rewritten program, and their scales.
+void complete(PolicyDecisions &decisions, const Program &made, const Rulebook &rulebook);
 
 /// How the values of a program are stored after assign_numerics, and where their scales come from.
 class StoredForms {
@@ -73,13 +103,14 @@ struct ProductFormats {
     size_t unscaled = 0;                  ///< other narrow ones with an operand that has no scale, and not the range of f32 (bf16)
     size_t unsafe_conversions = 0;        ///< of the policy, to 8 bits without a scale, in products or not
     size_t own_conversions = 0;           ///< the program's own
+    std::map<std::pair<std::string, int>, size_t> kept; ///< matmuls that a rule leaves in 32 bits, by file and line of the rule
     std::map<std::string, size_t> states; ///< arguments that are overwritten, by how they are stored: "f16, scaled, rounded to nearest"
     void add(const ProductFormats &other);
     size_t narrow_products() const;
 };
 
 /// Counts the formats of a program that assign_numerics made with these decisions.
-ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const std::vector<NumericsDecision> &decisions);
+ProductFormats product_formats(const Program &made, const Rulebook &rulebook, const PolicyDecisions &decisions);
 
 /// Returns the bytes that the kernels of a fused program write, by float format. Symbols have nominal sizes (fusion/groups/costs.h).
 std::map<Dtype, double> bytes_written(const Program &fused);

@@ -136,15 +136,17 @@ PolicyPlace PolicyMatcher::of_operand(const Node &node, size_t index) const {
 
 const PolicyRule *PolicyMatcher::operand(const Node &node, size_t index) { return decide(of_operand(node, index), node.operands[index]); }
 
-const PolicyRule *PolicyMatcher::node(const Node &node) {
+PolicyPlace PolicyMatcher::of_operands(const Node &node) const {
     PolicyPlace place = of_node(node, Place::node);
     for (const ValueId operand : node.operands) {
         place.operands.push_back(roles_of(operand));
         if (is_float(program_.type(operand).dtype)) place.dtypes.push_back(program_.type(operand).dtype);
     }
     for (const std::vector<std::string> &roles : place.operands) place.name += (place.name.empty() ? "" : " x ") + roles.back();
-    return decide(std::move(place), node.results[0]);
+    return with_array(std::move(place), node.results[0]);
 }
+
+const PolicyRule *PolicyMatcher::node(const Node &node) { return decide(of_operands(node), node.results[0]); }
 
 const PolicyRule *PolicyMatcher::node_result(const Node &node, size_t index) {
     PolicyPlace place = of_node(node, Place::node_result);
@@ -156,9 +158,19 @@ bool PolicyMatcher::keeps(const Node &node) const {
     const PolicyPlace place = of_node(node, Place::node);
     if (std::ranges::any_of(policy_.rules, [&](const PolicyRule &row) { return row.place == Place::keep && row_matches(row, place); }))
         return true;
+    std::vector<const PolicyRule *> rows;
     for (size_t i = 0; i < node.operands.size(); i++)
-        if (const PolicyRule *row = first_match(of_operand(node, i)); row != nullptr && !row->acts()) return true;
-    return false;
+        if (const PolicyRule *row = first_match(of_operand(node, i))) rows.push_back(row);
+    if (const PolicyRule *row = rows.empty() ? first_match(of_operands(node)) : nullptr) rows.push_back(row);
+    return !std::ranges::all_of(rows, &PolicyRule::acts);
+}
+
+std::string PolicyMatcher::why_no_rule(const Node &node, size_t index) const {
+    for (const PolicyPlace &place : {of_operand(node, index), of_operands(node)})
+        for (const PolicyRule &row : policy_.rules)
+            if (const std::string missing = missing_condition(row, place); row.acts() && !missing.empty())
+                return "no rule matches, the nearest needs " + missing;
+    return "no rule matches";
 }
 
 const PolicyRule *PolicyMatcher::program_result(const Result &result) {

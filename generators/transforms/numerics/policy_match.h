@@ -21,6 +21,9 @@ struct PolicyPlace {
     std::vector<std::string> arguments = {}; ///< for a node of a matmul: the arguments that it multiplies, or whose gradient it computes
 };
 
+/// Returns the conditions of a rule except its operators: "operand: primal, layer: first".
+std::string conditions_of(const PolicyRule &row);
+
 /// Finds for each site of a program the policy rule that decides it. At the end, it reports rules that decided no site, because they do not
 /// do what their author expects.
 class PolicyMatcher {
@@ -35,8 +38,14 @@ public:
     const PolicyRule *node(const Node &node);
     const PolicyRule *node_result(const Node &node, size_t index);
     const PolicyRule *program_result(const Result &result);
-    /// True if a `keep` rule matches the node, or if a rule without an action decides one of its operands.
+    /// True if a `keep` rule matches the node, or if a rule without an action decides for the node or one of its operands.
     bool keeps(const Node &node) const;
+
+    /// True for a matmul or convolution.
+    bool is_matmul(const Node &node) const { return layers_.find(node) != nullptr; }
+    /// Returns why no rule matches an operand, for example "no rule matches, the nearest needs scope: head/**". The nearest rule is the
+    /// first rule with an action of which one condition does not hold.
+    std::string why_no_rule(const Node &node, size_t index) const;
 
     /// Call this after all sites have been asked about. Throws UserError for the first rule that matched no site ("no argument is called
     /// ..."), or whose sites were all decided by earlier rules. Optional rules may match nothing. Inherited rules may be hidden by earlier
@@ -52,6 +61,7 @@ private:
     const PolicyRule *first_match(const PolicyPlace &place) const;
     PolicyPlace of_node(const Node &node, PolicyRule::Place place) const;
     PolicyPlace of_operand(const Node &node, size_t index) const;
+    PolicyPlace of_operands(const Node &node) const;
     PolicyPlace with_array(PolicyPlace place, ValueId value) const;
     std::vector<std::string> roles_of(ValueId operand) const;
 

@@ -93,6 +93,8 @@ struct Condition {
     std::set<std::string> names = {};
 };
 
+std::string text_of(const Condition &condition) { return condition.field + ": " + condition.text; }
+
 std::string number_text(const std::optional<int64_t> &number) { return number ? std::to_string(*number) : ""; }
 
 std::string dtypes_text(const std::vector<Dtype> &dtypes) {
@@ -102,7 +104,7 @@ std::string dtypes_text(const std::vector<Dtype> &dtypes) {
 }
 
 /// Returns all conditions that a rule can have. The first three have names.
-std::vector<Condition> conditions_of(const PolicyRule &row) {
+std::vector<Condition> all_conditions(const PolicyRule &row) {
     const auto &[field, noun, title] = words_of(row.place);
     const std::string which = row.place == Place::node ? joined(row.operands, " x ") : row.which;
     return {{which_matches, field, noun, which, title},
@@ -116,7 +118,7 @@ std::vector<Condition> conditions_of(const PolicyRule &row) {
 }
 
 std::vector<Condition> conditions_at(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
-    std::vector<Condition> conditions = conditions_of(row);
+    std::vector<Condition> conditions = all_conditions(row);
     for (const PolicyPlace *place : places) {
         const bool is_named = row.place != Place::keep || is_argument(*place);
         if (is_named || !place->scope.empty()) conditions[0].names.insert(is_named ? place->name : place->scope);
@@ -161,6 +163,21 @@ bool row_matches(const PolicyRule &row, const PolicyPlace &place) {
     return (row.place == place.place || row.place == Place::keep) && which_matches(row, place) && op_matches(row, place) &&
            scope_matches(row, place) && layer_matches(row, place) && dtype_matches(row, place) && size_matches(row, place) &&
            multiple_matches(row, place);
+}
+
+std::string conditions_of(const PolicyRule &row) {
+    std::vector<std::string> texts;
+    for (const Condition &condition : all_conditions(row))
+        if (!condition.text.empty() && condition.field != "op") texts.push_back(text_of(condition));
+    return joined(texts);
+}
+
+std::string missing_condition(const PolicyRule &row, const PolicyPlace &place) {
+    std::vector<std::string> missing;
+    if (row.place == place.place && op_matches(row, place))
+        for (const Condition &condition : all_conditions(row))
+            if (!condition.holds(row, place)) missing.push_back(text_of(condition));
+    return missing.size() == 1 ? missing[0] : "";
 }
 
 Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &all, const std::string &program) {

@@ -31,11 +31,11 @@ from ._runtime import version as __version__
 from .build import BuildError, build, tool_path
 from .library import Argument, Library, empty
 from .program import Program
-from .reports import Check, Decision, NonFinite, Rounding, State
+from .reports import Check, Decision, MatmulDecision, NonFinite, Rounding, State
 from .saving import load, save
 from .scaled_array import ScaledArray
 from . import flax_state
 
 flax_state.register()
 
-__all__ = ["Argument", "BuildError", "Check", "Decision", "Library", "NonFinite", "Program", "Rounding", "ScaledArray", "State", "__version__", "build", "empty", "load", "save", "tool_path"]
+__all__ = ["Argument", "BuildError", "Check", "Decision", "Library", "MatmulDecision", "NonFinite", "Program", "Rounding", "ScaledArray", "State", "__version__", "build", "empty", "load", "save", "tool_path"]

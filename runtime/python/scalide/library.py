@@ -213,6 +213,17 @@ class Library:
         """
         return reports.explain(self, tensor)
 
+    def explain_matmuls(self) -> Table:
+        """Returns how each matmul and convolution multiplies, and the rule or the reason, as a tuple of `MatmulDecision`s that prints as a table.
+
+        Runs the tool. Needs the program.
+
+        Raises:
+            ValueError: The library has no program.
+            BuildError: The tool reports an error.
+        """
+        return reports.explain_matmuls(self)
+
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Runs once in an interpreter, which rounds as kernels do, and counts the effects of rounding.
 

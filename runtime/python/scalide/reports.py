@@ -26,6 +26,17 @@ class Decision(NamedTuple):
     safe: bool    # False: converted to 8 bits without a scale
 
 
+class MatmulDecision(NamedTuple):
+    """How a matmul or convolution of a program multiplies, and why. Texts of two operands that differ are joined."""
+    tensor: str      # the name of its result
+    operands: str    # "x x params.w"
+    formats: str     # "f8_e4m3fn x f8_e4m3fn"
+    scale: str       # as in Decision
+    policy: str      # the rule that decided; "default": no rule did
+    because_of: str  # the conditions of the rule: "operand: any, layer: first"; "no rule matches"
+    source: str      # the source line of the user
+
+
 class Rounding(NamedTuple):
     """The effects of one conversion to 8 or 16 bits on the elements of a tensor."""
     tensor: str
@@ -94,6 +105,17 @@ def explain(library, tensor: str | None = None) -> Table:
         names = sorted({decision.tensor for decision in decisions})
         raise ValueError(f"{library.name}: unknown tensor {tensor!r}. {meant(tensor, names)}")
     return Table(found)
+
+
+def explain_matmuls(library) -> Table:
+    """Returns the decisions of the policy for the matmuls and convolutions of a library's program."""
+    def texts(row, text, separator="; "):
+        each = [text(operand) for operand in row["operands"]]
+        return separator.join(dict.fromkeys(each) if separator == "; " else each)
+
+    return Table(MatmulDecision(row["tensor"], texts(row, lambda o: o["tensor"], " x "), texts(row, lambda o: o["format"], " x "), texts(row, _scale_of),
+                                texts(row, lambda o: _file_place(o["policy"]) or "default"), texts(row, lambda o: o["because_of"]), source_of(library, row["source"]))
+                 for row in json.loads(_tool(library, "explain", "--matmuls", "--json")))  # fmt: skip
 
 
 def _use_of(row: dict) -> str:

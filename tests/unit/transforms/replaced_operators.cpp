@@ -18,7 +18,7 @@ Policy policy_of(const std::string &rows, const std::string &settings = "") {
     return parse_policy("{policy: p, " + settings + "rules: [\n" + rows + "]}", "p.yaml");
 }
 
-Program assigned(const std::string &text, const Policy &policy, std::vector<NumericsDecision> *decisions = nullptr) {
+Program assigned(const std::string &text, const Policy &policy, PolicyDecisions *decisions = nullptr) {
     const Program program = assign_numerics(typed(text), rules(), policy, decisions);
     verify(program, "assign_numerics");
     return program;
@@ -184,11 +184,11 @@ TEST(replaced_operators, tell_what_matches_nothing) {
 }
 
 TEST(replaced_operators, are_reported) {
-    std::vector<NumericsDecision> decisions;
+    PolicyDecisions decisions;
     const std::string rows = "{op: dot_general, scope: \"head/**\", operands: any},\n" + by_four;
     const Program made = assigned(layers, policy_of(rows), &decisions);
     std::vector<std::string> told;
-    for (const NumericsDecision &decision : decisions)
+    for (const NumericsDecision &decision : decisions.sites)
         if (decision.place == PolicyRule::Place::node)
             told.push_back(decision.tensor + " " + decision.use + " " + std::string(to_string(decision.stored)) + " by " +
                            decision.scale.block + " in " + std::string(to_string(decision.scale.format)) +
@@ -201,6 +201,39 @@ TEST(replaced_operators, are_reported) {
     EXPECT_EQ(formats.narrow, (std::map<std::string, size_t>{{"f8", 2}}));
     EXPECT_EQ(formats.blocks, (std::map<std::string, size_t>{{"4", 2}}));
     EXPECT_EQ(formats.unscaled + formats.own + formats.unsafe_conversions, 0u);
+}
+
+/// What is told of each matmul: operands by format, rule and reason.
+std::vector<std::string> told(const std::string &rows) {
+    PolicyDecisions decisions;
+    const Program made = assigned(layers, policy_of(rows), &decisions);
+    std::vector<std::string> lines;
+    for (const MatmulDecision &matmul : decisions.matmuls) {
+        std::string line = matmul.tensor;
+        for (const OperandDecision &operand : matmul.operands)
+            line += " | " + operand.tensor + " " + std::string(to_string(operand.stored)) + " " + std::to_string(operand.row.line) + " " +
+                    operand.why;
+        lines.push_back(line + (matmul.keeping_row() ? " | kept" : ""));
+    }
+    return lines;
+}
+
+TEST(matmuls, are_told_with_the_reason) {
+    using Lines = std::vector<std::string>;
+    const std::string bf16 = "{op: dot_general, operand: primal, scope: \"head/**\", store: bf16}";
+    EXPECT_EQ(told("{op: dot_general, operand: any, layer: first},\n" + bf16),
+              (Lines{"a | x f32 2 operand: any, layer: first | w f32 2 operand: any, layer: first | kept",
+                     "y | a bf16 3 operand: primal, scope: head/** | v bf16 3 operand: primal, scope: head/**",
+                     "g | c f32 0 no rule matches | v f32 0 no rule matches, the nearest needs scope: head/**"}));
+    EXPECT_EQ(
+        told("{op: dot_general, operand: any, size_below: 64, store: bf16, optional: true}"),
+        (Lines{
+            "a | x f32 0 no rule matches, the nearest needs size_below: 64 | w f32 0 no rule matches, the nearest needs size_below: 64",
+            "y | a f32 0 no rule matches, the nearest needs size_below: 64 | v f32 0 no rule matches, the nearest needs size_below: 64",
+            "g | c f32 0 no rule matches, the nearest needs size_below: 64 | v f32 0 no rule matches, the nearest needs size_below: 64"}));
+    EXPECT_EQ(told("{keep: w},\n{op: dot_general, operands: [cotangent, any]},\n" + by_four),
+              (Lines{"a | x f32 2 keep: w | w f32 2 keep: w | kept", "y | a f8_e4m3fn 4 operands: any | v f8_e4m3fn 4 operands: any",
+                     "g | c f32 3 operands: cotangent x any | v f32 3 operands: cotangent x any | kept"}));
 }
 
 TEST(given_scales, are_those_of_an_insertion) {
