@@ -46,6 +46,7 @@ PROBES = [
     ("policies", "Rules", policy("", f"[{{{UNKNOWN}: 1}}]")),
     ("policies", "Roles", policy("", f"[{{operand: {UNKNOWN}}}]")),
     ("policies", "Roles", policy("", f"[{{op: dot_general, operands: {UNKNOWN}}}]")),
+    ("policies", "Layers and sizes", policy("", f"[{{operand: any, layer: {UNKNOWN}}}]")),
     ("policies", "scale", policy("", f"[{{operand: any, scale: {{{UNKNOWN}: 1}}}}]")),
     ("policies", "scale", policy("", f"[{{operand: any, scale: {{by: {UNKNOWN}}}}}]")),
     ("policies", "State", policy(f"state: [{{{UNKNOWN}: 1}}]")),
