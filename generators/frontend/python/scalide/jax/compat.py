@@ -86,6 +86,18 @@ def is_key(aval) -> bool:
     return jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key)
 
 
+def stored_dtype(aval):
+    """Returns the dtype in which arrays are stored. Only extended dtypes, such as keys and fp32_max_grad of Flax, have another one."""
+    if not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
+        return aval.dtype
+    return aval.dtype._rules.physical_element_aval(aval.dtype).dtype
+
+
+def sum_of(aval):
+    """Returns the jaxpr that adds two arrays of an extended dtype. JAX adds gradients by it; fp32_max_grad of Flax takes the maximum."""
+    return jax.make_jaxpr(lambda x, y: aval.dtype._rules.add(aval.dtype, x, y))(aval, aval)
+
+
 def key_scheme(aval) -> str:
     """Returns the name of the random generator of a key."""
     return aval.dtype._impl.name

@@ -83,10 +83,19 @@ def _refuse_others(equation: Equation, known: set[str]) -> None:
 
 # Elementwise.
 
-ELEMENTWISE = """abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos cosh digamma div
+ELEMENTWISE = """abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos cosh digamma div
     eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac is_finite le lgamma log log1p logistic lt max min mul ne neg
     not or polygamma population_count rem regularized_incomplete_beta rsqrt select_n shift_left shift_right_arithmetic
     shift_right_logical sign sin sinh sqrt square sub tan tanh xor zeta""".split()
+
+
+@add_rule("add_any")
+def add_gradients(walk, equation, operands):
+    """Adds two gradients of one value. An extended dtype has an addition of its own."""
+    aval = equation.inputs[0]
+    if compat.stored_dtype(aval) != aval.dtype:
+        return walk.run_closed(compat.sum_of(aval), operands)
+    return elementwise(walk, equation, operands)
 
 
 @add_rule(*ELEMENTWISE)
@@ -165,7 +174,11 @@ def bitcast(walk, equation, operands):
     return walk.emit("bitcast_convert_type", operands, {"dtype": dtype}, [(dtype, shape)])
 
 
-@add_rule(*"copy copy_p device_put stop_gradient optimization_barrier pbroadcast pvary random_clone tie sharding_constraint".split())
+IDENTITIES = """copy copy_p device_put stop_gradient optimization_barrier pbroadcast pvary random_clone tie sharding_constraint to_edtype
+    from_edtype""".split()
+
+
+@add_rule(*IDENTITIES)
 def identity(walk, equation, operands):
     return operands[: len(equation.outputs)]
 

@@ -111,9 +111,9 @@ class Writer:
         line.reads = [operand for operand in operands if isinstance(operand, Value)]
         self.nodes.update((v.name, (op, operands, attributes)) for v in line.makes)
 
-    def rewrite(self, line: Line, op: str, operands: Sequence) -> None:
+    def rewrite(self, line: Line, op: str, operands: Sequence, attributes: dict | None = None) -> None:
         """Replaces the node of a line by another node with the same result."""
-        self._write(line, op, operands, {})
+        self._write(line, op, operands, attributes or {})
 
     def drop_unused(self, results: Sequence[Value]) -> None:
         """Removes the nodes that these results do not need."""

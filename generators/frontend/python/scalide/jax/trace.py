@@ -19,6 +19,7 @@ from ..scaled_array import ScaledArray
 from ..words import is_name, meant, name_text
 from . import compat, primitives_windows  # noqa: F401, fills the table
 from .activations import fold_activations
+from .dequantization import fold_dequantization
 from .primitives import RULES
 from .text import Number, Value, Writer, is_float, type_text
 from .walk import DTYPES, TraceError, Walk, dtype_of, shape_of
@@ -193,6 +194,7 @@ class _Signature:
         results = walk.run_closed(self.traced.jaxpr, arguments)
         results = [walk.writer.value(result) for result in results]
         fold_activations(walk.writer)
+        fold_dequantization(walk.writer)
         walk.writer.drop_unused(results)
         hidden = [Value(constant, DTYPES[str(array.dtype)], array.shape) for constant, array in walk.constants.items()]
         overwritten = self._donated(arguments, results)

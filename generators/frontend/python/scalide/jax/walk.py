@@ -39,7 +39,7 @@ class Equation:
 
 def dtype_of(aval, fail: Callable) -> str:
     """Returns Scalide's name for the dtype of an abstract value."""
-    name = "uint32" if compat.is_key(aval) else str(aval.dtype)
+    name = str(compat.stored_dtype(aval))
     if name in DTYPES:
         return DTYPES[name]
     if name in ("int64", "uint64", "float64"):
