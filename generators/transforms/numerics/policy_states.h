@@ -19,8 +19,7 @@ struct PolicyTensor {
 class PolicyStates {
 public:
     /// `producers`: of the source of `rewriter`. `decisions` may be null.
-    PolicyStates(Rewriter &rewriter, Builder &builder, const Policy &policy, const std::vector<int> &producers,
-                 std::vector<NumericsDecision> *decisions)
+    PolicyStates(Rewriter &rewriter, Builder &builder, const Policy &policy, const std::vector<int> &producers, PolicyDecisions *decisions)
         : rewriter_(rewriter), builder_(builder), policy_(policy), producers_(producers), decisions_(decisions) {}
 
     /// Returns the argument that holds a state. At its first use it is added, after the states that its next value reads. `stored`: the
@@ -52,7 +51,7 @@ private:
     Builder &builder_;
     const Policy &policy_;
     const std::vector<int> &producers_;
-    std::vector<NumericsDecision> *decisions_;
+    PolicyDecisions *decisions_;
     std::deque<Added> states_;              ///< in the order of first use. A reference stays valid when one is added
     std::map<ValueId, ValueId> owners_;     ///< by array: the first array at the same place of its scope
     std::map<std::string, ValueId> places_; ///< by scope and place: the first array
