@@ -63,6 +63,7 @@ const std::vector<BudgetWord> &budget_words() {
         {"contract", false, "panel_vectors", &Budgets::panel_vectors},
         {"contract", false, "bf16_pairs", &Budgets::bf16_pairs},
         {"contract", false, "byte_quads", &Budgets::byte_quads},
+        {"column", false, "bf16_rows", &Budgets::bf16_rows},
         {"row", true, "shared_elements", &Budgets::shared_elements},
         {"row", true, "warp_columns", &Budgets::warp_columns},
         {"row", true, "warp_registers", &Budgets::warp_registers},
@@ -83,7 +84,7 @@ const std::vector<BudgetWord> &budget_words() {
 }
 
 bool may_be_zero(std::string_view name) {
-    constexpr std::string_view names[] = {"block_rows", "thread_row",      "resident",     "shared_bytes",   "bf16_pairs",
+    constexpr std::string_view names[] = {"block_rows", "thread_row",      "resident",     "shared_bytes",   "bf16_pairs", "bf16_rows",
                                           "byte_quads", "shared_elements", "warp_columns", "warp_registers", "network"};
     return std::ranges::find(names, name) != std::end(names);
 }

@@ -27,6 +27,7 @@ struct ColumnSums {
     Halide::Func rest;            ///< (columns ...); update over the rows after the last block; on a GPU they are one more block
     Halide::Func total;           ///< (columns ...); update over the blocks, if there are any
     Extent rows, columns, others; ///< all rows, the innermost axis, the product of the other axes
+    int group = 1;                ///< rows of a block that one step adds; more than 1: in pairs (lower/halide/bf16_pairs.h)
 };
 
 struct ColumnStages {

@@ -21,8 +21,8 @@ public:
 
     void apply() {
         for (const ColumnSums &sums : stages_.sums) {
-            schedule_sums(sums, sums.rest, 1);
-            if (sums.block.defined()) schedule_sums(sums, sums.block, to_expr(sums.rows, kernel_) / stages_.block_rows);
+            schedule_sums(sums, sums.rest, 1, 1);
+            if (sums.block.defined()) schedule_sums(sums, sums.block, to_expr(sums.rows, kernel_) / stages_.block_rows, sums.group);
             schedule_total(sums.total);
         }
         schedule_totals(stages_.whole);
@@ -34,17 +34,19 @@ public:
 private:
     int lanes() const { return tiles_.at("lanes"); }
 
-    /// Loops, innermost first: lanes, a few rows, vectors, rows, and the tasks: pieces, other axes, blocks.
-    void schedule_sums(const ColumnSums &sums, Func stage, const Expr &blocks) {
+    /// Loops, innermost first: lanes, a few rows, vectors, rows, and the tasks: pieces, other axes, blocks. A step that adds a group of
+    /// rows reads elements of 16 bits, so that two vectors of sums belong to a vector of elements.
+    void schedule_sums(const ColumnSums &sums, Func stage, const Expr &blocks, int group) {
+        const int lanes = group > 1 ? 2 * this->lanes() : this->lanes();
         const std::vector<Var> args = stage.args();
         Var columns = args[0], piece("piece"), vector("vector");
         RVar row = stage.rvars(0)[0], rows("rows");
-        stage.compute_root().vectorize(columns, lanes(), TailStrategy::Predicate);
+        stage.compute_root().vectorize(columns, lanes, TailStrategy::Predicate);
         Stage update = stage.update(0);
-        update.split(columns, vector, columns, lanes(), TailStrategy::Predicate).vectorize(columns);
+        update.split(columns, vector, columns, lanes, TailStrategy::Predicate).vectorize(columns);
         const Expr most = Internal::simplify(select(blocks >= many_blocks, tiles_.at("long_columns"), tiles_.at("columns")));
-        update.split(vector, piece, vector, Internal::simplify(most / lanes()), TailStrategy::GuardWithIf);
-        if (args.size() > 1 && args.back().name() == "block") {
+        update.split(vector, piece, vector, Internal::simplify(most / lanes), TailStrategy::GuardWithIf);
+        if (args.size() > 1 && args.back().name() == "block" && group == 1) {
             update.split(row, rows, row, tiles_.at("unroll")).unroll(row);
             update.reorder({columns, row, vector, rows, piece});
         } else {

@@ -58,19 +58,21 @@ INSTANTIATE_TEST_SUITE_P(contract, Formats,
                          [](const auto &info) { return info.param.lhs + "_" + info.param.rhs; });
 
 /// How often the assembly of the kernel for pairs_target() names an instruction.
-size_t count_instructions(const Form &form, const std::string &name) {
-    LoweredKernel kernel = lower(parse_program(form.text(), "k"), pairs_target(), choose_budgets(pairs_target()));
+size_t count_instructions(const std::string &text, const std::string &name) {
+    LoweredKernel kernel = lower(parse_program(text, "k"), pairs_target(), choose_budgets(pairs_target()));
     schedule(kernel, choose_tiles(kernel, pairs_target()), pairs_target());
     const std::string file = testing::TempDir() + "contract.s";
     to_pipeline(kernel).compile_to_assembly(file, halide_arguments(kernel), "k", pairs_target());
     std::ifstream stream(file);
-    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    const std::string assembly((std::istreambuf_iterator<char>(stream)), {});
     size_t count = 0;
-    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    for (size_t at = assembly.find(name); at != std::string::npos; at = assembly.find(name, at + 1)) {
         count++;
     }
     return count;
 }
+
+size_t count_instructions(const Form &form, const std::string &name) { return count_instructions(form.text(), name); }
 
 TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
     Form form;
@@ -80,6 +82,20 @@ TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
     EXPECT_NE(count_instructions(form, "vdpbf16ps"), 0u);
     form.rhs_dtype = "f16";
     EXPECT_EQ(count_instructions(form, "vdpbf16ps"), 0u);
+}
+
+TEST(contract, a_row_by_a_bf16_matrix_uses_the_dot_instruction) {
+    const auto text = [](const std::string &dtype) {
+        return "program k {kind: column} [n in 0..100000] (x: bf16[512], w: " + dtype + R"([512, n]) -> (y: f32[n]) {
+  wide = convert_element_type(w) {dtype: f32} : f32[512, n]
+  factor = convert_element_type(x) {dtype: f32} : f32[512]
+  factors = broadcast_in_dim(factor) {dims: [0], shape: [512, n]} : f32[512, n]
+  p = mul(wide, factors) : f32[512, n]
+  y = reduce_sum(p) {axes: [0]} : f32[n]
+})";
+    };
+    EXPECT_NE(count_instructions(text("bf16"), "vdpbf16ps"), 0u);
+    EXPECT_EQ(count_instructions(text("f16"), "vdpbf16ps"), 0u);
 }
 
 TEST(contract, bytes_use_the_dot_instruction_that_does_not_saturate) {

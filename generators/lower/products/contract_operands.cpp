@@ -2,6 +2,7 @@
 #include "lower/halide/strict.h"
 #include "lower/panels.h"
 #include "lower/products/contract.h"
+#include "lower/products/source_dtype.h"
 #include <algorithm>
 
 namespace scalide {
@@ -46,15 +47,7 @@ Halide::Type exact_type(Dtype dtype) {
 /// Returns the type that holds every value of an operand. If the operand is only moved after a conversion, that of the dtype before.
 Halide::Type exact_type(const Program &program, ValueId value) {
     const Halide::Type own = exact_type(program.type(value).dtype);
-    static const std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
-    const std::vector<int> producer = producers(program);
-    const auto node_of = [&](ValueId from) { return producer[from] < 0 ? nullptr : &program.nodes[size_t(producer[from])]; };
-    const Node *node = node_of(value);
-    while (node && std::find(moves.begin(), moves.end(), node->op) != moves.end()) {
-        node = node_of(node->operands[0]);
-    }
-    if (!node || node->op != "convert_element_type") return own;
-    const Halide::Type before = exact_type(program.type(node->operands[0]).dtype);
+    const Halide::Type before = exact_type(source_dtype(program, value));
     if (own.is_float()) return before.bits() == 8 ? Halide::BFloat(16) : before.is_bfloat() ? before : own;
     return own.can_represent(before) ? before : own;
 }

@@ -1,4 +1,7 @@
+#include "lower/halide/bf16_pairs.h"
+#include "lower/halide/strict.h"
 #include "lower/outputs.h"
+#include "lower/products/source_dtype.h"
 #include "lower/rows/blocked_sum.h"
 #include "lower/rows/reduction.h"
 #include <algorithm>
@@ -27,6 +30,7 @@ public:
         sums_.rows = element_count(rows_);
         sums_.columns = column_shape_.back();
         sums_.others = element_count({column_shape_.begin(), column_shape_.end() - 1});
+        if (nodes.size() == 1) find_factors(*nodes[0]);
     }
 
     ColumnSums lower() {
@@ -48,6 +52,21 @@ private:
             reductions.emplace_back(program, *node);
         }
         return ReductionGroup(reductions);
+    }
+
+    /// Finds the factors of a sum if it is a row times a matrix of bf16 numbers, and if the target adds products of bf16 in pairs.
+    void find_factors(const Node &sum) {
+        const Values &values = lowering_.values;
+        const Node *product = values.producer(sum.operands[0]);
+        if (is_gpu_ || lowering_.budgets.bf16_rows == 0 || sum.op != "reduce_sum" || !product || product->op != "mul") return;
+        const auto is_bf16 = [&](ValueId value) { return source_dtype(values.program(), value) == Dtype::bf16; };
+        const auto is_row = [&](ValueId value) {
+            const Expr element = lowering_.values.at(value, this->element(split_row(0, rows_, values)));
+            return !Halide::Internal::expr_uses_var(element, columns_.back().name());
+        };
+        if (!std::ranges::all_of(product->operands, is_bf16) || std::ranges::none_of(product->operands, is_row)) return;
+        factors_ = product->operands;
+        sums_.group = lowering_.budgets.bf16_rows;
     }
 
     bool is_folded(size_t axis) const { return std::ranges::find(axes_, int64_t(axis)) != axes_.end(); }
@@ -116,8 +135,30 @@ private:
         assign(func(args), group_.identity());
         bound_columns(func);
         if (!is_gpu_) func.bound(block, 0, count);
+        if (!factors_.empty()) return add_pairs(func, places(block), block);
         Halide::RDom r(0, block_rows);
         accumulate(func, places(block), r, block * block_rows);
+    }
+
+    /// Adds the rows of a block, several at a time.
+    void add_pairs(const Halide::Func &func, const std::vector<Expr> &place, const Expr &block) {
+        const Halide::RDom r(0, block_rows / sums_.group);
+        Expr sum = func(place);
+        for (int row = 0; row < sums_.group; row += 2) {
+            const Expr first = block * block_rows + r * sums_.group + row;
+            sum = add_bf16_pair(sum, pair(factors_[0], first), pair(factors_[1], first));
+        }
+        assign(func(place), over(r, Halide::Tuple(sum)));
+    }
+
+    /// Returns the bits of a factor in two adjacent rows.
+    std::array<Expr, 2> pair(ValueId factor, const Expr &first) {
+        std::array<Expr, 2> bits;
+        for (int i = 0; i < 2; i++) {
+            const Index rows = split_row(first + i, rows_, lowering_.values);
+            bits[size_t(i)] = Halide::cast<uint16_t>(float_bits(lowering_.values.at(factor, element(rows))) >> 16);
+        }
+        return bits;
     }
 
     void add_rest() {
@@ -149,6 +190,7 @@ private:
     Expr all_;
     std::string number_; ///< number of this reduction within the kernel
     bool is_gpu_;
+    std::vector<ValueId> factors_; ///< two factors if rows are added in pairs
     ColumnSums sums_;
 };
 
