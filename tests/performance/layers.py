@@ -9,7 +9,6 @@ Python of the package scalide (build/venv/bin/python). --torch: a Python that ha
 The programs take turns, each with N threads on the first N cores. KERNEL: only kernels whose name contains this text.
 """
 import argparse
-import concurrent.futures
 import json
 import math
 import os
@@ -19,7 +18,6 @@ from pathlib import Path
 
 import yaml
 from layer_operators import NumpyOperators, evaluate
-from layer_programs import program_text
 
 HERE = Path(__file__).resolve().parent
 # Values of the symbols. Kernels with other symbols are left out.
@@ -30,7 +28,7 @@ ALLOWED = {"f32": 1e-5, "bf16": 2e-2, "f8_weights": 6e-2}
 
 
 def kernels_of(library):
-    """Returns the symbols and the kernels of a library. Each kernel has `ops`, `attributes`, `numerics` and a dtype for each operand."""
+    """Returns the kernels of a library. Each kernel has `ops`, `attributes`, `numerics` and a dtype for each operand."""
     text = yaml.safe_load((HERE / "libraries" / f"{library}.yaml").read_text())
     for kernel in text["kernels"]:
         kernel.setdefault("ops", [kernel.pop("op", None)])
@@ -38,7 +36,7 @@ def kernels_of(library):
         kernel.setdefault("numerics", "f32")
         dtypes = kernel.get("dtypes", "f32")
         kernel["dtypes"] = {name: dtypes if isinstance(dtypes, str) else dtypes.get(name, "f32") for name in kernel["shapes"]}
-    return text["symbols"], text["kernels"]
+    return text["kernels"]
 
 
 def symbols_of(kernel):
@@ -66,24 +64,15 @@ def sizes_of(library, sizes, kernel):
             yield mine
 
 
-def build(arguments, library, kernels, symbols):
-    """Makes a shared library of each kernel, lib<library>_<kernel>.so, and returns their folder."""
+def build(arguments, library):
+    """Makes the shared library of a list of kernels, and returns its path."""
     folder = arguments.build / "performance" / "layers"
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def build_one(kernel):
-        name = f"{library}_{kernel['name']}"
-        path = folder / f"{name}.scl"
-        path.write_text(program_text(kernel, symbols, name))
-        command = [arguments.build / "generators/scalide", "build", path, "--numerics", kernel["numerics"], "--output", folder, "--shared", "--jobs", "1"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(build_one, kernels))
-    return folder
+    command = [arguments.build / "generators/scalide", "build", "--operators", HERE / "libraries" / f"{library}.yaml"]
+    subprocess.run([*command, "--name", library, "--output", folder, "--shared"], check=True, stdout=subprocess.DEVNULL)
+    return folder / f"lib{library}.so"
 
 
-def check(folder, library, kernels):
+def check(path, library, kernels):
     """Compares each element with float64. Returns the number of kernels that are wrong."""
     import ml_dtypes
     import numpy as np
@@ -92,8 +81,7 @@ def check(folder, library, kernels):
     types = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i32": np.int32}
     random, wrong = np.random.default_rng(1), 0
     for kernel in kernels:
-        name = f"{library}_{kernel['name']}"
-        call = scalide.Library(folder / f"lib{name}.so", name=name)
+        call = scalide.Library(path, name=f"{library}_{kernel['name']}")
         for values in sizes_of(library, CHECKED, kernel):
             arrays = {}
             for name, shape in at_size(kernel, values)["shapes"].items():
@@ -147,14 +135,14 @@ def onednn_line(kernel, seconds):
     return " ".join(map(str, words))
 
 
-def time_ours(arguments, folder, name, values, seconds):
-    command = [arguments.build / "tests/performance/run_program", folder / f"lib{name}.so", name, str(arguments.threads), str(seconds), *(f"{symbol}={value}" for symbol, value in values.items())]
+def time_ours(arguments, path, name, values, seconds):
+    command = [arguments.build / "tests/performance/run_program", path, name, str(arguments.threads), str(seconds), *(f"{symbol}={value}" for symbol, value in values.items())]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0])["ms_min"]
 
 
 def measure(arguments, libraries, rivals):
     rows = []
-    for library, (folder, kernels) in libraries.items():
+    for library, (path, kernels) in libraries.items():
         for kernel in kernels:
             for values in sizes_of(library, TIMED, kernel):
                 sized = at_size(kernel, values)
@@ -162,7 +150,7 @@ def measure(arguments, libraries, rivals):
                 sized = sized if kernel["numerics"] == "f32" else {**sized, "dtypes": dict.fromkeys(sized["dtypes"], "bf16")}
                 times = {"scalide": math.inf, **dict.fromkeys(rivals, math.inf)}
                 for _ in range(arguments.rounds):
-                    times["scalide"] = min(times["scalide"], time_ours(arguments, folder, f"{library}_{kernel['name']}", values, arguments.seconds))
+                    times["scalide"] = min(times["scalide"], time_ours(arguments, path, f"{library}_{kernel['name']}", values, arguments.seconds))
                     for name, rival in rivals.items():
                         times[name] = min(times[name], rival.time(sized, arguments.seconds))
                 best = min([times[name] for name in rivals], default=math.inf)
@@ -196,11 +184,10 @@ def main():
     arguments = parser.parse_args()
     libraries = {}
     for library in arguments.library:
-        symbols, kernels = kernels_of(library)
-        kernels = [kernel for kernel in kernels if any(name in kernel["name"] for name in arguments.names)]
-        libraries[library] = (build(arguments, library, kernels, symbols), kernels)
+        kernels = [kernel for kernel in kernels_of(library) if any(name in kernel["name"] for name in arguments.names)]
+        libraries[library] = (build(arguments, library), kernels)
     if arguments.check:
-        wrong = sum(check(folder, library, kernels) for library, (folder, kernels) in libraries.items())
+        wrong = sum(check(path, library, kernels) for library, (path, kernels) in libraries.items())
         sys.exit(f"{wrong} results are wrong" if wrong else None)
     os.sched_setaffinity(0, range(arguments.threads))
     rivals = {}
