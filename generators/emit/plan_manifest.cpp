@@ -1,5 +1,6 @@
 #include "emit/plan_text.h"
 #include "ir/text.h"
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace scalide {
@@ -113,6 +114,13 @@ Json program_of(const PlannedProgram &program, const std::map<std::string, std::
     return manifest;
 }
 
+/// Returns the program for a CPU: `main` for the first target, else the first of its variants that is for the CPU. Forms for values follow
+/// it.
+Json &program_for_cpu(Json &main, const std::string &cpu) {
+    if (cpu.empty()) return main;
+    return *std::ranges::find_if(main["variants"], [&](const Json &variant) { return variant.value("cpu", "") == cpu; });
+}
+
 } // namespace
 
 std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
@@ -124,8 +132,7 @@ std::string plan_manifest(const std::string &library, const std::vector<PlannedP
         if (!program.plan.values.empty()) row["values"] = program.plan.values;
         if (!program.plan.cpu.empty()) row["cpu"] = program.plan.cpu;
         if (program.plan.is_prepare) {
-            Json &main = manifest["programs"].back();
-            (program.plan.cpu.empty() ? main : main["variants"].back())["prepare"] = std::move(row);
+            program_for_cpu(manifest["programs"].back(), program.plan.cpu)["prepare"] = std::move(row);
             continue;
         }
         Json &rows = program.plan.is_variant ? manifest["programs"].back()["variants"] : manifest["programs"];
