@@ -39,8 +39,9 @@ Program draw_program(size_t kind, int count, std::mt19937 &random) {
 // Programs that are right, of all operators, in our numerics: texts that mutations never reach. The first bytes choose, the rest are the
 // seed.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const std::array policies = {shipped("f32"),        shipped("bf16"),      shipped("f16_scaled"), shipped("f8_scaled"),
-                                        shipped("f16_master"), shipped("f8_master"), shipped("mxfp8")};
+    static const std::array policies = {shipped("f32"),       shipped("bf16"),       shipped("f16_scaled"),
+                                        shipped("f8_scaled"), shipped("f16_master"), shipped("f8_master"),
+                                        shipped("mxfp8"),     shipped("f8_block"),   shipped("f8_row")};
     Choices choices(data, size);
     const size_t kind = choices.below(5);
     const int count = 1 + static_cast<int>(choices.below(6));

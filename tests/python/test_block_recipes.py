@@ -1,9 +1,10 @@
 """Policies with scales for blocks and rows: forward and backward matmuls against the published formulas, written element by element. No JAX.
 
-f8_block: DeepSeek-V3 (arXiv 2412.19437, section 3.3.2; inference/kernel.py). f8_row: torchao, recipe rowwise (torchao/float8). mxfp8_floor: OCP
+f8_block: DeepSeek-V3 (arXiv 2412.19437, section 3.3.2; inference/kernel.py). f8_row: torchao, recipe rowwise (torchao/float8). mxfp8_floor.yaml: OCP
 Microscaling Formats 1.0, section 6.3. mxfp8: cuBLAS, "D block quantization", which Transformer Engine and JAX follow."""
 import re
 import subprocess
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -56,7 +57,8 @@ def rounded(matrix, rows, columns, scale_of):
 
 
 #: policy: (extent of a block along the sum, rows of a block of the weight, the scale of a largest magnitude). 0: the whole axis.
-RECIPES = {"f8_block": (128, 128, quotient), "f8_row": (0, 1, quotient), "mxfp8": (32, 1, ceil), "mxfp8_floor": (32, 1, floor)}
+FLOOR = str(Path(__file__).parent / "mxfp8_floor.yaml")
+RECIPES = {"f8_block": (128, 128, quotient), "f8_row": (0, 1, quotient), "mxfp8": (32, 1, ceil), FLOOR: (32, 1, floor)}
 
 
 def expected(policy, x, w, ct):
@@ -91,7 +93,7 @@ def text_of(m, k, n, text=LAYER):
 
 
 @pytest.mark.parametrize("m, k, n", [(256, 256, 128), (130, 200, 150)], ids=["whole", "padded"])
-@pytest.mark.parametrize("policy", RECIPES)
+@pytest.mark.parametrize("policy", RECIPES, ids=lambda policy: Path(policy).stem)
 def test_forward_and_gradients(libraries, policy, m, k, n):
     arrays = uneven(0, (m, k)), uneven(1, (k, n)), uneven(2, (m, n))
     results = Library(libraries(text_of(m, k, n), policy))(*arrays)
@@ -99,7 +101,7 @@ def test_forward_and_gradients(libraries, policy, m, k, n):
         close(got, wanted, terms)
 
 
-@pytest.mark.parametrize("policy", RECIPES)
+@pytest.mark.parametrize("policy", RECIPES, ids=lambda policy: Path(policy).stem)
 def test_magnitudes_at_the_ends_of_a_binade(libraries, policy):
     """The largest magnitude is 448 times a power of two, or its neighbour in f32; or tiny, where a scale is at least 2^-126."""
     product = "program p(x: f32[12, 32], w: f32[32, 1]) -> (y: f32[12, 1]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n"
@@ -115,7 +117,7 @@ def test_magnitudes_at_the_ends_of_a_binade(libraries, policy):
         close(got, rounded(x, 1, block or 32, scale_of) @ rounded(w, block or 32, rows, scale_of), 1)
 
 
-@pytest.mark.parametrize("policy", RECIPES)
+@pytest.mark.parametrize("policy", RECIPES, ids=lambda policy: Path(policy).stem)
 def test_infinities_and_nan_stay_in_their_rows(libraries, policy):
     product = "program p(x: f32[4, 32], w: f32[32, 8]) -> (y: f32[4, 8]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n"
     x, w = np.ones((4, 32), np.float32), np.ones((32, 8), np.float32)
