@@ -162,4 +162,42 @@ def test_matmuls_read_fp8(tmp_path):
     formats = [row.split()[2] for row in rows if "convert_element_type.out" in row and not row.startswith("note")]
     assert formats == ["f8_e4m3fn"] * 4 + ["f8_e5m2"] * 2
     report = subprocess.run([TOOL, "inspect", path], check=True, capture_output=True, text=True).stdout
-    assert report.count("contract  ") == 5
+    assert report.count("contract  ") == 5 and "scatter" not in report
+
+
+class Plain(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.relu(nn.Dense(24)(x))
+        return nn.Dense(16)(x)
+
+
+def test_recipe_in_the_model_and_in_the_policy():
+    """One model with the layers of Flax, and without them under the policy f8_delayed: the same scales, and losses that differ by roundings."""
+    module, x, y = Dense(fp8_ops.Fp8DotGeneralOp), drawn(0, 64, 32), drawn(1, 64, 16)
+    variables = variables_of(module, x)
+    params = variables["params"]
+
+    def plain_step(params, x, y):
+        value, gradients = jax.value_and_grad(lambda params: jnp.mean(jnp.square(Plain().apply({"params": params}, x) - y)))(params)
+        return value, jax.tree.map(lambda p, g: p - 0.05 * g, params, gradients)
+
+    in_model = scalide.build(scalide.jax.trace(step_of(module), variables, x, y, donate_argnums=0))
+    in_policy = scalide.build(scalide.jax.trace(plain_step, params, x, y, donate_argnums=0), numerics="f8_delayed")
+    state = in_policy.init()
+    for i in range(10):
+        batch = x * np.float32(1.5**i), y
+        of_model, variables = in_model(variables, *batch)
+        (of_policy, params), state = in_policy(params, *batch, state)
+        np.testing.assert_allclose(of_policy, of_model, rtol=0.02)
+        recipe = variables[STATE]["Dense_0"]["Fp8DotGeneralOp_0"]
+        np.testing.assert_array_equal(state["x.amax_history"], recipe["input_amax_history"])
+        np.testing.assert_allclose(state["params.Dense_0.kernel.amax_history"], recipe["kernel_amax_history"], rtol=0.01)
+
+
+def test_a_primitive_without_a_rule_is_one_error_with_the_line():
+    def step(x, history, scale):
+        return fp8_ops.in_qdq(jnp.float32, jnp.float8_e4m3fn, jnp.linalg.eigvalsh(x), scale, history)
+
+    with pytest.raises(NotImplementedError, match=r"test_jax_fp8.py:\d+.*JAX primitive 'eigh' is not supported"):
+        scalide.jax.trace(step, np.ones((4, 4), np.float32), np.zeros(16, np.float32), np.ones(1, np.float32))

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from jax import lax
 from oracle import check, few
 
+import scalide.jax
+
 floats = st.sampled_from(["float32", "float16", "bfloat16"])
 
 
@@ -32,6 +34,17 @@ def test_gathers(n, m, dtype, seed, mode):
         "integers": (lambda i, j: i.at[j].get(mode="fill"), (inside, wide)), "unsigned": (lambda i, j: i.at[j].get(mode="fill"), (bytes_, wide)),
         "vmapped": (lambda x, i: jax.vmap(lambda row, k: row[k])(x[:1], i[:1] % 4), (x, inside)),
     })  # fmt: skip
+
+
+def test_elements_at_known_indices():
+    """Without a scatter, so that they fuse."""
+    x, places = normal(0, 6), jnp.arange(5, dtype=jnp.int32)
+    cases = {"first": (lambda x: x.at[0].set(x.max()), (x,)), "last": (lambda x: x.at[-1].set(7), (x,)),
+             "outside": (lambda x: x.at[6].set(7), (x,)), "clipped": (lambda x: x.at[6].set(7, mode="clip"), (x,)),
+             "rolled": (lambda x: jnp.roll(x, -1).at[0].set(2), (x,)), "integers": (lambda i: i.at[2].set(i[0] - 9), (places,))}  # fmt: skip
+    check(cases)
+    text = scalide.jax.trace(lambda x: {name: fn(x) for name, (fn, _) in cases.items() if name != "clipped"}, x).text
+    assert "scatter" not in text
 
 
 @few

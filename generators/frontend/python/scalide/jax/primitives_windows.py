@@ -148,9 +148,32 @@ def scatter(walk, equation, operands):
     if equation.name == "scatter-sub":
         (updates,) = walk.emit("neg", [updates], {}, [(updates.dtype, updates.shape)])
     attributes = _indexing(equation)
+    index = _known_number(walk, indices)
+    if equation.name == "scatter" and index is not None and len(array.shape) == 1 and not updates.shape and attributes["mode"] != "clip":
+        return _with_element(walk, array, index, updates)
     if attributes["mode"] == "promise_in_bounds":  # XLA drops indices out of range, and gradients of x.at[i].max in JAX rely on it
         attributes["mode"] = "fill_or_drop"
     return walk.emit(SCATTERS[equation.name], [array, walk.convert(indices, "i32"), updates], attributes, walk.types(equation))
+
+
+def _known_number(walk, value):
+    """Returns the number of which this array consists, or None."""
+    for op in ("broadcast_in_dim", "constant"):
+        made_by, operands, attributes = walk.writer.nodes.get(value.name, ("", (), {}))
+        if made_by == "constant":
+            return attributes["value"]
+        if made_by != op:
+            return None
+        value = operands[0]
+    return None
+
+
+def _with_element(walk, array, index: int, element) -> list:
+    """Returns a vector with another element at an index, by operators that fuse (a scatter does not)."""
+    (places,) = walk.emit("iota", [], {"dtype": "i32", "shape": list(array.shape), "dimension": 0}, [("i32", array.shape)])
+    (is_there,) = walk.emit("eq", [places, Number(index, "i32")], {}, [("bool", array.shape)])
+    (row,) = walk.emit("broadcast_in_dim", [element], {"shape": list(array.shape), "dims": []}, [(array.dtype, array.shape)])
+    return walk.emit("select_n", [is_there, array, row], {}, [(array.dtype, array.shape)])
 
 
 def _starts(walk, starts) -> list:
