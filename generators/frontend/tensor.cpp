@@ -1,6 +1,8 @@
 #include "frontend/tracer.h"
 #include "ir/words.h"
+#include "transforms/calls/einsum.h"
 #include "transforms/passes.h"
+#include "transforms/splice.h"
 #include <algorithm>
 #include <numeric>
 
@@ -123,6 +125,19 @@ Tensor dot(const Tensor &a, const Tensor &b, const std::source_location &where) 
     std::iota(axes.begin(), axes.end(), 0);
     const AxisPairs contract({rank - 1}, {std::max<int64_t>(0, other - 2)});
     return apply("dot_general", {a, b}, {{"contract", to_attribute(contract)}, {"batch", to_attribute(AxisPairs(axes, axes))}}, where);
+}
+
+Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands, const std::source_location &where) {
+    return at(where, [&] {
+        Tracer &tracer = Tracer::current();
+        Node call{"einsum", {}, {{"subscripts", subscripts}}, {}, tracer.scope(), Role::primal, tracer.location()};
+        std::vector<Type> types;
+        for (const Tensor &operand : operands) {
+            call.operands.push_back(operand.value());
+            types.push_back(tracer.builder().type(operand.value()));
+        }
+        return Tensor(append_body(tracer.program(), einsum_program(call, types, tracer.builder().rulebook()), call)[0]);
+    });
 }
 
 Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x, const std::source_location &where) {

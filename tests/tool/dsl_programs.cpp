@@ -9,7 +9,7 @@ public:
     GeneratorParam<bool> causal{"causal", true};
     GeneratorParam<float> rate{"rate", 0.5f};
     Input<Tensor> x{"x", f32, {"b", 6, 2, 4}};
-    State<Tensor[]> w{"w", depth, f32, {4, 4}};
+    State<Tensor[]> w{"w", depth, f32, {4, 4}, initializers::lecun_normal()};
     Output<Tensor> loss{"loss", f32, {}}, largest{"largest", f32, {2}};
     Output<Tensor> place{"place", i32, {2}};
 
@@ -29,6 +29,7 @@ public:
     }
 };
 SCALIDE_REGISTER_GENERATOR(Layers, layers)
+SCALIDE_REGISTER_INITIAL_STATE(Layers, layers_state)
 
 class Wrong : public Generator<Wrong> {
 public:

@@ -6,11 +6,14 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
 from tool import Scratch  # noqa: E402
 
-LIST = """program  parameter  default  values
-layers   depth      2        an integer in [-2147483648, 2147483647]
-layers   causal     true     one of false, true
-layers   rate       0.5      a number
-wrong    -          -        -
+LIST = """program       parameter  default  values
+layers        depth      2        an integer in [-2147483648, 2147483647]
+layers        causal     true     one of false, true
+layers        rate       0.5      a number
+layers_state  depth      2        an integer in [-2147483648, 2147483647]
+layers_state  causal     true     one of false, true
+layers_state  rate       0.5      a number
+wrong         -          -        -
 """
 
 
@@ -41,6 +44,11 @@ def explained(generator):
     assert operands == {f"dsl_programs.cpp:{line_of('h = dot(h')}"}, operands
 
 
+def first_values(generator):
+    rows = [line.split() for line in generator.succeed("explain", "layers_state", "-p", "depth=3").splitlines()]
+    assert [row[0] for row in rows if row[1] == "result"] == ["w.0", "w.1", "w.2"], rows
+
+
 def refused(generator):
     error = error_of(generator, "explain", "wrong")
     place = f"dsl_programs.cpp:{line_of('the sum is wrong')}: add: the shapes of the operands must broadcast, got [b, 4] and [8]. "
@@ -55,6 +63,7 @@ def main():
     with Scratch(sys.argv[1]) as tool, Scratch(sys.argv[2]) as generator:
         listed(tool, generator)
         explained(generator)
+        first_values(generator)
         refused(generator)
 
 

@@ -1,5 +1,6 @@
 #include "transforms/calls/calls.h"
 #include "transforms/calls/bind_symbols.h"
+#include "transforms/calls/einsum.h"
 #include "transforms/calls/user_reductions.h"
 #include "transforms/passes.h"
 #include <algorithm>
@@ -54,6 +55,8 @@ Program window_reduction(const CallPlace &place, const Program &named) {
     return reduce_windows_by_program(place.node, named, place.operands, place.rulebook);
 }
 
+Program sum_of_products(const CallPlace &place, const Program &) { return einsum_program(place.node, place.operands, place.rulebook); }
+
 std::vector<Type> call_types(const Node &, const Program &callee) {
     std::vector<Type> types;
     for (const Result &result : callee.results) types.push_back(callee.type(result.value));
@@ -90,11 +93,12 @@ Program grad_body(const Node &node, const Program &callee, const Rulebook &ruleb
 }
 
 constexpr CallKind kinds[] = {
-    {"call", named_callee, call_types, call_body},
-    {"grad", named_callee, grad_types, grad_body},
-    {"value_and_grad", named_callee, value_and_grad_types, value_and_grad_body},
-    {"reduce", reduction, call_types, call_body},
-    {"reduce_window", window_reduction, call_types, call_body},
+    {"call", true, named_callee, call_types, call_body},
+    {"grad", true, named_callee, grad_types, grad_body},
+    {"value_and_grad", true, named_callee, value_and_grad_types, value_and_grad_body},
+    {"reduce", true, reduction, call_types, call_body},
+    {"reduce_window", true, window_reduction, call_types, call_body},
+    {"einsum", false, sum_of_products, call_types, call_body},
 };
 
 } // namespace
@@ -106,6 +110,7 @@ const CallKind *find_call_kind(std::string_view op) {
 
 Program callee_of(const CallKind &kind, const CallPlace &place, const std::vector<Program> &programs) {
     const Node &call = place.node;
+    if (!kind.names_program) return kind.callee(place, {});
     const auto name = call.attributes.find("program");
     const auto found = name == call.attributes.end() ? programs.end() : std::ranges::find(programs, name->second.word, &Program::name);
     if (found != programs.end()) return kind.callee(place, *found);

@@ -12,12 +12,14 @@ struct CallPlace {
     const Rulebook &rulebook;
 };
 
-/// An operator with a sub-program: `call`, `grad`, `value_and_grad`, `reduce`, `reduce_window`. Its attribute `program` names the
-/// sub-program f. `grad` and `value_and_grad` also have `wrt`, a list of arguments of f. They differentiate the only rank-0 float result of
-/// f. user_reductions.h describes the reductions.
+/// An operator that stands for a program: `call`, `grad`, `value_and_grad`, `reduce`, `reduce_window` and `einsum`. The attribute `program`
+/// names the sub-program f; `einsum` has none. `grad` and `value_and_grad` also have `wrt`, a list of arguments of f. They differentiate
+/// the only rank-0 float result of f. user_reductions.h describes the reductions, einsum.h the sums of products.
 struct CallKind {
     std::string_view op;
-    /// Returns the called program, with arguments of the operands' types: f in the caller's symbols, or a reduction by f.
+    bool names_program; ///< it has the attribute `program`
+    /// Returns the called program, with arguments of the operands' types: f in the caller's symbols, a reduction by f, or a sum of
+    /// products.
     Program (*callee)(const CallPlace &place, const Program &named);
     /// Returns the result types of a call.
     std::vector<Type> (*result_types)(const Node &node, const Program &callee);
@@ -28,8 +30,8 @@ struct CallKind {
 /// Returns nullptr if `op` is an ordinary operator.
 const CallKind *find_call_kind(std::string_view op);
 
-/// Returns the program that a call of this kind calls. `programs` lists the available sub-programs. Throws UserError at the call if the
-/// name is none of them.
+/// Returns the program that a call of this kind calls. `programs` lists the available sub-programs. Throws UserError at the call if it
+/// names none of them.
 Program callee_of(const CallKind &kind, const CallPlace &place, const std::vector<Program> &programs);
 
 } // namespace scalide

@@ -142,7 +142,7 @@ std::vector<ValueId> dot_as_sum(Builder &builder, const Node &dot) {
     const std::vector<int64_t> &summed = groups[large][contracted_axes];
     if (element_count(result.shape) == Extent(1)) return {sum_of_all(builder, product, result)};
     ValueId sum = summed.empty() ? product : builder.add_one("reduce_sum", {product}, {{"axes", to_attribute(summed)}});
-    // The remaining axes have the order of the matrix. The result has its batch_axes axes first.
+    // The remaining axes have the order of the matrix. The result has its batch axes first.
     std::vector<int64_t> left = groups[large][batch_axes];
     left.insert(left.end(), groups[large][free_axes].begin(), groups[large][free_axes].end());
     std::vector<int64_t> kept = other_axes(type.rank(), summed), order;

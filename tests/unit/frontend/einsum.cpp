@@ -127,6 +127,21 @@ TEST(frontend, einsum_is_the_sum_of_products) {
     }
 }
 
+/// The gradient of a sum of products with respect to an operand is the einsum of the cotangent and the other operands.
+TEST(frontend, einsum_has_a_gradient) {
+    const Array x = counted({2, 3, 4}, 0), w = counted({4, 5}, 1), ct = counted({5, 2, 3}, 2);
+    Tracer tracer(rules(), "p");
+    std::vector<Tensor> tensors;
+    for (const auto &[name, array] : {std::pair{"x", &x}, {"w", &w}, {"ct", &ct}})
+        tensors.push_back(tracer.add_argument(name, {array->dtype, {array->shape.begin(), array->shape.end()}}, {}));
+    const Tensor y = einsum("bti,io->obt", {tensors[0], tensors[1]});
+    for (const Tensor &gradient : grad(einsum("obt,obt->", {y, tensors[2]}), {tensors[0], tensors[1]}))
+        tracer.program().results.push_back({"g" + std::to_string(tracer.program().results.size()), gradient.value()});
+    const std::vector<Array> got = interpret(tracer.program(), {x, w, ct}, rules(), Mode::real);
+    EXPECT_EQ(got[0].data, naive_einsum({"obt", "io"}, "bti", {ct, w}).data);
+    EXPECT_EQ(got[1].data, naive_einsum({"bti", "obt"}, "io", {x, ct}).data);
+}
+
 TEST(frontend, einsum_contracts_as_one_dot_general) {
     Tracer tracer(rules(), "p");
     const Tensor a = tracer.add_argument("a", {Dtype::f32, {Extent::symbol("b"), 3, 4}}, {});
