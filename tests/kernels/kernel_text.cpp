@@ -86,6 +86,7 @@ private:
             const double values[] = {0.0, -0.0, infinity, -infinity, std::nan(""), 1e-40, 3e38};
             return values[random_() % std::size(values)];
         }
+        if (kind_ == "whole") return double(std::uniform_int_distribution<>(-3, 3)(random_));
         return kind_ == "positive" ? std::uniform_real_distribution<>(0.1, 3)(random_) : std::uniform_real_distribution<>(-3, 3)(random_);
     }
 

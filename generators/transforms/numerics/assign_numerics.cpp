@@ -41,8 +41,7 @@ class Numerics {
 public:
     Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions)
         : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
-          producers_(producers(source)), matcher_(policy, rulebook, source),
-          states_(rewriter_, builder_, policy, producers_, decisions),
+          producers_(producers(source)), matcher_(policy, rulebook, source), states_(rewriter_, builder_, policy, producers_, decisions),
           propagates_(policy.propagates || is_scaled(source)),
           rescales_(!policy.propagates && is_scaled(source) && scales_arrays(policy, rulebook)), decisions_(decisions) {
         for (const Result &result : source.results) is_result_.insert(result.value);
