@@ -1,4 +1,5 @@
 #include "tool/build_report.h"
+#include "ir/panel_layout.h"
 #include "ir/words.h"
 #include "tool/tables.h"
 #include "transforms/library/library_call.h"
@@ -74,6 +75,20 @@ std::vector<Kernel> kernels_of(const BuildReport &report) {
     }
     std::ranges::for_each(kernels, drop_unused);
     return kernels;
+}
+
+/// Returns a line for each packed constant that kernels read, such as "packed once: w.panels: bf16[2, 64, 64, 2]".
+std::set<std::string> packed_constants(const BuildReport &report) {
+    std::set<std::string> lines;
+    for (size_t p = 0; p < report.fused.size(); p++) {
+        const Program &program = report.fused[p];
+        for (const Node &call : program.nodes) {
+            if (!program.program(call.attributes.at("program").word).attributes.contains(panels_attribute)) continue;
+            const Value &panels = program.values[size_t(call.operands.back())];
+            lines.insert(fmt::format("packed once: {}: {}\n", panels.name, to_string(panels.type)));
+        }
+    }
+    return lines;
 }
 
 /// A step that computes a matmul. Without a reason, a library computes it, unless bind finds that the library cannot.
@@ -210,6 +225,7 @@ std::string table_of(const BuildReport &report, const TargetFacts &facts) {
             text += fmt::format("{}  sm_{:<4} {:>8}  {:>9}  {:>7}  {:>12}\n", row, use.card, use.launches, use.registers, use.spilled_bytes,
                                 use.shared_bytes);
     }
+    for (const std::string &line : packed_constants(report)) text += line;
     for (const Product &product : products_of(report, facts)) text += to_string(product);
     for (const std::string &left : report.left_to_kernels) text += left + "\n";
     return text;

@@ -14,6 +14,9 @@ DOT = "program dot(x: {x}[B, 70], w: {w}[70, 90] constant) -> (y: {y}[B, 90]) {{
 TURNED = "program turned(x: f32[B, 70], w: f32[90, 70] constant) -> (y: f32[B, 90]) {\n  y = dot_general(x, w) {contract: [[1], [1]]}\n}\n"
 BATCHED = "program batched(x: f32[3, B, 20], w: f32[3, 20, 40] constant) -> (y: f32[3, B, 40]) {\n  y = dot_general(x, w) {contract: [[2], [1]], batch: [[0], [0]]}\n}\n"
 DEEP = "program deep(x: f32[B, 5000], w: f32[5000, 33] constant) -> (y: f32[B, 33]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n"
+ANY = "program any(x: f32[B, k], w: f32[k, n] constant) -> (y: f32[B, n]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n"
+MULTIPLES = "program multiples(x: f32[B, 30], w: f32[30, 64*n] constant) -> (y: f32[B, 64*n]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n"
+SYMBOLS = {"k": 30, "n": 90, "64*n": 128}  # extents of these programs
 # Two matmuls read the weight, one of them transposed, and it is summed.
 SHARED = """program shared(x: f32[B, 48], w: f32[48, 48] constant) -> (y: f32[B, 48], s: f32[48]) {
   h = dot_general(x, w) {contract: [[1], [0]]}
@@ -37,7 +40,7 @@ CASES = {
     "f32": (DOT.format(x="f32", w="f32", y="f32"), ["f32", "bf16", "f8_master", "f8_weights", "f16_scaled"]),
     "i8": (DOT.format(x="i8", w="i8", y="i32"), ["f32"]), "u8": (DOT.format(x="u8", w="i8", y="i32"), ["f32"]),
     "i32": (DOT.format(x="i32", w="i32", y="i32"), ["f32"]), "turned": (TURNED, ["f32", "bf16"]), "batched": (BATCHED, ["f32", "f8_master"]),
-    "deep": (DEEP, ["f32", "bf16"]), "shared": (SHARED, ["f32", "bf16"]), "shifted": (SHIFTED.replace("OTHER", " constant"), ["f32"]),
+    "any": (ANY, ["f32", "bf16"]), "multiples": (MULTIPLES, ["f32", "bf16"]), "deep": (DEEP, ["f32", "bf16"]), "shared": (SHARED, ["f32", "bf16"]), "shifted": (SHIFTED.replace("OTHER", " constant"), ["f32"]),
     "partly constant": (SHIFTED.replace("OTHER", ""), ["f32"]), "convolution": (CONVOLUTION.format(window="3, 3", features=40, pad=1), ["f32", "bf16"]),
     "pointwise convolution": (CONVOLUTION.format(window="1, 1", features=33, pad=0), ["f32"]),
     "narrow convolution": (CONVOLUTION.format(window="3, 3", features=3, pad=1), ["f32"]),
@@ -48,7 +51,7 @@ def arrays_of(text, library, rows):
     random = np.random.default_rng(rows)
     shapes = dict(re.findall(r"(\w+): \w+\[([^\]]*)\]", text.split("->")[0]))
     for argument in (argument for argument in library.arguments if argument.name in shapes):
-        shape = [rows if extent in "Bb" else int(extent) for extent in shapes[argument.name].split(", ")]
+        shape = [rows if extent in "Bb" else SYMBOLS.get(extent) or int(extent) for extent in shapes[argument.name].split(", ")]
         integer = argument.dtype[0] in "iu"
         numbers = random.integers(0 if argument.dtype[0] == "u" else -99, 99, shape) if integer else random.standard_normal(shape)
         data = numbers.astype(DTYPES[argument.dtype][0])
@@ -95,7 +98,19 @@ def test_weights_that_no_form_reads_are_not_kept(libraries):
     assert sorted(argument["name"].split(".")[-1] for argument in prepare["arguments"] if argument["role"] == "output" and argument["dtype"] != "f32") == ["panels"]
 
 
+def test_symbolic_columns_are_packed_if_they_are_whole_panels(libraries):
+    for text, name, packed in ((ANY, "any", False), (MULTIPLES, "multiples", True)):
+        arrays, *_ = read_arrays(libraries(text.replace("B", "8")), name)
+        assert any(array.endswith("panels") for array in arrays) == packed
+
+
+def test_a_traceable_library_packs_nothing(libraries):
+    arrays, *_ = read_arrays(libraries(CASES["f32"][0].replace("B", "8"), "f32", "--traceable"), "dot")
+    assert arrays and not any(array.endswith("panels") for array in arrays)
+
+
 def test_the_report_lists_packed_kernels(tmp_path):
     (tmp_path / "dot.scl").write_text(CASES["f32"][0].replace("B", "8"))
     done = subprocess.run([TOOL, "build", tmp_path / "dot.scl", "-n", "bf16", "-o", tmp_path, "--report"], capture_output=True, text=True, check=True)
-    assert "contract_packed_1" in done.stdout, done.stdout
+    assert "\ncontract_packed_1" in done.stdout, done.stdout
+    assert re.search(r"^packed once: w\.panels: (bf16|f32)\[", done.stdout, re.MULTILINE), done.stdout

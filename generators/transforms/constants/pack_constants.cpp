@@ -183,9 +183,17 @@ private:
         const auto [known, is_new] = panels_.emplace(key, prepare_.results.size());
         if (is_new) {
             const ValueId panels = append_body(prepare_, body, in_prepare)[0];
-            prepare_.results.push_back({.name = new_name(prepare_.results[sources[0]].name + ".panels"), .value = panels});
+            prepare_.results.push_back({.name = new_name(constant_of(in_prepare.operands[0]) + ".panels"), .value = panels});
         }
         calls_.push_back({&main, index, *layout, known->second});
+    }
+
+    /// Returns the name of the first constant from which `prepare` computes a value.
+    const std::string &constant_of(ValueId value) const {
+        const std::vector<int> producer = producers(prepare_);
+        while (producer[value] >= 0 && !prepare_.nodes[producer[value]].operands.empty())
+            value = prepare_.nodes[producer[value]].operands[0];
+        return prepare_.values[value].part.array(prepare_.value_name(value));
     }
 
     /// Returns a name that no result of `prepare` has.
