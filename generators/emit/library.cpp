@@ -62,6 +62,15 @@ std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &expa
     return forms;
 }
 
+/// Returns the layout in which a kernel packs its right operand; nothing if it packs none, or reads it from panels already.
+std::optional<PanelLayout> choose_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
+    if (kernel.attributes.contains(panels_attribute)) return {};
+    const std::string &kind = kernel.attributes.at("kind").word;
+    if (kind == "contract") return contract_panels(kernel, target, budgets);
+    if (kind == "window") return convolution_panels(kernel, target);
+    return {};
+}
+
 /// Moves the packing of constants from the runs of `programs`, the forms of one program, to its prepare program. Kernels for GPUs read
 /// operands without packing. A traceable program keeps each operand.
 void pack_for_target(std::vector<FusedProgram> &programs, Program &prepare, const TargetFacts &facts, const Halide::Target &target) {

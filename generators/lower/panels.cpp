@@ -31,14 +31,6 @@ Index merge_index(const Values &values, const Extents &shape, const Extents &mer
 
 } // namespace
 
-std::optional<PanelLayout> choose_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
-    if (kernel.attributes.contains(panels_attribute)) return {};
-    const std::string &kind = kernel.attributes.at("kind").word;
-    if (kind == "contract") return contract_panels(kernel, target, budgets);
-    if (kind == "window") return convolution_panels(kernel, target);
-    return {};
-}
-
 std::optional<Extents> panels_of(const Program &kernel) {
     const auto found = kernel.attributes.find(panels_attribute);
     if (found == kernel.attributes.end()) return {};

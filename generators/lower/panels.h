@@ -4,9 +4,6 @@
 
 namespace scalide {
 
-/// Returns the layout in which a kernel packs its right operand; nothing if it packs none, or reads it from panels already.
-std::optional<PanelLayout> choose_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets);
-
 /// Returns the shape of the panels that the right operand of a kernel is read from; nothing if the kernel packs the operand itself.
 std::optional<Extents> panels_of(const Program &kernel);
 
@@ -14,7 +11,8 @@ std::optional<Extents> panels_of(const Program &kernel);
 /// The element has the type of Values::at.
 Halide::Expr element_of_panels(Values &values, ValueId operand, const Index &index);
 
-// The layouts of the kernel classes that have panels (products/contract_operands.cpp, windows/window_convolution.cpp).
+// The layout in which a kernel of a class packs its right operand; nothing if it packs none (products/contract_operands.cpp,
+// windows/window_convolution.cpp).
 std::optional<PanelLayout> contract_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets);
 std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halide::Target &target);
 

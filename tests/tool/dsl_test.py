@@ -38,7 +38,7 @@ def explained(generator):
     names = {row[0] for row in rows}
     assert {"w.0", "w.1", "hidden", "loss"} <= names, names
     # The compiler gives the initializer of a member the place of the constructor, here of the class.
-    places = {row[0]: row[-1] for row in rows if row[1] == "argument"}
+    places = {row[0]: row[-1] for row in rows if "argument" in row[1:3]}
     assert places["w.0"] == f"dsl_programs.cpp:{line_of('class Layers')}", places
     operands = {row[-1] for row in rows if row[0] == "hidden" and row[1].startswith("dot_general")}
     assert operands == {f"dsl_programs.cpp:{line_of('h = dot(h')}"}, operands
