@@ -14,6 +14,7 @@ from oracle import differs, errors
 import scalide
 import scalide.jax
 
+pytestmark = pytest.mark.usefixtures("partitionable")
 warnings.filterwarnings("ignore", message="The Fp8DotGeneralOp is deprecated", category=DeprecationWarning)
 STATE = fp8_ops.OVERWRITE_WITH_GRADIENT
 OPS = [name for name in ("Fp8DotGeneralOp", "Fp8DirectDotGeneralOp", "NANOOFp8DotGeneralOp") if hasattr(fp8_ops, name)]

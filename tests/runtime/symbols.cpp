@@ -66,6 +66,8 @@ const std::set<std::string> allowed = {
     "memmove",
     "memset",
     "mkdir",
+    "mmap",
+    "munmap",
     "open",
     "open64",
     "pread",
