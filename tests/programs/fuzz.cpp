@@ -33,7 +33,8 @@ std::vector<Array> with_roundings_of_f64(std::vector<Array> arrays) {
     for (Array &array : arrays) {
         if (!is_float(array.dtype)) continue;
         array.error.resize(array.data.size());
-        for (size_t i = 0; i < array.data.size(); i++) array.error[i] += 0x1p-50 * std::abs(array.data[i]);
+        for (size_t i = 0; i < array.data.size(); i++)
+            if (std::isfinite(array.data[i])) array.error[i] += 0x1p-50 * std::abs(array.data[i]);
     }
     return arrays;
 }

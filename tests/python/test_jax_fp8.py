@@ -14,10 +14,13 @@ from oracle import differs, errors
 import scalide
 import scalide.jax
 
-pytestmark = pytest.mark.usefixtures("partitionable")
 warnings.filterwarnings("ignore", message="The Fp8DotGeneralOp is deprecated", category=DeprecationWarning)
+pytestmark = pytest.mark.usefixtures("partitionable")  # Flax draws keys while it traces
 STATE = fp8_ops.OVERWRITE_WITH_GRADIENT
 OPS = [name for name in ("Fp8DotGeneralOp", "Fp8DirectDotGeneralOp", "NANOOFp8DotGeneralOp") if hasattr(fp8_ops, name)]
+#: XLA of old versions converts f32 to FP8 through f16 on CPUs: just above a tie it rounds down (tests/upstream).
+ROUNDS_TWICE = float(jax.jit(lambda x: x.astype(jnp.float8_e4m3fn))(np.float32(1.0625 + 2.0**-20))) != 1.125
+as_flax_rounds = pytest.mark.skipif(ROUNDS_TWICE, reason="this XLA rounds f32 to FP8 twice")
 
 
 def drawn(seed, *shape):
@@ -96,6 +99,7 @@ def check_training(module, x, y_shape, dtype="float32", steps=6):
     same(train(library, variables, batches), want, allowed)
 
 
+@as_flax_rounds
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", OPS)
 def test_dense_trains_as_in_flax(name, dtype):
@@ -128,6 +132,7 @@ def test_gradients_of_fp32_max_grad_are_added_by_max():
     assert got[1][0] == 6.0, "the largest amax of the steps, not the sum"
 
 
+@as_flax_rounds
 @pytest.mark.parametrize("name", OPS)
 def test_microbatches_keep_the_largest_amax(name):
     """Gradients of parameters are added over microbatches, the state of the recipe is the maximum."""
