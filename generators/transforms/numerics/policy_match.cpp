@@ -1,6 +1,7 @@
 #include "transforms/numerics/policy_match.h"
 #include "rulebook/check_policy.h"
 #include "transforms/numerics/policy_misses.h"
+#include "transforms/operators.h"
 #include <algorithm>
 
 namespace scalide {
@@ -112,9 +113,13 @@ const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
     return decide(std::move(place), argument.value);
 }
 
-/// An operand is a cotangent if the node that computes it belongs to a gradient.
+/// An operand is a cotangent if the node that computes its elements belongs to a gradient. A gradient also moves primal values, such as the
+/// kernel of a convolution, which it reverses; they stay primal.
 std::vector<std::string> PolicyMatcher::roles_of(ValueId operand) const {
-    if (producers_[operand] >= 0 && program_.nodes[producers_[operand]].role == Role::cotangent) return {"cotangent"};
+    ValueId computed = operand;
+    while (producers_[computed] >= 0 && moves_one_array(program_.nodes[producers_[computed]]))
+        computed = program_.nodes[producers_[computed]].operands[0];
+    if (producers_[computed] >= 0 && program_.nodes[producers_[computed]].role == Role::cotangent) return {"cotangent"};
     return {"primal", roles_.is_weight(operand) ? "weight" : "activation"};
 }
 

@@ -290,4 +290,19 @@ TEST(transforms, operands_have_roles) {
     EXPECT_EQ(converted("rhs"), "wd");
 }
 
+/// A gradient reverses the kernel of a convolution. The reversed kernel keeps its role.
+TEST(transforms, values_that_a_gradient_moves_stay_primal) {
+    const std::string step = "program p(x: f32[4, 8], w: f32[8, 8]) -> (y: f32[4, 8], d: f32[4, 8]) {\n"
+                             " y = dot_general(x, w) {contract: [[1], [0]]}\n c = exp(y) : f32[4, 8] cotangent\n"
+                             " r = rev(w) {dimensions: [0]} : f32[8, 8] cotangent\n"
+                             " d = dot_general(c, r) {contract: [[1], [1]]} : f32[4, 8] cotangent\n}";
+    const Policy policy = parse_policy("{policy: p, rules: [{op: dot_general, operand: cotangent, store: f16}]}", "p.yaml");
+    const Program made = assign_numerics(typed(step), rules(), policy);
+    std::string rounded;
+    for (const Node &node : made.nodes)
+        if (node.op == "convert_element_type" && made.type(node.results[0]).dtype == Dtype::f16)
+            rounded += made.value_name(node.operands[0]);
+    EXPECT_EQ(rounded, "c");
+}
+
 } // namespace scalide
