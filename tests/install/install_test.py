@@ -29,11 +29,11 @@ def prefix():
 
 
 def build_example(name, folder=None, *options):
-    """Builds a copy of examples/<name> in the folder (default: its name); returns its build folder."""
+    """Builds examples/<name> from a copy of the examples in the folder (default: its name); returns its build folder."""
     folder = WORK / (folder or name)
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(SOURCE / "examples" / name, folder / "source")
-    run("cmake", "-S", folder / "source", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}", *options)
+    shutil.copytree(SOURCE / "examples", folder / "source")
+    run("cmake", "-S", folder / "source" / name, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={WORK / 'prefix'}", *options)
     run("cmake", "--build", folder / "build")
     return folder / "build"
 
@@ -272,6 +272,38 @@ def digits():
     assert page.stat().st_size > 10000 and "</html>" in page.read_text()
 
 
+def digits_fp8():
+    """Each recipe trains what f32 trains, and the report has the scales that f8_delayed keeps: largest amax / largest number of the format."""
+    program = build_example("digits_fp8") / "digits_fp8"
+    recipes, delayed = (part.splitlines() for part in run(program, "--epochs", "4").split("\n\n"))
+    rows = {name: [float(number) for number in numbers] for name, *numbers in map(str.split, recipes[1:])}
+    assert list(rows) == ["f32", "f8_current", "f8_delayed", "f8_block"], rows
+    for accuracy, first, last, _, _ in rows.values():
+        assert accuracy > 0.8 and last < first / 4 and abs(last - rows["f32"][2]) < 0.02 * first, rows
+    assert delayed[0] == "f8_delayed: scales and histories after some steps"
+    tensors = set()
+    for tensor, _, amax, largest, scale in map(str.split, delayed[2:]):
+        limit = 57344 if tensor == "logits_gradient" else 448
+        assert 0 < float(amax) <= float(largest) and abs(float(scale) * limit / float(largest) - 1) < 1e-3, delayed
+        tensors.add(tensor)
+    assert tensors == {"features", "last.kernel", "logits_gradient"}, tensors
+    assert "unknown option '--epoch'. Options: --epochs N" in fails(program, "--epoch", "4")
+    assert "--epochs must be a positive integer, got 'x'" in fails(program, "--epochs", "x")
+
+
+def fp8_encoder():
+    """Each switch adds a row, and its loss follows that of f32."""
+    program = build_example("fp8_encoder", None, "-DENCODER_PARAMETERS=layers=2;batch=2;length=32;width=64;heads=4") / "fp8_encoder"
+    rows = [line.split() for line in run(program, "--mixed", "--fp8", "--steps", "30").splitlines()[1:]]
+    assert [row[0] for row in rows] == ["f32", "bf16", "f8_delayed"], rows
+    reference = float(rows[0][4])
+    for _, _, _, first, last, _ in rows:
+        assert float(last) < float(first) / 2 and abs(float(last) - reference) < 0.02 * float(first), rows
+    assert len(run(program, "--steps", "1").splitlines()) == 2
+    assert "unknown option '--fp16'. Options: --mixed, --fp8" in fails(program, "--fp16")
+    assert "--steps must be a positive integer, got ''" in fails(program, "--steps")
+
+
 def digits_opencl():
     """The same training on an OpenCL device: every loss, scale and code is that of the CPU, but where the CPU adds bf16 products in pairs."""
     devices = subprocess.run([WORK / "prefix/bin/scalide", "devices", "opencl"], capture_output=True, text=True)
@@ -508,8 +540,8 @@ def subproject_build():
     assert (folder / "prefix/lib/libsum.a").exists() and not (folder / "prefix/bin").exists()
 
 
-TESTS = [prefix, tool, cmake_words, cmake_files, several_cpus, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_opencl, digits_cuda, proof,
-         components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
+TESTS = [prefix, tool, cmake_words, cmake_files, several_cpus, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_fp8,
+         fp8_encoder, digits_opencl, digits_cuda, proof, components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":
