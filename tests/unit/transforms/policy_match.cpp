@@ -292,7 +292,7 @@ TEST(transforms, operands_have_roles) {
 
 /// A gradient reverses the kernel of a convolution. The reversed kernel keeps its role.
 TEST(transforms, values_that_a_gradient_moves_stay_primal) {
-    const std::string step = "program p(x: f32[4, 8], w: f32[8, 8]) -> (y: f32[4, 8], d: f32[4, 8]) {\n"
+    const std::string step = "(x: f32[4, 8], w: f32[8, 8]) -> (y: f32[4, 8], d: f32[4, 8]) {\n"
                              " y = dot_general(x, w) {contract: [[1], [0]]}\n c = exp(y) : f32[4, 8] cotangent\n"
                              " r = rev(w) {dimensions: [0]} : f32[8, 8] cotangent\n"
                              " d = dot_general(c, r) {contract: [[1], [1]]} : f32[4, 8] cotangent\n}";
