@@ -5,11 +5,7 @@
 namespace scalide {
 
 Calibration load_calibration(const std::filesystem::path &file) {
-    const std::vector<YamlValue> documents = parse_yaml(read_text_file(file.string()), file.string());
-    if (documents.size() != 1)
-        throw UserError(
-            {Location{file.string()}, "calibration", "the file must have one YAML document", std::to_string(documents.size()), ""});
-    const YamlValue document = documents[0].called("calibration");
+    const YamlValue document = parse_yaml_document(read_text_file(file.string()), file.string(), "calibration");
     const YamlFields fields = document.fields({{"program", Key::required}, {"amax", Key::required}});
     Calibration calibration{fields.find("program")->text(), {}, document.location()};
     for (const auto &[tensor, amax] : fields.find("amax")->entries()) {

@@ -238,10 +238,7 @@ public:
     explicit PolicyReader(fs::path ours) : ours_(std::move(ours)) {}
 
     Policy read(const std::string &yaml, const std::string &file) {
-        const std::vector<YamlValue> documents = parse_yaml(yaml, file);
-        if (documents.size() != 1)
-            throw UserError({Location{file}, "policy", "the file must have one YAML document", std::to_string(documents.size()), ""});
-        const YamlValue document = documents[0].called("policy");
+        const YamlValue document = parse_yaml_document(yaml, file, "policy");
         const YamlFields fields = document.fields(policy_keys(!document.text_of("extends").empty()));
         chain_.push_back(fs::weakly_canonical(file));
         const YamlValue *extends = fields.find("extends");

@@ -190,6 +190,13 @@ std::vector<YamlValue> parse_yaml(const std::string &yaml, const std::string &fi
     return documents;
 }
 
+YamlValue parse_yaml_document(const std::string &yaml, const std::string &file, const std::string &name) {
+    const std::vector<YamlValue> documents = parse_yaml(yaml, file);
+    if (documents.size() != 1)
+        throw UserError({Location{file}, name, "the file must have one YAML document", std::to_string(documents.size()), ""});
+    return documents[0].called(name);
+}
+
 std::string read_text_file(const std::string &file) {
     std::ifstream stream(file, std::ios::binary | std::ios::ate);
     const std::streamoff size = stream ? std::streamoff(stream.tellg()) : -1;

@@ -83,6 +83,9 @@ private:
 /// Returns the documents of a YAML text. Throws UserError for syntax errors, anchors and aliases.
 std::vector<YamlValue> parse_yaml(const std::string &yaml, const std::string &file);
 
+/// Returns the only document of a YAML text; its path is `name`. Throws UserError if there is another number of documents.
+YamlValue parse_yaml_document(const std::string &yaml, const std::string &file, const std::string &name);
+
 /// Returns the text of a file. Throws UserError if it cannot be read or is larger than 1 MiB.
 std::string read_text_file(const std::string &file);
 

@@ -1,6 +1,7 @@
 // The C API called in any order with any arguments but handles that are none: each call gives a status, and words when it is not
 // SCALIDE_OK.
 #include "fuzz/choices.h"
+#include "fuzz/context.h"
 #include "fuzz/target.h"
 #include "runtime/sample_program.h"
 #include <array>
@@ -14,15 +15,6 @@ constexpr size_t argument_count = 4;
 // What a descriptor may point to: more than any array that the sample program takes.
 alignas(64) char memory[argument_count + 1][1 << 15];
 float scales[2];
-
-scalide_context *new_context() {
-    scalide_options options = {};
-    options.struct_size = sizeof(options);
-    options.threads = 2;
-    scalide_context *context = nullptr;
-    expect(scalide_context_create(&options, &context) == SCALIDE_OK, "there is a context");
-    return context;
-}
 
 void look_at(void *, const scalide_traced *buffer, const scalide_array *array) {
     expect(buffer->name[0] != 0 && buffer->tensor[0] != 0 && array->data, "a traced buffer has a name and memory");
@@ -191,7 +183,7 @@ private:
         &Session::ask_program, &Session::allocate,     &Session::create,        &Session::load,
     };
 
-    static inline scalide_context *const context_ = new_context();
+    static inline scalide_context *const context_ = new_context(2);
     Choices &choices_;
     std::array<scalide_binding *, 3> bindings_ = {};
     std::array<scalide_array, argument_count> arrays_;

@@ -1,5 +1,5 @@
 #pragma once
-#include "fuzz/choices.h"
+#include "fuzz/context.h"
 #include "halide_abi.h"
 #include "scalide/plan.h"
 #include <algorithm>
@@ -224,14 +224,7 @@ private:
 };
 
 inline scalide_context *context() {
-    static scalide_context *const made = [] {
-        scalide_options options = {};
-        options.struct_size = sizeof(options);
-        options.threads = 1;
-        scalide_context *context = nullptr;
-        expect(scalide_context_create(&options, &context) == SCALIDE_OK, "there is a context");
-        return context;
-    }();
+    static scalide_context *const made = new_context(1);
     return made;
 }
 

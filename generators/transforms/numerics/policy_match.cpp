@@ -1,7 +1,6 @@
 #include "transforms/numerics/policy_match.h"
 #include "rulebook/check_policy.h"
 #include "transforms/numerics/policy_misses.h"
-#include "transforms/operators.h"
 #include <algorithm>
 
 namespace scalide {
@@ -113,12 +112,10 @@ const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
     return decide(std::move(place), argument.value);
 }
 
-/// An operand is a cotangent if the node that computes its elements belongs to a gradient. A gradient also moves primal values, such as the
-/// kernel of a convolution, which it reverses; they stay primal.
+/// An operand is a cotangent if the node that computes its elements belongs to a gradient. A gradient also moves and converts primal
+/// values, such as the kernel of a convolution, which it reverses; they stay primal.
 std::vector<std::string> PolicyMatcher::roles_of(ValueId operand) const {
-    ValueId computed = operand;
-    while (producers_[computed] >= 0 && moves_one_array(program_.nodes[producers_[computed]]))
-        computed = program_.nodes[producers_[computed]].operands[0];
+    const ValueId computed = roles_.root(operand);
     if (producers_[computed] >= 0 && program_.nodes[producers_[computed]].role == Role::cotangent) return {"cotangent"};
     return {"primal", roles_.is_weight(operand) ? "weight" : "activation"};
 }

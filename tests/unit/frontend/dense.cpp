@@ -2,6 +2,7 @@
 #include "frontend/tracer.h"
 #include "interpret/interpret.h"
 #include "ir/text.h"
+#include "support/programs/rules.h"
 #include "words_of.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -10,11 +11,6 @@
 using namespace scalide;
 
 namespace {
-
-const Rulebook &dense_rules() {
-    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
-    return rulebook;
-}
 
 using Numbers = std::vector<int64_t>;
 
@@ -84,7 +80,7 @@ std::vector<double> naive_dense(const LayerCase &c, const Array &x, const Array 
 
 std::string error_of(const std::string &generator) {
     try {
-        run_generator(generator, {}, dense_rules());
+        run_generator(generator, {}, rules());
     } catch (const UserError &error) {
         return words_of(error);
     }
@@ -219,7 +215,7 @@ TEST(frontend, dense_is_a_matrix_product) {
     };
     for (const auto &[c, shape] : cases) {
         layer = c;
-        const Program program = run_generator("dense_layer", {}, dense_rules());
+        const Program program = run_generator("dense_layer", {}, rules());
         SCOPED_TRACE(to_string(program));
         std::vector<Array> inputs;
         for (const Argument &argument : program.arguments) {
@@ -229,7 +225,7 @@ TEST(frontend, dense_is_a_matrix_product) {
         }
         ASSERT_EQ(inputs.size(), c.options.bias ? 3U : 2U);
         EXPECT_EQ(program.value_name(program.arguments[1].value), "layer.kernel");
-        const Array y = interpret(program, inputs, dense_rules(), Mode::real)[0];
+        const Array y = interpret(program, inputs, rules(), Mode::real)[0];
         EXPECT_EQ(y.shape, shape);
         EXPECT_EQ(y.data, naive_dense(c, inputs[0], inputs[1], inputs.back()));
     }
@@ -237,7 +233,7 @@ TEST(frontend, dense_is_a_matrix_product) {
 
 TEST(frontend, dense_of_one_axis_needs_no_reshape) {
     layer = {{4, 3}, {5}, {.dtype = Dtype::bf16}};
-    EXPECT_EQ(to_string(run_generator("dense_layer", {}, dense_rules())),
+    EXPECT_EQ(to_string(run_generator("dense_layer", {}, rules())),
               "program dense_layer\n    (x: f32[4, 3], layer.kernel: bf16[3, 5] inout, layer.bias: bf16[5] inout)\n"
               "    -> (y: f32[4, 5] = add, layer.kernel = layer.kernel, layer.bias = layer.bias) {\n"
               "  scope \"layer\" {\n"
@@ -252,7 +248,7 @@ TEST(frontend, dense_of_one_axis_needs_no_reshape) {
 
 /// Each microbatch reads the history before the run, and the histories are merged by max. The optimizer updates the kernel alone.
 TEST(frontend, statistics_of_microbatches_are_merged) {
-    const Program program = run_generator("microbatches", {}, dense_rules());
+    const Program program = run_generator("microbatches", {}, rules());
     const Array first = integers({3, 4}, 0), kernel = integers({4, 2}, 2), history{Dtype::f32, {3}, {4, 1, 7}};
     Array second = integers({3, 4}, 1);
     second.data[5] = -9;
@@ -260,7 +256,7 @@ TEST(frontend, statistics_of_microbatches_are_merged) {
     std::vector<std::string> names;
     for (const Argument &argument : program.arguments) names.push_back(program.value_name(argument.value));
     EXPECT_EQ(names, (std::vector<std::string>{"x.0", "x.1", "history", "layer.kernel"}));
-    const std::vector<Array> got = interpret(program, {first, second, history, kernel}, dense_rules(), Mode::real);
+    const std::vector<Array> got = interpret(program, {first, second, history, kernel}, rules(), Mode::real);
     EXPECT_EQ(got[1].data, (std::vector<double>{9, 4, 1}));
     for (size_t i = 0; i < kernel.data.size(); i++) {
         const auto row = static_cast<int64_t>(i) / 2, column = static_cast<int64_t>(i) % 2;
@@ -276,13 +272,13 @@ TEST(frontend, statistics_of_microbatches_are_merged) {
 }
 
 TEST(frontend, statistics_of_called_generators) {
-    const Program program = run_generator("calls_observer", {}, dense_rules());
+    const Program program = run_generator("calls_observer", {}, rules());
     const Array x{Dtype::f32, {4}, {1, -5, 3, 2}}, w{Dtype::f32, {4}, {1, 1, 1, 1}}, largest{Dtype::f32, {}, {8}};
-    const std::vector<Array> got = interpret(program, {x, w, largest}, dense_rules(), Mode::real);
+    const std::vector<Array> got = interpret(program, {x, w, largest}, rules(), Mode::real);
     EXPECT_EQ(program.results[2].name, "first.largest");
     EXPECT_EQ(got[2].data, (std::vector<double>{3}));
-    const Program state = run_generator("calls_observer_state", {}, dense_rules());
-    const std::vector<Array> initial = interpret(state, {{Dtype::u32, {2}, {0, 42}}}, dense_rules(), Mode::real);
+    const Program state = run_generator("calls_observer_state", {}, rules());
+    const std::vector<Array> initial = interpret(state, {{Dtype::u32, {2}, {0, 42}}}, rules(), Mode::real);
     EXPECT_EQ(state.results[0].name, "first.w");
     EXPECT_EQ(initial[0].data, (std::vector<double>(4, 2)));
     EXPECT_EQ(initial[1].data, (std::vector<double>{1}));
@@ -293,7 +289,7 @@ TEST(frontend, statistics_of_values_and_gradients) {
     const auto scalar = [](double value) { return Array{Dtype::f32, {}, {value}}; };
     const Array histories{Dtype::f32, {2}, {7, 5}};
     const std::vector<Array> got =
-        interpret(run_generator("by_hand", {}, dense_rules()), {x, w, scalar(2), histories, histories}, dense_rules(), Mode::stored);
+        interpret(run_generator("by_hand", {}, rules()), {x, w, scalar(2), histories, histories}, rules(), Mode::stored);
     // 1.0625 / 2 rounds to 0.5, so h is w * x except for its last element, -1. The gradient with respect to w is 2 * h * x.
     EXPECT_EQ(got[0].data, (std::vector<double>{2 - 4, -3 + 24, 1 - 0.5, 1.0625 - 2}));
     EXPECT_FLOAT_EQ(static_cast<float>(got[1].data[0]), 7 / 448.0F);
@@ -302,8 +298,8 @@ TEST(frontend, statistics_of_values_and_gradients) {
 }
 
 TEST(frontend, first_values_have_the_variance_of_their_initializer) {
-    const Program program = run_generator("matrices_state", {}, dense_rules());
-    const std::vector<Array> got = interpret(program, {{Dtype::u32, {2}, {0, 42}}}, dense_rules(), Mode::real);
+    const Program program = run_generator("matrices_state", {}, rules());
+    const std::vector<Array> got = interpret(program, {{Dtype::u32, {2}, {0, 42}}}, rules(), Mode::real);
     struct Expected {
         const char *name;
         double mean, deviation, largest;
@@ -339,8 +335,8 @@ TEST(frontend, first_values_are_those_of_jax) {
          -1.1515092849731445, -0.315811425447464, -0.021930184215307236, -1.1252862215042114, 0.9311745762825012, 0.10877557843923569},
         {1.1670362949371338, 0.25720810890197754, 0.15306150913238525},
         {0.3104228079319, 0.08274286240339279, 0.7202553153038025}};
-    const Program program = run_generator("like_jax_state", {}, dense_rules());
-    const std::vector<Array> got = interpret(program, {{Dtype::u32, {2}, {0, 42}}}, dense_rules(), Mode::real);
+    const Program program = run_generator("like_jax_state", {}, rules());
+    const std::vector<Array> got = interpret(program, {{Dtype::u32, {2}, {0, 42}}}, rules(), Mode::real);
     for (size_t i = 0; i < expected.size(); i++) {
         ASSERT_EQ(got[i].data.size(), expected[i].size());
         for (size_t j = 0; j < expected[i].size(); j++) EXPECT_NEAR(got[i].data[j], expected[i][j], 2e-6) << program.results[i].name;

@@ -2,6 +2,7 @@
 #include "frontend/reductions.h"
 #include "frontend/tree.h"
 #include "ir/text.h"
+#include "support/programs/rules.h"
 #include "words_of.h"
 #include <gtest/gtest.h>
 
@@ -9,11 +10,6 @@
 using namespace scalide;
 
 namespace {
-
-const Rulebook &dsl_rules() {
-    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
-    return rulebook;
-}
 
 /// The function that the next generator `inline_generator` runs as its generate().
 std::function<void(GeneratorBase &)> body;
@@ -27,7 +23,7 @@ SCALIDE_REGISTER_GENERATOR(Inline, inline_generator)
 
 Program program_of(std::function<void(Inline &)> generate) {
     body = [generate](GeneratorBase &generator) { generate(static_cast<Inline &>(generator)); };
-    return run_generator("inline_generator", {}, dsl_rules());
+    return run_generator("inline_generator", {}, rules());
 }
 
 Message message_of(const std::function<void(Inline &)> &generate) {
@@ -161,7 +157,7 @@ TEST(frontend, states_can_be_moved) {
         }
     };
     register_generator("layers", [] { return std::make_unique<Layers>(); });
-    const Program program = run_generator("layers", {}, dsl_rules());
+    const Program program = run_generator("layers", {}, rules());
     ASSERT_EQ(program.results.size(), 5u);
     for (size_t i = 0; i < 5; i++) {
         EXPECT_EQ(program.results[i].name, "w." + std::to_string(i));

@@ -1,5 +1,6 @@
 #include "frontend/tracer.h"
 #include "interpret/interpret.h"
+#include "support/programs/rules.h"
 #include "words_of.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -8,11 +9,6 @@
 using namespace scalide;
 
 namespace {
-
-const Rulebook &rules() {
-    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
-    return rulebook;
-}
 
 using Shape = std::vector<int64_t>;
 

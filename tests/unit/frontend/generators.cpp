@@ -1,6 +1,7 @@
 #include "frontend/generator.h"
 #include "frontend/tracer.h"
 #include "ir/text.h"
+#include "support/programs/rules.h"
 #include "words_of.h"
 #include <gtest/gtest.h>
 #include <stdexcept>
@@ -8,11 +9,6 @@
 using namespace scalide;
 
 namespace {
-
-const Rulebook &rules() {
-    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
-    return rulebook;
-}
 
 std::string error_of(const std::string &generator, const Parameters &parameters = {}) {
     try {

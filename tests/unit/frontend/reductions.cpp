@@ -1,6 +1,7 @@
 #include "frontend/reductions.h"
 #include "frontend/tracer.h"
 #include "interpret/interpret.h"
+#include "support/programs/rules.h"
 #include "words_of.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -10,11 +11,6 @@
 using namespace scalide;
 
 namespace {
-
-const Rulebook &rules() {
-    static const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
-    return rulebook;
-}
 
 /// What `function` makes of one array.
 std::vector<Array> run(const Array &x, const std::function<std::vector<Tensor>(const Tensor &)> &function) {
