@@ -66,9 +66,13 @@ std::string why_no_contract(const KernelView &kernel) {
                        say_shape(kernel.shape(node.operands[0])) + " to " + say_shape(kernel.shape(node)));
     }
     const auto is_stored = [&](const Result &result) { return kernel.shape(result.value) == kernel.shape(dot); };
+    const auto is_total = [&](const Result &result) {
+        return std::ranges::any_of(
+            kernel.nodes(), [&](const Node &node) { return node.results[0] == result.value && KernelView::walk(node) == Shape::reduce; });
+    };
     for (const Result &result : kernel.program().results)
-        if (!kernel.is_after(result.value) && !is_stored(result))
-            return kernel.program().name + "." + result.name + ": must depend on the dot_general or have its shape, got " +
+        if (!kernel.is_after(result.value) && !is_stored(result) && !is_total(result))
+            return kernel.program().name + "." + result.name + ": must depend on the dot_general, have its shape or be a reduction, got " +
                    say_shape(kernel.shape(result.value));
     if (const std::string why = why_no_epilogue(kernel, Shape::contract, Shape::reduce); !why.empty()) return why;
     if (std::ranges::any_of(kernel.program().results, is_stored)) return "";

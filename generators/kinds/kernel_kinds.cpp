@@ -54,14 +54,16 @@ std::string why_no_reductions(const KernelView &kernel) {
 }
 
 /// If an inout argument is overwritten, its element i may be read only to compute element i of results with its shape. All nodes between
-/// must be elementwise.
+/// must be elementwise. A contract kernel may also reduce all of its elements, because it does so before it overwrites them.
 std::string why_no_overwriting(const KernelView &kernel, const Result &result) {
     const Program &program = kernel.program();
     const Argument &argument = program.arguments[result.argument];
+    const bool is_contract = program.attributes.at("kind").word == "contract";
     std::vector<bool> holds(program.values.size()); // by value: computed from the old contents
     holds[argument.value] = true;
     for (const Node &node : kernel.nodes()) {
         if (std::ranges::none_of(node.operands, [&](ValueId operand) { return holds[operand]; })) continue;
+        if (is_contract && KernelView::walk(node) == Shape::reduce && kernel.folds_all(node)) continue;
         const bool is_in_place = !KernelView::is_walk_of_its_own(node) && access_of(program, node) == Access::same &&
                                  kernel.shape(node) == kernel.shape(argument.value);
         if (!is_in_place)

@@ -8,6 +8,7 @@
 #include "lower/halide/device_forms.h"
 #include "lower/halide/hidden_conditions.h"
 #include "lower/kinds.h"
+#include "lower/rows/reduction.h"
 #include "lower/shared.h"
 
 namespace scalide {
@@ -19,14 +20,20 @@ const std::map<std::string, void (*)(Lowering &)> kinds = {
     {"window", lower_window},       {"tiled", lower_tiled},
 };
 
-/// True if a result overwrites the inout argument. The kernel then has one buffer for both, an output.
 bool is_overwritten(const Program &program, int argument) {
-    for (const Result &result : program.results) {
-        if (result.argument == argument) {
-            return true;
-        }
-    }
-    return false;
+    return std::ranges::any_of(program.results, [&](const Result &result) { return result.argument == argument; });
+}
+
+/// True if a matmul reduces the argument, or values that depend on it, to rank 0.
+bool is_reduced_by_matmul(const Program &program, int argument) {
+    if (program.attributes.at("kind").word != "contract") return false;
+    std::vector<bool> depends(program.values.size());
+    depends[program.arguments[argument].value] = true;
+    return std::ranges::any_of(program.nodes, [&](const Node &node) {
+        const bool reads = std::ranges::any_of(node.operands, [&](ValueId operand) { return depends[operand]; });
+        for (const ValueId result : node.results) depends[result] = reads;
+        return reads && is_reduction(node);
+    });
 }
 
 LoweredKernel begin(const Program &program) {
@@ -42,7 +49,7 @@ LoweredKernel begin(const Program &program) {
     for (int i = 0; i < int(kernel.program.arguments.size()); i++) {
         const Type &type = kernel.program.type(kernel.program.arguments[i].value);
         kernel.inputs.emplace_back();
-        if (!is_overwritten(kernel.program, i)) {
+        if (!is_overwritten(kernel.program, i) || is_reduced_by_matmul(kernel.program, i)) {
             kernel.inputs.back() = Halide::ImageParam(storage_type(type.dtype), type.rank(), argument_prefix + std::to_string(i));
             make_dense(kernel.inputs.back(), type.shape, kernel);
         }

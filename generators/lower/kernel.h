@@ -21,10 +21,13 @@ struct LoweredKernel {
     std::string kind;
     Program program; ///< after merge_axes (lower/axes/axes.h): buffers have the shapes of its arguments and results
     std::map<std::string, Halide::Param<int>> symbols; ///< by name: all symbols that the program declares
-    std::vector<Halide::ImageParam> inputs;            ///< by argument; undefined for an inout argument that a result overwrites
-    std::vector<KernelOutput> outputs;                 ///< in call order
-    std::vector<Halide::Func> shared;                  ///< (): single elements that are computed before the loops (lower/shared.h)
-    Stages stages;                                     ///< stages of the kernel class
+    /// By argument. Undefined for an inout argument that a result overwrites: the output is also the input, and each element is read where
+    /// it is written. Defined if a matmul also reduces such an argument. Both buffers are then the same memory, so an element must be
+    /// copied from the input before it is written (EpilogueFoldStages::kept).
+    std::vector<Halide::ImageParam> inputs;
+    std::vector<KernelOutput> outputs; ///< in call order
+    std::vector<Halide::Func> shared;  ///< (): single elements that are computed before the loops (lower/shared.h)
+    Stages stages;                     ///< stages of the kernel class
 };
 
 /// One operand of a compiled kernel. Callers pass the operands in this order, after the user context.

@@ -61,8 +61,14 @@ private:
     const Result &result(size_t i) const { return program().results[results_[i]]; }
     const Type &type(size_t i) const { return program().type(result(i).value); }
 
+    /// The argument that a result overwrites, if the kernel reads it from the output. Otherwise -1.
+    int read_in_place(int result) const {
+        const int argument = program().results[result].argument;
+        return argument < 0 || lowering_.kernel.inputs[argument].defined() ? -1 : argument;
+    }
+
     bool is_in_place() const {
-        return std::any_of(results_.begin(), results_.end(), [&](int r) { return program().results[r].argument >= 0; });
+        return std::any_of(results_.begin(), results_.end(), [&](int result) { return read_in_place(result) >= 0; });
     }
 
     Halide::FuncRef place() const { return func_(buffer_order(vars_)); }
@@ -72,7 +78,7 @@ private:
     Halide::Tuple words() {
         Halide::Expr reads = Halide::Internal::const_true();
         for (size_t i = 0; i < results_.size() && results_.size() > 1; i++) {
-            if (result(i).argument >= 0) reads = reads && always_holds(place()[int(i)]);
+            if (read_in_place(results_[i]) >= 0) reads = reads && always_holds(place()[int(i)]);
         }
         std::vector<Halide::Expr> words;
         for (size_t i = 0; i < results_.size(); i++) {
@@ -86,7 +92,7 @@ private:
     /// The inout arguments that results overwrite can be read only in the loop of these results.
     void bind_overwritten(bool is_here) {
         for (size_t i = 0; i < results_.size(); i++) {
-            if (result(i).argument < 0) continue;
+            if (read_in_place(results_[i]) < 0) continue;
             const ValueId argument = program().arguments[result(i).argument].value;
             lowering_.values.bind(argument, is_here ? in_place_reader(func_, int(i), to_index(vars_), type(i).dtype) : refuse_read);
         }

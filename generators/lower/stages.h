@@ -85,6 +85,7 @@ struct PackedStages {
 
 /// Reductions in the epilogue of a matmul on CPUs (lower/products/contract_reductions.cpp).
 struct EpilogueFoldStages {
+    std::vector<Halide::Func> kept;   ///< (column, row, panel, batch): elements of an overwritten argument, read before the row is stored
     Halide::Func terms;               ///< (column, row, panel, batch): the reduced values; the identity after the last column
     std::vector<Halide::Func> halves; ///< (column, row, panel, batch): each has half as many columns as the one before; the last has one
     Halide::Func partials; ///< (row, panel) or (row, panel, batch): the result for one panel of one row; a schedule computes it in the

@@ -16,7 +16,8 @@ struct TargetFacts {
     std::string name = "host"; ///< `host`, or Halide's target text
     std::vector<LibraryProduct> products = {};
     std::vector<int> cards = {}; ///< CUDA compute capabilities for which kernels are compiled
-    /// A kernel prepares shared values once, before its loops: it packs the operands of a matmul and computes rank-0 values.
+    /// A kernel prepares shared values once, before its loops: it packs the operands of a matmul and computes rank-0 values. The reductions
+    /// in the epilogue of a matmul run in the loops of its result.
     bool prepares_kernels = true;
     SortCosts sort = {};
 };

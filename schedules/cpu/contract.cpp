@@ -290,10 +290,13 @@ private:
 
     /// The partial reduction of a row of a panel is computed where that row is stored. The rest follows after the result.
     void schedule_folds() {
-        Func terms = stages_.folds.terms;
-        terms.compute_at(at(row_)).bound(column_, 0, width_).store_in(MemoryType::Stack);
-        copy_rows(terms);
-        bound_to_one(terms, {1, 2, 3});
+        std::vector<Func> rows = stages_.folds.kept;
+        rows.push_back(stages_.folds.terms);
+        for (Func row : rows) {
+            row.compute_at(at(row_)).bound(column_, 0, width_).store_in(MemoryType::Stack);
+            copy_rows(row);
+            bound_to_one(row, {1, 2, 3});
+        }
         int width = width_;
         for (Func halves : stages_.folds.halves) {
             width /= 2;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fstream>
+#include <map>
 #include <unistd.h>
 
 namespace scalide {
@@ -122,6 +123,7 @@ std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Exte
     const std::vector<KernelOperand> order = call_order(kernel_);
     std::vector<GuardedMemory> memory;
     std::vector<void *> operands;
+    std::map<int, void *> of_argument;
     for (const KernelOperand &operand : order) {
         bool is_result = operand.kind == KernelOperand::Kind::result;
         int argument = is_result ? kernel_.program.results[operand.index].argument : operand.index;
@@ -130,8 +132,11 @@ std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Exte
         operands.push_back(memory.back().data());
         if (argument >= 0) {
             std::ranges::copy(arguments[argument], static_cast<unsigned char *>(memory.back().data()));
+            of_argument[argument] = memory.back().data();
         }
     }
+    for (size_t i = 0; i < order.size(); i++) // an argument that a result overwrites has the memory of the result
+        if (order[i].kind == KernelOperand::Kind::argument) operands[i] = of_argument.at(order[i].index);
     call(operands, symbols);
     std::vector<Words> results(kernel_.program.results.size());
     for (size_t i = 0; i < order.size(); i++) {

@@ -162,5 +162,43 @@ TEST(contract, amax_and_sum_of_squares_beside_the_result) {
     }
 }
 
+#ifndef SCALIDE_TEST_OPENCL // a GPU reduces whole arrays after the matmul
+/// The amax and the sum of w before the update, and the sum of the new w, in the kernel that overwrites w.
+TEST(contract, weights_are_reduced_before_they_are_overwritten) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+        for (const int64_t batch : {0, 3}) { // 0: no batch axis
+            Form form;
+            form.batched = batch > 0;
+            const std::string type = form.result_type(), axes = form.batched ? "[0, 1, 2]" : "[0, 1]";
+            const std::string stored = std::string(to_string(dtype)) + type.substr(3);
+            Kernel kernel(Epilogue{form, ", w: " + stored + " inout", "w = w1, amax: f32[], before: f32[], after: f32[]",
+                                   "  old = convert_element_type(w) : " + type + "\n  magnitude = abs(old) : " + type +
+                                       "\n  amax = reduce_max(magnitude) {axes: " + axes +
+                                       "} : f32[]\n  before = reduce_sum(old) {axes: " + axes + "} : f32[]\n  new = sub(old, z) : " + type +
+                                       "\n  w1 = convert_element_type(new) : " + stored + "\n  after = reduce_sum(new) {axes: " + axes +
+                                       "} : f32[]\n"}
+                              .program());
+            for (const auto &shape : shapes) {
+                Inputs in(shape, std::max<int64_t>(batch, 1));
+                SCOPED_TRACE(std::to_string(in.m) + " x " + std::to_string(in.n) + " x " + std::to_string(in.k));
+                const Doubles w = in.add(int64_t(in.z.size()), dtype);
+                const std::vector<Words> results = kernel.run(in.words, in.symbols);
+                double amax = 0, before = 0, after = 0;
+                for (size_t i = 0; i < w.size(); i++) {
+                    amax = std::max(amax, std::abs(w[i]));
+                    before += w[i];
+                    after += w[i] - in.z[i];
+                }
+                EXPECT_EQ(to_doubles(in.words[2], dtype),
+                          in.map([&](size_t i, int64_t, int64_t) { return round_to(dtype, w[i] - in.z[i]); }));
+                EXPECT_EQ(to_doubles(results[1], Dtype::f32)[0], amax);
+                EXPECT_EQ(to_doubles(results[2], Dtype::f32)[0], before); // sums of small integers are exact in f32
+                EXPECT_EQ(to_doubles(results[3], Dtype::f32)[0], after);
+            }
+        }
+    }
+}
+#endif
+
 } // namespace
 } // namespace scalide::contract_test

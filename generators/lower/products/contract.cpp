@@ -2,6 +2,7 @@
 #include "lower/formats/formats.h"
 #include "lower/outputs.h"
 #include "lower/rows/reduction.h"
+#include <algorithm>
 
 namespace scalide {
 using Halide::Expr;
@@ -65,11 +66,7 @@ std::vector<std::vector<int>> group_results(const Program &program, const Parts 
 /// Defines that the epilogue reads the product at the index of the result.
 void bind_product(Lowering &lowering, const Contraction &contraction) {
     lowering.values.bind(contraction.node->results[0], [&lowering, contraction](const Index &index) -> Expr {
-        const ContractOperand &lhs = contraction.lhs, &rhs = contraction.rhs;
-        Expr column = rhs.free_axis < 0 ? 0 : index.back();
-        Expr row = lhs.free_axis < 0 ? 0 : index[lhs.batch_axis >= 0];
-        Expr batch = lhs.batch_axis < 0 ? 0 : index[0];
-        return to_result(lowering, contraction, contraction.product(column % contraction.width, row, column / contraction.width, batch));
+        return to_result(lowering, contraction, contraction.product(tile_index(contraction, index)));
     });
 }
 
@@ -107,6 +104,14 @@ Index result_index(const Contraction &contraction, const Index &batch_row_column
     return index;
 }
 
+std::vector<Expr> tile_index(const Contraction &contraction, const Index &index) {
+    const ContractOperand &lhs = contraction.lhs, &rhs = contraction.rhs;
+    const Expr column = rhs.free_axis < 0 ? 0 : index.back();
+    const Expr row = lhs.free_axis < 0 ? 0 : index[lhs.batch_axis >= 0];
+    const Expr batch = lhs.batch_axis < 0 ? 0 : index[0];
+    return {column % contraction.width, row, column / contraction.width, batch};
+}
+
 /// The outputs are in this order: results of the matmul's shape, rank-0 reductions, sums by shape.
 void lower_contract(Lowering &lowering) {
     LoweredKernel &kernel = lowering.kernel;
@@ -114,6 +119,8 @@ void lower_contract(Lowering &lowering) {
     kernel.stages = describe(contraction);
     Parts parts = take_apart(kernel.program, contraction);
     if (lowering.target.has_gpu_feature()) {
+        const auto is_read_first = [&](const Result &result) { return result.argument >= 0 && kernel.inputs[result.argument].defined(); };
+        internal_check(std::ranges::none_of(kernel.program.results, is_read_first), "contract: a GPU reduces arguments that it overwrites");
         lower_contract_sums(lowering, parts.sums);
         lower_plain_product(lowering, contraction, parts.folds);
     } else {

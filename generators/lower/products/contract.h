@@ -63,6 +63,9 @@ Halide::Expr to_result(const Lowering &lowering, const Contraction &contraction,
 /// Returns the index of a result element from batch, row and column, without the axes that the result does not have.
 Index result_index(const Contraction &contraction, const Index &batch_row_column);
 
+/// Does the reverse: returns (column, row, panel, batch) of a result element, 0 for each axis that the result does not have.
+std::vector<Halide::Expr> tile_index(const Contraction &contraction, const Index &index);
+
 /// Binds every reduction of an epilogue value over all axes, in one Tuple. The order depends only on the extents: first halves of a panel's
 /// columns, then every 16th row over all panels and batches, then the 16 results.
 void lower_contract_folds(Lowering &lowering, const Contraction &contraction, const std::vector<const Node *> &reductions);

@@ -28,28 +28,59 @@ public:
         : lowering_(lowering), values_(lowering.values), stages_(contract_stages(lowering).folds), contraction_(contraction),
           group_(std::move(group)), size_(int(group_.identity().size())) {}
 
-    void lower() { group_.bind(values_, fold_lanes_of(partials_of(terms()))); }
+    void lower() {
+        keep_overwritten();
+        group_.bind(values_, fold_lanes_of(partials_of(terms())));
+        for (const auto &[argument, kept] : kept_)
+            values_.bind(argument, [contraction = contraction_, kept](const Index &index) { return kept(tile_index(contraction, index)); });
+    }
 
 private:
+    /// Reads overwritten arguments through a copy of the row that is computed next. Input and output are the same memory, which neither
+    /// Halide nor LLVM knows. They cannot move the read of an element after its write, because the written value depends on the copy.
+    void keep_overwritten() {
+        const Program &program = values_.program();
+        for (const Result &result : program.results) {
+            if (result.argument < 0 || !lowering_.kernel.inputs[result.argument].defined()) continue;
+            const ValueId argument = program.arguments[result.argument].value;
+            const Func kept = stages_.kept.emplace_back("fold_kept");
+            const Halide::RDom once = guard();
+            const Expr element = values_.at(argument, result_index(contraction_, place(once)));
+            if (is_ragged()) define(kept(column_, row_, panel_, batch_), Tuple(Halide::Internal::make_zero(element.type())));
+            define(kept(column_, row_, panel_, batch_), Tuple(element));
+            kept_.emplace_back(argument, kept);
+        }
+        for (const auto &[argument, kept] : kept_)
+            values_.bind(argument, [this, kept](const Index &) { return kept(column_, row_, panel_, batch_); });
+    }
+
+    Expr column() const { return panel_ * contraction_.width + column_; }
+    bool is_ragged() const { return !contraction_.columns.divide(contraction_.width); }
+
+    /// One iteration if the column is one of the result's, otherwise none.
+    Halide::RDom guard() const {
+        Halide::RDom once(0, 1, "once");
+        once.where(column() < values_.extent(contraction_.columns));
+        return once;
+    }
+
+    /// (batch, row, column) of the arguments
+    Index place(const Halide::RDom &once) const {
+        const Expr row = Halide::min(row_, values_.extent(contraction_.rows) - 1);
+        return {batch_, row, is_ragged() ? column() + once.x : column()};
+    }
+
     /// (column, row, panel, batch). Where the tile exceeds the rows, arguments are read in the last row, and the product at its own row.
     Func terms() {
         const ValueId product = contraction_.node->results[0];
         values_.bind(product, [this](const Index &) {
             return to_result(lowering_, contraction_, contraction_.product(column_, row_, panel_, batch_));
         });
-        Expr column = panel_ * contraction_.width + column_;
-        Halide::RDom once(0, 1, "once");
-        Index place = {batch_, Halide::min(row_, values_.extent(contraction_.rows) - 1), column + once.x};
-        bool ragged = !contraction_.columns.divide(contraction_.width);
-        once.where(column < values_.extent(contraction_.columns));
+        const Halide::RDom once = guard();
         Func terms = stages_.terms = Func("fold_terms");
-        if (ragged) {
-            define(terms(column_, row_, panel_, batch_), group_.identity());
-        } else {
-            place[2] = column;
-        }
-        std::vector<Expr> folded = group_.terms(values_, result_index(contraction_, place), 0);
-        for (int i = 0; ragged && i < size_; i++) { // a term that reads no argument would not depend on the guard
+        if (is_ragged()) define(terms(column_, row_, panel_, batch_), group_.identity());
+        std::vector<Expr> folded = group_.terms(values_, result_index(contraction_, place(once)), 0);
+        for (int i = 0; is_ragged() && i < size_; i++) { // a term that reads no argument would not depend on the guard
             folded[i] = Halide::select(once.x == 0, folded[i], group_.identity()[i]);
         }
         define(terms(column_, row_, panel_, batch_), Tuple(folded));
@@ -108,6 +139,7 @@ private:
     const Contraction &contraction_;
     ReductionGroup group_;
     int size_;
+    std::vector<std::pair<ValueId, Func>> kept_; ///< overwritten arguments, and their copies
     Var column_{"column"}, row_{"row"}, panel_{"panel"}, batch_{"batch"};
 };
 

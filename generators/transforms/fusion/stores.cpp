@@ -27,10 +27,11 @@ int reduced_map(const Groups &groups, int node) {
     if (groups.graph().is_floating(node) || !is_largest_of_all(groups.program(), groups.program().nodes[node])) return none;
     const int group = groups.group_of(node);
     if (groups[group].kind != KernelKind::full) return none;
-    const auto map = std::ranges::find_if(groups.before(group), [&](int producer) {
-        return groups[producer].kind == KernelKind::map && !groups.reads_between(producer, group).empty();
-    });
-    return map == groups.before(group).end() ? none : *map;
+    const auto producer = [&](const Read &read) { return groups.producer_group(read.value); };
+    const auto is_of_map = [&](const Read &read) { return producer(read) >= 0 && groups[producer(read)].kind == KernelKind::map; };
+    const std::vector<Read> &reads = groups.graph().reads(node);
+    const auto map = std::ranges::find_if(reads, is_of_map);
+    return map == reads.end() ? none : producer(*map);
 }
 
 class StorePlacer {

@@ -75,6 +75,29 @@ TEST(transforms, fuse_leaves_a_contraction_a_result_to_walk) {
     EXPECT_EQ(kernels(fuse_text("(x: f32[m, k], v: f32[k, n]) -> (top: f32[])", dot)), "contract_1 full_1");
 }
 
+/// The update of a weight reads each element anyway, before it overwrites the element.
+TEST(transforms, fuse_reduces_a_weight_where_it_is_overwritten) {
+    const std::string signature = "(x: f32[b, m], y: f32[b, n], w: f32[m, n] inout) -> (w = u, top: f32[], z: f32[b, n])",
+                      dots = "z = dot_general(x, w) {batch: [[], []], contract: [[1], [0]]} : f32[b, n]\n"
+                             "g = dot_general(x, y) {batch: [[], []], contract: [[0], [0]]} : f32[m, n]\n",
+                      update = "u = sub(w, g) : f32[m, n]\n a = abs(w) : f32[m, n]\n top = reduce_max(a) {axes: [0, 1]} : f32[]";
+    EXPECT_EQ(kernels(fuse_text(signature, dots + update)), "contract_1 contract_2");
+
+    TargetFacts facts;
+    facts.prepares_kernels = false;
+    EXPECT_EQ(kernels(fuse_text(signature, dots + update, facts)), "contract_1 full_1 contract_2");
+    // The update needs the amax before it begins.
+    EXPECT_EQ(kernels(fuse_text(signature, dots + "a = abs(w) : f32[m, n]\n top = reduce_max(a) {axes: [0, 1]} : f32[]\n"
+                                                  "t = broadcast_in_dim(top) {dims: [], shape: [m, n]} : f32[m, n]\n"
+                                                  "h = mul(g, t) : f32[m, n]\n u = sub(w, h) : f32[m, n]")),
+              "contract_1 full_1 contract_2");
+    // Packing reads an operand in another order than the epilogue.
+    EXPECT_EQ(kernels(fuse_text("(x: f32[n, n], w: f32[n, n]) -> (z: f32[n, n], top: f32[])",
+                                "z = dot_general(x, w) {batch: [[], []], contract: [[1], [0]]} : f32[n, n]\n a = abs(w) : f32[n, n]\n"
+                                "top = reduce_max(a) {axes: [0, 1]} : f32[]")),
+              "contract_1 full_1");
+}
+
 TEST(transforms, fuse_rounds_operands_where_they_are_packed) {
     const std::string signature = "(x: f32[m, k], v: f8_e4m3fn[k, n]) -> (y: f32[m, n])",
                       nodes = "q = convert_element_type(x) {dtype: f8_e4m3fn} : f8_e4m3fn[m, k]\n"

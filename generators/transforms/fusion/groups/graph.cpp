@@ -26,8 +26,8 @@ void add_once(std::vector<Read> &reads, const Read &read) {
 
 } // namespace
 
-FuseGraph::FuseGraph(const Program &program, bool repeats_scalars, std::set<int> repeated)
-    : program_(program), repeats_scalars_(repeats_scalars), repeated_(std::move(repeated)), producers_(producers(program)),
+FuseGraph::FuseGraph(const Program &program, bool prepares_kernels, std::set<int> repeated)
+    : program_(program), prepares_kernels_(prepares_kernels), repeated_(std::move(repeated)), producers_(producers(program)),
       overwriters_(program.values.size(), -1), floating_(program.nodes.size()), is_result_(program.values.size()),
       is_copied_(program.values.size()), from_arguments_(program.values.size()), repeated_cost_(program.values.size()),
       sources_(program.values.size()), reads_(program.nodes.size()), readers_(program.values.size()) {
@@ -76,7 +76,7 @@ void FuseGraph::decide_floating(int index) {
     for (ValueId operand : node.operands) repeated_cost_[result] += repeated_cost_[operand];
     const auto is_scalar = [&](ValueId value) { return program_.type(value).is_scalar(); };
     const bool is_rank_0 = is_scalar(result) && std::ranges::all_of(node.operands, is_scalar);
-    floating_[index] = is_free || repeated_.contains(index) || ((from_arguments || (is_rank_0 && repeats_scalars_)) && is_cheap(index));
+    floating_[index] = is_free || repeated_.contains(index) || ((from_arguments || (is_rank_0 && prepares_kernels_)) && is_cheap(index));
     from_arguments_[result] = floating_[index] && from_arguments;
     // A rank-0 chain that exceeds a limit is stored, and its stored value keeps the limit as its cost. Values computed from it are then
     // stored too. Otherwise each kernel would recompute the part of a long chain between two stored values.
@@ -97,7 +97,7 @@ bool FuseGraph::is_cheap(int index) const {
     if (shape(index) != Shape::elementwise || is_rounding(program_, node) || type.dtype == Dtype::f64) return false;
     const auto reads_f64 = [&](ValueId value) { return program_.type(value).dtype == Dtype::f64; };
     if (std::ranges::any_of(node.operands, reads_f64)) return false;
-    const int most = repeats_scalars_ ? repeatable_scalar_cost : repeatable_in_threads;
+    const int most = prepares_kernels_ ? repeatable_scalar_cost : repeatable_in_threads;
     if (type.is_scalar())
         return repeated_cost_[node.results[0]] <= most && !is_expensive(node) && inputs_of(node).size() <= most_repeated_reads;
     if (repeated_cost_[node.results[0]] > repeatable_cost) return false;

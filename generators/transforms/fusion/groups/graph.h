@@ -22,15 +22,17 @@ struct Overwrite {
 /// again. Floating nodes are:
 /// - Sources, movement, and conversions from narrower floats.
 /// - Cheap arithmetic on arguments alone.
-/// - Rank-0 arithmetic, if kernels can afford it (`repeats_scalars`, TargetFacts::prepares_kernels).
+/// - Rank-0 arithmetic, if kernels can afford it (TargetFacts::prepares_kernels).
 /// - Nodes whose index is in `repeated`.
 ///
 /// All other nodes are *anchored*: one kernel computes them once.
 class FuseGraph {
 public:
-    FuseGraph(const Program &program, bool repeats_scalars, std::set<int> repeated = {});
+    FuseGraph(const Program &program, bool prepares_kernels, std::set<int> repeated = {});
 
     const Program &program() const { return program_; }
+    /// TargetFacts::prepares_kernels
+    bool prepares_kernels() const { return prepares_kernels_; }
     /// The iteration pattern of a node.
     Shape shape(int node) const { return shapes_[node]; }
     /// Estimated size of a value (NominalSizes).
@@ -65,7 +67,7 @@ private:
     void add_reads(int node);
 
     const Program &program_;
-    const bool repeats_scalars_;
+    const bool prepares_kernels_;
     const std::set<int> repeated_;
     std::vector<Shape> shapes_;    ///< by node
     std::vector<double> elements_; ///< by value

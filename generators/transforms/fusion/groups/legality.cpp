@@ -351,6 +351,29 @@ bool rows_beside(const Groups &groups, int first, int second) {
 bool sum_beside_contract(const Groups &groups, int contract, int column) {
     return is_sum_of_operand(groups, groups[contract], groups[column]);
 }
+
+/// True if the reductions are over arrays that the epilogue of the matmul reads. Example: the amax of a weight, beside its update.
+bool totals_beside_contract(const Groups &groups, int contract, int full) {
+    const FuseGraph &graph = groups.graph();
+    const Program &program = groups.program();
+    const std::vector<int> &nodes = groups[contract].nodes, prologue = prologue_of(groups, groups[contract]);
+    const Node &dot = program.nodes[prologue.front()];
+    const auto has_its_shape = [&](ValueId value) { return program.type(value).shape == program.type(dot.results[0]).shape; };
+    const auto is_in_epilogue = [&](const Read &read) {
+        return read.access == Access::same && std::ranges::binary_search(nodes, read.reader) &&
+               std::ranges::find(prologue, read.reader) == prologue.end();
+    };
+    const auto is_read_there = [&](const Read &read) {
+        return program.type(read.value).is_scalar() || groups.producer_group(read.value) == full ||
+               (read.access == Access::same && has_its_shape(read.value) && std::ranges::any_of(graph.readers(read.value), is_in_epilogue));
+    };
+    return graph.prepares_kernels() && std::ranges::all_of(groups[full].nodes, [&](int node) {
+               const Node &each = program.nodes[node];
+               const bool reduces = graph.shape(node) == Shape::reduce;
+               return has_its_shape(reduces ? each.operands[0] : each.results[0]) &&
+                      (!reduces || program.type(each.results[0]).is_scalar()) && std::ranges::all_of(graph.reads(node), is_read_there);
+           });
+}
 bool always(const Groups &, int, int) { return true; }
 
 struct BesideRule {
@@ -359,8 +382,23 @@ struct BesideRule {
 };
 
 constexpr BesideRule beside_rules[] = {
-    {map, map, always}, {column, column, always}, {full, full, always}, {row, row, rows_beside}, {contract, column, sum_beside_contract},
+    {map, map, always},
+    {column, column, always},
+    {full, full, always},
+    {row, row, rows_beside},
+    {contract, column, sum_beside_contract},
+    {contract, full, totals_beside_contract},
 };
+
+} // namespace
+
+namespace {
+
+/// True if `later` needs nothing of `earlier`. It may overwrite an argument that `earlier` reads: why_apart() then finds out whether one
+/// kernel reads each element before it overwrites it.
+bool may_run_at_once(const Groups &groups, int earlier, int later) {
+    return groups.reads_between(earlier, later).empty() && !groups.has_path_around(earlier, later);
+}
 
 } // namespace
 
@@ -378,8 +416,8 @@ Verdict judge_as_strangers(const Groups &groups, int first, int second) {
 
 Verdict judge_beside(const Groups &groups, int first, int second) {
     const Verdict verdict = judge_as_strangers(groups, first, second);
-    const bool is_needed = verdict.allowed && (groups.has_path(first, second) || groups.has_path(second, first));
-    return is_needed ? refuse("one kernel depends on the other") : verdict;
+    if (!verdict.allowed || (may_run_at_once(groups, first, second) && may_run_at_once(groups, second, first))) return verdict;
+    return refuse("one kernel depends on the other");
 }
 
 } // namespace scalide

@@ -46,10 +46,17 @@ std::vector<int> downstream(const FuseGraph &graph, const std::vector<int> &node
     return found;
 }
 
-bool is_read_in_place(const Program &program, const Read &read, const Overwrite &overwrite) {
+/// True if the kernel reads an element of the argument, or of a value that depends on it, only before it overwrites the element. Matmuls
+/// reduce each row of a tile before they store the row (lower/products/contract_reductions.cpp).
+bool is_read_in_place(const FuseGraph &graph, const std::vector<int> &nodes, const Read &read, const Overwrite &overwrite) {
+    const Program &program = graph.program();
     const Node &reader = program.nodes[read.reader];
-    return read.access == Access::same && is_elementwise(reader) &&
-           without_ones(program.type(reader.results[0]).shape) == without_ones(program.type(overwrite.value).shape);
+    const auto is_product = [&](int node) { return graph.shape(node) == Shape::contract; };
+    const bool is_total = graph.shape(read.reader) == Shape::reduce && program.type(reader.results[0]).is_scalar();
+    const bool is_reduced_first = is_total && graph.prepares_kernels() && std::ranges::any_of(nodes, is_product);
+    const ValueId walked = is_reduced_first ? reader.operands[0] : reader.results[0];
+    return read.access == Access::same && (is_elementwise(reader) || is_reduced_first) &&
+           without_ones(program.type(walked).shape) == without_ones(program.type(overwrite.value).shape);
 }
 
 /// `nodes` includes the node that computes the new value.
@@ -58,12 +65,12 @@ bool overwrites_safely(const FuseGraph &graph, const std::vector<int> &nodes, co
     std::vector<int> readers;
     for (const Read &read : graph.readers(overwrite.argument)) {
         if (!std::ranges::binary_search(nodes, read.reader)) continue;
-        if (!is_read_in_place(program, read, overwrite)) return false;
+        if (!is_read_in_place(graph, nodes, read, overwrite)) return false;
         readers.push_back(read.reader);
     }
     return std::ranges::all_of(downstream(graph, nodes, readers), [&](int node) {
         return std::ranges::all_of(graph.readers(program.nodes[node].results[0]), [&](const Read &read) {
-            return !std::ranges::binary_search(nodes, read.reader) || is_read_in_place(program, read, overwrite);
+            return !std::ranges::binary_search(nodes, read.reader) || is_read_in_place(graph, nodes, read, overwrite);
         });
     });
 }
@@ -119,10 +126,10 @@ bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {
     });
 }
 
-Program copy_shared_results(const Program &program, bool repeats_scalars) {
+Program copy_shared_results(const Program &program, bool prepares_kernels) {
     Program copied = program;
     copy_arguments_and_duplicates(copied);
-    const FuseGraph graph(copied, repeats_scalars);
+    const FuseGraph graph(copied, prepares_kernels);
     Groups groups(graph);
     std::set<ValueId> conflicts;
     for (const Overwrite &overwrite : graph.overwrites()) {

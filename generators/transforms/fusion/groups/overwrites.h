@@ -16,6 +16,6 @@ bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes);
 
 /// Adds copies, so that each result has memory of its own. A copy is needed in three cases: an argument is a result; two results are one
 /// value; the old value of an inout argument is still needed when the new value is written.
-Program copy_shared_results(const Program &program, bool repeats_scalars);
+Program copy_shared_results(const Program &program, bool prepares_kernels);
 
 } // namespace scalide

@@ -315,6 +315,7 @@ void merge_along_edges(Groups &groups) {
 
 void merge_side_by_side(Groups &groups) {
     merge_neighbours(groups, KernelKind::contract, KernelKind::column);
+    merge_neighbours(groups, KernelKind::contract, KernelKind::full);
     merge_neighbours(groups, KernelKind::row, KernelKind::row);
     merge_pairs(groups, KernelKind::full, Always());
     merge_pairs(groups, KernelKind::column, Always());
