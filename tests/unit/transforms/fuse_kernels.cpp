@@ -86,6 +86,9 @@ TEST(transforms, fuse_reduces_a_weight_where_it_is_overwritten) {
     TargetFacts facts;
     facts.prepares_kernels = false;
     EXPECT_EQ(kernels(fuse_text(signature, dots + update, facts)), "contract_1 full_1 contract_2");
+    const std::string of_new = "u = sub(w, g) : f32[m, n]\n a = abs(u) : f32[m, n]\n top = reduce_max(a) {axes: [0, 1]} : f32[]";
+    EXPECT_EQ(kernels(fuse_text(signature, dots + of_new)), "contract_1 contract_2");
+    EXPECT_EQ(kernels(fuse_text(signature, dots + of_new, facts)), "contract_1 contract_2 full_1");
     // The update needs the amax before it begins.
     EXPECT_EQ(kernels(fuse_text(signature, dots + "a = abs(w) : f32[m, n]\n top = reduce_max(a) {axes: [0, 1]} : f32[]\n"
                                                   "t = broadcast_in_dim(top) {dims: [], shape: [m, n]} : f32[m, n]\n"
