@@ -30,10 +30,12 @@ bool good_shape(const scalide_program &program, int32_t rank, const scalide_exte
     return true;
 }
 
-// An argument's memory is checked against the shape of its own buffers, so it must not contain any other buffer.
+// An argument's memory is checked against the shape of its own buffers, so it must not contain any other buffer. A constant has no memory
+// when the program runs, so no step writes it.
 bool good_owner(const scalide_program &program, const scalide_buffer &buffer) {
     if (!in_range(buffer.index, program.argument_count)) return false;
     const scalide_argument &owner = program.arguments[buffer.index];
+    if (!is_used_by_runs(owner.role) && buffer.first_step >= 0) return false;
     const auto own = static_cast<int32_t>(&buffer - program.buffers);
     return buffer.storage == SCALIDE_STORAGE_DATA ? owner.data_buffer == own
                                                   : owner.scale_buffer == own && buffer.dtype == SCALIDE_F32 && buffer.rank == 0;
@@ -106,14 +108,22 @@ bool good_argument(const scalide_program &program, const scalide_argument &argum
            (argument.scale_buffer < 0 || is_buffer_of(program, argument.scale_buffer, SCALIDE_STORAGE_SCALE, own));
 }
 
+/// Steps may use any buffer except those of constants.
+bool is_used_by_steps(const scalide_program &program, int32_t index) {
+    if (!in_range(index, program.buffer_count)) return false;
+    const scalide_buffer &buffer = program.buffers[index];
+    const bool is_argument = buffer.storage == SCALIDE_STORAGE_DATA || buffer.storage == SCALIDE_STORAGE_SCALE;
+    return !is_argument || is_used_by_runs(program.arguments[buffer.index].role);
+}
+
 bool good_operand(const scalide_program &program, const scalide_operand &operand) {
     if (operand.kind != SCALIDE_OPERAND_BUFFER && operand.rank != 0) return false;
     switch (operand.kind) {
     case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
     case SCALIDE_OPERAND_SCALAR: // the host passes it by value; on a device it is a buffer
-        return in_range(operand.index, program.buffer_count) && program.buffers[operand.index].rank == 0 && program.device == SCALIDE_CPU;
+        return is_used_by_steps(program, operand.index) && program.buffers[operand.index].rank == 0 && program.device == SCALIDE_CPU;
     case SCALIDE_OPERAND_BUFFER:
-        return in_range(operand.index, program.buffer_count) && good_shape(program, operand.rank, operand.shape, most_view_axes);
+        return is_used_by_steps(program, operand.index) && good_shape(program, operand.rank, operand.shape, most_view_axes);
     default: return false;
     }
 }
@@ -126,8 +136,8 @@ bool good_matmul(const scalide_program &program, const scalide_matmul &matmul) {
     const struct {
         int32_t buffer, layout;
     } scales[] = {{matmul.lhs_scales, matmul.lhs_scale_layout}, {matmul.rhs_scales, matmul.rhs_scale_layout}};
-    for (int32_t buffer : buffers) good = good && in_range(buffer, program.buffer_count);
-    for (int32_t buffer : optional) good = good && buffer < program.buffer_count;
+    for (int32_t buffer : buffers) good = good && is_used_by_steps(program, buffer);
+    for (int32_t buffer : optional) good = good && (buffer < 0 || is_used_by_steps(program, buffer));
     for (const auto &[buffer, layout] : scales)
         good = good && in_range(layout, SCALIDE_SCALES_VEC32_UE8M0 + 1) && (buffer < 0) == (layout == SCALIDE_SCALES_NONE);
     for (int32_t i = 0; good && i < SCALIDE_MATMUL_EXTENTS; ++i) good = good_extent(program, matmul.extents[i]);
