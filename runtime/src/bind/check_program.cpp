@@ -54,9 +54,9 @@ bool good_size(const scalide_program &program, const scalide_buffer &buffer) {
 bool good_prepared(const scalide_program &program, const scalide_buffer &buffer) {
     const scalide_program *prepare = program.prepare;
     if (!prepare) return false;
-    int32_t constants = 0;
+    int64_t constants = 0;
     for (int32_t i = 0; i < program.argument_count; ++i) constants += program.arguments[i].role == SCALIDE_CONSTANT;
-    return buffer.index >= 0 && in_range(buffer.index + constants, prepare->argument_count);
+    return buffer.index >= 0 && buffer.index + constants < prepare->argument_count;
 }
 
 /// The prepare program has the constants of the program as inputs, and then only outputs.

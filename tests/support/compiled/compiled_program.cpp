@@ -6,21 +6,6 @@ namespace scalide {
 
 namespace {
 
-/// Arrays as the library takes them: inputs and inouts.
-std::vector<HostArray> host_arrays(const Program &fused, const std::vector<Array> &inputs) {
-    std::vector<HostArray> arrays;
-    for (size_t i = 0; i < fused.arguments.size(); i++) {
-        const Argument &argument = fused.arguments[i];
-        if (argument.part.is_scale()) {
-            arrays.back().scaled = true;
-            arrays.back().scale = static_cast<float>(inputs.at(i).data.at(0));
-        } else {
-            arrays.push_back(to_array(argument.part.array(fused.value_name(argument.value)), inputs.at(i)));
-        }
-    }
-    return arrays;
-}
-
 /// What a result of the fused program is of the arrays that were made.
 Array part_of(const std::vector<HostArray> &arrays, const Result &result) {
     const auto array = std::ranges::find(arrays, result.part.array(result.name), &HostArray::name);
@@ -45,17 +30,34 @@ CompiledProgram::CompiledProgram(const Program &program, const Rulebook &ruleboo
     loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.plans[0].name);
 }
 
+std::vector<HostArray> CompiledProgram::host_arrays(const std::vector<Array> &inputs) const {
+    std::vector<HostArray> arrays;
+    for (size_t i = 0; i < fused().arguments.size(); i++) {
+        const Argument &argument = fused().arguments[i];
+        if (argument.part.is_scale()) {
+            arrays.back().scaled = true;
+            arrays.back().scale = static_cast<float>(inputs.at(i).data.at(0));
+        } else {
+            arrays.push_back(to_array(argument.part.array(fused().value_name(argument.value)), inputs.at(i)));
+        }
+    }
+    return arrays;
+}
+
+std::vector<Array> CompiledProgram::results(const std::vector<HostArray> &made) const {
+    std::vector<Array> results;
+    for (const Result &result : fused().results) results.push_back(part_of(made, result));
+    return results;
+}
+
 std::vector<Array> CompiledProgram::run(const std::vector<Array> &inputs) const {
-    const std::vector<HostArray> arrays = host_arrays(fused(), inputs);
+    const std::vector<HostArray> arrays = host_arrays(inputs);
     const auto find = [&](const std::string &name) {
         const auto found = std::ranges::find(arrays, name, &HostArray::name);
         if (found == arrays.end()) throw InternalError("no argument " + name);
         return *found;
     };
-    const std::vector<HostArray> made = loaded_->run(find);
-    std::vector<Array> results;
-    for (const Result &result : fused().results) results.push_back(part_of(made, result));
-    return results;
+    return results(loaded_->run(find));
 }
 
 } // namespace scalide

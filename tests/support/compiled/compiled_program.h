@@ -16,8 +16,13 @@ public:
     const Program &fused() const { return report_.fused[0]; }
     /// Runs on arrays in the order of fused()'s arguments; returns them in the order of its results.
     std::vector<Array> run(const std::vector<Array> &inputs) const;
+    /// Returns inputs as the library takes them, and what the library made as the results of fused().
+    std::vector<HostArray> host_arrays(const std::vector<Array> &inputs) const;
+    std::vector<Array> results(const std::vector<HostArray> &made) const;
     /// The library itself, which takes arrays as they are in memory.
     const LoadedProgram &loaded() const { return *loaded_; }
+    const std::filesystem::path &library() const { return report_.files.back(); }
+    const std::string &name() const { return report_.plans[0].name; }
 
 private:
     test::Folder folder_; ///< destroyed last
