@@ -158,8 +158,25 @@ std::vector<Array> draw_step(const Program &fused, const Extent::Bindings &sizes
     return inputs;
 }
 
+/// The newest element of the amax history of an argument is the largest magnitude of what the step was given, to the bit.
+void expect_amax(const Policy &policy, const Program &fused, const std::vector<Array> &inputs, const std::vector<Array> &results) {
+    for (size_t r = 0; r < results.size(); r++) {
+        const std::string &name = fused.results[r].name;
+        const size_t dot = std::min(name.rfind('.'), name.size() - 1);
+        const PolicyState *state = policy.find_state(name.substr(dot + 1));
+        const auto tensor = std::ranges::find(fused.arguments, name.substr(0, dot),
+                                              [&](const Argument &argument) { return fused.value_name(argument.value); });
+        if (!state || state->next.op != "update_amax_history" || state->per != PolicyState::Per::tensor) continue;
+        if (tensor == fused.arguments.end()) continue;
+        double amax = 0;
+        for (const double element : inputs[static_cast<size_t>(tensor - fused.arguments.begin())].data)
+            amax = std::max(amax, std::abs(element));
+        EXPECT_EQ(results[r].data[0], amax) << name;
+    }
+}
+
 /// Runs the steps, and compares each with `reference` in the interpreter.
-std::vector<Step> run_steps(const CompiledProgram &compiled, const Program &reference, std::mt19937 &random) {
+std::vector<Step> run_steps(const CompiledProgram &compiled, const Program &reference, const Policy &policy, std::mt19937 &random) {
     const Extent::Bindings sizes = draw_sizes(compiled.fused(), random);
     BoundRun run(compiled.library(), compiled.name());
     std::vector<Step> all;
@@ -172,6 +189,7 @@ std::vector<Step> run_steps(const CompiledProgram &compiled, const Program &refe
         all.back().made = run.written();
         before = compiled.results(all.back().made);
         EXPECT_EQ(difference(before, interpret_with_errors(reference, inputs, rules(), Mode::stored)), "");
+        expect_amax(policy, compiled.fused(), inputs, before);
     }
     return all;
 }
@@ -205,8 +223,8 @@ void run(unsigned seed) {
         std::mt19937 random(seed);
         // Fusion stores intermediates in another format.
         const bool is_stored = options.policy.intermediates.has_value();
-        const std::vector<Step> all =
-            run_steps(compiled, is_stored ? compiled.fused() : to_base_operators(drawn.program, rules(), options), random);
+        const Program reference = is_stored ? compiled.fused() : to_base_operators(drawn.program, rules(), options);
+        const std::vector<Step> all = run_steps(compiled, reference, options.policy, random);
         const size_t stop = 1 + random() % (steps - 1);
         const test::Folder folder;
         std::vector<HostArray> saved = all[stop - 1].made;
