@@ -37,19 +37,14 @@ void find_layout(Values &values, ContractOperand &operand) {
     operand.depth_contiguous = is_array && Halide::Internal::expr_uses_var(widest.call->args[0], depth.name());
 }
 
-/// Returns a type that holds every number of a dtype exactly, and products of which are sums of products: bf16 or an integer.
-Halide::Type exact_type(Dtype dtype) {
-    static const std::array<Dtype, 3> bf16 = {Dtype::bf16, Dtype::f8_e4m3fn, Dtype::f8_e5m2};
-    if (std::ranges::find(bf16, dtype) != bf16.end()) return Halide::BFloat(16);
-    return is_integer(dtype) ? storage_type(dtype) : Halide::Float(32);
-}
-
-/// Returns the type that holds every value of an operand. If the operand is only moved after a conversion, that of the dtype before.
+/// Returns a type that holds every number of an operand exactly, and products of which are sums of products: bf16 or an integer. If the
+/// operand is only moved after a conversion, the dtype before decides. bf16 has the exponents of f32, so only significands matter; pairs
+/// treat numbers below 2^-126 as zero.
 Halide::Type exact_type(const Program &program, ValueId value) {
-    const Halide::Type own = exact_type(program.type(value).dtype);
-    const Halide::Type before = exact_type(source_dtype(program, value));
-    if (own.is_float()) return before.bits() == 8 ? Halide::BFloat(16) : before.is_bfloat() ? before : own;
-    return own.can_represent(before) ? before : own;
+    const Dtype dtype = program.type(value).dtype, before = source_dtype(program, value);
+    if (is_float(dtype)) return significant_bits(program, value) <= 8 ? Halide::BFloat(16) : Halide::Float(32);
+    const Halide::Type own = storage_type(dtype);
+    return is_integer(before) && own.can_represent(storage_type(before)) ? storage_type(before) : own;
 }
 
 bool is_reversed(const Program &program, ValueId value) {

@@ -5,12 +5,39 @@
 
 namespace scalide {
 
+namespace {
+
+constexpr std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
+
+bool is_move(const Node &node) { return std::ranges::find(moves, node.op) != moves.end(); }
+
+/// The bits of a dtype.
+int significant_bits(Dtype dtype) {
+    if (dtype == Dtype::f64) return 53;
+    return is_float(dtype) ? format_of(dtype).mantissa_bits + 1 : bits_of(dtype);
+}
+
+} // namespace
+
+int significant_bits(const Program &program, ValueId value) {
+    std::vector<int> bits;
+    for (const Value &each : program.values) bits.push_back(significant_bits(each.type.dtype));
+    for (const Node &node : program.nodes) {
+        const auto of = [&](size_t operand) { return bits[size_t(node.operands[operand])]; };
+        int &result = bits[size_t(node.results[0])];
+        if (is_move(node) || node.op == "convert_element_type") result = std::min(result, of(0));
+        // One bit is a power of two, which changes only the exponent. Other significands are integers: their products have the bits of
+        // both.
+        if (node.op == "mul") result = std::min(result, of(0) == 1 || of(1) == 1 ? std::max(of(0), of(1)) : of(0) + of(1));
+    }
+    return bits[size_t(value)];
+}
+
 Dtype source_dtype(const Program &program, ValueId value) {
-    static const std::array<std::string_view, 5> moves = {"broadcast_in_dim", "reshape", "transpose", "rev", "slice"};
     const std::vector<int> producer = producers(program);
     const auto node_of = [&](ValueId from) { return producer[from] < 0 ? nullptr : &program.nodes[size_t(producer[from])]; };
     const Node *node = node_of(value);
-    while (node && std::ranges::find(moves, node->op) != moves.end()) node = node_of(node->operands[0]);
+    while (node && is_move(*node)) node = node_of(node->operands[0]);
     const bool is_converted = node && node->op == "convert_element_type";
     return program.type(is_converted ? node->operands[0] : value).dtype;
 }

@@ -7,4 +7,8 @@ namespace scalide {
 /// the value.
 Dtype source_dtype(const Program &program, ValueId value);
 
+/// Returns a number of bits that holds the significand of every float element of a value: 4 for f8_e4m3fn, and for its product by a power
+/// of two (f8_e8m0fnu); 24 for f32 of unknown origin.
+int significant_bits(const Program &program, ValueId value);
+
 } // namespace scalide
