@@ -79,6 +79,7 @@ struct PackedStages {
     Halide::Func rhs_rows;    ///< (column, k, panel, batch) or, if k is contiguous, (k, column, panel, batch): decoded, before it is
                               ///< transposed or interleaved; undefined otherwise
     Halide::Func rhs_block;   ///< like rhs; a schedule transposes it in registers; only if k is contiguous and there are no groups
+    Halide::Func rhs_factors; ///< (column, block, panel, batch): factors of the right operand; undefined if it has none
     Halide::Func column_sums; ///< (column, panel, batch): sums of the right operand over k; an update. Undefined if bytes are not shifted
     Halide::Func ones;        ///< (k % group): a factor of column_sums
 };

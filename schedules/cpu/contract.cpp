@@ -56,6 +56,7 @@ public:
             schedule_lhs();
         }
         if (packed_.rhs.defined()) schedule_rhs();
+        if (packed_.rhs_factors.defined()) schedule_rhs_factors();
         if (packed_.column_sums.defined()) schedule_column_sums();
         schedule_sides();
         if (has_folds()) {
@@ -207,6 +208,13 @@ private:
         for (Stage copy : definitions(rows)) {
             copy.vectorize(rows.args()[0], lanes_).unroll(rows.args()[0]).never_partition_all();
         }
+    }
+
+    void schedule_rhs_factors() {
+        Func factors = packed_.rhs_factors;
+        factors.compute_at(at(panel_)).bound(factors.args()[0], 0, width_);
+        bound_to_one(factors, {2, 3});
+        copy_rows(factors);
     }
 
     void schedule_column_sums() {

@@ -84,20 +84,26 @@ TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
     EXPECT_EQ(count_instructions(form, "vdpbf16ps"), 0u);
 }
 
-TEST(contract, f8_by_powers_of_two_uses_the_dot_instruction) {
-    const auto text = [](const std::string &dtype) {
-        return "program k {kind: contract} (x: f8_e4m3fn[m, 64], s: " + dtype + R"([64], y: bf16[64, n]) -> (z: f32[m, n]) {
+/// The factors of f8 codes along the given axis of the left operand.
+std::string scaled_codes(const std::string &dtype, const std::string &dims, const std::string &extent) {
+    return "program k {kind: contract} (x: f8_e4m3fn[m, 64], s: " + dtype + "[" + extent + "], y: bf16[64, n]) -> (z: f32[m, n]) {" + R"(
   xw = convert_element_type(x) {dtype: f32} : f32[m, 64]
-  sw = convert_element_type(s) {dtype: f32} : f32[64]
-  sb = broadcast_in_dim(sw) {dims: [1], shape: [m, 64]} : f32[m, 64]
+  sw = convert_element_type(s) {dtype: f32} : f32[)" +
+           extent + R"(]
+  sb = broadcast_in_dim(sw) {dims: )" +
+           dims + R"(, shape: [m, 64]} : f32[m, 64]
   xs = mul(xw, sb) : f32[m, 64]
   yw = convert_element_type(y) {dtype: f32} : f32[64, n]
   z = dot_general(xs, yw) {contract: [[1], [0]], batch: [[], []], preferred: f32} : f32[m, n]
 })";
-    };
-    EXPECT_NE(count_instructions(text("f8_e8m0fnu"), "vdpbf16ps"), 0u);
-    EXPECT_NE(count_instructions(text("f8_e4m3fn"), "vdpbf16ps"), 0u) << "4 bits by 4 bits are 8 bits, as in bf16";
-    EXPECT_EQ(count_instructions(text("bf16"), "vdpbf16ps"), 0u);
+}
+
+TEST(contract, scaled_f8_uses_the_dot_instruction) {
+    const auto along_depth = [](const std::string &dtype) { return count_instructions(scaled_codes(dtype, "[1]", "64"), "vdpbf16ps"); };
+    EXPECT_NE(along_depth("f8_e8m0fnu"), 0u) << "a power of two";
+    EXPECT_NE(along_depth("f8_e4m3fn"), 0u) << "4 bits by 4 bits are 8 bits, as in bf16";
+    EXPECT_EQ(along_depth("bf16"), 0u) << "one factor for each term";
+    EXPECT_NE(count_instructions(scaled_codes("bf16", "[0]", "m"), "vdpbf16ps"), 0u) << "one factor for each row";
 }
 
 TEST(contract, a_row_by_a_bf16_matrix_uses_the_dot_instruction) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "lower/kinds.h"
+#include <optional>
 
 // The parts of lower/products/contract.cpp. C[b, m, n] = epilogue(sum over k of A[b, m, k] * B[b, k, n]), with rows m, columns n and depth
 // k.
@@ -8,6 +9,14 @@
 // the matrix are zeros or repeat the last row. They are computed but never stored, and nothing outside a buffer is read.
 
 namespace scalide {
+
+/// An operand that is a product of codes, which bf16 holds exactly, and factors that are constant along blocks of the depth. The codes are
+/// multiplied in pairs, and the factors multiply the sum of a block. If a factor is infinite, a block of zeros is NaN and others infinite.
+struct ContractFactors {
+    ValueId codes = -1, factors = -1;
+    Index place;       ///< the index of both, from any_batch, any_free and any_depth
+    int64_t block = 0; ///< 0: the factor does not depend on the depth
+};
 
 /// One operand of the matmul as a matrix.
 struct ContractOperand {
@@ -20,6 +29,7 @@ struct ContractOperand {
     bool is_shifted = false;                              ///< packed elements are 128 more (u8) or less (i8) than the values
     bool is_reversed = false;                             ///< a value from which it is computed is read in reverse
     bool is_in_panels = false;                            ///< it is computed from an argument in panels (lower/panels.h)
+    std::optional<ContractFactors> factors;               ///< packed elements are the codes
 };
 
 /// A position in an operand.
@@ -36,7 +46,8 @@ struct Contraction {
     /// Adjacent depths that one instruction multiplies and adds, on CPUs. 2: bf16 (vdpbf16ps, which treats subnormal bf16 numbers as zero)
     /// or i16 (vpmaddwd). 4: u8 by i8 (vpdpbusd). 1: no such instruction.
     int group = 1;
-    Halide::Type sum; ///< of the accumulators. Integers wrap around: without groups they are u32, because Halide's i32 must not overflow
+    int64_t block = 0; ///< depths with the same factors, if an operand has any; 0: all
+    Halide::Type sum;  ///< of the accumulators. Integers wrap around: without groups they are u32, because Halide's i32 must not overflow
     Halide::Func product; ///< (column, row, panel, batch)
 };
 
@@ -46,7 +57,15 @@ inline ContractStages &contract_stages(Lowering &lowering) { return std::get<Con
 /// Finds operands, axes and extents. Chooses `width`, `group` and the types.
 Contraction describe_contraction(const Lowering &lowering);
 
-/// Returns the value of an operand, and its packed element.
+/// Gives operands that bf16 does not hold their factors, if all such operands have some. Sets `block`.
+void take_factors(const Lowering &lowering, Contraction &contraction);
+/// Return the code and the factor of an operand that has factors.
+Halide::Expr code_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
+Halide::Expr factor_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
+
+/// Returns a position as an index of the operand.
+Index operand_index(Values &values, const ContractOperand &operand, const ContractIndex &at);
+/// Returns the value of an operand, or its code if it has factors, and the packed element.
 Halide::Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
 Halide::Expr packed_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
 

@@ -88,7 +88,6 @@ ContractOperand describe_operand(const Lowering &lowering, const Node &node, int
     operand.is_in_panels = side == 1 && panels_of(lowering.kernel.program);
     if (operand.is_in_panels) return operand;
     operand.is_reversed = is_reversed(lowering.kernel.program, operand.value);
-    find_layout(lowering.values, operand);
     return operand;
 }
 
@@ -155,7 +154,7 @@ Dtype dtype_of(const Halide::Type &type) {
 
 } // namespace
 
-Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
+Index operand_index(Values &values, const ContractOperand &operand, const ContractIndex &at) {
     Index index(std::max({operand.batch_axis, operand.free_axis, operand.depth_axis}) + 1);
     const std::array<std::pair<int, Expr>, 3> places = {
         {{operand.batch_axis, at.batch}, {operand.free_axis, at.free}, {operand.depth_axis, at.depth}}};
@@ -166,7 +165,11 @@ Expr operand_at(Values &values, const ContractOperand &operand, const ContractIn
         // masks this.
         index[axis] = operand.is_reversed && shape[axis].is_static() ? Halide::min(expr, values.extent(shape[axis]) - 1) : expr;
     }
-    return values.at(operand.value, index);
+    return index;
+}
+
+Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
+    return operand.factors ? code_at(values, operand, at) : values.at(operand.value, operand_index(values, operand, at));
 }
 
 Expr packed_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
@@ -189,7 +192,10 @@ Contraction describe_contraction(const Lowering &lowering) {
     c.depth = axis_extent(program, c.lhs, c.lhs.depth_axis);
     const auto panels = panels_of(program);
     c.width = panels ? int(panels->rbegin()[1].value()) : panel_width(c.columns, lowering.target, lowering.budgets);
+    if (lowering.budgets.bf16_pairs == 1) take_factors(lowering, c);
     choose_types(c, lowering.target, lowering.budgets);
+    for (ContractOperand *operand : {&c.lhs, &c.rhs})
+        if (!operand->is_in_panels) find_layout(lowering.values, *operand);
     return c;
 }
 

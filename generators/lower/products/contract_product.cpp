@@ -1,4 +1,5 @@
 #include "lower/formats/integers.h"
+#include "lower/halide/strict.h"
 #include "lower/panels.h"
 #include "lower/products/contract.h"
 #include "lower/rows/blocked_sum.h"
@@ -135,12 +136,43 @@ private:
 
     Expr multiply(const Expr &a, const Expr &b) const { return Halide::cast(contraction_.sum, a) * Halide::cast(contraction_.sum, b); }
 
+    /// The factors of the right operand, by columns, as its panels are.
+    void pack_rhs_factors() {
+        const Var block("block");
+        const Expr column = column_of(column_, panel_), depth = block * int(contraction_.block);
+        Expr guard = Halide::Internal::is_positive_const(depth_) ? Expr() : depth < depth_;
+        if (ragged_columns_) guard = guard.defined() ? guard && column < columns_ : column < columns_;
+        rhs_factors_ = stages_.packed.rhs_factors = Func("rhs_factors");
+        define(rhs_factors_, {column_, block, panel_, batch_}, guard, [&](const Expr &once) {
+            return factor_at(values_, contraction_.rhs, {batch_, column + once, depth});
+        });
+    }
+
+    /// Multiplies by the smaller factor first, so that this overflows only if the result does.
+    Expr multiply_factors(const Expr &sum, const Expr &block) {
+        std::vector<Expr> factors;
+        const Expr row = Halide::min(row_, rows_ - 1), depth = block * int(contraction_.block);
+        if (contraction_.lhs.factors) factors.push_back(factor_at(values_, contraction_.lhs, {batch_, row, depth}));
+        if (contraction_.rhs.factors) factors.push_back(rhs_factors_(column_, block, panel_, batch_));
+        if (factors.size() == 1) return strict_mul(sum, factors[0]);
+        const Expr is_less = magnitude_bits(factors[0]) < magnitude_bits(factors[1]);
+        return strict_mul(strict_mul(sum, Halide::select(is_less, factors[0], factors[1])),
+                          Halide::select(is_less, factors[1], factors[0]));
+    }
+
+    BlockFactors block_factors() {
+        if (contraction_.rhs.factors) pack_rhs_factors();
+        if (!contraction_.lhs.factors && !contraction_.rhs.factors) return {};
+        return {int(contraction_.block) / group_, [this](const Expr &sum, const Expr &block) { return multiply_factors(sum, block); }};
+    }
+
     void sum() {
         std::vector<SumAxis> axes = {groups()};
         if (is_grouped_) axes.insert(axes.begin(), {group_, double(group_)});
-        stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, axes, zero(), [&](const Expr &sum, const std::vector<Expr> &at) {
+        const AddTerm add_term = [&](const Expr &sum, const std::vector<Expr> &at) {
             return sum + multiply(lhs_at(at.front(), at.back()), rhs_at(at.front(), at.back()));
-        });
+        };
+        stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, axes, zero(), add_term, block_factors());
     }
 
     /// The sum of the products, if the elements of the left operand are shifted by 128: subtracts 128 times the sum of each column of the
@@ -165,7 +197,7 @@ private:
     int group_;
     bool is_grouped_, ragged_columns_, ragged_groups_;
     bool reads_lhs_; ///< without packing: whole groups are adjacent in memory
-    Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"};
+    Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"}, rhs_factors_;
     Var item_{"item"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};
 };
 

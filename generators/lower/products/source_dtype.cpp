@@ -33,13 +33,16 @@ int significant_bits(const Program &program, ValueId value) {
     return bits[size_t(value)];
 }
 
-Dtype source_dtype(const Program &program, ValueId value) {
+ValueId source_of_moves(const Program &program, ValueId value) {
     const std::vector<int> producer = producers(program);
-    const auto node_of = [&](ValueId from) { return producer[from] < 0 ? nullptr : &program.nodes[size_t(producer[from])]; };
-    const Node *node = node_of(value);
-    while (node && is_move(*node)) node = node_of(node->operands[0]);
-    const bool is_converted = node && node->op == "convert_element_type";
-    return program.type(is_converted ? node->operands[0] : value).dtype;
+    while (producer[value] >= 0 && is_move(program.nodes[producer[value]])) value = program.nodes[producer[value]].operands[0];
+    return value;
+}
+
+Dtype source_dtype(const Program &program, ValueId value) {
+    const int producer = producers(program)[source_of_moves(program, value)];
+    const bool is_converted = producer >= 0 && program.nodes[producer].op == "convert_element_type";
+    return program.type(is_converted ? program.nodes[producer].operands[0] : value).dtype;
 }
 
 } // namespace scalide

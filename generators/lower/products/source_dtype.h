@@ -3,6 +3,9 @@
 
 namespace scalide {
 
+/// Returns the value that a value is only a movement of; itself if it is not moved.
+ValueId source_of_moves(const Program &program, ValueId value);
+
 /// Returns the dtype that the elements of a value had before their conversion, if the value is only moved after it. Otherwise the dtype of
 /// the value.
 Dtype source_dtype(const Program &program, ValueId value);

@@ -15,13 +15,20 @@ SumAxis sum_axis(const Extent &extent, const LoweredKernel &kernel);
 /// Adds the term at a position of the axes to `sum`.
 using AddTerm = std::function<Halide::Expr(const Halide::Expr &sum, const std::vector<Halide::Expr> &place)>;
 
+/// Factors that are constant along blocks of the last axis of a sum, so that they multiply the sum of a block.
+struct BlockFactors {
+    int size = 0; ///< terms of a block along the last axis, at most 1,024; 0: all terms have the same factors
+    /// Returns the sum of a block times its factors. `block`: its number. Undefined if there are no factors.
+    std::function<Halide::Expr(const Halide::Expr &sum, const Halide::Expr &block)> multiply;
+};
+
 /// Returns the sum over `axes` (innermost first) as Funcs over `args`. The order of additions depends only on the extents.
 ///
 /// One f32 accumulator that adds n random terms of one sign has a relative error of up to u * sqrt(n): 2e-4 at n = 1e6 (u = 2^-24; Higham,
 /// Accuracy and Stability of Numerical Algorithms, 4.2). So one accumulator adds at most 1,024 terms, a second one adds up to 64 such
 /// blocks, and a third one adds these sections. The errors of blocks have both signs and partly cancel: 1e-6 up to n = 1e7.
 SumStages sum_in_blocks(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,
-                        const AddTerm &add_term);
+                        const AddTerm &add_term, const BlockFactors &factors = {});
 /// Computes the same bits by one update over all terms, for schedules that cannot place a block. The components of `last` are the
 /// accumulators.
 SumStages sum_in_one_loop(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,
