@@ -133,8 +133,12 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
         return SCALIDE_OUT_OF_MEMORY;
     }
     status = solve_symbols(call, symbols);
+    if (status == SCALIDE_OK && !check_requirements(call, symbols)) status = SCALIDE_INVALID_ARGUMENT;
     for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
-        if (program->arguments[i].role != SCALIDE_OUTPUT) continue;
+        if (program->arguments[i].role != SCALIDE_OUTPUT) {
+            if (!check_shape(call, i, symbols)) status = SCALIDE_INVALID_ARGUMENT;
+            continue;
+        }
         const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
         float *const scale = arrays[i].scale;
         arrays[i] = describe(buffer, symbols, arrays[i].data);

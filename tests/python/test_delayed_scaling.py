@@ -152,10 +152,37 @@ def test_moved_forms_of_a_tensor_share_its_history():
 def test_a_library_without_its_state_says_so(product):
     with pytest.raises(TypeError, match=r"the last argument must be the state of policy f8_delayed, a dict of x\.amax_history, x\.scale"):
         product(draw(0, 1, 2, 8), draw(1, 1, 8, 2))
-    state = product.init()
-    state["x.amax_history"] = np.zeros(16, np.float32)
-    with pytest.raises((ValueError, TypeError), match=r"x\.amax_history"):
-        product(draw(0, 1, 2, 8), draw(1, 1, 8, 2), state)
+
+
+@pytest.mark.parametrize("as_arrays", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
+@pytest.mark.parametrize("change, error, message", [
+    ({"x.amax_history": np.zeros(16, np.float32)}, ValueError, r"x\.amax_history: extent 0 must be 1024, got 16\. Pass an array of shape \[1024\]"),
+    ({"x.amax_history": np.zeros((1024, 1), np.float32)}, ValueError, r"x\.amax_history: rank must be 1, got 2"),
+    ({"x.scale": np.ones(1, np.float32)}, ValueError, r"x\.scale: rank must be 0, got 1"),
+    ({"x.amax_history": np.zeros(1024, np.float16)}, (TypeError, ValueError), r"x\.amax_history: dtype must be f32, got f(loat)?16"),
+    ({"x.amax_history": None}, TypeError, r"state of policy f8_delayed: missing array 'x\.amax_history'\. Pass the state that library\.init\(\)"),
+    ({"x.scale": None, "x.scala": np.float32(1)}, TypeError, r"unknown array 'x\.scala'\. Did you mean 'x\.scale'\?"),
+    ({"extra": np.float32(1)}, TypeError, r"unknown array 'extra'\. There are: x\.amax_history"),
+], ids=["length", "rank", "scale", "dtype", "missing", "misspelt", "extra"])  # fmt: skip
+def test_wrong_state_is_one_error_that_names_the_array(product, as_arrays, change, error, message):
+    state = {name: array for name, array in {**product.init(), **change}.items() if array is not None}
+    with pytest.raises(error, match=message):
+        product(as_arrays(draw(0, 1, 2, 8)), draw(1, 1, 8, 2), {name: as_arrays(array) for name, array in state.items()})
+
+
+def test_state_of_many_arrays_is_named_in_short():
+    layers = "\n".join(f"  y{i} = dot(y{i - 1}, w)" if i else "  y0 = dot(x, w)" for i in range(6))
+    program = scalide.Program(f"program deep(x: f32[4, 4], w: f32[4, 4]) -> (y: f32[4, 4] = y5) {{\n{layers}\n}}\n")
+    with pytest.raises(TypeError, match=r"a dict of x\.amax_history, x\.scale, w\.amax_history, w\.scale, \.\.\. \(14 arrays\), got a dict of 1 other entries"):
+        scalide.build(program, numerics="f8_delayed")(draw(0, 1, 4, 4), draw(1, 1, 4, 4), {"epoch": 3})
+
+
+def test_a_policy_without_state_takes_none():
+    x = draw(0, 1, 4, 4)
+    library = scalide.build(trace(lambda x: x + 1, x), numerics="f8_delayed")
+    assert library.init() == {}
+    with pytest.raises(TypeError, match=r"policy f8_delayed keeps no state, so a call must not have one, got an empty dict\. Leave it out"):
+        library(x, {})
 
 
 def test_microbatches_share_the_state_of_a_scope(tmp_path):

@@ -9,6 +9,9 @@ from jax import lax
 from jax.scipy import special
 from oracle import check, few
 
+import scalide
+import scalide.jax
+
 ANY, POSITIVE, UNIT, ABOVE_ONE = (-2.0, 2.0), (0.1, 4.0), (-0.9, 0.9), (1.1, 4.0)
 
 UNARY = {
@@ -167,3 +170,21 @@ def test_edges(dtype):
     cases |= {name: (fn, (x,)) for name, fn in predicates.items()}
     cases |= {op: (lambda x, y, op=op: getattr(lax, op)(x, y), (x, y)) for op in "eq ne lt le gt ge max min".split()}
     check(cases, gradient=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float8_e5m2", "float8_e4m3fn"])
+def test_reduce_precision_gives_the_bits_of_xla(dtype):
+    """Also of subnormal numbers, which JAX keeps in float16 where it rematerializes (it rounds residuals to their own format)."""
+    random = np.random.default_rng(0)
+    x = (np.exp2(random.uniform(-27, 17, 4000)) * random.choice([-1, 1], 4000)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        x = np.concatenate([x, np.float32([0, -0.0, np.inf, -np.inf, np.nan])]).astype(jnp.dtype(dtype))
+    formats = [(5, 10), (8, 7), (4, 3), (5, 2), (7, 1), (2, 1), (8, 23), (11, 52), (5, 23), (6, 9), (5, 1), (8, 1)]
+
+    def program(x):
+        return [lax.reduce_precision(x, *bits) for bits in formats]
+
+    for bits, got, want in zip(formats, scalide.build(scalide.jax.trace(program, x))(x), jax.jit(program)(x), strict=True):
+        got, want = np.asarray(got, np.float32), np.asarray(want, np.float32)
+        wrong = ~((got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want))
+        assert not wrong.any(), f"{bits}: {got[wrong][:3]} for {want[wrong][:3]}, of {x[wrong][:3]}"

@@ -201,9 +201,31 @@ def test_errors_of_dtypes():
         jax.config.update("jax_enable_x64", False)
 
 
+def test_a_library_is_no_part_of_a_program():
+    x = np.ones(3, np.float32)
+    library = scalide.build(trace(jnp.sin, x))
+    with pytest.raises(NotImplementedError, match="native code, such as a library of Scalide, cannot be part of a program, got .*. Trace the function"):
+        trace(lambda x: library(x) + 1, x)
+
+
+def test_integers_have_no_gradient():
+    def gradients(x, n):
+        return jax.grad(lambda x, n: jnp.sum(x * n), (0, 1), allow_int=True)(x, n)
+
+    with pytest.raises(NotImplementedError, match="must be of a float argument, got float0, .* Differentiate with respect to float arguments only"):
+        trace(gradients, np.ones(3, np.float32), np.ones(3, np.int32))
+
+
 def test_errors_of_the_tool_name_the_line():
+    wrong = Primitive("test_wrong_rule")
+    wrong.def_abstract_eval(lambda x: x)
+
+    @scalide.jax.add_rule("test_wrong_rule")
+    def rule(walk, equation, operands):
+        return walk.emit("reduce_precision", operands, {"exponent_bits": 8, "mantissa_bits": 30}, walk.types(equation))
+
     with pytest.raises(scalide.BuildError, match=r"mantissa_bits 0 to 23[\s\S]*from .*test_jax_trace.py"):
-        scalide.build(trace(lambda x: jax.lax.reduce_precision(x, 8, 30), X))
+        scalide.build(trace(lambda x: wrong.bind(x), X))
 
 
 def test_every_operator_of_lax_has_a_rule():

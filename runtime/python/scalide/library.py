@@ -279,13 +279,22 @@ class Library:
 
     def _split_state(self, args):
         """Returns the arguments of the traced function, and the arrays of the policy's state."""
+        given = args[-1] if args else None
         if not self._state:
+            if isinstance(given, dict) and not given and self.program.in_tree is not None and len(args) > len(self.program.in_tree.parts()[0]):
+                raise TypeError(f"{self.name}: policy {self.numerics} keeps no state, so a call must not have one, got an empty dict. Leave it out: result = library(...).")
             return args, []
         names = [a.name for a in self._state]
-        if not args or not isinstance(args[-1], dict) or sorted(args[-1]) != sorted(names):
-            got = type(args[-1]).__name__ if args else "nothing"
-            raise TypeError(f"{self.name}: the last argument must be the state of policy {self.numerics}, a dict of {', '.join(names)}, got {got}. "
+        if not isinstance(given, dict) or not any(name in given for name in names):
+            got = f"a dict of {len(given)} other entries" if isinstance(given, dict) else type(given).__name__ if args else "nothing"
+            shown = names if len(names) <= 4 else [*names[:4], f"... ({len(names)} arrays)"]
+            raise TypeError(f"{self.name}: the last argument must be the state of policy {self.numerics}, a dict of {', '.join(shown)}, got {got}. "
                             f"Start with state = library.init(), and pass the returned state to the next call: result, state = library(..., state).")  # fmt: skip
+        unknown = [str(name) for name in given if name not in names]
+        missing = [name for name in names if name not in given]
+        if unknown or missing:
+            what = f"unknown array {unknown[0]!r}. {meant(unknown[0], names)}" if unknown else f"missing array {missing[0]!r}."
+            raise TypeError(f"{self.name}: state of policy {self.numerics}: {what} Pass the state that library.init() or the last call of this library returned.")
         return args[:-1], [args[-1][name] for name in names]
 
     def _nest(self, results):

@@ -184,7 +184,27 @@ def identity(walk, equation, operands):
 
 
 add_operator("integer_pow")
-add_operator("reduce_precision")
+
+
+@add_rule("reduce_precision")
+def reduce_precision(walk, equation, operands):
+    """Rounds as XLA does: bfloat16 and f32 in f32, other floats in f16. A format with the exponents of f16 keeps the subnormal numbers of f16."""
+    ((dtype, shape),) = walk.types(equation)
+    bits = equation.params["exponent_bits"], equation.params["mantissa_bits"]
+    if dtype in ("f32", "bf16", "f8_e8m0fnu") or bits[0] < 5:
+        attributes = {"exponent_bits": min(bits[0], 8), "mantissa_bits": min(bits[1], 23)}
+        return walk.emit("reduce_precision", [walk.writer.value(operands[0])], attributes, [(dtype, shape)])
+    if bits[1] >= 10:
+        return operands
+    rounded = jax.make_jaxpr(lambda x: _rounded_half(x, bits[1]))(jax.ShapeDtypeStruct(equation.inputs[0].shape, np.float32))
+    return [walk.convert(walk.run_closed(rounded, [walk.convert(operands[0], "f32")])[0], dtype)]
+
+
+def _rounded_half(x, mantissa_bits: int):
+    """Rounds the mantissa bits of f16 numbers, which x has in f32. All subnormal numbers have one exponent."""
+    unit = np.float32(2.0 ** (-14 - mantissa_bits))
+    subnormal = jax.lax.round(x / unit, jax.lax.RoundingMethod.TO_NEAREST_EVEN) * unit
+    return jnp.where(jnp.abs(x) < 2.0**-14, subnormal, jax.lax.reduce_precision(x, 8, mantissa_bits))
 
 # Movement.
 
@@ -422,3 +442,9 @@ def dropped(walk, equation, operands):
     if equation.name != "dce_sink":
         warn_dropped(equation)
     return []
+
+
+@add_rule("ffi_call")
+def foreign_call(walk, equation, operands):
+    raise equation.fail("native code, such as a library of Scalide, cannot be part of a program", f"a call of {equation.params['target_name']}",
+                        "Trace the function from which the library was built, or call the library outside of the traced function")  # fmt: skip

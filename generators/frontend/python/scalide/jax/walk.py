@@ -134,6 +134,9 @@ class Walk:
         array = np.asarray(array)
         array = array if dtype is None or array.dtype == dtype else array.astype(dtype)
         name = str(array.dtype)
+        if array.dtype == jax.dtypes.float0:
+            raise TraceError("a gradient: must be of a float argument, got float0, the gradient of an integer or bool argument. "
+                             "Differentiate with respect to float arguments only")  # fmt: skip
         if name not in DTYPES:
             raise TraceError(f"a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it first")
         if array.ndim == 0:
