@@ -9,7 +9,8 @@ Calibration load_calibration(const std::filesystem::path &file) {
     const YamlFields fields = document.fields({{"program", Key::required}, {"amax", Key::required}});
     Calibration calibration{fields.find("program")->text(), {}, document.location()};
     for (const auto &[tensor, amax] : fields.find("amax")->entries()) {
-        if (!std::isfinite(amax.number()) || amax.number() < 0) amax.fail("must be a finite number of at least 0", amax.text());
+        const double number = amax.number();
+        if (!std::isfinite(static_cast<float>(number)) || number < 0) amax.fail("must be a finite f32 of at least 0", amax.text());
         calibration.amax.emplace(tensor, amax.number());
     }
     return calibration;

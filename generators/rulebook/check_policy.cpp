@@ -156,6 +156,31 @@ void check_state(const Policy &policy, const PolicyState &state, const Rulebook 
     complete_attributes(rule, {}, next.attributes, state.location);
 }
 
+/// True if a rule or another state of the policy names the state.
+bool is_named(const Policy &policy, const PolicyState &state, const Rulebook &rulebook) {
+    const bool in_rules = std::ranges::any_of(policy.rules, [&](const PolicyRule &row) {
+        return std::ranges::any_of(row.insert, [&](const Insertion &insertion) {
+            return state_of(rulebook.rule(insertion.op, row.location), insertion) == state.name;
+        });
+    });
+    return in_rules || std::ranges::any_of(policy.state, [&](const PolicyState &other) {
+               const NextState next = next_state(policy, other, rulebook.rule(other.next.op, other.location), std::nullopt);
+               return std::ranges::count(next.others, &state) > 0;
+           });
+}
+
+/// A state that nothing reads is a misspelled name, for example of a state that an extended policy has.
+void check_uses(const Policy &policy, const Rulebook &rulebook) {
+    for (const PolicyState &state : policy.state) {
+        if (state.inherited || is_named(policy, state, rulebook)) continue;
+        std::vector<std::string> others;
+        for (const PolicyState &other : policy.state)
+            if (other.inherited) others.push_back(other.name);
+        const std::string replaced = others.empty() ? "" : "To replace a state of the extended policy, use its name: " + joined(others);
+        throw UserError(statement(state.location, "no rule and no other state uses the state '" + state.name + "'", replaced));
+    }
+}
+
 std::string text_of(const Expression &expression) { return expression == nullptr ? "" : to_string(expression); }
 
 bool same_result(const ResultSpec &a, const ResultSpec &b) {
@@ -229,6 +254,7 @@ void check_policy(const Policy &policy, const Rulebook &rulebook) {
         check_calibrated(row, rulebook);
         if (row.replacement) check_replacement(row, rulebook);
     }
+    check_uses(policy, rulebook);
 }
 
 } // namespace scalide

@@ -49,7 +49,17 @@ std::vector<std::string> format_names() {
 Dtype read_float_dtype(const YamlValue &value) { return *parse_dtype(value.word(format_names())); }
 
 /// Returns the elements of a list. A single value is a list of one.
-std::vector<YamlValue> one_or_more(const YamlValue &value) { return value.is_list() ? value.elements() : std::vector{value}; }
+std::vector<YamlValue> one_or_more(const YamlValue &value) {
+    const std::vector<YamlValue> elements = value.is_list() ? value.elements() : std::vector{value};
+    if (elements.empty()) value.fail("must not be an empty list");
+    return elements;
+}
+
+std::vector<std::string> one_or_more_words(const YamlValue &value) {
+    std::vector<std::string> words = value.texts();
+    if (words.empty()) value.fail("must not be an empty list");
+    return words;
+}
 
 int64_t read_integer(const YamlValue &value, int64_t least) {
     const int64_t integer = value.integer();
@@ -73,6 +83,30 @@ Insertion read_insertion(const YamlValue &value) {
 const std::map<std::string, PolicyState::Per> per_words{
     {"program", PolicyState::Per::program}, {"scope", PolicyState::Per::scope}, {"tensor", PolicyState::Per::tensor}};
 
+/// The most elements of an array in the runtime (SCALIDE_MAX_ELEMENTS).
+constexpr int64_t most_elements = 2146435072;
+
+std::vector<Extent> read_shape(const YamlValue &value) {
+    std::vector<Extent> shape;
+    int64_t left = most_elements;
+    for (const YamlValue &extent : value.elements()) {
+        shape.emplace_back(read_integer(extent, 1));
+        left /= extent.integer();
+    }
+    if (left == 0) value.fail("must have at most " + std::to_string(most_elements) + " elements", to_string(shape));
+    return shape;
+}
+
+/// Reads the first value of each element, which the dtype must have.
+int64_t read_initial(const YamlValue &value, Dtype dtype) {
+    const int64_t initial = value.integer();
+    const IntegerRange range = is_integer(dtype) ? range_of(dtype) : IntegerRange{0, 1};
+    const auto number = static_cast<double>(initial);
+    if (!is_float(dtype) && (number < range.smallest || number > range.largest))
+        value.fail("must be a value of dtype " + std::string(to_string(dtype)), value.text());
+    return initial;
+}
+
 /// Reads `{name: rounding_step, dtype: u32, initial: 0, next: next_step}`. `next` is an operator name, or an operator with attributes.
 PolicyState read_state(const YamlValue &row) {
     const YamlFields fields = row.fields(
@@ -86,12 +120,8 @@ PolicyState read_state(const YamlValue &row) {
     const auto parsed = parse_dtype(dtype.text());
     if (!parsed || is_narrow(*parsed) || *parsed == Dtype::f64) dtype.fail("must be f32, an integer dtype or bool", dtype.description());
     state.type = {*parsed, {}};
-    if (const YamlValue *shape = fields.find("shape"))
-        for (const YamlValue &extent : shape->elements()) {
-            if (extent.integer() < 1) extent.fail("must be at least 1", extent.text());
-            state.type.shape.emplace_back(extent.integer());
-        }
-    state.initial = fields.find("initial")->integer();
+    if (const YamlValue *shape = fields.find("shape")) state.type.shape = read_shape(*shape);
+    state.initial = read_initial(*fields.find("initial"), *parsed);
     const YamlValue &next = *fields.find("next");
     state.next = next.is_text() ? Insertion{next.text(), {}} : read_insertion(next);
     return state;
@@ -142,7 +172,7 @@ void read_place(const YamlValue &row, const YamlFields &fields, PolicyRule &rule
         found++;
         rule.place = place;
         if (place == PolicyRule::Place::node) {
-            rule.operands = which->texts();
+            rule.operands = one_or_more_words(*which);
         } else {
             rule.which = which->text();
         }
@@ -192,7 +222,7 @@ PolicyRule read_row(const YamlValue &row) {
     PolicyRule rule{};
     rule.location = row.location();
     read_place(row, fields, rule);
-    if (const YamlValue *ops = fields.find("op")) rule.ops = ops->texts();
+    if (const YamlValue *ops = fields.find("op")) rule.ops = one_or_more_words(*ops);
     check_row(fields, rule);
     if (const YamlValue *scope = fields.find("scope")) rule.scope = scope->text();
     if (const YamlValue *layers = fields.find("layer"))
@@ -247,14 +277,13 @@ public:
         const YamlValue *doc = fields.find("doc");
         policy.doc = doc ? doc->text() : "";
         read_settings(fields, policy);
-        if (const YamlValue *calibration = fields.find("calibration"))
-            policy.calibration = load_calibration(fs::path(file).parent_path() / calibration->text());
         if (const YamlValue *state = fields.find("state"))
             for (const YamlValue &row : state->elements()) add_state(row, policy);
         std::vector<PolicyRule> own;
         if (const YamlValue *rows = fields.find("rules"))
             for (const YamlValue &row : rows->elements()) own.push_back(read_row(row));
         policy.rules.insert(policy.rules.begin(), own.begin(), own.end());
+        if (const YamlValue *calibration = fields.find("calibration")) policy.calibration = calibration_of(*calibration, file, policy);
         chain_.pop_back();
         return policy;
     }
@@ -269,11 +298,24 @@ private:
         *same = state;
     }
 
+    static Calibration calibration_of(const YamlValue &value, const std::string &file, const Policy &policy) {
+        const auto reads_it = [](const Insertion &insertion) {
+            return std::ranges::any_of(insertion.attributes, [](const auto &entry) { return entry.second.word == calibration_word; });
+        };
+        if (std::ranges::none_of(policy.rules, [&](const PolicyRule &rule) { return std::ranges::any_of(rule.insert, reads_it); }))
+            value.fail_relation("needs a rule with", "scale: {by: calibration}", "The policy f8_static has such rules");
+        const fs::path path = fs::path(file).parent_path() / value.text();
+        if (!fs::is_regular_file(path))
+            value.fail_unknown("calibration", value.text(), "No such file next to this one. 'scalide calibrate' writes it");
+        return load_calibration(path);
+    }
+
     Policy base(const YamlValue &extends, const std::string &file) {
         const fs::path path = file_of(extends, file);
         if (std::ranges::count(chain_, fs::weakly_canonical(path))) extends.fail("a policy must not extend itself", extends.description());
         Policy policy = read(read_text_file(path.string()), path.string());
         for (PolicyRule &rule : policy.rules) rule.inherited = true;
+        for (PolicyState &state : policy.state) state.inherited = true;
         return policy;
     }
 

@@ -26,6 +26,7 @@ struct PolicyState {
     /// value it gets. An operand that is left is the tensor.
     Insertion next;
     Location location;
+    bool inherited = false; ///< it comes from a policy that this policy extends
 };
 
 /// One rule of a policy. The first rule that matches a site decides for it. A condition that is left out matches everything.

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -200,7 +201,8 @@ YamlValue parse_yaml_document(const std::string &yaml, const std::string &file, 
 std::string read_text_file(const std::string &file) {
     std::ifstream stream(file, std::ios::binary | std::ios::ate);
     const std::streamoff size = stream ? std::streamoff(stream.tellg()) : -1;
-    if (size < 0) throw UserError(failed_action("read " + file, stream ? "it is not a regular file" : std::strerror(errno)));
+    if (size < 0 || std::filesystem::is_directory(file))
+        throw UserError(failed_action("read " + file, stream ? "it is not a regular file" : std::strerror(errno)));
     if (size > largest) throw UserError({{file}, "", "the file must have at most 1 MiB", std::to_string(size) + " bytes", ""});
     std::string text(static_cast<size_t>(size), '\0');
     stream.seekg(0);

@@ -2,8 +2,9 @@
 #include "tool/compiled_program.h"
 #include <algorithm>
 #include <cmath>
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace scalide {
 
@@ -37,19 +38,28 @@ struct CalibrateCommand {
         build.policy = program.load_numerics();
         const CompiledProgram compiled(loaded, rulebook, build, program.home);
         Calibration calibration{loaded.name, {}, {}};
-        for (const std::string &file : inputs) record(compiled, file, calibration);
+        for (const std::string &file : inputs) record(compiled, loaded, file, calibration);
         write_file(output, file_text(calibration, inputs));
         fmt::print("{}: {} tensors from {} {}\n", output, calibration.amax.size(), inputs.size(), inputs.size() == 1 ? "file" : "files");
     }
 
     /// Each file is a batch of its own: the arguments of the program, also those that it updates, have the values of the file.
-    static void record(const CompiledProgram &compiled, const std::string &file, Calibration &calibration) {
+    static void record(const CompiledProgram &compiled, const Program &program, const std::string &file, Calibration &calibration) {
         const ArrayFile arrays(file);
-        const std::vector<HostArray> results = compiled.library.run([&](const std::string &name) { return compiled.find(name, arrays); });
+        std::set<std::string> own; // the program may keep state itself
+        for (const Argument &argument : program.arguments) own.insert(program.value_name(argument.value));
+        const auto find = [&](const std::string &name) {
+            HostArray array = compiled.find(name, arrays);
+            if (std::ranges::count(array.shape, 0) > 0)
+                throw UserError(
+                    {Location{file}, name, "must have elements in a calibration", fmt::format("shape [{}]", fmt::join(array.shape, ", "))});
+            return array;
+        };
+        const std::vector<HostArray> results = compiled.library.run(find);
         for (const HostArray &result : results) {
             const auto argument = std::ranges::find(compiled.plan().arguments, result.name, &PlanArgument::name);
-            if (argument == compiled.plan().arguments.end() || argument->role != ArgumentRole::state) continue;
-            const std::string tensor = result.name.substr(0, result.name.size() - recorded.size());
+            if (argument == compiled.plan().arguments.end() || argument->role != ArgumentRole::state || own.contains(result.name)) continue;
+            const std::string tensor = result.name.substr(0, result.name.rfind(recorded)); // the name may end with a number
             const double amax = to_tensor(result).data.at(0);
             if (!std::isfinite(amax))
                 throw UserError({Location{file}, tensor, "must be finite in a calibration", fmt::format("an amax of {}", amax),

@@ -48,7 +48,7 @@ def mistakes(scratch):
     good = (scratch.path / "net.yaml").read_text()
     for change, words in [(good.replace('"net"', "other"), "net.yaml:2: calibration.program: must be the program that is compiled, 'net', got 'other'"),
                           (good.replace('  "w": 7\n', ""), "net.yaml:2: calibration.amax: must have tensor 'w'. Run 'scalide calibrate'"),
-                          (good.replace("3.5", "-1"), "net.yaml:4: calibration.amax.h: must be a finite number of at least 0, got -1"),
+                          (good.replace("3.5", "-1"), "net.yaml:4: calibration.amax.h: must be a finite f32 of at least 0, got -1"),
                           (good.replace("amax:", "amx:"), "net.yaml:4: unknown key 'calibration.amx'. Did you mean 'amax'?"),
                           ("", "net.yaml")]:
         scratch.write("net.yaml", change)
@@ -59,7 +59,18 @@ def mistakes(scratch):
     scratch.write("infinite.st", inputs(float("inf"), 0, 0, 0))
     refused(scratch, "infinite.st: h: must be finite in a calibration, got an amax of inf", "calibrate", "net.scl", "-i", "infinite.st", "-o", "no.yaml")
     refused(scratch, "missing.st: cannot read this file", "calibrate", "net.scl", "-i", "missing.st", "-o", "no.yaml")
+    scratch.write("empty.st", safetensors({"x": ("F32", [0, 4], b""), "w": ("F32", [4, 3], floats(*W))}))
+    refused(scratch, "empty.st: x: must have elements in a calibration, got shape [0, 4]", "calibrate", "net.scl", "-i", "empty.st", "-o", "no.yaml")
     assert "no.yaml" not in scratch.files()
+
+
+def names(scratch):
+    """State of the program itself is not calibrated. An argument with the name of a recorded amax changes no tensor."""
+    scratch.write("own.scl", NET.replace("w: f32[4, 3])", "w: f32[4, 3], w.amax: f32[], n: u32[] inout from 0)").replace("-> (y: f32[b, 3])", "-> (y: f32[b, 3], n = m)").replace("net(", "own(")
+                  .replace("}", "  m = next_step(n)\n}"))  # fmt: skip
+    scratch.write("own.st", safetensors({"x": ("F32", [1, 4], floats(1, 2, 3, 4)), "w": ("F32", [4, 3], floats(*W)), "w.amax": ("F32", [], floats(9))}))
+    scratch.succeed("calibrate", "own.scl", "-i", "own.st", "-o", "own.amax.yaml")
+    assert (scratch.path / "own.amax.yaml").read_text().splitlines()[2:] == ["amax:", '  "h": 4', '  "w": 7']
 
 
 if __name__ == "__main__":
@@ -71,3 +82,4 @@ if __name__ == "__main__":
         makes_a_file(scratch)
         static_scales(scratch)
         mistakes(scratch)
+        names(scratch)

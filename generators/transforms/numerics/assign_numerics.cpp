@@ -237,17 +237,9 @@ Node Numerics::replaced(const Node &node, const PolicyRule &row) const {
     return made;
 }
 
-/// An error about the new operator would name an operator that the program does not contain. So the message also names the rule that put it
-/// there.
 void Numerics::place_replacement(const Node &node, const PolicyRule &row) {
     const Node made = replaced(node, row);
-    try {
-        note_replacement(made, place_computation(made), row);
-    } catch (const UserError &error) {
-        Message message = error.message();
-        message.way_out += (message.way_out.empty() ? "" : ". ") + to_string(row.location) + " replaces " + node.op + " with it";
-        throw UserError(message);
-    }
+    naming_line(row.location, "replaces " + node.op, [&] { note_replacement(made, place_computation(made), row); });
 }
 
 std::vector<ValueId> Numerics::operands_of(const Node &node) {
@@ -474,7 +466,8 @@ ValueId Numerics::insert(const PolicyTensor &tensor, const PolicyRule &policy, V
             operands.push_back(previous);
         }
         const auto dtype = op == "convert_element_type" ? parse_dtype(attributes.at("dtype").word) : std::nullopt;
-        value = dtype ? rounded(value, *dtype, attributes) : insert_once(op, operands, attributes);
+        value = naming_line(policy.location, "rounds '" + rewriter_.source().value_name(tensor.source) + "'",
+                            [&] { return dtype ? rounded(value, *dtype, attributes) : insert_once(op, operands, attributes); });
     }
     return value;
 }

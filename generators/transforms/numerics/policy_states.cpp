@@ -5,6 +5,21 @@
 
 namespace scalide {
 
+PolicyStates::PolicyStates(Rewriter &rewriter, Builder &builder, const Policy &policy, const std::vector<int> &producers,
+                           PolicyDecisions *decisions)
+    : rewriter_(rewriter), builder_(builder), policy_(policy), producers_(producers), decisions_(decisions) {
+    if (policy.state.empty()) return;
+    for (const Value &value : rewriter.source().values) names_.insert(value.name);
+    for (const Result &result : rewriter.source().results) names_.insert(result.name);
+}
+
+/// Returns the name, with a number if the program has an array or a result of this name. So they keep their names.
+std::string PolicyStates::free_name(const std::string &name) const {
+    std::string free = name;
+    for (int number = 1; names_.contains(free); number++) free = name + std::to_string(number);
+    return free;
+}
+
 /// Returns the array of which the tensor is a moved form with all its elements, and so with its amax.
 ValueId PolicyStates::root(ValueId tensor) const {
     const Program &source = rewriter_.source();
@@ -50,7 +65,7 @@ PolicyStates::Added &PolicyStates::added(const PolicyState &state, const PolicyT
     }
     Program &program = rewriter_.result();
     const std::string prefix = is_of_tensors ? rewriter_.source().value_name(owner) + "." : "";
-    const ValueId value = add_value(program, prefix + state.name, state.type);
+    const ValueId value = add_value(program, free_name(prefix + state.name), state.type);
     states_.push_back({&state, owner, format, static_cast<int>(program.arguments.size()), {{array, tensor.value}}});
     program.arguments.push_back({value, false, true, {}, state.location, state.initial});
     if (decisions_ != nullptr) {
@@ -73,8 +88,11 @@ ValueId PolicyStates::next_of(Added &state) {
         std::vector<ValueId> operands{before};
         for (const PolicyState *other : next.others)
             operands.push_back(other == nullptr ? tensor.value : next_of(added(*other, tensor, state.stored)));
-        builder_.set_role(Role::primal);
-        const ValueId value = builder_.add_one(declared.next.op, operands, next.attributes, name);
+        Node of_policy{};
+        of_policy.location = declared.location;
+        builder_.stamp_like(of_policy);
+        const ValueId value = naming_line(declared.location, "updates state '" + rewriter_.result().value_name(before) + "'",
+                                          [&] { return builder_.add_one(declared.next.op, operands, next.attributes, name); });
         state.next = state.next < 0 ? value : builder_.add_one("max", {state.next, value}, {}, name);
     }
     return state.next;
@@ -91,9 +109,10 @@ void PolicyStates::place_next() {
 ValueId PolicyStates::calibrated(const PolicyTensor &tensor, const PolicyRule &rule) {
     const std::string &name = rewriter_.source().value_name(root(tensor.source)), &program = rewriter_.source().name;
     if (!policy_.calibration)
-        throw UserError(relation_of(rule.location, "scale: {by: calibration}", "needs a", "calibration",
-                                    "Run 'scalide calibrate PROGRAM -i DATA.safetensors -o FILE.yaml', and write a policy with 'extends: " +
-                                        policy_.name + "' and 'calibration: FILE.yaml'"));
+        throw UserError(
+            relation_of(rule.location, "scale: {by: calibration}", "needs a", "calibration",
+                        "Run 'scalide calibrate PROGRAM -i DATA.safetensors -o FILE.yaml', and write 'calibration: FILE.yaml' in a "
+                        "policy of your own that extends this one"));
     const Calibration &calibration = *policy_.calibration;
     const std::string way_out = "Run 'scalide calibrate' for this program";
     if (calibration.program != program)

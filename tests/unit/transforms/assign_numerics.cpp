@@ -82,6 +82,40 @@ TEST(transforms, assign_numerics_merges_the_state_of_a_scope) {
               "write 'per: tensor'");
 }
 
+/// The arrays and results of a program keep their names. A state whose name is taken gets a number.
+TEST(transforms, assign_numerics_numbers_states_whose_names_are_taken) {
+    const Program program = assigned("(x: f32[2], x.scale: f32[], w: f32[2]) -> (y: f32[], w.scale: f32[]) {\n"
+                                     " y = dot_general(x, w) {contract: [[0], [0]]}\n w.scale = mul(x.scale, x.scale)\n}",
+                                     delayed_per(PolicyState::Per::tensor));
+    EXPECT_EQ(argument_names(program),
+              (std::vector<std::string>{"x", "x.scale", "w", "x.amax_history", "x.scale1", "w.amax_history", "w.scale1"}));
+    std::vector<std::string> results;
+    for (const Result &result : program.results) results.push_back(result.name);
+    EXPECT_EQ(results, (std::vector<std::string>{"y", "w.scale", "x.amax_history", "x.scale1", "w.amax_history", "w.scale1"}));
+}
+
+/// The program does not contain the operators of a policy, so an error of one names the line of the policy.
+TEST(transforms, assign_numerics_names_the_line_of_an_operator_that_a_policy_adds) {
+    const auto message = [](Policy policy) {
+        return error_of(
+            [&] { assigned("(x: f32[2], w: f32[2]) -> (y: f32[]) {\n y = dot_general(x, w) {contract: [[0], [0]]}\n}", policy); });
+    };
+    Policy policy = delayed_per(PolicyState::Per::tensor);
+    policy.rules[0].location = {"delayed.yaml", 6};
+    policy.state[0].location = {"delayed.yaml", 3};
+    policy.state[0].type.shape = {3, 3};
+    EXPECT_EQ(message(policy),
+              "delayed.yaml:3: update_amax_history.where.c1: the history must have one axis, got 2 and 1. This line updates "
+              "state 'x.amax_history' with it");
+    policy = delayed_per(PolicyState::Per::tensor);
+    policy.rules[0].location = {"delayed.yaml", 6};
+    policy.rules[0].store = Dtype::f8_e8m0fnu;
+    EXPECT_TRUE(
+        message(policy).ends_with("scaled_by.where.c2: dtype must be a float with a sign, got f32[2], f32[]. delayed.yaml:6 rounds 'x' "
+                                  "with it"))
+        << message(policy);
+}
+
 /// What scales and codes of blocks are depends on their format, however their readers compute.
 TEST(transforms, assign_numerics_keeps_the_formats_of_codes) {
     const Program program = assigned("(x: f32[4]) -> (y: f32[2], c: f32[4]) {\n"
