@@ -21,7 +21,8 @@ import numpy as np
 import scalide
 import scalide.jax
 
-POLICIES = ("f32", "bf16", "f8_current", "f8_delayed", "f8_block", "f8_row", "mxfp8")
+DENSE = tuple(str(Path(__file__).parent / "policies" / f"{name}_dense.yaml") for name in ("f8_current", "f8_delayed"))  # linear layers alone, as in Flax
+POLICIES = ("f32", "bf16", "f8_current", "f8_delayed", "f8_block", "f8_row", "mxfp8", *DENSE)
 # Widths and lengths are multiples of 32, and widths of 128, so that blocks of mxfp8 and f8_block are full in all linear layers.
 WIDTH, HEADS, BATCH, LENGTH, BYTES = 128, 4, 8, 64, 256
 RATE, DECAY, BETAS, EPSILON = np.float32(2e-3), 0.1, (0.9, 0.99), 1e-8
@@ -71,9 +72,11 @@ def normed(p, x):
 
 def attention(p, x):
     q, k, v = jnp.split((x @ p["qkv"]).reshape(BATCH, LENGTH, HEADS, 3 * WIDTH // HEADS).transpose(0, 2, 1, 3), 3, -1)
-    scores = q @ k.transpose(0, 1, 3, 2) / (WIDTH // HEADS) ** 0.5
-    scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, jnp.finfo(jnp.float32).min)
-    return (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(BATCH, LENGTH, WIDTH) @ p["out"]
+    with jax.named_scope("scores"):
+        scores = q @ k.transpose(0, 1, 3, 2) / (WIDTH // HEADS) ** 0.5
+        scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, jnp.finfo(jnp.float32).min)
+        values = jax.nn.softmax(scores) @ v
+    return values.transpose(0, 2, 1, 3).reshape(BATCH, LENGTH, WIDTH) @ p["out"]
 
 
 def loss(params, x, y):
@@ -153,7 +156,7 @@ def positive(words):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--policies", type=lambda names: names.split(","), default=POLICIES, help=f"policies or YAML files, with commas (default: {','.join(POLICIES)})")
+    parser.add_argument("--policies", type=lambda names: names.split(","), default=POLICIES, help="policies or YAML files, with commas (default: all of the table)")
     parser.add_argument("--steps", type=positive, default=2000, help="number of training steps (default: 2000)")
     parser.add_argument("--layers", type=positive, default=5, help="number of layers (default: 5, one million parameters)")
     parser.add_argument("--held-out", type=positive, default=64, metavar="N", help="number of held-out batches (default: 64)")
@@ -176,7 +179,7 @@ def main():
     rows = [row_of("jax f32", train(jax.jit(step), state, trained, held_out), None)]
     show(rows[0], arguments.markdown)
     for policy, library in libraries.items():
-        rows.append(row_of(policy, train(step_of_library(library), (state, library.init()), trained, held_out), rows[0]))
+        rows.append(row_of(Path(policy).stem, train(step_of_library(library), (state, library.init()), trained, held_out), rows[0]))
         show(rows[-1], arguments.markdown)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -148,16 +148,19 @@ private:
         });
     }
 
-    /// Multiplies by the smaller factor first, so that this overflows only if the result does.
+    /// Multiplies by the factor of the left operand first, unless it is so large that this could overflow although the result does not. A
+    /// sum of products of codes is below 2^64, so `large` keeps it below 2^128. The order is the same for all other factors: then factors
+    /// times powers of two give the same digits.
     Expr multiply_factors(const Expr &sum, const Expr &block) {
         std::vector<Expr> factors;
         const Expr row = Halide::min(row_, rows_ - 1), depth = block * int(contraction_.block);
         if (contraction_.lhs.factors) factors.push_back(factor_at(values_, contraction_.lhs, {batch_, row, depth}));
         if (contraction_.rhs.factors) factors.push_back(rhs_factors_(column_, block, panel_, batch_));
         if (factors.size() == 1) return strict_mul(sum, factors[0]);
-        const Expr is_less = magnitude_bits(factors[0]) < magnitude_bits(factors[1]);
-        return strict_mul(strict_mul(sum, Halide::select(is_less, factors[0], factors[1])),
-                          Halide::select(is_less, factors[1], factors[0]));
+        const float large = 0x1p+63F;
+        const Expr is_large = magnitude_bits(factors[0]) > Halide::reinterpret<uint32_t>(Expr(large));
+        return strict_mul(strict_mul(sum, Halide::select(is_large, factors[1], factors[0])),
+                          Halide::select(is_large, factors[0], factors[1]));
     }
 
     BlockFactors block_factors() {
