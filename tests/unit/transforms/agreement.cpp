@@ -115,10 +115,10 @@ StateOfTensor state_of_tensor(const Policy &policy, const std::string &name) {
     return {name.substr(0, dot), state && state->per == PolicyState::Per::tensor ? state : nullptr};
 }
 
-/// Returns the largest magnitude of a value of the program.
-double amax_of(Program program, const std::string &value, const std::vector<Array> &inputs) {
+/// Returns the largest magnitude of a value of the program. A part of a composite operator is none.
+std::optional<double> amax_of(Program program, const std::string &value, const std::vector<Array> &inputs) {
     const auto found = std::ranges::find(program.values, value, &Value::name);
-    if (found == program.values.end()) throw std::runtime_error("no value '" + value + "'");
+    if (found == program.values.end()) return {};
     program.results = {{"value", static_cast<ValueId>(found - program.values.begin())}};
     const std::vector<Array> results = interpret(program, inputs, rules(), Mode::real);
     double amax = 0;
@@ -172,7 +172,7 @@ TEST(transforms, compile_agrees_after_every_pass) {
 
 /// Recipes change no value but by rounding, and the state of a tensor is what it says about the tensor of the program.
 TEST(transforms, assign_numerics_agrees_in_random_recipes) {
-    for (uint32_t seed = 1; seed <= 60; seed++) {
+    for (uint32_t seed = 1; seed <= 100; seed++) {
         std::mt19937 random(seed);
         const Program before = random_training_step(random, 6);
         const std::string recipe = random_recipe(random);
@@ -190,8 +190,9 @@ TEST(transforms, assign_numerics_agrees_in_random_recipes) {
         for (size_t r = before.results.size(); r < results.size(); r++) {
             const auto [tensor, state] = state_of_tensor(policy, after.results[r].name);
             if (!state || state->next.op == "delayed_scale") continue;
-            const double amax = amax_of(before, tensor, inputs);
-            const double expected = state->next.op == "running_amax" ? std::max(amax, static_cast<double>(state->initial)) : amax;
+            const std::optional<double> amax = amax_of(before, tensor, inputs);
+            if (!amax) continue;
+            const double expected = state->next.op == "running_amax" ? std::max(*amax, static_cast<double>(state->initial)) : *amax;
             EXPECT_NEAR(results[r].data[0], expected, 1e-9 * expected) << after.results[r].name;
         }
         results.resize(before.results.size());
