@@ -277,10 +277,11 @@ def unstack(walk, equation, operands):
 
 
 def take_one(walk, operand, axis: int, place: int):
-    """Returns the elements at one index of a static axis, without the axis."""
+    """Returns the elements at one index of a static axis, without the axis. The part of `a` at index 2 has the name `a.2`."""
     low, high = [0] * len(operand.shape), list(operand.shape)
     low[axis], high[axis] = place, place + 1
-    (part,) = walk.emit("slice", [operand], {"start": low, "limit": high}, [(operand.dtype, (*operand.shape[:axis], 1, *operand.shape[axis + 1 :]))])
+    types = [(operand.dtype, (*operand.shape[:axis], 1, *operand.shape[axis + 1 :]))]
+    (part,) = walk.writer.emit("slice", [operand], {"start": low, "limit": high}, types, name=f"{operand.name}.{place}")
     return walk.reshape(part, (*operand.shape[:axis], *operand.shape[axis + 1 :]))
 
 

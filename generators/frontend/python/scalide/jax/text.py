@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Sequence
 
-from ..words import name_text, quoted
+from ..words import is_name, name_text, quoted
 
 #: Operators that accept a number as an operand. The number gets the dtype of the other operand.
 TAKE_NUMBERS = frozenset("add sub mul div rem max min pow eq ne lt le gt ge and or xor shift_left shift_right_logical "
@@ -93,18 +93,18 @@ class Writer:
         self._taken.add(fresh)
         return fresh
 
-    def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple]) -> list[Value]:
-        """Appends a node and returns its results. `types` has (dtype, shape) for each result."""
+    def emit(self, op: str, operands: Sequence, attributes: dict, types: Sequence[tuple], name: str | None = None) -> list[Value]:
+        """Appends a node and returns its results. `types` has (dtype, shape) for each result. `name` is the wish for their names."""
         operands = [self._operand(op, operand, operands) for operand in operands]
         scaled = any(operand.scaled for operand in operands)
-        results = [Value(self._fresh(), dtype, tuple(shape), scaled and is_float(dtype)) for dtype, shape in types]
+        results = [Value(self.take_name(name) if name and is_name(name) else self._fresh(), dtype, tuple(shape), scaled and is_float(dtype)) for dtype, shape in types]
         self.lines.append(Line("", self.scope, self.place, self.is_cotangent, results))
         self._write(self.lines[-1], op, operands, attributes)
         return results
 
     def _write(self, line: Line, op: str, operands: Sequence, attributes: dict) -> None:
         texts = [name_text(operand.name) if isinstance(operand, Value) else number_text(operand.value) for operand in operands]
-        text = f"{', '.join(v.name for v in line.makes)} = {op}({', '.join(texts)})"
+        text = f"{', '.join(name_text(v.name) for v in line.makes)} = {op}({', '.join(texts)})"
         if attributes:
             text += " {" + ", ".join(f"{name}: {attribute_text(value)}" for name, value in attributes.items()) + "}"
         line.text = text + " : " + ", ".join(type_text(v.dtype, v.shape) for v in line.makes) + " cotangent" * line.is_cotangent
