@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
         std::vector<const scalide_program *> programs = {encoder_f32_program()};
         if (options.mixed) programs.push_back(encoder_mixed_program());
         if (options.fp8) programs.push_back(encoder_fp8_program());
-        std::printf("%-12s %9s %11s %11s %11s %12s\n", "policy", "step ms", "time to f32", "first loss", "final loss", "state bytes");
+        std::printf("%-12s %9s %11s %11s %11s %12s\n", "policy", "step ms", "relative", "first loss", "final loss", "state bytes");
         double reference = 0;
         for (const scalide_program *program : programs) {
             const Result result = measure(context, program, options.steps);

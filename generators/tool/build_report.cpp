@@ -158,12 +158,15 @@ std::string blocks_of(const ProductFormats &formats) {
     return text;
 }
 
-/// Returns "state: 2 arrays in f16, scaled by a bound, rounded by hashed_round and 1 in f32; ".
+/// Returns "state: 2 arrays in f16, scaled by a bound, rounded by hashed_round and 1 in f32 and 1 of the policy; ".
 std::string states_of(const ProductFormats &formats) {
     std::string text;
-    for (const auto &[words, count] : formats.states)
-        text += fmt::format("{}{}{} in {}", text.empty() ? "state: " : " and ", count,
-                            text.empty() ? count == 1 ? " array" : " arrays" : "", words);
+    const auto add = [&](size_t count, const std::string &words) {
+        text += fmt::format("{}{}{} {}", text.empty() ? "state: " : " and ", count, text.empty() ? count == 1 ? " array" : " arrays" : "",
+                            words);
+    };
+    for (const auto &[words, count] : formats.states) add(count, "in " + words);
+    if (formats.policy_states > 0) add(formats.policy_states, "of the policy");
     return text.empty() ? "" : text + "; ";
 }
 

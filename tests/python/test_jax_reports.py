@@ -126,7 +126,7 @@ def test_first_non_finite_names_arguments_and_lines(program, scaled):
 
 
 def test_summary_says_how_state_is_stored(program, scaled):
-    assert re.search(r"; state: 2 arrays in f16, scaled by a bound, rounded by \w+; ", scaled.summary), scaled.summary
+    assert re.search(r"; state: 2 arrays in f16, scaled by a bound, rounded by \w+ and 1 of the policy; ", scaled.summary), scaled.summary
     assert "; state: 2 arrays in f32; " in scalide.build(program, numerics="f8_master").summary
 
 

@@ -12,7 +12,7 @@ PROGRAM, UNSCALED, OWN = HERE / "two_layers.scl", HERE / "unscaled.yaml", HERE /
 BUILD_LINES = {
     "f32": "f32: 0 of 2 matmuls in 8 or 16 bits; state: 2 arrays in f32; 0 % of bytes in 8 or 16 bits",
     "f8_master": "f8_master: 2 of 2 matmuls in f8, all scaled; state: 2 arrays in f32; 3 % of bytes in 8 or 16 bits",
-    "f8_scaled": "f8_scaled: 2 of 2 matmuls in f8, all scaled; state: 2 arrays in f16, scaled by a bound, rounded by hashed_round; "
+    "f8_scaled": "f8_scaled: 2 of 2 matmuls in f8, all scaled; state: 2 arrays in f16, scaled by a bound, rounded by hashed_round and 1 of the policy; "
                  "97 % of bytes in 8 or 16 bits",
     str(UNSCALED): "unscaled: 0 of 2 matmuls in 8 or 16 bits; state: 2 arrays in f32; 1 % of bytes in 8 or 16 bits; "
                    "warning: the policy converts 2 arrays to 8 bits without a scale ('scalide explain' lists them)",

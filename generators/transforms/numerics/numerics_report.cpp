@@ -88,6 +88,8 @@ StoredOperand stored_operand(const Node &product, size_t index, const Program &p
     const ValueId stored = forms.stored(product.operands[index]);
     StoredOperand operand{stored, program.type(stored).dtype, forms.scale(stored)};
     const bool has_scales = product.operands.size() == 4; // lhs, rhs and their scales
+    // Scales that are applied after the sum belong to whole rows and columns.
+    if (!has_scales && operand.scale.kind == Kind::blocks) operand.scale.block = index == 0 ? "row" : "column";
     if (!has_scales || operand.scale.kind == Kind::blocks) return operand;
     const ValueId scales = product.operands[index + 2];
     operand.scale = {Kind::blocks,
@@ -259,6 +261,7 @@ void ProductFormats::add(const ProductFormats &other) {
     unscaled += other.unscaled;
     unsafe_conversions += other.unsafe_conversions;
     own_conversions += other.own_conversions;
+    policy_states += other.policy_states;
     for (const auto &[format, count] : other.narrow) narrow[format] += count;
     for (const auto &[block, count] : other.blocks) blocks[block] += count;
     for (const auto &[rule, count] : other.kept) kept[rule] += count;
@@ -290,6 +293,7 @@ ProductFormats product_formats(const Program &made, const Rulebook &rulebook, co
             formats.states[state_of(made, stored, makers, result.value, rulebook)]++;
     formats.unsafe_conversions = count_unsafe(decisions.sites, true);
     formats.own_conversions = count_unsafe(decisions.sites, false);
+    formats.policy_states = std::ranges::count(decisions.sites, state_of_policy, &NumericsDecision::use);
     return formats;
 }
 
@@ -315,6 +319,6 @@ std::vector<std::pair<std::string, double>> wide_intermediates(const Program &fu
     return wide;
 }
 
-std::string described_block(const std::string &block) { return block == rows.block ? block : "block of " + block; }
+std::string described_block(const std::string &block) { return block == "row" || block == "column" ? block : "block of " + block; }
 
 } // namespace scalide

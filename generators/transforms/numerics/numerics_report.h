@@ -19,12 +19,15 @@ struct ScaleOrigin {
     };
     Kind kind = Kind::none;
     std::string op = {};       ///< the operator that computes it, or the state
-    std::string block = {};    ///< extents of a block: "32", "128 x 128"; "row"
+    std::string block = {};    ///< extents of a block: "32", "128 x 128"; "row"; "column"
     Dtype format = Dtype::f32; ///< dtype of the scales of blocks
     bool operator==(const ScaleOrigin &) const = default;
 };
 
-/// Describes what one of several scales belongs to: "block of 32", "row".
+/// The use of an array that the policy adds.
+inline constexpr const char *state_of_policy = "state of the policy";
+
+/// Describes what one of several scales belongs to: "block of 32", "row", "column".
 std::string described_block(const std::string &block);
 
 /// What assign_numerics decided at one site of a program.
@@ -103,6 +106,7 @@ struct ProductFormats {
     size_t unscaled = 0;                  ///< other narrow ones with an operand that has no scale, and not the range of f32 (bf16)
     size_t unsafe_conversions = 0;        ///< of the policy, to 8 bits without a scale, in products or not
     size_t own_conversions = 0;           ///< the program's own
+    size_t policy_states = 0;             ///< arrays that the policy adds
     std::map<std::pair<std::string, int>, size_t> kept; ///< matmuls that a rule leaves in 32 bits, by file and line of the rule
     std::map<std::string, size_t> states; ///< arguments that are overwritten, by how they are stored: "f16, scaled, rounded to nearest"
     void add(const ProductFormats &other);

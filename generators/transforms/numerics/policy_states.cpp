@@ -69,7 +69,7 @@ PolicyStates::Added &PolicyStates::added(const PolicyState &state, const PolicyT
     states_.push_back({&state, owner, format, static_cast<int>(program.arguments.size()), {{array, tensor.value}}});
     program.arguments.push_back({value, false, true, {}, state.location, state.initial});
     if (decisions_ != nullptr) {
-        decisions_->sites.push_back({PolicyRule::Place::argument, program.value_name(value), "state of the policy", "", {}, {}, value});
+        decisions_->sites.push_back({PolicyRule::Place::argument, program.value_name(value), state_of_policy, "", {}, {}, value});
         decisions_->sites.back().row = state.location;
     }
     return states_.back();
