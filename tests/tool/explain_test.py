@@ -110,6 +110,11 @@ def inspected(scratch):
             assert target != "host" or printed[-2] == bytes_line, printed
 
 
+def rows_and_columns(scratch):
+    explained = scratch.succeed("explain", PROGRAM, "--numerics", "f8_row")
+    assert "one per row (f32)" in explained and "one per column (f32)" in explained, explained
+
+
 if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
         explained(scratch)
@@ -119,3 +124,4 @@ if __name__ == "__main__":
         scales_kept(scratch)
         build_lines(scratch)
         inspected(scratch)
+        rows_and_columns(scratch)
