@@ -22,16 +22,36 @@ bool needs_exact_elements(const Node &node) {
 /// How matmuls of other kernels use a value. If a value has several uses, the largest one counts.
 enum class Use : uint8_t { other, product, wide_product };
 
-/// Returns the map that stores the array whose maximum or minimum this node takes. Returns `none` if there is no such map.
+/// The arrays that enter the kernel of a node and from which the node is computed.
+std::set<ValueId> sources_in_kernel(const Groups &groups, int node) {
+    std::set<ValueId> sources;
+    std::vector<int> todo{node};
+    while (!todo.empty()) {
+        const int reader = todo.back();
+        todo.pop_back();
+        for (const Read &read : groups.graph().reads(reader)) {
+            const bool is_inside = groups.producer_group(read.value) == groups.group_of(node);
+            if (is_inside) todo.push_back(groups.graph().producer(read.value));
+            if (!is_inside && !groups.program().type(read.value).is_scalar()) sources.insert(read.value);
+        }
+    }
+    return sources;
+}
+
+/// Returns the map that stores the array whose maximum or minimum this node takes, or that reads it too and that the kernel of the node
+/// follows. Returns `none` if there is no such map.
 int reduced_map(const Groups &groups, int node) {
     if (groups.graph().is_floating(node) || !is_largest_of_all(groups.program(), groups.program().nodes[node])) return none;
     const int group = groups.group_of(node);
     if (groups[group].kind != KernelKind::full) return none;
-    const auto producer = [&](const Read &read) { return groups.producer_group(read.value); };
-    const auto is_of_map = [&](const Read &read) { return producer(read) >= 0 && groups[producer(read)].kind == KernelKind::map; };
-    const std::vector<Read> &reads = groups.graph().reads(node);
-    const auto map = std::ranges::find_if(reads, is_of_map);
-    return map == reads.end() ? none : producer(*map);
+    const std::set<ValueId> sources = sources_in_kernel(groups, node);
+    const auto shares = [&](int map) {
+        const auto is_source = [&](ValueId value) { return sources.contains(value); };
+        return std::ranges::any_of(groups.inputs(map), is_source) || std::ranges::any_of(groups.outputs(map), is_source);
+    };
+    const std::set<int> &before = groups.before(group);
+    const auto map = std::ranges::find_if(before, [&](int each) { return groups[each].kind == KernelKind::map && shares(each); });
+    return map == before.end() ? none : *map;
 }
 
 class StorePlacer {
