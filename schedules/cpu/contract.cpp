@@ -308,7 +308,8 @@ private:
         int width = width_;
         for (Func halves : stages_.folds.halves) {
             width /= 2;
-            halves.compute_at(at(row_)).bound(column_, 0, width).vectorize(column_, std::min(width, lanes_)).store_in(MemoryType::Stack);
+            halves.compute_at(at(row_)).bound(column_, 0, width).store_in(MemoryType::Stack);
+            halves.vectorize(column_, std::min(width, lanes_)).unroll(column_);
             bound_to_one(halves, {1, 2, 3});
         }
         schedule_partials(stages_.folds.partials);
