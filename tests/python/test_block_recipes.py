@@ -118,6 +118,20 @@ def test_magnitudes_at_the_ends_of_a_binade(libraries, policy):
 
 
 @pytest.mark.parametrize("policy", RECIPES, ids=lambda policy: Path(policy).stem)
+def test_powers_of_two_give_the_same_digits(libraries, policy):
+    """Scales follow the data, so arrays times a power of two are rounded alike, and the order of the products of scales must not change."""
+    layer = Library(libraries(text_of(130, 200, 150), policy))
+    random = np.random.default_rng(3)
+    x, w, ct = (random.standard_normal(shape).astype(np.float32) for shape in ((130, 200), (200, 150), (130, 150)))
+    y, gx, gw = layer(x, w, ct)
+    for power in (-30, -13, 13, 30):
+        factor = np.float32(2.0**power)
+        for arrays, factors in (((x * factor, w, ct), (factor, 1, factor)), ((x, w * factor, ct), (factor, factor, 1)), ((x, w, ct * factor), (1, factor, factor))):
+            for got, wanted, times in zip(layer(*arrays), (y, gx, gw), factors, strict=True):
+                np.testing.assert_array_equal(got, wanted * np.float32(times))
+
+
+@pytest.mark.parametrize("policy", RECIPES, ids=lambda policy: Path(policy).stem)
 def test_infinities_and_nan_stay_in_their_rows(libraries, policy):
     product = "program p(x: f32[4, 32], w: f32[32, 8]) -> (y: f32[4, 8]) {\n  y = dot_general(x, w) {contract: [[1], [0]]}\n}\n"
     x, w = np.ones((4, 32), np.float32), np.ones((32, 8), np.float32)
