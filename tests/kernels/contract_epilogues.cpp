@@ -198,6 +198,26 @@ TEST(contract, weights_are_reduced_before_they_are_overwritten) {
         }
     }
 }
+/// With known extents, one panel or several, and an incomplete last tile.
+TEST(contract, weights_of_known_extents_are_reduced_before_they_are_overwritten) {
+    for (const auto &[m, n] : std::vector<std::array<int64_t, 2>>{{65, 3}, {127, 16}, {64, 10}, {65, 17}, {33, 100}}) {
+        const std::string type = "f32[" + std::to_string(m) + ", " + std::to_string(n) + "]";
+        SCOPED_TRACE(type);
+        Kernel kernel(parse_program("program k {kind: contract} (x: f32[4, " + std::to_string(m) + "], y: f32[4, " + std::to_string(n) +
+                                        "], w: " + type + " inout) -> (w = u, amax: f32[]) {\n  g = dot_general(x, y) {batch: [[], []], " +
+                                        "contract: [[0], [0]]} : " + type + "\n  u = sub(w, g) : " + type + "\n  a = abs(w) : " + type +
+                                        "\n  amax = reduce_max(a) {axes: [0, 1]} : f32[]\n}\n",
+                                    "k"));
+        Inputs in({m, n, 4});
+        in.z = multiply({1, m, n, 4, true, false}, in.x, in.y);
+        const Doubles w = in.add(m * n);
+        const std::vector<Words> results = kernel.run(in.words, {});
+        double amax = 0;
+        for (const double value : w) amax = std::max(amax, std::abs(value));
+        EXPECT_EQ(to_doubles(in.words[2], Dtype::f32), in.map([&](size_t i, int64_t, int64_t) { return w[i] - in.z[i]; }));
+        EXPECT_EQ(to_doubles(results[1], Dtype::f32)[0], amax);
+    }
+}
 #endif
 
 } // namespace
