@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char *name_rule = "the name must be UTF-8 without zero bytes, and not empty",
                      *plain_name_rule = "the name must consist of letters, digits and _ . $";
-constexpr int64_t largest_extent = 2147483647, most_elements = 2146435072; // of the runtime (SCALIDE_MAX_ELEMENTS)
-constexpr double most_counted = 0x1p53;                                    // elements that passes count, in coefficients of 64 bits
-constexpr int most_axes = 8;                                               // of the runtime's arrays (SCALIDE_MAX_RANK)
+constexpr int64_t largest_extent = 2147483647;
+constexpr double most_counted = 0x1p53; // elements that passes count, in coefficients of 64 bits
+constexpr int most_axes = 8;            // of the runtime's arrays (SCALIDE_MAX_RANK)
 
 /// The facts of an argument or a result that check_parts() needs.
 struct NamedPart {

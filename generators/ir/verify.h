@@ -3,6 +3,9 @@
 
 namespace scalide {
 
+/// The most elements of an array in the runtime (SCALIDE_MAX_ELEMENTS).
+inline constexpr int64_t most_elements = 2146435072;
+
 /// Checks the invariants of every program, independent of the meaning of its operators:
 /// - ids are in range, and each value is produced once and before its uses;
 /// - names are unique, symbols are declared, and no type is unknown;

@@ -1,4 +1,5 @@
 #include "rulebook/policy.h"
+#include "ir/verify.h"
 #include "ir/words.h"
 #include "rulebook/nearest.h"
 #include "rulebook/yaml_value.h"
@@ -82,9 +83,6 @@ Insertion read_insertion(const YamlValue &value) {
 
 const std::map<std::string, PolicyState::Per> per_words{
     {"program", PolicyState::Per::program}, {"scope", PolicyState::Per::scope}, {"tensor", PolicyState::Per::tensor}};
-
-/// The most elements of an array in the runtime (SCALIDE_MAX_ELEMENTS).
-constexpr int64_t most_elements = 2146435072;
 
 std::vector<Extent> read_shape(const YamlValue &value) {
     std::vector<Extent> shape;

@@ -20,8 +20,9 @@ import numpy as np
 
 import scalide
 import scalide.jax
+import transformer
 
-DENSE = tuple(str(Path(__file__).parent / "policies" / f"{name}_dense.yaml") for name in ("f8_current", "f8_delayed"))  # linear layers alone, as in Flax
+DENSE = tuple(str(Path(__file__).parent / "policies" / f"{name}_dense.yaml") for name in ("f8_current", "f8_delayed"))  # linear layers alone, without the last one
 POLICIES = ("f32", "bf16", "f8_current", "f8_delayed", "f8_block", "f8_row", "mxfp8", *DENSE)
 # Widths and lengths are multiples of 32, and widths of 128, so that blocks of mxfp8 and f8_block are full in all linear layers.
 WIDTH, HEADS, BATCH, LENGTH, BYTES = 128, 4, 8, 64, 256
@@ -47,50 +48,14 @@ def batches(data, starts):
 
 def initial(layers, seed):
     """Parameters and AdamW moments as {"params", "m", "v", "count"}."""
-    draw = np.random.default_rng([seed, 0])
-
-    def weight(rows, columns, deviation=None):
-        return (draw.normal(size=(rows, columns)) * (deviation or rows**-0.5)).astype(np.float32)
-
-    def norm():
-        return {"gain": np.ones(WIDTH, np.float32), "bias": np.zeros(WIDTH, np.float32)}
-
-    def layer():
-        return {"norm1": norm(), "qkv": weight(WIDTH, 3 * WIDTH), "out": weight(WIDTH, WIDTH, (2 * layers * WIDTH) ** -0.5),
-                "norm2": norm(), "up": weight(WIDTH, 4 * WIDTH), "down": weight(4 * WIDTH, WIDTH, (8 * layers * WIDTH) ** -0.5)}  # fmt: skip
-
-    params = {"bytes": weight(BYTES, WIDTH, 0.1), "positions": weight(LENGTH, WIDTH, 0.1), "layers": [layer() for _ in range(layers)],
-              "norm": norm(), "head": weight(WIDTH, BYTES)}  # fmt: skip
+    params = transformer.initial(np.random.default_rng([seed, 0]), layers, BYTES, LENGTH, WIDTH)
     zeros = jax.tree.map(np.zeros_like, params)
     return {"params": params, "m": zeros, "v": zeros, "count": np.float32(0)}
 
 
-def normed(p, x):
-    centred = x - jnp.mean(x, -1, keepdims=True)
-    return centred * jax.lax.rsqrt(jnp.mean(centred * centred, -1, keepdims=True) + 1e-5) * p["gain"] + p["bias"]
-
-
-def attention(p, x):
-    q, k, v = jnp.split((x @ p["qkv"]).reshape(BATCH, LENGTH, HEADS, 3 * WIDTH // HEADS).transpose(0, 2, 1, 3), 3, -1)
-    with jax.named_scope("scores"):
-        scores = q @ k.transpose(0, 1, 3, 2) / (WIDTH // HEADS) ** 0.5
-        scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, jnp.finfo(jnp.float32).min)
-        values = jax.nn.softmax(scores) @ v
-    return values.transpose(0, 2, 1, 3).reshape(BATCH, LENGTH, WIDTH) @ p["out"]
-
-
-def loss(params, x, y):
-    h = params["bytes"][x] + params["positions"]
-    for p in params["layers"]:
-        h = h + attention(p, normed(p["norm1"], h))
-        h = h + jax.nn.gelu(normed(p["norm2"], h) @ p["up"]) @ p["down"]
-    logits = jax.nn.log_softmax(normed(params["norm"], h) @ params["head"])
-    return -jnp.mean(jnp.take_along_axis(logits, y[..., None], -1))
-
-
 def step(state, x, y, rate):
     """One step of AdamW: (next state, loss before the step)."""
-    value, gradients = jax.value_and_grad(loss)(state["params"], x, y)
+    value, gradients = jax.value_and_grad(transformer.loss)(state["params"], x, y, HEADS)
     count = state["count"] + 1
     m = jax.tree.map(lambda m, g: BETAS[0] * m + (1 - BETAS[0]) * g, state["m"], gradients)
     v = jax.tree.map(lambda v, g: BETAS[1] * v + (1 - BETAS[1]) * g * g, state["v"], gradients)

@@ -18,6 +18,7 @@ import numpy as np
 
 import scalide
 import scalide.jax
+import transformer
 
 SIZES = (784, 512, 512, 10)
 
@@ -38,30 +39,9 @@ def step(params, x, y):
 BATCH, LENGTH, WIDTH, HEADS, TOKENS = 4, 32, 64, 4, 256
 
 
-def normed(p, x):
-    centred = x - jnp.mean(x, -1, keepdims=True)
-    return centred * jax.lax.rsqrt(jnp.mean(centred * centred, -1, keepdims=True) + 1e-5) * p["g"] + p["b"]
-
-
-def attention(p, x):
-    q, k, v = jnp.split((x @ p["qkv"]).reshape(BATCH, LENGTH, HEADS, 3 * WIDTH // HEADS).transpose(0, 2, 1, 3), 3, -1)
-    scores = q @ k.transpose(0, 1, 3, 2) / (WIDTH // HEADS) ** 0.5
-    scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, jnp.finfo(jnp.float32).min)
-    return (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(BATCH, LENGTH, WIDTH) @ p["out"]
-
-
-def gpt_loss(params, x, y):
-    h = params["embedding"][x] + params["position"]
-    for p in params["layers"]:
-        h = h + attention(p, normed(p["n1"], h))
-        h = h + jax.nn.gelu(normed(p["n2"], h) @ p["up"]) @ p["down"]
-    logits = jax.nn.log_softmax(normed(params["norm"], h) @ params["head"])
-    return -jnp.mean(jnp.take_along_axis(logits, y[..., None], -1))
-
-
 def gpt_step(state, x, y):
     params, m, v = state
-    value, gradients = jax.value_and_grad(gpt_loss)(params, x, y)
+    value, gradients = jax.value_and_grad(transformer.loss)(params, x, y, HEADS)
     m = jax.tree_util.tree_map(lambda m, g: 0.9 * m + 0.1 * g, m, gradients)
     v = jax.tree_util.tree_map(lambda v, g: 0.999 * v + 0.001 * g * g, v, gradients)
     params = jax.tree_util.tree_map(lambda p, m, v: p - 1e-3 * (m / (jnp.sqrt(v) + 1e-8) + 0.01 * p), params, m, v)
@@ -70,19 +50,7 @@ def gpt_step(state, x, y):
 
 def gpt(layers):
     draw = np.random.default_rng(0)
-
-    def weight(*shape):
-        return (draw.normal(size=shape) / shape[0] ** 0.5).astype(np.float32)
-
-    def norm():
-        return {"g": np.ones(WIDTH, np.float32), "b": np.zeros(WIDTH, np.float32)}
-
-    def layer():
-        return {"n1": norm(), "qkv": weight(WIDTH, 3 * WIDTH), "out": weight(WIDTH, WIDTH),
-                "n2": norm(), "up": weight(WIDTH, 4 * WIDTH), "down": weight(4 * WIDTH, WIDTH)}  # fmt: skip
-
-    params = {"embedding": weight(TOKENS, WIDTH), "position": weight(LENGTH, WIDTH), "layers": [layer() for _ in range(layers)],
-              "norm": norm(), "head": weight(WIDTH, TOKENS)}  # fmt: skip
+    params = transformer.initial(draw, layers, TOKENS, LENGTH, WIDTH)
     zeros = jax.tree_util.tree_map(np.zeros_like, params)
     tokens = draw.integers(0, TOKENS, (BATCH, LENGTH)).astype(np.int32)
     return (params, zeros, zeros), tokens, tokens

@@ -295,7 +295,7 @@ class Library:
         if unknown or missing:
             what = f"unknown array {unknown[0]!r}. {meant(unknown[0], names)}" if unknown else f"missing array {missing[0]!r}."
             raise TypeError(f"{self.name}: state of policy {self.numerics}: {what} Pass the state that library.init() or the last call of this library returned.")
-        return args[:-1], [args[-1][name] for name in names]
+        return args[:-1], [given[name] for name in names]
 
     def _nest(self, results):
         """Returns the results as the caller gets them. The input has the order of `results`."""

@@ -390,10 +390,6 @@ constexpr BesideRule beside_rules[] = {
     {contract, full, totals_beside_contract},
 };
 
-} // namespace
-
-namespace {
-
 /// True if `later` needs nothing of `earlier`. It may overwrite an argument that `earlier` reads: why_apart() then finds out whether one
 /// kernel reads each element before it overwrites it.
 bool may_run_at_once(const Groups &groups, int earlier, int later) {
