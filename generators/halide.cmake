@@ -15,7 +15,7 @@ if(SCALIDE_FETCH_HALIDE AND NOT SCALIDE_HALIDE_ROOT)
     endif()
     set(SCALIDE_HALIDE_ROOT "${fetched_halide}/halide")
 endif()
-find_library(SCALIDE_HALIDE_LIBRARY Halide PATHS "${SCALIDE_HALIDE_ROOT}/lib64" NO_DEFAULT_PATH)
+find_library(SCALIDE_HALIDE_LIBRARY Halide PATHS "${SCALIDE_HALIDE_ROOT}/lib64" NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 if(NOT SCALIDE_HALIDE_LIBRARY)
     message(FATAL_ERROR "Halide ${SCALIDE_HALIDE_VERSION} not found: SCALIDE_HALIDE_ROOT must be the `halide` folder of the unpacked PyPI wheel, "
                         "got '${SCALIDE_HALIDE_ROOT}'. Use -DSCALIDE_FETCH_HALIDE=ON to fetch it, or run ./demo.")
