@@ -51,6 +51,12 @@ run_logged() {
     fail "$label failed; the whole output is in $log"
 }
 
+# apt_install: installs the packages in `missing`. apt-get update ends with status 0 without a network, so its warnings explain a failure here.
+apt_install() {
+    "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
+        { grep '^[WE]:' "$BUILD/log/apt-update.log"; return 1; }
+}
+
 # install_packages COMMAND...: the packages of these commands in the table above.
 install_packages() {
     local wanted missing=() name command
@@ -67,7 +73,7 @@ install_packages() {
     fi
     echo "packages that are missing: ${missing[*]}"
     run_logged "apt-get update (needs a network)" apt-update "${become[@]}" apt-get update -qq
-    run_logged "apt-get install" apt-install "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+    run_logged "apt-get install" apt-install apt_install
 }
 
 # install_wheel NAME VERSION FOLDER: unpacks a wheel of PyPI.
