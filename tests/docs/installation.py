@@ -28,8 +28,7 @@ def _is_tested_command(line: str, root: pathlib.Path) -> bool:
     if line in TESTED or any(re.fullmatch(pattern, line) for pattern in TRIVIAL):
         return True
     packages = re.fullmatch(r"sudo apt(?:-get)? install (?:-y )?(.*)", line)
-    needed = debian_packages(root)
-    return bool(packages) and sorted(packages[1].split()) == sorted({name for command in APT_LINE for name in needed[command]})
+    return bool(packages) and sorted(packages[1].split()) == sorted({name for command in APT_LINE for name in debian_packages(root)[command]})
 
 
 @functools.lru_cache(maxsize=None)
