@@ -1,5 +1,5 @@
 # What the system must provide. A message names everything that is missing and the line that installs it, before a compiler starts.
-# tests/fresh compares the names of Debian packages in this file with the lists in .ci/packages.txt.
+# tests/fresh compares the names of Debian packages in this file with the lists in .ci/setup.sh.
 
 # scalide_missing(<what> <package>): the system does not provide this; it is in this package of Debian.
 function(scalide_missing what package)
@@ -13,6 +13,7 @@ function(scalide_stop_if_missing)
     get_property(packages GLOBAL PROPERTY scalide_missing_packages)
     if(missing)
         list(JOIN missing ", " missing)
+        list(REMOVE_DUPLICATES packages)
         list(JOIN packages " " packages)
         # CMake does not break lines that start with a space.
         message(FATAL_ERROR "cannot configure Scalide, the system does not provide: ${missing}. On Debian and Ubuntu, run:\n"
@@ -34,12 +35,24 @@ function(scalide_find_build_tools)
             scalide_missing("Make" make)
         endif()
     endif()
-    if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX} AND NOT CMAKE_TOOLCHAIN_FILE)
-        find_program(compiler NAMES c++ g++ clang++ icpx CC NO_CACHE)
-        if(NOT compiler)
-            scalide_missing("a compiler for C and C++" g++)
+    # pip sets CC and CXX to the compilers of Debian's Python, installed or not.
+    set(compilers_C CC cc gcc clang icx)
+    set(compilers_CXX CXX c++ g++ clang++ icpx)
+    foreach(language C CXX)
+        list(POP_FRONT compilers_${language} variable)
+        if(NOT CMAKE_${language}_COMPILER AND NOT CMAKE_TOOLCHAIN_FILE)
+            if(NOT "$ENV{${variable}}" STREQUAL "")
+                separate_arguments(compilers_${language} UNIX_COMMAND "$ENV{${variable}}")
+                list(GET compilers_${language} 0 compilers_${language}) # the others are options
+            endif()
+            find_program(compiler_${language} NAMES ${compilers_${language}} NO_CACHE)
+            if(NOT compiler_${language})
+                list(GET compilers_${language} 0 name)
+                string(REPLACE "XX" "++" language "${language}")
+                scalide_missing("a compiler for ${language} (${name})" g++)
+            endif()
         endif()
-    endif()
+    endforeach()
     scalide_stop_if_missing()
 endfunction()
 

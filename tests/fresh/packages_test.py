@@ -137,19 +137,21 @@ def lend(build: pathlib.Path, work: pathlib.Path, halide: pathlib.Path, name: st
 
 
 def ask(command: str, folder: pathlib.Path, work: pathlib.Path):
-    """Runs the command until it calls CMake. Returns the packages that it asks for and the arguments of CMake."""
+    """Runs the command until it builds. Returns the packages that it asks for, and the arguments with which it configures (None: it does not)."""
     programs, notes = work / "programs", work / "notes"
     shutil.rmtree(notes, ignore_errors=True)
     notes.mkdir()
     for name, text in {"dpkg-query": "exit 1", "sudo": 'exec "$@"', "env": 'case "$1" in DEBIAN_FRONTEND=*) shift ;; esac\nexec /usr/bin/env "$@"',
                        "apt-get": f'[ "$1" != install ] || printf "%s\\n" "$@" > {notes}/packages',
-                       "cmake": f'printf "%s\\n" "$@" > {notes}/arguments\nexit 42'}.items():  # fmt: skip
+                       "cmake": f'[ "$1" != --build ] || exit 42\nprintf "%s\\n" "$@" > {notes}/arguments\ntouch {folder}/build.ninja'}.items():  # fmt: skip
         write_program(programs / name, text + "\n")
-    variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "SCALIDE_BUILD_DIR": str(folder)}
+    write_program(folder / "cuda/bin/ptxas", "echo sm_120\n")  # else ./check fetches it
+    write_program(folder / "cuda/bin/fatbinary", "")
+    variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "SCALIDE_BUILD_DIR": str(folder), "CUDA_HOME": str(folder / "cuda")}
     ran = subprocess.run([ROOT / command.split()[0], *command.split()[1:]], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert ran.returncode != 0 and (notes / "arguments").exists(), f"./{command} does not call CMake:\n{ran.stdout}"
+    assert ran.returncode != 0 and (notes / "packages").exists(), f"./{command} does not build:\n{ran.stdout}"
     packages = [word for word in (notes / "packages").read_text().split() if not word.startswith("-") and word != "install"]
-    return packages, (notes / "arguments").read_text().splitlines()
+    return packages, (notes / "arguments").read_text().splitlines() if (notes / "arguments").exists() else None
 
 
 def configure(arguments, folder: pathlib.Path, root: Root, keep_compiler=True):
@@ -215,6 +217,8 @@ def main():
         packages, arguments = ask(command, folder, work)
         assert packages == list(dict.fromkeys(table[row])), f"./{command} asks for {packages}, its row in .ci/setup.sh has {table[row]}"
         check_command(f"./{command}", packages, arguments, folder, root, shown, configured)
+        if command == "check":
+            assert ask("demo", folder, work)[1] is None and ask("bench", folder, work)[1] is None, "./demo or ./bench configures again after ./check"
     unused = {package for packages in table.values() for package in packages} - shown - set(USES)
     assert not unused, f"no command asks for {sorted(unused)}"
     print("ok")
