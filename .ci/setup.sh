@@ -1,5 +1,5 @@
-# Set-up shared by ./demo and ./check; sourced, never run. Idempotent; says nothing when there is nothing to do.
-# After `scalide_setup` the variable BUILD (the build folder) is set and the tree is configured. CMake fetches Halide.
+# Set-up shared by ./demo, ./bench, ./check and ./package; sourced, never run. Idempotent; says nothing when there is nothing to do.
+# After `scalide_setup COMMAND` the variable BUILD (the build folder) is set and the tree is configured. CMake fetches Halide.
 # SCALIDE_WITH_PYTHON, when set, asks for the Python package too, SCALIDE_WITH_DOCS for the site of the documentation.
 # SCALIDE_BUILD_DIR chooses another build folder than ./build.
 
@@ -7,6 +7,22 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${SCALIDE_BUILD_DIR:-$ROOT/build}
 PTXAS_VERSION=$(sed -n 's/^set(SCALIDE_PTXAS_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
 JOBS=$(nproc)
+
+# The Debian packages that each command needs, on a system that has only the essential packages.
+# tests/fresh compares them with what CMake looks for, with the apt lines of the pages, and with what the commands use in fresh systems.
+declare -A PACKAGES
+libraries="libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libjemalloc-dev"
+PACKAGES[build]="g++ cmake ninja-build python3 python3-pip $libraries"
+PACKAGES[project]="g++ cmake make libyaml-cpp-dev libfmt-dev" # a CMake project with the default generator, which finds the C++ package
+PACKAGES[pip]="g++ python3 python3-dev python3-venv $libraries" # gets CMake and Ninja from PyPI if the system has none
+PACKAGES[demo]="${PACKAGES[build]} make" # after it, the projects of the pages work too
+PACKAGES[bench]="${PACKAGES[build]} python3-dev python3-venv libgtest-dev"
+PACKAGES[package_deb]="${PACKAGES[build]} dpkg-dev file"
+PACKAGES[package_tar]="${PACKAGES[build]}"
+PACKAGES[package_wheel]="${PACKAGES[build]} python3-dev python3-venv"
+PACKAGES[check]="${PACKAGES[build]} python3-dev python3-venv libgtest-dev clang-format git pkg-config dpkg-dev file pocl-opencl-icd ocl-icd-libopencl1"
+PACKAGES[check_slow]="${PACKAGES[check]} qemu-user mmdebstrap"
+PACKAGES[check_fuzz]="${PACKAGES[check]} clang-19 libclang-rt-19-dev llvm-19" # clang 14 does not read the ranges of this libstdc++
 
 fail() { printf 'scalide: %s\n' "$*" >&2; exit 1; }
 
@@ -35,10 +51,18 @@ run_logged() {
     fail "$label failed; the whole output is in $log"
 }
 
+# apt_install: installs the packages in `missing`. apt-get update ends with status 0 without a network, so its warnings explain a failure here.
+apt_install() {
+    "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
+        { grep '^[WE]:' "$BUILD/log/apt-update.log"; return 1; }
+}
+
+# install_packages COMMAND...: the packages of these commands in the table above.
 install_packages() {
-    local wanted=(g++ make cmake ninja-build python3 python3-pip libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libjemalloc-dev "$@") missing=() name
-    command -v dpkg-query >/dev/null || fail "this set-up is written for Debian 12 (no dpkg found). Install these packages yourself, then run cmake: ${wanted[*]}"
-    for name in "${wanted[@]}"; do
+    local wanted missing=() name command
+    wanted=$(for command; do printf '%s\n' ${PACKAGES[$command]}; done | awk '!seen[$0]++')
+    command -v dpkg-query >/dev/null || fail "cannot install packages: this system is not Debian or Ubuntu, it has no dpkg. Install these packages yourself, then run cmake as in docs/start/install.md: ${wanted//$'\n'/ }"
+    for name in $wanted; do
         [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
     done
     [ ${#missing[@]} -eq 0 ] && return
@@ -49,7 +73,7 @@ install_packages() {
     fi
     echo "packages that are missing: ${missing[*]}"
     run_logged "apt-get update (needs a network)" apt-update "${become[@]}" apt-get update -qq
-    run_logged "apt-get install" apt-install "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+    run_logged "apt-get install" apt-install apt_install
 }
 
 # install_wheel NAME VERSION FOLDER: unpacks a wheel of PyPI.
@@ -91,10 +115,11 @@ install_python() {
 # scalide_python: what the Python package and its tests need. Sets SCALIDE_CMAKE_OPTIONS.
 scalide_python() {
     install_python check venv
+    SCALIDE_CMAKE_OPTIONS+=(-DSCALIDE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$BUILD/venv/bin/python")
+    "$BUILD/venv/bin/python" -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || return 0 # the oldest JAX has no wheel for this Python
     install_python check-old-jax venv-old-jax
     local include; include=$("$BUILD/venv-old-jax/bin/python" -c 'import pathlib, jaxlib; print(pathlib.Path(jaxlib.__file__).parent / "include")')
-    SCALIDE_CMAKE_OPTIONS+=(-DSCALIDE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$BUILD/venv/bin/python" "-DSCALIDE_XLA_INCLUDE=$include"
-        "-DSCALIDE_OLD_JAX_PYTHON=$BUILD/venv-old-jax/bin/python")
+    SCALIDE_CMAKE_OPTIONS+=("-DSCALIDE_XLA_INCLUDE=$include" "-DSCALIDE_OLD_JAX_PYTHON=$BUILD/venv-old-jax/bin/python")
 }
 
 # scalide_docs: what the site of the documentation needs. Sets SCALIDE_CMAKE_OPTIONS.
@@ -103,7 +128,7 @@ scalide_docs() {
     SCALIDE_CMAKE_OPTIONS+=("-DSCALIDE_DOCS_PYTHON=$BUILD/venv-docs/bin/python")
 }
 
-# scalide_setup [PACKAGE...]: further Debian packages that the caller needs.
+# scalide_setup COMMAND...: what these commands of the table PACKAGES need.
 scalide_setup() {
     mkdir -p "$BUILD/log" || fail "cannot write to $BUILD. Set SCALIDE_BUILD_DIR to a folder that can be written"
     local free; free=$(df -Pm "$BUILD" | awk 'NR == 2 {print $4}')
@@ -111,9 +136,12 @@ scalide_setup() {
     install_packages "$@"
     if [ -n "${SCALIDE_WITH_PYTHON:-}" ]; then scalide_python; fi
     if [ -n "${SCALIDE_WITH_DOCS:-}" ]; then scalide_docs; fi
-    local options="-DSCALIDE_FETCH_HALIDE=ON ${SCALIDE_CMAKE_OPTIONS[*]}"
-    if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ "$options" != "$(cat "$BUILD/options" 2>&1)" ]; then
-        run_logged "configuring with CMake (the first time needs a network)" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja -DSCALIDE_FETCH_HALIDE=ON "${SCALIDE_CMAKE_OPTIONS[@]}"
-        echo "$options" >"$BUILD/options"
+    local options=(-DSCALIDE_FETCH_HALIDE=ON "${SCALIDE_CMAKE_OPTIONS[@]}") file=$BUILD/options
+    # CMake keeps the options of earlier commands, so ./demo after ./check changes nothing.
+    if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ ! -e "$file" ] ||
+        printf '%s\n' "${options[@]}" | grep -vxFf "$file" >/dev/null; then
+        run_logged "configuring with CMake (the first time needs a network)" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja "${options[@]}"
+        { if [ -e "$file" ]; then grep -vFf <(printf '%s\n' "${options[@]%%=*}=") "$file" || true; fi; printf '%s\n' "${options[@]}"; } >"$file.part"
+        mv "$file.part" "$file"
     fi
 }
