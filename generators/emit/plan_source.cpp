@@ -3,6 +3,7 @@
 #include "ir/words.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <ranges>
 #include <set>

@@ -5,6 +5,7 @@
 #include "transforms/library/library_call.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <set>
 
 namespace scalide {
