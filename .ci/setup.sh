@@ -116,7 +116,12 @@ install_python() {
 scalide_python() {
     install_python check venv
     SCALIDE_CMAKE_OPTIONS+=(-DSCALIDE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$BUILD/venv/bin/python")
-    "$BUILD/venv/bin/python" -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || return 0 # the oldest JAX has no wheel for this Python
+    local minor; minor=$("$BUILD/venv/bin/python" -c 'import sys; print(sys.version_info.minor)')
+    if [ "$minor" -ge 12 ]; then
+        install_python check-new-jax venv-new-jax
+        SCALIDE_CMAKE_OPTIONS+=("-DSCALIDE_NEW_JAX_PYTHON=$BUILD/venv-new-jax/bin/python")
+    fi
+    [ "$minor" -le 13 ] || return 0 # the old versions of JAX have no wheels for later Pythons
     install_python check-old-jax venv-old-jax
     local include; include=$("$BUILD/venv-old-jax/bin/python" -c 'import pathlib, jaxlib; print(pathlib.Path(jaxlib.__file__).parent / "include")')
     SCALIDE_CMAKE_OPTIONS+=("-DSCALIDE_XLA_INCLUDE=$include" "-DSCALIDE_OLD_JAX_PYTHON=$BUILD/venv-old-jax/bin/python")

@@ -2,6 +2,7 @@
 #include "expr/error.h"
 #include "rulebook/nearest.h"
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 namespace scalide {
@@ -36,10 +37,14 @@ const std::vector<CpuLevel> cpu_levels = {
       Halide::Target::AVX512_Skylake}},
 };
 
-// Instructions of this machine that no level contains.
-const std::vector<std::pair<Halide::Target::Feature, std::string>> cpu_extensions = {
-    {Halide::Target::AVXVNNI, "AVX-VNNI"},
-    {Halide::Target::AVX512_Zen4, "AVX-512 VNNI, BF16"},
+// Instructions of this machine that no level contains. A machine has them if Halide finds one of the features.
+struct CpuExtension {
+    std::vector<Halide::Target::Feature> features;
+    std::string name;
+};
+const std::vector<CpuExtension> cpu_extensions = {
+    {{Halide::Target::AVXVNNI, Halide::Target::AVX512_Zen5, Halide::Target::AVX512_SapphireRapids}, "AVX-VNNI"},
+    {{Halide::Target::AVX512_Zen4, Halide::Target::AVX512_Zen5, Halide::Target::AVX512_SapphireRapids}, "AVX-512 VNNI, BF16"},
 };
 
 std::vector<std::string> target_names() {
@@ -62,32 +67,66 @@ bool contains(const Halide::Target &target, const Halide::Target &other) {
     return true;
 }
 
-Halide::Target named_target(const std::string &text) {
-    const Halide::Target host = Halide::get_host_target();
-    for (const DeviceTarget &row : device_targets) {
-        if (device_name(row.device) == text) return Halide::Target(host.os, host.arch, host.bits, row.features);
-    }
+/// Returns the target of a level of x86-64, or of a Halide target. Nothing for other texts.
+std::optional<Halide::Target> cpu_or_halide_target(const std::string &text) {
     const auto level = std::ranges::find(cpu_levels, text, &CpuLevel::name);
-    if (level != cpu_levels.end()) return Halide::Target(host.os, Halide::Target::X86, 64, level->features);
-    if (text != "host" && !Halide::Target::validate_target_string(text)) {
+    if (level != cpu_levels.end()) return Halide::Target(Halide::get_host_target().os, Halide::Target::X86, 64, level->features);
+    if (!Halide::Target::validate_target_string(text)) return {};
+    return Halide::Target(text);
+}
+
+/// Returns the operating system and the architecture of a target, without its features.
+std::string machine_of(const Halide::Target &target) { return Halide::Target(target.os, target.arch, target.bits).to_string(); }
+
+std::string named_host() {
+    const char *name = std::getenv("SCALIDE_HOST_TARGET");
+    return name ? name : "";
+}
+
+/// Returns what `host` means: the target that SCALIDE_HOST_TARGET names, or the CPU of this machine. Throws UserError for a target of
+/// another architecture or of a device.
+Halide::Target host_target() {
+    const Halide::Target machine = Halide::get_host_target();
+    const std::string name = named_host();
+    if (name.empty()) return machine;
+    const auto target = cpu_or_halide_target(name);
+    if (!target || machine_of(*target) != machine_of(machine) || target->has_gpu_feature())
+        throw UserError({{},
+                         "SCALIDE_HOST_TARGET",
+                         "must be a CPU target for " + machine_of(machine),
+                         "'" + name + "'",
+                         "Use x86-64-v2, x86-64-v3, x86-64-v4, or a Halide target such as x86-64-linux-avx2-fma-f16c"});
+    return *target;
+}
+
+Halide::Target named_target(const std::string &text) {
+    const Halide::Target machine = Halide::get_host_target();
+    for (const DeviceTarget &row : device_targets) {
+        if (device_name(row.device) == text) return Halide::Target(machine.os, machine.arch, machine.bits, row.features);
+    }
+    if (text == "host") return host_target();
+    const auto target = cpu_or_halide_target(text);
+    if (!target) {
         const std::vector<std::string> names = target_names();
         throw UserError(
             unknown_name({}, "target", text,
                          suggestion(text, names, "Use a Halide target such as x86-64-linux-avx2-fma-f16c, or one of: " + joined(names))));
     }
-    return Halide::Target(text);
+    return *target;
 }
 
-/// Returns the level of x86-64 that the machine has and its further instructions, or its Halide target without features.
-std::string machine_words() {
-    const Halide::Target host = Halide::get_host_target();
-    std::string words = Halide::Target(host.os, host.arch, host.bits).to_string();
+/// Returns what `host` means: its name in SCALIDE_HOST_TARGET, the level of x86-64 of this machine and its further instructions, or the
+/// Halide target of this machine without features.
+std::string host_words() {
+    const Halide::Target host = host_target();
+    if (!named_host().empty()) return named_host() + " (SCALIDE_HOST_TARGET)";
+    std::string words = machine_of(host);
     if (host.arch != Halide::Target::X86) return words;
     for (const CpuLevel &level : cpu_levels)
         if (has_features(host, level.features)) words = level.name;
     std::vector<std::string> extensions;
-    for (const auto &[feature, name] : cpu_extensions)
-        if (host.has_feature(feature)) extensions.push_back(name);
+    for (const auto &[features, name] : cpu_extensions)
+        if (host.features_any_of(features)) extensions.push_back(name);
     return extensions.empty() ? words : words + " (" + joined(extensions) + ")";
 }
 
@@ -126,7 +165,7 @@ std::vector<std::string> split_targets(const std::string &text) {
 
 std::string described_targets(const std::string &text) {
     std::vector<std::string> words;
-    for (const std::string &name : split_targets(text)) words.push_back(name == "host" ? machine_words() : name);
+    for (const std::string &name : split_targets(text)) words.push_back(name == "host" ? host_words() : name);
     return joined(words);
 }
 

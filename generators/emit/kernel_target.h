@@ -11,8 +11,8 @@ struct KernelTarget {
 };
 
 /// Parses the target of a kernel: `host`, a device (`cuda`, `opencl`), a level of x86-64 (`x86-64-v3`) or a target of Halide. Adds the
-/// features that the runtime expects (no_runtime, no_asserts, no_bounds_query, user_context). Throws UserError for a text that Halide does
-/// not know.
+/// features that the runtime expects (no_runtime, no_asserts, no_bounds_query, user_context). The environment variable SCALIDE_HOST_TARGET
+/// may name the CPU that `host` means. Throws UserError for a text that Halide does not know.
 Halide::Target parse_target(const std::string &text);
 
 /// Splits a list of targets at its commas. A list of several is for CPUs: each has instructions that those before it lack. Throws UserError

@@ -131,6 +131,7 @@ constexpr BaseOperator rows[] = {
     {.name = "exp2", .arity = 1, .cost = 10, .signs = never_below_zero, .evaluate = [](Values v) { return std::exp2(v[0]); }},
     {.name = "expm1", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::expm1(v[0]); }},
     {.name = "log", .arity = 1, .cost = 14, .evaluate = [](Values v) { return std::log(v[0]); }},
+    {.name = "log2", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::log2(v[0]); }},
     {.name = "log1p", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::log1p(v[0]); }},
     {.name = "tanh", .arity = 1, .cost = 16, .signs = signs_of_operands, .evaluate = [](Values v) { return std::tanh(v[0]); }},
     {.name = "logistic", .arity = 1, .cost = 14, .signs = never_below_zero,

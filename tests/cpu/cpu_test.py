@@ -4,6 +4,8 @@ native: on this machine those for AVX2 and AVX-512 (where it has that) give the 
 emulated: under qemu, on CPUs that have no more, libraries for AVX2 and SSE4.1 give the bits that they give here, and one for AVX-512 is refused.
 levels: each level of x86-64 that this machine has gives what the interpreter gives. A library for all levels gives the bits of the best one: here, and
 under qemu on CPUs of lower levels.
+host: `host` means the CPU that SCALIDE_HOST_TARGET names.
+tool: under qemu, on a CPU without AVX-512, the tool compiles for that CPU, and the library gives the bits of one for x86-64-v3 that is compiled here.
 """
 import random
 import re
@@ -109,7 +111,29 @@ def levels(scratch):
         print("no qemu-x86_64 (Debian: qemu-user): the choice was tested only for the CPU of this machine")
 
 
-TESTS = {test.__name__: test for test in (native, emulated, levels)}
+def host(scratch):
+    named = scratch.succeed("build", "constants.scl", "-o", "named", "--target", "x86-64-v3")
+    scratch.environment["SCALIDE_HOST_TARGET"] = "x86-64-v3"
+    meant = scratch.succeed("build", "constants.scl", "-o", "meant")
+    assert "\nfor x86-64-v3\n" in named and "\nfor this machine: x86-64-v3 (SCALIDE_HOST_TARGET)\n" in meant, meant
+    assert " 0 compiled," in meant, "the kernels are those of x86-64-v3"
+    assert "for x86-64-v3 (SCALIDE_HOST_TARGET)." in (scratch.path / "meant/constants.h").read_text()
+    scratch.environment["SCALIDE_HOST_TARGET"] = ""
+    assert "SCALIDE_HOST_TARGET" not in scratch.succeed("build", "constants.scl", "-o", "empty"), "an empty name is no name"
+
+
+def tool(scratch):
+    qemu = shutil.which("qemu-x86_64") or skip("no qemu-x86_64 (Debian: qemu-user): nothing was emulated")
+    here = run(scratch, "x86-64-v3", program="constants.scl")
+    shutil.rmtree(scratch.path / "cache")
+    command = [qemu, "-cpu", CPU_OF_LEVEL["x86-64-v3"], scratch.tool, "build", "constants.scl", "-o", "lib"]
+    built = subprocess.run(command, cwd=scratch.path, env=scratch.environment, capture_output=True, text=True, timeout=900)
+    assert built.returncode == 0, built.stderr
+    assert " 0 from the cache," in built.stdout and "\nfor this machine: x86-64-v3\n" in built.stdout, built.stdout
+    assert run(scratch, "host", qemu, "-cpu", CPU_OF_LEVEL["x86-64-v3"], program="constants.scl") == here
+
+
+TESTS = {test.__name__: test for test in (native, emulated, levels, host, tool)}
 
 if __name__ == "__main__":
     if "avx2" not in cpu_flags():
@@ -117,6 +141,7 @@ if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
         for program in ("kinds.scl", "constants.scl"):
             shutil.copy(HERE / program, scratch.path)
+        scratch.environment.pop("SCALIDE_HOST_TARGET", None)
         write_inputs(scratch)
         TESTS[sys.argv[2]](scratch)
     print("ok")

@@ -5,6 +5,7 @@ Usage: run_page.py PAGE.md --build BUILD [--prefix PREFIX] [--work FOLDER] [--up
   --prefix  an installation of that build; by default this script installs it into BUILD/tests/docs/prefix
   --python  the Python of the page; by default the Python of the build
   --work    the folder in which the page runs; by default a temporary folder
+  --set     an environment variable of the page, as NAME=VALUE; repeatable
   --update  writes the printed text into the page, with `...` for the folder of the page and for measured seconds
 The script ends with status 77 if the page needs the Python package and the build has none.
 The kinds of blocks are described in docs/develop/writing.md."""
@@ -180,6 +181,7 @@ def arguments():
     parser.add_argument("--prefix", type=pathlib.Path)
     parser.add_argument("--python", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--update", action="store_true")
     return parser.parse_args()
 
@@ -195,7 +197,8 @@ def main():
         work = given.work.resolve() if given.work else pathlib.Path(temporary) / "work"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        page = run_page(given.page, environment.environment(build, prefix, given.python or environment.python_of(build), work), work)
+        variables = environment.environment(build, prefix, given.python or environment.python_of(build), work)
+        page = run_page(given.page, variables | dict(text.split("=", 1) for text in given.set), work)
     for line, message in page.problems:
         print(f"{given.page}:{line}: {message}")
     if given.update and page.edits:

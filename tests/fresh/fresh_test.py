@@ -95,6 +95,12 @@ def follow(suite: str, checkout: pathlib.Path, work: pathlib.Path, table: list):
     prefix = {"CMAKE_PREFIX_PATH": f"{CHECKOUT}/build/install", "PATH": f"{CHECKOUT}/scalide-env/bin:{fresh_root.variables()['PATH']}"}
     machine.page(readme, "readme", more=prefix)
 
+    # The tests of the package in the newest JAX, which the README installs if the Python is new enough.
+    pip, python = f"{CHECKOUT}/scalide-env/bin/pip", f"{CHECKOUT}/scalide-env/bin/python"
+    if machine.root.run(f"{python} -c 'import sys; sys.exit(sys.version_info < (3, 12))'")[0] == 0:
+        tests = {**prefix, "SCALIDE_TOOL": f"{CHECKOUT}/scalide-env/bin/scalide", "JAX_PLATFORMS": "cpu"}
+        machine.run([f"{pip} install --group check-new-jax", f"{python} -m pytest -q -p no:cacheprovider tests/python/test_jax_*.py"], more=tests)
+
     # What the README has installed is not installed again: each line of the page that the README does not have, and the script.
     ran = {part for line in installation_lines(readme) for part in line.split(" && ")}
     machine.run([shorter(line) for line in installation_lines(install) if line not in ran and "apt-get" not in line])

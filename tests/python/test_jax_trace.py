@@ -2,20 +2,23 @@
 import collections
 import importlib
 import os
+import pathlib
 import re
 import subprocess
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import export
+from jax._src.interpreters import mlir
 from jax.extend.core import Primitive
 from oracle import differs, errors
 
 import scalide
 import scalide.jax
-from scalide.jax import trace
+from scalide.jax import compat, trace
 from scalide.jax.primitives import RULES
 
 X = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
@@ -156,7 +159,7 @@ def test_branches_that_arrays_choose():
 
 def linear_algebra():
     square = lambda x: x[:, :3] @ x[:, :3].T + 4 * jnp.eye(len(x))  # noqa: E731
-    return {"inv": lambda x: jnp.linalg.inv(square(x)), "solve": lambda x: jnp.linalg.solve(square(x), x), "det": lambda x: jnp.linalg.det(jnp.eye(5) * x[0, 0]),
+    return {"inv": lambda x: jnp.linalg.inv(square(x)), "solve": lambda x: jnp.linalg.solve(square(x), x), 
             "cholesky": lambda x: jnp.linalg.cholesky(square(x)), "qr": lambda x: jnp.linalg.qr(x), "svd": lambda x: jnp.linalg.svd(x),
             "eigh": lambda x: jnp.linalg.eigh(square(x)), "pinv": lambda x: jnp.linalg.pinv(x), "matrix_rank": lambda x: jnp.linalg.matrix_rank(x),
             "triangular_solve": lambda x: jax.scipy.linalg.solve_triangular(square(x), x), "lstsq": lambda x: jnp.linalg.lstsq(x, x[:, 0]),
@@ -248,6 +251,68 @@ def test_own_rule():
         return walk.emit("soft_sign", operands, {}, walk.types(equation))
 
     same(scalide.build(trace(lambda x: softsign.bind(x) * 2, X))(X), X / (1 + abs(X)) * 2)
+
+
+def test_primitives_that_jax_computes_by_others():
+    """A primitive without a rule becomes what JAX lowers it to. A function may call it in a gradient, under vmap and with symbolic shapes."""
+    halved = Primitive("test_halved")
+    halved.def_abstract_eval(lambda x, *, power: x)
+    mlir.register_lowering(halved, mlir.lower_fun(lambda x, power: x * 0.5**power + jnp.sum(jnp.sin(x)), multiple_results=False))
+
+    def fn(x):
+        return halved.bind(x, power=2) * 3
+
+    jitted = jax.jit(fn)
+    same(scalide.build(trace(fn, X))(X), jitted(X))
+    same(scalide.build(trace(fn, X, symbolic="b, 3"))(X), jitted(X))
+
+    @jax.custom_batching.custom_vmap
+    def doubled(x):
+        return x * 2
+
+    doubled.def_vmap(lambda size, batched, x: (x * 2, True))
+    same(scalide.build(trace(lambda x: doubled(x) + 1, X))(X), X * 2 + 1)
+    square = np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)
+    np.testing.assert_allclose(scalide.build(trace(jnp.linalg.det, square))(square), np.linalg.det(square.astype(np.float64)), rtol=1e-6)
+
+
+def test_counters_of_random_bits():
+    try:
+        counters = importlib.import_module("jax._src.random.prng").iota_2x32_shape
+    except ImportError:  # JAX 0.4.33
+        counters = importlib.import_module("jax._src.prng").iota_2x32_shape
+    got = scalide.build(trace(lambda x: (*counters((2, 3)), x), X))(X)
+    same(got, (*jax.jit(lambda: counters((2, 3)))(), X))
+
+
+def test_one_minus_square_and_log2():
+    """JAX 0.12 has both as primitives. The logarithm of a power of two is exact; JAX multiplies by 1 / log(2)."""
+    for name in ("one_minus_square", "log2"):
+        primitive = Primitive(f"test_{name}")
+        primitive.def_abstract_eval(lambda x: x)
+        scalide.jax.add_operator(f"test_{name}", name)
+        of = scalide.build(trace(primitive.bind, jax.ShapeDtypeStruct((300,), np.float32)))
+        if name == "log2":
+            exponents = np.arange(-149, 151).clip(-149, 127)
+            np.testing.assert_array_equal(of(np.ldexp(np.float32(1), exponents)), exponents.astype(np.float32))
+        x = np.linspace(0.9, 1.1, 300, dtype=np.float32)
+        wide = x.astype(np.float64)
+        np.testing.assert_allclose(of(x), 1 - wide**2 if name == "one_minus_square" else np.log2(wide), rtol=4e-7, atol=0)
+
+
+@pytest.mark.parametrize("version, warns", [("0.4.33", False), ("0.12.0.1", False), ("0.12.9", False), ("0.13.0", True), ("0.13.0.dev20270101", True), ("1.0.0rc1", True)])
+def test_a_newer_jax_is_named(version, warns):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compat.warn_if_newer(version)
+    assert [str(each.message) for each in caught] == [f"JAX {version} is newer than 0.12.0.1, the newest version that Scalide was tested with. If a function "
+                                                      "does not trace, run: pip install 'jax==0.12.0.1'"] * warns  # fmt: skip
+
+
+def test_the_tested_versions_are_those_that_the_tests_install():
+    groups = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert set(re.findall(r'"jax==([\d.]+)[";]', groups)) >= set(compat.TESTED)
+    assert jax.__version__ in (*compat.TESTED, "0.4.36")  # the oldest for Python 3.13
 
 
 def test_save_and_load(tmp_path):

@@ -69,8 +69,8 @@ class Scratch:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
-        return subprocess.run([self.tool, *arguments], cwd=self.path, env=self.environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=300,
-                              preexec_fn=None if largest_file is None else limit)
+        return subprocess.run([self.tool, *arguments], cwd=self.path, env=self.environment, stdout=stdout, stderr=subprocess.PIPE, encoding="utf-8",
+                              timeout=300, preexec_fn=None if largest_file is None else limit)
 
     def succeed(self, *arguments):
         """Runs the tool and returns what it prints; an AssertionError when it fails."""

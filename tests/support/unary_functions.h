@@ -23,6 +23,7 @@ inline std::span<const UnaryFunction> unary_functions() {
         {"logistic", math::logistic, [](long double x) { return 1 / (1 + std::exp(-x)); }, [](double x) { return 1 / (1 + std::exp(-x)); }},
         {"tanh", math::tanh, std::tanh, std::tanh},
         {"log", math::log, std::log, std::log},
+        {"log2", math::log2, std::log2, std::log2},
         {"log1p", math::log1p, std::log1p, std::log1p},
         {"erf", math::erf, std::erf, std::erf},
         {"erfc", math::erfc, std::erfc, std::erfc},

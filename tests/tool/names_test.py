@@ -87,7 +87,7 @@ def two_plain_arguments(scratch):
         expected = {"y": (2, 4, 6), "low": (-2,), "r.data": (1, 2, 3), "r.scale": (-2,)}
         assert results(scratch, "pair", mode) == expected, mode
     scratch.succeed("build", "pair.scl", "-o", "out")
-    header = next((scratch.path / "out").rglob("*.h")).read_text()
+    header = next((scratch.path / "out").rglob("*.h")).read_text(encoding="utf-8")
     for member in ("q_data; /* f32[3], input", "q_scale; /* f32[], input", "r_data; /* f32[3], output", "r_scale; /* f32[], output"):
         assert f"scalide_array {member} */" in header, header
 
@@ -104,7 +104,7 @@ def plain_arguments_beside_a_scaled_one(scratch):
         whole = {name: tuple(x * made[scale][0] for x in made[data]) for name, data, scale in (("w", "w.data", "w.scale"), ("y", "y!data", "y!scale"))}
         assert whole == {"w": (-4, -8), "y": (20, 48)} and made["y.scale"] == (3,), (mode, made)
     scratch.succeed("build", "beside.scl", "-o", "out")
-    header = (scratch.path / "out" / "beside.h").read_text()
+    header = (scratch.path / "out" / "beside.h").read_text(encoding="utf-8")
     for member in ("w; /* f32[2] scaled, updated in place", "w_scale; /* f32[], input", "w_data; /* f32[2], input", "y; /* f32[2] scaled, output"):
         assert f"scalide_array {member} */" in header, header
 
@@ -121,7 +121,7 @@ def names_of_any_text(scratch):
         stem = f"{target}/___odd__model________"
         assert sorted(made) == sorted([f"{stem}.h", f"{stem}.json", f"{stem}.plan.c", f"{target}/lib___odd__model________.a"]), made
         before = scratch.files()
-    program = json.loads((scratch.path / "host/___odd__model________.json").read_text())["programs"][0]
+    program = json.loads((scratch.path / "host/___odd__model________.json").read_text(encoding="utf-8"))["programs"][0]
     assert program["name"] == ODD_NAME and [row["name"] for row in program["arguments"]] == [*ODD_INPUTS, "out 1", "*/ #error"]
     reports = [("explain", "odd.scl"), ("inspect", "odd.scl"), ("build", "odd.scl", "--report", "--dump-after", "propagate_scales")]
     trace = ("run", "odd.scl", "--trace", "-i", "odd.safetensors", "-o", "out.safetensors")
@@ -139,7 +139,7 @@ def names_of_any_text_in_c(scratch, source, runtime):
         subprocess.run(compile, cwd=scratch.path, check=True)
     subprocess.run([compiler, "-std=c99", *include, "main.c", "c/lib___odd__model________.a", runtime, "-lpthread", "-lm", "-ldl", "-o", "main"],
                    cwd=scratch.path, check=True)  # fmt: skip
-    printed = subprocess.run([scratch.path / "main"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    printed = subprocess.run([scratch.path / "main"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
     assert tuple(map(float, printed.split())) == (85, 105, 90, 121, 211), printed
 
 

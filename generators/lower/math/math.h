@@ -27,6 +27,8 @@ Halide::Expr expm1(const Halide::Expr &x);
 Halide::Expr logistic(const Halide::Expr &x);
 Halide::Expr tanh(const Halide::Expr &x);
 Halide::Expr log(const Halide::Expr &x);
+/// Exact for powers of two.
+Halide::Expr log2(const Halide::Expr &x);
 Halide::Expr log1p(const Halide::Expr &x);
 Halide::Expr pow(const Halide::Expr &x, const Halide::Expr &y);
 Halide::Expr erf(const Halide::Expr &x);

@@ -1,7 +1,8 @@
 """Runs one case of cases.toml: the built `scalide`, a bad input, the exact words on stderr and the exit status.
 
 Usage: error_tool_test.py SCALIDE SOURCE_FOLDER CASE. A case has `command` and `stderr`; `status` (1 when left out); `warm`, a command
-that succeeds before; `tiles`, the file that SCALIDE_TILES names; `largest_file` in bytes, which stands in for a full disk; `stdout`, a file it prints to.
+that succeeds before; `tiles`, the file that SCALIDE_TILES names; `host_target`, the value of SCALIDE_HOST_TARGET; `largest_file` in bytes, which
+stands in for a full disk; `stdout`, a file it prints to.
 Nothing but compiled kernels may have come into the folder afterwards.
 """
 import re
@@ -45,8 +46,9 @@ def main(tool, source, name):
             scratch.write(f"{file}.safetensors", binary(recipe))
         if "warm" in case:
             scratch.succeed(*case["warm"].split())
-        if "tiles" in case:
-            scratch.environment["SCALIDE_TILES"] = case["tiles"]
+        for key, variable in (("tiles", "SCALIDE_TILES"), ("host_target", "SCALIDE_HOST_TARGET")):
+            if key in case:
+                scratch.environment[variable] = case[key]
         before = scratch.files()
         result = scratch.run(*case["command"].split(), largest_file=case.get("largest_file"),
                              stdout=open(case["stdout"], "w") if "stdout" in case else subprocess.PIPE)

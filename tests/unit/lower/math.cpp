@@ -3,6 +3,7 @@
 #include "support/ulp.h"
 #include "support/unary_functions.h"
 #include <bit>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -45,6 +46,14 @@ TEST(lower, functions_are_within_2_ulp) {
         RecordProperty(function.name, std::to_string(worst));
         EXPECT_LE(worst, 2) << function.name << " at " << where;
     }
+}
+
+TEST(lower, log2_of_powers_of_two_is_exact) {
+    Words words;
+    for (int exponent = -149; exponent < 128; exponent++) words.push_back(std::bit_cast<uint32_t>(std::ldexp(1.0f, exponent)));
+    Pointwise kernel([](const Expr &word) { return math::log2(Halide::reinterpret<float>(word)); });
+    Words results = kernel(words);
+    for (size_t i = 0; i < words.size(); i++) EXPECT_EQ(to_float(results[i]), static_cast<float>(i) - 149);
 }
 
 // A select between a result and its argument is where LLVM merged bits wrongly (see with_sign_of in lower/halide/strict.cpp).

@@ -7,6 +7,7 @@
     params = jsa.as_scaled_array(params, scale=np.float32(0.1))      # data and one scale for each array
     update = jax.jit(jsa.scalify(update))                            # propagates scales through the function
 """
+import jax as _jax
 import jax.tree_util as _tree
 
 from .._runtime import version as __version__
@@ -20,6 +21,7 @@ _tree.register_pytree_with_keys(
 )
 
 from .primitives import add_operator, add_rule  # noqa: E402, isort: skip
+from . import compat as _compat  # noqa: E402
 from . import core, lax, ops, quantization, tree, utils  # noqa: E402
 from .call import call, vjp  # noqa: E402
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config  # noqa: E402
@@ -27,6 +29,8 @@ from .core import as_scaled_array, asarray, debug_callback, scaled_array  # noqa
 from .scalify import grad, scalify, value_and_grad  # noqa: E402
 from .text import Number  # noqa: E402
 from .trace import TraceError, trace  # noqa: E402
+
+_compat.warn_if_newer(_jax.__version__)
 
 __all__ = ["Number", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "as_scaled_array", "asarray", "call", "core", "debug_callback",
            "get_scalify_config", "grad", "lax", "ops", "quantization", "scaled_array", "scalify", "trace", "tree", "utils", "value_and_grad", "vjp"]

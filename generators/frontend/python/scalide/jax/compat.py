@@ -2,19 +2,25 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import pathlib
 import re
+import warnings
 from typing import Callable
 
 import jax
 import numpy as np
 from jax._src import debugging  # jax.debug.print has no public names for its parts
 from jax._src import source_info_util  # source locations have no public name
+from jax._src.interpreters import mlir  # the table of lowerings has no public name
 
 try:
     from jax.extend.core import ClosedJaxpr, Literal
 except ImportError:  # 0.4.33
     from jax.core import ClosedJaxpr, Literal
+
+#: The versions of JAX that the tests use, oldest first. pyproject.toml pins them.
+TESTED = ("0.4.33", "0.10.2", "0.12.0.1")
 
 source_info_util.register_exclusion(str(pathlib.Path(__file__).parent))  # a source line of the user is not in this package
 
@@ -41,6 +47,17 @@ SILENT = frozenset("""accuracy precision sharding out_sharding weak_type indices
     update_jaxpr update_consts recall_target reduction_input_size_override aggregate_to_topk prevent_cse impl""".split())
 
 
+def warn_if_newer(version: str) -> None:
+    """Warns if a version of JAX is newer than all tested ones. Release candidates and builds count as their release."""
+
+    def numbers(text: str) -> tuple:
+        return tuple(int(number) for number in re.match(r"\d+(?:\.\d+)*", text)[0].split("."))
+
+    if numbers(version)[:2] > numbers(TESTED[-1])[:2]:
+        warnings.warn(f"JAX {version} is newer than {TESTED[-1]}, the newest version that Scalide was tested with. "
+                      f"If a function does not trace, run: pip install 'jax=={TESTED[-1]}'", stacklevel=3)  # fmt: skip
+
+
 def open_jaxpr(jaxpr) -> tuple:
     """Returns (jaxpr, constants) of a closed or open jaxpr."""
     return (jaxpr.jaxpr, jaxpr.consts) if isinstance(jaxpr, ClosedJaxpr) or hasattr(jaxpr, "consts") else (jaxpr, ())
@@ -55,6 +72,51 @@ def primitives_of(jaxpr) -> set[str]:
             inner = [each for each in (value if isinstance(value, (list, tuple)) else (value,)) if hasattr(each, "eqns")]
             names.update(*map(primitives_of, inner))
     return names
+
+
+def decomposition_of(eqn):
+    """Returns a jaxpr of other primitives that computes an equation, or None if JAX has none.
+
+    JAX has one for a primitive that calls a jaxpr, for a primitive that it expands before it compiles (to_lojax, since JAX 0.9), and for a
+    primitive that it lowers by a function of other primitives."""
+    jaxprs = [value for value in eqn.params.values() if hasattr(value, "eqns")]
+    if len(jaxprs) == 1 and _types(jaxprs[0].in_avals, jaxprs[0].out_avals) == _types((v.aval for v in eqn.invars), (v.aval for v in eqn.outvars)):
+        return jaxprs[0]
+    lowerings = [mlir._platform_specific_lowerings["cpu"].get(eqn.primitive), mlir._lowerings.get(eqn.primitive)]
+    for function in (getattr(eqn.primitive, "to_lojax", None), *map(_lowered_function, lowerings)):
+        jaxpr = None if function is None else _traced(function, eqn)
+        if jaxpr is not None and [inner.primitive for inner in jaxpr.eqns] != [eqn.primitive]:
+            return jaxpr
+    return None
+
+
+def _types(*avals) -> list:
+    """Returns the shapes and dtypes in sequences of abstract values."""
+    return [[(aval.shape, aval.dtype) for aval in each] for each in avals]
+
+
+def _traced(function: Callable, eqn):
+    """Returns the jaxpr of a function for the operands and parameters of an equation. Returns None if JAX cannot trace it here."""
+    try:
+        return jax.make_jaxpr(functools.partial(function, **eqn.params))(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars))
+    except Exception:  # such a function may ask for a context that only a lowering has
+        return None
+
+
+def _lowered_function(rule) -> Callable | None:
+    """Returns the function that a lowering made by mlir.lower_fun traces. Returns None for another lowering."""
+    rule = inspect.unwrap(getattr(rule, "rule", rule)) if rule is not None else None
+    if getattr(rule, "__qualname__", "") != "lower_fun.<locals>.f_lowered":
+        return None
+    return inspect.getclosurevars(rule).nonlocals["fun"]
+
+
+def scan_counts(params: dict) -> tuple[int, int]:
+    """Returns the numbers of constants and of carried values of a scan, which are its first operands."""
+    if "num_carry" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()  # since JAX 0.11
+    return len(consts), len(carry)
 
 
 def place_of(place: tuple) -> str:

@@ -84,8 +84,8 @@ def _refuse_others(equation: Equation, known: set[str]) -> None:
 # Elementwise.
 
 ELEMENTWISE = """abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos cosh digamma div
-    eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac is_finite le lgamma log log1p logistic lt max min mul ne neg
-    not or polygamma population_count rem regularized_incomplete_beta rsqrt select_n shift_left shift_right_arithmetic
+    eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac is_finite le lgamma log log1p log2 logistic lt max min mul ne neg
+    not one_minus_square or polygamma population_count rem regularized_incomplete_beta rsqrt select_n shift_left shift_right_arithmetic
     shift_right_logical sign sin sinh sqrt square sub tan tanh xor zeta""".split()
 
 
@@ -148,6 +148,18 @@ def _narrow_next_after(x, y):
     return jnp.where(jnp.isnan(x) | jnp.isnan(y), x + y, jax.lax.bitcast_convert_type(moved, x.dtype))
 
 
+@add_rule("polynomial")
+def polynomial(walk, equation, operands):
+    """Evaluates a_0 + x (a_1 + x (a_2 + ...)) from the operands x, a_0, a_1, ...: Horner's rule, as JAX does."""
+    type_ = walk.types(equation)
+    x, *coefficients = [walk.broadcast(operand, type_[0][1]) for operand in operands]
+    total = coefficients.pop()
+    for coefficient in reversed(coefficients):
+        for op, operand in (("mul", x), ("add", coefficient)):
+            (total,) = walk.emit(op, [walk.writer.value(total), operand], {}, type_)
+    return [total]
+
+
 @add_rule("pow")
 def power(walk, equation, operands):
     base, exponent = operands
@@ -175,7 +187,7 @@ def bitcast(walk, equation, operands):
 
 
 IDENTITIES = """copy copy_p device_put stop_gradient optimization_barrier pbroadcast pvary random_clone tie sharding_constraint to_edtype
-    from_edtype""".split()
+    from_edtype layout_constraint relayout reshard reduced_vary_cast vary_unreduced_cast with_memory_space_constraint""".split()
 
 
 @add_rule(*IDENTITIES)
@@ -382,8 +394,8 @@ def scan(walk, equation, operands):
     params, length = equation.params, equation.params["length"]
     if not isinstance(length, int) or length > LONGEST_UNROLL:
         raise equation.fail(f"a loop is unrolled, so it must have at most {LONGEST_UNROLL} steps", f"{length} steps", "Write the loop in the application")
-    shared = params["num_consts"]
-    fixed, carry, sequences = operands[:shared], operands[shared : shared + params["num_carry"]], operands[shared + params["num_carry"] :]
+    shared, carried = compat.scan_counts(params)
+    fixed, carry, sequences = operands[:shared], operands[shared : shared + carried], operands[shared + carried :]
     steps: list = [None] * length
     for step in reversed(range(length)) if params["reverse"] else range(length):
         elements = [take_one(walk, walk.writer.value(sequence), 0, step) for sequence in sequences]

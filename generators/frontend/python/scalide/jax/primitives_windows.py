@@ -292,6 +292,14 @@ def random_fold_in(walk, equation, operands):
     return _keys(walk, _mixed(walk, *operands, shape[:-1]))
 
 
+@add_rule("iota_2x32_shape")
+def counters(walk, equation, operands):
+    """Counts the elements of a shape: the high and the low 32 bits of each number. Arrays have less than 2^32 elements, so the high bits are 0."""
+    types = walk.types(equation)
+    (high,) = walk.emit("broadcast_in_dim", [Number(0, "u32")], {"shape": list(types[0][1]), "dims": []}, [types[0]])
+    return [high, _places(walk, equation, types[1][1])]
+
+
 @add_rule("threefry2x32")
 def threefry2x32(walk, equation, operands):
     types = walk.types(equation)

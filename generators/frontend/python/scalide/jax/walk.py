@@ -100,7 +100,7 @@ class Walk:
         folded = self._folded(eqn, operands)
         if folded is not None:
             return folded
-        rule = self.rules.get(equation.name)
+        rule = self.rules.get(equation.name) or self._decomposed(eqn)
         if rule is None:
             raise unknown(equation)
         outer = writer.scope, writer.is_cotangent, writer.place
@@ -112,6 +112,21 @@ class Walk:
             return rule(self, equation, operands)
         finally:
             writer.scope, writer.is_cotangent, writer.place = outer
+
+    @staticmethod
+    def _decomposed(eqn):
+        """Returns a rule for a primitive that JAX computes by other primitives, or None."""
+        jaxpr = compat.decomposition_of(eqn)
+        if jaxpr is None:
+            return None
+
+        def rule(walk, equation, operands):
+            try:
+                return walk.run_closed(jaxpr, operands)
+            except TraceError as error:  # the user knows this primitive, not those that compute it
+                raise unknown(equation) from error
+
+        return rule
 
     def _folded(self, eqn, operands):
         """Returns the result if all operands are numbers, such as the counter of a loop: JAX computes it. Otherwise None."""
