@@ -153,7 +153,8 @@ def test_a_run_converts_no_weight(tmp_path, libraries):
     assert [argument["role"] for argument in program["arguments"]] == ["input", "constant", "constant", "constant", "output"]
     read = {buffer for step in program["steps"] for buffer in step["buffers"]}
     stored = {buffer["name"]: buffer["dtype"] for buffer in program["buffers"] if buffer["storage"] == "prepared" and buffer["name"] in read}
-    assert sorted(stored.values()) == ["bf16", "bf16", "f32"]
+    # Panels hold bf16 for a CPU that multiplies bf16 faster than f32, and f32 for others.
+    assert sorted(stored.values()) in (["bf16", "bf16", "f32"], ["f32", "f32", "f32"])
     assert not read & {"w1", "w2", "bias"}
     assert program["prepare"]["steps"] and "constant, read once by scalide_bind" in path.with_name("mlp.h").read_text()
 
