@@ -16,7 +16,8 @@ namespace {
 void run_or_throw(const std::vector<std::string> &command, const std::string &what, const BuildOptions &options) {
     const ChildResult result = run_command(command, {1, options.child_seconds});
     if (result.ok) return;
-    const std::string install = "Install a C compiler and binutils, or name the compiler in the environment variable CC";
+    const std::string install =
+        "Install a C compiler, the headers of the C library and binutils, or name the compiler in the environment variable CC";
     throw UserError(failed_action("make the " + what + " with '" + command[0] + "'", result.reason,
                                   result.way_out.empty() ? install : result.way_out, result.output));
 }

@@ -18,8 +18,8 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME scalide-runtime)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Headers and static library of applications that run kernel libraries of Scalide")
 set(CPACK_DEBIAN_GENERATOR_PACKAGE_NAME scalide)
 set(CPACK_COMPONENT_GENERATOR_DESCRIPTION "Tool, rules and CMake functions that compile array programs into kernel libraries")
-# The library for generators in C++ links yaml-cpp and fmt. A build of a library runs a C compiler.
-set(CPACK_DEBIAN_GENERATOR_PACKAGE_DEPENDS "scalide-runtime (= ${PROJECT_VERSION}), libyaml-cpp-dev, libfmt-dev, gcc, binutils")
+# The library for generators in C++ links yaml-cpp and fmt. A build of a library runs a C compiler, with the headers of the C library.
+set(CPACK_DEBIAN_GENERATOR_PACKAGE_DEPENDS "scalide-runtime (= ${PROJECT_VERSION}), libyaml-cpp-dev, libfmt-dev, gcc, libc6-dev, binutils")
 set(CPACK_DEBIAN_GENERATOR_PACKAGE_SHLIBDEPS ON)
 get_filename_component(halide_folder "${SCALIDE_HALIDE_LIBRARY}" DIRECTORY)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${halide_folder}")

@@ -104,18 +104,18 @@ def follow(suite: str, checkout: pathlib.Path, work: pathlib.Path, table: list):
     # What the README has installed is not installed again: each line of the page that the README does not have, and the script.
     ran = {part for line in installation_lines(readme) for part in line.split(" && ")}
     machine.run([shorter(line) for line in installation_lines(install) if line not in ran and "apt-get" not in line])
-    (script,) = (block for block in page_blocks.blocks(install.read_text()) if block.attributes.get("title") == "install-scalide.sh")
-    (clone / script.attributes["title"]).write_text(script.text)
-    machine.run([f"sh {script.attributes['title']} /opt/scalide"])
-    prefix["PATH"] = f"{CHECKOUT}/scalide-env/bin:{fresh_root.variables()['PATH']}"
+    files = {block.attributes["title"]: block.text for block in page_blocks.blocks(install.read_text()) if "title" in block.attributes}
+    script = "install-scalide.sh"
+    (clone / script).write_text(files[script])
+    machine.run([f"sh {script} /opt/scalide"])
     machine.page(install, "install", more={**prefix, "CMAKE_PREFIX_PATH": "/opt/scalide"})
 
-    # The Debian packages in a root that has nothing else than what CMake projects need.
+    # The Debian packages in a root that has nothing else than what they need, and then what CMake projects need.
     for file in (clone / "dist").glob("*.deb"):
         shutil.copy(file, other.root.folder / "root")
-    sys.path.insert(0, str(clone / "tests/docs"))
+    (other.root.folder / "root/twice.scl").write_text(files["twice.scl"])
     project = run_page.installation.debian_packages(clone)["project"]
-    other.run(["apt-get update", "apt-get install ./scalide*.deb", "scalide --version", "apt-get install " + " ".join(project)], "/root")
+    other.run(["apt-get update", "apt-get install ./scalide*.deb", "scalide build twice.scl --output twice", "apt-get install " + " ".join(project)], "/root")
     quick_start = clone / "cpp-quick-start.md"
     quick_start.write_text(section(readme, "Quick start: C++"))
     other.page(quick_start, "cpp")

@@ -128,7 +128,7 @@ def lend(build: pathlib.Path, work: pathlib.Path, halide: pathlib.Path, name: st
     version = re.search(r"set\(SCALIDE_HALIDE_VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
     (folder / f"halide-{version}").mkdir()
     (folder / f"halide-{version}/halide").symlink_to(halide)
-    for environment in ("venv", "venv-old-jax", "venv-docs"):
+    for environment in re.findall(r"install_python \S+ (\S+)$", (ROOT / ".ci/setup.sh").read_text(), re.M):
         # The interpreter is the one of Debian. What it cannot import comes from the environment of the build.
         write_program(folder / environment / "bin/python", f'case "$*" in *nanobind*|*numpy*|*jaxlib*) exec {build}/venv/bin/python "$@" ;; esac\nexec python3 "$@"\n')
         (folder / environment / "installed").touch()

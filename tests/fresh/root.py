@@ -45,8 +45,8 @@ def apt_lines(suite: str) -> list:
         for part in re.split(r"\n\s*\n", pathlib.Path(file).read_text()):
             fields = dict(re.findall(r"^([\w-]+): *(.*)", part, re.M))
             found += [(uri, name) for uri in fields.get("URIs", "").split() for name in fields.get("Suites", "").split()]
-    names = "bookworm|trixie|stable|oldstable"
-    mirror = next((uri for uri, name in found if re.fullmatch(names, name)), None) or skip("the apt sources of this machine name no mirror of Debian 12 or 13")
+    names = "bookworm|trixie|forky|sid|oldstable|stable|testing|unstable"
+    mirror = next((uri for uri, name in found if re.fullmatch(names, name)), None) or skip("the apt sources of this machine name no mirror of Debian")
     security = next((uri for uri, name in found if re.fullmatch(f"({names})-security", name)), None)
     lines = [f"deb {mirror} {suite} main", f"deb {mirror} {suite}-updates main"]
     return lines + ([f"deb {security} {suite}-security main"] if security else [])

@@ -52,7 +52,7 @@ def deb():
         run("dpkg-deb", "-x", file, WORK / "full")
     run("dpkg-deb", "-x", runtime, WORK / "runtime")
     depends = run("dpkg-deb", "-f", scalide, "Depends")
-    assert all(name in depends for name in ("scalide-runtime (= ", "libyaml-cpp-dev", "libfmt-dev", "libc6")) and "libhalide" not in depends.lower(), depends
+    assert all(name in depends for name in ("scalide-runtime (= ", "libyaml-cpp-dev", "libfmt-dev", "gcc", "libc6-dev")) and "libhalide" not in depends.lower(), depends
     assert run("dpkg-deb", "-f", runtime, "Depends") in ("", "\n"), "applications need only the C library"
     uses("full/usr", "runtime/usr")
 
