@@ -53,6 +53,8 @@ const BaseOperator &base_operator(std::string_view name) {
     return *row;
 }
 
+bool moves_elements(const BaseOperator &op) { return op.shape == Shape::movement || (op.shape == Shape::scatter && op.fold.empty()); }
+
 bool folds_in_any_order(const BaseOperator &op) { return !op.fold.empty() && !op.gives_place && base_operator(op.fold).is_idempotent; }
 
 int operator_cost(std::string_view op) {

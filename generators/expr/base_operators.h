@@ -91,6 +91,10 @@ const BaseOperator *find_base_operator(std::string_view name);
 /// Returns the row of `name`. Throws InternalError if it is no base operator.
 const BaseOperator &base_operator(std::string_view name);
 
+/// Returns true for an operator whose result elements are elements of its operands: movement, and a scatter that replaces elements. It
+/// works on arrays in any format.
+bool moves_elements(const BaseOperator &op);
+
 /// Returns true for a reduction that gives the same bits in any order (maximum, minimum).
 bool folds_in_any_order(const BaseOperator &op);
 

@@ -32,7 +32,8 @@ std::string why_no_kernel(const Program &program) {
 std::string why_no_arithmetic(const KernelView &kernel) {
     const Program &program = kernel.program();
     for (const Node &node : kernel.nodes()) {
-        const bool is_conversion = converts(base_operator(node.op)), moves = KernelView::walk(node) == Shape::movement;
+        const BaseOperator &op = base_operator(node.op);
+        const bool is_conversion = converts(op), moves = moves_elements(op);
         const auto narrow = std::ranges::find_if(node.operands, [&](ValueId operand) { return is_narrow(program.type(operand).dtype); });
         if (narrow != node.operands.end() && !is_conversion && !moves)
             return say(kernel, node, "must read an 8- or 16-bit value through a convert_element_type", program.value_name(*narrow));
@@ -54,7 +55,8 @@ std::string why_no_reductions(const KernelView &kernel) {
 }
 
 /// If an inout argument is overwritten, its element i may be read only to compute element i of results with its shape. All nodes between
-/// must be elementwise. A contract kernel may also reduce all of its elements, because it does so before it overwrites them.
+/// must be elementwise. A contract kernel may also reduce all of its elements, because it does so before it overwrites them. A scatter may
+/// update the argument, if its indices and updates do not depend on the argument.
 std::string why_no_overwriting(const KernelView &kernel, const Result &result) {
     const Program &program = kernel.program();
     const Argument &argument = program.arguments[result.argument];
@@ -64,8 +66,11 @@ std::string why_no_overwriting(const KernelView &kernel, const Result &result) {
     for (const Node &node : kernel.nodes()) {
         if (std::ranges::none_of(node.operands, [&](ValueId operand) { return holds[operand]; })) continue;
         if (is_contract && KernelView::walk(node) == Shape::reduce && kernel.folds_all(node)) continue;
-        const bool is_in_place = !KernelView::is_walk_of_its_own(node) && access_of(program, node) == Access::same &&
-                                 kernel.shape(node) == kernel.shape(argument.value);
+        const bool is_update =
+            KernelView::walk(node) == Shape::scatter && node.operands[0] == argument.value &&
+            std::none_of(node.operands.begin() + 1, node.operands.end(), [&](ValueId operand) { return holds[operand]; });
+        const bool is_in_place = is_update || (!KernelView::is_walk_of_its_own(node) && access_of(program, node) == Access::same &&
+                                               kernel.shape(node) == kernel.shape(argument.value));
         if (!is_in_place)
             return say(kernel, node,
                        "must be elementwise, because it reads " + program.value_name(argument.value) +

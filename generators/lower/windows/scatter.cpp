@@ -1,11 +1,13 @@
 #include "expr/base_operators.h"
 #include "lower/elementwise.h"
+#include "lower/formats/formats.h"
 #include "lower/outputs.h"
 #include "lower/windows/windows.h"
 #include <algorithm>
 
-// scatter: copies an array, then applies the updates one after the other, in row-major order of the index vectors. Sums therefore have a
-// fixed order. Batching axes, and axes of the array that every window covers, become loops of their own, which can run in parallel.
+// scatter: copies an array, then applies the updates one after the other, in row-major order of the index vectors. If the result overwrites
+// the array, nothing is copied. Sums have a fixed order. Batching axes, and axes of the array that every window covers, become loops of
+// their own, which can run in parallel.
 namespace scalide {
 using Halide::Expr;
 
@@ -18,7 +20,8 @@ public:
 
     void lower() {
         const Index here(vars_.begin(), vars_.end());
-        func_(buffer_order(vars_)) = to_word(dtype_, lowering_.values.at(node_.operands[0], here));
+        func_(buffer_order(vars_)) =
+            is_in_place() ? Halide::undef(storage_type(dtype_)) : to_word(dtype_, lowering_.values.at(node_.operands[0], here));
         update();
         make_dense(func_, type().shape, lowering_.kernel);
         lowering_.kernel.outputs.push_back({func_, {0}});
@@ -26,6 +29,13 @@ public:
 
 private:
     const Type &type() const { return lowering_.kernel.program.type(node_.results[0]); }
+
+    /// True if the result overwrites the array, so that the array's buffer holds the old elements already.
+    bool is_in_place() const {
+        const Program &program = lowering_.kernel.program;
+        const int argument = program.results[0].argument;
+        return argument >= 0 && program.arguments[size_t(argument)].value == node_.operands[0];
+    }
 
     /// Returns the index of an element in the array of windows. An axis is a loop over updates (elements of a window innermost) or an axis
     /// of the result.

@@ -91,6 +91,7 @@ constexpr FusionPass passes[] = {
     {"factor_scales", factor_scales},
     {"write_calls", write_calls},
     {"move_reduced_axes", [](const Program &program, const TargetFacts &) { return move_reduced_axes(program); }},
+    {"scatter_into_arguments", [](const Program &program, const TargetFacts &) { return scatter_into_arguments(program); }},
     {"copy_shared_results",
      [](const Program &program, const TargetFacts &facts) { return copy_shared_results(program, facts.prepares_kernels); }},
     {"place_stores", place_stores},

@@ -123,4 +123,64 @@ Program move_reduced_axes(const Program &program) {
     return remove_dead_nodes(rewriter.take()); // removes the operand of an argmax or argmin over one element
 }
 
+namespace {
+
+/// Appends the scatter that replaces one dynamic_update_slice. Axes that the update covers have no start.
+void scatter_update(Rewriter &rewriter, const Node &update, const std::vector<int64_t> &axes) {
+    const int64_t rank = rewriter.source().type(update.operands[0]).rank();
+    const auto add = [&](const std::string &op, std::vector<ValueId> operands, Attributes attributes, const Type &type) {
+        Node node = update;
+        node.op = op;
+        node.operands = std::move(operands);
+        node.attributes = std::move(attributes);
+        return add_node(rewriter.result(), node, {type}, op == "scatter" ? rewriter.source().value_name(update.results[0]) : "")[0];
+    };
+    std::vector<ValueId> starts;
+    for (const int64_t axis : axes)
+        starts.push_back(add("broadcast_in_dim", {rewriter(update.operands[2 + axis])}, broadcast_attributes({Extent(1)}, {}),
+                             {Dtype::i32, {Extent(1)}}));
+    const Type vector{Dtype::i32, {Extent(std::ssize(axes))}};
+    const ValueId indices = axes.size() == 1 ? starts[0] : add("concatenate", starts, {{"dimension", Attribute(int64_t(0))}}, vector);
+    const Attributes attributes = {{"update_window_dims", to_attribute(count_up(rank))},
+                                   {"inserted_window_dims", to_attribute(std::vector<int64_t>())},
+                                   {"scatter_dims_to_operand_dims", to_attribute(axes)},
+                                   {"operand_batching_dims", to_attribute(std::vector<int64_t>())},
+                                   {"scatter_indices_batching_dims", to_attribute(std::vector<int64_t>())},
+                                   {"mode", std::string("clip")}};
+    const ValueId array = rewriter(update.operands[0]), window = rewriter(update.operands[1]);
+    rewriter.map(update.results[0], add("scatter", {array, indices, window}, attributes, rewriter.source().type(update.results[0])));
+}
+
+/// Returns the axes along which an update is smaller than the array.
+std::vector<int64_t> partial_axes(const Program &program, const Node &update) {
+    const Extents &array = program.type(update.operands[0]).shape, &window = program.type(update.operands[1]).shape;
+    std::vector<int64_t> axes;
+    for (size_t axis = 0; axis < array.size(); ++axis)
+        if (array[axis] != window[axis]) axes.push_back(static_cast<int64_t>(axis));
+    return axes;
+}
+
+} // namespace
+
+Program scatter_into_arguments(const Program &program) {
+    std::vector<ValueId> argument_of(program.values.size(), -1); // by value: the argument that holds it after the run
+    for (const Result &result : program.results)
+        if (result.argument >= 0) argument_of[result.value] = program.arguments[result.argument].value;
+    Rewriter rewriter(program);
+    rewriter.copy_arguments();
+    for (const Node &node : program.nodes) {
+        const bool updates_argument = node.op == "dynamic_update_slice" && argument_of[node.results[0]] == node.operands[0];
+        const bool has_i32_starts = std::ranges::all_of(node.operands, [&](ValueId operand) {
+            return operand == node.operands[0] || operand == node.operands[1] || program.type(operand).dtype == Dtype::i32;
+        });
+        const std::vector<int64_t> axes = updates_argument && has_i32_starts ? partial_axes(program, node) : std::vector<int64_t>();
+        if (axes.empty())
+            rewriter.copy(node);
+        else
+            scatter_update(rewriter, node, axes);
+    }
+    rewriter.copy_results();
+    return rewriter.take();
+}
+
 } // namespace scalide

@@ -2,15 +2,20 @@
 #include "expr/base_operators.h"
 #include "ir/window.h"
 #include "transforms/fusion/groups/legality.h"
+#include "transforms/fusion/groups/overwrites.h"
 #include <algorithm>
 
 namespace scalide {
 
 namespace {
 
+Extent bytes_of(const Program &program, ValueId value) {
+    return element_count(program.type(value).shape) * Extent(size_of(program.type(value).dtype));
+}
+
 Extent total_bytes(const Program &program, const std::vector<ValueId> &values) {
     Extent bytes;
-    for (ValueId value : values) bytes = bytes + element_count(program.type(value).shape) * Extent(size_of(program.type(value).dtype));
+    for (ValueId value : values) bytes = bytes + bytes_of(program, value);
     return bytes;
 }
 
@@ -27,8 +32,11 @@ Extent elements_under(const Program &program, const Node &node) {
     return count;
 }
 
-Extent flops_of(const Program &program, const Node &node) {
+Extent flops_of(const FuseGraph &graph, int index) {
+    const Program &program = graph.program();
+    const Node &node = program.nodes[index];
     const Shape shape = find_base_operator(node.op)->shape;
+    if (updates_in_place(graph, index)) return element_count(program.type(node.operands[2]).shape) * Extent(cost_of(node));
     const Extents &result = program.type(node.results[0]).shape;
     if (shape == Shape::reduce) return element_count(program.type(node.operands[0]).shape);
     if (shape == Shape::window) return element_count(result) * elements_under(program, node);
@@ -62,12 +70,19 @@ KernelReport report_kernel(const Groups &groups, int group) {
     report.bytes_read = total_bytes(program, groups.inputs(group));
     report.bytes_written = total_bytes(program, groups.outputs(group));
     for (int node : groups[group].nodes) {
+        if (updates_in_place(groups.graph(), node)) {
+            const Extent array = bytes_of(program, program.nodes[node].operands[0]),
+                         updates = bytes_of(program, program.nodes[node].operands[2]);
+            const bool reads_old = !find_base_operator(program.nodes[node].op)->fold.empty();
+            report.bytes_read = report.bytes_read - array + (reads_old ? updates : Extent(0));
+            report.bytes_written = report.bytes_written - array + updates;
+        }
         report.fused.push_back(program.nodes[node].op);
-        report.flops = report.flops + flops_of(program, program.nodes[node]);
+        report.flops = report.flops + flops_of(groups.graph(), node);
     }
     for (int node : floating_nodes(groups, group)) {
         report.recomputed.push_back(program.nodes[node].op);
-        report.flops = report.flops + flops_of(program, program.nodes[node]);
+        report.flops = report.flops + flops_of(groups.graph(), node);
     }
     return report;
 }

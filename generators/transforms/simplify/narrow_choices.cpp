@@ -43,4 +43,19 @@ std::optional<ValueId> choose_in_f32(const Candidate &at) {
     return type_of(chosen) == at.type.dtype ? chosen : at.emit("convert_element_type", {chosen}, convert_attributes(at.type.dtype));
 }
 
+std::optional<ValueId> update_in_format(const Candidate &at) {
+    if (at.node.op != "dynamic_update_slice" && at.node.op != "scatter") return {};
+    std::vector<ValueId> operands = at.node.operands;
+    for (const size_t index : {size_t(0), at.node.op == "scatter" ? size_t(2) : size_t(1)}) {
+        const Node *widening = at.facts.producer(operands[index], "convert_element_type");
+        if (widening == nullptr) return {};
+        operands[index] = widening->operands[0];
+    }
+    const auto dtype_of = [&](ValueId value) { return at.facts.program().type(value).dtype; };
+    const Dtype format = dtype_of(operands[0]);
+    const bool is_widened = is_float(format) && is_float(at.type.dtype) && size_of(format) < size_of(at.type.dtype);
+    if (!is_widened || dtype_of(operands[at.node.op == "scatter" ? 2 : 1]) != format) return {};
+    return at.emit("convert_element_type", {at.emit(at.node.op, operands, at.node.attributes)}, convert_attributes(at.type.dtype));
+}
+
 } // namespace scalide

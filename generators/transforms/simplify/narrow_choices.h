@@ -8,4 +8,9 @@ namespace scalide {
 /// nothing if an operand has no f32 form.
 std::optional<ValueId> choose_in_f32(const Candidate &candidate);
 
+/// Updates a part of an array (dynamic_update_slice, scatter) in the narrow format of the array and of the update, and widens the result.
+/// The elements only move, so the values are the same. An inout argument can then be updated in its buffer. Returns nothing if the operands
+/// are not widened from one format.
+std::optional<ValueId> update_in_format(const Candidate &candidate);
+
 } // namespace scalide

@@ -103,6 +103,7 @@ std::optional<ValueId> Simplifier::simpler(const Node &node, const Type &type) {
     if (const auto value = merge_movement({node, type, facts_, emit_})) return value;
     if (const auto value = move_later({node, type, facts_, emit_})) return value;
     if (const auto value = choose_in_f32({node, type, facts_, emit_})) return value;
+    if (const auto value = update_in_format({node, type, facts_, emit_})) return value;
     return rewrite(node, type);
 }
 

@@ -39,7 +39,7 @@ std::string why_not_typed(const Program &program, const Node &node, const Rulebo
 
 std::string why_not_wide(const Program &program, const Node &node) {
     const BaseOperator *base = find_base_operator(node.op);
-    const bool computes = base && base->shape != Shape::movement && base->shape != Shape::source;
+    const bool computes = base && !moves_elements(*base) && base->shape != Shape::source;
     if (!computes || converts(*base)) return "";
     for (const std::vector<ValueId> *values : {&node.operands, &node.results})
         for (const ValueId value : *values)

@@ -259,6 +259,41 @@ TEST(transforms, fuse_overwrites_in_place_only_what_nothing_else_reads) {
     for (const Program &program : moved.program.programs) EXPECT_EQ(program.results[0].argument, -1);
 }
 
+/// A step that changes some rows of a donated array touches these rows alone.
+TEST(transforms, fuse_updates_a_part_of_an_argument_in_place) {
+    const std::string signature = "(w: f32[n, 8] inout, i: i32[3, 1], u: f32[3, 8], k: i32[], v: f32[1, 8]) -> (w = r)",
+                      attributes = " {update_window_dims: [1], inserted_window_dims: [0], scatter_dims_to_operand_dims: [0], "
+                                   "operand_batching_dims: [], scatter_indices_batching_dims: [], mode: clip} : f32[n, 8]";
+    const auto is_in_place = [](const Fusion &fusion) {
+        const Program &kernel = fusion.program.programs.back();
+        return kernels(fusion) == "scatter_1" && kernel.results[0].argument >= 0 && kernel.arguments[kernel.results[0].argument].inout;
+    };
+    const Fusion set = fuse_text(signature, "r = scatter(w, i, u)" + attributes);
+    EXPECT_TRUE(is_in_place(set));
+    EXPECT_EQ(to_string(set.report.kernels[0].bytes_read), "108"); // indices and updates
+    EXPECT_EQ(to_string(set.report.kernels[0].bytes_written), "96");
+    const Fusion add = fuse_text(signature, "r = scatter_add(w, i, u)" + attributes);
+    EXPECT_TRUE(is_in_place(add));
+    EXPECT_EQ(to_string(add.report.kernels[0].bytes_read), "204"); // and the old elements
+    const std::string zero = "z = constant() {value: 0, dtype: i32} : i32[]\n";
+    EXPECT_TRUE(is_in_place(fuse_text(signature, zero + "r = dynamic_update_slice(w, v, k, z) : f32[n, 8]")));
+
+    // Updates that read the array are computed before; a scatter whose updates read it at other indices needs a copy.
+    EXPECT_EQ(
+        kernels(fuse_text(signature, "t = exp(w) : f32[n, 8]\n s = slice(t) {start: [0, 0], limit: [3, 8], strides: [1, 1]} : f32[3, 8]\n"
+                                     "r = scatter(w, i, s)" +
+                                         attributes)),
+        "map_1 scatter_1");
+    EXPECT_EQ(kernels(fuse_text(signature, "s = slice(w) {start: [0, 0], limit: [3, 8], strides: [1, 1]} : f32[3, 8]\n"
+                                           "r = scatter(w, i, s)" +
+                                               attributes)),
+              "scatter_1 map_1");
+    // The old array is read after the update, so the result cannot have its memory yet.
+    EXPECT_EQ(kernels(fuse_text("(w: f32[n, 8] inout, i: i32[3, 1], u: f32[3, 8]) -> (w = r, y: f32[n, 8])",
+                                "r = scatter(w, i, u)" + attributes + "\n t = exp(r) : f32[n, 8]\n y = mul(t, w) : f32[n, 8]")),
+              "scatter_1 map_1 map_2");
+}
+
 TEST(transforms, fuse_overwrites_a_scale_after_the_kernel_that_reads_it) {
     const std::string nodes =
         "a = abs(x) : f32[n]\n top = reduce_max(a) {axes: [0]} : f32[]\n t = mul(s, top) : f32[]\n r = div(s, t) : f32[]\n"

@@ -46,11 +46,21 @@ std::vector<int> downstream(const FuseGraph &graph, const std::vector<int> &node
     return found;
 }
 
+/// True if the node is a scatter into this value that reads it in no other way. Its kernel writes the updated elements only.
+bool scatters_into(const FuseGraph &graph, int node, ValueId value) {
+    const std::vector<ValueId> &operands = graph.program().nodes[node].operands;
+    const auto is_free_of = [&](ValueId operand) {
+        return std::ranges::find(graph.sources(operand), value, &Read::value) == graph.sources(operand).end();
+    };
+    return graph.shape(node) == Shape::scatter && operands[0] == value && std::all_of(operands.begin() + 1, operands.end(), is_free_of);
+}
+
 /// True if the kernel reads an element of the argument, or of a value that depends on it, only before it overwrites the element. Matmuls
 /// reduce each row of a tile before they store the row (lower/products/contract_reductions.cpp).
 bool is_read_in_place(const FuseGraph &graph, const std::vector<int> &nodes, const Read &read, const Overwrite &overwrite) {
     const Program &program = graph.program();
     const Node &reader = program.nodes[read.reader];
+    if (read.value == overwrite.argument && scatters_into(graph, read.reader, read.value)) return true;
     const auto is_product = [&](int node) { return graph.shape(node) == Shape::contract; };
     const bool is_total = graph.shape(read.reader) == Shape::reduce && program.type(reader.results[0]).is_scalar();
     const bool is_reduced_first = is_total && graph.prepares_kernels() && std::ranges::any_of(nodes, is_product);
@@ -109,6 +119,11 @@ bool order_readers(Groups &groups, const Overwrite &overwrite) {
 }
 
 } // namespace
+
+bool updates_in_place(const FuseGraph &graph, int node) {
+    const std::span<const Overwrite> overwrites = graph.overwrites_by(node);
+    return std::ranges::any_of(overwrites, [&](const Overwrite &each) { return scatters_into(graph, node, each.argument); });
+}
 
 bool order_overwrites(Groups &groups) {
     return std::ranges::all_of(groups.graph().overwrites(), [&](const Overwrite &overwrite) { return order_readers(groups, overwrite); });

@@ -14,6 +14,9 @@ std::vector<int> following(const Groups &groups, int node);
 /// must be elementwise and have the argument's shape (kinds/kernel_kinds.h).
 bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes);
 
+/// True for a scatter whose result overwrites its array. Its kernel reads and writes only the elements that the updates change.
+bool updates_in_place(const FuseGraph &graph, int node);
+
 /// Adds copies, so that each result has memory of its own. A copy is needed in three cases: an argument is a result; two results are one
 /// value; the old value of an inout argument is still needed when the new value is written.
 Program copy_shared_results(const Program &program, bool prepares_kernels);
