@@ -1,8 +1,10 @@
 #include "transforms/fusion/normalize.h"
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
+#include "transforms/fusion/groups/updates.h"
 #include "transforms/operators.h"
 #include <algorithm>
+#include <set>
 
 namespace scalide {
 
@@ -163,13 +165,17 @@ std::vector<int64_t> partial_axes(const Program &program, const Node &update) {
 } // namespace
 
 Program scatter_into_arguments(const Program &program) {
-    std::vector<ValueId> argument_of(program.values.size(), -1); // by value: the argument that holds it after the run
-    for (const Result &result : program.results)
-        if (result.argument >= 0) argument_of[result.value] = program.arguments[result.argument].value;
+    std::set<int> updates; // nodes that update inout arguments
+    for (const Result &result : program.results) {
+        if (result.argument < 0) continue;
+        const std::vector<int> found = updates_between(program, program.arguments[result.argument].value, result.value);
+        updates.insert(found.begin(), found.end());
+    }
     Rewriter rewriter(program);
     rewriter.copy_arguments();
-    for (const Node &node : program.nodes) {
-        const bool updates_argument = node.op == "dynamic_update_slice" && argument_of[node.results[0]] == node.operands[0];
+    for (int index = 0; index < static_cast<int>(program.nodes.size()); ++index) {
+        const Node &node = program.nodes[index];
+        const bool updates_argument = node.op == "dynamic_update_slice" && updates.contains(index);
         const bool has_i32_starts = std::ranges::all_of(node.operands, [&](ValueId operand) {
             return operand == node.operands[0] || operand == node.operands[1] || program.type(operand).dtype == Dtype::i32;
         });

@@ -9,8 +9,8 @@ namespace scalide {
 /// float sum also adds 0.
 Program move_reduced_axes(const Program &program);
 
-/// Rewrites a dynamic_update_slice of an inout argument, whose result the argument holds after the run, to a scatter of one window. A
-/// scatter kernel can write the window alone; a map computes every element.
+/// Rewrites each dynamic_update_slice that updates an inout argument (groups/updates.h) to a scatter of one window. A scatter kernel can
+/// write the window alone; a map computes every element.
 Program scatter_into_arguments(const Program &program);
 
 } // namespace scalide

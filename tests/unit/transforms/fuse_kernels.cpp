@@ -278,6 +278,18 @@ TEST(transforms, fuse_updates_a_part_of_an_argument_in_place) {
     const std::string zero = "z = constant() {value: 0, dtype: i32} : i32[]\n";
     EXPECT_TRUE(is_in_place(fuse_text(signature, zero + "r = dynamic_update_slice(w, v, k, z) : f32[n, 8]")));
 
+    // One update after the other, of one argument.
+    const Fusion chain = fuse_text(signature, zero + "s = scatter(w, i, u)" + attributes +
+                                                  "\n t = dynamic_update_slice(s, v, k, z) : f32[n, 8]\n"
+                                                  "r = scatter_add(t, i, u)" +
+                                                  attributes);
+    EXPECT_EQ(kernels(chain), "scatter_1 scatter_2 scatter_3");
+    for (const Program &kernel : chain.program.programs) EXPECT_TRUE(kernel.results[0].argument >= 0) << to_string(kernel);
+    EXPECT_EQ(
+        kernels(fuse_text("(w: f32[n, 8] inout, i: i32[3, 1], u: f32[3, 8]) -> (w = r, y: f32[n, 8])",
+                          "s = scatter(w, i, u)" + attributes + "\n r = scatter_add(s, i, u)" + attributes + "\n y = exp(s) : f32[n, 8]")),
+        "scatter_1 scatter_2 map_1");
+
     // Updates that read the array are computed before; a scatter whose updates read it at other indices needs a copy.
     EXPECT_EQ(
         kernels(fuse_text(signature, "t = exp(w) : f32[n, 8]\n s = slice(t) {start: [0, 0], limit: [3, 8], strides: [1, 1]} : f32[3, 8]\n"

@@ -1,6 +1,7 @@
 #include "transforms/fusion/groups/graph.h"
 #include "expr/base_operators.h"
 #include "ir/shape.h"
+#include "transforms/fusion/groups/updates.h"
 #include <algorithm>
 
 namespace scalide {
@@ -39,8 +40,7 @@ FuseGraph::FuseGraph(const Program &program, bool prepares_kernels, std::set<int
     }
     for (const Result &result : program.results) {
         is_result_[result.value] = true;
-        if (result.argument >= 0 && producers_[result.value] >= 0)
-            overwrites_.push_back({program.arguments[result.argument].value, result.value});
+        if (result.argument >= 0 && producers_[result.value] >= 0) add_overwrites(program.arguments[result.argument].value, result.value);
     }
     for (const Overwrite &overwrite : overwrites_)
         if (overwriters_[overwrite.argument] < 0) overwriters_[overwrite.argument] = producers_[overwrite.value];
@@ -53,6 +53,19 @@ FuseGraph::FuseGraph(const Program &program, bool prepares_kernels, std::set<int
         find_sources(node);
         if (!is_floating(node)) add_reads(node);
     }
+}
+
+void FuseGraph::add_overwrites(ValueId argument, ValueId value) {
+    const auto is_scatter = [this](int node) { return find_base_operator(program_.nodes[node].op)->shape == Shape::scatter; };
+    const std::vector<int> updates = updates_between(program_, argument, value);
+    if (updates.empty() || !std::ranges::all_of(updates, is_scatter)) return overwrites_.push_back({argument, value});
+    for (const int node : updates) overwrites_.push_back({program_.nodes[node].operands[0], program_.nodes[node].results[0]});
+}
+
+ValueId FuseGraph::last_value(const Overwrite &overwrite) const {
+    ValueId value = overwrite.value;
+    while (overwriters_[value] >= 0) value = program_.nodes[overwriters_[value]].results[0];
+    return value;
 }
 
 std::span<const Overwrite> FuseGraph::overwrites_by(int node) const {

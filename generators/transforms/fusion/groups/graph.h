@@ -13,7 +13,8 @@ struct Read {
     Access access = Access::same;
 };
 
-/// An inout argument and the value that it holds after the run. Listed only if a node computes that value.
+/// An inout argument and the value that it holds after the run. Listed only if a node computes that value. If several scatters update the
+/// argument one after the other (updates.h), the list has one entry for each scatter; `argument` is then the array that the scatter reads.
 struct Overwrite {
     ValueId argument = -1, value = -1;
 };
@@ -52,12 +53,15 @@ public:
     /// The node that computes the new value of an argument, taken from the first result that names the argument. -1: nothing overwrites it.
     int overwriter(ValueId argument) const { return overwriters_[argument]; }
     const std::vector<Overwrite> &overwrites() const { return overwrites_; }
+    /// The value that the argument holds after the run, which may be made by a later overwrite of the same argument.
+    ValueId last_value(const Overwrite &overwrite) const;
     /// The overwrites whose new value this node computes.
     std::span<const Overwrite> overwrites_by(int node) const;
     /// The stored values from which a value is computed through floating nodes. A stored value is its own source.
     const std::vector<Read> &sources(ValueId value) const { return sources_[value]; }
 
 private:
+    void add_overwrites(ValueId argument, ValueId value);
     void decide_floating(int node);
     bool is_cheap(int node) const;
     bool reads_overwritten(const Node &node) const;

@@ -151,7 +151,7 @@ Program copy_shared_results(const Program &program, bool prepares_kernels) {
         const std::vector<int> writer = {graph.producer(overwrite.value)};
         if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || is_scale_of_state(graph, overwrite) ||
             !order_readers(groups, overwrite))
-            conflicts.insert(overwrite.value);
+            conflicts.insert(graph.last_value(overwrite));
     }
     Program result = copied;
     copy_results(result, [&](const Result &r) { return r.argument >= 0 && conflicts.contains(r.value); });
