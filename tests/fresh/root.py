@@ -32,7 +32,8 @@ def enter_namespace():
     tried = subprocess.run([*command, "true"], capture_output=True, text=True)
     if tried.returncode != 0:
         skip(f"this user is not root and cannot make a user namespace: {tried.stderr.strip()}")
-    sys.exit(subprocess.run([*command, sys.executable, *sys.argv], env={**os.environ, INSIDE: "yes"}).returncode)
+    sys.stdout.flush()
+    os.execvpe(command[0], [*command, sys.executable, *sys.argv], {**os.environ, INSIDE: "yes"})  # a killed test leaves no process
 
 
 def apt_lines(suite: str) -> list:
