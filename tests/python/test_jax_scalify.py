@@ -33,6 +33,14 @@ def test_scales_are_not_negative():
     jsa.ScaledArray(np.ones(2, np.float16), np.float32(0)), jsa.ScaledArray(np.ones(2, np.float16), np.float32(np.inf))
 
 
+def test_a_scaled_function_overflows_as_its_dtype():
+    """As in JAX and scalide.build. A policy with scales avoids the overflow."""
+    x, w = (jsa.ScaledArray(np.full(shape, 1000, np.float16), np.float32(1)) for shape in ((4, 64), (64, 8)))
+    for f in (lambda x, w: x @ w, lambda x, w: (x.astype(jnp.float32) @ w.astype(jnp.float32)).astype(jnp.float16)):
+        assert np.isinf(jsa.scalify(f)(x, w).data).all() and np.isinf(jax.jit(f)(x.data, w.data)).all()
+        np.testing.assert_allclose(value(jsa.scalify(f, numerics="f16_scaled")(x, w)), 6.4e7, rtol=2.0**-11)
+
+
 def test_scaled_array_has_the_properties_of_its_data():
     array = jsa.ScaledArray(np.array([1, 2], np.float16), np.float32(4))
     assert (array.dtype, array.shape, array.size, array.ndim) == (np.float16, (2,), 2, 1)
