@@ -183,3 +183,12 @@ def test_products_without_a_sum_are_not_rounded(policy):
     w, x = np.asarray(normal(0, (8,))), np.asarray(normal(1, (8,)))
     for got, expected in zip(build(trace(gradient, w, x), numerics="f32")(w, x), jax.jit(gradient)(w, x)):
         np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["f16_master", "f16_scaled"])
+def test_hidden_operands_of_f16_policies_are_f16(policy):
+    """An array between two matmuls keeps the 11 bits of f16: it is not stored in bf16, which has 8."""
+    x, w, v = np.asarray(normal(0, (64, 256))), np.asarray(normal(1, (256, 512))) / 16, np.asarray(normal(2, (512, 64))) / 22
+    want = np.tanh(x.astype(np.float64) @ w.astype(np.float64)) @ v.astype(np.float64)
+    got = build(trace(lambda x, w, v: jnp.tanh(x @ w) @ v, x, w, v), numerics=policy)(x, w, v)
+    assert np.linalg.norm(got - want) <= 5e-4 * np.linalg.norm(want)
