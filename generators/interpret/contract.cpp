@@ -46,7 +46,7 @@ struct Sizes {
     int64_t batch, rows, columns, terms;
 };
 
-/// Computes out[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, k, j], with k ascending.
+/// Computes out[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, k, j], with k ascending. A sum of one term is the term: it stays -0.
 template<typename T>
 std::vector<T> multiply(const Sizes &sizes, const std::vector<T> &lhs, const std::vector<T> &rhs) {
     std::vector<T> out(sizes.batch * sizes.rows * sizes.columns);
@@ -56,7 +56,7 @@ std::vector<T> multiply(const Sizes &sizes, const std::vector<T> &lhs, const std
             for (int64_t k = 0; k < sizes.terms; k++) {
                 const T factor = lhs[(b * sizes.rows + i) * sizes.terms + k];
                 const T *other = rhs.data() + (b * sizes.terms + k) * sizes.columns;
-                for (int64_t j = 0; j < sizes.columns; j++) row[j] += factor * other[j];
+                for (int64_t j = 0; j < sizes.columns; j++) row[j] = sizes.terms == 1 ? factor * other[j] : row[j] + factor * other[j];
             }
         }
     return out;

@@ -28,9 +28,9 @@ const std::vector<Key> extending_keys = {{"policy", Key::required},
                                          {"precision"},
                                          {"state"},
                                          {"rules"}};
-const std::vector<Key> row_keys = {{"argument"}, {"operand"},    {"operands"},        {"result"}, {"scope"},  {"op"},    {"layer"},
-                                   {"dtype"},    {"size_below"}, {"not_multiple_of"}, {"scale"},  {"insert"}, {"store"}, {"scaled"},
-                                   {"replace"},  {"keep"},       {"optional"}};
+const std::vector<Key> row_keys = {
+    {"argument"},        {"operand"},          {"operands"}, {"result"}, {"scope"}, {"op"},     {"layer"},   {"dtype"}, {"size_below"},
+    {"not_multiple_of"}, {"contracted_below"}, {"scale"},    {"insert"}, {"store"}, {"scaled"}, {"replace"}, {"keep"},  {"optional"}};
 
 /// The rules are optional if the policy extends another policy.
 std::vector<Key> policy_keys(bool extends) {
@@ -193,14 +193,15 @@ void check_row(const YamlFields &fields, const PolicyRule &rule) {
     const char *const excludes = "cannot be used with";
     const Refusal refusals[] = {
         {is_keep,
-         {"op", "scope", "layer", "dtype", "size_below", "not_multiple_of", "scale", "insert", "store", "scaled", "replace"},
+         {"op", "scope", "layer", "dtype", "size_below", "not_multiple_of", "contracted_below", "scale", "insert", "store", "scaled",
+          "replace"},
          excludes,
          "keep",
          "'keep' leaves a whole scope or argument unchanged"},
         {is_argument, {"insert"}, excludes, "argument", "The caller passes that array: use 'store', or insert at 'operand'"},
         {is_argument, {"op", "scope"}, "needs 'operand' or", "result", ""},
         {crosses_signature,
-         {"layer", "not_multiple_of"},
+         {"layer", "not_multiple_of", "contracted_below"},
          "needs 'operand' or",
          "operands",
          "It chooses matmuls. To choose the result of a matmul, add 'op'"},
@@ -229,6 +230,7 @@ PolicyRule read_row(const YamlValue &row) {
         for (const YamlValue &dtype : one_or_more(*dtypes)) rule.dtypes.push_back(read_float_dtype(dtype));
     if (const YamlValue *size = fields.find("size_below")) rule.size_below = read_integer(*size, 1);
     if (const YamlValue *multiple = fields.find("not_multiple_of")) rule.not_multiple_of = read_integer(*multiple, 2);
+    if (const YamlValue *terms = fields.find("contracted_below")) rule.contracted_below = read_integer(*terms, 1);
     if (const YamlValue *store = fields.find("store")) rule.store = read_float_dtype(*store);
     if (const YamlValue *scaled = fields.find("scaled")) rule.scaled = scaled->flag();
     if (const YamlValue *optional = fields.find("optional")) rule.optional = optional->flag();

@@ -197,9 +197,13 @@ std::string numerics_line(const BuildReport &report) {
     line += fmt::format("{:.0f} % of bytes in 8 or 16 bits", narrow_share(report));
     if (report.products.own_conversions > 0)
         line += "; the program itself converts " + arrays(report.products.own_conversions) + " to 8 bits without a scale";
-    if (report.products.unsafe_conversions > 0)
-        line += "; warning: the policy converts " + arrays(report.products.unsafe_conversions) +
-                " to 8 bits without a scale ('scalide explain' lists them)";
+    for (const auto &[count, format] : {std::pair{report.products.unsafe_conversions, "8 bits"}, {report.products.unsafe_halves, "f16"}})
+        if (count > 0)
+            line += fmt::format("; warning: the policy converts {} to {} without a scale ('scalide explain' lists them)", arrays(count),
+                                format);
+    if (report.products.saturating > 0)
+        line += "; warning: is_finite depends on " + arrays(report.products.saturating) +
+                " that the policy may saturate, because their scales do not come from their data";
     return line;
 }
 

@@ -66,7 +66,8 @@ void print_table(const std::vector<NumericsDecision> &decisions, const Roles &ro
     for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision, roles));
     fmt::print("{}", in_columns(rows));
     for (const NumericsDecision &decision : decisions) {
-        if (!decision.is_unsafe()) continue;
+        // A program in f16 rounds most of its arrays, so they get no note.
+        if (!decision.is_unsafe() || (!decision.is_policys() && size_of(decision.stored) > 1)) continue;
         const auto words = decision.is_policys()
                                ? std::pair("warning", "without a scale, so small values become zero. Add 'scale: {by: max}' to the rule")
                                : std::pair("note", "by the program itself without a scale, so small values become zero");

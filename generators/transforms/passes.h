@@ -41,7 +41,7 @@ Program propagate_scales(const Program &program, const Rulebook &rulebook, const
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts = {});
 
 /// Expands the composites that contain one of these operators, until each of these is a node of its own (`dot` becomes dot_general). A
-/// policy rule for an operator then applies within composites too.
+/// policy rule for an operator then applies within composites too. A dot_general without a sum becomes a multiplication.
 Program expand_to(const Program &program, const Rulebook &rulebook, const std::set<std::string> &ops);
 
 /// Groups base operators into kernels. The nodes of the result are `call`s of sub-programs with the attribute `kind`. They are in an order

@@ -182,3 +182,15 @@ def test_what_is_not_in_blocks_is_explained(tmp_path):
                  for policy in (*RECIPES, "f8_master", "f8_current")}  # fmt: skip
     assert re.search(r"x +conv_general_dilated\.lhs +f8_e4m3fn +current .* f8_master\.yaml:5", explained["f8_master"])
     assert set(explained.values()) == {explained["f8_master"]}
+
+
+@pytest.mark.parametrize("policy", ["f32", "bf16", "f16_master", "f8_master", "f8_delayed", *RECIPES])
+@pytest.mark.parametrize("rows", ["0", "b"])
+def test_a_sum_of_no_terms_is_zero(policy, rows, libraries):
+    if rows == "b" and policy in ("f8_block", "mxfp8", FLOOR):
+        pytest.skip("blocks need a summed extent that is a number or a multiple")
+    text = f"program empty(x: f32[{rows}, 64], y: f32[{rows}, 32]) -> (g: f32[64, 32]) {{\n  g = dot_general(x, y) {{contract: [[0], [0]]}}\n}}\n"
+    library = Library(libraries(text, policy))
+    state = list(library.init().values())
+    result = library(np.zeros((0, 64), np.float32), np.zeros((0, 32), np.float32), *state)
+    np.testing.assert_array_equal(result[0] if state else result, np.zeros((64, 32), np.float32))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from jax import lax
 from oracle import check, few
 
+from scalide import build
 from scalide.jax import TraceError, trace
 
 extents = st.sampled_from([1, 3, 4, 9])
@@ -158,3 +159,36 @@ def test_products_of_bools():
     generator = np.random.default_rng(7)
     x, y = (jnp.asarray(generator.random(shape) < 0.2) for shape in [(5, 300), (300, 4)])
     check({"matmul": (lambda x, y: x @ y, (x, y)), "einsum": (lambda x, y: jnp.einsum("ij,jk->i", x, y), (x, y))}, gradient=False)
+
+
+@pytest.mark.parametrize("policy", ["f32", "bf16", "f16_master", "f16_scaled", "f8_master", "f8_scaled", "f8_delayed", "f8_row", "f8_block", "mxfp8"])
+def test_products_without_a_sum_are_not_rounded(policy):
+    """Angles of rotary embeddings, and a gradient whose JAX program has a dot_general without a sum: policies mean sums."""
+    steps, inverse = np.arange(2048, dtype=np.float32), np.float32(1 / 10000 ** (np.arange(0, 32, 2) / 32))
+    cases = {
+        "angles": lambda t, w: jnp.cos(jnp.einsum("i,j->ij", t, w)),
+        "one": lambda t, w: jnp.cos(t[:, None] @ w[None, :]),
+        "batch": lambda t, w: jnp.cos(jnp.einsum("bi,bj->bij", t.reshape(1, -1), w.reshape(1, -1))[0]),
+        "mapped": lambda t, w: jnp.cos(jax.vmap(lambda a: jax.vmap(jnp.dot, (None, 0))(a, w))(t)),
+    }
+    want = np.cos(steps.astype(np.float64)[:, None] * inverse.astype(np.float64))
+    for name, f in cases.items():
+        library = build(trace(f, steps, inverse), numerics=policy)
+        assert "matmuls" not in library.summary and not library.init(), name
+        assert np.abs(library(steps, inverse) - want).max() <= 6e-5, name
+
+    def gradient(w, x):
+        return jax.grad(lambda w: jnp.sum(jnp.tanh(w * x)))(w), jax.jacrev(lambda w: w @ x)(w[None])
+
+    w, x = np.asarray(normal(0, (8,))), np.asarray(normal(1, (8,)))
+    for got, expected in zip(build(trace(gradient, w, x), numerics="f32")(w, x), jax.jit(gradient)(w, x)):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["f16_master", "f16_scaled"])
+def test_hidden_operands_of_f16_policies_are_f16(policy):
+    """An array between two matmuls keeps the 11 bits of f16: it is not stored in bf16, which has 8."""
+    x, w, v = np.asarray(normal(0, (64, 256))), np.asarray(normal(1, (256, 512))) / 16, np.asarray(normal(2, (512, 64))) / 22
+    want = np.tanh(x.astype(np.float64) @ w.astype(np.float64)) @ v.astype(np.float64)
+    got = build(trace(lambda x, w, v: jnp.tanh(x @ w) @ v, x, w, v), numerics=policy)(x, w, v)
+    assert np.linalg.norm(got - want) <= 5e-4 * np.linalg.norm(want)

@@ -99,6 +99,8 @@ def test_what_cannot_be_saved(tmp_path):
     for tree, words in (({"x": np.zeros(2)}, "x: dtype must be one of"), ({"x": 2**31}, "x: a number must fit into i32"), ({"x": "word"}, "x: must be an array"),
                         ({"a": {"b": np.float32(1)}, "a.b": np.float32(1)}, "two arrays have the name a.b"), ({"": np.float32(1)}, "value"),
                         ({"x": ScaledArray(np.float16([1]), np.float16(1))}, "x: scale must be f32, got float16"),
+                        ({"x": ScaledArray._of(np.float16([1]), np.float32(np.nan))}, "x: ScaledArray.scale: must be finite in f32, got nan"),
+                        ({"x": ScaledArray._of(np.float16([1]), np.float32(-1))}, "x: ScaledArray.scale: must not be negative, got -1"),
                         ({"x": jax.random.key(0)}, "jax.random.key_data")):  # fmt: skip
         if words == "value":
             scalide.save(tmp_path / "empty name", tree)
@@ -114,6 +116,15 @@ def test_files_that_are_not_like_it(tmp_path):
     for like, words in (({"w": np.float32([1, 2])}, "w: must be float32[2] as in 'like', got float16[2]"), ({"v": np.float16([1])}, "the file has no array v. Other arrays: w"),
                         ({"w": ScaledArray(np.float16([1, 2]), np.float32(1))}, "must be scaled float16[2]"), ({}, "but it lacks w")):  # fmt: skip
         assert words in error_of(scalide.load, path, like), like
+
+
+def test_scales_of_files_are_checked(tmp_path):
+    path, header = tmp_path / "a", {"x.data": {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]}, "x.scale": {"dtype": "F32", "shape": [], "data_offsets": [2, 6]}}
+    tree = {"scalide.tree": '{"dict": {"x": "*"}}'}
+    for scale, words in ((np.nan, "must be finite in f32, got nan"), (np.inf, "must be finite in f32, got inf"), (-2, "must not be negative, got -2.0")):
+        for metadata, like in ((None, None), (tree, None), (tree, {"x": ScaledArray(np.float16([1]), np.float32(1))})):
+            write(path, header, np.float16([1]).tobytes() + np.float32(scale).tobytes(), metadata)
+            assert f"{path}: x: ScaledArray.scale: {words}" in error_of(scalide.load, path, like), (scale, metadata)
 
 
 def write(path, header, data=b"", metadata=None):

@@ -25,12 +25,27 @@ def value(array):
 # --- ScaledArrays and arrays
 
 
-def test_scales_are_not_negative():
+def test_scales_are_finite_and_not_negative():
     for scale in (np.float32(-1), -0.5, jnp.float32(-2)):
         with pytest.raises(ValueError, match=r"ScaledArray.scale: must not be negative, got -[\d.]+. The sign belongs to the data."):
             jsa.ScaledArray(np.ones(2, np.float16), scale)
     assert jax.jit(lambda scale: jsa.ScaledArray(jnp.ones(2), scale).to_array())(-1.0)[0] == -1  # not known yet
-    jsa.ScaledArray(np.ones(2, np.float16), np.float32(0)), jsa.ScaledArray(np.ones(2, np.float16), np.float32(np.inf))
+    for scale in (np.float32(np.nan), np.inf, jnp.float32(np.inf), np.float64(1e39)):
+        with pytest.raises(ValueError, match=r"ScaledArray.scale: must be finite in f32, got [\w.+]+. Put infinities and NaN into the data."):
+            jsa.ScaledArray(np.ones(2, np.float16), scale)
+    for data in (np.ones(2, np.float16), jnp.ones(2), np.ones(2, ml_dtypes.float8_e4m3fn)):
+        with pytest.warns(UserWarning, match="ScaledArray.scale: is 0, so the value of the array is 0, but the data is not."):
+            jsa.ScaledArray(data, np.float32(0))
+    with warnings.catch_warnings(action="error"):
+        jsa.ScaledArray(np.zeros(2, np.float16), 0), jax.jit(lambda data: jsa.ScaledArray(data, np.float32(0)).to_array())(np.ones(2))
+
+
+def test_a_scaled_function_overflows_as_its_dtype():
+    """As in JAX and scalide.build. A policy with scales avoids the overflow."""
+    x, w = (jsa.ScaledArray(np.full(shape, 1000, np.float16), np.float32(1)) for shape in ((4, 64), (64, 8)))
+    for f in (lambda x, w: x @ w, lambda x, w: (x.astype(jnp.float32) @ w.astype(jnp.float32)).astype(jnp.float16)):
+        assert np.isinf(jsa.scalify(f)(x, w).data).all() and np.isinf(jax.jit(f)(x.data, w.data)).all()
+        np.testing.assert_allclose(value(jsa.scalify(f, numerics="f16_scaled")(x, w)), 6.4e7, rtol=2.0**-11)
 
 
 def test_scaled_array_has_the_properties_of_its_data():

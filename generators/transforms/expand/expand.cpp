@@ -4,6 +4,7 @@
 #include "transforms/expand/normalize_dot.h"
 #include "transforms/expand/top_k_chunks.h"
 #include "transforms/passes.h"
+#include "transforms/simplify/trivial_sums.h"
 #include "transforms/splice.h"
 #include <algorithm>
 
@@ -42,7 +43,7 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
             replace_node(expanded, rulebook, i, expand_value);
         }
     }
-    return remove_dead_nodes(std::move(expanded));
+    return remove_dead_nodes(remove_trivial_sums(expanded, rulebook));
 }
 
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {

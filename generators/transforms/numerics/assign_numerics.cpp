@@ -9,7 +9,6 @@
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace scalide {
@@ -31,6 +30,17 @@ bool scales_arrays(const Policy &policy, const Rulebook &rulebook) {
         return std::ranges::any_of(
             row.insert, [&](const Insertion &insertion) { return rulebook.makes_scaled(rulebook.rule(insertion.op, row.location)); });
     });
+}
+
+/// How the program's own roundings treat a number beyond the range. Programs find overflows: a loss scaler reads is_finite, and makes its
+/// scale smaller. So only roundings that a policy inserts may saturate.
+constexpr Overflow own_overflow = Overflow::format;
+
+/// Returns the attributes of a conversion to `dtype`. Saturation is the default and needs no attribute.
+Attributes narrowing(Dtype dtype, Overflow overflow) {
+    Attributes attributes = convert_attributes(dtype);
+    if (is_narrow(dtype) && overflow == Overflow::format) attributes["overflow"] = "format";
+    return attributes;
 }
 
 bool makes_products(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
@@ -69,6 +79,7 @@ private:
 
     std::vector<ValueId> operands_of(const Node &node);
     ValueId operand_edge(const Node &node, size_t index);
+    ValueId before_policy(ValueId value, ValueId old, const PolicyRule &policy);
     ValueId node_result(const Node &node, size_t index, ValueId value);
     ValueId own_rounding(ValueId value, Dtype dtype, const Attributes &asked);
     std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
@@ -86,9 +97,8 @@ private:
     bool makes_scaled(const PolicyRule &policy) const;
     ValueId unscaled(ValueId value, Dtype stored);
     ValueId insert_once(const std::string &op, const std::vector<ValueId> &operands, const Attributes &attributes);
-    ValueId rounded(ValueId value, Dtype dtype, const Attributes &asked = {});
+    ValueId rounded(ValueId value, Dtype dtype, Overflow overflow);
     ValueId widened(ValueId value);
-    Attributes narrowing(Dtype dtype, const Attributes &asked = {}) const;
     bool is_exact_in(ValueId value, Dtype dtype) const;
 
     Rewriter rewriter_;
@@ -198,7 +208,7 @@ void Numerics::place_bits(const Node &node) {
     const Program &source = rewriter_.source();
     const Dtype from = source.type(node.operands[0]).dtype;
     const ValueId value = rewriter_(node.operands[0]);
-    const ValueId stored = is_narrow(from) ? insert_once("convert_element_type", {value}, narrowing(from)) : value;
+    const ValueId stored = is_narrow(from) ? insert_once("convert_element_type", {value}, narrowing(from, own_overflow)) : value;
     const ValueId bits = builder_.add_one(node.op, {stored}, node.attributes, source.value_name(node.results[0]));
     rewriter_.map(node.results[0], widened(bits));
 }
@@ -259,10 +269,19 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
         if (producer == nullptr) builder_.set_role(Role::primal);
     }
     const std::string place = (node.role == Role::cotangent ? "cotangent " : "") + node.op + " operand " + std::to_string(index);
-    const ValueId result = is_left ? value : stored({old, value, node.scope, place}, *policy);
+    const ValueId result = is_left ? value : stored({old, before_policy(value, old, *policy), node.scope, place}, *policy);
     if (!is_left) note_operand(node, index, result, *policy);
     note_matmul_operand(node, index, result, policy);
     return result;
+}
+
+/// Returns the value that a rule for an operand rounds. A scale from the data itself fits every value. Under another scale a number beyond
+/// the range may saturate. So the value is first rounded to its dtype in the program, where an overflow gives infinity.
+ValueId Numerics::before_policy(ValueId value, ValueId old, const PolicyRule &policy) {
+    const Dtype dtype = rewriter_.source().type(old).dtype;
+    const bool fits = std::ranges::any_of(policy.insert, [](const Insertion &insertion) { return insertion.op == "dynamic_rescale"; });
+    const bool may_saturate = policy.acts() && !fits && !propagates_ && policy_.overflow == Overflow::saturate;
+    return may_saturate && !has_wide_range(dtype) ? rounded(value, dtype, own_overflow) : value;
 }
 
 /// Returns `value` stored according to a rule and widened again.
@@ -273,7 +292,7 @@ ValueId Numerics::stored(const PolicyTensor &tensor, const PolicyRule &policy, c
     const std::optional<Dtype> dtype = policy.stored_dtype();
     if (scaled && has_scale != has_scale_.end() && has_scale->second == dtype) return value; // already stored in this way
     ValueId result = insert(tensor, policy);
-    if (policy.store) result = rounded(result, *policy.store, asked);
+    if (policy.store) result = rounded(result, *policy.store, overflow_of(asked, policy_.overflow));
     return scaled ? unscaled(result, dtype.value_or(Dtype::f32)) : result;
 }
 
@@ -355,11 +374,10 @@ void Numerics::note_matmul(const Node &node, const PolicyRule &row, ValueId repl
 ValueId Numerics::own_rounding(ValueId value, Dtype dtype, const Attributes &asked) {
     if (rescales_ && is_float(builder_.type(value).dtype) && !is_exact_in(value, dtype)) {
         const FormatSpec &format = format_of(dtype);
-        const bool has_range = format.exponent_bits >= format_of(Dtype::f32).exponent_bits;
-        const double end = has_range ? 1 : decode(format, format.max_code) / 2;
+        const double end = has_wide_range(dtype) ? 1 : decode(format, format.max_code) / 2;
         value = insert_once("dynamic_rescale", {value}, {{"norm", std::string("max")}, {"to", end}});
     }
-    return rounded(value, dtype, asked);
+    return rounded(value, dtype, overflow_of(asked, own_overflow));
 }
 
 /// Returns the dtype to which the program's types round this result. Values are rounded where they would be stored: after sums, if they are
@@ -385,10 +403,7 @@ Attributes Numerics::in_f32(const Rule &rule, const Node &node) const {
             continue;
         attributes[by->text] = std::string(to_string(Dtype::f32));
         if (node.op != "constant") continue;
-        const double value = to_number(node.attributes.at("value"));
-        // an infinity is intended: the largest number of the format would need a scale
-        const bool exact = std::isinf(value) && format_of(dtype).has_infinity;
-        attributes["value"] = exact ? value : round_to(dtype, value, policy_.overflow);
+        attributes["value"] = round_to(dtype, to_number(node.attributes.at("value")), own_overflow);
     }
     return attributes;
 }
@@ -432,7 +447,9 @@ void Numerics::place_result(const Result &result) {
         if (fresh.scaled && !propagates_ && (rule == nullptr || !makes_scaled(*rule))) {
             fresh.value = insert_once("dynamic_rescale", {fresh.value}, {{"norm", std::string("max")}, {"to", 1.0}});
         }
-        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, narrowing(dtype));
+        const bool is_own = dtype == source.type(result.value).dtype && (rule == nullptr || !rule->acts());
+        const Overflow overflow = is_own ? own_overflow : policy_.overflow;
+        if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, narrowing(dtype, overflow));
         const int producer = producers_[result.value];
         const Location made = producer >= 0 ? source.nodes[producer].location : Location();
         note({PolicyRule::Place::program_result, result.name, "", "", {}, made, fresh.value}, rule);
@@ -466,8 +483,9 @@ ValueId Numerics::insert(const PolicyTensor &tensor, const PolicyRule &policy, V
             operands.push_back(previous);
         }
         const auto dtype = op == "convert_element_type" ? parse_dtype(attributes.at("dtype").word) : std::nullopt;
-        value = naming_line(policy.location, "rounds '" + rewriter_.source().value_name(tensor.source) + "'",
-                            [&] { return dtype ? rounded(value, *dtype, attributes) : insert_once(op, operands, attributes); });
+        value = naming_line(policy.location, "rounds '" + rewriter_.source().value_name(tensor.source) + "'", [&] {
+            return dtype ? rounded(value, *dtype, overflow_of(attributes, policy_.overflow)) : insert_once(op, operands, attributes);
+        });
     }
     return value;
 }
@@ -488,18 +506,10 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     return entry->second;
 }
 
-/// Returns the attributes of a conversion to `dtype`. `asked` decides about overflow, otherwise the policy. Saturation is the default and
-/// needs no attribute.
-Attributes Numerics::narrowing(Dtype dtype, const Attributes &asked) const {
-    Attributes attributes = convert_attributes(dtype);
-    if (is_narrow(dtype) && overflow_of(asked, policy_.overflow) == Overflow::format) attributes["overflow"] = "format";
-    return attributes;
-}
-
 /// Returns `value` rounded to `dtype`, as f32.
-ValueId Numerics::rounded(ValueId value, Dtype dtype, const Attributes &asked) {
+ValueId Numerics::rounded(ValueId value, Dtype dtype, Overflow overflow) {
     if (!is_narrow(dtype) || is_exact_in(value, dtype)) return value;
-    return widened(insert_once("convert_element_type", {value}, narrowing(dtype, asked)));
+    return widened(insert_once("convert_element_type", {value}, narrowing(dtype, overflow)));
 }
 
 /// Returns a low-precision value converted to f32, and other values unchanged.

@@ -151,11 +151,36 @@ std::string state_of(const Program &program, const StoredForms &forms, const std
     return words + (op.empty() ? ", rounded to nearest" : ", rounded by " + op);
 }
 
-/// Counts the values that are converted to 8 bits without a scale, by the policy or by the program.
-size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys) {
+/// Counts the values that are converted to a format of this size without a scale, by the policy or by the program.
+size_t count_unsafe(const std::vector<NumericsDecision> &decisions, bool policys, int bytes) {
     std::set<ValueId> values;
     for (const NumericsDecision &decision : decisions)
-        if (decision.is_unsafe() && decision.is_policys() == policys) values.insert(decision.value);
+        if (decision.is_unsafe() && decision.is_policys() == policys && size_of(decision.stored) == bytes) values.insert(decision.value);
+    return values.size();
+}
+
+/// True if the policy stores the value with a scale that is known before the value, or with none, and a larger number saturates.
+bool may_saturate(const NumericsDecision &decision, const Node *maker) {
+    using Kind = ScaleOrigin::Kind;
+    const bool is_known_before =
+        decision.scale.kind == Kind::none || decision.scale.kind == Kind::state || decision.scale.kind == Kind::fixed;
+    return decision.is_policys() && decision.place != PolicyRule::Place::argument && is_known_before && !has_wide_range(decision.stored) &&
+           maker != nullptr && overflow_of(maker->attributes) == Overflow::saturate;
+}
+
+/// Counts the values that the policy may saturate and on which an is_finite of the program depends.
+size_t count_saturating(const Program &made, const std::vector<NumericsDecision> &decisions) {
+    std::vector<bool> is_tested(made.values.size());
+    for (auto node = made.nodes.rbegin(); node != made.nodes.rend(); ++node)
+        if (node->op == "is_finite" || std::ranges::any_of(node->results, [&](ValueId result) { return is_tested[result]; }))
+            for (const ValueId operand : node->operands) is_tested[operand] = true;
+    const std::vector<int> makers = producers(made);
+    std::set<ValueId> values;
+    for (const NumericsDecision &decision : decisions) {
+        if (decision.value < 0 || !is_tested[decision.value]) continue;
+        const int maker = makers[decision.value];
+        if (may_saturate(decision, maker < 0 ? nullptr : &made.nodes[maker])) values.insert(decision.value);
+    }
     return values.size();
 }
 
@@ -185,6 +210,8 @@ private:
 };
 
 } // namespace
+
+bool has_wide_range(Dtype dtype) { return format_of(dtype).exponent_bits >= format_of(Dtype::f32).exponent_bits; }
 
 StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
     : program_(made), producers_(producers(made)), scales_(made.values.size()) {
@@ -260,6 +287,8 @@ void ProductFormats::add(const ProductFormats &other) {
     own += other.own;
     unscaled += other.unscaled;
     unsafe_conversions += other.unsafe_conversions;
+    unsafe_halves += other.unsafe_halves;
+    saturating += other.saturating;
     own_conversions += other.own_conversions;
     policy_states += other.policy_states;
     for (const auto &[format, count] : other.narrow) narrow[format] += count;
@@ -291,8 +320,10 @@ ProductFormats product_formats(const Program &made, const Rulebook &rulebook, co
         if (result.argument >= 0 && !made.arguments[result.argument].initial && !result.part.is_scale() &&
             is_float(made.type(result.value).dtype))
             formats.states[state_of(made, stored, makers, result.value, rulebook)]++;
-    formats.unsafe_conversions = count_unsafe(decisions.sites, true);
-    formats.own_conversions = count_unsafe(decisions.sites, false);
+    formats.unsafe_conversions = count_unsafe(decisions.sites, true, 1);
+    formats.unsafe_halves = count_unsafe(decisions.sites, true, 2);
+    formats.own_conversions = count_unsafe(decisions.sites, false, 1);
+    formats.saturating = count_saturating(made, decisions.sites);
     formats.policy_states = std::ranges::count(decisions.sites, state_of_policy, &NumericsDecision::use);
     return formats;
 }

@@ -5,6 +5,9 @@
 
 namespace scalide {
 
+/// True for a float format with the range of f32, such as bf16. Values need no scale there.
+bool has_wide_range(Dtype dtype);
+
 /// Where the scale of a value comes from.
 struct ScaleOrigin {
     enum class Kind {
@@ -44,8 +47,12 @@ struct NumericsDecision {
     int operand = -1; ///< set for a node that the policy replaced. Until complete() finds the operand, `value` is the node's result.
 
     bool is_policys() const { return row.line != 0; }
-    /// True for a conversion to 8 bits without a scale: small values become zero, large ones the largest of the format.
-    bool is_unsafe() const { return place != PolicyRule::Place::argument && size_of(stored) == 1 && scale.kind == ScaleOrigin::Kind::none; }
+    /// True for a conversion to f16 or 8 bits without a scale: small values become zero. Large ones become infinite, or the largest number
+    /// of the format.
+    bool is_unsafe() const {
+        return place != PolicyRule::Place::argument && scale.kind == ScaleOrigin::Kind::none &&
+               (size_of(stored) == 1 || !has_wide_range(stored));
+    }
 };
 
 /// How a policy treats an operand of a matmul.
@@ -105,8 +112,10 @@ struct ProductFormats {
     size_t own = 0;                       ///< narrow ones of the program's own: it says itself that an operand is narrow and has no scale
     size_t unscaled = 0;                  ///< other narrow ones with an operand that has no scale, and not the range of f32 (bf16)
     size_t unsafe_conversions = 0;        ///< of the policy, to 8 bits without a scale, in products or not
-    size_t own_conversions = 0;           ///< the program's own
+    size_t unsafe_halves = 0;             ///< of the policy, to f16 without a scale
+    size_t own_conversions = 0;           ///< the program's own, to 8 bits
     size_t policy_states = 0;             ///< arrays that the policy adds
+    size_t saturating = 0; ///< arrays on which is_finite depends and that the policy may saturate: the scale is not from the data
     std::map<std::pair<std::string, int>, size_t> kept; ///< matmuls that a rule leaves in 32 bits, by file and line of the rule
     std::map<std::string, size_t> states; ///< arguments that are overwritten, by how they are stored: "f16, scaled, rounded to nearest"
     void add(const ProductFormats &other);

@@ -136,6 +136,7 @@ LayerFacts PolicyLayers::facts(const Node &node) const {
     if (weights[1] || !has_weight) facts.arrays.push_back(rhs);
     if (node.op != "dot_general") return facts;
     const auto [rows, contracted, columns] = matrix_extents(node, lhs, rhs);
+    facts.contracted = contracted;
     if (!weights[1] || weights[0]) facts.extents.push_back(rows);
     if (!makes_weight) facts.extents.push_back(contracted);
     if (!weights[0] || weights[1]) facts.extents.push_back(columns);

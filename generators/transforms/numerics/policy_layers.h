@@ -8,6 +8,7 @@ struct LayerFacts {
     std::vector<std::string> layers; ///< of layer_words(); empty: neither the first nor the last
     std::vector<Extents> arrays;     ///< the shape of the weight; without a weight, the shapes of both operands
     Extents extents; ///< of a matmul: rows and columns of the weight; without a weight, of both operands. Products of several axes
+    std::optional<Extent> contracted; ///< of a matmul: the number of terms of each sum
 };
 
 /// Finds the first and the last layer of a program, and the weight of each layer. Only the data flow decides, not names.

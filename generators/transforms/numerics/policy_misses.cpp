@@ -70,6 +70,11 @@ bool multiple_matches(const PolicyRule &row, const PolicyPlace &place) {
     });
 }
 
+bool contracted_matches(const PolicyRule &row, const PolicyPlace &place) {
+    const std::optional<Extent> &terms = place.layer.contracted;
+    return !row.contracted_below || (terms && terms->is_static() && terms->value() < *row.contracted_below);
+}
+
 /// The field of a row that chooses a place, what the message calls it, and the title of the names that the program has there.
 struct PlaceWords {
     std::string field, noun, title;
@@ -114,7 +119,8 @@ std::vector<Condition> all_conditions(const PolicyRule &row) {
             {dtype_matches, "dtype", "float array of dtype", dtypes_text(row.dtypes)},
             {size_matches, "size_below", "float array with a static size below", number_text(row.size_below)},
             {multiple_matches, "not_multiple_of", "matmul whose weight has rows or columns that are not a multiple of",
-             number_text(row.not_multiple_of)}};
+             number_text(row.not_multiple_of)},
+            {contracted_matches, "contracted_below", "matmul with a static contracted extent below", number_text(row.contracted_below)}};
 }
 
 std::vector<Condition> conditions_at(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
@@ -162,7 +168,7 @@ std::string way_out(const Condition &condition) {
 bool row_matches(const PolicyRule &row, const PolicyPlace &place) {
     return (row.place == place.place || row.place == Place::keep) && which_matches(row, place) && op_matches(row, place) &&
            scope_matches(row, place) && layer_matches(row, place) && dtype_matches(row, place) && size_matches(row, place) &&
-           multiple_matches(row, place);
+           multiple_matches(row, place) && contracted_matches(row, place);
 }
 
 std::string conditions_of(const PolicyRule &row) {

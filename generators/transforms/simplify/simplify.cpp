@@ -8,6 +8,7 @@
 #include "transforms/simplify/movement_chains.h"
 #include "transforms/simplify/narrow_choices.h"
 #include "transforms/simplify/rewrite_rules.h"
+#include "transforms/simplify/trivial_sums.h"
 #include "transforms/simplify/turned_products.h"
 #include <algorithm>
 
@@ -170,8 +171,8 @@ ValueId Simplifier::spread(ValueId scalar, const Extents &shape) {
 } // namespace
 
 Program simplify(const Program &program, const Rulebook &rulebook) {
-    const Program turned = turn_products(program);
-    return Simplifier(turned, rulebook).run();
+    const Program prepared = remove_trivial_sums(turn_products(program), rulebook);
+    return Simplifier(prepared, rulebook).run();
 }
 
 } // namespace scalide

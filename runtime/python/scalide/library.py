@@ -127,7 +127,7 @@ class Library:
         if _any_of_jax(leaves, self.name):
             return self._nest(self._jitted([_unlisted(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
         results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
-        return self._nest([ScaledArray(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
+        return self._nest([ScaledArray._of(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
     def prepare(self, *args: Any, **kwargs: Any) -> Library:
         """Converts, scales and rounds the constant arguments once, and returns a library that takes only the other arguments.
@@ -336,7 +336,7 @@ def _any_of_jax(leaves, name):
 def _on_host(leaf):
     """Returns the leaf with JAX arrays converted to NumPy arrays."""
     if type(leaf) is ScaledArray:
-        return ScaledArray(_on_host(leaf.data), leaf.scale)
+        return ScaledArray._of(_on_host(leaf.data), leaf.scale)
     jax = sys.modules.get("jax")
     return np.asarray(leaf) if jax is not None and isinstance(leaf, jax.Array) else leaf
 

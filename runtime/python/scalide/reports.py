@@ -23,7 +23,7 @@ class Decision(NamedTuple):
     scale: str    # "none", "values", "bound" (known before the values), "state" (from earlier runs), "argument", "propagated" or "blocks", with the operator or the block
     policy: str   # the rule that decided: "f16_scaled.yaml:6". "default": no rule did
     source: str   # the source line of the user: "model.py:12:4 (loss)"
-    safe: bool    # False: converted to 8 bits without a scale
+    safe: bool    # False: converted to f16 or 8 bits without a scale
 
 
 class MatmulDecision(NamedTuple):

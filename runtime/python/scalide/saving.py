@@ -35,7 +35,7 @@ def save(path: str | os.PathLike, tree: Any) -> None:
 
     Raises:
         TypeError: A leaf is no array, or a container is unknown.
-        ValueError: A dtype is not supported, names are not unique, or a scale is not f32.
+        ValueError: A dtype is not supported, names are not unique, or a scale is not f32, not finite or negative.
         OSError: The file cannot be written.
     """
     nest = _Nest(tree)
@@ -62,7 +62,7 @@ def load(path: str | os.PathLike, like: Any = None) -> Any:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The file is damaged, differs from `like`, or needs `like`.
+        ValueError: The file is damaged, differs from `like`, or needs `like`. A scale in it is not finite or negative.
     """
     content, metadata = arrays.read_safetensors_and_metadata(path)
     if metadata.get("scalide.version", "1") != "1":
@@ -74,7 +74,7 @@ def load(path: str | os.PathLike, like: Any = None) -> Any:
             raise ValueError(f"{path}: 'like' must have every array of the file, but it lacks {', '.join(sorted(content)[:5])}. Load the file without 'like'.")
         return nest.unflatten(list(found.values()))
     if TREE not in metadata:
-        return _by_name(content)
+        return _by_name(content, path)
     if metadata[TREE] == _NO_TREE:
         raise ValueError(f"{path}: loading needs 'like', because the arrays were saved in containers that only JAX knows. Pass a tree of the same structure.")
     try:
@@ -176,7 +176,7 @@ def _checked(name, leaf):
         scale = np.asarray(leaf.scale)
         if scale.dtype != np.float32:
             raise ValueError(f"{name}: scale must be f32, got {scale.dtype}. Convert it: ScaledArray(x.data, x.scale.astype('float32')).")
-        return ScaledArray(_checked(name, leaf.data), scale)
+        return _scaled(name, _checked(name, leaf.data), scale)
     if type(leaf) in _NUMBERS:
         if type(leaf) is int and not -(2**31) <= leaf < 2**31:
             raise ValueError(f"{name}: a number must fit into i32, got {leaf}. Save an array of dtype u32.")
@@ -191,6 +191,14 @@ def _checked(name, leaf):
     return array
 
 
+def _scaled(name, data, scale):
+    """Makes a ScaledArray. An error names the array."""
+    try:
+        return ScaledArray(data, scale)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def _find(content, name, path, like=None):
     """Takes the array of this name out of the content of a file. Compares it with `like`."""
     if name in content:
@@ -199,7 +207,7 @@ def _find(content, name, path, like=None):
         parts = next((row for row in SUFFIXES[::-1] if _is_scaled(content, name, row)), None)
         if parts is None:
             raise ValueError(f"{path}: the file has no array {name}. Other arrays: {', '.join(sorted(content)[:10]) or 'none'}.")
-        found = ScaledArray(content.pop(name + parts[0]), content.pop(name + parts[1]))
+        found = _scaled(f"{path}: {name}", content.pop(name + parts[0]), content.pop(name + parts[1]))
     if like is not None:
         want, got = _given(name, like), _given(name, found)
         if want != got:
@@ -213,11 +221,11 @@ def _is_scaled(content, name, row):
     return data is not None and scale is not None and scale.dtype == np.float32 and scale.shape == ()
 
 
-def _by_name(content):
+def _by_name(content, path):
     """Returns the content of a file without a structure as a dict. `x.data` and `x.scale` become one ScaledArray."""
     result = {}
     for row in SUFFIXES[::-1]:
         for name in [each[: -len(row[0])] for each in content if each.endswith(row[0])]:
             if name and name not in result and name not in content and _is_scaled(content, name, row):
-                result[name] = ScaledArray(content.pop(name + row[0]), content.pop(name + row[1]))
+                result[name] = _scaled(f"{path}: {name}", content.pop(name + row[0]), content.pop(name + row[1]))
     return dict(sorted((result | content).items()))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,17 @@ def _no_array(use):
                      "and call scalide.jax.scalify(function) on ScaledArrays.")  # fmt: skip
 
 
+def _check_scale(scale, data):
+    if scale < 0:
+        raise ValueError(f"ScaledArray.scale: must not be negative, got {scale}. The sign belongs to the data.")
+    with np.errstate(over="ignore"):
+        as_used = scale.astype(np.float32)
+    if not np.isfinite(as_used):
+        raise ValueError(f"ScaledArray.scale: must be finite in f32, got {scale}. Put infinities and NaN into the data.")
+    if as_used == 0 and _is_known(data) and np.any(np.asarray(data) != 0):
+        warnings.warn("ScaledArray.scale: is 0, so the value of the array is 0, but the data is not. Use a positive scale.", stacklevel=3)
+
+
 class ScaledArray:
     """The array `data * scale`: low-precision data, and one scale for the whole array.
 
@@ -40,7 +52,10 @@ class ScaledArray:
 
     Raises:
         TypeError: data or scale is no array and no number.
-        ValueError: scale has axes or is negative.
+        ValueError: scale has axes, is negative, infinite or NaN.
+
+    Warns:
+        UserWarning: The scale is 0, but the data has other numbers than 0. The value of such an array is 0.
     """
 
     __slots__ = ("data", "scale")
@@ -49,8 +64,8 @@ class ScaledArray:
         self.data, self.scale = _as_array(data, "data"), _as_array(scale, "scale")
         if self.scale.shape != ():
             raise ValueError(f"ScaledArray.scale: must be a scalar, got the shape {tuple(self.scale.shape)}. A whole array has one scale.")
-        if _is_known(self.scale) and np.asarray(self.scale) < 0:
-            raise ValueError(f"ScaledArray.scale: must not be negative, got {self.scale}. The sign belongs to the data.")
+        if _is_known(self.scale):
+            _check_scale(np.asarray(self.scale), self.data)
 
     @classmethod
     def _of(cls, data, scale):
@@ -78,7 +93,7 @@ class ScaledArray:
 
     def astype(self, dtype: Any) -> ScaledArray:
         """Returns a ScaledArray with the data cast to another dtype and the same scale."""
-        return ScaledArray(self.data.astype(dtype), self.scale)
+        return ScaledArray._of(self.data.astype(dtype), self.scale)
 
     def __array__(self, dtype=None, copy=None):
         if not (_is_known(self.data) and _is_known(self.scale)):

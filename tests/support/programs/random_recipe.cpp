@@ -41,10 +41,11 @@ private:
     }
     std::string draw_mask() {
         const std::string place = draw_ops() + ", operand: " + word({"any", "primal", "cotangent", "weight", "activation"});
-        switch (below(4)) {
+        switch (below(5)) {
         case 0: return place + ", layer: " + word({"first", "last", "[first, last]"});
         case 1: return place + ", dtype: " + word({"f32", "bf16", "[f16, bf16]"});
         case 2: return place + ", size_below: " + number(1, 40);
+        case 3: return place + ", contracted_below: " + number(1, 40);
         default: return place + ", not_multiple_of: " + number(2, 8);
         }
     }

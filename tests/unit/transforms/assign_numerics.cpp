@@ -256,13 +256,13 @@ TEST(transforms, assign_numerics_rounds_what_the_program_types_narrow) {
                                     "w.f32 = convert_element_type(w) {dtype: f32} : f32[4] form of w\n"
                                     "a = add(x.f32, w.f32) : f32[4]\n"
                                     "b = exp(a) : f32[4]\n"
-                                    "b.f16 = convert_element_type(b) {dtype: f16} : f16[4] form of b\n"
+                                    "b.f16 = convert_element_type(b) {dtype: f16, overflow: format} : f16[4] form of b\n"
                                     "b.f32 = convert_element_type(b.f16) {dtype: f32} : f32[4] form of b\n"
                                     "c = mul(b.f32, b.f32) : f32[4]\n"
                                     "d = reduce_sum(c) {axes: [0]} : f32[]\n"
-                                    "d.f16 = convert_element_type(d) {dtype: f16} : f16[] form of d\n"
+                                    "d.f16 = convert_element_type(d) {dtype: f16, overflow: format} : f16[] form of d\n"
                                     "d.f32 = convert_element_type(d.f16) {dtype: f32} : f32[] form of d\n"
-                                    "d.f161 = convert_element_type(d.f32) {dtype: f16} : f16[] form of d\n");
+                                    "d.f161 = convert_element_type(d.f32) {dtype: f16, overflow: format} : f16[] form of d\n");
     Policy every;
     every.round_every_node = true;
     const std::string rounded = body(assigned(text, every));
@@ -272,8 +272,8 @@ TEST(transforms, assign_numerics_rounds_what_the_program_types_narrow) {
 TEST(transforms, assign_numerics_keeps_conversions_of_the_program) {
     EXPECT_EQ(body(assigned("(x: f32[4]) -> (r: f32[4] = b) {\n h = convert_element_type(x) {dtype: f16}\n"
                             " b = convert_element_type(h) {dtype: f32}\n}")),
-              "x.f16 = convert_element_type(x) {dtype: f16} : f16[4] form of x\nx.f32 = convert_element_type(x.f16) {dtype: f32} : f32[4] "
-              "form of x\n");
+              "x.f16 = convert_element_type(x) {dtype: f16, overflow: format} : f16[4] form of x\n"
+              "x.f32 = convert_element_type(x.f16) {dtype: f32} : f32[4] form of x\n");
 }
 
 TEST(transforms, assign_numerics_says_what_overflows) {
@@ -288,9 +288,34 @@ TEST(transforms, assign_numerics_says_what_overflows) {
     EXPECT_NE(assigned_text.find("convert_element_type(x) {dtype: f16, overflow: format} :"), std::string::npos) << assigned_text;
     EXPECT_NE(assigned_text.find("convert_element_type(x.f16) {dtype: f32} :"), std::string::npos) << assigned_text;
     EXPECT_NE(assigned_text.find("{dtype: bf16, overflow: format} :"), std::string::npos) << assigned_text;
-    const std::string constant = "() -> (r: f16[]) {\n r = constant() {value: 1e6, dtype: f16}\n}";
-    EXPECT_NE(body(assigned(constant)).find("value: 65504.0"), std::string::npos) << body(assigned(constant));
-    EXPECT_NE(body(assigned(constant, policy)).find("value: inf"), std::string::npos) << body(assigned(constant, policy));
+}
+
+// The key `overflow` of a policy is about the policy's roundings.
+TEST(transforms, roundings_of_the_program_overflow_under_every_policy) {
+    const std::string text = "(x: f32[4], w: f32[4]) -> (r: f32[4] = b, h: f16[4]) {\n"
+                             " h = convert_element_type(x) {dtype: f16}\n b = mul(x, w)\n}";
+    for (const Overflow overflow : {Overflow::saturate, Overflow::format}) {
+        Policy policy = policy_of({{Place::operand, "any", "", {"mul"}, {}, {convert("f8_e5m2")}, {}, {}, {}}});
+        policy.rules[0].optional = true;
+        policy.overflow = overflow;
+        const std::string made = body(assigned(text, policy)), own = overflow == Overflow::format ? ", overflow: format" : "";
+        EXPECT_NE(made.find("convert_element_type(x) {dtype: f16, overflow: format} :"), std::string::npos) << made;
+        EXPECT_NE(made.find("convert_element_type(w) {dtype: f8_e5m2" + own + "} :"), std::string::npos) << made;
+        const std::string constant = body(assigned("() -> (r: f16[]) {\n r = constant() {value: 1e6, dtype: f16}\n}", policy));
+        EXPECT_NE(constant.find("value: inf"), std::string::npos) << constant;
+    }
+}
+
+// Otherwise a number that overflows in f16 would become the largest number of the policy's format, and is_finite would not see it.
+TEST(transforms, an_operand_overflows_in_its_own_dtype_before_a_policy_saturates_it) {
+    const std::string text = "(x: f16[4, 8], y: f16[4, 8], w: f16[8, 2]) -> (r: f16[4, 2]) {\n a = mul(x, y)\n"
+                             " r = dot_general(a, w) {contract: [[1], [0]]}\n}";
+    const auto rounds_first = [&](const std::string &rule) {
+        const Policy policy = parse_policy("{policy: p, rules: [{op: dot_general, operand: lhs, " + rule + ", store: f8_e5m2}]}", "p.yaml");
+        return body(assigned(text, policy)).find("(a) {dtype: f16, overflow: format}") != std::string::npos;
+    };
+    EXPECT_TRUE(rounds_first("insert: []"));
+    EXPECT_FALSE(rounds_first("scale: {by: max}")) << "the scale fits the data, and small numbers stay";
 }
 
 TEST(transforms, assign_numerics_checks_results) {

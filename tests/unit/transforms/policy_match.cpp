@@ -212,6 +212,15 @@ TEST(transforms, a_row_chooses_by_the_weight) {
     EXPECT_NE(said("{op: dot_general, operand: any, not_multiple_of: 2}", heads), "no error") << "batch axes do not count, nor symbols";
 }
 
+TEST(transforms, a_row_chooses_by_the_number_of_terms) {
+    const std::string products = "(x: f32[b, 4], w: f32[4, 8], v: f32[8, 2], k: f32[4], r: f32[16, b]) -> (a: f32[b, 8], y: f32[b, 2], "
+                                 "o: f32[4, 4], z: f32[16, 4]) {\n a = dot_general(x, w) {contract: [[1], [0]]}\n"
+                                 " y = dot_general(a, v) {contract: [[1], [0]]}\n o = dot_general(k, k) {contract: [[], []]}\n"
+                                 " z = dot_general(r, x) {contract: [[1], [0]]}\n}";
+    EXPECT_EQ(chosen("contracted_below: 8", products), "a") << "not symbols; an outer product is not a matmul";
+    EXPECT_EQ(chosen("contracted_below: 9", products), "a y");
+}
+
 TEST(transforms, a_row_chooses_by_dtype) {
     const std::string mixed = "(x: bf16[4, 8], w: bf16[8, 8], v: f32[8, 8]) -> (a: bf16[4, 8], y: f32[8, 8]) {\n"
                               " a = dot_general(x, w) {contract: [[1], [0]]}\n y = dot_general(v, v) {contract: [[1], [0]]}\n}";
@@ -231,6 +240,7 @@ TEST(transforms, rows_of_layers_that_match_nothing_are_errors) {
               start + "matmul or convolution in the layer 'first, last'. " + end);
     EXPECT_EQ(said("{operand: any, not_multiple_of: 8, store: bf16}"),
               start + "matmul whose weight has rows or columns that are not a multiple of '8'. " + end);
+    EXPECT_EQ(said("{operand: any, contracted_below: 4, store: bf16}"), start + "matmul with a static contracted extent below '4'. " + end);
 }
 
 TEST(transforms, rows_reach_operators_by_another_name) {

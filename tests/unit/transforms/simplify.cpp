@@ -1,6 +1,8 @@
 #include "ir/verify.h"
 #include "support.h"
+#include "support/programs/random_program.h"
 #include "transforms/passes.h"
+#include <cmath>
 #include <gtest/gtest.h>
 
 namespace scalide {
@@ -79,6 +81,52 @@ TEST(transforms, simplify_multiplies_in_the_order_that_a_transpose_asks_for) {
     };
     EXPECT_EQ(of("[0, 2, 1]", ""), "r = dot_general(y, x) {batch: [[0], [0]], contract: [[1], [2]], preferred: f32} : f32[b, n, m]\n");
     EXPECT_NE(of("[0, 2, 1]", ", q: f32[b, m, n] = p").find("transpose"), std::string::npos) << "two products instead of one";
+}
+
+TEST(transforms, simplify_multiplies_where_nothing_is_summed) {
+    EXPECT_EQ(simplified("(x: f32[3], y: f32[4]) -> (r: f32[3, 4]) {\n r = dot_general(x, y) {contract: [[], []]}\n}"),
+              "broadcast_in_dim = broadcast_in_dim(x) {dims: [0], shape: [3, 4]} : f32[3, 4]\n"
+              "broadcast_in_dim1 = broadcast_in_dim(y) {dims: [1], shape: [3, 4]} : f32[3, 4]\n"
+              "r = mul(broadcast_in_dim, broadcast_in_dim1) : f32[3, 4]\n");
+    const auto is_product = [](const std::string &text) { return simplified(text).find("dot_general") == std::string::npos; };
+    const std::string one = "(x: f32[b, 1, m], y: f32[n, 1, b]) -> (r: f32[b, m, n]) {\n"
+                            " r = dot_general(x, y) {contract: [[1], [1]], batch: [[0], [2]]}\n}";
+    EXPECT_TRUE(is_product(one));
+    EXPECT_TRUE(is_product("(x: f16[3], y: f16[4]) -> (r: f32[3, 4]) {\n r = dot_general(x, y) {contract: [[], []], preferred: f32}\n}"));
+    EXPECT_TRUE(is_product("(x: i8[b], y: i8[b]) -> (r: i32[b]) {\n"
+                           " r = dot_general(x, y) {contract: [[], []], batch: [[0], [0]], preferred: i32}\n}"));
+    EXPECT_FALSE(is_product("(x: f32[m, k], y: f32[k, n]) -> (r: f32[m, n]) {\n r = dot_general(x, y) {contract: [[1], [0]]}\n}"))
+        << "a symbol may have other values than 1";
+    EXPECT_EQ(simplified("(x: f32[0, 3], y: f32[0, 4]) -> (r: f32[3, 4]) {\n r = dot_general(x, y) {contract: [[0], [0]]}\n}"),
+              "constant = constant() {dtype: f32, value: 0.0} : f32[]\n"
+              "r = broadcast_in_dim(constant) {dims: [], shape: [3, 4]} : f32[3, 4]\n");
+}
+
+TEST(transforms, products_without_a_sum_keep_every_bit) {
+    const std::vector<std::string> programs = {
+        "(x: f32[2, 1, 3], y: f32[4, 1, 2]) -> (r: f32[2, 3, 4]) {\n"
+        " r = dot_general(x, y) {contract: [[1], [1]], batch: [[0], [2]]}\n}",
+        "(x: f32[1, 3, 1], y: f32[1, 1, 4, 2]) -> (r: f32[3, 4, 2]) {\n r = dot_general(x, y) {contract: [[2, 0], [0, 1]]}\n}",
+        "(x: f16[3], y: f16[4]) -> (r: f32[3, 4]) {\n r = dot_general(x, y) {contract: [[], []], preferred: f32}\n}",
+        "(x: bf16[3], y: bf16[4]) -> (r: bf16[3, 4]) {\n r = dot_general(x, y) {contract: [[], []]}\n}",
+        "(x: f32[3], y: f32[4]) -> (r: f16[3, 4]) {\n r = dot_general(x, y) {contract: [[], []], preferred: f16}\n}",
+        "(x: i8[3], y: i8[3]) -> (r: i32[3]) {\n r = dot_general(x, y) {contract: [[], []], batch: [[0], [0]], preferred: i32}\n}",
+        "(x: u8[5], y: u8[4]) -> (r: u8[4, 5]) {\n p = dot_general(x, y) {contract: [[], []]}\n r = transpose(p) {permutation: [1, 0]}\n}"};
+    for (const std::string &text : programs) {
+        SCOPED_TRACE(text);
+        const Program before = typed(text), after = simplify(before, rules());
+        std::mt19937 random(7);
+        std::vector<Array> inputs = random_inputs(before, random);
+        for (Array &input : inputs) input.data[0] = is_float(input.dtype) ? -0.0 : 200;
+        if (inputs[0].dtype == Dtype::i8) inputs[0].data[0] = inputs[1].data[0] = -100;
+        const Array expected = interpret(before, inputs, rules(), Mode::stored)[0],
+                    got = interpret(after, inputs, rules(), Mode::stored)[0];
+        EXPECT_EQ(got.shape, expected.shape);
+        for (size_t i = 0; i < expected.data.size(); i++) {
+            EXPECT_EQ(got.data[i], expected.data[i]) << i;
+            EXPECT_EQ(std::signbit(got.data[i]), std::signbit(expected.data[i])) << i;
+        }
+    }
 }
 
 TEST(transforms, simplify_compares_and_chooses_in_f32_what_f32_numbers_give) {

@@ -136,7 +136,7 @@ class Operation:
         parts = [self._parts(leaf, argument) for leaf, argument in zip(leaves, library._inputs)]
         self.native.result_shapes([data.shape for data, *_ in parts], library._constants)  # raises a clear error before JAX does
         flat = iter(self._operation(*sum(parts, [])))
-        made = [ScaledArray(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
+        made = [ScaledArray._of(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
         return [made[i] for i in library._order]
 
     def _execute(self, *operands):

@@ -55,7 +55,7 @@ def make_scaled_scalar(value: Any, scale_dtype: Any = None) -> ScaledArray:
     value = api.asarray(value, None if hasattr(value, "dtype") else np.float32)
     dtype = scale_dtype or get_scalify_config().scale_dtype or value.dtype
     scale, data = pow2_decompose(value, dtype)
-    return ScaledArray(data, scale)
+    return ScaledArray._of(data, scale)  # the scale may be infinite
 
 
 def as_scaled_array(tree: Any, scale: Any = None) -> Any:
