@@ -21,6 +21,14 @@ bool narrows(const Operation &operation) {
 /// Returns true if the operator rounds. The conversion after it is then exact.
 bool rounds_before(const Operation &operation) { return operation.op == "round_by_bits"; }
 
+/// Returns true if rounding to nearest would need a number above the largest number of the format. A number that is only a rounding error
+/// above the largest, such as an amax divided by its scale, is not beyond it.
+bool is_beyond(const FormatSpec &format, double magnitude) {
+    const double largest = decode(format, format.max_code);
+    const double half_way = largest + std::ldexp(0.5, std::ilogb(largest) - format.mantissa_bits);
+    return magnitude > half_way || (magnitude == half_way && format.max_code % 2 == 1); // a tie goes to the even bit pattern
+}
+
 /// A relative update below this limit counts as none, because it may be an error of f64.
 constexpr double least_update = 0x1p-40;
 
@@ -35,7 +43,8 @@ public:
     void run(Operation &operation) {
         find_run(operation.op)(operation);
         if (narrows(operation)) count(operation);
-        if (rounds_before(operation)) rounded_.insert_or_assign(operation.node->results[0], operation.operand(0).data);
+        if (rounds_before(operation)) rounded_.insert_or_assign(operation.node->results[0], Before{operation.operand(0).data});
+        if (const auto limited = limited_operand(program_, producers_, *operation.node)) add_limited(operation, *limited);
         if (exact_nodes_.contains(operation.node)) exact_.insert_or_assign(operation.node->results[0], exact(operation));
     }
 
@@ -85,10 +94,39 @@ private:
         return std::move(run.results[0]);
     }
 
-    /// Returns the operand of a conversion before any rounding.
-    const Numbers &before(const Operation &operation) const {
-        const auto found = rounded_.find(operation.node->operands[0]);
-        return found == rounded_.end() ? operation.operand(0).data : found->second;
+    /// Values before an operator that rounds or limits them for a conversion.
+    struct Before {
+        Numbers data;
+        double largest = 0; ///< the limit; 0: none
+    };
+
+    /// Keeps the values before a limit. The second of two limits (min after max) keeps the values before both.
+    void add_limited(const Operation &operation, const Limited &limited) {
+        const auto found = rounded_.find(limited.operand);
+        const bool is_second = found != rounded_.end() && found->second.largest == limited.largest;
+        const size_t number = operation.node->operands[0] == limited.operand ? 0 : 1;
+        rounded_.insert_or_assign(operation.node->results[0],
+                                  is_second ? found->second : Before{operation.operand(number).data, limited.largest});
+    }
+
+    /// Returns the operand of a conversion before any rounding, and before a limit to the largest number of the format.
+    const Numbers &before(const Operation &operation, double largest) const {
+        const Numbers *data = &operation.operand(0).data;
+        for (ValueId value = operation.node->operands[0]; value >= 0;) {
+            const auto found = rounded_.find(value);
+            if (found == rounded_.end() && (producers_[value] < 0 || !keeps_numbers(program_.nodes[producers_[value]]))) break;
+            if (found != rounded_.end()) {
+                if (found->second.largest != 0 && found->second.largest != largest) break;
+                data = &found->second.data;
+            }
+            value = program_.nodes[producers_[value]].operands[0];
+        }
+        return *data;
+    }
+
+    /// True for the operators between a limit and the conversion. They keep the order of the elements, and round less than the conversion.
+    bool keeps_numbers(const Node &node) const {
+        return node.op == "reshape" || (node.op == "convert_element_type" && !is_narrow(program_.type(node.operands[0]).dtype));
     }
 
     void count(const Operation &operation) {
@@ -97,10 +135,10 @@ private:
         const double largest = decode(format, format.max_code), smallest = std::ldexp(1.0, 1 - format.bias);
         const Origin origin = origins_.of(operation.node->operands[0]);
         RoundingCount row{origin.tensor, dtype, operation.results[0].data.size(), 0, 0, 0, operation.node->location};
-        const Numbers &given = before(operation), &made = operation.results[0].data;
+        const Numbers &given = before(operation, largest), &made = operation.results[0].data;
         for (size_t i = 0; i < made.size(); i++) {
             row.zeros += made[i] == 0 && given[i] != 0;
-            row.saturated += std::isfinite(given[i]) && std::abs(given[i]) > largest;
+            row.saturated += is_beyond(format, std::abs(given[i])) && (std::isfinite(given[i]) || std::isfinite(made[i]));
             row.subnormals += made[i] != 0 && std::abs(made[i]) < smallest;
         }
         if (std::ranges::find(check_.roundings, row) == check_.roundings.end()) check_.roundings.push_back(std::move(row));
@@ -119,7 +157,7 @@ private:
     RoundingCheck &check_;
     const Origins origins_;
     const std::vector<int> producers_;
-    std::map<ValueId, Numbers> rounded_; ///< results of `rounds_before`, with the values before rounding
+    std::map<ValueId, Before> rounded_; ///< results of operators that round or limit, with the values before
     std::set<const Node *> exact_nodes_;
     std::map<ValueId, Array> exact_; ///< their results
 };

@@ -10,7 +10,7 @@ struct RoundingCount {
     Dtype format;
     size_t elements = 0;
     size_t zeros = 0;      ///< results that are 0 although the number is not
-    size_t saturated = 0;  ///< finite numbers above the largest number of the format
+    size_t saturated = 0;  ///< numbers too large for the format, even after rounding; of infinities, those that become finite
     size_t subnormals = 0; ///< results below the smallest normal number
     Location source = {};
     bool operator==(const RoundingCount &other) const {

@@ -31,6 +31,10 @@ def step(w, x, y):
     return jax.tree.map(lambda p, g: p - RATE * g, w, gradient), value
 
 
+def product(x, w):
+    return x @ w
+
+
 RATE = 1e-4
 DRAW = np.random.default_rng(0)
 W = {"a": DRAW.normal(size=(16, 32)).astype(np.float32), "b": DRAW.normal(size=(32, 8)).astype(np.float32)}
@@ -97,6 +101,46 @@ def test_check_counts():
         assert error_of(library.check, *wrong) == error_of(library, *wrong)
     plain = scalide.build(scalide.Program("program twice(x: f32[n]) -> (y: f32[n]) {\n  y = mul(x, 2)\n}\n"))
     assert repr(plain.check(x)) == "nothing is rounded to 8 or 16 bits"
+
+
+def test_check_counts_what_a_scale_of_a_policy_limits(tmp_path):
+    """Policies with delayed or fixed scales limit the data before the conversion. Scales of rows and blocks fit, up to a rounding error."""
+    large, w = np.full((16, 32), 1000, np.float32), np.full((32, 16), 0.5, np.float32)
+    large[0, :2] = np.inf, np.nan
+    program = trace(product, large, w)
+
+    def saturated(policy, x, w):
+        library = scalide.build(program, numerics=policy)
+        given = (x, w, library.init()) if library.init() else (x, w)
+        return {row.tensor: row.saturated for row in library.check(*given).roundings}
+
+    assert saturated("f8_delayed", large, w) == {"x": large.size - 1, "w": 0}, "an infinity becomes a finite number, and a NaN stays"
+    (tmp_path / "seen.yaml").write_text("program: product\namax: {x: 1, w: 0.5}\n")
+    (tmp_path / "fixed.yaml").write_text("policy: fixed\nextends: f8_static\ncalibration: seen.yaml\n")
+    assert saturated(str(tmp_path / "fixed.yaml"), large, w) == {"x": large.size - 1, "w": 0}
+    normal = DRAW.normal(size=large.shape).astype(np.float32), DRAW.normal(size=w.shape).astype(np.float32)
+    for policy in ("f8_row", "f8_block", "mxfp8", "f8_master"):
+        assert set(saturated(policy, *normal).values()) == {0}, policy
+
+
+def test_reports_name_the_operator_that_computes():
+    """An infinite matmul is not reported under the name of its finite argument."""
+    def scores(x, wq, wk):
+        with jax.named_scope("scores"):
+            q, k = jnp.einsum("bsd,dhe->bhse", x, wq), jnp.einsum("bsd,dhe->bhse", x, wk)
+            return jax.nn.softmax(jnp.einsum("bhse,bhte->bhst", q, k) / 2).sum()
+
+    x, wq, wk = (DRAW.normal(size=shape).astype(np.float32) for shape in ((2, 8, 16), (16, 4, 8), (16, 4, 8)))
+    wq[:, 2] *= 1e22
+    wk[:, 2] *= 1e22
+    program = trace(jax.grad(scores, argnums=(1, 2)), x, wq, wk)
+    for policy in ("f16_master", "f8_master", "f32"):
+        library = scalide.build(program, numerics=policy)
+        found = library.first_non_finite(x, wq, wk)
+        assert re.fullmatch(r"scores/.*dot_general", found.of) and found.arguments == () and "bhse,bhte" in line_of(found.source), found
+        for row in library.check(x, wq, wk).roundings:
+            assert row.tensor not in ("x", "wq", "wk") or row.elements == {"x": x.size}.get(row.tensor, wq.size)
+            assert row.tensor not in ("wq", "wk") or row.format != "bf16", row
 
 
 def test_check_says_what_the_library_does(scaled):

@@ -43,7 +43,7 @@ class Rounding(NamedTuple):
     format: str
     elements: int
     zeros: int       # zeros that come from nonzero numbers
-    saturated: int   # finite numbers that are too large for the format
+    saturated: int   # numbers that are too large for the format, even after rounding; infinities that become finite
     subnormals: int  # results below the smallest normal number
     source: str
 
@@ -62,7 +62,7 @@ class NonFinite(NamedTuple):
     tensor: str   # the name of the result in the plan: "loss", "h.data", "h.scale", "norm_max"
     step: int     # number of the step in the run, from 0
     kernel: str   # name of the kernel of the step
-    of: str = ""  # the tensor of the program; the result is the tensor, its largest magnitude or a rounded copy
+    of: str = ""  # the tensor of which the result is a copy or the largest magnitude; otherwise the operator with its scopes
     source: str = ""                # the source line of the user, or the line of the program
     arguments: tuple[str, ...] = ()  # the arrays of the caller that the step reads and that are not finite
 
