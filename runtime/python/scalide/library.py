@@ -96,7 +96,7 @@ class Library:
             raise FileNotFoundError(f"cannot load {path}: no such file. Build the library with scalide.build.")
         name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]
         loadable, _folder = _loadable(self.path)
-        self._native = _runtime.Program(loadable, name, threads)
+        self._native, self._threads = _runtime.Program(loadable, name, threads), threads
         self.name, self.target, self.numerics, self.hash = (getattr(self._native, field) for field in ("name", "target", "numerics", "hash"))
         self.arguments = tuple(Argument(*row) for row in self._native.arguments)
         self._constants = None  # prepare sets it, in a copy of the library
@@ -254,6 +254,25 @@ class Library:
 
     def __repr__(self):
         return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
+
+    def __getstate__(self):
+        # The file of the library goes along, because the library of scalide.build is in a temporary folder. So does the manifest, which reports read.
+        if self._native is None:
+            raise ValueError(f"library '{self.name}' is closed. Load it again.")
+        if self._constants is not None:
+            raise TypeError(f"cannot pickle library '{self.name}': it is prepared, and its constants are in memory. Pickle the library before prepare.")
+        file = pathlib.Path(self.path)
+        files = [file, file.with_name(file.name.removeprefix("lib").split(".")[0] + ".json")]
+        return {"files": {each.name: each.read_bytes() for each in files if each.is_file()}, "path": file.name, "program": self.program, "name": self.name,
+                "threads": self._threads, "summary": self.summary, "options": self._options}  # fmt: skip
+
+    def __setstate__(self, state):
+        folder = tempfile.TemporaryDirectory(prefix="scalide-")
+        for name, content in state["files"].items():
+            pathlib.Path(folder.name, name).write_bytes(content)
+        self.__init__(pathlib.Path(folder.name, state["path"]), state["program"], name=state["name"], threads=state["threads"])
+        self._scratch = folder  # lives as long as the library
+        self.summary, self._options = state["summary"], state["options"]
 
     def _signature(self):
         return ", ".join(f"{name_text(a.name)}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role in ('inout', 'state'))}{' constant' * (a.role == 'constant')}" for a in self._inputs)
