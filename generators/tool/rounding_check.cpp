@@ -69,7 +69,7 @@ public:
             if (exact != exact_.end())
                 count_unmoved(old, made, exact->second.data, row);
             else
-                row.equal = row.elements;
+                row.zero_updates = row.elements;
             check_.states.push_back(std::move(row));
         }
     }
@@ -160,7 +160,7 @@ private:
         for (size_t i = 0; i < made.data.size(); i++) {
             const double before = old.data[i] * old.scale, after = made.data[i] * made.scale, wanted = exact[i] * made.scale;
             if (before != after) continue;
-            ++(std::abs(wanted - before) > least_update * std::abs(before) ? row.unmoved : row.equal);
+            ++(std::abs(wanted - before) > least_update * std::abs(before) ? row.unmoved : row.zero_updates);
         }
     }
 

@@ -24,8 +24,8 @@ struct StateCount {
     std::string tensor;
     Dtype format;
     size_t elements = 0;
-    size_t unmoved = 0; ///< elements that keep their old value although the exact new value (in f64) differs
-    size_t equal = 0;   ///< elements whose exact new value is the old value: the update is 0, such as a gradient that was rounded to 0
+    size_t unmoved = 0;      ///< elements that keep their old value although the exact new value (in f64) differs
+    size_t zero_updates = 0; ///< elements whose exact new value is the old value: the update is 0, such as a gradient that was rounded to 0
     Location source = {};
 };
 

@@ -22,10 +22,10 @@ std::string to_text(const RoundingCheck &check) {
                         short_place(row.source, "-")});
     text += check.roundings.empty() ? "nothing is rounded to 8 or 16 bits\n" : in_columns(rows);
     if (!check.states.empty()) {
-        rows = {{"state", "format", "elements", "unmoved", "update 0", "source"}};
+        rows = {{"state", "format", "elements", "unmoved", "zero updates", "source"}};
         for (const StateCount &row : check.states)
             rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
-                            std::to_string(row.unmoved), std::to_string(row.equal), short_place(row.source, "-")});
+                            std::to_string(row.unmoved), std::to_string(row.zero_updates), short_place(row.source, "-")});
         text += "\n" + in_columns(rows);
     }
     if (!check.misfits.empty()) {
@@ -52,7 +52,7 @@ std::string to_json(const RoundingCheck &check) {
                           {"format", to_string(row.format)},
                           {"elements", row.elements},
                           {"unmoved", row.unmoved},
-                          {"equal", row.equal},
+                          {"zero_updates", row.zero_updates},
                           {"source", place_json(row.source)}});
     for (const ScaleMisfit &row : check.misfits)
         misfits.push_back({{"tensor", row.tensor}, {"scale", row.scale}, {"amax", row.amax}, {"problem", row.problem}});

@@ -70,7 +70,7 @@ def states(scratch):
     rows = {row["tensor"]: (row["format"], row["elements"], row["unmoved"]) for row in found["states"]}
     assert rows == {"s": ("f16", 4, 2), "m": ("f32", 4, 1), "t": ("f16", 4, 2)}, rows
     none = checked(scratch, STATE, {**ones, "n": ("I32", [], bytes(4)), "u": ("F32", [4], floats(0, 0, 0, 0))})
-    assert [(row["unmoved"], row["equal"]) for row in none["states"]] == [(0, 4)] * 3, none
+    assert [(row["unmoved"], row["zero_updates"]) for row in none["states"]] == [(0, 4)] * 3, none
 
 
 def scaled_state(scratch):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _runtime, arrays, reports
+from . import _runtime, arrays, conversion, reports
 from .reports import Check, NonFinite, Table
 from .scaled_array import ScaledArray
 from .words import meant, name_text
@@ -239,6 +239,25 @@ class Library:
         leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
         self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
         return reports.check(self, [_in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+
+    def convert(self, tree: Any, argument: int | str = 0, *, to: str | None = None) -> Any:
+        """Returns the arrays of one argument in the formats and scales that the library takes, or back in a plain dtype.
+
+            params = library.convert(params)                 # of the first argument: f16 ScaledArrays under f16_scaled
+            params, loss = library(params, x, y)
+            weights = library.convert(params, to="f32")      # data * scale
+
+        Args:
+            tree: The argument of the traced function. Its leaves are arrays of any float or integer dtype, or ScaledArrays. Without a
+                `program`, it is one array.
+            argument: The position or the name of the argument.
+            to: A dtype such as "f32". The results are then plain arrays of this dtype.
+
+        Raises:
+            TypeError: The tree has another structure, or a float array is given for an integer argument.
+            ValueError: The argument or the dtype is unknown, or a rank is wrong.
+        """
+        return conversion.convert(self, tree, argument, to)
 
     def close(self) -> None:
         """Closes the library. Later calls raise ValueError. Jitted functions that use it still work."""

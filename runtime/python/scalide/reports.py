@@ -57,7 +57,7 @@ class State(NamedTuple):
     format: str
     elements: int
     unmoved: int  # keep the old value although the new value, computed in f64 from the same operands, differs
-    equal: int    # have an update of 0, because the gradient is 0 or was rounded to 0
+    zero_updates: int  # have an update of 0, because the gradient is 0 or was rounded to 0
     source: str
 
 

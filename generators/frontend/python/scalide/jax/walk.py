@@ -42,7 +42,7 @@ NARROWED = {"int64": "int32", "uint64": "uint32"}
 
 
 def dtype_of(aval, fail: Callable, narrows: bool = True) -> str:
-    """Returns Scalide's name for the dtype of an abstract value. `narrows`: integers of 64 bits get 32 bits."""
+    """Returns Scalide's name for the dtype of an abstract value. `narrows`: integers of 64 bits get 32 bits, which arguments do not."""
     name = str(compat.stored_dtype(aval))
     name = NARROWED.get(name, name) if narrows else name
     if name in DTYPES:
@@ -50,8 +50,8 @@ def dtype_of(aval, fail: Callable, narrows: bool = True) -> str:
     if name in ("int64", "uint64", "float64"):
         raise fail("dtypes must have at most 32 bits", name, "Use 32 bits, and do not set jax_enable_x64")
     if name.startswith("complex"):
-        raise fail("dtypes must be real", name, "Compute with real and imaginary parts. Compute an FFT outside of the function, or with the operators fft "
-                   "and rfft in a C++ or .scl program")  # fmt: skip
+        hint = ". Compute an FFT outside of the function, or with the operators fft and rfft in a C++ or .scl program" if narrows else ""
+        raise fail("dtypes must be real", name, f"Compute with real and imaginary parts{hint}")
     raise fail("dtypes must be among " + ", ".join(DTYPES), name, "Convert the array first")
 
 
