@@ -115,7 +115,9 @@ Origin Origins::of(ValueId value) const {
         }
         const Node &node = program_.nodes[producers_[value]];
         const auto whole = by_name_.find(row.part.of);
-        if (whole != by_name_.end() && !seen.contains(whole->second)) {
+        // A pass may give the name of a tensor that it replaced to another value.
+        const auto is_whole = [&] { return row.part.is_scale() || program_.type(whole->second).shape == row.type.shape; };
+        if (whole != by_name_.end() && !seen.contains(whole->second) && is_whole()) {
             value = whole->second;
             continue;
         }

@@ -274,6 +274,11 @@ class Library:
     def __repr__(self):
         return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
 
+    def __copy__(self):  # copy.copy would use __getstate__, which is for other processes
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
     def __getstate__(self):
         # The file of the library goes along, because the library of scalide.build is in a temporary folder. So does the manifest, which reports read.
         if self._native is None:
