@@ -48,6 +48,10 @@ SILENT = frozenset("""accuracy precision sharding out_sharding weak_type indices
     update_jaxpr update_consts recall_target reduction_input_size_override aggregate_to_topk prevent_cse impl""".split())
 
 
+#: The beginnings of the TypeErrors of JAX about an argument that is no array.
+NO_ARRAY = ("Error interpreting argument", "Cannot interpret value of type")
+
+
 def warn_if_newer(version: str) -> None:
     """Warns if a version of JAX is newer than all tested ones. Release candidates and builds count as their release."""
 

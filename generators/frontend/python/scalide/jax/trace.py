@@ -58,16 +58,16 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
         plain_args = export.symbolic_args_specs(plain_args, symbolic)
     own = static_argnums or static_argnames or donate_argnums or not isinstance(fn, compat.JITTED)
     static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    parameters = _Parameters(fn, len(args), *((static_argnums, static_argnames) if own else compat.static_arguments(fn)))
     watched = _Watched(fn)
     jitted = jax.jit(watched.function, donate_argnums=donate_argnums, **static) if own else fn
     try:
         traced = jitted.trace(*plain_args, **plain_kwargs)
     except TypeError as error:
-        raise _explained(error, fn, plain_args, plain_kwargs) from None
+        raise _explained(error, parameters, plain_args, plain_kwargs) from None
     if lost := watched.lost(static, plain_args, plain_kwargs):
         warnings.warn(f"{fn.__name__} changes its argument {', '.join(lost)}, but a library does not change its arguments, so this update is lost. Return the "
                       "new value. Of a Flax module: split it with flax.nnx.split, pass its state, and return flax.nnx.state(module)", stacklevel=2)  # fmt: skip
-    parameters = _Parameters(fn, len(args), *((static_argnums, static_argnames) if own else compat.static_arguments(fn)))
     constants = parameters.constants(constant_argnums, constant_argnames, kwargs)
     signature = _Signature(parameters, traced, _Scaled(scaled, scaled_paths), constants)
     program = signature.program(name or re.sub(r"\W", "_", traced.fun_name).strip("_") or "program")
@@ -116,12 +116,12 @@ class _Watched:
         return [name for name in sorted(counts) if any([next(changed) for _ in range(counts[name])])]
 
 
-def _explained(error: TypeError, fn, args, kwargs) -> TypeError:
-    """Returns an error that names the first argument that is no array. Returns `error` if there is none."""
-    names = [*_Parameters(fn, len(args), (), ()).all_names(), *kwargs]
-    for name, argument in zip(names, (*args, *kwargs.values())):
+def _explained(error: TypeError, parameters: _Parameters, args, kwargs) -> TypeError:
+    """Returns an error that names the first argument that is no array, if JAX refuses it. Otherwise returns `error`."""
+    given = {**{parameters.name(place): args[place] for place in parameters.traced}, **kwargs}
+    for name, argument in given.items() if str(error).startswith(compat.NO_ARRAY) else ():
         for path, leaf in tree_util.tree_flatten_with_path(argument)[0]:
-            if not str(error).startswith("Error interpreting argument") or hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float)):
+            if hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float)):
                 continue
             where = ".".join([name, *map(key_name, path)])
             hint = "Register its class as a pytree, or name the argument in static_argnums"
