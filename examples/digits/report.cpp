@@ -30,7 +30,8 @@ std::string codes_json(const std::map<std::string, StepTrace::Codes> &codes) {
         [](const auto &entry) {
             const auto &[name, c] = entry;
             const double n = c.count ? static_cast<double>(c.count) : 1;
-            return format("\"%s\": {\"underflowed\": %.6f, \"subnormal\": %.6f, \"saturated\": %.6f}", name.c_str(), c.underflowed / n,
+            const std::string underflowed = c.underflowed ? format("%.6f", static_cast<double>(*c.underflowed) / n) : "null";
+            return format("\"%s\": {\"underflowed\": %s, \"subnormal\": %.6f, \"saturated\": %.6f}", name.c_str(), underflowed.c_str(),
                           c.subnormal / n, c.largest / n);
         },
         "{}");

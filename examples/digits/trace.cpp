@@ -20,7 +20,7 @@ size_t count_nonzero(const Array &array) {
 } // namespace
 
 void StepTrace::add(const std::string &tensor, const Array &array) {
-    nonzero.try_emplace(tensor, count_nonzero(array));
+    sources.try_emplace(tensor, Form{array.size(), count_nonzero(array)});
     if (array.is_scaled()) scales[tensor] = array.scale();
 }
 
@@ -32,7 +32,8 @@ void StepTrace::add(const scalide_traced &buffer, const scalide_array &traced) {
         return;
     }
     // The first form of a tensor is what it is rounded from.
-    if (traced.dtype == SCALIDE_F32 || traced.dtype == SCALIDE_F16) nonzero.try_emplace(tensor, count_nonzero(array));
+    if (traced.dtype == SCALIDE_F32 || traced.dtype == SCALIDE_F16 || traced.dtype == SCALIDE_BF16)
+        sources.try_emplace(tensor, Form{array.size(), count_nonzero(array)});
     for (const SmallFormat &format : small_formats) {
         if (traced.dtype != format.dtype) continue;
         Codes &used = codes[tensor + "." + scalide_dtype_name(traced.dtype)];
@@ -44,8 +45,11 @@ void StepTrace::add(const scalide_traced &buffer, const scalide_array &traced) {
             used.subnormal += magnitude > 0 && magnitude < format.first_normal;
             used.largest += magnitude == format.largest;
         }
-        // Zeros that were none before have underflowed.
-        const auto source = nonzero.find(tensor);
-        if (source != nonzero.end()) used.underflowed = source->second - (used.count - used.zero);
+        // Zeros that were none before have underflowed. A value of another size is another array: the compiler uses names of tensors that
+        // it has replaced again.
+        const auto source = sources.find(tensor);
+        const size_t left = used.count - used.zero;
+        if (source != sources.end() && source->second.count == used.count)
+            used.underflowed = source->second.nonzero > left ? source->second.nonzero - left : 0;
     }
 }

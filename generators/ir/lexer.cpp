@@ -3,6 +3,7 @@
 #include "ir/words.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace scalide {
 
@@ -48,6 +49,31 @@ void Lexer::expect(std::string_view text, const std::string &subject) {
 }
 
 Location Lexer::location(const Token &token) const { return {std::string(file_), token.line, token.column}; }
+
+Location Lexer::source(const Token &token) const {
+    constexpr std::string_view mark = "  #@ ";
+    const size_t begin = static_cast<size_t>(token.text.data() - text_.data()), end = std::min(text_.find('\n', begin), text_.size());
+    const std::string_view line = text_.substr(begin, end - begin);
+    const size_t at = line.rfind(mark);
+    if (at == std::string_view::npos || line.back() == '"') return location(token); // a quoted name may contain the mark
+    Location found;
+    std::string_view rest = line.substr(at + mark.size());
+    const auto take_number = [&] {
+        int number = 0;
+        const char *const last = rest.data() + rest.size();
+        if (rest.size() > 1 && rest[0] == ':') rest.remove_prefix(std::from_chars(rest.data() + 1, last, number).ptr - rest.data());
+        return number;
+    };
+    for (size_t colon = rest.find(':'); colon != std::string_view::npos; colon = rest.find(':', colon + 1)) {
+        if (colon + 1 == rest.size() || !is_digit(rest[colon + 1])) continue; // a file name may contain a colon
+        found.file = std::string(rest.substr(0, colon));
+        rest.remove_prefix(colon);
+        found.line = take_number();
+        found.column = take_number();
+        break;
+    }
+    return found.line > 0 ? found : location(token);
+}
 
 void Lexer::fail(const std::string &subject, const std::string &requirement) const { fail(token_, subject, requirement); }
 

@@ -43,6 +43,9 @@ public:
     }
 
     Location location(const Token &token) const;
+    /// Returns the source line of the user from which the line of a token was made, if the line ends with a comment such as
+    /// `#@ model.py:12:4 (loss)`. Program.save of Python writes these comments. Otherwise returns location().
+    Location source(const Token &token) const;
     /// Throws UserError at the next token: `<subject>: <requirement>, got <token>`.
     [[noreturn]] void fail(const std::string &subject, const std::string &requirement) const;
     /// Throws UserError at another token.

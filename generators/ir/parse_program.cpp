@@ -171,7 +171,7 @@ void ProgramParser::parse_node(const std::string &scope) {
     if (!lexer_.peek().first_on_line) lexer_.fail("node", "must start on a new line");
     Node node;
     node.scope = scope;
-    node.location = lexer_.location(lexer_.peek());
+    node.location = lexer_.source(lexer_.peek());
     std::vector<PlacedName> names;
     do {
         check_count(names.size());

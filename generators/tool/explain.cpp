@@ -58,13 +58,23 @@ std::string use_of(const NumericsDecision &decision, const Roles &roles) {
 Row row_of(const NumericsDecision &decision, const Roles &roles) {
     return {name_to_string(decision.tensor),         use_of(decision, roles),
             std::string(to_string(decision.stored)), words(decision.scale),
-            short_place(decision.row, "default"),    short_place(decision.source, "-")};
+            short_place(decision.row, "default"),    decision.scope.empty() ? "-" : decision.scope,
+            short_place(decision.source, "-")};
+}
+
+/// Prints a table. The column `scope` occurs only if a row has a scope.
+template<class Decision>
+void print_rows(std::vector<Row> rows, const std::vector<Decision> &decisions) {
+    const auto scope = std::ranges::find(rows[0], "scope") - rows[0].begin();
+    if (std::ranges::all_of(decisions, [](const Decision &decision) { return decision.scope.empty(); }))
+        for (Row &row : rows) row.erase(row.begin() + scope);
+    fmt::print("{}", in_columns(rows));
 }
 
 void print_table(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
-    std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "source"}};
+    std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "scope", "source"}};
     for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision, roles));
-    fmt::print("{}", in_columns(rows));
+    print_rows(std::move(rows), decisions);
     for (const NumericsDecision &decision : decisions) {
         // A program in f16 rounds most of its arrays, so they get no note.
         if (!decision.is_unsafe() || (!decision.is_policys() && size_of(decision.stored) > 1)) continue;
@@ -85,20 +95,25 @@ std::string joined_texts(const MatmulDecision &matmul, const char *separator, bo
     return joined(texts, separator);
 }
 
+/// The sign between the operands of a matmul, as in Python, or of a convolution.
+const char *sign_of(const MatmulDecision &matmul) { return matmul.op.starts_with("conv_") ? " * " : " @ "; }
+
 Row row_of(const MatmulDecision &matmul) {
-    return {name_to_string(matmul.tensor),
-            joined_texts(matmul, " x ", false, [](const OperandDecision &operand) { return name_to_string(operand.tensor); }),
-            joined_texts(matmul, " x ", false, [](const OperandDecision &operand) { return std::string(to_string(operand.stored)); }),
-            joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return words(operand.scale); }),
-            joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return short_place(operand.row, "default"); }),
-            joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return operand.why; }),
-            short_place(matmul.source, "-")};
+    return {
+        name_to_string(matmul.tensor),
+        joined_texts(matmul, sign_of(matmul), false, [](const OperandDecision &operand) { return name_to_string(operand.tensor); }),
+        joined_texts(matmul, sign_of(matmul), false, [](const OperandDecision &operand) { return std::string(to_string(operand.stored)); }),
+        joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return words(operand.scale); }),
+        joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return short_place(operand.row, "default"); }),
+        joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return operand.why; }),
+        matmul.scope.empty() ? "-" : matmul.scope,
+        short_place(matmul.source, "-")};
 }
 
 void print_matmuls(const std::vector<MatmulDecision> &matmuls) {
-    std::vector<Row> rows{{"matmul", "operands", "formats", "scale", "policy", "because of", "source"}};
+    std::vector<Row> rows{{"tensor", "operands", "formats", "scale", "policy", "because of", "scope", "source"}};
     for (const MatmulDecision &matmul : matmuls) rows.push_back(row_of(matmul));
-    fmt::print("{}", in_columns(rows));
+    print_rows(std::move(rows), matmuls);
 }
 
 nlohmann::ordered_json scale_json(const ScaleOrigin &scale) {
@@ -108,7 +123,8 @@ nlohmann::ordered_json scale_json(const ScaleOrigin &scale) {
             {"scale_operator", has_operator ? nlohmann::ordered_json(scale.op) : nullptr},
             {"scale_state", is_state ? nlohmann::ordered_json(scale.op) : nullptr},
             {"scale_block", has_blocks ? nlohmann::ordered_json(scale.block) : nullptr},
-            {"scale_format", has_blocks ? nlohmann::ordered_json(to_string(scale.format)) : nullptr}};
+            {"scale_format", has_blocks ? nlohmann::ordered_json(to_string(scale.format)) : nullptr},
+            {"scale_text", words(scale)}};
 }
 
 /// A file name may be invalid UTF-8.

@@ -1,4 +1,5 @@
 #include "tool/first_non_finite.h"
+#include "interpret/operation.h"
 #include "ir/words.h"
 #include "tool/tables.h"
 #include <algorithm>
@@ -26,7 +27,49 @@ std::vector<std::string> culprits(const PlanStep &step, const Plan &plan, const 
     return names;
 }
 
+/// Returns the number of the first element that an operator made infinite or NaN although no operand is, or -1.
+int64_t made_non_finite(const Operation &operation, const Array &result) {
+    if (!is_float(result.dtype)) return -1;
+    const auto is_nan = [](double number) { return std::isnan(number); };
+    const auto is_bad = [](double number) { return !std::isfinite(number); };
+    const auto has = [&](const auto &test) {
+        return std::ranges::any_of(operation.operands, [&](const Array *operand) { return std::ranges::any_of(operand->data, test); });
+    };
+    const auto number = [&](const auto &found) { return found == result.data.end() ? -1 : found - result.data.begin(); };
+    if (const int64_t first = number(std::ranges::find_if(result.data, is_bad)); first < 0 || !has(is_bad)) return first;
+    const int64_t first = number(std::ranges::find_if(result.data, is_nan));
+    return first < 0 || has(is_nan) ? -1 : first;
+}
+
+std::string index_of(int64_t number, const std::vector<int64_t> &shape) {
+    std::vector<int64_t> index(shape.size());
+    for (size_t axis = shape.size(); axis-- > 0; number /= shape[axis]) index[axis] = number % shape[axis];
+    return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
 } // namespace
+
+std::vector<Array> interpret_until_non_finite(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook,
+                                              std::string &text) {
+    const Origins origins(program);
+    text = "first non-finite: none (no operator produces an infinity or a NaN)";
+    bool is_found = false;
+    return interpret(program, inputs, rulebook, Mode::stored, [&](Operation &operation) {
+        find_run(operation.op)(operation);
+        if (is_found || operation.operands.empty()) return;
+        for (size_t i = 0; i < operation.results.size() && !is_found; i++) {
+            const Array &result = operation.results[i];
+            const int64_t element = made_non_finite(operation, result);
+            if (element < 0) continue;
+            is_found = true;
+            const Node &node = *operation.node;
+            const std::string scope = node.scope.empty() ? "" : " in " + node.scope, place = short_place(node.location, "");
+            text =
+                fmt::format("first non-finite: {}, operator {}{}{}, element {} is {}", name_to_string(origins.of(node.results[i]).tensor),
+                            node.op, scope, place.empty() ? "" : " (" + place + ")", index_of(element, result.shape), result.data[element]);
+        }
+    });
+}
 
 std::string to_text(const NonFinite &first, const Plan &plan, const std::function<HostArray(const std::string &)> &find) {
     if (first.buffer.empty()) return "first non-finite: none (all results are finite)";

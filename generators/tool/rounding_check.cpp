@@ -3,6 +3,8 @@
 #include "transforms/origins.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
+#include <optional>
 #include <set>
 
 namespace scalide {
@@ -21,13 +23,25 @@ bool narrows(const Operation &operation) {
 /// Returns true if the operator rounds. The conversion after it is then exact.
 bool rounds_before(const Operation &operation) { return operation.op == "round_by_bits"; }
 
+/// Returns true if rounding to nearest would need a number above the largest number of the format. A number that is only a rounding error
+/// above the largest, such as an amax divided by its scale, is not beyond it.
+bool is_beyond(const FormatSpec &format, double magnitude) {
+    const double largest = decode(format, format.max_code);
+    const double half_way = largest + std::ldexp(0.5, std::ilogb(largest) - format.mantissa_bits);
+    return magnitude > half_way || (magnitude == half_way && format.max_code % 2 == 1); // a tie goes to the even bit pattern
+}
+
 /// A relative update below this limit counts as none, because it may be an error of f64.
 constexpr double least_update = 0x1p-40;
 
+/// Matrices next to each other, such as the weights of a layer, whose magnitudes differ by more than this are reported.
+constexpr double unusual_ratio = 256;
+
 class Checker {
 public:
-    Checker(const Program &program, RoundingCheck &check)
-        : program_(program), check_(check), origins_(program), producers_(producers(program)) {
+    Checker(const Program &program, const std::vector<Array> &inputs, RoundingCheck &check)
+        : program_(program), inputs_(inputs), check_(check), origins_(program), producers_(producers(program)) {
+        check_arguments();
         for (const Result &result : program.results)
             if (result.argument >= 0 && !result.part.is_scale() && is_float(program.type(result.value).dtype)) add_exact(result.value);
     }
@@ -35,21 +49,27 @@ public:
     void run(Operation &operation) {
         find_run(operation.op)(operation);
         if (narrows(operation)) count(operation);
-        if (rounds_before(operation)) rounded_.insert_or_assign(operation.node->results[0], operation.operand(0).data);
+        if (rounds_before(operation)) rounded_.insert_or_assign(operation.node->results[0], Before{operation.operand(0).data});
+        if (const auto limited = limited_operand(program_, producers_, *operation.node)) add_limited(operation, *limited);
         if (exact_nodes_.contains(operation.node)) exact_.insert_or_assign(operation.node->results[0], exact(operation));
     }
 
     /// Must be called after the whole program has run.
-    void compare_states(const std::vector<Array> &inputs, const std::vector<Array> &outputs) {
+    void compare_states(const std::vector<Array> &outputs) {
         for (size_t i = 0; i < program_.results.size(); i++) {
             const Result &result = program_.results[i];
             if (result.argument < 0 || result.part.is_scale() || !is_float(outputs[i].dtype)) continue;
+            if (program_.arguments[result.argument].initial) continue; // a scale or an amax history, which is no trained array
             const bool has_scale = program_.arguments[result.argument].part != ArrayPart();
             const auto scale = [&](const std::vector<Array> &arrays, size_t data) { return has_scale ? arrays[data + 1].data[0] : 1.0; };
-            const Scaled old{inputs[result.argument].data, scale(inputs, result.argument)}, made{outputs[i].data, scale(outputs, i)};
-            StateCount row{result.part.array(result.name), outputs[i].dtype, outputs[i].data.size(), 0, origins_.of(result.value).location};
+            const Scaled old{inputs_[result.argument].data, scale(inputs_, result.argument)}, made{outputs[i].data, scale(outputs, i)};
+            StateCount row{result.part.array(result.name),    outputs[i].dtype, outputs[i].data.size(), 0, 0,
+                           origins_.of(result.value).location};
             const auto exact = exact_.find(result.value); // an argument that is passed through has no exact value and did not change
-            if (exact != exact_.end()) row.unmoved = unmoved(old, made, exact->second.data);
+            if (exact != exact_.end())
+                count_unmoved(old, made, exact->second.data, row);
+            else
+                row.zero_updates = row.elements;
             check_.states.push_back(std::move(row));
         }
     }
@@ -85,10 +105,39 @@ private:
         return std::move(run.results[0]);
     }
 
-    /// Returns the operand of a conversion before any rounding.
-    const Numbers &before(const Operation &operation) const {
-        const auto found = rounded_.find(operation.node->operands[0]);
-        return found == rounded_.end() ? operation.operand(0).data : found->second;
+    /// Values before an operator that rounds or limits them for a conversion.
+    struct Before {
+        Numbers data;
+        double largest = 0; ///< the limit; 0: none
+    };
+
+    /// Keeps the values before a limit. The second of two limits (min after max) keeps the values before both.
+    void add_limited(const Operation &operation, const Limited &limited) {
+        const auto found = rounded_.find(limited.operand);
+        const bool is_second = found != rounded_.end() && found->second.largest == limited.largest;
+        const size_t number = operation.node->operands[0] == limited.operand ? 0 : 1;
+        rounded_.insert_or_assign(operation.node->results[0],
+                                  is_second ? found->second : Before{operation.operand(number).data, limited.largest});
+    }
+
+    /// Returns the operand of a conversion before any rounding, and before a limit to the largest number of the format.
+    const Numbers &before(const Operation &operation, double largest) const {
+        const Numbers *data = &operation.operand(0).data;
+        for (ValueId value = operation.node->operands[0]; value >= 0;) {
+            const auto found = rounded_.find(value);
+            if (found == rounded_.end() && (producers_[value] < 0 || !keeps_numbers(program_.nodes[producers_[value]]))) break;
+            if (found != rounded_.end()) {
+                if (found->second.largest != 0 && found->second.largest != largest) break;
+                data = &found->second.data;
+            }
+            value = program_.nodes[producers_[value]].operands[0];
+        }
+        return *data;
+    }
+
+    /// True for the operators between a limit and the conversion. They keep the order of the elements, and round less than the conversion.
+    bool keeps_numbers(const Node &node) const {
+        return node.op == "reshape" || (node.op == "convert_element_type" && !is_narrow(program_.type(node.operands[0]).dtype));
     }
 
     void count(const Operation &operation) {
@@ -97,29 +146,115 @@ private:
         const double largest = decode(format, format.max_code), smallest = std::ldexp(1.0, 1 - format.bias);
         const Origin origin = origins_.of(operation.node->operands[0]);
         RoundingCount row{origin.tensor, dtype, operation.results[0].data.size(), 0, 0, 0, operation.node->location};
-        const Numbers &given = before(operation), &made = operation.results[0].data;
+        const Numbers &given = before(operation, largest), &made = operation.results[0].data;
+        check_scale(operation, given, largest);
         for (size_t i = 0; i < made.size(); i++) {
             row.zeros += made[i] == 0 && given[i] != 0;
-            row.saturated += std::isfinite(given[i]) && std::abs(given[i]) > largest;
+            row.saturated += is_beyond(format, std::abs(given[i])) && (std::isfinite(given[i]) || std::isfinite(made[i]));
             row.subnormals += made[i] != 0 && std::abs(made[i]) < smallest;
         }
         if (std::ranges::find(check_.roundings, row) == check_.roundings.end()) check_.roundings.push_back(std::move(row));
     }
 
-    static size_t unmoved(const Scaled &old, const Scaled &made, const Numbers &exact) {
-        size_t count = 0;
+    static void count_unmoved(const Scaled &old, const Scaled &made, const Numbers &exact, StateCount &row) {
         for (size_t i = 0; i < made.data.size(); i++) {
             const double before = old.data[i] * old.scale, after = made.data[i] * made.scale, wanted = exact[i] * made.scale;
-            count += before == after && std::abs(wanted - before) > least_update * std::abs(before);
+            if (before != after) continue;
+            ++(std::abs(wanted - before) > least_update * std::abs(before) ? row.unmoved : row.zero_updates);
         }
-        return count;
+    }
+
+    void add_misfit(const ScaleMisfit &misfit) {
+        const auto is_same = [&](const ScaleMisfit &known) { return known.tensor == misfit.tensor && known.problem == misfit.problem; };
+        if (std::ranges::none_of(check_.misfits, is_same)) check_.misfits.push_back(misfit);
+    }
+
+    /// Checks the scales of scaled arguments, and the amax histories of the policy.
+    void check_arguments() {
+        std::map<std::string, std::vector<double>> siblings; // amax of the matrices with one prefix, `params.block0`
+        const auto prefix = [](const std::string &name) { return name.substr(0, name.rfind('.') + 1); };
+        for (const bool is_second : {false, true}) {
+            for (size_t i = 0; i + 1 < program_.arguments.size(); i++) {
+                const Argument &argument = program_.arguments[i];
+                if (argument.part.kind != ArrayPart::Kind::data) continue;
+                const std::string &name = argument.part.array(program_.value_name(argument.value));
+                const double scale = inputs_[i + 1].data[0], amax = amax_of(inputs_[i].data) * scale;
+                std::vector<double> &group = siblings[prefix(name)];
+                const bool counts = inputs_[i].shape.size() >= 2 && amax > 0 && std::isfinite(amax);
+                if (!is_second) {
+                    if (counts) group.push_back(amax);
+                    if (scale == 0 && amax_of(inputs_[i].data) > 0) add_misfit({name, scale, amax, "is 0, but the data is not"});
+                    if (!std::isfinite(scale)) add_misfit({name, scale, amax, "is not finite"});
+                } else if (counts && group.size() >= 3) {
+                    std::ranges::nth_element(group, group.begin() + group.size() / 2);
+                    const double ratio = amax / group[group.size() / 2];
+                    if (ratio > unusual_ratio || ratio * unusual_ratio < 1)
+                        add_misfit({name, scale, amax, fmt::format("amax is {:.3g} times the median of '{}*'", ratio, prefix(name))});
+                }
+            }
+        }
+        for (size_t i = 0; i < program_.arguments.size(); i++) {
+            const Argument &argument = program_.arguments[i];
+            if (!argument.initial || inputs_[i].shape.size() != 1 || !is_float(inputs_[i].dtype)) continue;
+            if (std::ranges::all_of(inputs_[i].data, [](double number) { return std::isfinite(number); })) continue;
+            add_misfit({program_.value_name(argument.value), std::nan(""), std::nan(""),
+                        "the history holds an infinity or a NaN, so a scale from its maximum does not change"});
+        }
+    }
+
+    static double amax_of(const Numbers &numbers) {
+        double amax = 0;
+        for (const double number : numbers)
+            if (std::isfinite(number)) amax = std::max(amax, std::abs(number));
+        return amax;
+    }
+
+    /// A scale that the data of this run does not decide: state of the policy, or a constant.
+    struct GivenScale {
+        double scale = 0;
+        bool is_first = false; ///< it has the value that the policy starts with
+    };
+
+    std::optional<GivenScale> given_scale(ValueId factor) const {
+        while (producers_[factor] >= 0) {
+            const Node &node = program_.nodes[producers_[factor]];
+            if (node.op == "constant") return GivenScale{to_number(node.attributes.at("value"))};
+            if (node.op != "broadcast_in_dim" && node.op != "reshape") return {};
+            factor = node.operands[0];
+        }
+        for (size_t i = 0; i < program_.arguments.size(); i++) {
+            const Argument &argument = program_.arguments[i];
+            if (argument.value == factor && argument.initial)
+                return GivenScale{inputs_[i].data[0], inputs_[i].data[0] == *argument.initial};
+        }
+        return {};
+    }
+
+    /// Compares the scale by which data is divided before a conversion with the amax of the data.
+    void check_scale(const Operation &operation, const Numbers &given, double largest) {
+        std::optional<GivenScale> scale;
+        for (ValueId value = operation.node->operands[0]; !scale && value >= 0 && producers_[value] >= 0;) {
+            const Node &node = program_.nodes[producers_[value]];
+            if (node.op == "div") {
+                scale = given_scale(node.operands[1]);
+                if (!scale) return;
+            }
+            value = node.op == "mul" ? -1 : formed_operand(program_, producers_, node);
+        }
+        if (!scale) return;
+        const double peak = amax_of(given), ratio = peak / largest;
+        const std::string tensor = origins_.of(operation.node->operands[0]).tensor;
+        if (ratio > 2) add_misfit({tensor, scale->scale, peak * scale->scale, fmt::format("is {:.3g} times too small", ratio)});
+        if (peak > 0 && ratio * 32 < 1 && !scale->is_first)
+            add_misfit({tensor, scale->scale, peak * scale->scale, fmt::format("is {:.3g} times too large", 1 / ratio)});
     }
 
     const Program &program_;
+    const std::vector<Array> &inputs_;
     RoundingCheck &check_;
     const Origins origins_;
     const std::vector<int> producers_;
-    std::map<ValueId, Numbers> rounded_; ///< results of `rounds_before`, with the values before rounding
+    std::map<ValueId, Before> rounded_; ///< results of operators that round or limit, with the values before
     std::set<const Node *> exact_nodes_;
     std::map<ValueId, Array> exact_; ///< their results
 };
@@ -128,9 +263,9 @@ private:
 
 std::vector<Array> interpret_and_check(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook,
                                        RoundingCheck &check) {
-    Checker checker(program, check);
+    Checker checker(program, inputs, check);
     std::vector<Array> outputs = interpret(program, inputs, rulebook, Mode::stored, [&](Operation &operation) { checker.run(operation); });
-    checker.compare_states(inputs, outputs);
+    checker.compare_states(outputs);
     return outputs;
 }
 

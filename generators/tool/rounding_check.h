@@ -10,7 +10,7 @@ struct RoundingCount {
     Dtype format;
     size_t elements = 0;
     size_t zeros = 0;      ///< results that are 0 although the number is not
-    size_t saturated = 0;  ///< finite numbers above the largest number of the format
+    size_t saturated = 0;  ///< numbers too large for the format, even after rounding; of infinities, those that become finite
     size_t subnormals = 0; ///< results below the smallest normal number
     Location source = {};
     bool operator==(const RoundingCount &other) const {
@@ -24,13 +24,23 @@ struct StateCount {
     std::string tensor;
     Dtype format;
     size_t elements = 0;
-    size_t unmoved = 0; ///< elements that keep their old value although the exact new value (in f64) differs
+    size_t unmoved = 0;      ///< elements that keep their old value although the exact new value (in f64) differs
+    size_t zero_updates = 0; ///< elements whose exact new value is the old value: the update is 0, such as a gradient that was rounded to 0
     Location source = {};
+};
+
+/// A scale that does not fit the tensor.
+struct ScaleMisfit {
+    std::string tensor;
+    double scale = 0;
+    double amax = 0; ///< largest finite magnitude of the tensor
+    std::string problem;
 };
 
 struct RoundingCheck {
     std::vector<RoundingCount> roundings; ///< in the order of the program, without duplicates
-    std::vector<StateCount> states;       ///< in the order of the results
+    std::vector<StateCount> states;       ///< in the order of the results; without the state of a policy
+    std::vector<ScaleMisfit> misfits;     ///< scaled arguments first, then conversions in the order of the program
 };
 
 /// Interprets a program of base operators, as place_stores returns it, in mode `stored` and counts. Returns the outputs.

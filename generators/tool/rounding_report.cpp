@@ -1,6 +1,7 @@
 #include "ir/words.h"
 #include "tool/rounding_check.h"
 #include "tool/tables.h"
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 namespace scalide {
@@ -20,16 +21,24 @@ std::string to_text(const RoundingCheck &check) {
                         std::to_string(row.zeros), std::to_string(row.saturated), std::to_string(row.subnormals),
                         short_place(row.source, "-")});
     text += check.roundings.empty() ? "nothing is rounded to 8 or 16 bits\n" : in_columns(rows);
-    if (check.states.empty()) return text;
-    rows = {{"state", "format", "elements", "unmoved", "source"}};
-    for (const StateCount &row : check.states)
-        rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
-                        std::to_string(row.unmoved), short_place(row.source, "-")});
-    return text + "\n" + in_columns(rows);
+    if (!check.states.empty()) {
+        rows = {{"state", "format", "elements", "unmoved", "zero updates", "source"}};
+        for (const StateCount &row : check.states)
+            rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
+                            std::to_string(row.unmoved), std::to_string(row.zero_updates), short_place(row.source, "-")});
+        text += "\n" + in_columns(rows);
+    }
+    if (!check.misfits.empty()) {
+        rows = {{"scale of", "scale", "amax", "problem"}};
+        for (const ScaleMisfit &row : check.misfits)
+            rows.push_back({name_to_string(row.tensor), fmt::format("{:.4g}", row.scale), fmt::format("{:.4g}", row.amax), row.problem});
+        text += "\n" + in_columns(rows);
+    }
+    return text;
 }
 
 std::string to_json(const RoundingCheck &check) {
-    Json roundings = Json::array(), states = Json::array();
+    Json roundings = Json::array(), states = Json::array(), misfits = Json::array();
     for (const RoundingCount &row : check.roundings)
         roundings.push_back({{"tensor", row.tensor},
                              {"format", to_string(row.format)},
@@ -43,8 +52,12 @@ std::string to_json(const RoundingCheck &check) {
                           {"format", to_string(row.format)},
                           {"elements", row.elements},
                           {"unmoved", row.unmoved},
+                          {"zero_updates", row.zero_updates},
                           {"source", place_json(row.source)}});
-    return Json{{"roundings", roundings}, {"states", states}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    for (const ScaleMisfit &row : check.misfits)
+        misfits.push_back({{"tensor", row.tensor}, {"scale", row.scale}, {"amax", row.amax}, {"problem", row.problem}});
+    return Json{{"roundings", roundings}, {"states", states}, {"misfits", misfits}}.dump(2, ' ', false, Json::error_handler_t::replace) +
+           "\n";
 }
 
 } // namespace scalide

@@ -66,9 +66,11 @@ struct RunCommand {
     // same.
     std::vector<HostArray> run_interpreted(const Program &loaded, const Rulebook &rulebook, const ArrayFile &arrays) {
         const Mode how = mode == "real" ? Mode::real : Mode::stored;
+        if (check_finite && how == Mode::real)
+            throw UserError({Location(), "--check-finite", "needs '--interpret stored' or compiled kernels", "--interpret real", ""});
         Program program_to_run;
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
-        const std::string last = how == Mode::real ? "inline_calls" : check ? "place_stores" : "fuse";
+        const std::string last = how == Mode::real ? "inline_calls" : check || check_finite ? "place_stores" : "fuse";
         compile(loaded, rulebook,
                 {policy, target_facts(build),
                  [&](const std::string &pass, const Program &after) {
@@ -79,8 +81,12 @@ struct RunCommand {
         for (const Argument &argument : program_to_run.arguments) {
             inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument, how));
         }
-        const std::vector<Array> outputs_in_order =
-            check ? run_checked(program_to_run, inputs_in_order, rulebook) : interpret(program_to_run, inputs_in_order, rulebook, how);
+        std::string finding;
+        const std::vector<Array> outputs_in_order = check ? run_checked(program_to_run, inputs_in_order, rulebook)
+                                                    : check_finite
+                                                        ? interpret_until_non_finite(program_to_run, inputs_in_order, rulebook, finding)
+                                                        : interpret(program_to_run, inputs_in_order, rulebook, how);
+        if (check_finite) fmt::print("{}\n", finding);
         std::vector<HostArray> results;
         for (size_t i = 0; i < outputs_in_order.size(); i++) {
             const Result &result = program_to_run.results[i];
@@ -160,9 +166,10 @@ void add_run(CLI::App &app) {
     run->add_flag("--trace", command->trace,
                   "Print every intermediate array when it is computed. Use debug_print in the program to label arrays.")
         ->excludes("--interpret");
-    run->add_flag("--check-finite", command->check_finite,
-                  "Report which result was the first with an infinity or a NaN, and in which step.")
-        ->excludes("--interpret")
+    run->add_flag(
+           "--check-finite", command->check_finite,
+           "Report which result was the first with an infinity or a NaN, and in which step. With '--interpret stored': which operator, "
+           "and which element.")
         ->excludes("--trace");
     run->add_option("--profile", command->profiled_runs,
                     "Run this many times first, and print for each step the fastest time, and the bytes that it reads or writes.")

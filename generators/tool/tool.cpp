@@ -5,6 +5,7 @@
 #include "tool/common.h"
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -18,6 +19,8 @@ namespace scalide {
 namespace {
 
 constexpr int user_mistake = 1, bad_command_line = 2, our_mistake = 70;
+/// The status of a program that SIGPIPE ends: the program that read the output, such as `head`, has ended.
+constexpr int reader_left = 128 + SIGPIPE;
 
 /// Reports an unknown first word before CLI11 can report a missing command.
 void check_command(const CLI::App &app, const std::string &word) {
@@ -102,6 +105,7 @@ int tool_main(int argc, char **argv) {
     } catch (const UserError &error) {
         return report("error", error.what(), user_mistake);
     } catch (const std::system_error &error) { // a disk or memory limit, not a bug in Scalide
+        if (error.code() == std::errc::broken_pipe && std::ferror(stdout)) return reader_left;
         return report("error", error.what(), user_mistake);
     } catch (const std::bad_alloc &) {
         return report("error", no_memory, user_mistake);

@@ -269,6 +269,8 @@ def digits():
     accuracies = {row["policy"]: row["accuracy"][-1] for row in json.loads(rows.read_text())}
     assert set(accuracies) == {"f32", "bf16", "f16_scaled", "f8_scaled", "f8_master"}, accuracies
     assert min(accuracies.values()) > 0.8, accuracies
+    shares = [share for row in json.loads(rows.read_text()) for epoch in row["codes"] for counts in epoch.values() for share in counts.values()]
+    assert shares and all(share is None or 0 <= share <= 1 for share in shares), shares
     assert page.stat().st_size > 10000 and "</html>" in page.read_text()
 
 

@@ -1,5 +1,6 @@
 """Tests the reports of a library: explain, check, first_non_finite, summary. They name lines of this file."""
 import pathlib
+import pickle
 import re
 
 import jax
@@ -11,6 +12,7 @@ from test_library import error_of
 
 import scalide
 from scalide import ScaledArray
+from scalide.build import run_tool
 from scalide.jax import trace
 
 TEXT = """program counts(x: f32[n], m: f32[n] inout) -> (y: f8_e4m3fn[n], m = m_new) {
@@ -29,6 +31,10 @@ def loss(w, x, y):
 def step(w, x, y):
     value, gradient = jax.value_and_grad(loss)(w, x, y)
     return jax.tree.map(lambda p, g: p - RATE * g, w, gradient), value
+
+
+def product(x, w):
+    return x @ w
 
 
 RATE = 1e-4
@@ -59,12 +65,12 @@ def line_of(source):
 def test_explain(scaled):
     decisions = scaled.explain()
     lines = repr(decisions).splitlines()
-    assert len(lines) == len(decisions) + 1 and lines[0].split() == ["tensor", "use", "format", "scale", "policy", "source", "safe"]
+    assert len(lines) == len(decisions) + 1 and lines[0].split() == ["tensor", "use", "format", "scale", "policy", "source"]
     operands = [decision for decision in decisions if decision.use == "dot_general.lhs"]
     assert operands and all("@" in line_of(decision.source) and decision.format == "f16" for decision in operands)
     argument, product, state = scaled.explain("w.a")
-    assert argument[:4] == ("w.a", "inout argument", "f16", "argument") and argument.source == "-" and product.use == "dot_general.rhs"
-    assert (state.use, state.scale, state.safe) == ("result", "bound (rescale_state)", True) and "RATE * g" in line_of(state.source)
+    assert argument[:4] == ("w.a", "inout argument", "f16", "given by the caller") and argument.source == "-" and product.use == "dot_general.rhs"
+    assert (state.use, state.scale, state.safe) == ("result", "current (from a bound of its data, rescale_state)", True) and "RATE * g" in line_of(state.source)
     assert re.fullmatch(r"f16_scaled\.yaml:\d+", state.policy)
     assert {decision.tensor for decision in scaled.explain("w.*")} == {"w.a", "w.b"}
     assert error_of(scaled.explain, "w.c") == "ValueError: step: unknown tensor 'w.c'. Did you mean 'w.b'?"
@@ -72,15 +78,40 @@ def test_explain(scaled):
     assert error_of(alone.explain).startswith("ValueError: step: explain needs the program of the library")
 
 
+def test_a_saved_program_keeps_the_lines_of_python(program, tmp_path):
+    program.save(tmp_path / "step.scl")
+    assert f"#@ {pathlib.Path(__file__).name}:" in (tmp_path / "step.scl").read_text()
+    read = scalide.Program.load(tmp_path / "step.scl")
+    assert read.text == program.text
+    library = scalide.build(read, numerics="f8_master")
+    assert [row.source for row in library.explain()] == [re.sub(r"^.*/", "", row.source) for row in scalide.build(program, numerics="f8_master").explain()]
+    table = run_tool(scalide.Program((tmp_path / "step.scl").read_text()), "explain", "--matmuls").splitlines()
+    assert len(table) == 6 and all("@" in SOURCE[int(re.search(rf"  {re.escape(pathlib.Path(__file__).name)}:(\d+)$", line)[1]) - 1] for line in table[1:]), table
+    odd = scalide.Program('program p(x: f32[n]) -> ("a  #@ b:1": f32[n] = y) {\n  y = neg(x)\n}\n', places=(None, "m.py:7 (f)", None))
+    odd.save(tmp_path / "odd.scl")
+    assert scalide.Program.load(tmp_path / "odd.scl").text == odd.text
+
+
+def test_programs_and_libraries_can_be_pickled(program, scaled):
+    copy = pickle.loads(pickle.dumps(program))
+    assert (copy.text, copy.arguments, copy.in_tree, copy.policy) == (program.text, program.arguments, program.in_tree, program.policy)
+    library = pickle.loads(pickle.dumps(scaled))
+    results = [jax.tree.leaves(each(given(), X, Y, each.init())) for each in (scaled, library)]
+    assert all(np.array_equal(a, b) for a, b in zip(*results)) and library.summary == scaled.summary and library.explain() == scaled.explain()
+    closed = pickle.loads(pickle.dumps(library))
+    closed.close()
+    assert error_of(pickle.dumps, closed) == "ValueError: library 'step' is closed. Load it again."
+
+
 def test_explain_matmuls(program, scaled, tmp_path):
     matmuls = scaled.explain_matmuls()
-    assert repr(matmuls).split()[:7] == ["tensor", "operands", "formats", "scale", "policy", "because_of", "source"]
-    assert all("@" in line_of(matmul.source) and matmul.formats == "f16 x f16" and matmul.because_of == "operand: any" for matmul in matmuls)
+    assert re.split("  +", repr(matmuls).splitlines()[0]) == ["tensor", "operands", "formats", "scale", "policy", "because of", "source"]
+    assert all("@" in line_of(matmul.source) and matmul.formats == "f16 @ f16" and matmul.because_of == "operand: any" for matmul in matmuls)
     policy = tmp_path / "ends.yaml"
     policy.write_text("policy: ends\nextends: f8_master\nrules:\n  - {op: dot_general, operand: any, layer: last}\n")
     library = scalide.build(program, numerics=str(policy))
     kept = [matmul for matmul in library.explain_matmuls() if matmul.policy == "ends.yaml:4"]
-    assert {(matmul.formats, matmul.scale, matmul.because_of) for matmul in kept} == {("f32 x f32", "none", "operand: any, layer: last")}
+    assert {(matmul.formats, matmul.scale, matmul.because_of) for matmul in kept} == {("f32 @ f32", "none", "operand: any, layer: last")}
     assert len(kept) == 3, "the product and both gradients"
     assert f", 3 kept by ends.yaml:4; " in library.summary
 
@@ -90,13 +121,94 @@ def test_check_counts():
     x = np.float32([0, 1, 1e-9, 500, np.inf, 0.002, -1e-9])
     found = library.check(x, np.ones(7, np.float32))
     assert found.roundings == (("x", "f8_e4m3fn", 7, 2, 1, 1, "counts.scl:2"),)
-    assert found.states == (("m", "f32", 7, 2, "counts.scl:3"),)
+    assert found.states == (("m", "f32", 7, 2, 1, "counts.scl:3"),) and found.misfits == ()
     assert repr(found).splitlines()[0].split() == ["tensor", "format", "elements", "zeros", "saturated", "subnormals", "source"]
     assert library.check([1.0], np.float64([1.0])).states[0].unmoved == 0  # lists and 64 bits, as a call takes them
     for wrong in ((x.astype(np.float16), x), (x, x[1:]), (x,), (x, "x")):
         assert error_of(library.check, *wrong) == error_of(library, *wrong)
     plain = scalide.build(scalide.Program("program twice(x: f32[n]) -> (y: f32[n]) {\n  y = mul(x, 2)\n}\n"))
     assert repr(plain.check(x)) == "nothing is rounded to 8 or 16 bits"
+
+
+def test_check_counts_what_a_scale_of_a_policy_limits(tmp_path):
+    """Policies with delayed or fixed scales limit the data before the conversion. Scales of rows and blocks fit, up to a rounding error."""
+    large, w = np.full((16, 32), 1000, np.float32), np.full((32, 16), 0.5, np.float32)
+    large[0, :2] = np.inf, np.nan
+    program = trace(product, large, w)
+
+    def saturated(policy, x, w):
+        library = scalide.build(program, numerics=policy)
+        given = (x, w, library.init()) if library.init() else (x, w)
+        return {row.tensor: row.saturated for row in library.check(*given).roundings}
+
+    assert saturated("f8_delayed", large, w) == {"x": large.size - 1, "w": 0}, "an infinity becomes a finite number, and a NaN stays"
+    (tmp_path / "seen.yaml").write_text("program: product\namax: {x: 1, w: 0.5}\n")
+    (tmp_path / "fixed.yaml").write_text("policy: fixed\nextends: f8_static\ncalibration: seen.yaml\n")
+    assert saturated(str(tmp_path / "fixed.yaml"), large, w) == {"x": large.size - 1, "w": 0}
+    normal = DRAW.normal(size=large.shape).astype(np.float32), DRAW.normal(size=w.shape).astype(np.float32)
+    for policy in ("f8_row", "f8_block", "mxfp8", "f8_master"):
+        assert set(saturated(policy, *normal).values()) == {0}, policy
+
+
+def test_reports_name_the_operator_that_computes():
+    """An infinite matmul is not reported under the name of its finite argument."""
+    def scores(x, wq, wk):
+        with jax.named_scope("scores"):
+            q, k = jnp.einsum("bsd,dhe->bhse", x, wq), jnp.einsum("bsd,dhe->bhse", x, wk)
+            return jax.nn.softmax(jnp.einsum("bhse,bhte->bhst", q, k) / 2).sum()
+
+    x, wq, wk = (DRAW.normal(size=shape).astype(np.float32) for shape in ((2, 8, 16), (16, 4, 8), (16, 4, 8)))
+    wq[:, 2] *= 1e22
+    wk[:, 2] *= 1e22
+    program = trace(jax.grad(scores, argnums=(1, 2)), x, wq, wk)
+    for policy in ("f16_master", "f8_master", "f32"):
+        library = scalide.build(program, numerics=policy)
+        found = library.first_non_finite(x, wq, wk)
+        assert re.fullmatch(r"scores/.*dot_general", found.of) and found.arguments == () and "bhse,bhte" in line_of(found.source), found
+        for row in library.check(x, wq, wk).roundings:
+            assert row.tensor not in ("x", "wq", "wk") or row.elements == {"x": x.size}.get(row.tensor, wq.size)
+            assert row.tensor not in ("wq", "wk") or row.format != "bf16", row
+
+
+def test_check_counts_updates_of_zero(tmp_path):
+    """Without scales, the gradients are rounded to 0, so no parameter moves. The exact new values do not differ, either."""
+    (tmp_path / "unscaled.yaml").write_text("policy: unscaled\nrules:\n  - {op: dot_general, operand: cotangent, store: f8_e5m2}\n")
+
+    def small(w, x, y):
+        gradient = jax.grad(lambda w: loss(w, x, y) * 1e-6)(w)
+        return jax.tree.map(lambda p, g: p - 1e6 * g, w, gradient)
+
+    found = scalide.build(trace(small, W, X, Y, donate_argnums=0), numerics=str(tmp_path / "unscaled.yaml")).check(W, X, Y)
+    assert {(row.tensor, row.unmoved, row.zero_updates) for row in found.states} == {(f"w.{name}", 0, w.size) for name, w in W.items()}
+    (tmp_path / "scaled.yaml").write_text("policy: scaled\nrules:\n  - {op: dot_general, operand: cotangent, scale: {by: max}, store: f8_e5m2}\n")
+    found = scalide.build(trace(small, W, X, Y, donate_argnums=0), numerics=str(tmp_path / "scaled.yaml")).check(W, X, Y)
+    assert all(row.zero_updates < row.elements / 10 for row in found.states), found.states
+
+
+def test_check_names_scales_that_do_not_fit(scaled):
+    """Scales of a checkpoint, and delayed scales after an outlier or an infinity."""
+    def misfits(**changes):
+        weights = {name: ScaledArray(w.data, np.float32(w.scale * changes.get(name, 1))) for name, w in many.items()}
+        return {row.tensor: row.problem for row in library.check(weights, X, library.init()).misfits}
+
+    many = {name: ScaledArray(DRAW.normal(size=(16, 16)).astype(np.float16), np.float32(0.25)) for name in "abcd"}
+    wide = jax.tree.map(lambda w: np.zeros(w.data.shape, np.float32), many, is_leaf=lambda leaf: isinstance(leaf, ScaledArray))
+    library = scalide.build(trace(lambda w, x: (jax.tree.map(lambda p: 0.5 * p, w), sum(x @ w[name] for name in w)), wide, X, donate_argnums=0), numerics="f16_scaled")
+    assert misfits() == {}
+    assert misfits(b=0) == {"w.b": "is 0, but the data is not"}
+    assert list(misfits(c=1024)) == ["w.c"] and re.fullmatch(r"amax is [\d.e+]+ times the median of 'w\.\*'", misfits(c=1024)["w.c"])
+    delayed = scalide.build(trace(product, X, W["a"]), numerics="f8_delayed")
+
+    def after(*inputs):
+        state = delayed.init()
+        for x in inputs[:-1]:
+            _, state = delayed(x, W["a"], state)
+        return {row.tensor: row.problem for row in delayed.check(inputs[-1], W["a"], state).misfits}
+
+    assert after(X) == after(X, X) == {}, "the scale of the first run is 1"
+    assert list(after(X, 1000 * X)) == ["x"] and after(X, 1000 * X)["x"] == "is 1e+03 times too small"
+    assert after(X, 1000 * X, X) == {"x": "is 1e+03 times too large"}
+    assert "the history holds an infinity" in after(X, X * np.float32(np.inf), X)["x.amax_history"]
 
 
 def test_check_says_what_the_library_does(scaled):

@@ -182,8 +182,8 @@ def test_primitives_without_a_rule_say_so(name, partitionable):
     (lambda x: jnp.linalg.cholesky(x @ x.T), ["JAX primitive 'cholesky' is not supported: cholesky(", "add_rule('cholesky')"]),
     (lambda x: jax.lax.fori_loop(0, 1000, lambda i, c: c + 1, x), ["at most 64 steps", "got 1000 steps"]),
     (lambda x: jax.lax.while_loop(lambda c: c[0, 0] < 5, lambda c: c + 1, x), ["while: a loop is unrolled, so it must have a static number"]),
-    (lambda x: jnp.fft.fft(x).real, ["convert_element_type: dtypes must be real, got complex64. Compute with real and imaginary parts"]),
-    (lambda x: jnp.fft.rfft(x).real, ["JAX primitive 'fft' is not supported: fft(float32[", "fft_lengths=(", "add_rule('fft')"]),
+    (lambda x: jnp.fft.fft(x).real, ["convert_element_type: dtypes must be real, got complex64. Compute with real and imaginary parts", "the operators fft"]),
+    (lambda x: jnp.fft.rfft(x).real, ["fft: dtypes must be real, got complex64", "Compute an FFT outside of the function, or with the operators fft and rfft"]),
     (lambda x: jnp.abs(x + 1j), ["dtypes must be real, got complex64. Compute with real and imaginary parts"]),
     (lambda x: x.astype(jnp.int4), ["dtypes must be among float32, ", "got int4. Convert the array first"]),
     (lambda x: x.view(jnp.uint8), ["bitcast_convert_type: both dtypes must have the same number of bits, got f32 and u8"]),
@@ -195,11 +195,79 @@ def test_errors_name_the_line(fn, words):
     assert all(word in message for word in words) and "test_jax_trace.py" in message, message
 
 
+SQUARE = np.eye(3, dtype=np.float32)
+
+
+def test_errors_name_the_line_of_the_user_and_not_of_a_package(tmp_path):
+    """A line of an installed package counts only without a line of the user. Without any, the line that calls trace counts."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "layers.py").write_text("import jax\ndef layer(x):\n    return jax.lax.fori_loop(0, 1000, lambda i, c: c + 1, x)\n")
+    package = {}
+    exec(compile((folder / "layers.py").read_text(), folder / "layers.py", "exec"), package)
+
+    def model(x):
+        return package["layer"](x)  # this line
+
+    for fn, line in ((model, 'package["layer"](x)  # this line'), (package["layer"], "trace(fn, SQUARE)  # the caller"), (jnp.linalg.cholesky, "trace(fn, SQUARE)  # the caller")):
+        with pytest.raises(scalide.jax.TraceError) as error:
+            trace(fn, SQUARE)  # the caller
+        file, number = re.match(r"(.*?):(\d+)", str(error.value)).groups()
+        assert file == __file__ and line in pathlib.Path(__file__).read_text().splitlines()[int(number) - 1], str(error.value)
+
+
+def test_keys_of_other_generators_are_named():
+    with pytest.raises(scalide.jax.TraceError, match="argument key: keys must use threefry2x32, got rbg. Use jax.random.key"):
+        trace(lambda key, x: x, jax.random.key(0, impl="rbg"), X)
+
+
+def test_arguments_that_are_no_arrays_are_named():
+    class Net:
+        pass
+
+    class Module:
+        __module__ = "equinox._module"
+
+    jax.tree_util.register_pytree_node(Module, lambda module: ((jnp.tanh, 1.0), None), lambda _, children: Module())
+    for argument, words in ((Net(), "argument m: must be an array, a number or a pytree of them, got Net. Register its class"),
+                            ({"f": jnp.tanh}, "argument m.f: must be an array, a number or a pytree of them, got PjitFunction. "),
+                            (Module(), "Split the Equinox module: arrays, rest = equinox.partition(module, equinox.is_array)")):  # fmt: skip
+        with pytest.raises(TypeError, match=re.escape(words)):
+            trace(lambda m, x: x, argument, X)
+
+
+def test_updates_that_would_be_lost_are_named():
+    def changes(params, x):
+        params["w"] = params["w"] * 2
+        return params["w"] @ x + 1
+
+    def returns(params, x):
+        params["w"] = params["w"] * 2
+        return params, x
+
+    def passes(params, x):
+        params["w"] = jax.jit(lambda w: w)(params["w"])
+        return params["w"] @ x + 1
+
+    with pytest.warns(UserWarning, match="^changes changes its argument params, but a library does not change its arguments, so this update is lost. Return"):
+        assert trace(changes, {"w": X.T}, X).results == ("out",)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trace(returns, {"w": X.T}, X)
+        trace(passes, {"w": X.T}, X)
+
+
 def test_errors_of_dtypes():
     jax.config.update("jax_enable_x64", True)
     try:
         with pytest.raises(scalide.jax.TraceError, match="argument x: dtypes must have at most 32 bits, got float64"):
             trace(lambda x: x, np.ones(3))
+        with pytest.raises(scalide.jax.TraceError, match="integers must be from -2147483648 to 2147483647, got 4294967296. Use integers of 32 bits"):
+            trace(lambda x: jnp.argmax(x) + 2**32, X)
+        for fn in (lambda x: jnp.argmax(x, -1), lambda x: x * jnp.arange(x.shape[1], dtype=jnp.float32), lambda x: jnp.argsort(x, -1), lambda x: x[:, jnp.argmax(x[0])],
+                   lambda x: jnp.take_along_axis(x, jnp.argmin(x, -1)[:, None], -1), lambda x: jnp.sum(x > 0) + jnp.arange(3),
+                   lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c * i.astype(jnp.float32), x)):  # fmt: skip
+            assert np.array_equal(scalide.build(trace(fn, X))(X), fn(jnp.asarray(X)))
     finally:
         jax.config.update("jax_enable_x64", False)
 

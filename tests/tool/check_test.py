@@ -14,8 +14,8 @@ ROUNDED = """program rounded(x: f32[9]) -> (y: f8_e4m3fn[9], z: f8_e5m2[9], b: b
   b = convert_element_type(x) {dtype: bf16}
 }
 """
-#: 0 and infinity stay what they are; e4m3fn ends at 448, e5m2 at 57344, and their normal numbers begin at 2^-6 and 2^-14.
-X = [0, 1, 1e-9, -1e-9, 500, -60000, math.inf, 0.002, 440]
+#: 0 and infinity do not change. e4m3fn ends at 448, so 460 rounds to it. e5m2 ends at 57344, and -62000 is beyond it. Normal numbers begin at 2^-6 and 2^-14.
+X = [0, 1, 1e-9, -1e-9, 500, -62000, math.inf, 0.002, 460]
 STATE = """program step(s: f16[4] inout, m: f32[4] inout, t: f16[2, 2] inout, n: i32[] inout, u: f32[4]) -> (s = s_new, m = m_new, t = t_new, n = n_new) {
   wide = convert_element_type(s) {dtype: f32}
   s_sum = sub(wide, u)
@@ -70,7 +70,7 @@ def states(scratch):
     rows = {row["tensor"]: (row["format"], row["elements"], row["unmoved"]) for row in found["states"]}
     assert rows == {"s": ("f16", 4, 2), "m": ("f32", 4, 1), "t": ("f16", 4, 2)}, rows
     none = checked(scratch, STATE, {**ones, "n": ("I32", [], bytes(4)), "u": ("F32", [4], floats(0, 0, 0, 0))})
-    assert [row["unmoved"] for row in none["states"]] == [0, 0, 0], none
+    assert [(row["unmoved"], row["zero_updates"]) for row in none["states"]] == [(0, 4)] * 3, none
 
 
 def scaled_state(scratch):

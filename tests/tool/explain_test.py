@@ -1,6 +1,9 @@
 """Tests what `scalide explain`, the last line of a build and the last two of `scalide inspect` report about a policy. Usage: explain_test.py SCALIDE."""
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,7 +46,7 @@ def as_json(scratch):
     rows = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", UNSCALED, "--json"))
     operand = next(row for row in rows if row["place"] == "operand" and row["tensor"] == "x")
     assert operand == {"tensor": "x", "place": "operand", "use": "dot_general.lhs", "role": None, "scope": "", "format": "f8_e4m3fn", "scale": "none", "scale_operator": None,
-                       "scale_state": None, "scale_block": None, "scale_format": None,
+                       "scale_state": None, "scale_block": None, "scale_format": None, "scale_text": "none",
                        "policy": {"file": str(UNSCALED), "line": 3}, "source": {"file": str(PROGRAM), "line": 3}, "safe": False}, operand
     scaled = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "f8_master", "--json"))
     assert {row["scale_operator"] for row in scaled if row["place"] == "operand"} == {"dynamic_rescale"}, scaled
@@ -72,9 +75,9 @@ def matmuls(scratch):
     policy.write_text("policy: ends\nrules:\n  - {op: dot_general, operand: any, layer: first}\n"
                       "  - {op: dot_general, operands: any, scope: \"head/**\", replace: {scaled_dot_general: {block: 8}}, optional: true}\n")
     rows = [re.split("  +", line) for line in scratch.succeed("explain", PROGRAM, "--numerics", policy, "--matmuls").splitlines()]
-    assert rows == [["matmul", "operands", "formats", "scale", "policy", "because of", "source"],
-                    ["h", "x x w", "f32 x f32", "none", "ends.yaml:3", "operand: any, layer: first", "two_layers.scl:3"],
-                    ["y", "a x v", "f32 x f32", "none", "default", "no rule matches, the nearest needs scope: head/**", "two_layers.scl:5"]], rows
+    assert rows == [["tensor", "operands", "formats", "scale", "policy", "because of", "source"],
+                    ["h", "x @ w", "f32 @ f32", "none", "ends.yaml:3", "operand: any, layer: first", "two_layers.scl:3"],
+                    ["y", "a @ v", "f32 @ f32", "none", "default", "no rule matches, the nearest needs scope: head/**", "two_layers.scl:5"]], rows
     first = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "mxfp8", "--matmuls", "--json"))[0]
     operand = {"tensor": "x", "format": "f8_e4m3fn", "scale": "blocks", "scale_operator": None, "scale_block": "32", "scale_format": "f8_e8m0fnu"}
     assert first["operator"] == "scaled_dot_general" and first["source"] == {"file": str(PROGRAM), "line": 3}, first
@@ -115,6 +118,15 @@ def rows_and_columns(scratch):
     assert "one per row (f32)" in explained and "one per column (f32)" in explained, explained
 
 
+def reader_that_ends():
+    """A reader such as `head` that ends early is no error, also if SIGPIPE is ignored. The status is that of SIGPIPE."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run([sys.argv[1], "explain", PROGRAM, "--json"], stdout=writer, stderr=subprocess.PIPE, text=True, restore_signals=False)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGPIPE, ""), ended
+
+
 if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
         explained(scratch)
@@ -125,3 +137,4 @@ if __name__ == "__main__":
         build_lines(scratch)
         inspected(scratch)
         rows_and_columns(scratch)
+        reader_that_ends()

@@ -31,6 +31,18 @@ def largest_difference(a, b):
     return max(abs(x - y) / max(1, abs(y)) for name in a for x, y in zip(a[name], b[name]))
 
 
+def non_finite(scratch):
+    """With the interpreter, --check-finite names the operator inside of a kernel, its scope and the element."""
+    scratch.write("log.scl", 'program p(x: f32[2, 3]) -> (y: f32[2]) {\n  scope "loss" {\n    a = exp(x) : f32[2, 3]\n    b = log(a) : f32[2, 3]\n  }\n'
+                             "  y = reduce_sum(b) {axes: [1]} : f32[2]\n}\n")
+    run = ("run", "log.scl", "-i", "x.safetensors", "-o", "y.safetensors", "--check-finite", "--interpret")
+    for x, expected in ((0, "none (no operator produces an infinity or a NaN)"), (-200, "b, operator log in loss (log.scl:4), element [1, 2] is -inf")):
+        scratch.write("x.safetensors", safetensors({"x": ("F32", [2, 3], floats(1, 2, 3, 4, 5, x))}))
+        assert scratch.succeed(*run, "stored").splitlines()[0] == f"first non-finite: {expected}"
+    refused = scratch.run(*run, "real")
+    assert refused.returncode == 1 and "--check-finite" in refused.stderr, refused.stderr
+
+
 def main(tool, policy, tolerance):
     draw = random.Random(SEED)
     numbers = lambda count: floats(*(draw.gauss(0, 1) for _ in range(count)))  # noqa: E731
@@ -59,6 +71,7 @@ def main(tool, policy, tolerance):
         assert (scratch.path / "profiled.safetensors").read_bytes() == (scratch.path / "compiled.safetensors").read_bytes()
         refused = scratch.run(*profiled[:-1], "0")
         assert refused.returncode != 0 and "--profile" in refused.stderr, refused.stderr
+        non_finite(scratch)
     kernels = largest_difference(results["compiled"], results["stored"])
     formats = largest_difference(results["stored"], results["real"])
     print(f"compiled against stored {kernels:.1e}, stored against real {formats:.1e} (seed {SEED})")

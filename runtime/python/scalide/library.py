@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _runtime, arrays, reports
+from . import _runtime, arrays, conversion, reports
 from .reports import Check, NonFinite, Table
 from .scaled_array import ScaledArray
 from .words import meant, name_text
@@ -96,7 +96,7 @@ class Library:
             raise FileNotFoundError(f"cannot load {path}: no such file. Build the library with scalide.build.")
         name = name or pathlib.Path(self.path).name.removeprefix("lib").split(".")[0]
         loadable, _folder = _loadable(self.path)
-        self._native = _runtime.Program(loadable, name, threads)
+        self._native, self._threads = _runtime.Program(loadable, name, threads), threads
         self.name, self.target, self.numerics, self.hash = (getattr(self._native, field) for field in ("name", "target", "numerics", "hash"))
         self.arguments = tuple(Argument(*row) for row in self._native.arguments)
         self._constants = None  # prepare sets it, in a copy of the library
@@ -240,6 +240,25 @@ class Library:
         self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
         return reports.check(self, [_in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
 
+    def convert(self, tree: Any, argument: int | str = 0, *, to: str | None = None) -> Any:
+        """Returns the arrays of one argument in the formats and scales that the library takes, or back in a plain dtype.
+
+            params = library.convert(params)                 # of the first argument: f16 ScaledArrays under f16_scaled
+            params, loss = library(params, x, y)
+            weights = library.convert(params, to="f32")      # data * scale
+
+        Args:
+            tree: The argument of the traced function. Its leaves are arrays of any float or integer dtype, or ScaledArrays. Without a
+                `program`, it is one array.
+            argument: The position or the name of the argument.
+            to: A dtype such as "f32". The results are then plain arrays of this dtype.
+
+        Raises:
+            TypeError: The tree has another structure, or a float array is given for an integer argument.
+            ValueError: The argument or the dtype is unknown, or a rank is wrong.
+        """
+        return conversion.convert(self, tree, argument, to)
+
     def close(self) -> None:
         """Closes the library. Later calls raise ValueError. Jitted functions that use it still work."""
         self._native = None
@@ -254,6 +273,30 @@ class Library:
 
     def __repr__(self):
         return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
+
+    def __copy__(self):  # copy.copy would use __getstate__, which is for other processes
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __getstate__(self):
+        # The file of the library goes along, because the library of scalide.build is in a temporary folder. So does the manifest, which reports read.
+        if self._native is None:
+            raise ValueError(f"library '{self.name}' is closed. Load it again.")
+        if self._constants is not None:
+            raise TypeError(f"cannot pickle library '{self.name}': it is prepared, and its constants are in memory. Pickle the library before prepare.")
+        file = pathlib.Path(self.path)
+        files = [file, file.with_name(file.name.removeprefix("lib").split(".")[0] + ".json")]
+        return {"files": {each.name: each.read_bytes() for each in files if each.is_file()}, "path": file.name, "program": self.program, "name": self.name,
+                "threads": self._threads, "summary": self.summary, "options": self._options}  # fmt: skip
+
+    def __setstate__(self, state):
+        folder = tempfile.TemporaryDirectory(prefix="scalide-")
+        for name, content in state["files"].items():
+            pathlib.Path(folder.name, name).write_bytes(content)
+        self.__init__(pathlib.Path(folder.name, state["path"]), state["program"], name=state["name"], threads=state["threads"])
+        self._scratch = folder  # lives as long as the library
+        self.summary, self._options = state["summary"], state["options"]
 
     def _signature(self):
         return ", ".join(f"{name_text(a.name)}: {a.dtype}[{', '.join('*' * a.rank)}]{' scaled' * a.scaled}{' inout' * (a.role in ('inout', 'state'))}{' constant' * (a.role == 'constant')}" for a in self._inputs)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .saving import save
+from .program import text_of
 from .words import meant
 
 
@@ -20,8 +21,9 @@ class Decision(NamedTuple):
     tensor: str   # its name in the program: "params.w", "v19"
     use: str      # "argument", "inout argument", "constant argument", "result", or the operand of an operator: "dot_general.lhs"
     format: str   # "f16"
-    scale: str    # "none", "values", "bound" (known before the values), "state" (from earlier runs), "argument", "propagated" or "blocks", with the operator or the block
+    scale: str    # "none", "current (from its data, dynamic_rescale)", "delayed (from earlier runs, state x.scale)", "static (from the calibration)" ...
     policy: str   # the rule that decided: "f16_scaled.yaml:6". "default": no rule did
+    scope: str    # the named scopes around the operator: "block1/attention". "-": none
     source: str   # the source line of the user: "model.py:12:4 (loss)"
     safe: bool    # False: converted to f16 or 8 bits without a scale
 
@@ -29,11 +31,12 @@ class Decision(NamedTuple):
 class MatmulDecision(NamedTuple):
     """How a matmul or convolution of a program multiplies, and why. Texts of two operands that differ are joined."""
     tensor: str      # the name of its result
-    operands: str    # "x x params.w"
-    formats: str     # "f8_e4m3fn x f8_e4m3fn"
+    operands: str    # "x @ params.w"; of a convolution "x * params.w"
+    formats: str     # "f8_e4m3fn @ f8_e4m3fn"
     scale: str       # as in Decision
     policy: str      # the rule that decided; "default": no rule did
     because_of: str  # the conditions of the rule: "operand: any, layer: first"; "no rule matches"
+    scope: str       # the named scopes around the matmul. "-": none
     source: str      # the source line of the user
 
 
@@ -43,7 +46,7 @@ class Rounding(NamedTuple):
     format: str
     elements: int
     zeros: int       # zeros that come from nonzero numbers
-    saturated: int   # finite numbers that are too large for the format
+    saturated: int   # numbers that are too large for the format, even after rounding; infinities that become finite
     subnormals: int  # results below the smallest normal number
     source: str
 
@@ -54,7 +57,16 @@ class State(NamedTuple):
     format: str
     elements: int
     unmoved: int  # keep the old value although the new value, computed in f64 from the same operands, differs
+    zero_updates: int  # have an update of 0, because the gradient is 0 or was rounded to 0
     source: str
+
+
+class Misfit(NamedTuple):
+    """A scale that does not fit its tensor."""
+    tensor: str
+    scale: float | None
+    amax: float | None  # the largest finite magnitude of the tensor
+    problem: str        # "is 0, but the data is not", "is 149 times too large"
 
 
 class NonFinite(NamedTuple):
@@ -62,7 +74,7 @@ class NonFinite(NamedTuple):
     tensor: str   # the name of the result in the plan: "loss", "h.data", "h.scale", "norm_max"
     step: int     # number of the step in the run, from 0
     kernel: str   # name of the kernel of the step
-    of: str = ""  # the tensor of the program; the result is the tensor, its largest magnitude or a rounded copy
+    of: str = ""  # the tensor of which the result is a copy or the largest magnitude; otherwise the operator with its scopes
     source: str = ""                # the source line of the user, or the line of the program
     arguments: tuple[str, ...] = ()  # the arrays of the caller that the step reads and that are not finite
 
@@ -73,21 +85,28 @@ class NonFinite(NamedTuple):
 
 
 class Table(tuple):
-    """A tuple of rows that prints as a table."""
+    """A tuple of rows that prints as a table. A column `scope` is printed if a row has a scope."""
 
     def __repr__(self):
         if not self:
             return "nothing"
-        rows = [self[0]._fields, *self]
-        texts = [[str(value) for value in row] for row in rows]
+        columns = [place for place, name in enumerate(self[0]._fields) if name != "safe" and (name != "scope" or any(row.scope != "-" for row in self))]
+        texts = [[self[0]._fields[place].replace("_", " ") for place in columns], *([_text(row[place]) for place in columns] for row in self)]
         widths = [max(map(len, column)) for column in zip(*texts)]
-        return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in texts)
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in texts]
+        return "\n".join(lines + [f"{row.tensor} ({row.use}) is converted to {row.format} without a scale, so small values become zero"
+                                  for row in self if not getattr(row, "safe", True)])  # fmt: skip
+
+
+def _text(value) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 class Check(NamedTuple):
     """The result of `Library.check`."""
     roundings: Table  # of Rounding
     states: Table     # of State
+    misfits: Table    # of Misfit
 
     def __repr__(self):
         return "\n\n".join(repr(table) for table in self if table) or "nothing is rounded to 8 or 16 bits"
@@ -96,8 +115,8 @@ class Check(NamedTuple):
 def explain(library, tensor: str | None = None) -> Table:
     """Returns the decisions of the policy for a library's program, for tensors that match a name or a glob."""
     rows = json.loads(_tool(library, "explain", "--json"))
-    decisions = [Decision(row["tensor"], _use_of(row), row["format"], _scale_of(row), _file_place(row["policy"]) or "default",
-                          source_of(library, row["source"]), row["safe"]) for row in rows]  # fmt: skip
+    decisions = [Decision(row["tensor"], _use_of(row), row["format"], row["scale_text"], _file_place(row["policy"]) or "default",
+                          row["scope"] or "-", source_of(library, row["source"]), row["safe"]) for row in rows]  # fmt: skip
     if tensor is None:
         return Table(decisions)
     found = [decision for decision in decisions if decision.tensor == tensor or fnmatch.fnmatchcase(decision.tensor, tensor)]
@@ -113,14 +132,18 @@ def explain_matmuls(library) -> Table:
         each = [text(operand) for operand in row["operands"]]
         return separator.join(dict.fromkeys(each) if separator == "; " else each)
 
-    return Table(MatmulDecision(row["tensor"], texts(row, lambda o: o["tensor"], " x "), texts(row, lambda o: o["format"], " x "), texts(row, _scale_of),
-                                texts(row, lambda o: _file_place(o["policy"]) or "default"), texts(row, lambda o: o["because_of"]), source_of(library, row["source"]))
+    def between(row):
+        return " * " if row["operator"].startswith("conv_") else " @ "
+
+    return Table(MatmulDecision(row["tensor"], texts(row, lambda o: o["tensor"], between(row)), texts(row, lambda o: o["format"], between(row)),
+                                texts(row, lambda o: o["scale_text"]), texts(row, lambda o: _file_place(o["policy"]) or "default"),
+                                texts(row, lambda o: o["because_of"]), row["scope"] or "-", source_of(library, row["source"]))
                  for row in json.loads(_tool(library, "explain", "--matmuls", "--json")))  # fmt: skip
 
 
 def _use_of(row: dict) -> str:
     role = row["role"]
-    return row["use"] or (f"{role} {row['place']}" if role in ("inout", "constant") else row["place"])
+    return row["use"] or (row["place"] if role in (None, "input") else f"{role} {row['place']}")
 
 
 def check(library, leaves) -> Check:
@@ -131,7 +154,7 @@ def check(library, leaves) -> Check:
         save(inputs, {argument.name: leaf for argument, leaf in zip(library._inputs, leaves)})
         found = json.loads(_tool(library, "run", "--check", "--json", "--target", library._options.get("target", "host"), "-i", inputs, "-o", outputs))
     tables = []
-    for kind, rows in ((Rounding, found["roundings"]), (State, found["states"])):
+    for kind, rows in ((Rounding, found["roundings"]), (State, found["states"]), (Misfit, found["misfits"])):
         tables.append(Table(kind(*[source_of(library, row["source"]) if field == "source" else row[field] for field in kind._fields]) for row in rows))
     return Check(*tables)
 
@@ -162,9 +185,7 @@ def source_of(library, place: dict | None) -> str:
     known = places[place["line"] - 1] if place["line"] <= len(places) else None
     if known is None:  # an argument has no line of its own
         return "-"
-    from .jax.compat import place_of
-
-    return place_of(known)
+    return text_of(known)
 
 
 def _tool(library, command, *options):
@@ -175,11 +196,6 @@ def _tool(library, command, *options):
     given = library._options
     rules = [word for path in given.get("rules", ()) for word in ("--rules", path)]
     return run_tool(library.program, command, "--numerics", given.get("numerics") or library.program.policy, *rules, *options)
-
-
-def _scale_of(row):
-    more = row["scale_operator"] or row["scale_state"] or row["scale_block"] and f"{row['scale_block']} in {row['scale_format']}"
-    return f"{row['scale']} ({more})" if more else row["scale"]
 
 
 def _file_place(place):

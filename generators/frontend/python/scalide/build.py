@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .program import Program
+from .program import Program, text_of
 from .words import identifier
 
 
@@ -115,6 +115,4 @@ def _located(message: str, program: Program, file: Path) -> str:
     place = program.places[int(found[1]) - 1] if found and int(found[1]) <= len(program.places) else None
     if place is None:
         return message
-    from .jax.compat import place_of
-
-    return f"{message}\n  from {place_of(place)}"
+    return f"{message}\n  from {text_of(place)}"

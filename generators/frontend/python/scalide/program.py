@@ -13,6 +13,8 @@ from .tree import LEAF, Tree, leaf_count
 from .words import name_text, quoted
 
 HEADER = "#: "
+#: At the end of a line of a saved program: the source line of the user, without its folder, `  #@ model.py:12:4 (loss)`.
+SOURCE = "  #@ "
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Program:
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)  #: closed-over arrays by name; they are the last arguments
     policy: str = "f32"  #: the precision policy that `build` uses: a built-in name or a YAML file
     retrace: Callable | None = None  #: traces the gradient of the same function; not saved
-    places: Sequence = ()  #: the source location of each line of the text; not saved
+    places: Sequence = ()  #: the source location of each line of the text: None, text, or a location of JAX
 
     def __post_init__(self):
         signature = read_signature(self.text)
@@ -176,7 +178,8 @@ class Program:
         return sum(map(list, wanted), []), nodes[argnums] if isinstance(argnums, int) else {"tuple": [nodes[number] for number in numbers]}
 
     def save(self, path) -> None:
-        """Writes the program to a file. The first line is a comment with the pytrees and the policy.
+        """Writes the program to a file. The first line is a comment with the pytrees and the policy. Comments at the end of lines name the
+        source lines of the traced function, without folders.
 
         Closed-over arrays go to `<path without suffix>.constants.safetensors`.
 
@@ -189,11 +192,27 @@ class Program:
             raise ValueError(f"{self.name}: a saved program can have only dicts with text keys, lists, tuples and named tuples in its arguments and "
                              "results. Trace a function that takes and returns dicts")  # fmt: skip
         header = {"policy": self.policy, "in": trees[0], "out": trees[1], "constants": list(self.constants)}
-        Path(path).write_text(HEADER + json.dumps(header) + "\n" + self.text, encoding="utf-8")
+        Path(path).write_text(HEADER + json.dumps(header) + "\n" + self._with_sources(), encoding="utf-8")
         if self.constants:
             from .arrays import write_safetensors
 
             write_safetensors(Path(path).with_suffix(".constants.safetensors"), self.constants)
+
+    def _with_sources(self) -> str:
+        """Returns the text with the source line of the user at the end of each line."""
+        lines = self.text.split("\n")
+        for number, place in enumerate(self.places[: len(lines)]):
+            if place is not None:
+                lines[number] += SOURCE + re.sub(r"^.*[/\\\\]", "", text_of(place))
+        return "\n".join(lines)
+
+    def __getstate__(self):
+        # retrace holds a function of the caller and places hold frames of JAX: neither can be pickled.
+        places = [place if place is None else text_of(place) for place in self.places]
+        return {**self.__dict__, "retrace": None, "places": places}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
 
     @classmethod
     def load(cls, path) -> Program:
@@ -213,7 +232,19 @@ class Program:
 
             constants = read_safetensors(Path(path).with_suffix(".constants.safetensors"), header["constants"])
         trees = [None if header.get(side) is None else Tree(header[side]) for side in ("in", "out")]
-        return cls(text, *trees, constants, header.get("policy", "f32"))
+        lines = [re.fullmatch(rf"(.*?){SOURCE}([^\"]*)", line) for line in text.split("\n")]
+        places = [found and found[2] for found in lines] if any(lines) else ()
+        text = "\n".join(found[1] if found else line for found, line in zip(lines, text.split("\n")))
+        return cls(text, *trees, constants, header.get("policy", "f32"), places=places)
+
+
+def text_of(place) -> str:
+    """Returns the text of a source location, `model.py:12:4 (loss)`."""
+    if isinstance(place, str):
+        return place
+    from .jax.compat import place_of
+
+    return place_of(place)
 
 
 def _words_of(array):

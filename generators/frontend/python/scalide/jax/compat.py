@@ -5,6 +5,7 @@ import functools
 import inspect
 import pathlib
 import re
+import sys
 import warnings
 from typing import Callable
 
@@ -45,6 +46,10 @@ CALLS = {
 #: Parameters that do not affect values, of any version.
 SILENT = frozenset("""accuracy precision sharding out_sharding weak_type indices_are_sorted unique_indices is_stable algorithm transpose_algorithm
     update_jaxpr update_consts recall_target reduction_input_size_override aggregate_to_topk prevent_cse impl""".split())
+
+
+#: The beginnings of the TypeErrors of JAX about an argument that is no array.
+NO_ARRAY = ("Error interpreting argument", "Cannot interpret value of type")
 
 
 def warn_if_newer(version: str) -> None:
@@ -111,6 +116,20 @@ def _lowered_function(rule) -> Callable | None:
     return inspect.getclosurevars(rule).nonlocals["fun"]
 
 
+def argument_number(variable, jaxpr) -> int | None:
+    """Returns the number of the argument of a jaxpr that a variable is, also if a call returns the argument. Returns None for another variable."""
+    while not isinstance(variable, Literal) and variable not in jaxpr.invars:
+        eqn = next((eqn for eqn in jaxpr.eqns if variable in eqn.outvars), None)
+        if eqn is None or eqn.primitive.name not in CALLS:
+            return None
+        inner, _ = open_jaxpr(eqn.params[CALLS[eqn.primitive.name]])
+        number = argument_number(inner.outvars[eqn.outvars.index(variable)], inner)
+        if number is None:
+            return None
+        variable = eqn.invars[number]
+    return None if isinstance(variable, Literal) else jaxpr.invars.index(variable)
+
+
 def scan_counts(params: dict) -> tuple[int, int]:
     """Returns the numbers of constants and of carried values of a scan, which are its first operands."""
     if "num_carry" in params:
@@ -120,8 +139,42 @@ def scan_counts(params: dict) -> tuple[int, int]:
 
 
 def place_of(place: tuple) -> str:
-    """Returns the source location of an equation, `model.py:12:4 (loss)`: the innermost line that the user wrote."""
-    return next(filter(None, map(source_info_util.summarize, place)), "a line of JAX")
+    """Returns the source location of an equation, `model.py:12:4 (loss)`: the innermost line that the user wrote.
+
+    A line of an installed package, such as Flax, counts only if the user has no line. Text in `place` is the line that called trace. It counts
+    if no other line is known."""
+    lines, others, callers = [], [], []
+    for each in place:
+        if isinstance(each, str):
+            callers.append(each)
+            continue
+        for frame in _frames(each):
+            (others if _INSTALLED.search(frame.file_name) else lines).append(frame)
+    frame = next(iter(lines), None)
+    if frame is None and callers:
+        return callers[0]
+    return "a line of JAX" if frame is None and not others else source_info_util._summarize_frame(frame or others[0])
+
+
+#: Folders of installed packages.
+_INSTALLED = re.compile(r"[/\\\\](site|dist)-packages[/\\\\]")
+
+
+def _frames(source_info):
+    """Returns the frames outside of JAX at which an equation was traced, innermost first."""
+    old = "source_info" in inspect.signature(source_info_util.user_frames).parameters  # 0.4.33
+    return source_info_util.user_frames(source_info if old else source_info.traceback)
+
+
+def caller_place() -> str | None:
+    """Returns the innermost line on the stack outside of JAX and of installed packages, `train.py:30 (main)`, or None."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if source_info_util.is_user_filename(name) and not _INSTALLED.search(name):
+            return f"{name}:{frame.f_lineno} ({frame.f_code.co_name})"
+        frame = frame.f_back
+    return None
 
 
 def is_of_user(jaxpr) -> bool:

@@ -6,6 +6,7 @@ import math
 import numpy as np
 from jax import lax
 
+from .. import arrays
 from . import compat
 from .primitives import add_operator, add_rule, plain, take_one, _refuse_others
 from .text import Number, is_float
@@ -119,7 +120,7 @@ def _fill_value(equation, dtype: str):
     if equation.params.get("fill_value") is not None:
         return plain(equation.params["fill_value"], equation)
     if dtype[0] in "ui" or dtype == "bool":
-        limits = np.iinfo(equation.outputs[0].dtype) if dtype != "bool" else None
+        limits = np.iinfo(arrays.numpy_dtype(dtype)) if dtype != "bool" else None
         return 1 if limits is None else int(limits.max if dtype[0] == "u" else limits.min)
     return float("nan")
 

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import functools
 import inspect
 import math
 import re
+import warnings
 from typing import Any, Callable, Sequence
 
 import jax
@@ -55,9 +57,17 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
 
         plain_args = export.symbolic_args_specs(plain_args, symbolic)
     own = static_argnums or static_argnames or donate_argnums or not isinstance(fn, compat.JITTED)
-    jitted = jax.jit(fn, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums) if own else fn
-    traced = jitted.trace(*plain_args, **plain_kwargs)
+    static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     parameters = _Parameters(fn, len(args), *((static_argnums, static_argnames) if own else compat.static_arguments(fn)))
+    watched = _Watched(fn)
+    jitted = jax.jit(watched.function, donate_argnums=donate_argnums, **static) if own else fn
+    try:
+        traced = jitted.trace(*plain_args, **plain_kwargs)
+    except TypeError as error:
+        raise _explained(error, parameters, plain_args, plain_kwargs) from None
+    if lost := watched.lost(static, plain_args, plain_kwargs):
+        warnings.warn(f"{fn.__name__} changes its argument {', '.join(lost)}, but a library does not change its arguments, so this update is lost. Return the "
+                      "new value. Of a Flax module: split it with flax.nnx.split, pass its state, and return flax.nnx.state(module)", stacklevel=2)  # fmt: skip
     constants = parameters.constants(constant_argnums, constant_argnames, kwargs)
     signature = _Signature(parameters, traced, _Scaled(scaled, scaled_paths), constants)
     program = signature.program(name or re.sub(r"\W", "_", traced.fun_name).strip("_") or "program")
@@ -68,6 +78,57 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
                      constant_argnums=constant_argnums, constant_argnames=constant_argnames, name=f"{program.name}_{transformation}", **kwargs)  # fmt: skip
 
     return dataclasses.replace(program, retrace=retrace)
+
+
+class _Watched:
+    """Finds the arguments of a function whose arrays the function replaces and does not return, such as an nnx.Module."""
+
+    def __init__(self, fn):
+        self.fn = fn
+        self.function = fn
+        self._replaced: dict[str, list] = {}  #: the new arrays by argument, of the last call
+        if hasattr(fn, "__name__"):  # JAX finds the name in a functools.partial, but not in a function that calls it
+            self.function = functools.wraps(fn)(lambda *args, **kwargs: self._call(*args, **kwargs))
+
+    def _call(self, *args, **kwargs):
+        before = tree_util.tree_leaves((args, kwargs))
+        result = self.fn(*args, **kwargs)
+        known = set(map(id, [*before, *tree_util.tree_leaves(result)]))
+        names = [*_Parameters(self.fn, len(args), (), ()).all_names(), *kwargs]
+        replaced = {name: [leaf for leaf in tree_util.tree_leaves(argument) if isinstance(leaf, jax.Array) and id(leaf) not in known]
+                    for name, argument in zip(names, (*args, *kwargs.values()))}  # fmt: skip
+        self._replaced = {name: leaves for name, leaves in replaced.items() if leaves}
+        return result
+
+    def lost(self, static: dict, args, kwargs) -> list[str]:
+        """Returns the names of these arguments. `static` has the static arguments of the function."""
+        if not self._replaced:
+            return []
+
+        def new_arrays(*args, **kwargs):
+            self._call(*args, **kwargs)
+            return self._replaced
+
+        traced = jax.jit(functools.wraps(self.fn)(new_arrays), **static).trace(*args, **kwargs)
+        jaxpr, _ = compat.open_jaxpr(traced.jaxpr)
+        changed = iter([compat.argument_number(variable, jaxpr) is None for variable in jaxpr.outvars])  # a jitted function returns arguments as new arrays
+        counts = {name: len(leaves) for name, leaves in traced.out_info.items()}
+        return [name for name in sorted(counts) if any([next(changed) for _ in range(counts[name])])]
+
+
+def _explained(error: TypeError, parameters: _Parameters, args, kwargs) -> TypeError:
+    """Returns an error that names the first argument that is no array, if JAX refuses it. Otherwise returns `error`."""
+    given = {**{parameters.name(place): args[place] for place in parameters.traced}, **kwargs}
+    for name, argument in given.items() if str(error).startswith(compat.NO_ARRAY) else ():
+        for path, leaf in tree_util.tree_flatten_with_path(argument)[0]:
+            if hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float)):
+                continue
+            where = ".".join([name, *map(key_name, path)])
+            hint = "Register its class as a pytree, or name the argument in static_argnums"
+            if any(base.__module__.split(".")[0] == "equinox" for base in type(argument).__mro__):
+                hint = "Split the Equinox module: arrays, rest = equinox.partition(module, equinox.is_array), and trace a function that calls equinox.combine(arrays, rest)"
+            return TypeError(f"argument {where}: must be an array, a number or a pytree of them, got {type(leaf).__name__}. {hint}")
+    return error
 
 
 def _take_name(writer: Writer, *parts: str) -> str:
@@ -146,6 +207,10 @@ class _Parameters:
                 raise ValueError(f"argument '{self.name(place)}' cannot be both static and constant. A static argument is part of the program already")
         return chosen
 
+    def all_names(self) -> list[str]:
+        """Returns the names of the positional arguments."""
+        return [self.name(place) for place in range(self.count)]
+
     def name(self, place: int) -> str:
         """Returns the name of the positional argument with this number."""
         return self.names[place] if place < len(self.names) else f"{self.rest}.{place - len(self.names)}"
@@ -191,6 +256,7 @@ class _Signature:
         jaxpr, _ = compat.open_jaxpr(self.traced.jaxpr)
         arguments = [self._argument(path, variable.aval) for (path, _), variable in zip(self.infos, jaxpr.invars)]
         walk = Walk(self.writer, RULES)
+        self.writer.place = (place,) if (place := compat.caller_place()) else None
         results = walk.run_closed(self.traced.jaxpr, arguments)
         results = [walk.writer.value(result) for result in results]
         fold_activations(walk.writer)
@@ -211,7 +277,7 @@ class _Signature:
         def fail(requirement, got, way_out):
             return TraceError(f"argument {name}: {requirement}, got {got}. {way_out}")
 
-        dtype = dtype_of(aval, fail)
+        dtype = dtype_of(aval, fail, narrows=False)
         full_path = path if place is None else (side, tree_util.SequenceKey(place), *keys)
         return Value(name, dtype, shape_of(aval, fail), self.is_scaled(full_path, name, dtype))
 

@@ -37,22 +37,32 @@ class Equation:
         return TraceError(f"{compat.place_of(self.place)}: {self.name}: {requirement}, got {got}. {way_out}")
 
 
-def dtype_of(aval, fail: Callable) -> str:
-    """Returns Scalide's name for the dtype of an abstract value."""
+#: With jax_enable_x64, JAX gives 64 bits to indices and counters. They get 32 bits, because an array has fewer than 2^31 elements.
+NARROWED = {"int64": "int32", "uint64": "uint32"}
+
+
+def dtype_of(aval, fail: Callable, narrows: bool = True) -> str:
+    """Returns Scalide's name for the dtype of an abstract value. `narrows`: integers of 64 bits get 32 bits, which arguments do not."""
     name = str(compat.stored_dtype(aval))
+    name = NARROWED.get(name, name) if narrows else name
     if name in DTYPES:
         return DTYPES[name]
     if name in ("int64", "uint64", "float64"):
         raise fail("dtypes must have at most 32 bits", name, "Use 32 bits, and do not set jax_enable_x64")
     if name.startswith("complex"):
-        raise fail("dtypes must be real", name, "Compute with real and imaginary parts")
+        hint = ". Compute an FFT outside of the function, or with the operators fft and rfft in a C++ or .scl program" if narrows else ""
+        raise fail("dtypes must be real", name, f"Compute with real and imaginary parts{hint}")
     raise fail("dtypes must be among " + ", ".join(DTYPES), name, "Convert the array first")
 
 
 def shape_of(aval, fail: Callable) -> tuple:
     """The shape of an abstract value; a key is two words along a new last axis."""
     shape = tuple(extent_of(dimension, fail) for dimension in aval.shape)
-    return (*shape, 2) if compat.is_key(aval) else shape
+    if not compat.is_key(aval):
+        return shape
+    if compat.key_scheme(aval) != "threefry2x32":
+        raise fail("keys must use threefry2x32", compat.key_scheme(aval), "Use jax.random.key(seed), without impl")
+    return (*shape, 2)
 
 
 def extent_of(dimension, fail: Callable):
@@ -132,7 +142,7 @@ class Walk:
         """Returns the result if all operands are numbers, such as the counter of a loop: JAX computes it. Otherwise None."""
         if not operands or not all(isinstance(operand, Number) for operand in operands) or eqn.primitive.multiple_results:
             return None
-        if eqn.outvars[0].aval.shape or eqn.primitive.name in compat.CALLS or str(eqn.outvars[0].aval.dtype) not in DTYPES:
+        if eqn.outvars[0].aval.shape or eqn.primitive.name in compat.CALLS or str(eqn.outvars[0].aval.dtype) not in {*DTYPES, *NARROWED}:
             return None
         numbers = [np.asarray(operand.value, v.aval.dtype) for operand, v in zip(operands, eqn.invars)]
         try:
@@ -148,17 +158,30 @@ class Walk:
             array, dtype = jax.random.key_data(array), None
         array = np.asarray(array)
         array = array if dtype is None or array.dtype == dtype else array.astype(dtype)
+        if str(array.dtype) in NARROWED:
+            array = self._narrowed(array)
         name = str(array.dtype)
         if array.dtype == jax.dtypes.float0:
             raise TraceError("a gradient: must be of a float argument, got float0, the gradient of an integer or bool argument. "
                              "Differentiate with respect to float arguments only")  # fmt: skip
         if name not in DTYPES:
-            raise TraceError(f"a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it first")
+            place = f"{compat.place_of(self.writer.place)}: " if self.writer.place else ""
+            raise TraceError(f"{place}a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it first")
         if array.ndim == 0:
             return Number(array.item() if array.dtype.kind in "iub" else float(array), DTYPES[name])
         if id(array) not in self._known:
             self._known[id(array)] = (array, self._array_value(array, DTYPES[name]))  # keeps the array alive, so that no other array gets its id
         return self._known[id(array)][1]
+
+    def _narrowed(self, array):
+        """Returns an integer array of 64 bits in 32 bits."""
+        narrow = array.astype(NARROWED[str(array.dtype)])
+        if (narrow != array).any():
+            place = f"{compat.place_of(self.writer.place)}: " if self.writer.place else ""
+            limits = np.iinfo(narrow.dtype)
+            raise TraceError(f"{place}integers must be from {limits.min} to {limits.max}, got {array.max() if (array > limits.max).any() else array.min()}. "
+                             "Use integers of 32 bits")  # fmt: skip
+        return narrow
 
     def _array_value(self, array, dtype):
         words = array.reshape(-1)
