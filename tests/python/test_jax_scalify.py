@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from test_library import error_of
 
+import scalide
 import scalide.jax as jsa
 from scalide.jax import core, lax, ops
 
@@ -46,6 +47,9 @@ def test_a_scaled_function_overflows_as_its_dtype():
     for f in (lambda x, w: x @ w, lambda x, w: (x.astype(jnp.float32) @ w.astype(jnp.float32)).astype(jnp.float16)):
         assert np.isinf(jsa.scalify(f)(x, w).data).all() and np.isinf(jax.jit(f)(x.data, w.data)).all()
         np.testing.assert_allclose(value(jsa.scalify(f, numerics="f16_scaled")(x, w)), 6.4e7, rtol=2.0**-11)
+    large = np.full(4, 1e6, np.float32)
+    program = jsa.trace(lambda x: ops.cast_on_forward(x, np.float16), large)
+    assert np.isinf(scalide.build(program, numerics="f8_master")(large)).all()
 
 
 def test_scaled_array_has_the_properties_of_its_data():
