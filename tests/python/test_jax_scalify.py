@@ -37,7 +37,8 @@ def test_scales_are_finite_and_not_negative():
     for data in (np.ones(2, np.float16), jnp.ones(2), np.ones(2, ml_dtypes.float8_e4m3fn)):
         with pytest.warns(UserWarning, match="ScaledArray.scale: is 0, so the value of the array is 0, but the data is not."):
             jsa.ScaledArray(data, np.float32(0))
-    with warnings.catch_warnings(action="error"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         jsa.ScaledArray(np.zeros(2, np.float16), 0), jax.jit(lambda data: jsa.ScaledArray(data, np.float32(0)).to_array())(np.ones(2))
 
 
