@@ -78,9 +78,9 @@ void print_table(const std::vector<NumericsDecision> &decisions, const Roles &ro
     for (const NumericsDecision &decision : decisions) {
         // A program in f16 rounds most of its arrays, so they get no note.
         if (!decision.is_unsafe() || (!decision.is_policys() && size_of(decision.stored) > 1)) continue;
-        const auto words = decision.is_policys()
-                               ? std::pair("warning", "without a scale, so small values become zero. Add 'scale: {by: max}' to the rule")
-                               : std::pair("note", "by the program itself without a scale, so small values become zero");
+        const auto words = decision.is_policys() ? std::pair("warning", "without a scale, so small values become zero, and large values "
+                                                                        "overflow or saturate. Add 'scale: {by: max}' to the rule")
+                                                 : std::pair("note", "by the program itself without a scale, so small values become zero");
         fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, name_to_string(decision.tensor), use_of(decision, roles),
                    to_string(decision.stored), words.second);
     }

@@ -64,7 +64,7 @@ Tensor as_held_by(const Tensor &like, const Tensor &exact) {
     if (like.data.dtype == Dtype::i32)
         for (double &value : held.data.data) value = std::clamp(std::trunc(value), -0x1p31, 0x1p31 - 1);
     if (scale == 0 || !std::isfinite(scale) || !has_format(like.data.dtype)) return held;
-    for (double &value : held.data.data) value = round_to(like.data.dtype, value / scale) * scale;
+    for (double &value : held.data.data) value = round_to(like.data.dtype, value / scale, Overflow::format) * scale;
     return held;
 }
 

@@ -219,9 +219,10 @@ $Qg
 /// The lines that quantize an array and dequantize it to `<array>q`. XLA on a CPU converts f32 to FP8 through f16 and so rounds twice.
 std::string quantized(const std::string &array, const std::string &scale, const std::string &format, bool as_xla) {
     static const char *const once = "  $Xc = quantize($X, $S) {dtype: $F, compute: $T}\n";
-    static const char *const twice = "  $X_quotient = div($X, $S)\n  $X_half = convert_element_type($X_quotient) {dtype: f16}\n"
-                                     "  $X_wide = convert_element_type($X_half) {dtype: f32}\n"
-                                     "  $Xc = convert_element_type($X_wide) {dtype: $F}\n";
+    static const char *const twice =
+        "  $X_quotient = div($X, $S)\n  $X_half = convert_element_type($X_quotient) {dtype: f16, overflow: saturate}\n"
+        "  $X_wide = convert_element_type($X_half) {dtype: f32}\n"
+        "  $Xc = convert_element_type($X_wide) {dtype: $F, overflow: saturate}\n";
     const std::string text = std::string(as_xla ? twice : once) + "  $Xq = dequantize($Xc, $S) {dtype: $T, compute: $T}";
     return filled(text, {{"X", array}, {"S", scale}, {"F", format}});
 }

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from test_library import error_of
 
+import scalide
 import scalide.jax as jsa
 from scalide.jax import core, lax, ops
 
@@ -36,7 +37,8 @@ def test_scales_are_finite_and_not_negative():
     for data in (np.ones(2, np.float16), jnp.ones(2), np.ones(2, ml_dtypes.float8_e4m3fn)):
         with pytest.warns(UserWarning, match="ScaledArray.scale: is 0, so the value of the array is 0, but the data is not."):
             jsa.ScaledArray(data, np.float32(0))
-    with warnings.catch_warnings(action="error"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         jsa.ScaledArray(np.zeros(2, np.float16), 0), jax.jit(lambda data: jsa.ScaledArray(data, np.float32(0)).to_array())(np.ones(2))
 
 
@@ -46,6 +48,9 @@ def test_a_scaled_function_overflows_as_its_dtype():
     for f in (lambda x, w: x @ w, lambda x, w: (x.astype(jnp.float32) @ w.astype(jnp.float32)).astype(jnp.float16)):
         assert np.isinf(jsa.scalify(f)(x, w).data).all() and np.isinf(jax.jit(f)(x.data, w.data)).all()
         np.testing.assert_allclose(value(jsa.scalify(f, numerics="f16_scaled")(x, w)), 6.4e7, rtol=2.0**-11)
+    large = np.full(4, 1e6, np.float32)
+    program = jsa.trace(lambda x: ops.cast_on_forward(x, np.float16), large)
+    assert np.isinf(scalide.build(program, numerics="f8_master")(large)).all()
 
 
 def test_scaled_array_has_the_properties_of_its_data():

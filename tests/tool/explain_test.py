@@ -58,6 +58,10 @@ def as_json(scratch):
     products = [(row["tensor"], row["use"], row["format"], row["scale"], row["scale_block"], row["scale_format"]) for row in blocks if row["place"] == "node"]
     assert products[0] == ("x", "scaled_dot_general.lhs", "f8_e4m3fn", "blocks", "32", "f8_e8m0fnu") and len(products) == 4, products
     assert all(row["safe"] for row in blocks), blocks
+    scratch.write("half.yaml", "policy: half\nrules:\n  - {op: dot_general, operand: any, store: f16}\n  - {op: [gelu, relu], result: any, store: bf16, optional: true}\n")
+    rows = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "half.yaml", "--json"))
+    assert {(row["format"], row["safe"]) for row in rows if row["place"] == "operand"} == {("f16", False)}, rows
+    assert all(row["safe"] for row in rows if row["format"] in ("f32", "bf16")), rows
 
 
 def roles(scratch):

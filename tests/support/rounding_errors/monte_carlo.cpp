@@ -35,7 +35,7 @@ std::vector<Array> interpret_with_random_roundings(const Program &program, std::
 }
 
 std::vector<Array> with_drawn_errors(const std::function<std::vector<Array>(std::mt19937 *random)> &run) {
-    constexpr int runs = 8;
+    constexpr int runs = 32;
     constexpr double deviations = 4;
     std::mt19937 random(1);
     std::vector<Array> results = run(nullptr);

@@ -11,9 +11,10 @@ namespace scalide {
 std::vector<Array> interpret_with_random_roundings(const Program &program, std::vector<Array> inputs, const Rulebook &rulebook, Mode mode,
                                                    std::mt19937 &random);
 
-/// What `run` gives without random roundings. Its errors are four deviations of eight runs with some: less than bounds (running_error.h)
-/// where values pass through many operators. Eight runs tell a deviation but roughly; four leave room for that, and for results that no
-/// normal distribution describes, as the drawn roundings, of up to 2 ulp, are several times those of most nodes.
+/// What `run` gives without random roundings. Its errors are four deviations of 32 runs with some: less than bounds (running_error.h)
+/// where values pass through many operators. A value near the middle between two f16 numbers is rounded to the other one in few runs, so
+/// fewer runs may not meet it. Four deviations leave room for results that no normal distribution describes, as the drawn roundings, of up
+/// to 2 ulp, are several times those of most nodes.
 std::vector<Array> with_drawn_errors(const std::function<std::vector<Array>(std::mt19937 *random)> &run);
 
 /// Does the same for a program.
