@@ -230,13 +230,16 @@ private:
         return {};
     }
 
-    /// Compares the scale by which data is divided before a conversion with the amax of the data.
+    /// Compares the scale by which data is divided before a conversion with the amax of the data. Only a scale of scaled_by counts, which
+    /// limits the data: a program may divide by other numbers.
     void check_scale(const Operation &operation, const Numbers &given, double largest) {
         std::optional<GivenScale> scale;
+        bool is_limited = false;
         for (ValueId value = operation.node->operands[0]; !scale && value >= 0 && producers_[value] >= 0;) {
             const Node &node = program_.nodes[producers_[value]];
+            is_limited |= limited_operand(program_, producers_, node).has_value();
             if (node.op == "div") {
-                scale = given_scale(node.operands[1]);
+                scale = is_limited ? given_scale(node.operands[1]) : std::nullopt;
                 if (!scale) return;
             }
             value = node.op == "mul" ? -1 : formed_operand(program_, producers_, node);

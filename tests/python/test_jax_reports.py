@@ -197,6 +197,10 @@ def test_check_names_scales_that_do_not_fit(scaled):
     assert misfits() == {}
     assert misfits(b=0) == {"w.b": "is 0, but the data is not"}
     assert list(misfits(c=1024)) == ["w.c"] and re.fullmatch(r"amax is [\d.e+]+ times the median of 'w\.\*'", misfits(c=1024)["w.c"])
+    divided = trace(lambda x, w: ((x @ w) / 1000) @ w.T / 8, X, W["a"])
+    for policy in ("f8_master", "f16_scaled", "f8_row", "bf16"):
+        made = scalide.build(divided, numerics=policy)
+        assert made.check(X, W["a"], *([made.init()] if made.init() else [])).misfits == (), "a number of the program is no scale"
     delayed = scalide.build(trace(product, X, W["a"]), numerics="f8_delayed")
 
     def after(*inputs):

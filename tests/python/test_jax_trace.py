@@ -1,5 +1,6 @@
 """Tests trace (names, nesting, constants, donation, symbols, scales, errors) and the methods of Program."""
 import collections
+import functools
 import importlib
 import os
 import pathlib
@@ -234,6 +235,21 @@ def test_arguments_that_are_no_arrays_are_named():
                             (Module(), "Split the Equinox module: arrays, rest = equinox.partition(module, equinox.is_array)")):  # fmt: skip
         with pytest.raises(TypeError, match=re.escape(words)):
             trace(lambda m, x: x, argument, X)
+
+
+def test_callable_objects_without_a_hash():
+    class Layer:
+        __hash__ = None
+
+        def __init__(self, w):
+            self.w = w
+
+        def __call__(self, x):
+            return x @ self.w
+
+    program = trace(Layer(jnp.asarray(X.T)), X)
+    assert (program.name, program.arguments) == ("Layer", ("x", "constant.0"))
+    assert trace(functools.partial(lambda a, x: a * x, 2.0), X).arguments == ("x",)
 
 
 def test_updates_that_would_be_lost_are_named():

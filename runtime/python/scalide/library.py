@@ -227,8 +227,8 @@ class Library:
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Runs once in an interpreter, which rounds as kernels do, and counts the effects of rounding.
 
-        The result has two tables. `roundings`: the zeros, saturated and subnormal elements of each tensor that is rounded to 8 or 16 bits.
-        `states`: the elements of each in-place argument that did not move. It takes seconds for large arrays. Runs the tool. Needs the program.
+        The result has three tables. `roundings`: the zeros, saturated and subnormal elements of each tensor that is rounded to 8 or 16 bits.
+        `states`: the elements of each in-place argument that did not move. `misfits`: the scales that do not fit their tensor. It takes seconds for large arrays. Runs the tool. Needs the program.
 
         Raises:
             TypeError, ValueError: As a call; or the library has no program, or `prepare` returned it.

@@ -66,7 +66,7 @@ def trace(fn: Callable, *args, scaled: bool | str | Sequence[str] | None = None,
     except TypeError as error:
         raise _explained(error, parameters, plain_args, plain_kwargs) from None
     if lost := watched.lost(static, plain_args, plain_kwargs):
-        warnings.warn(f"{fn.__name__} changes its argument {', '.join(lost)}, but a library does not change its arguments, so this update is lost. Return the "
+        warnings.warn(f"{watched.name} changes its argument {', '.join(lost)}, but a library does not change its arguments, so this update is lost. Return the "
                       "new value. Of a Flax module: split it with flax.nnx.split, pass its state, and return flax.nnx.state(module)", stacklevel=2)  # fmt: skip
     constants = parameters.constants(constant_argnums, constant_argnames, kwargs)
     signature = _Signature(parameters, traced, _Scaled(scaled, scaled_paths), constants)
@@ -87,8 +87,15 @@ class _Watched:
         self.fn = fn
         self.function = fn
         self._replaced: dict[str, list] = {}  #: the new arrays by argument, of the last call
-        if hasattr(fn, "__name__"):  # JAX finds the name in a functools.partial, but not in a function that calls it
-            self.function = functools.wraps(fn)(lambda *args, **kwargs: self._call(*args, **kwargs))
+        self.name = getattr(fn, "__name__", type(fn).__name__)
+        if not isinstance(fn, functools.partial):  # JAX finds the name in a functools.partial, but not in a function that calls it
+            self.function = self._like_fn(lambda *args, **kwargs: self._call(*args, **kwargs))
+
+    def _like_fn(self, function):
+        """Gives a function the name and the parameters of fn. An object such as a module of Equinox has no name, and may have no hash."""
+        wrapped = functools.wraps(self.fn)(function)
+        wrapped.__name__ = self.name
+        return wrapped
 
     def _call(self, *args, **kwargs):
         before = tree_util.tree_leaves((args, kwargs))
@@ -109,7 +116,7 @@ class _Watched:
             self._call(*args, **kwargs)
             return self._replaced
 
-        traced = jax.jit(functools.wraps(self.fn)(new_arrays), **static).trace(*args, **kwargs)
+        traced = jax.jit(self._like_fn(new_arrays), **static).trace(*args, **kwargs)
         jaxpr, _ = compat.open_jaxpr(traced.jaxpr)
         changed = iter([compat.argument_number(variable, jaxpr) is None for variable in jaxpr.outvars])  # a jitted function returns arguments as new arrays
         counts = {name: len(leaves) for name, leaves in traced.out_info.items()}
