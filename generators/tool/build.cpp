@@ -14,6 +14,18 @@ namespace scalide {
 
 namespace {
 
+/// Names the saturation of each conversion that assign_numerics has placed. There it needs no attribute, but a conversion that is read from
+/// a text is one of the program, which does not saturate.
+Program with_named_saturation(Program program) {
+    for (Program &kernel : program.programs) kernel = with_named_saturation(std::move(kernel));
+    for (Node &node : program.nodes) {
+        if (node.op != "convert_element_type" || node.attributes.contains("overflow")) continue;
+        const Dtype dtype = program.type(node.results[0]).dtype;
+        if (is_float(dtype) && is_narrow(dtype)) node.attributes["overflow"] = "saturate";
+    }
+    return program;
+}
+
 struct BuildCommand {
     ProgramOptions program;
     BuildOptions build;
@@ -31,7 +43,10 @@ struct BuildCommand {
     }
 
     void dump(const std::string &pass, const Program &after) const {
-        if (std::find(dumps.begin(), dumps.end(), pass) != dumps.end()) fmt::print("# after {}\n{}", pass, to_string(after));
+        if (std::find(dumps.begin(), dumps.end(), pass) == dumps.end()) return;
+        const std::vector<std::string> &names = pass_names();
+        const bool has_formats = std::ranges::find(names, pass) >= std::ranges::find(names, "assign_numerics");
+        fmt::print("# after {}\n{}", pass, to_string(has_formats ? with_named_saturation(after) : after));
     }
 
     // Overwrites one line on a terminal. With -v, prints one line per kernel.

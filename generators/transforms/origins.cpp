@@ -47,6 +47,13 @@ Origin operator_of(const Node &node) { return {node.scope.empty() ? node.op : no
 } // namespace
 
 std::optional<Limited> limited_operand(const Program &program, const std::vector<int> &producers, const Node &node) {
+    if (node.op == "select_n") { // between limited numbers and others, which are infinite or NaN
+        for (size_t i = 1; i < node.operands.size(); i++) {
+            const int maker = producers[node.operands[i]];
+            const auto limited = maker < 0 ? std::nullopt : limited_operand(program, producers, program.nodes[maker]);
+            if (limited) return Limited{node.operands[i], limited->largest};
+        }
+    }
     if (node.op != "min" && node.op != "max") return {};
     for (const size_t other : {1, 0}) {
         const std::optional<double> limit = constant_of(program, producers, node.operands[other]);

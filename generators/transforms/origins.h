@@ -9,7 +9,8 @@ namespace scalide {
 /// format, or multiplied or divided by a scalar (a scale). Returns -1 if the node computes.
 ValueId formed_operand(const Program &program, const std::vector<int> &producers, const Node &node);
 
-/// An operand of `min` or `max` that the node limits to the largest number of a format, as scaled_by does before a conversion.
+/// An operand of `min` or `max` that the node limits to the largest number of a format, as scaled_by does before a conversion. Of a select
+/// between limited numbers and others: the limited numbers.
 struct Limited {
     ValueId operand = -1;
     double largest = 0; ///< the largest number of the format

@@ -30,6 +30,12 @@ def _no_array(use):
                      "and call scalide.jax.scalify(function) on ScaledArrays.")  # fmt: skip
 
 
+def _has_numbers(array) -> bool:
+    """Returns True if an element is not 0. Elements that a broadcast repeats are read once."""
+    once = tuple(slice(None, 1) if stride == 0 else slice(None) for stride in array.strides)
+    return bool(np.any(array[once]))
+
+
 def _check_scale(scale, data):
     if scale < 0:
         raise ValueError(f"ScaledArray.scale: must not be negative, got {scale}. The sign belongs to the data.")
@@ -37,7 +43,7 @@ def _check_scale(scale, data):
         as_used = scale.astype(np.float32)
     if not np.isfinite(as_used):
         raise ValueError(f"ScaledArray.scale: must be finite in f32, got {scale}. Put infinities and NaN into the data.")
-    if as_used == 0 and _is_known(data) and np.any(np.asarray(data) != 0):
+    if as_used == 0 and _is_known(data) and _has_numbers(np.asarray(data)):
         warnings.warn("ScaledArray.scale: is 0, so the value of the array is 0, but the data is not. Use a positive scale.", stacklevel=3)
 
 
