@@ -95,7 +95,8 @@ def test_forms_share_panels_and_one_row_reads_the_weights(libraries):
 def test_weights_that_no_form_reads_are_not_kept(libraries):
     path = libraries(CASES["f32"][0].replace("B", "8"), "f8_master")
     prepare = json.loads(path.with_name("dot.json").read_text())["programs"][0]["prepare"]
-    assert sorted(argument["name"].split(".")[-1] for argument in prepare["arguments"] if argument["role"] == "output" and argument["dtype"] != "f32") == ["panels"]
+    # The panels hold bf16 or f32, as the CPU multiplies faster; a scale has no axes.
+    assert [argument["name"] for argument in prepare["arguments"] if argument["role"] == "output" and argument["shape"]] == ["w.panels"]
 
 
 def test_symbolic_columns_are_packed_if_they_are_whole_panels(libraries):
