@@ -165,10 +165,11 @@ std::vector<int64_t> partial_axes(const Program &program, const Node &update) {
 } // namespace
 
 Program scatter_into_arguments(const Program &program) {
+    const std::vector<int> makers = producers(program);
     std::set<int> updates; // nodes that update inout arguments
     for (const Result &result : program.results) {
         if (result.argument < 0) continue;
-        const std::vector<int> found = updates_between(program, program.arguments[result.argument].value, result.value);
+        const std::vector<int> found = updates_between(program, makers, program.arguments[result.argument].value, result.value);
         updates.insert(found.begin(), found.end());
     }
     Rewriter rewriter(program);

@@ -57,7 +57,7 @@ FuseGraph::FuseGraph(const Program &program, bool prepares_kernels, std::set<int
 
 void FuseGraph::add_overwrites(ValueId argument, ValueId value) {
     const auto is_scatter = [this](int node) { return find_base_operator(program_.nodes[node].op)->shape == Shape::scatter; };
-    const std::vector<int> updates = updates_between(program_, argument, value);
+    const std::vector<int> updates = updates_between(program_, producers_, argument, value);
     if (updates.empty() || !std::ranges::all_of(updates, is_scatter)) return overwrites_.push_back({argument, value});
     for (const int node : updates) overwrites_.push_back({program_.nodes[node].operands[0], program_.nodes[node].results[0]});
 }

@@ -21,8 +21,7 @@ bool is_read_once(const Program &program, ValueId value) {
 
 } // namespace
 
-std::vector<int> updates_between(const Program &program, ValueId argument, ValueId value) {
-    const std::vector<int> makers = producers(program);
+std::vector<int> updates_between(const Program &program, const std::vector<int> &makers, ValueId argument, ValueId value) {
     std::vector<int> updates;
     for (ValueId array = value; array != argument; array = program.nodes[updates.back()].operands[0]) {
         const int node = makers[array];
