@@ -139,3 +139,11 @@ def test_a_late_scale_does_not_hide_an_overflow():
     assert not jax.jit(f)(a, w) and not library(a, w, library.init())[0]
     assert "is_finite depends on 2 arrays that the policy may saturate" in library.summary
     assert "is_finite" not in scalide.build(scalide.jax.trace(f, a, w), numerics="f8_master").summary
+
+
+@pytest.mark.parametrize("numerics", ["f32", "bf16", "f16_master", "f16_scaled", "f8_master"])
+def test_a_product_in_f16_overflows(numerics):
+    """A product of f16 numbers that only is_finite reads is stored by no kernel, but it overflows as f16."""
+    x = np.float32([1.5, -0.5])
+    program = scalide.jax.trace(lambda x: jnp.isfinite(x.astype(jnp.float16) * jnp.float16(60000)), x)
+    np.testing.assert_array_equal(scalide.build(program, numerics=numerics)(x), [False, True])

@@ -55,6 +55,8 @@ public:
           propagates_(policy.propagates || is_scaled(source)),
           rescales_(!policy.propagates && is_scaled(source) && scales_arrays(policy, rulebook)), decisions_(decisions) {
         for (const Result &result : source.results) is_result_.insert(result.value);
+        for (const Node &node : source.nodes)
+            if (node.op == "is_finite") is_tested_.insert(node.operands[0]);
     }
 
     Program run();
@@ -107,6 +109,7 @@ private:
     const std::vector<int> uses_, producers_;
     PolicyMatcher matcher_;
     std::set<ValueId> is_result_;
+    std::set<ValueId> is_tested_;             ///< is_finite reads the value: an overflow of its dtype must be seen
     std::map<std::string, ValueId> inserted_; ///< equal insertions on the same value are made once
     std::map<ValueId, std::string> labels_;   ///< by inserted value: the name of the value from which it was made
     int64_t streams_ = 0;                     ///< number of insertions that round stochastically; the first has stream 1
@@ -388,7 +391,9 @@ std::optional<Dtype> Numerics::default_rounding(const Node &node, ValueId result
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     static const std::set<std::string> summing{"contract", "reduce", "scan", "window"};
     const bool sums = summing.contains(rule.family);
-    return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) ? std::optional(dtype) : std::nullopt;
+    return policy_.round_every_node || sums || uses_[result] > 1 || is_result_.contains(result) || is_tested_.contains(result)
+               ? std::optional(dtype)
+               : std::nullopt;
 }
 
 /// Returns the node's attributes with f32 in place of a low-precision result dtype. A low-precision constant keeps its rounded value. A
