@@ -60,6 +60,16 @@ TEST(transforms, fuse_folds_no_axis_of_extent_1) {
                                                      "}\n");
 }
 
+// A column kernel has a pass over its results for their total, and none for the total of another array of their shape.
+TEST(transforms, fuse_leaves_totals_of_other_arrays_out_of_a_column_kernel) {
+    const std::string before = "p = gt(v, w) : bool[5]\n t = select_n(p, w, v) : f32[5]\n q = select_n(p, v, w) : f32[5]\n",
+                      after = "s = reduce_sum(x) {axes: [0]} : f32[5]\n a = abs(q) : f32[5]\n u = sub(a, s) : f32[5]\n"
+                              " z = broadcast_in_dim(u) {dims: [1], shape: [3, 5]} : f32[3, 5]\n";
+    const std::string signature = "(v: f32[5], x: f32[3, 5], w: f32[5]) -> (z: f32[3, 5], top: f32[])";
+    EXPECT_EQ(kernels(fuse_text(signature, before + after + "top = reduce_max(u) {axes: [0]} : f32[]")), "column_1 map_1");
+    EXPECT_EQ(kernels(fuse_text(signature, before + "top = reduce_max(t) {axes: [0]} : f32[]\n" + after)), "full_1 column_1 map_1");
+}
+
 TEST(transforms, fuse_computes_cheap_operands_in_the_packing) {
     const std::string dot = "y = dot_general(p, v) {batch: [[], []], contract: [[1], [0]]} : f32[m, n]";
     const std::string signature = "(x: f32[m, k], u: f32[m, k], v: f32[k, n]) -> (y: f32[m, n])";

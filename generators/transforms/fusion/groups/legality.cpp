@@ -100,7 +100,22 @@ bool is_reduced_beside(const Edge &edge, const std::vector<Extents> &shapes) {
            all_walk(edge.graph(), edge.consumer, {shape_read(edge)});
 }
 bool row_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.iteration, edge.producer.kept}); }
-bool column_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.kept}); }
+
+/// True if each reduction of the consumer is computed from a reduction of the producer. A column kernel reduces all elements of its results
+/// in one pass behind its columns; for a reduction of other arrays it has no pass.
+bool reduces_what_was_reduced(const Edge &edge) {
+    std::set<ValueId> reduced;
+    for (int node : nodes_of(edge.groups, edge.producer_id, edge.consumer_id)) {
+        const bool reduces = edge.graph().shape(node) == Shape::reduce, is_of_consumer = edge.groups.group_of(node) == edge.consumer_id;
+        const bool reads_reduced =
+            std::ranges::any_of(edge.graph().reads(node), [&](const Read &read) { return reduced.contains(read.value); });
+        if (reduces && is_of_consumer && !reads_reduced) return false;
+        if (reduces || reads_reduced) reduced.insert(edge.program().nodes[node].results[0]);
+    }
+    return true;
+}
+bool column_feeds_full(const Edge &edge) { return is_reduced_beside(edge, {edge.producer.kept}) && reduces_what_was_reduced(edge); }
+
 /// True for elementwise arithmetic before a node that reads each element once, or that copies the elements first.
 bool map_feeds_scan(const Edge &edge) {
     return edge.groups.is_read_only_by(edge.producer_id, edge.consumer_id) && all_reads_are(edge, {Access::same}) && !edge.producer.moves;
