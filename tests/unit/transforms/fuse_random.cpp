@@ -88,6 +88,20 @@ void check_program(const Program &program, std::mt19937 &random, const Rulebook 
 
 } // namespace
 
+// The new value of `a` is read by what overwrites `b`, so `a` gets a copy. Then the maximum, which reads the old `b`, is stored nowhere.
+TEST(transforms, fuse_orders_readers_of_arguments_behind_a_copy) {
+    const std::string text = "program test(v: f32[5], a: f32[3, 5] inout, b: f32[3, 5] inout) -> (a = v1, b = b1, c: f32[3, 5]) {\n"
+                             "v1 = broadcast_in_dim(v) {dims: [1], shape: [3, 5]} : f32[3, 5]\n"
+                             "top = max(b, v1) : f32[3, 5]\n"
+                             "p = gt(v1, top) : bool[3, 5]\n"
+                             "b1 = select_n(p, a, top) : f32[3, 5]\n"
+                             "q = gt(b1, v1) : bool[3, 5]\n"
+                             "c = select_n(q, top, v1) : f32[3, 5]\n"
+                             "}\n";
+    std::mt19937 random(1);
+    check_program(parse_program(text, "test.scl"), random, Rulebook::load({SCALIDE_RULES_DIR}), {});
+}
+
 TEST(transforms, fuse_changes_no_bit_of_random_programs) {
     const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
     const unsigned first_seed = std::random_device()();

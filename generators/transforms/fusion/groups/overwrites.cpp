@@ -118,6 +118,20 @@ bool order_readers(Groups &groups, const Overwrite &overwrite) {
     return true;
 }
 
+/// The new values of inout arguments that cannot be written where they are computed.
+std::set<ValueId> find_conflicts(const Program &program, bool prepares_kernels) {
+    const FuseGraph graph(program, prepares_kernels);
+    Groups groups(graph);
+    std::set<ValueId> conflicts;
+    for (const Overwrite &overwrite : graph.overwrites()) {
+        const std::vector<int> writer = {graph.producer(overwrite.value)};
+        if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || is_scale_of_state(graph, overwrite) ||
+            !order_readers(groups, overwrite))
+            conflicts.insert(graph.last_value(overwrite));
+    }
+    return conflicts;
+}
+
 } // namespace
 
 bool updates_in_place(const FuseGraph &graph, int node) {
@@ -144,18 +158,19 @@ bool overwrites_safely(const Groups &groups, const std::vector<int> &nodes) {
 Program copy_shared_results(const Program &program, bool prepares_kernels) {
     Program copied = program;
     copy_arguments_and_duplicates(copied);
-    const FuseGraph graph(copied, prepares_kernels);
-    Groups groups(graph);
-    std::set<ValueId> conflicts;
-    for (const Overwrite &overwrite : graph.overwrites()) {
-        const std::vector<int> writer = {graph.producer(overwrite.value)};
-        if (!overwrites_safely(graph, writer, overwrite) || follows_from_itself(graph, overwrite) || is_scale_of_state(graph, overwrite) ||
-            !order_readers(groups, overwrite))
-            conflicts.insert(graph.last_value(overwrite));
+    // A value that is copied is no result, so it may float. What floats with it reads arguments later than before, and that shows in the
+    // program with the copy alone. A copy reads values that are stored or depend on no overwritten argument, so one copy is enough.
+    std::vector<bool> has_copy(copied.results.size());
+    for (bool is_changed = true; is_changed;) {
+        is_changed = false;
+        const std::set<ValueId> conflicts = find_conflicts(copied, prepares_kernels);
+        copy_results(copied, [&](const Result &result) {
+            const auto index = static_cast<size_t>(&result - copied.results.data());
+            if (result.argument < 0 || has_copy[index] || !conflicts.contains(result.value)) return false;
+            return is_changed = has_copy[index] = true;
+        });
     }
-    Program result = copied;
-    copy_results(result, [&](const Result &r) { return r.argument >= 0 && conflicts.contains(r.value); });
-    return result;
+    return copied;
 }
 
 } // namespace scalide
