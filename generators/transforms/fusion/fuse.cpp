@@ -40,8 +40,9 @@ public:
         if (!known.empty() && form(known) && find_repeated().where_ordered.empty()) return;
         internal_check(form({}), "fuse: an inout argument is overwritten before it is read");
         const Repeated found = find_repeated();
-        if (found.where_ordered.empty() || form(found.where_ordered)) return;
-        internal_check(form(found.always), "fuse: what is repeated reads an inout argument that is overwritten");
+        if (found.where_ordered.empty() || form(found.where_ordered) || form(found.always)) return;
+        // Each node can be repeated, but all of them together would order the readers of inout arguments in a circle. Nothing is repeated.
+        internal_check(form({}), "fuse: an inout argument is overwritten before it is read");
     }
     const Groups &groups() const { return *groups_; }
 
@@ -56,7 +57,7 @@ private:
         return true;
     }
 
-    /// Nodes that are cheaper to recompute than to store. `always` can be recomputed in any case. `where_ordered` contains `always`, and
+    /// Nodes that are cheaper to recompute than to store. Each node of `always` can be recomputed. `where_ordered` contains `always`, and
     /// nodes that can be recomputed only if readers of inout arguments can still be ordered.
     struct Repeated {
         std::set<int> always, where_ordered;

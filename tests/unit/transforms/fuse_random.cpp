@@ -102,6 +102,19 @@ TEST(transforms, fuse_orders_readers_of_arguments_behind_a_copy) {
     check_program(parse_program(text, "test.scl"), random, Rulebook::load({SCALIDE_RULES_DIR}), {});
 }
 
+// The old `now` goes to `before`, whose old value the new `now` needs. The sum is stored first, because one kernel that computes the sum
+// again would have to run before the copy and after it.
+TEST(transforms, fuse_repeats_nothing_that_two_overwrites_need_in_a_circle) {
+    const std::string text = "program test(x: f32[3, 5], before: f32[3, 5] inout, now: f32[3, 5] inout) -> (before = now, now = next) {\n"
+                             "p = gt(x, x) : bool[3, 5]\n"
+                             "s = select_n(p, x, x) : f32[3, 5]\n"
+                             "sum = add(before, s) : f32[3, 5]\n"
+                             "next = max(s, sum) : f32[3, 5]\n"
+                             "}\n";
+    std::mt19937 random(1);
+    check_program(parse_program(text, "test.scl"), random, Rulebook::load({SCALIDE_RULES_DIR}), {});
+}
+
 TEST(transforms, fuse_changes_no_bit_of_random_programs) {
     const Rulebook rulebook = Rulebook::load({SCALIDE_RULES_DIR});
     const unsigned first_seed = std::random_device()();
