@@ -154,7 +154,9 @@ class _Recorder:
         name, params = eqn.primitive.name, eqn.params
         if any(dataclasses.is_dataclass(value) or name == "call_hi_primitive" for value in params.values()) and hasattr(eqn.primitive, "to_lojax"):
             name, params = "closed_call", {"call_jaxpr": compat.decomposition_of(eqn)}  # parameters that are objects of this JAX
-        scopes, is_transposed = compat.scopes_of(eqn)
+        stack = eqn.source_info.name_stack.stack
+        scopes = [entry.name for entry in stack if isinstance(entry, source_info_util.Scope)]
+        is_transposed = any(isinstance(entry, source_info_util.Transform) and entry.name == "transpose" for entry in stack)
         made = {"primitive": name, "operands": [self.atom(v) for v in eqn.invars], "results": [self.variable(v) for v in eqn.outvars]}
         made |= {"scopes": scopes} if scopes else {}
         made |= {"transposed": True} if is_transposed else {}

@@ -195,7 +195,9 @@ private:
 
     ValueId convert(int node, ValueId value, Dtype to) {
         const Node &like = program().nodes[node];
-        const Node made{"convert_element_type", {value}, convert_attributes(to), {}, like.scope, like.role, like.location};
+        Attributes attributes = convert_attributes(to);
+        if (is_narrow(to)) attributes["overflow"] = "format"; // an infinity stays one
+        const Node made{"convert_element_type", {value}, std::move(attributes), {}, like.scope, like.role, like.location};
         const Value from = rewriter_.result().values[value];
         const ValueId form = add_node(rewriter_.result(), made, {{to, from.type.shape}}, from.name + "." + std::string(to_string(to)))[0];
         rewriter_.result().values[form].part = {from.part.kind, from.part.array(from.name)};

@@ -81,6 +81,7 @@ private:
 
     std::vector<ValueId> operands_of(const Node &node);
     ValueId operand_edge(const Node &node, size_t index);
+    ValueId as_intermediate(const Node &node, ValueId old);
     ValueId before_policy(ValueId value, ValueId old, const PolicyRule &policy);
     ValueId node_result(const Node &node, size_t index, ValueId value);
     ValueId own_rounding(ValueId value, Dtype dtype, const Attributes &asked);
@@ -262,8 +263,9 @@ std::vector<ValueId> Numerics::operands_of(const Node &node) {
 }
 
 ValueId Numerics::operand_edge(const Node &node, size_t index) {
-    const ValueId old = node.operands[index], value = rewriter_(old);
-    if (!is_float(builder_.type(value).dtype)) return value;
+    const ValueId old = node.operands[index];
+    if (!is_float(builder_.type(rewriter_(old)).dtype)) return rewriter_(old);
+    const ValueId value = as_intermediate(node, old);
     const Node *producer = producers_[old] < 0 ? nullptr : &rewriter_.source().nodes[producers_[old]];
     const PolicyRule *policy = matcher_.operand(node, index);
     const bool is_left = policy == nullptr || (policy->place == PolicyRule::Place::keep && !makes_products(node));
@@ -276,6 +278,21 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
     if (!is_left) note_operand(node, index, result, *policy);
     note_matmul_operand(node, index, result, policy);
     return result;
+}
+
+/// Returns the value of an operand in the format of intermediates. It is the same for every reader and every kernel, so an operand does not
+/// depend on what else reads the array. Arguments, constants and arrays that are low-precision already keep their format.
+ValueId Numerics::as_intermediate(const Node &node, ValueId old) {
+    const ValueId value = rewriter_(old);
+    const bool has_dtype = policy_.intermediates && *policy_.intermediates != Dtype::f32;
+    if (!has_dtype || !matcher_.is_matmul(node) || matcher_.keeps(node) || exact_.contains(value) || has_scale_.contains(value))
+        return value;
+    const Program &source = rewriter_.source();
+    int producer = producers_[old];
+    while (producer >= 0 && only_moves(source.nodes[producer])) producer = producers_[source.nodes[producer].operands[0]];
+    if (producer < 0 || builder_.type(value).dtype != Dtype::f32) return value;
+    builder_.stamp_like(source.nodes[producers_[old]]);
+    return rounded(value, *policy_.intermediates, Overflow::format);
 }
 
 /// Returns the value that a rule for an operand rounds. A scale from the data itself fits every value. Under another scale a number beyond

@@ -183,12 +183,19 @@ def is_of_user(jaxpr) -> bool:
     return file is None or source_info_util.is_user_filename(file[1])
 
 
-def scopes_of(eqn) -> tuple[list[str], bool]:
-    """Returns the named scopes around an equation, and whether JAX made it by transposition (a gradient)."""
+_RECOMPUTED = "rematted_computation"  # the scope in which jax.checkpoint computes values of the forward pass again
+
+
+def scopes_of(eqn, outer_is_gradient: bool) -> tuple[list[str], bool]:
+    """Returns the named scopes around an equation, and whether it belongs to a gradient: JAX made it, or the call around it, by transposition.
+
+    The body of a transposed `jax.checkpoint` first computes the forward pass again. These equations do not belong to the gradient.
+    """
     stack = eqn.source_info.name_stack.stack
     transformations = {entry.name for entry in stack if isinstance(entry, source_info_util.Transform)}
     scopes = [entry.name for entry in stack if isinstance(entry, source_info_util.Scope)]
-    return [name for name in scopes if name not in ("", "checkpoint", "rematted_computation")], "transpose" in transformations
+    is_gradient = (outer_is_gradient or "transpose" in transformations) and _RECOMPUTED not in scopes
+    return [name for name in scopes if name not in ("", "checkpoint", _RECOMPUTED)], is_gradient
 
 
 def top_k_axis(params: dict, rank: int) -> int:

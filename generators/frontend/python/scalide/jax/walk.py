@@ -114,9 +114,8 @@ class Walk:
         if rule is None:
             raise unknown(equation)
         outer = writer.scope, writer.is_cotangent, writer.place
-        scopes, is_transposed = compat.scopes_of(eqn)
+        scopes, writer.is_cotangent = compat.scopes_of(eqn, writer.is_cotangent)
         writer.scope = "/".join([*filter(None, [writer.scope]), *scopes])
-        writer.is_cotangent = writer.is_cotangent or is_transposed
         writer.place = place
         try:
             return rule(self, equation, operands)
