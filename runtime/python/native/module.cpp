@@ -92,8 +92,8 @@ LoadedProgram::Allocate allocate_in(Frame &frame) {
     };
 }
 
-/// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments. With `donated`, the arrays of inouts that fit
-/// are results, too.
+/// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments. With `donated`, the arrays of inouts that
+/// fit are results, too.
 nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated) {
     Frame frame(program);
     take_given(frame, leaves, constants, donated);
