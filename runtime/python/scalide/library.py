@@ -406,10 +406,10 @@ def _any_of_jax(leaves, name):
             found = True
             if isinstance(data, jax.core.Tracer):
                 continue
-            if any(device.platform != "cpu" for device in data.devices()):
-                raise ValueError(f"{name}: arrays must be on the CPU, got an array on {data.devices()}. Move it with jax.device_put(x, jax.devices('cpu')[0]).")
             if data.is_deleted():
                 raise ValueError(f"{name}: a JAX array must not be deleted, got one of shape {data.shape} that an earlier call donated. Pass the result of that call.")
+            if any(device.platform != "cpu" for device in data.devices()):
+                raise ValueError(f"{name}: arrays must be on the CPU, got an array on {data.devices()}. Move it with jax.device_put(x, jax.devices('cpu')[0]).")
     return found
 
 
