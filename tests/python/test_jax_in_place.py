@@ -1,5 +1,8 @@
 """Donated arrays of which a step changes a part: the values, and that no kernel writes the whole array."""
 import json
+import logging
+import os
+import subprocess
 
 import jax
 import jax.numpy as jnp
@@ -88,6 +91,43 @@ def test_sixteen_bits_are_rounded_once(update, dtype, tmp_path):
     for i in ids:
         got, want = library(e, i, v), update(e.astype(jnp.float32), i, v.astype(jnp.float32)).astype(dtype)
         np.testing.assert_array_equal(np.asarray(got).view(np.uint16), np.asarray(want).view(np.uint16))
+
+
+#: A step, the policy, and the reason why a run copies the whole array.
+COPIES = {
+    "scaled": (lambda e, i, v: e.at[i].add(v), "float32", "f16_scaled", "the policy stores it with a scale, and a new scale changes all elements"),
+    "clip": (lambda e, i, v: e.at[i].add(v, mode="clip"), "bfloat16", "f32", "its 16-bit elements are rounded once after all updates (see donate_argnums of trace)"),
+    "old rows": (lambda e, i, v: (lambda new: (new, e + new))(e.at[i].set(v)), "float32", "f32", "the program also reads the old array, or the array between two updates"),
+    "all elements": (lambda e, i, v: e - 0.1 * jnp.zeros_like(e).at[i].add(v), "float32", "f32", None),
+    "optimizer": (lambda e, i, v: e * 0.9 - 0.1 * jnp.tanh(e), "bfloat16", "f32", None),
+    "in place": (lambda e, i, v: e.at[i].add(v), "bfloat16", "f32", None),
+    "scalar": (lambda e, i, v: e.at[i[0], 3].add(v[0, 0]), "float16", "f32", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_build_warns_if_a_run_copies_the_array_for_a_part(name, tmp_path, caplog):
+    fn, dtype, numerics, reason = COPIES[name]
+    rows = 2**11 if (dtype, numerics) == ("float32", "f32") else 2**12  # 1 MiB as it is stored
+
+    def traced(rows):
+        return trace(fn, jax.ShapeDtypeStruct((rows, 128), dtype), np.int32([3, 5]), jax.ShapeDtypeStruct((2, 128), dtype), donate_argnums=0)
+
+    program = traced(rows)
+    with caplog.at_level(logging.INFO, "scalide"):
+        library = scalide.build(program, numerics=numerics)
+    file = tmp_path / "step.scl"
+    program.save(file)
+    shown = subprocess.run([os.environ["SCALIDE_TOOL"], "inspect", "-n", numerics, file], capture_output=True, text=True, check=True).stdout
+    if reason is None:
+        assert "warning" not in library.summary and "copied whole" not in shown
+        return
+    number = next(i for i, line in enumerate(open(__file__), 1) if line.startswith(f'    "{name}": (lambda e, i, v'))
+    assert f"; warning: test_jax_in_place.py:{number}" in library.summary
+    assert library.summary.endswith(f" updates a part of e, but each run copies all of it, because {reason}")
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert f"copied whole for an update of a part:\n  e (test_jax_in_place.py:{number}" in shown and f"): {reason}\n" in shown
+    assert "warning" not in scalide.build(traced(rows - 1), numerics=numerics).summary, "less than 1 MiB"
 
 
 def test_readers_before_and_after_the_update(tmp_path):
