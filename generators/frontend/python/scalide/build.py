@@ -109,7 +109,7 @@ def _stop(tool: subprocess.Popen) -> None:
 
 
 def _with_places(summary: str, program: Program) -> str:
-    """Returns the last line of a build, with Python source lines in place of the lines of the program."""
+    """Returns the last line of a build, in which Python source lines replace the lines of the program."""
 
     def place_of(found):
         number = int(found[1])
