@@ -86,14 +86,17 @@ std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Ruleb
                                        const KernelTarget &target, const TargetFacts &facts, BuildReport &report) {
     PolicyDecisions decisions;
     std::map<std::string, Origin> origins; // kernels do not keep names
+    std::vector<PartialUpdate> updates;
     const auto after_pass = [&](const std::string &pass, const Program &program) {
         if (options.after_pass) options.after_pass(pass, program);
+        if (pass == "simplify") updates = partial_updates(program);
         if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook, decisions));
         if (pass == "place_stores") origins = origins_by_name(program);
     };
     const CompileOptions compilation{policy_of(source, options), facts, after_pass, nullptr, &decisions, options.checks_types};
     auto [expanded, prepare] = split_constants(to_base_operators(source.program, rulebook, compilation));
     Program fused = to_kernels(expanded, rulebook, compilation);
+    for (CopiedArgument &copied : copied_arguments(fused, updates)) report.copied.push_back(std::move(copied));
     for (const std::string &left : scales_left_to_kernels(expanded, facts))
         report.left_to_kernels.push_back(name_to_string(expanded.name) + "." + left);
     std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);

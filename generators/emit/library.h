@@ -1,6 +1,7 @@
 #pragma once
 #include "emit/card_use.h"
 #include "emit/plan.h"
+#include "transforms/fusion/copied_arguments.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
 #include <filesystem>
@@ -41,6 +42,7 @@ struct BuildReport {
     std::vector<Plan> plans;                                 ///< the plan of each program, followed by its variants
     std::vector<Program> fused;                              ///< by plan
     std::vector<std::string> left_to_kernels;                ///< a sentence for each matmul with scales that no library accepts
+    std::vector<CopiedArgument> copied;                      ///< of all programs
     ProductFormats products;                                 ///< of all programs
     std::vector<std::map<std::string, std::string>> symbols; ///< C name of each kernel, by plan
     /// For CUDA, by C name: registers and memory of each launch on each architecture

@@ -173,6 +173,20 @@ std::string states_of(const ProductFormats &formats) {
 
 std::string arrays(size_t count) { return fmt::format("{} array{}", count, count == 1 ? "" : "s"); }
 
+/// Returns "; warning: step.scl:12 updates a part of table, but each run copies all of it, because ..." for the first such arguments.
+std::string copies_of(const BuildReport &report) {
+    constexpr size_t most_named = 2;
+    std::string text;
+    for (size_t i = 0; i < std::min(report.copied.size(), most_named); i++) {
+        const auto &[update, reason] = report.copied[i];
+        text += fmt::format("; warning: {} updates a part of {}, but each run copies all of it, because {}",
+                            short_place(update.location, "the program"), name_to_string(update.argument), reason);
+    }
+    if (report.copied.size() > most_named)
+        text += fmt::format("; warning: each run copies {} more ('scalide inspect' lists them)", arrays(report.copied.size() - most_named));
+    return text;
+}
+
 /// Returns the low-precision share of the bytes of floats that kernels write, in percent.
 double narrow_share(const BuildReport &report) {
     double all = 0, narrow = 0;
@@ -204,7 +218,7 @@ std::string numerics_line(const BuildReport &report) {
     if (report.products.saturating > 0)
         line += "; warning: is_finite depends on " + arrays(report.products.saturating) +
                 " that the policy may saturate, because their scales do not come from their data";
-    return line;
+    return line + copies_of(report);
 }
 
 std::string exceptions_of(const BuildReport &report, const TargetFacts &facts) {

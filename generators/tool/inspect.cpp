@@ -1,7 +1,9 @@
 #include "emit/library.h"
 #include "ir/words.h"
 #include "tool/common.h"
+#include "tool/tables.h"
 #include "transforms/constants/split_constants.h"
+#include "transforms/fusion/copied_arguments.h"
 #include "transforms/numerics/numerics_report.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -47,11 +49,16 @@ struct InspectCommand {
         if (costs) {
             PassCosts::print_head();
             measured.add("", loaded);
-            options.after_pass = [&](const std::string &pass, const Program &made) { measured.add(pass, made); };
         }
+        std::vector<PartialUpdate> updates;
+        options.after_pass = [&](const std::string &pass, const Program &made) {
+            if (costs) measured.add(pass, made);
+            if (pass == "simplify") updates = partial_updates(made);
+        };
         const Program fused = to_kernels(split_constants(to_base_operators(loaded, rulebook, options)).main, rulebook, options);
         if (costs) return;
         print(report);
+        print(copied_arguments(fused, updates));
         print_bytes(fused);
         print_bits(fused);
     }
@@ -76,6 +83,12 @@ struct InspectCommand {
             line += fmt::format("{}{} {:.0f}", i == 0 ? "; f32 intermediates: " : ", ", name_to_string(wide[i].first), wide[i].second);
         if (wide.size() > most_named) line += fmt::format(" and {} more", wide.size() - most_named);
         fmt::print("\n{}{}\n", line, fused.symbols.empty() ? "" : ", computed with 128 for each symbolic extent");
+    }
+
+    static void print(const std::vector<CopiedArgument> &copied) {
+        if (!copied.empty()) fmt::print("\ncopied whole for an update of a part:\n");
+        for (const auto &[update, reason] : copied)
+            fmt::print("  {} ({}): {}\n", name_to_string(update.argument), short_place(update.location, "-"), reason);
     }
 
     static void print(const FusionReport &report) {

@@ -3,7 +3,8 @@
 
 Usage: PYTHONPATH=build/python in_place.py [--rows N] [--json FILE]
 The array has N rows of 256 numbers (default: 65536, which are 64 MiB in f32). `out`: Library.out, which updates the array of the caller.
-`call`: library(...), which returns a new array, so it copies the old one. `ratio`: time of jax.jit divided by time of `out`.
+`donate`: Library.donate of a NumPy array, `in jax`: of a JAX array. `call`: library(...), which returns a new array, so it copies the old one.
+`ratio`: time of jax.jit divided by time of `donate`.
 """
 import argparse
 import json
@@ -39,13 +40,14 @@ def measure(fn, dtype, rows):
     library = scalide.build(scalide.jax.trace(fn, jax.ShapeDtypeStruct((rows, 256), dtype), i, v, donate_argnums=0))
     array, held = scalide.empty((rows, 256), jnp.dtype(dtype)), [jnp.zeros((rows, 256), dtype)]
     array[:] = 0
-    jitted = jax.jit(fn, donate_argnums=0)
+    jitted, row = jax.jit(fn, donate_argnums=0), np.asarray(v)
 
-    def step():
-        held[0] = jax.block_until_ready(jitted(held[0], i, v))
+    def step(run):
+        held[0] = jax.block_until_ready(run(held[0], i, v))
 
-    out, call, rival = best(lambda: library.out(array, i, np.asarray(v))), best(lambda: library(array, i, v), 5), best(step)
-    return {"out": out, "call": call, "jax": rival, "ratio": rival / out}
+    found = {"out": best(lambda: library.out(array, i, row)), "donate": best(lambda: library.donate(array, i, row)),
+             "in jax": best(lambda: step(library.donate)), "call": best(lambda: library(array, i, row), 5), "jax": best(lambda: step(jitted))}  # fmt: skip
+    return {**found, "ratio": found["jax"] / found["donate"]}
 
 
 if __name__ == "__main__":
@@ -54,9 +56,9 @@ if __name__ == "__main__":
     parser.add_argument("--json")
     given = parser.parse_args()
     found = {f"{name} {dtype}": measure(fn, dtype, given.rows) for name, fn in FUNCTIONS.items() for dtype in ("float32", "bfloat16")}
-    print(f"{'':32} {'out ms':>9} {'call ms':>9} {'jax ms':>9} {'ratio':>7}")
+    print(f"{'':32} {'out ms':>9} {'donate ms':>9} {'in jax ms':>9} {'call ms':>9} {'jax ms':>9} {'ratio':>7}")
     for name, row in found.items():
-        print(f"{name:32} {row['out']:9.4f} {row['call']:9.2f} {row['jax']:9.4f} {row['ratio']:7.2f}")
+        print(f"{name:32} {row['out']:9.4f} {row['donate']:9.4f} {row['in jax']:9.4f} {row['call']:9.2f} {row['jax']:9.4f} {row['ratio']:7.2f}")
     if given.json:
         with open(given.json, "w") as file:
             json.dump(found, file, indent=1)

@@ -1,5 +1,8 @@
 """Donated arrays of which a step changes a part: the values, and that no kernel writes the whole array."""
 import json
+import logging
+import os
+import subprocess
 
 import jax
 import jax.numpy as jnp
@@ -57,14 +60,74 @@ def test_values(name, dtype):
         np.testing.assert_array_equal(np.asarray(library(e, v)).astype(np.float32), np.asarray(jax.jit(fn)(e, v)).astype(np.float32))
 
 
-@pytest.mark.parametrize("name", ["at.add", "at.set", "row", "block", "column", "chain"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["at.add", "at.multiply", "at.min", "at.set", "element", "row", "block", "column", "chain"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_nothing_of_the_size_of_the_array_is_stored(name, dtype, tmp_path):
-    if name in ("at.add", "chain") and dtype == "bfloat16":
-        pytest.skip("sums of bf16 are added in f32, so each element is rounded once after all updates")
+    if name == "chain" and dtype != "float32":
+        pytest.skip("the second update reads the rows of the first one, so they are separate arrays")
     fn, shape = UPDATES[name]
     _, stored = kernels_of(trace(fn, *arrays(dtype, shape, 0), donate_argnums=0), tmp_path)
     assert not [buffer for buffer in stored if buffer["shape"] == [11, 6]], stored
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("update", [
+    lambda e, i, v: e.at[i].add(v),
+    lambda e, i, v: e.at[i, i[::-1]].add(v[:, 0]),  # elements
+    lambda e, i, v: e.at[:, i].add(v.T),  # columns
+    lambda e, i, v: e.at[i].multiply(v),
+    lambda e, i, v: e.at[i].max(v),
+    lambda e, i, v: e.at[i[0]].add(v[0]),
+    lambda e, i, v: e.at[5:9].add(v[:4]),
+])  # fmt: skip
+def test_sixteen_bits_are_rounded_once(update, dtype, tmp_path):
+    """Updates of one place are combined in f32, in their order, and the sum is rounded once. Other elements keep their bits."""
+    draw = np.random.default_rng(2)
+    e, v = draw.normal(size=(48, 48)).astype(np.float32), draw.normal(size=(12, 48)).astype(np.float32) / 8
+    e, v = jnp.asarray(e).astype(dtype), jnp.asarray(v).astype(dtype)
+    ids = [np.int32(each) for each in ([3] * 12, np.arange(12), [47, 0, -1, 3, 3, 0, 48, -49, 3, 200, 5, 47])]
+    library, stored = kernels_of(trace(update, e, ids[0], v, donate_argnums=0), tmp_path)
+    assert not [buffer for buffer in stored if buffer["shape"] == [48, 48]], stored
+    for i in ids:
+        got, want = library(e, i, v), update(e.astype(jnp.float32), i, v.astype(jnp.float32)).astype(dtype)
+        np.testing.assert_array_equal(np.asarray(got).view(np.uint16), np.asarray(want).view(np.uint16))
+
+
+#: A step, the policy, and the reason why a run copies the whole array.
+COPIES = {
+    "scaled": (lambda e, i, v: e.at[i].add(v), "float32", "f16_scaled", "the policy stores it with a scale, and a new scale changes all elements"),
+    "clip": (lambda e, i, v: e.at[i].add(v, mode="clip"), "bfloat16", "f32", "its 16-bit elements are rounded once after all updates (see donate_argnums of trace)"),
+    "old rows": (lambda e, i, v: (lambda new: (new, e + new))(e.at[i].set(v)), "float32", "f32", "the program also reads the old array, or the array between two updates"),
+    "all elements": (lambda e, i, v: e - 0.1 * jnp.zeros_like(e).at[i].add(v), "float32", "f32", None),
+    "optimizer": (lambda e, i, v: e * 0.9 - 0.1 * jnp.tanh(e), "bfloat16", "f32", None),
+    "in place": (lambda e, i, v: e.at[i].add(v), "bfloat16", "f32", None),
+    "scalar": (lambda e, i, v: e.at[i[0], 3].add(v[0, 0]), "float16", "f32", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_build_warns_if_a_run_copies_the_array_for_a_part(name, tmp_path, caplog):
+    fn, dtype, numerics, reason = COPIES[name]
+    rows = 2**11 if (dtype, numerics) == ("float32", "f32") else 2**12  # 1 MiB as it is stored
+
+    def traced(rows):
+        return trace(fn, jax.ShapeDtypeStruct((rows, 128), dtype), np.int32([3, 5]), jax.ShapeDtypeStruct((2, 128), dtype), donate_argnums=0)
+
+    program = traced(rows)
+    with caplog.at_level(logging.INFO, "scalide"):
+        library = scalide.build(program, numerics=numerics)
+    file = tmp_path / "step.scl"
+    program.save(file)
+    shown = subprocess.run([os.environ["SCALIDE_TOOL"], "inspect", "-n", numerics, file], capture_output=True, text=True, check=True).stdout
+    if reason is None:
+        assert "warning" not in library.summary and "copied whole" not in shown
+        return
+    number = next(i for i, line in enumerate(open(__file__), 1) if line.startswith(f'    "{name}": (lambda e, i, v'))
+    assert f"; warning: test_jax_in_place.py:{number}" in library.summary
+    assert library.summary.endswith(f" updates a part of e, but each run copies all of it, because {reason}")
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert f"copied whole for an update of a part:\n  e (test_jax_in_place.py:{number}" in shown and f"): {reason}\n" in shown
+    assert "warning" not in scalide.build(traced(rows - 1), numerics=numerics).summary, "less than 1 MiB"
 
 
 def test_readers_before_and_after_the_update(tmp_path):
@@ -115,3 +178,177 @@ def test_embedding_steps_under_policies(numerics):
     np.testing.assert_array_equal(np.asarray(got)[untouched], table[untouched])
     # A gradient of a row is below 0.1; 8 bits of it are within a quarter.
     np.testing.assert_allclose(got, want, atol=0.1 * 0.1 / 4)
+
+
+def table_step(state, ids, rows):
+    """Two donated arrays in a dict, and two results that are not donated."""
+    table = state["table"].at[ids].add(rows)
+    return {"table": table, "count": state["count"] + 1}, jnp.sum(rows), table[0]
+
+
+def table_arrays(of=np.asarray):
+    table = scalide.empty((64, 16))
+    table[:] = np.arange(1024, dtype=np.float32).reshape(64, 16)
+    return {"table": of(table), "count": of(np.zeros((), np.int32))}, np.int32([3, 1]), np.ones((2, 16), np.float32)
+
+
+@pytest.fixture(scope="module")
+def table_library():
+    return scalide.build(trace(table_step, *table_arrays(), donate_argnums=0))
+
+
+def same(got, want):
+    for one, other in zip(jax.tree_util.tree_leaves(got), jax.tree_util.tree_leaves(want), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_donate_updates_numpy_arrays(table_library):
+    state, ids, rows = table_arrays()
+    before = [state["table"].copy(), ids.copy(), rows.copy()]
+    want = table_library(state, ids, rows)
+    np.testing.assert_array_equal(state["table"], before[0])  # a call modifies nothing
+    for _ in range(2):
+        made, total, first = table_library.donate(state, ids, rows)
+        assert made["table"] is state["table"] and made["count"] is state["count"]
+        same((made, total, first), want)
+        same((ids, rows), before[1:])
+        assert not np.shares_memory(first, made["table"])
+        want = table_library(made, ids, rows)
+
+
+@pytest.mark.parametrize("change", [
+    lambda table: table[:, ::2],  # not contiguous
+    lambda table: table.reshape(-1)[1:1009].reshape(63, 16),  # not aligned
+    lambda table: np.frombuffer(table.tobytes(), np.float32).reshape(64, 16),  # read-only
+    lambda table: table.astype(np.float64),
+    lambda table: table.astype(">f4"),
+])  # fmt: skip
+def test_donate_copies_arrays_that_do_not_fit(change):
+    state, ids, rows = table_arrays()
+    given = change(state["table"])
+    if not given.flags.c_contiguous:
+        rows = rows[:, ::2]
+    before = given.copy()
+    library = scalide.build(trace(table_step, {**state, "table": given.astype(np.float32)}, ids, rows, donate_argnums=0))
+    want = library({**state, "table": given}, ids, rows)
+    first = library.donate({**state, "table": given}, ids, rows)
+    same(first, want)
+    same(given, before)
+    assert not np.shares_memory(first[0]["table"], given)
+    second = library.donate(first[0], ids, rows)
+    assert second[0]["table"] is first[0]["table"], "the result of a step fits"
+
+
+def test_donate_deletes_jax_arrays(table_library):
+    (state, ids, rows), (jax_state, _, _) = table_arrays(), table_arrays(lambda array: jnp.array(array, copy=True))
+    want = table_library(state, ids, rows)
+    for _ in range(3):
+        made = table_library.donate(jax_state, ids, rows)
+        same(made, want)
+        assert jax_state["table"].is_deleted() and jax_state["count"].is_deleted()
+        jax_state, want = made[0], table_library(want[0], ids, rows)
+    table_library.donate(jax_state, ids, rows)
+    for run in (table_library, table_library.donate):
+        with pytest.raises(ValueError, match=r"table_step: a JAX array must not be deleted, .* Pass the result of that call"):
+            run(jax_state, ids, rows)
+
+
+def test_donate_of_numpy_arrays_among_jax_arrays(table_library):
+    """XLA may read the memory of a NumPy array, but it must not write it."""
+    state, ids, rows = table_arrays()
+    before, shared = state["table"].copy(), jnp.asarray(state["table"])
+    want = table_library(state, ids, rows)
+    same(table_library.donate(state, jnp.asarray(ids), rows), want)
+    same(table_library.donate({**state, "table": shared}, ids, rows), want)
+    np.testing.assert_array_equal(state["table"], before)
+
+
+def test_jit_with_donation(table_library):
+    """JAX 0.5 or later: XLA passes the memory of the donated array, and it is the memory of the result."""
+    big = 2**18  # rows; XLA reuses small arrays by chance
+    library = scalide.build(trace(lambda e, i, v: e.at[i].add(v), np.zeros((big, 16), np.float32), np.int32([3]), np.ones((1, 16), np.float32), donate_argnums=0))
+    step = jax.jit(lambda e, i, v: library(e, i, v), donate_argnums=0)
+    array, i, v = jnp.zeros((big, 16)), np.int32([3]), np.ones((1, 16), np.float32)
+    for count in range(1, 4):
+        old, array = array, step(array, i, v)
+        assert old.is_deleted()
+        np.testing.assert_array_equal(array[2:5, 0], [0, count, 0])
+    if hasattr(jax, "ffi"):
+        lowered = step.lower(array, i, v)
+        assert "output_operand_alias" in lowered.as_text() and "copy" not in lowered.compile().as_text()
+        place = array.unsafe_buffer_pointer()
+        assert step(array, i, v).unsafe_buffer_pointer() == place and place % 64 == 0
+    kept = jnp.ones((big, 16))
+    both = jax.jit(lambda e, i, v: (library(e, i, v), e[3] * 2))(kept, i, v)  # XLA copies: the old array is read afterwards
+    np.testing.assert_array_equal(np.stack([both[0][3], both[1], kept[3]]), np.float32([[2], [2], [1]]) * np.ones(16, np.float32))
+
+
+def test_donate_with_scales_and_state():
+    """A ScaledArray keeps its data array, and gets the new scale. So does the state of a policy."""
+
+    def step(w, x):
+        return w - 0.5 * jnp.tanh(x @ w), jnp.sum(x)
+
+    w, x = np.linspace(-1, 1, 512, dtype=np.float32).reshape(16, 32), np.ones((16, 16), np.float32)
+    library = scalide.build(trace(step, w, x, donate_argnums=0), numerics="f16_scaled")
+    called, donated = (library.convert(w), library.init()), (library.convert(w), library.init())
+    in_jax = jax.tree_util.tree_map(lambda array: jnp.array(array, copy=True), called)
+    assert isinstance(called[0], scalide.ScaledArray) and called[1]
+    for number in range(3):
+        given, old = donated, in_jax
+        (called_w, _), called_state = library(called[0], x, called[1])
+        (donated_w, _), donated_state = library.donate(donated[0], x, donated[1])
+        (jax_w, _), jax_state = library.donate(in_jax[0], x, in_jax[1])
+        called, donated, in_jax = (called_w, called_state), (donated_w, donated_state), (jax_w, jax_state)
+        same(donated, called)
+        same(in_jax, called)
+        assert old[0].data.is_deleted()
+        if number:
+            assert donated_w is given[0] and all(donated_state[name] is given[1][name] for name in donated_state)
+
+
+def test_donate_refuses_shared_memory():
+    e = scalide.empty((8, 16))
+    e[:] = 1
+    library = scalide.build(trace(lambda e, v: e.at[0].add(v[1]), e, e, donate_argnums=0))
+    want = np.float32([[2]] + [[1]] * 7) * np.ones(16, np.float32)
+    same(library(e, e), want)
+    with pytest.raises(ValueError, match="a run writes this memory, but it overlaps with v. Pass separate memory"):
+        library.donate(e, e)
+    whole = scalide.empty(129)
+    whole[:] = 1
+    same(library.donate(whole[1:].reshape(8, 16), whole[:128].reshape(8, 16)), want)  # not aligned, so it is copied
+    same(whole, np.ones(129))
+    with pytest.raises(ValueError, match="overlaps with v"):
+        library.donate(whole[:128].reshape(8, 16), whole[1:].reshape(8, 16))
+    in_jax = jnp.ones((8, 16))
+    with pytest.raises(ValueError, match="lambda.v: must not share memory with a donated argument, got the array of e. Pass a copy"):
+        library.donate(in_jax, in_jax)
+    assert not in_jax.is_deleted()
+
+
+def test_donate_of_wrong_arguments(table_library):
+    state, ids, rows = table_arrays()
+    before, in_jax = state["table"].copy(), table_arrays(jnp.asarray)[0]
+    for given in (state, in_jax):
+        with pytest.raises(TypeError):
+            table_library.donate(given, ids)
+        with pytest.raises((TypeError, ValueError), match="table_step.rows: dtype must be f32, got f(loat)?16. Convert the array"):
+            table_library.donate(given, ids, rows.astype(np.float16))
+        with pytest.raises(ValueError, match="extent|shape"):
+            table_library.donate(given, ids, rows[:, :3])
+        with pytest.raises(TypeError, match="must be a plain array, got a ScaledArray"):
+            table_library.donate({**given, "table": scalide.ScaledArray(given["table"], 1)}, ids, rows)
+    np.testing.assert_array_equal(state["table"], before)
+    np.testing.assert_array_equal(in_jax["table"], before)
+    with pytest.raises(TypeError, match="donate cannot be used while JAX traces a function. Call the library"):
+        jax.jit(lambda rows: table_library.donate(state, ids, rows))(rows)
+
+
+def test_donate_of_a_prepared_library():
+    e, w, v = scalide.empty((8, 16)), np.eye(16, dtype=np.float32) * 2, np.ones((1, 16), np.float32)
+    e[:] = 1
+    library = scalide.build(trace(lambda w, e, v: e.at[np.int32([2])].add(v @ w), w, e, v, constant_argnums=0, donate_argnums=1))
+    prepared = library.prepare(w)
+    assert prepared.donate(e, v) is e and library.donate(w, e, v) is e
+    same(e, prepared.donate(jnp.ones((8, 16)).at[2].add(2), v))

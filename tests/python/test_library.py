@@ -440,7 +440,7 @@ def test_says_that_an_array_is_on_another_device(step):
     jax = pytest.importorskip("jax")
     x, w, rate = step_arrays()
     gpu = mock.Mock(platform="gpu", __repr__=lambda _: "CudaDevice(id=0)")
-    on_gpu = mock.Mock(__class__=jax.Array, devices=lambda: {gpu})
+    on_gpu = mock.Mock(__class__=jax.Array, devices=lambda: {gpu}, is_deleted=lambda: False)
     expected = "ValueError: step: arrays must be on the CPU, got an array on {CudaDevice(id=0)}. Move it with jax.device_put(x, jax.devices('cpu')[0])."
     assert error_of(step, on_gpu, w, rate) == expected
     assert error_of(step, x, jax.numpy.asarray(w), on_gpu) == expected

@@ -1,4 +1,5 @@
 #include "transforms/numerics/policy_layers.h"
+#include "rulebook/policy.h"
 #include "transforms/operators.h"
 #include <algorithm>
 

@@ -13,4 +13,10 @@ std::optional<ValueId> choose_in_f32(const Candidate &candidate);
 /// are not widened from one format.
 std::optional<ValueId> update_in_format(const Candidate &candidate);
 
+/// Rounds only the updated elements of a scatter that combines a narrow array with updates in a wider format (scatter_add). The windows are
+/// gathered, combined with the updates, rounded, and scattered into the narrow array. An inout argument can then be updated in its buffer.
+/// The candidate is the rounding of the whole array. If indices may repeat, all updates of one place are combined before the rounding.
+/// Returns nothing if windows may overlap in part, or if comparing all pairs of indices costs more than to copy the array.
+std::optional<ValueId> round_windows(const Candidate &candidate);
+
 } // namespace scalide

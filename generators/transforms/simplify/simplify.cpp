@@ -105,6 +105,7 @@ std::optional<ValueId> Simplifier::simpler(const Node &node, const Type &type) {
     if (const auto value = move_later({node, type, facts_, emit_})) return value;
     if (const auto value = choose_in_f32({node, type, facts_, emit_})) return value;
     if (const auto value = update_in_format({node, type, facts_, emit_})) return value;
+    if (const auto value = round_windows({node, type, facts_, emit_})) return value;
     return rewrite(node, type);
 }
 

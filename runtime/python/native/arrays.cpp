@@ -94,6 +94,12 @@ scalide_array view_input(const nb::handle &object, const Wanted &wanted, std::ve
     return describe(reinterpret_cast<PyArrayObject *>(copy), dtype);
 }
 
+bool is_updatable(const nb::handle &object, const scalide_array &view) {
+    auto *array = reinterpret_cast<PyArrayObject *>(object.ptr());
+    const bool aligned = view.rank == 0 || reinterpret_cast<uintptr_t>(view.data) % alignment == 0;
+    return aligned && PyArray_ISCARRAY(array) && PyArray_DATA(array) == view.data; // else view_input made a copy
+}
+
 scalide_array view_output(const nb::handle &object, const Wanted &wanted) {
     PyArrayObject *array = as_array(object, wanted);
     const scalide_array view = describe(array, dtype_of(array, wanted));

@@ -20,6 +20,8 @@ struct Wanted {
 /// Describes a NumPy array. It makes a copy if the array is not contiguous, not aligned, not in native byte order, or if it has a 64-bit
 /// dtype for a 32-bit argument (converted as JAX does). `keep` gets the objects that must stay alive.
 scalide_array view_input(const nanobind::handle &array, const Wanted &wanted, std::vector<nanobind::object> &keep);
+/// Returns true if a run can update the array of `view_input` in place: the array is writable, and its memory has the alignment of inouts.
+bool is_updatable(const nanobind::handle &array, const scalide_array &view);
 /// Describes an array that a run writes. Throws if it is read-only or not contiguous.
 scalide_array view_output(const nanobind::handle &array, const Wanted &wanted);
 /// Returns the memory of an f32 scalar array.

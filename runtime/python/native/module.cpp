@@ -16,21 +16,28 @@ using ProgramHandle = std::shared_ptr<LoadedProgram>;
 
 /// The arrays of one call. A scaled array is a tuple (data, scale).
 struct Frame {
-    explicit Frame(const LoadedProgram &program) : program(program), arrays(program.arguments().size()), scales(arrays.size()) {
+    explicit Frame(const LoadedProgram &program)
+        : program(program), arrays(program.arguments().size()), scales(arrays.size()), owned(arrays.size()) {
         for (size_t i = 0; i < arrays.size(); ++i) memory.emplace_back(nullptr, std::free);
     }
 
     Wanted wanted(size_t i) const { return {std::string(program.program().name) + "." + info(i).name, info(i).dtype}; }
     const scalide_argument_info &info(size_t i) const { return program.arguments()[i]; }
 
-    void take_input(size_t i, const nb::handle &leaf) {
+    /// With `donated`, the run updates the array of an inout if its memory fits.
+    void take_input(size_t i, const nb::handle &leaf, bool donated = false) {
         const bool scaled = info(i).scaled;
-        arrays[i] = view_input(scaled ? nb::object(leaf[0]) : nb::borrow(leaf), wanted(i), keep);
+        const nb::object data = scaled ? nb::object(leaf[0]) : nb::borrow(leaf);
+        arrays[i] = view_input(data, wanted(i), keep);
         if (scaled) {
             scales[i] = nb::cast<float>(leaf[1]);
             arrays[i].scale = &scales[i];
         }
         if ((info(i).role != SCALIDE_INOUT && info(i).role != SCALIDE_STATE) || arrays[i].rank > SCALIDE_MAX_RANK) return;
+        if (donated && is_updatable(data, arrays[i])) {
+            owned[i] = data;
+            return;
+        }
         // The arrays of the caller must not change.
         memory[i] = allocate_data(arrays[i]);
         std::memcpy(memory[i].get(), arrays[i].data, data_bytes(arrays[i]));
@@ -44,7 +51,7 @@ struct Frame {
     }
 
     nb::object result(size_t i) {
-        nb::object data = to_numpy(arrays[i], std::move(memory[i]));
+        const nb::object data = owned[i] ? owned[i] : to_numpy(arrays[i], std::move(memory[i]));
         return info(i).scaled ? nb::make_tuple(data, scalar_to_numpy(scales[i])) : data;
     }
 
@@ -52,6 +59,7 @@ struct Frame {
     std::vector<scalide_array> arrays;
     std::vector<float> scales;
     std::vector<Memory> memory;
+    std::vector<nb::object> owned; ///< arrays of the caller that the run updates; otherwise empty
     std::vector<nb::object> keep;
 };
 
@@ -63,14 +71,14 @@ void check_count(const LoadedProgram &program, size_t expected, size_t got) {
 }
 
 /// Reads the inputs and inouts, in the order of the arguments, without the constants if they are prepared.
-void take_given(Frame &frame, const nb::list &leaves, const Constants *constants) {
+void take_given(Frame &frame, const nb::list &leaves, const Constants *constants, bool donated = false) {
     size_t given = 0;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
         if (constants && frame.info(i).role == SCALIDE_CONSTANT) continue;
         if (frame.info(i).role == SCALIDE_OUTPUT) {
             if (frame.info(i).scaled) frame.arrays[i].scale = &frame.scales[i];
         } else if (given++ < leaves.size()) {
-            frame.take_input(i, leaves[given - 1]);
+            frame.take_input(i, leaves[given - 1], donated);
         }
     }
     check_count(frame.program, given, leaves.size());
@@ -84,10 +92,11 @@ LoadedProgram::Allocate allocate_in(Frame &frame) {
     };
 }
 
-/// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments.
-nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants) {
+/// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments. With `donated`, the arrays of inouts that
+/// fit are results, too.
+nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated) {
     Frame frame(program);
-    take_given(frame, leaves, constants);
+    take_given(frame, leaves, constants, donated);
     {
         nb::gil_scoped_release released;
         program.run(frame.arrays, constants, allocate_in(frame));
@@ -227,7 +236,7 @@ NB_MODULE(_runtime, module) {
         .def_prop_ro("state", describe_state)
         .def("prepare", prepare, "leaves"_a)
         .def("result_shapes", result_shapes, "shapes"_a, "constants"_a.none() = nb::none())
-        .def("call", call, "leaves"_a, "constants"_a.none() = nb::none())
+        .def("call", call, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
         .def("first_non_finite", first_non_finite, "leaves"_a, "constants"_a.none() = nb::none())
         .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
     module.def(

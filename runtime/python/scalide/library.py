@@ -129,6 +129,32 @@ class Library:
         results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return self._nest([ScaledArray._of(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
+    def donate(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program as a call does, but may overwrite the donated arguments: inouts and the state of the policy.
+
+        Use only the results afterwards, as after a function of `jax.jit` with `donate_argnums`:
+
+            params = library.donate(params, x)
+
+        - A NumPy array is updated in place if it is contiguous, writable, aligned to 64 bytes and exactly of the dtype of the argument. The same
+          object is the result. Other arrays are copied once and do not change. The results fit, so the next step copies nothing.
+        - A ScaledArray is updated in place if its data is. It gets the new scale, and it is the result.
+        - JAX arrays are donated to XLA, which deletes them.
+
+        Raises:
+            TypeError: As a call; or an argument is a tracer of JAX. Inside of `jax.jit`, call the library.
+            ValueError: As a call; or a donated array shares memory with another argument.
+            RuntimeError: A kernel fails. The donated arrays are then undefined.
+        """
+        leaves = self._leaves(args, kwargs)
+        if _any_of_jax(leaves, self.name):
+            return self._nest(self._donating([_unlisted(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
+        given = [_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]
+        results = self._running().call(given, self._constants, True)
+        leaf_of = {a.name: leaf for leaf, a in zip(leaves, self._inputs)}
+        made = [_updated(leaf_of.get(a.name), *result) if a.scaled else result for a, result in zip(self._written, results)]
+        return self._nest([made[i] for i in self._order])
+
     def prepare(self, *args: Any, **kwargs: Any) -> Library:
         """Converts, scales and rounds the constant arguments once, and returns a library that takes only the other arguments.
 
@@ -156,7 +182,8 @@ class Library:
         prepared = copy.copy(self)
         prepared._constants = self._running().prepare([_given(_on_host(leaf), a, self.name) for leaf, a in zip(leaves, constants)])
         prepared._inputs = [a for a in self.arguments if a.role not in ("output", "constant")]
-        prepared.__dict__.pop("_jitted", None)  # it belongs to the constants
+        for name in ("_jitted", "_donating"):  # they belong to the constants
+            prepared.__dict__.pop(name, None)
         return prepared
 
     @property
@@ -271,6 +298,12 @@ class Library:
 
         return jax.jit(Operation(self).run)
 
+    @functools.cached_property
+    def _donating(self):
+        from .jax.call import Operation
+
+        return Operation(self).donating()
+
     def __repr__(self):
         return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
 
@@ -365,15 +398,27 @@ class Library:
 
 
 def _any_of_jax(leaves, name):
-    """Returns True if an array is a JAX array. Raises ValueError if it is not on the CPU."""
+    """Returns True if an array is a JAX array. Raises ValueError if it is deleted or not on the CPU."""
     jax, found = sys.modules.get("jax"), False
     for leaf in leaves if jax is not None else ():
         data = leaf.data if type(leaf) is ScaledArray else leaf
         if isinstance(data, jax.Array):
             found = True
-            if not isinstance(data, jax.core.Tracer) and any(device.platform != "cpu" for device in data.devices()):
+            if isinstance(data, jax.core.Tracer):
+                continue
+            if data.is_deleted():
+                raise ValueError(f"{name}: a JAX array must not be deleted, got one of shape {data.shape} that an earlier call donated. Pass the result of that call.")
+            if any(device.platform != "cpu" for device in data.devices()):
                 raise ValueError(f"{name}: arrays must be on the CPU, got an array on {data.devices()}. Move it with jax.device_put(x, jax.devices('cpu')[0]).")
     return found
+
+
+def _updated(leaf, data, scale):
+    """Returns the ScaledArray of a result. It is the leaf if the run updated the data of the leaf."""
+    if isinstance(leaf, ScaledArray) and leaf.data is data:
+        leaf.scale = scale
+        return leaf
+    return ScaledArray._of(data, scale)
 
 
 def _on_host(leaf):

@@ -76,7 +76,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     printed = run_tool(program, "build", *arguments)
     library = Library(Path(output) / f"lib{identifier(name)}.so", program)
     library._options = {"numerics": numerics or program.policy, "target": target, "rules": rules}
-    library.summary = printed.strip().splitlines()[-1]
+    library.summary = _with_places(printed.strip().splitlines()[-1], program)
     logging.getLogger("scalide").log(logging.WARNING if "warning: " in library.summary else logging.INFO, "%s: %s", name, library.summary)
     if scratch is not None:
         library._scratch = scratch  # lives as long as the library
@@ -106,6 +106,17 @@ def _stop(tool: subprocess.Popen) -> None:
         tool.wait(10)
     except subprocess.TimeoutExpired:
         tool.kill()
+
+
+def _with_places(summary: str, program: Program) -> str:
+    """Returns the last line of a build, in which Python source lines replace the lines of the program."""
+
+    def place_of(found):
+        number = int(found[1])
+        place = program.places[number - 1] if number <= len(program.places) else None
+        return found[0] if place is None else re.sub(r"^.*[/\\]", "", text_of(place))
+
+    return re.sub(re.escape(f"{identifier(program.name)[:100]}.scl") + r":(\d+)", place_of, summary)
 
 
 def _located(message: str, program: Program, file: Path) -> str:

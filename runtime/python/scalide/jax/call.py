@@ -94,6 +94,31 @@ def _register():
     ffi.register_ffi_target(_TARGET, _runtime.xla_handler, platform="cpu")
 
 
+def _data(leaf):
+    return leaf.data if isinstance(leaf, ScaledArray) else leaf
+
+
+def _with_data(leaf, data):
+    """Returns the leaf with other data."""
+    return ScaledArray._of(data, leaf.scale) if isinstance(leaf, ScaledArray) else data
+
+
+def _check_donated(leaves, donated, library):
+    """Raises TypeError for tracers, and ValueError if a donated JAX array is another argument, too."""
+    names = {}  # id of a JAX array -> the first argument that is this array, and whether it is donated
+    for leaf, argument, own in zip(leaves, library._inputs, donated):
+        data = _data(leaf)
+        if isinstance(data, jax.core.Tracer):
+            raise TypeError(f"{library.name}.{argument.name}: donate cannot be used while JAX traces a function. Call the library, and jit the outer function with "
+                            "donate_argnums: jax.jit(lambda w, x: library(w, x), donate_argnums=0).")  # fmt: skip
+        if not isinstance(data, jax.Array):
+            continue
+        first, also = names.setdefault(id(data), (argument.name, own))
+        if first != argument.name and (own or also):
+            raise ValueError(f"{library.name}.{argument.name}: must not share memory with a donated argument, got the array of {first}. Pass a copy, such as "
+                             "jax.numpy.copy(x).")  # fmt: skip
+
+
 def _ffi_call(operands, results, aliases, key):
     if not hasattr(jax, "ffi"):  # before JAX 0.5: not curried, and no aliases, so the handler copies
         return ffi.ffi_call(_TARGET, results, *operands, program=key)
@@ -138,6 +163,19 @@ class Operation:
         flat = iter(self._operation(*sum(parts, [])))
         made = [ScaledArray._of(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
         return [made[i] for i in library._order]
+
+    def donating(self):
+        """Returns `run` as a function that donates the data of inouts to XLA. XLA copies their scales, which arrays may share."""
+        donated = [argument.role in ("inout", "state") for argument in self.library._inputs]
+        jitted = jax.jit(lambda owned, kept: self.run([_with_data(leaf, data) if own else leaf for leaf, data, own in zip(kept, owned, donated)]),
+                         donate_argnums=0)  # fmt: skip
+
+        def run(leaves):
+            _check_donated(leaves, donated, self.library)
+            owned = [_data(leaf) if own else None for leaf, own in zip(leaves, donated)]
+            return jitted(owned, [_with_data(leaf, None) if own else leaf for leaf, own in zip(leaves, donated)])
+
+        return run
 
     def _execute(self, *operands):
         """Takes the data and scales of inputs and inouts. Returns the data and scales of outputs and inouts."""
