@@ -104,6 +104,7 @@ Result train(const Context &context, const Program &program, const Options &opti
         int batches = 0;
         for (; (batches + 1) * batch <= data.count; batches++) {
             set_batch(binding, data, &order[batches * batch]);
+            if (step == 0) binding.fit_scales(); // otherwise all scales of f8_delayed are 1 in the first step
             const auto start = std::chrono::steady_clock::now();
             binding.run();
             const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;

@@ -213,6 +213,7 @@ private:
     struct GivenScale {
         double scale = 0;
         bool is_first = false; ///< it has the value that the policy starts with
+        bool is_state = false; ///< the policy computes it from the amaxes of earlier runs
     };
 
     std::optional<GivenScale> given_scale(ValueId factor) const {
@@ -225,7 +226,7 @@ private:
         for (size_t i = 0; i < program_.arguments.size(); i++) {
             const Argument &argument = program_.arguments[i];
             if (argument.value == factor && argument.initial)
-                return GivenScale{inputs_[i].data[0], inputs_[i].data[0] == *argument.initial};
+                return GivenScale{inputs_[i].data[0], inputs_[i].data[0] == *argument.initial, true};
         }
         return {};
     }
@@ -247,6 +248,9 @@ private:
         if (!scale) return;
         const double peak = amax_of(given), ratio = peak / largest;
         const std::string tensor = origins_.of(operation.node->operands[0]).tensor;
+        if (scale->is_state && !std::ranges::all_of(given, [](double number) { return std::isfinite(number); }))
+            add_misfit({tensor, scale->scale, peak * scale->scale,
+                        "does not follow this run: the tensor has an infinity or a NaN, so its amax is not finite"});
         if (ratio > 2) add_misfit({tensor, scale->scale, peak * scale->scale, fmt::format("is {:.3g} times too small", ratio)});
         if (peak > 0 && ratio * 32 < 1 && !scale->is_first)
             add_misfit({tensor, scale->scale, peak * scale->scale, fmt::format("is {:.3g} times too large", 1 / ratio)});

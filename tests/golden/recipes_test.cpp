@@ -1,13 +1,15 @@
 #include "ir/text.h"
 #include "judge.h"
 #include "transforms/passes.h"
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
 #include <iostream>
 
 // FP8 recipes of Flax (flax.linen.fp8_ops) as programs of the operators of rules/scaling: scales, amax histories, quantization, and a dense
-// layer that trains. Values must have the bits of Flax. Where Flax is wrong, the right value is required.
+// layer that trains. Values must have the bits of Flax. Where Flax is wrong, or writes an infinity
+// into a history, the right value is required.
 
 namespace scalide::test {
 namespace {
@@ -101,24 +103,53 @@ program history(x: f32[m, n], history: f32[$L], s: f32[]) -> (scale: f32[], new:
   before = quantize(x, s) {dtype: $F}
 })";
 
+/// The scales and histories after each step, by the formulas. Flax keeps an infinity in the history, and with it the scale. Here the amax
+/// of an array that is not finite is 0.
+struct ScalesAndHistories {
+    std::vector<Tensor> scales, histories;
+};
+
+ScalesAndHistories right_scales(const Tensor &x, float scale, size_t length, Dtype format) {
+    const auto largest = static_cast<float>(decode(format_of(format), format_of(format).max_code));
+    std::vector<double> history(length);
+    ScalesAndHistories all;
+    for (int64_t step = 0; step < x.data.shape[0]; step++) {
+        const auto amax = static_cast<float>(std::ranges::max(history));
+        if (amax > 0) scale = std::max(1 / (largest / amax), static_cast<float>(smallest_scale));
+        std::ranges::rotate(history, history.begin() + 1);
+        history[0] = 0;
+        const std::vector<double> values = slice_of(x, step).data.data;
+        if (std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
+            for (const double value : values) history[0] = std::max(history[0], std::fabs(value));
+        all.scales.push_back(scalar(scale));
+        all.histories.push_back({{Dtype::f32, {static_cast<int64_t>(length)}, history}, std::nullopt});
+    }
+    return all;
+}
+
 Outcome amax_history(const GoldenSuite &suite, const Json &entry) {
     const Json &attributes = entry["attrs"];
     const ScaledProgram program = program_of(history_text, {{"F", format_of_case(entry)}, {"L", attributes["history_len"].dump()}});
     const Tensor x = read_tensor(suite, entry["inputs"][0]);
     const std::vector<Tensor> expected = read_tensors(suite, entry["outputs"]);
+    const Dtype format = expected[2].data.dtype;
+    const ScalesAndHistories right = right_scales(x, attributes["init_scale"], attributes["history_len"], format);
     std::vector<std::vector<Tensor>> made(expected.size());
     std::vector<Tensor> codes, codes_before;
     Tensor scale = scalar(attributes["init_scale"]), history{{Dtype::f32, {attributes["history_len"]}, {}}, std::nullopt};
+    double right_before = attributes["init_scale"];
     history.data.data.resize(attributes["history_len"].get<size_t>());
     for (int64_t step = 0; step < x.data.shape[0]; step++) {
         const std::vector<Tensor> results = program.run({slice_of(x, step), history, scale});
         for (size_t i = 0; i < results.size(); i++) made[i].push_back(results[i]);
-        codes.push_back(rounded_quotient(slice_of(x, step), results[0].data.data[0], expected[2].data.dtype));
-        codes_before.push_back(rounded_quotient(slice_of(x, step), scale.data.data[0], expected[3].data.dtype));
-        scale = results[0], history = results[1];
+        const double right_after = right.scales[static_cast<size_t>(step)].data.data[0];
+        codes.push_back(rounded_quotient(slice_of(x, step), right_after, format));
+        codes_before.push_back(rounded_quotient(slice_of(x, step), right_before, format));
+        scale = results[0], history = results[1], right_before = right_after;
     }
     const std::vector<int64_t> &shape = x.data.shape;
-    Outcome outcome{{}, expected, {expected[0], expected[1], stacked(codes, shape), stacked(codes_before, shape)}};
+    const Tensor scales = stacked(right.scales, expected[0].data.shape), histories = stacked(right.histories, expected[1].data.shape);
+    Outcome outcome{{}, expected, {scales, histories, stacked(codes, shape), stacked(codes_before, shape)}};
     for (size_t i = 0; i < made.size(); i++) outcome.got.push_back(stacked(made[i], expected[i].data.shape));
     return outcome;
 }

@@ -301,6 +301,7 @@ def fp8_encoder():
     reference = float(rows[0][4])
     for _, _, _, first, last, _ in rows:
         assert float(last) < float(first) / 2 and abs(float(last) - reference) < 0.02 * float(first), rows
+        assert abs(float(first) - float(rows[0][3])) < 0.01 * float(first), "fit_scales changed a parameter"
     assert len(run(program, "--steps", "1").splitlines()) == 2
     assert "unknown option '--fp16'. Options: --mixed, --fp8" in fails(program, "--fp16")
     assert "--steps must be a positive integer, got ''" in fails(program, "--steps")

@@ -26,7 +26,7 @@ class Tensor:
 
     def update(self, x):
         self.history = np.roll(self.history, -1)
-        self.history[0] = np.abs(x).max()
+        self.history[0] = amax if np.isfinite(amax := np.abs(x).max()) else 0
         amax = self.history.max()
         if amax > 0 and np.isfinite(amax):
             with np.errstate(over="ignore"):
@@ -63,18 +63,22 @@ def test_state_and_values_follow_the_formulas(product, sizes):
             assert state[f"{name}.scale"] == tensor.scale
 
 
-def test_infinite_amax_keeps_the_scale_until_it_leaves_the_history(product):
-    state = product.init()
-    x, w = draw(0, 1, 4, 8), draw(1, 1, 8, 3)
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_an_amax_that_is_not_finite_has_no_part_in_later_scales(product, number):
+    """The history of Flax would keep the infinity, and with it the scale, for 1024 runs."""
+    x, w, state = draw(0, 1, 4, 8), draw(1, 1, 8, 3), product.init()
     _, state = product(x, w, state)
-    before = state["x.scale"]
-    x[0, 0] = np.inf
-    y, state = product(x, w, state)
+    before, spoilt = state["x.scale"], x.copy()
+    spoilt[0, 0] = number
+    y, state = product(spoilt, w, state)
     assert not np.isfinite(y).all(), "an infinity is not hidden"
-    assert state["x.amax_history"][0] == np.inf and state["x.scale"] == before
-    state["x.amax_history"] = np.where(np.isinf(state["x.amax_history"]), 0, state["x.amax_history"]).astype(np.float32)
-    _, state = product(draw(2, 8, 4, 8), w, state)
-    assert state["x.scale"] > before
+    np.testing.assert_array_equal(state["x.amax_history"], [0, *[0] * (LENGTH - 2), np.abs(x).max()])
+    assert state["x.scale"] == before
+    problems = {row.tensor: row.problem for row in product.check(spoilt, w, state).misfits}
+    assert problems == {"x": "does not follow this run: the tensor has an infinity or a NaN, so its amax is not finite"}
+    _, state = product(8 * x, w, state)
+    assert state["x.scale"] == 8 * before
+    assert product.check(x, w, state).misfits == ()
 
 
 def test_scale_of_the_smallest_numbers_is_not_zero(product):
@@ -120,6 +124,95 @@ def test_a_training_follows_f32(training):
         (value, params), state = library(params, x, y, state)
         exact, reference = step(reference, x, y)
     assert float(value) == pytest.approx(float(exact), abs=0.01 * first)
+
+
+def copied(tree):
+    return jax.tree.map(np.array, tree)
+
+
+@pytest.mark.parametrize("as_arrays", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
+def test_init_of_a_batch_has_its_scales(training, as_arrays):
+    """The next run changes no scale by more than a rounding error, and no argument is modified. The arrays of init() are not used up."""
+    library, params, x, y = training
+    given = jax.tree.map(as_arrays, (params, x, y))
+    before = copied(given)
+    state = library.init(*given)
+    assert jax.tree.all(jax.tree.map(lambda a, b: (np.asarray(a) == b).all(), given, before))
+    assert {name: (array.shape, array.dtype) for name, array in state.items()} == {name: (array.shape, array.dtype) for name, array in library.init().items()}
+    _, after = library(*given, state)
+    for name, array in state.items():
+        if name.endswith(".scale"):
+            assert array != 1 and abs(after[name] / array - 1) < 0.25, name
+        else:
+            assert array[0] > 0 and not array[1:].any(), "the amax of another scale does not stay"
+    for name, array in {"x": x, "params.w1": params["w1"], "params.w2": params["w2"]}.items():
+        assert state[f"{name}.amax_history"][0] == np.abs(array).max() and state[f"{name}.scale"] == np.float32(1) / (np.float32(448) / np.abs(array).max())
+    again = library.init(*jax.tree.map(np.asarray, given))
+    assert all(again[name].tobytes() == array.tobytes() for name, array in state.items())
+
+
+def test_init_of_a_batch_finds_tiny_gradients(training):
+    """With the scale 1 all gradients round to 0 in the first step, so no parameter moves. Fitted scales give the update of larger gradients."""
+    library, params, x, y = training
+
+    def small(params, x, y):
+        value, gradients = jax.value_and_grad(lambda params: 2.0**-30 * loss(params, x, y))(params)
+        return value, jax.tree.map(lambda p, g: p - 0.05 * 2.0**30 * g, params, gradients)
+
+    tiny = scalide.build(trace(small, params, x, y, donate_argnums=0), numerics="f8_delayed")
+    first, fitted = (tiny(params, x, y, state)[0][1]["w1"] for state in (tiny.init(), tiny.init(params, x, y)))
+    assert (first == params["w1"]).all()
+    expected = library(params, x, y, library.init(params, x, y))[0][1]["w1"]
+    assert np.abs(fitted - expected).max() < 0.1 * np.abs(expected - params["w1"]).max()
+
+
+def test_init_of_a_deep_chain_needs_more_runs_than_layers():
+    """Each layer makes its input 1000 times larger: with the scale 1, the next layer sees a number that is limited."""
+    layers = "\n".join(f"  y{i + 1} = dot(y{i}, w)" for i in range(6))
+    library = scalide.build(scalide.Program(f"program deep(y0: f32[4, 4], w: f32[4, 4]) -> (y: f32[4, 4] = y6) {{\n{layers}\n}}\n"), numerics="f8_delayed")
+    y0, w = np.full((4, 4), 1, np.float32), np.full((4, 4), 250, np.float32)
+    state = library.init(y0, w)
+    for i in range(6):
+        assert state[f"y{i}.amax_history"][0] == pytest.approx(1000.0**i, rel=0.1 * i)
+    assert library(y0, w, state)[0][0, 0] == pytest.approx(1000.0**6, rel=0.3)
+
+
+def test_init_of_a_batch_takes_the_arguments_of_a_call(product, training, tmp_path):
+    x, w = draw(0, 1, 8, 24), draw(1, 1, 24, 5)
+    plain = scalide.Library(product.path)  # without its program, state arrays are ordinary arguments of a call
+    states = [product.init(x, w), plain.init(x, w), plain.init(x, w=w), product.init(x.astype(np.float64), w.tolist())]
+    assert all(state[name].tobytes() == array.tobytes() for state in states for name, array in states[0].items())
+    for library in (product, plain):
+        for wrong in ((x,), (x, w, x), (x, w[1:]), (x.astype(np.float16), w), (x, "w"), (x, scalide.ScaledArray(w, 1))):
+            with pytest.raises((TypeError, ValueError)) as of_init:
+                library.init(*wrong)
+            with pytest.raises(type(of_init.value)):
+                library(*wrong, *((library.init(),) if library is product else library.init().values()))
+    with pytest.raises(TypeError, match=r"missing argument 'w'\. The arguments are x, w\."):
+        plain.init(x)
+    closed = scalide.Library(product.path)
+    closed.close()
+    with pytest.raises(ValueError, match="is closed"):
+        closed.init(x, w)
+    assert scalide.build(trace(lambda x: x + 1, x), numerics="f8_delayed").init(x) == {}
+
+
+def test_init_of_a_batch_of_a_prepared_library():
+    x, w = draw(0, 1, 8, 24), draw(1, 1, 24, 5)
+    library = scalide.build(trace(lambda w, x: x @ w, w, x, constant_argnums=0), numerics="f8_delayed")
+    state, prepared = library.init(w, x), library.prepare(w).init(x)
+    assert set(state) == set(prepared) and all(prepared[name].tobytes() == array.tobytes() for name, array in state.items())
+    assert state["x.scale"] != 1
+
+
+def test_init_of_a_batch_with_scaled_arrays_and_random_rounding():
+    """State that is no scale keeps its first value: the number of the step is 0 in the first call of a training."""
+    x, w = draw(0, 1, 32, 32), {"w": draw(1, 1, 32, 32)}
+    library = scalide.build(trace(lambda w, x: jax.tree.map(lambda w: w + 1e-3 * (x @ w), w), w, x, donate_argnums=0), numerics="f16_scaled")
+    w = library.convert(w)
+    before = copied(w)
+    assert library.init(w, x) == {"rounding_step": 0}
+    assert (w["w"].data == before["w"].data).all() and w["w"].scale == before["w"].scale
 
 
 def test_resuming_gives_the_same_bits(training, tmp_path):

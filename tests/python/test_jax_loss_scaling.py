@@ -1,4 +1,6 @@
 """Loss scalers on a float16 model: a policy must not hide an overflow from the program, which reads is_finite."""
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +11,9 @@ from flax.training.dynamic_scale import DynamicScale
 import scalide
 import scalide.jax
 
-POLICIES = ("f32", "bf16", "f16_master", "f16_scaled", "f8_master", "f8_scaled", "f8_delayed", "f8_row", "f8_block", "mxfp8")
+POLICIES = ("f32", "bf16", "f16_master", "f16_scaled", "f8_master", "f8_current", "f8_scaled", "f8_delayed", "f8_row", "f8_block", "mxfp8", "f8_calibrate")
 STEPS, PERIOD = 301, 10
-LOOSE = {"f32": 0.01, "bf16": 0.02, "f16_master": 0.02, "f16_scaled": 0.03}  # relative, of the last loss; others: 0.3
+LOOSE = {"f32": 0.01, "f8_calibrate": 0.01, "bf16": 0.02, "f16_master": 0.02, "f16_scaled": 0.03}  # relative, of the last loss; others: 0.3
 draw = np.random.RandomState(0)
 PARAMS = {"w1": draw.randn(16, 32).astype(np.float32) / 4, "w2": draw.randn(32, 4).astype(np.float32) / 6}
 X = draw.randn(8, 16).astype(np.float32)
@@ -94,14 +96,36 @@ def test_scaler_skips_the_steps_of_jax(scaler, policy, expected):
     step, state = SCALERS[scaler]
     state = jax.tree.map(np.asarray, state)
     library = scalide.build(scalide.jax.trace(step, PARAMS, state, X, Y), numerics=policy)
+    check_skips(library, state, expected[scaler], LOOSE.get(policy, 0.3))
+
+
+def check_skips(library, state, wanted, tolerance):
     skipped, value = train(library, state, library.init() or None)
-    want, least = expected[scaler]
+    want, least = wanted
     assert len(want) > 5 and abs(len(skipped) - len(want)) <= 2 + len(want) // 10
     assert abs(skipped[0] - want[0]) <= PERIOD  # the first overflow is found at the scale at which JAX finds it, or one doubling away
-    np.testing.assert_allclose(value, least, rtol=LOOSE.get(policy, 0.3))
+    np.testing.assert_allclose(value, least, rtol=tolerance)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+def test_static_scales_of_a_calibration_skip_the_steps_of_jax(expected, tmp_path):
+    """Calibrated in the same training. The amaxes of steps that overflow are not kept: they are infinite."""
+    step, state = SCALERS["flax"]
+    state = jax.tree.map(np.asarray, state)
+    program = scalide.jax.trace(step, PARAMS, state, X, Y)
+    calibrate = scalide.build(program, numerics="f8_calibrate")
+    params, scaler, amax, spoilt = PARAMS, state, calibrate.init(), 0
+    for _ in range(STEPS):
+        (params, scaler, _, finite), after = calibrate(params, scaler, X, Y, amax)
+        spoilt += not finite and not all(np.isfinite(number) for number in after.values())
+        amax = after if finite else amax
+    assert spoilt > 5
+    lines = [f"  {json.dumps(name.removesuffix('.amax'))}: {float(number)!r}" for name, number in amax.items()]
+    (tmp_path / "step.amax.yaml").write_text("\n".join([f"program: {program.name}", "amax:", *lines]) + "\n")
+    (tmp_path / "static.yaml").write_text("policy: static\nextends: f8_static\ncalibration: step.amax.yaml\n")
+    check_skips(scalide.build(program, numerics=tmp_path / "static.yaml"), state, expected["flax"], 0.3)
+
+
+@pytest.mark.parametrize("policy", (*POLICIES, "f8_weights"))
 def test_overflow_is_not_hidden(policy):
     """The norm of a gradient that overflows in float16: infinity, not a number that is 100 times too small."""
 
@@ -111,11 +135,11 @@ def test_overflow_is_not_hidden(policy):
 
     w, x = np.full((16, 8), 0.1, np.float32), np.ones((4, 16), np.float32)
     library = scalide.build(scalide.jax.trace(norm, w, x, np.float32(1)), numerics=policy)
-    run = (lambda *given: library(*given, library.init())[0]) if library.init() else library
+    w = library.convert(w)  # a ScaledArray under f8_weights
+    run = (lambda *given: library(*given, library.init(*given))[0]) if library.init() else library
     assert not run(w, x, np.float32(2.0**24))[0]
-    if policy != "f8_delayed":  # in its first run the scale is 1
-        finite, value = run(w, x, np.float32(1))
-        assert finite and abs(value - 4.524376) < 0.3
+    finite, value = run(w, x, np.float32(1))
+    assert finite and abs(value - 4.524376) < 0.3
 
 
 def test_conversions_of_the_program_do_not_saturate():
@@ -123,7 +147,7 @@ def test_conversions_of_the_program_do_not_saturate():
     x = np.float32([1e5, -1e5, 300, 60000])
     with np.errstate(all="ignore"):
         want = jax.jit(lambda x: (half(x), half(x).astype(jnp.float32), jnp.sum(half(x)), half(x) * half(x)))(x)
-    for policy in POLICIES:
+    for policy in (*POLICIES, "f8_weights"):
         for got, expected in zip(scalide.build(program, numerics=policy)(x), want):
             np.testing.assert_array_equal(np.asarray(got), np.asarray(expected), policy)
 

@@ -212,7 +212,11 @@ def test_check_names_scales_that_do_not_fit(scaled):
     assert after(X) == after(X, X) == {}, "the scale of the first run is 1"
     assert list(after(X, 1000 * X)) == ["x"] and after(X, 1000 * X)["x"] == "is 1e+03 times too small"
     assert after(X, 1000 * X, X) == {"x": "is 1e+03 times too large"}
-    assert "the history holds an infinity" in after(X, X * np.float32(np.inf), X)["x.amax_history"]
+    assert after(X, X * np.float32(np.inf), X) == {}, "the history has no infinity"
+    assert "so its amax is not finite" in after(X, X * np.float32(np.inf))["x"]
+    loaded = delayed.init(X, W["a"])
+    loaded["x.amax_history"][7] = np.inf  # of another system
+    assert "the history holds an infinity" in {row.tensor: row.problem for row in delayed.check(X, W["a"], loaded).misfits}["x.amax_history"]
 
 
 def test_check_says_what_the_library_does(scaled):

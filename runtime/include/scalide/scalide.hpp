@@ -19,6 +19,7 @@
 #include "scalide/safetensors.h"
 #include "scalide/scalide.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -650,6 +651,35 @@ public:
         return first;
     }
 
+    /// Fits the scales and amax histories of the policy to the values that the arrays have, for the first run of a training. It runs
+    /// several times, and restores all arrays of the program but the outputs. Integer state of the policy keeps its value.
+    void fit_scales() {
+        constexpr int most_runs = 64;
+        constexpr float change = 0.25F; // of a scale, from run to run: a fitting scale may be so far from the next one
+        const auto is_scaling = [](const Argument &argument) { return argument.role == SCALIDE_STATE && argument.dtype == SCALIDE_F32; };
+        std::vector<Copy> restored;
+        for (const Argument &argument : program_.arguments())
+            if (argument.is_kept() && !is_scaling(argument)) restored.emplace_back(arrays_.at(argument.name));
+        bool fits = false;
+        for (int i = 0; i < most_runs && !fits; ++i) {
+            std::map<std::string, std::vector<float>> before;
+            for (const Argument &argument : program_.arguments()) {
+                if (!is_scaling(argument)) continue;
+                const Array &array = arrays_.at(argument.name);
+                before[argument.name] = array.get();
+                // A history starts empty in each run: an amax that another scale changed would stay in it.
+                if (!array.shape().empty()) Array(array).set(static_cast<int32_t>(argument.initial));
+            }
+            run();
+            for (const Copy &copy : restored) copy.restore();
+            fits = std::all_of(before.begin(), before.end(), [&](const std::pair<const std::string, std::vector<float>> &state) {
+                const std::vector<float> after = arrays_.at(state.first).get();
+                return std::equal(after.begin(), after.end(), state.second.begin(),
+                                  [&](float now, float then) { return now == then || std::abs(now - then) <= change * std::abs(now); });
+            });
+        }
+    }
+
     /// Runs this number of times and returns the fastest time of each step, and the bytes that it reads or writes.
     std::vector<scalide_step_profile> profile(int runs = 1) {
         std::vector<scalide_step_profile> steps(step_count());
@@ -686,6 +716,27 @@ public:
 
 private:
     Binding(const Context &context, const Program &program) : context_(context), program_(program) {}
+
+    /// The bits of an array.
+    class Copy {
+    public:
+        explicit Copy(const Array &array) : array_(array), scale_(array.scale()) {
+            const Array host = array.host();
+            const char *data = static_cast<const char *>(host.descriptor().data);
+            data_.assign(data, data + detail::bytes_of(host.descriptor()));
+        }
+        void restore() const {
+            Array array = array_;
+            float scale = scale_;
+            array.set_bits(scalide_dense_array(const_cast<char *>(data_.data()), array.is_scaled() ? &scale : nullptr, array.dtype(),
+                                               static_cast<int32_t>(array.shape().size()), array.shape().data()));
+        }
+
+    private:
+        Array array_;
+        float scale_;
+        std::vector<char> data_;
+    };
 
     static NamedArrays joined(const State &state, NamedArrays arrays) {
         arrays.insert(state.arrays().begin(), state.arrays().end());

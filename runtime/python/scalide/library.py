@@ -22,6 +22,8 @@ from .words import meant, name_text
 
 DTYPES = {name: numpy for name, (numpy, _) in arrays.DTYPES.items()}
 _runtime.set_dtypes(DTYPES)
+# init with arguments: at most so many runs, until no scale changes by more than this part. Two runs of the first steps of a training differ more.
+_FITTING_RUNS, _FITTING_CHANGE = 64, 0.25
 _PYTHON_NUMBERS = {"b": "b", "i": "bif", "f": "f"}  # kind of a Python number -> kinds of dtypes that it may become; "f": all float dtypes
 
 
@@ -207,12 +209,23 @@ class Library:
         leaves = [_written(given[a.name], a, self.name) if a in self._written else _given(given[a.name], a, self.name) for a in passed]
         self._running().run_in_place(leaves, self._constants)
 
-    def init(self) -> dict[str, np.ndarray]:
+    def init(self, *args: Any, **kwargs: Any) -> dict[str, np.ndarray]:
         """Returns the state that the policy needs for the first call, as a dict of arrays by name. The dict is empty if there is no state.
 
         Pass the dict after the other arguments. The call returns the state for the next call.
+
+        With the arguments of a call, but without the state, the scales and amax histories fit these arguments. Otherwise all scales are 1 in
+        the first call. `init` then runs the program several times, and keeps only the state of the policy. It never modifies its arguments.
+        Integer state, such as the number of the step, keeps its first value.
+
+            state = library.init(params, x, y)
+            (loss, params), state = library(params, x, y, state)
+
+        Raises:
+            TypeError, ValueError, RuntimeError: As a call.
         """
-        return {name: np.full(shape, first, DTYPES[dtype]) for name, dtype, shape, first in self._running().state}
+        first = {name: np.full(shape, number, DTYPES[dtype]) for name, dtype, shape, number in self._running().state}
+        return self._fitted(first, args, kwargs) if args or kwargs else first
 
     def first_non_finite(self, *args: Any, **kwargs: Any) -> NonFinite | None:
         """Runs once and returns the first result that has an infinity or a NaN, or None.
@@ -353,6 +366,27 @@ class Library:
             raise TypeError(f"{self.name}: the number of arrays must be {len(self._inputs)}, got {len(leaves)}. Pass {self._signature()}.")
         return leaves
 
+    def _fitted(self, first, args, kwargs):
+        """Returns the state after runs with these arguments, each with the scales of the run before it, until the scales fit."""
+        if self.program is not None:
+            leaves = self._leaves((*args, first) if first else args, kwargs)
+        else:
+            own = [a for a in self._inputs if a.role != "state"]
+            given = self._merge(dict(zip((a.name for a in own), args)), kwargs, own, len(args))
+            leaves = [*(given[a.name] for a in own), *first.values()]
+        _any_of_jax(leaves, self.name)  # raises for arrays on another device
+        given = [_given(_on_host(leaf), a, self.name) for leaf, a in zip(leaves, self._inputs)]
+        places = {name: [a.name for a in self._written].index(name) for name in first}
+        state = first
+        for _ in range(_FITTING_RUNS):
+            # A history starts empty in each run: an amax that another scale changed would stay in it.
+            passed = [first[name] if first[name].ndim else array for name, array in state.items()]
+            results = self._running().call([*given[:len(given) - len(first)], *passed], self._constants)
+            before, state = state, {name: results[place] if first[name].dtype == np.float32 else first[name] for name, place in places.items()}
+            if all(_fits(state[name], before[name]) for name in state):
+                break
+        return state
+
     def _split_state(self, args):
         """Returns the arguments of the traced function, and the arrays of the policy's state."""
         given = args[-1] if args else None
@@ -474,6 +508,12 @@ def _unlisted(leaf, argument, name):
 
 def _kind(dtype):
     return "f" if dtype[0] in "f" or dtype == "bf16" else "b" if dtype == "bool" else "i"
+
+
+def _fits(state, before):
+    """Returns True if a state array is nearly the one before it."""
+    with np.errstate(invalid="ignore"):  # an infinity minus an infinity
+        return np.array_equal(state, before) or bool(np.all(np.abs(state - before) <= _FITTING_CHANGE * np.abs(state)))
 
 
 def _written(leaf, argument, name):
