@@ -192,3 +192,20 @@ def test_hidden_operands_of_f16_policies_are_f16(policy):
     want = np.tanh(x.astype(np.float64) @ w.astype(np.float64)) @ v.astype(np.float64)
     got = build(trace(lambda x, w, v: jnp.tanh(x @ w) @ v, x, w, v), numerics=policy)(x, w, v)
     assert np.linalg.norm(got - want) <= 5e-4 * np.linalg.norm(want)
+
+
+def test_ragged_dot():
+    """One matmul for each group of rows. A group may be empty, and rows behind the last group give zeros."""
+    x, w = normal(0, (12, 8)), normal(1, (3, 8, 5))
+    gradient = jax.grad(lambda x, w, sizes: jnp.sum(jnp.sin(lax.ragged_dot(x, w, sizes))), (0, 1))
+    library, gradients = build(trace(lax.ragged_dot, x, w, jnp.int32([4, 0, 8]))), build(trace(gradient, x, w, jnp.int32([4, 0, 8])))
+    for sizes in ([4, 0, 8], [12, 0, 0], [1, 2, 3]):
+        rows, groups = np.zeros((12, 5)), np.repeat(np.arange(3), sizes)
+        for row, group in enumerate(groups):
+            rows[row] = np.float64(x[row]) @ np.float64(w[group])
+        np.testing.assert_allclose(library(x, w, jnp.int32(sizes)), rows, atol=2e-6)  # sums of 8 products
+        dx, dw = gradients(x, w, jnp.int32(sizes))
+        for row, group in enumerate(groups):
+            np.testing.assert_allclose(dx[row], np.float64(w[group]) @ np.cos(rows[row]), atol=2e-6)
+        np.testing.assert_array_equal(dx[len(groups):], 0)
+        np.testing.assert_allclose(dw[2], np.float64(x[: len(groups)][groups == 2]).T @ np.cos(rows[: len(groups)][groups == 2]), atol=5e-6)

@@ -123,7 +123,7 @@ CASES = {
 
 #: What no function above makes: primitives of other versions of JAX, identities of devices, and products that JAX has for GPUs alone.
 #: Extended dtypes are in test_jax_fp8.py.
-NOT_HERE = set("""checkpoint closed_call composite copy_p core_call custom_vjp_call_jaxpr dce_sink debug_callback empty empty2 ffi_call fft from_edtype
+NOT_HERE = set("""checkpoint closed_call composite copy_p core_call custom_vjp_call_jaxpr dce_sink debug_callback empty empty2 ffi_call from_edtype
     pbroadcast pjit pvary remat scaled_matmul scaled_matmul_wrapper sharding_constraint tie to_edtype layout_constraint relayout reshard
     reduced_vary_cast vary_unreduced_cast with_memory_space_constraint iota_2x32_shape""".split()) | NEW
 

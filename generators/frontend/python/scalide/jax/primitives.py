@@ -10,7 +10,7 @@ import numpy as np
 
 from . import compat
 from .text import Number, Value, is_float
-from .walk import LONGEST_UNROLL, Equation, Walk, dtype_of, extent_of, shape_of, unknown, warn_dropped
+from .walk import LONGEST_UNROLL, Equation, Walk, dtype_of, extent_of, shape_of, warn_dropped
 
 #: The rules by the name of the primitive. A rule is a function (walk, equation, operands) that returns the values of the results.
 RULES: dict[str, Callable[[Walk, Equation, Sequence], list]] = {}
@@ -346,14 +346,6 @@ def collective(walk, equation, operands):
     op = f"reduce_{equation.name[1:]}"
     axes = [int(axis) for axis in axes]
     return [walk.emit(op, [walk.writer.value(operand)], {"axes": axes}, [type_])[0] for operand, type_ in zip(operands, walk.types(equation))]
-
-
-@add_rule("fft")
-def fourier_transform(walk, equation, operands):
-    """Refuses an FFT, which has complex operands or results. The operators fft and rfft take and return pairs."""
-    for aval in (*equation.inputs, *equation.outputs):
-        dtype_of(aval, equation.fail)
-    raise unknown(equation)
 
 
 @add_rule("argmax", "argmin")

@@ -24,6 +24,7 @@ from .activations import fold_activations
 from .dequantization import fold_dequantization
 from .primitives import RULES
 from .text import Number, Value, Writer, is_float, type_text
+from .complex_values import Pair
 from .walk import DTYPES, TraceError, Walk, dtype_of, shape_of
 
 
@@ -265,7 +266,7 @@ class _Signature:
         walk = Walk(self.writer, RULES)
         self.writer.place = (place,) if (place := compat.caller_place()) else None
         results = walk.run_closed(self.traced.jaxpr, arguments)
-        results = [walk.writer.value(result) for result in results]
+        results = [self._result(walk, result, path) for result, (path, _) in zip(results, self.out_infos)]
         fold_activations(walk.writer)
         fold_dequantization(walk.writer)
         walk.writer.drop_unused(results)
@@ -273,6 +274,13 @@ class _Signature:
         overwritten = self._donated(arguments, results)
         lines, places = self._text(name, [*arguments, *hidden], results, overwritten, walk)
         return Program("\n".join(lines) + "\n", _tree_of(self.in_structure), _tree_of(self.out_structure), walk.constants, places=places)
+
+    @staticmethod
+    def _result(walk: Walk, result, path) -> Value:
+        if isinstance(result, Pair):
+            name = "".join(f".{key_name(key)}" for key in path)
+            raise TraceError(f"result out{name}: dtypes must be real, got complex64. Return the real and the imaginary part")
+        return walk.writer.value(result)
 
     def _argument(self, path, aval) -> Value:
         """Returns the value of an argument. A path is: args or kwargs, the argument, then keys."""

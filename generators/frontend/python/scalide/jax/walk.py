@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from .. import arrays
-from . import compat
+from . import compat, complex_values
 from .text import Extent, Number, Value, Writer
 
 #: The names of dtypes in Scalide by their names in JAX.
@@ -50,8 +50,7 @@ def dtype_of(aval, fail: Callable, narrows: bool = True) -> str:
     if name in ("int64", "uint64", "float64"):
         raise fail("dtypes must have at most 32 bits", name, "Use 32 bits, and do not set jax_enable_x64")
     if name.startswith("complex"):
-        hint = ". Compute an FFT outside of the function, or with the operators fft and rfft in a C++ or .scl program" if narrows else ""
-        raise fail("dtypes must be real", name, f"Compute with real and imaginary parts{hint}")
+        raise fail("dtypes must be real", name, "Compute with real and imaginary parts")
     raise fail("dtypes must be among " + ", ".join(DTYPES), name, "Convert the array first")
 
 
@@ -110,7 +109,8 @@ class Walk:
         folded = self._folded(eqn, operands)
         if folded is not None:
             return folded
-        rule = self.rules.get(equation.name) or self._decomposed(eqn)
+        is_complex = equation.name not in compat.CALLS and any(map(complex_values.is_complex, (*equation.inputs, *equation.outputs)))
+        rule = complex_values.rule_of(equation) if is_complex else self.rules.get(equation.name) or self._decomposed(eqn)
         if rule is None:
             raise unknown(equation)
         outer = writer.scope, writer.is_cotangent, writer.place
@@ -159,6 +159,8 @@ class Walk:
         array = array if dtype is None or array.dtype == dtype else array.astype(dtype)
         if str(array.dtype) in NARROWED:
             array = self._narrowed(array)
+        if array.dtype.kind == "c":
+            return complex_values.pair_of(self, array)
         name = str(array.dtype)
         if array.dtype == jax.dtypes.float0:
             raise TraceError("a gradient: must be of a float argument, got float0, the gradient of an integer or bool argument. "
