@@ -82,6 +82,7 @@ private:
     std::vector<ValueId> operands_of(const Node &node);
     ValueId operand_edge(const Node &node, size_t index);
     ValueId as_intermediate(const Node &node, ValueId old);
+    ValueId intermediate(ValueId old);
     ValueId before_policy(ValueId value, ValueId old, const PolicyRule &policy);
     ValueId node_result(const Node &node, size_t index, ValueId value);
     ValueId own_rounding(ValueId value, Dtype dtype, const Attributes &asked);
@@ -283,16 +284,23 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
 /// Returns the value of an operand in the format of intermediates. It is the same for every reader and every kernel, so an operand does not
 /// depend on what else reads the array. Arguments, constants and arrays that are low-precision already keep their format.
 ValueId Numerics::as_intermediate(const Node &node, ValueId old) {
-    const ValueId value = rewriter_(old);
     const bool has_dtype = policy_.intermediates && *policy_.intermediates != Dtype::f32;
-    if (!has_dtype || !matcher_.is_matmul(node) || matcher_.keeps(node) || exact_.contains(value) || has_scale_.contains(value))
+    return has_dtype && matcher_.is_matmul(node) && !matcher_.keeps(node) ? intermediate(old) : rewriter_(old);
+}
+
+/// The array is rounded before it is moved. Kernels repeat movement, and then store the array once.
+ValueId Numerics::intermediate(ValueId old) {
+    const ValueId value = rewriter_(old);
+    if (producers_[old] < 0 || builder_.type(value).dtype != Dtype::f32 || exact_.contains(value) || has_scale_.contains(value))
         return value;
-    const Program &source = rewriter_.source();
-    int producer = producers_[old];
-    while (producer >= 0 && only_moves(source.nodes[producer])) producer = producers_[source.nodes[producer].operands[0]];
-    if (producer < 0 || builder_.type(value).dtype != Dtype::f32) return value;
-    builder_.stamp_like(source.nodes[producers_[old]]);
-    return rounded(value, *policy_.intermediates, Overflow::format);
+    const Node &producer = rewriter_.source().nodes[producers_[old]];
+    const ValueId operand = only_moves(producer) ? intermediate(producer.operands[0]) : -1;
+    if (operand >= 0 && operand == rewriter_(producer.operands[0])) return value;
+    builder_.stamp_like(producer);
+    if (operand < 0) return rounded(value, *policy_.intermediates, Overflow::format);
+    const ValueId moved = insert_once(producer.op, {operand}, producer.attributes);
+    exact_[moved] = *policy_.intermediates;
+    return moved;
 }
 
 /// Returns the value that a rule for an operand rounds. A scale from the data itself fits every value. Under another scale a number beyond

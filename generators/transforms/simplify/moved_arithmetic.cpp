@@ -110,12 +110,19 @@ std::optional<ValueId> round_before(const Candidate &at) {
     return move_again(at, by, at.emit("convert_element_type", {source}, at.node.attributes));
 }
 
-/// The maximum over all elements does not depend on their order.
+/// The maximum over all elements does not depend on their order. They may be converted after the movement, and have an absolute value.
 std::optional<ValueId> reduce_before(const Candidate &at) {
-    const Node *abs = at.facts.producer(at.operand(), "abs");
-    const Moved by = moved(at, abs != nullptr ? abs->operands[0] : at.operand());
+    std::vector<Node> around;
+    ValueId inner = at.operand();
+    for (const std::string_view op : {"abs", "convert_element_type"})
+        if (const Node *node = at.facts.producer(inner, op)) {
+            around.push_back(*node);
+            inner = node->operands[0];
+        }
+    const Moved by = moved(at, inner);
     if (!at.type.is_scalar() || by.moves.empty()) return {};
-    const ValueId source = abs != nullptr ? at.emit("abs", {by.source}, {}) : by.source;
+    ValueId source = by.source;
+    for (const Node &node : std::views::reverse(around)) source = at.emit(node.op, {source}, node.attributes);
     return at.emit(at.node.op, {source}, reduce_attributes(count_up(at.facts.program().type(source).rank())));
 }
 
