@@ -90,4 +90,4 @@ def test_refusals(fn, message):
 
 
 def test_every_primitive_by_parts_has_a_rule():
-    assert _PARTWISE - set(RULES) <= {"copy", "copy_p", "expand_dims"}
+    assert set(RULES) >= _PARTWISE

@@ -9,6 +9,7 @@
 #include "transforms/operators.h"
 #include "transforms/passes.h"
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 namespace scalide {
@@ -290,17 +291,26 @@ ValueId Numerics::as_intermediate(const Node &node, ValueId old) {
 
 /// The array is rounded before it is moved. Kernels repeat movement, and then store the array once.
 ValueId Numerics::intermediate(ValueId old) {
-    const ValueId value = rewriter_(old);
-    if (producers_[old] < 0 || builder_.type(value).dtype != Dtype::f32 || exact_.contains(value) || has_scale_.contains(value))
-        return value;
-    const Node &producer = rewriter_.source().nodes[producers_[old]];
-    const ValueId operand = only_moves(producer) ? intermediate(producer.operands[0]) : -1;
-    if (operand >= 0 && operand == rewriter_(producer.operands[0])) return value;
-    builder_.stamp_like(producer);
-    if (operand < 0) return rounded(value, *policy_.intermediates, Overflow::format);
-    const ValueId moved = insert_once(producer.op, {operand}, producer.attributes);
-    exact_[moved] = *policy_.intermediates;
-    return moved;
+    const auto is_wide = [&](ValueId value) {
+        const ValueId fresh = rewriter_(value);
+        return builder_.type(fresh).dtype == Dtype::f32 && !exact_.contains(fresh) && !has_scale_.contains(fresh);
+    };
+    std::vector<const Node *> moves; // the last one first
+    ValueId array = old;
+    for (; producers_[array] >= 0; array = moves.back()->operands[0]) {
+        const Node &node = rewriter_.source().nodes[producers_[array]];
+        if (!only_moves(node)) break;
+        moves.push_back(&node);
+    }
+    if (producers_[array] < 0 || !is_wide(array) || !is_wide(old)) return rewriter_(old);
+    builder_.stamp_like(rewriter_.source().nodes[producers_[array]]);
+    ValueId value = rounded(rewriter_(array), *policy_.intermediates, Overflow::format);
+    for (const Node *move : std::views::reverse(moves)) {
+        builder_.stamp_like(*move);
+        value = insert_once(move->op, {value}, move->attributes);
+        exact_[value] = *policy_.intermediates;
+    }
+    return value;
 }
 
 /// Returns the value that a rule for an operand rounds. A scale from the data itself fits every value. Under another scale a number beyond

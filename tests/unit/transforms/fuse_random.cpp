@@ -86,6 +86,11 @@ void check_program(const Program &program, std::mt19937 &random, const Rulebook 
         ASSERT_TRUE(same_bits(expected[i], got[i])) << program.results[i].name << " differs in\n" << to_string(fused);
 }
 
+void check_text(const std::string &text) {
+    std::mt19937 random(1);
+    check_program(parse_program(text, "test.scl"), random, Rulebook::load({SCALIDE_RULES_DIR}), {});
+}
+
 } // namespace
 
 // The new value of `a` is read by what overwrites `b`, so `a` gets a copy. Then the maximum, which reads the old `b`, is stored nowhere.
@@ -98,8 +103,7 @@ TEST(transforms, fuse_orders_readers_of_arguments_behind_a_copy) {
                              "q = gt(b1, v1) : bool[3, 5]\n"
                              "c = select_n(q, top, v1) : f32[3, 5]\n"
                              "}\n";
-    std::mt19937 random(1);
-    check_program(parse_program(text, "test.scl"), random, Rulebook::load({SCALIDE_RULES_DIR}), {});
+    check_text(text);
 }
 
 // The old `now` goes to `before`, whose old value the new `now` needs. The sum is stored first, because one kernel that computes the sum
@@ -111,8 +115,7 @@ TEST(transforms, fuse_repeats_nothing_that_two_overwrites_need_in_a_circle) {
                              "sum = add(before, s) : f32[3, 5]\n"
                              "next = max(s, sum) : f32[3, 5]\n"
                              "}\n";
-    std::mt19937 random(1);
-    check_program(parse_program(text, "test.scl"), random, Rulebook::load({SCALIDE_RULES_DIR}), {});
+    check_text(text);
 }
 
 TEST(transforms, fuse_changes_no_bit_of_random_programs) {

@@ -18,7 +18,6 @@ class Pair:
 
     real: Any
     imag: Any
-    scaled: bool = False
 
     @property
     def shape(self) -> tuple:
@@ -49,7 +48,7 @@ def rule_of(equation) -> Callable:
     raise equation.fail("has no rule for complex values", "complex64", "Compute with real and imaginary parts")
 
 
-_PARTWISE = frozenset("""add add_any broadcast_in_dim concatenate copy copy_p cumsum dynamic_slice dynamic_update_slice expand_dims gather neg pad
+_PARTWISE = frozenset("""add add_any broadcast_in_dim concatenate copy copy_p cumsum dynamic_slice dynamic_update_slice gather neg pad
     reduce_sum reshape rev scatter scatter-add select_n slice squeeze sub transpose""".split())
 
 
