@@ -73,6 +73,18 @@ def test_division_reaches_the_ends_of_the_range():
     np.testing.assert_array_equal(result, np.ones(3, np.float32))  # (1 + i) / (1 - i) = i
 
 
+def test_division_by_zero_and_by_infinities():
+    inf = np.inf
+    parts = [np.float32(part) for part in ([1, 1, 0, inf, 1, 1, 2], [1, -1, 0, 1, 2, 2, 3], [0, 0, 0, 2, inf, inf, -inf], [0, 0, 0, 1, 0, inf, 1])]
+
+    def divide(a, b, c, d):
+        quotient = lax.complex(a, b) / lax.complex(c, d)
+        return quotient.real, quotient.imag
+
+    for found, wanted in zip(scalide.build(trace(divide, *parts))(*parts), divide(*parts), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_transform_is_one_operator():
     """Policies match its matmul, and `explain` shows it."""
     text = trace(lambda x: jnp.abs(jnp.fft.rfft(x)), X).text

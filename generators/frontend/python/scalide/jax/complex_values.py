@@ -71,9 +71,15 @@ def _by_parts(walk, equation, operands) -> list:
 
 
 def _divide(a, b):
-    """(a * conj(b)) / |b|^2. b is divided by its larger part first, so its square neither overflows nor becomes 0."""
+    """(a * conj(b)) / |b|^2. b is divided by its larger part first, so its square neither overflows nor becomes 0. A number divided by 0 is
+    infinite, and divided by an infinity it is 0, as in JAX."""
     largest = jnp.maximum(jnp.abs(b[0]), jnp.abs(b[1]))
-    unit = b[0] / largest, b[1] / largest
+
+    def direction(part, of_zero):
+        of_infinity = jnp.where(jnp.isinf(part), jnp.sign(part), 0)
+        return jnp.where(largest == 0, of_zero, jnp.where(jnp.isinf(largest), of_infinity, part / largest))
+
+    unit = direction(b[0], 1), direction(b[1], 0)
     square = (unit[0] * unit[0] + unit[1] * unit[1]) * largest
     return (a[0] * unit[0] + a[1] * unit[1]) / square, (a[1] * unit[0] - a[0] * unit[1]) / square
 
