@@ -115,6 +115,16 @@ fs::path find_object(const PreparedKernel &kernel, const KernelTarget &target, c
     return cache.find(file_of(kernel));
 }
 
+/// The kernels of a program by name, with their steps.
+std::map<std::string, ReadyKernel> steps_of(const Program &fused) {
+    std::map<std::string, ReadyKernel> kernels;
+    for (const Node &call : fused.nodes) {
+        const std::string &name = call.attributes.at("program").word;
+        kernels.try_emplace(name, ReadyKernel{name, 0, call.location}).first->second.steps++;
+    }
+    return kernels;
+}
+
 } // namespace
 
 std::map<std::string, std::string> PreparedProgram::symbols() const {
@@ -144,7 +154,9 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
     std::vector<Place> missing, found;
     const SignalsHeld signals;  // until the temporary files are removed
     std::deque<PartFile> parts; // removed whatever happens to the children
-    for (const PreparedProgram &program : programs)
+    std::map<const Program *, std::map<std::string, ReadyKernel>> kernels;
+    for (const PreparedProgram &program : programs) {
+        kernels[&program.fused] = steps_of(program.fused);
         for (const auto &[name, kernel] : program.kernels) {
             const auto [object, is_new] = objects.files.try_emplace(kernel.symbol);
             if (!is_new) continue;
@@ -152,12 +164,15 @@ KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const 
             (object->second.empty() ? missing : found)
                 .push_back({&program.fused, program.target, name, &kernel, parts.emplace_back(cache.part_of(file_of(kernel))).path});
         }
+    }
     size_t done = 0;
     const auto tell = [&](const Place &place, bool cached) {
         done++;
-        const std::string program =
-            programs.size() > 1 ? name_to_string(place.fused->name) + "." : ""; // kernels of several programs may have the same name
-        if (options.progress) options.progress(done, objects.files.size(), program + place.kernel, cached);
+        if (!options.progress) return;
+        ReadyKernel kernel = kernels.at(place.fused).at(place.kernel);
+        if (programs.size() > 1) kernel.name = name_to_string(place.fused->name) + "." + kernel.name; // they may have kernels of one name
+        kernel.is_cached = cached;
+        options.progress(done, objects.files.size(), kernel);
     };
     for (const Place &place : found) tell(place, true);
     const auto compile = [&](const Place &place) {

@@ -10,6 +10,14 @@ namespace scalide {
 
 struct BuildReport;
 
+/// A kernel whose object file is ready.
+struct ReadyKernel {
+    std::string name;
+    int steps = 0;          ///< number of steps of its program that run it
+    Location location;      ///< of the first of these steps
+    bool is_cached = false; ///< it was not compiled in this build
+};
+
 struct BuildOptions {
     std::string name;                    ///< name of the library and its C function; empty: the name of the program
     bool is_collection = false;          ///< a single program keeps its own name, too
@@ -26,8 +34,8 @@ struct BuildOptions {
     bool traceable = false;                ///< store each rounded operand and each scale, so that a trace can show it; slower on CPUs
     bool checks_types = false;             ///< check each node against its rule after each pass; for work on passes
     std::function<void(const std::string &pass, const Program &)> after_pass;
-    /// Called for each kernel that is ready: how many are ready, how many there are, the kernel's name, and whether it was cached.
-    std::function<void(size_t done, size_t total, const std::string &kernel, bool cached)> progress;
+    /// Called for each kernel that is ready: how many are ready, and how many there are.
+    std::function<void(size_t done, size_t total, const ReadyKernel &)> progress;
     /// Called before a kernel is compiled a second time, alone. The text tells how its first compiler ended: by a signal or without memory.
     std::function<void(const std::string &)> retry;
     /// Called when the new files are complete and the files of an older build still exist. If it throws, the old files stay. Afterwards

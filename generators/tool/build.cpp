@@ -6,6 +6,7 @@
 #include "tool/common.h"
 #include "tool/kernel_programs.h"
 #include "tool/kernel_words.h"
+#include "tool/tables.h"
 #include <algorithm>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -50,9 +51,10 @@ struct BuildCommand {
     }
 
     // Overwrites one line on a terminal. With -v, prints one line per kernel.
-    void show(size_t done, size_t total, const std::string &kernel, bool cached) const {
+    void show(size_t done, size_t total, const ReadyKernel &kernel) const {
         if (verbose) {
-            fmt::print(stderr, "[{}/{}] {} {}\n", done, total, cached ? "cached  " : "compiled", kernel);
+            fmt::print(stderr, "[{}/{}] {} {}: {} step{}, first {}\n", done, total, kernel.is_cached ? "cached  " : "compiled", kernel.name,
+                       kernel.steps, kernel.steps == 1 ? "" : "s", short_place(kernel.location, "without a line"));
         } else if (isatty(STDERR_FILENO)) {
             fmt::print(stderr, "\r[{}/{}] kernels{}", done, total, done == total ? "\r\033[K" : "");
         }
@@ -132,7 +134,7 @@ struct BuildCommand {
         build.include_folder = home.include;
         build.runtime_library = home.runtime_library;
         build.after_pass = [this](const std::string &pass, const Program &after) { dump(pass, after); };
-        build.progress = [this](size_t done, size_t total, const std::string &kernel, bool cached) { show(done, total, kernel, cached); };
+        build.progress = [this](size_t done, size_t total, const ReadyKernel &kernel) { show(done, total, kernel); };
         std::string text;
         build.before_publish = [&](const BuildReport &report) { text = describe(report); };
         build_library(programs(rulebook), rulebook, build);
@@ -183,7 +185,8 @@ void add_build(CLI::App &app) {
         "--report", command->full_report,
         "Print one line per kernel (steps; for CUDA also registers, spilled bytes and shared memory per compute capability), and for each "
         "matmul whether cuBLASLt or a generated kernel computes it.");
-    build->add_flag("-v,--verbose", command->verbose, "Print one line per compiled kernel.");
+    build->add_flag("-v,--verbose", command->verbose,
+                    "Print one line per kernel, with its number of steps and the source line of the first.");
     build->callback([command] { command->run(); });
 }
 

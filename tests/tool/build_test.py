@@ -24,6 +24,16 @@ MANY_AXES = """program many(x: f32[512]) -> (y: f32[512], s: f32[]) {
 """
 
 
+LAYERS = """program layers(x: f32[8, 16], v: f32[16, 16], w: f32[16, 16]) -> (s: f32[8]) {
+  a = dot_general(x, v) {contract: [[1], [0]]}
+  b = tanh(a)
+  c = dot_general(b, w) {contract: [[1], [0]]}
+  d = tanh(c)
+  s = reduce_sum(d) {axes: [1]}
+}
+"""
+
+
 def compilers_have_options(scratch):
     for name, works in (("cc -O0 -g", True), ("  cc  ", True), ("a compiler/cc", True), ("cc --no-such-option", False)):
         scratch.environment["CC"] = name
@@ -53,6 +63,15 @@ def entries_that_are_no_files(scratch):
     assert all((entry / "mine").is_file() for entry in entries)
 
 
+def kernels_with_their_steps_and_lines(scratch):
+    """Two layers of equal extents share a kernel, which has the line of the first."""
+    arguments = ["build", "layers.scl", "-v", "-o", "out", "--cache", "layers"]
+    for word in "compiled", "cached  ":
+        lines = scratch.run(*arguments).stderr.splitlines()
+        assert sorted(line.split("] ")[1] for line in lines if line.startswith("[")) == [
+            f"{word} contract_1: 2 steps, first layers.scl:3", f"{word} row_1: 1 step, first layers.scl:6"], lines  # fmt: skip
+
+
 def many_axes_between_kernels(scratch):
     scratch.write("many.safetensors", safetensors({"x": ("F32", [512], floats(*range(512)))}))
     results = []
@@ -66,11 +85,13 @@ def main(tool):
     with Scratch(tool) as scratch:
         scratch.write("p.scl", PROGRAM)
         scratch.write("many.scl", MANY_AXES)
+        scratch.write("layers.scl", LAYERS)
         (scratch.path / "a compiler").mkdir()
         (scratch.path / "a compiler" / "cc").write_text('#!/bin/sh\nexec cc "$@"\n')
         (scratch.path / "a compiler" / "cc").chmod(0o755)
         compilers_have_options(scratch)
         entries_that_are_no_files(scratch)
+        kernels_with_their_steps_and_lines(scratch)
         many_axes_between_kernels(scratch)
 
 
