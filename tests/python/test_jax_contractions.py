@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jax import lax
 from oracle import check, few
 
-from scalide import build
+from scalide import Program, build
 from scalide.jax import TraceError, trace
 
 extents = st.sampled_from([1, 3, 4, 9])
@@ -195,15 +195,19 @@ def test_hidden_operands_of_f16_policies_are_f16(policy):
 
 
 def test_ragged_dot():
-    """One matmul for each group of rows. A group may be empty, and rows behind the last group give zeros."""
+    """One matmul for each group of rows. A group may be empty, and rows after the last group give zeros. JAX decomposes its primitive; programs in
+    text and C++ have the operator."""
     x, w = normal(0, (12, 8)), normal(1, (3, 8, 5))
     gradient = jax.grad(lambda x, w, sizes: jnp.sum(jnp.sin(lax.ragged_dot(x, w, sizes))), (0, 1))
     library, gradients = build(trace(lax.ragged_dot, x, w, jnp.int32([4, 0, 8]))), build(trace(gradient, x, w, jnp.int32([4, 0, 8])))
+    text = "program p(x: f32[12, 8], w: f32[3, 8, 5], sizes: i32[3]) -> (y: f32[12, 5]) {\n  y = ragged_dot(x, w, sizes)\n}\n"
+    operator = build(Program(text))
     for sizes in ([4, 0, 8], [12, 0, 0], [1, 2, 3]):
         rows, groups = np.zeros((12, 5)), np.repeat(np.arange(3), sizes)
         for row, group in enumerate(groups):
             rows[row] = np.float64(x[row]) @ np.float64(w[group])
-        np.testing.assert_allclose(library(x, w, jnp.int32(sizes)), rows, atol=2e-6)  # sums of 8 products
+        for run in library, operator:
+            np.testing.assert_allclose(run(x, w, jnp.int32(sizes)), rows, atol=2e-6)  # sums of 8 products
         dx, dw = gradients(x, w, jnp.int32(sizes))
         for row, group in enumerate(groups):
             np.testing.assert_allclose(dx[row], np.float64(w[group]) @ np.cos(rows[row]), atol=2e-6)
