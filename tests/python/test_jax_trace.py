@@ -320,7 +320,8 @@ def test_every_operator_of_lax_has_a_rule():
     primitives = {value.name for module in modules for value in vars(module).values() if isinstance(value, Primitive)}
     both = {name for name in primitives if name.replace("-", "_") in operators}
     assert len(both) > 90
-    assert both - set(RULES) == {"complex", "real", "imag", "conj"}  # see complex_values.py
+    by_others = {"ragged_dot"}  # a primitive up to JAX 0.4; JAX computes it by others
+    assert both - set(RULES) - by_others == {"complex", "real", "imag", "conj"}  # see complex_values.py
 
 
 def test_own_rule():
