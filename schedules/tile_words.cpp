@@ -70,11 +70,13 @@ const std::vector<BudgetWord> &budget_words() {
         {"tiled", false, "tile_bytes", &Budgets::tile_bytes},
         {"tiled", true, "tile_bytes", &Budgets::tile_bytes},
         {"sort", false, "network", &Budgets::network},
+        {"sort", false, "network_lines", &Budgets::network_lines},
         {"sort", false, "network_step", &Budgets::network_step},
         {"sort", false, "digits_line", &Budgets::digits_line},
         {"sort", false, "digits_element", &Budgets::digits_element},
         {"sort", false, "maximum_element", &Budgets::maximum_element},
         {"sort", true, "network", &Budgets::network},
+        {"sort", true, "network_lines", &Budgets::network_lines},
         {"sort", true, "network_step", &Budgets::network_step},
         {"sort", true, "digits_line", &Budgets::digits_line},
         {"sort", true, "digits_element", &Budgets::digits_element},
@@ -85,7 +87,7 @@ const std::vector<BudgetWord> &budget_words() {
 
 bool may_be_zero(std::string_view name) {
     constexpr std::string_view names[] = {"block_rows", "thread_row",      "resident",     "shared_bytes",   "bf16_pairs", "bf16_rows",
-                                          "byte_quads", "shared_elements", "warp_columns", "warp_registers", "network"};
+                                          "byte_quads", "shared_elements", "warp_columns", "warp_registers", "network", "network_lines"};
     return std::ranges::find(names, name) != std::end(names);
 }
 

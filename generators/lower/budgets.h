@@ -14,6 +14,7 @@ struct Budgets {
     int warp_registers = 0;  ///< row on GPUs: elements that each thread of such a warp keeps in registers
     int tile_bytes = 0;      ///< tiled: bytes of a tile
     int network = 0;         ///< sort: longest line that a sorting network sorts
+    int network_lines = 0;   ///< sort: the same, if there are at least 8 lines or a symbolic number of lines, which share vectors
     /// sort: costs in picoseconds, by which passes choose (SortCosts, transforms/target_facts.h).
     int network_step = 0, digits_line = 0, digits_element = 0, maximum_element = 0;
 };

@@ -124,8 +124,7 @@ struct ScatterStages {
 /// sort: a sorting network for short lines (lower/sorts/sort_network.cpp), a radix sort for the others (lower/sorts/sort_digits.cpp).
 struct SortStages {
     int axis = 0;         ///< buffer dimension that is sorted
-    Halide::Func network; ///< (position, half, other axes): passes alternate between two halves; update 0 fills it, update 1 runs the
-                          ///< passes
+    Halide::Func network; ///< (other axes, position): update 0 fills it, update 1 orders pairs. An exchange has three moves, its r.x
     std::vector<Halide::Func> words; ///< (position, other axes): one Func for each key
     Halide::Func order; ///< (slot, other axes): two halves of positions, between which digits move them, then the counts. Update 0 clears
                         ///< the counts; further updates process the digits. A move has two steps, its r.x

@@ -72,6 +72,7 @@ public:
                                                 {"attributes"},
                                                 {"numerics"},
                                                 {"scaled"},
+                                                {"constant"},
                                                 {"grad"}});
         LibraryKernel kernel;
         kernel.name = name;
@@ -82,10 +83,10 @@ public:
         read_operands(*fields.find("shapes"), kernel);
         if (const YamlValue *dtypes = fields.find("dtypes")) read_dtypes(*dtypes, kernel);
         if (const YamlValue *scaled = fields.find("scaled")) kernel.scaled = scaled->flag();
-        if (const YamlValue *gradients = fields.find("grad")) {
-            kernel.gradients = gradients->texts();
-            for (const std::string &operand : kernel.gradients) find_operand(*gradients, kernel, operand);
-        }
+        if (const YamlValue *constants = fields.find("constant"))
+            for (const std::string &name : constants->texts())
+                for (ListedOperand *operand : find_operand(*constants, kernel, name)) operand->is_constant = true;
+        if (const YamlValue *gradients = fields.find("grad")) read_gradients(*gradients, kernel);
         if (const YamlValue *numerics = fields.find("numerics")) read_numerics(*numerics, kernel);
         kernel.symbols = symbols_;
         return kernel;
@@ -179,6 +180,14 @@ private:
             }
         if (found.empty()) where.fail_unknown("operand", kernel.name + "." + name, suggestion(name, names));
         return found;
+    }
+
+    static void read_gradients(const YamlValue &value, LibraryKernel &kernel) {
+        kernel.gradients = value.texts();
+        for (const std::string &name : kernel.gradients)
+            for (const ListedOperand *operand : find_operand(value, kernel, name))
+                if (operand->is_constant)
+                    value.fail("must name operands that are not in 'constant'", "'" + name + "'", "A constant has no gradient");
     }
 
     void read_numerics(const YamlValue &value, LibraryKernel &kernel) const {

@@ -56,9 +56,10 @@ public:
     }
 
 private:
-    ValueId add_argument(const std::string &name, const Type &type) {
+    ValueId add_argument(const std::string &name, const Type &type, Supply supply = Supply::run) {
         const ValueId value = add_value(program_, name, type);
         Argument argument{value, kernel_.scaled && is_float(type.dtype)};
+        argument.supply = supply;
         argument.location = kernel_.location;
         program_.arguments.push_back(argument);
         return value;
@@ -91,7 +92,7 @@ private:
         choose_dtypes(*step.rule, choice, step.attributes, wanted);
         for (size_t i = 0; i < operands.size(); i++) {
             const Type type{operands[i].dtype.value_or(choice[values.size()].type.dtype), operands[i].shape};
-            values.push_back(add_argument(operands[i].name, type));
+            values.push_back(add_argument(operands[i].name, type, operands[i].is_constant ? Supply::constant : Supply::run));
         }
         results_ = builder_.add(step.rule->op, builder_.broadcast_operands(*step.rule, std::move(values)), step.attributes);
     }

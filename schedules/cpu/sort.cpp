@@ -1,8 +1,9 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
+#include <bit>
 
-// sort: a task sorts lines one after the other. A pass of a network reads one half of the stage and writes the other, so that the elements
-// of a vector do not depend on each other. Digits are counted and moved element by element. Tiles:
+// sort: a task sorts lines one after the other, or with a network as many lines at a time as a vector has lanes. Digits are counted and
+// moved element by element. Tiles:
 //   task   elements of a parallel task
 //   lanes  elements in a vector
 namespace scalide {
@@ -10,9 +11,17 @@ using namespace Halide;
 
 namespace {
 
-void schedule_network(Func network, int lanes) {
-    network.update(0).vectorize(network.args()[0], lanes, TailStrategy::Predicate);
-    network.update(1).allow_race_conditions().vectorize(network.rvars(1)[0], lanes, TailStrategy::Predicate);
+/// `lines` is the number of lines that a vector sorts; 0: there is only one line.
+void schedule_network(Func network, int lines) {
+    Stage fill = network.update(0), exchange = network.update(1);
+    exchange.unroll(network.rvars(1)[0]);
+    if (lines == 0) return;
+    const Var line = network.args()[0];
+    network.bound_extent(line, lines);
+    fill.reorder(line, network.rvars(0)[0]).vectorize(line);
+    std::vector<VarOrRVar> order = {line};
+    for (const RVar &loop : network.rvars(1)) order.emplace_back(loop);
+    exchange.reorder(order).vectorize(line);
 }
 
 void schedule_digits(const std::vector<Func> &keys, Func order, int lanes) {
@@ -30,6 +39,15 @@ void schedule_digits(const std::vector<Func> &keys, Func order, int lanes) {
 
 void compute_in(Func stage, Func output, const std::optional<Var> &loop) { loop ? stage.compute_at(output, *loop) : stage.compute_root(); }
 
+/// Splits the innermost loop over lines into groups of lines that a network sorts together. Returns the lines of a group.
+int group_lines(Stage nest, const Var &lines, const Var &line, const Expr &extent, int lanes) {
+    const Expr simple = Internal::simplify(extent);
+    const auto known = Internal::as_const_int(simple);
+    const int together = known && *known < lanes ? int(std::bit_ceil(uint64_t(std::max<int64_t>(*known, 1)))) : lanes;
+    nest.split(lines, lines, line, together, TailStrategy::GuardWithIf);
+    return together;
+}
+
 } // namespace
 
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
@@ -38,6 +56,8 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
     const std::vector<Var> axes = output.args();
     const auto &stages = std::get<SortStages>(kernel.stages);
     const auto axis = size_t(stages.axis);
+    const size_t innermost = axis == 0; // of the axes that are not sorted
+    const bool has_groups = stages.network.defined() && axes.size() > 1;
     Stage nest = loop_nest(output);
     std::vector<VarOrRVar> order = {axes[axis]};
     std::vector<Var> outer;
@@ -47,16 +67,24 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
         outer.push_back(axes[d]);
         lines = lines * extents[d];
     }
+    const Var line("line");
+    int together = 1;
+    if (has_groups) {
+        together = group_lines(nest, axes[innermost], line, extents[innermost], tiles.at("lanes"));
+        order.insert(axis == 0 ? order.end() : order.begin(), line);
+    }
     order.insert(order.end(), outer.begin(), outer.end());
     nest.reorder(order);
-    vectorize_masked(nest, axes[axis], extents[axis], tiles.at("lanes"));
-    const std::optional<Var> loop = fuse_loops(nest, outer);
-    if (loop) {
-        parallelize(nest, *loop, lines, extents[axis], tiles.at("task"));
+    if (has_groups && axis != 0) {
+        nest.vectorize(line);
+    } else {
+        vectorize_masked(nest, axes[axis], extents[axis], tiles.at("lanes"));
     }
+    const std::optional<Var> loop = fuse_loops(nest, outer);
+    if (loop) parallelize(nest, *loop, (lines + together - 1) / together, extents[axis] * together, tiles.at("task"));
     if (stages.network.defined()) {
         compute_in(stages.network, output, loop);
-        schedule_network(stages.network, tiles.at("lanes"));
+        schedule_network(stages.network, has_groups ? together : 0);
     } else {
         for (const Func &words : stages.words) compute_in(words, output, loop);
         compute_in(stages.order, output, loop);

@@ -52,6 +52,18 @@ std::vector<Expr> SortLines::args(std::vector<Expr> first, const Index &index) c
     return first;
 }
 
+bool SortLines::are_many() const {
+    constexpr int64_t many = 8;
+    int64_t count = 1;
+    for (size_t i = 0; i < vars.size(); i++) {
+        if (i == axis) continue;
+        const Extent &extent = lowering.kernel.program.type(node.results[0]).shape[i];
+        if (!extent.is_static()) return true;
+        count = std::min(count * extent.value(), many); // no overflow
+    }
+    return count == many;
+}
+
 void SortLines::bind(const Values::Reader &read) {
     lowering.values.bind(node.results[0], read);
     add_output(lowering, {0}, vars);
@@ -64,7 +76,8 @@ void lower_sort(Lowering &lowering) {
     internal_check(node != program.nodes.end() && program.results.size() == 1, "a sort kernel must give the order that a sort makes");
     SortLines lines(lowering, *node);
     const auto known = Halide::Internal::as_const_int(lines.size);
-    const bool is_short = known && *known <= lowering.budgets.network;
+    const int longest = lines.are_many() ? lowering.budgets.network_lines : lowering.budgets.network;
+    const bool is_short = known && *known >= 2 && *known <= longest;
     is_short ? sort_by_network(lines) : sort_by_digits(lines);
 }
 

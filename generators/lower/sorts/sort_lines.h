@@ -21,6 +21,10 @@ public:
     std::vector<Halide::Expr> args(std::vector<Halide::Expr> first) const {
         return args(std::move(first), Index(vars.begin(), vars.end()));
     }
+    /// Returns true if there are at least 8 lines, or a symbolic number of lines.
+    bool are_many() const;
+    /// Returns the extent of an axis of the result.
+    Halide::Expr extent(size_t i) const { return lowering.values.extent(lowering.kernel.program.type(node.results[0]).shape[i]); }
     /// Defines that the result is `read(index)`.
     void bind(const Values::Reader &read);
 
@@ -32,7 +36,7 @@ public:
     Halide::Expr size;
 };
 
-/// Sorts by Batcher's merge exchange.
+/// Sorts by Batcher's merge exchange. Lines have at least 2 elements, and their size is static.
 void sort_by_network(SortLines &lines);
 /// Sorts by radix: digits of the keys, the lowest digit first.
 void sort_by_digits(SortLines &lines);
