@@ -115,3 +115,54 @@ def test_the_report_lists_packed_kernels(tmp_path):
     done = subprocess.run([TOOL, "build", tmp_path / "dot.scl", "-n", "bf16", "-o", tmp_path, "--report"], capture_output=True, text=True, check=True)
     assert "\ncontract_packed_1" in done.stdout, done.stdout
     assert re.search(r"^packed once: w\.panels: (bf16|f32)\[", done.stdout, re.MULTILINE), done.stdout
+
+
+LIST = """symbols: {m: {min: 1, max: 512, likely: [1]}}
+kernels:
+- {ops: [dot, bias, relu], name: dense, shapes: {x: [m, 70], w: [70, 90], bias: [90]}, constant: [w, bias], grad: x}
+- {op: dot, name: bytes, shapes: {x: [m, 64], w: [64, 48]}, dtypes: {x: u8, w: i8}, constant: w}
+- {op: dot, name: low, shapes: {x: [m, 64], w: [64, 48]}, dtypes: bf16, constant: [w]}
+- op: conv_general_dilated
+  name: conv
+  shapes: {lhs: [m, 6, 7, 5], rhs: [3, 3, 5, 40]}
+  attributes: {low: [1, 1], high: [1, 1], lhs_spec: [0, 3, 1, 2], rhs_spec: [3, 2, 0, 1], out_spec: [0, 3, 1, 2]}
+  constant: [rhs]
+"""
+
+
+def build_list(folder, text, numerics, name):
+    (folder / f"{name}.yaml").write_text(text)
+    done = subprocess.run([TOOL, "build", "--operators", folder / f"{name}.yaml", "--shared", "--name", name, "-n", numerics, "-o", folder / name],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder / name / f"lib{name}.so"
+
+
+@pytest.mark.parametrize("numerics", ["f32", "bf16", "f8_master", "f8_weights"])
+def test_constants_of_kernel_lists(tmp_path, numerics):
+    once = build_list(tmp_path, LIST, numerics, "once")
+    each = build_list(tmp_path, re.sub(r"constant: (\w+|\[[^]]*\])", "scaled: false", LIST), numerics, "each")
+    programs = {program["name"]: program for path in (once, each) for program in json.loads(path.with_name(f"{path.stem[3:]}.json").read_text())["programs"]}
+    random = np.random.default_rng(0)
+    for kernel in ("dense", "dense_grad", "bytes", "low", "conv"):
+        constant, plain = Library(once, name=f"once_{kernel}"), Library(each, name=f"each_{kernel}")
+        assert "prepare" in programs[f"once_{kernel}"] and "prepare" not in programs[f"each_{kernel}"], kernel
+        for rows in (1, 8, 130):
+            inputs = []
+            for argument in programs[f"each_{kernel}"]["arguments"]:
+                if argument["role"] == "output":
+                    continue
+                shape = [rows if extent == "m" else int(extent) for extent in argument["shape"]]
+                dtype = argument["dtype"]
+                numbers = random.integers(0, 99, shape) if dtype[0] in "iu" else random.standard_normal(shape)
+                data = numbers.astype(DTYPES[dtype][0])
+                inputs.append(ScaledArray(data, np.float32(0.5)) if argument["scaled"] else data)
+            for expected, got in zip(bits(plain(*inputs)), bits(constant(*inputs)), strict=True):
+                np.testing.assert_array_equal(expected, got)
+
+
+def test_a_constant_of_a_list_has_no_gradient(tmp_path):
+    (tmp_path / "list.yaml").write_text("- {op: dot, name: d, shapes: {x: [m, 8], w: [8, 4]}, constant: [w],\n   grad: [x, w]}\n")
+    done = subprocess.run([TOOL, "build", "--operators", tmp_path / "list.yaml"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(r"list.yaml:2: d.grad: must name operands that are not in 'constant', got 'w'. A constant has no gradient", done.stderr), done.stderr
