@@ -88,14 +88,31 @@ private:
         nest.split(panel_, columns_block_, panel_, std::max(1, tiles_.at("block_columns") / width_), TailStrategy::GuardWithIf);
     }
 
+    /// Returns the size of the parts if `count` is divided into as few equal parts of at most `most` as possible.
+    static Expr equal_parts(const Expr &count, int most) {
+        const Expr parts = max(1, (count + most - 1) / most);
+        return Internal::simplify(max(1, (count + parts - 1) / parts));
+    }
+
+    /// Returns the tiles in a block of rows. The guard of a tile that does not exist masks its stores, but not the product before them. So
+    /// blocks have equal sizes: 4 rows in a block of 64 took 16 times as long.
+    Expr tiles_of_block() const {
+        const Expr tiles = (extent(stages_.rows) + rows_ - 1) / rows_;
+        return equal_parts(tiles, tiles_.at("block_rows") / rows_);
+    }
+
     /// Adds the loops around a row of a panel. `outer` is the rows and, if there is one, the batch. Loops that reductions share cannot be
     /// fused, because Halide would lose track of the block. Batches are the tasks in that case.
     void nest_blocks(Stage nest, std::vector<VarOrRVar> order, const std::vector<Var> &outer) {
         if (rows_parallel_) {
-            nest.split(outer[0], rows_block_, row_, tiles_.at("block_rows"), TailStrategy::GuardWithIf);
+            const Expr tiles = tiles_of_block();
+            nest.split(outer[0], rows_block_, row_, Internal::simplify(tiles * rows_), TailStrategy::GuardWithIf);
+            nest.split(row_, tile_, row_, rows_, TailStrategy::GuardWithIf);
+            nest.split(tile_, tiles_block_, tile_, equal_parts(tiles, tiles_shared), TailStrategy::GuardWithIf);
+        } else {
+            nest.split(outer[0], tile_, row_, rows_, TailStrategy::GuardWithIf);
+            nest.split(tile_, tiles_block_, tile_, tiles_shared, TailStrategy::GuardWithIf);
         }
-        nest.split(rows_parallel_ ? row_ : outer[0], tile_, row_, rows_, TailStrategy::GuardWithIf);
-        nest.split(tile_, tiles_block_, tile_, tiles_shared, TailStrategy::GuardWithIf);
         order.insert(order.end(), {row_, tile_, tiles_block_, panel_, columns_block_});
         nest.parallel(rows_parallel_ ? panel_ : tiles_block_);
         Var tasks = columns_block_;
