@@ -60,26 +60,16 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
 
 const std::vector<BudgetWord> &budget_words() {
     static const std::vector<BudgetWord> words = {
-        {"contract", false, "panel_vectors", &Budgets::panel_vectors},
-        {"contract", false, "bf16_pairs", &Budgets::bf16_pairs},
-        {"contract", false, "byte_quads", &Budgets::byte_quads},
-        {"column", false, "bf16_rows", &Budgets::bf16_rows},
-        {"row", true, "shared_elements", &Budgets::shared_elements},
-        {"row", true, "warp_columns", &Budgets::warp_columns},
-        {"row", true, "warp_registers", &Budgets::warp_registers},
-        {"tiled", false, "tile_bytes", &Budgets::tile_bytes},
-        {"tiled", true, "tile_bytes", &Budgets::tile_bytes},
-        {"sort", false, "network", &Budgets::network},
-        {"sort", false, "network_lines", &Budgets::network_lines},
-        {"sort", false, "network_step", &Budgets::network_step},
-        {"sort", false, "digits_line", &Budgets::digits_line},
-        {"sort", false, "digits_element", &Budgets::digits_element},
-        {"sort", false, "maximum_element", &Budgets::maximum_element},
-        {"sort", true, "network", &Budgets::network},
-        {"sort", true, "network_lines", &Budgets::network_lines},
-        {"sort", true, "network_step", &Budgets::network_step},
-        {"sort", true, "digits_line", &Budgets::digits_line},
-        {"sort", true, "digits_element", &Budgets::digits_element},
+        {"contract", false, "panel_vectors", &Budgets::panel_vectors}, {"contract", false, "bf16_pairs", &Budgets::bf16_pairs},
+        {"contract", false, "byte_quads", &Budgets::byte_quads},       {"column", false, "bf16_rows", &Budgets::bf16_rows},
+        {"row", true, "shared_elements", &Budgets::shared_elements},   {"row", true, "warp_columns", &Budgets::warp_columns},
+        {"row", true, "warp_registers", &Budgets::warp_registers},     {"tiled", false, "tile_bytes", &Budgets::tile_bytes},
+        {"tiled", true, "tile_bytes", &Budgets::tile_bytes},           {"sort", false, "network", &Budgets::network},
+        {"sort", false, "network_lines", &Budgets::network_lines},     {"sort", false, "network_step", &Budgets::network_step},
+        {"sort", false, "digits_line", &Budgets::digits_line},         {"sort", false, "digits_element", &Budgets::digits_element},
+        {"sort", false, "maximum_element", &Budgets::maximum_element}, {"sort", true, "network", &Budgets::network},
+        {"sort", true, "network_lines", &Budgets::network_lines},      {"sort", true, "network_step", &Budgets::network_step},
+        {"sort", true, "digits_line", &Budgets::digits_line},          {"sort", true, "digits_element", &Budgets::digits_element},
         {"sort", true, "maximum_element", &Budgets::maximum_element},
     };
     return words;
@@ -87,7 +77,7 @@ const std::vector<BudgetWord> &budget_words() {
 
 bool may_be_zero(std::string_view name) {
     constexpr std::string_view names[] = {"block_rows", "thread_row",      "resident",     "shared_bytes",   "bf16_pairs", "bf16_rows",
-                                          "byte_quads", "shared_elements", "warp_columns", "warp_registers", "network", "network_lines"};
+                                          "byte_quads", "shared_elements", "warp_columns", "warp_registers", "network",    "network_lines"};
     return std::ranges::find(names, name) != std::end(names);
 }
 
