@@ -65,9 +65,10 @@ from scalide_runtime import Error, Runtime
 runtime = Runtime()
 first, second = (runtime.load(path) for path in sys.argv[1:])
 programs = runtime.program(first, "first"), runtime.program(second, "second")
-x, s = (c_float * 1000)(*[1] * 1000), c_float()
+n = 1 << 20  # enough for several threads
+x, s = (c_float * n)(*[1] * n), c_float()
 for program in (*programs, *programs):
-    runtime.call(program, x=runtime.array(x, 1000), s=runtime.array((c_float * 1).from_buffer(s)))
+    runtime.call(program, x=runtime.array(x, n), s=runtime.array((c_float * 1).from_buffer(s)))
     print(s.value)
 try:
     runtime.program(first, "second")
@@ -85,7 +86,7 @@ def two_shared_libraries():
     for name in ("first", "second"):
         run(work / "prefix/bin/scalide", "build", f"{name}.scl", "--shared", "-o", ".", cwd=folder)
     printed = run(sys.executable, "two.py", "./libfirst.so", "./libsecond.so", cwd=folder, variables={"LD_LIBRARY_PATH": str(work / "prefix/lib")})
-    assert printed == "1000.0\n1.0\n1000.0\n1.0\nthe library has no program 'second' (function second_program). Check the name.\n", printed
+    assert printed == "1048576.0\n1.0\n1048576.0\n1.0\nthe library has no program 'second' (function second_program). Check the name.\n", printed
 
 
 def shared_target():

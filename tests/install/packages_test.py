@@ -1,5 +1,6 @@
 """Tries packages in an empty folder, as their user would. Usage: packages_test.py BUILD DIST deb|tar|wheel"""
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -62,7 +63,7 @@ def deb():
     assert all(name in depends for name in ("scalide-runtime (= ", "libyaml-cpp-dev", "libfmt-dev", "gcc", "libc6-dev")) and "libhalide" not in depends.lower(), depends
     assert re.fullmatch(r"libc6 \(>= [\d.]+\)\n", run("dpkg-deb", "-f", runtime, "Depends")), "applications need only the C library"
     run("dpkg-deb", "-e", runtime, WORK / "control")
-    assert "ldconfig" in (WORK / "control/triggers").read_text(), "the loader finds the shared library after the installation"
+    assert "ldconfig" in (WORK / "control/postinst").read_text(), "the loader finds the shared library after the installation"
     loads(WORK / "runtime/usr/lib")
     uses("full/usr", "runtime/usr")
 

@@ -2,7 +2,7 @@
 import re
 from typing import NamedTuple
 
-from references.tables import plain, table
+from references.tables import meanings, plain, table
 
 PLACE = "runtime/include/scalide"
 #: Header, its page, the title, the first sentences, and the groups: a title, and the first name of the group in the header.
@@ -82,9 +82,9 @@ def enumerators(body):
 
 def item(code, comment, root):
     """The Item of a declaration, or None if the part declares nothing that a program uses."""
-    macro = re.match(r"#define (SCALIDE_\w+) +(\S+)$", code)
+    macro = re.match(r"(#define (SCALIDE_\w+) +\S+) *(/\*.*\*/)?$", code, re.S)
     if macro:
-        return Item(macro[1], code, comment, [])
+        return Item(macro[2], macro[1], without_stars(macro[3]) if macro[3] else comment, [])
     body = re.match(r"typedef (struct|enum) *\{(.*)\} *(\w+)$", code, re.S)
     if body:
         members = dtypes(root) if "SCALIDE_ENUMERATOR" in body[2] else enumerators(body[2]) if body[1] == "enum" else statements(body[2], ";")
@@ -152,7 +152,7 @@ def section(one, page, known):
     text += prose(sentence(one.comment), page, known) + "\n\n" if one.comment else ""
     if one.members:
         rows = [(f"`{code}`", prose(" ".join(comment.split()), page, known)) for code, comment in one.members]
-        text += table(["member", "meaning"], rows) + "\n"
+        text += meanings("member", rows) + "\n"
     return text
 
 

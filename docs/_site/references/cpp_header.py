@@ -3,7 +3,7 @@ import re
 from typing import NamedTuple
 
 from references.c_headers import prose, targets
-from references.tables import table
+from references.tables import meanings
 
 PAGE = "reference/cpp-runtime.md"
 HEAD = """# The C++ interface: scalide.hpp
@@ -97,12 +97,12 @@ def page(root):
     code = re.search(r"(?:^    [^\n]*\n)+", intro, re.M)
     text = HEAD + f"```cpp\n{re.sub('^    ', '', code[0], flags=re.M)}```\n\n{prose(intro[code.end() :].strip(), PAGE, known)}\n\n"
     loose = [part for part in declared if part.body is None]
-    text += "## Types and functions\n\n" + table(["declaration", "meaning"], rows(loose, known))
+    text += "## Types and functions\n\n" + meanings("declaration", rows(loose, known))
     for part in declared:
         if part.body is None:
             continue
         kind, name = re.match(r"(?:template<.*?>\s*)?(class|struct) (\w+)", part.code).groups()
-        text += f"\n## {kind} {name}\n\n{prose(part.comment, PAGE, known)}\n\n" + table(["member", "meaning"], rows(parts(body_of(part, kind)), known))
+        text += f"\n## {kind} {name}\n\n{prose(part.comment, PAGE, known)}\n\n" + meanings("member", rows(parts(body_of(part, kind)), known))
     return text
 
 
