@@ -6,11 +6,12 @@ from references.tables import meanings, plain, table
 
 PLACE = "runtime/include/scalide"
 #: Header, its page, the title, the first sentences, and the groups: a title, and the first name of the group in the header.
+#: The first group begins with the first declaration.
 PAGES = [
     ("scalide.h", "reference/c-runtime.md", "The C interface: scalide.h",
      "`scalide.h` has the C functions that bind and run generated libraries. This page is for applications in C, and for bindings of other languages.\n"
      "The tutorial is [C application](../guides/c-application.md). In C++, use [`scalide.hpp`](cpp-runtime.md) instead.",
-     [("Limits", "SCALIDE_MAX_RANK"), ("Element types", "scalide_dtype"), ("Statuses", "scalide_status"), ("Arrays", "scalide_array"),
+     [("Version and limits", "SCALIDE_MAX_RANK"), ("Element types", "scalide_dtype"), ("Statuses", "scalide_status"), ("Arrays", "scalide_array"),
       ("Handles and devices", "scalide_context"), ("Options of a context", "scalide_allocator"), ("Contexts", "scalide_context_create"),
       ("Memory and copies", "scalide_allocate"), ("Conversion", "scalide_convert"), ("Bind", "scalide_bind"), ("Run", "scalide_run"),
       ("Facts about a program", "scalide_role"), ("Facts about a binding", "scalide_step_info"), ("Shared libraries", "scalide_library")]),
@@ -126,6 +127,17 @@ def targets(root):
     return found
 
 
+def lists(comment):
+    """A comment with the empty lines that Markdown needs before and after a list. Lines of a list are indented."""
+    lines, in_list = [], False
+    for line in comment.split("\n"):
+        is_item = bool(re.match(r" +(\d+\.|-) ", line))
+        belongs = is_item or in_list and line.startswith(" ")
+        lines += [""] * (belongs != in_list and bool(line.strip())) + [line.strip() if belongs else line]
+        in_list = belongs
+    return "\n".join(lines)
+
+
 def prose(comment, page, known):
     """A comment as Markdown, in which names of declarations are links."""
 
@@ -135,9 +147,9 @@ def prose(comment, page, known):
         target, anchor = known[word]
         return f"[`{word}`]({'' if target == page else target.rpartition('/')[2]}#{anchor})"
 
-    parts = re.split(r"(`[^`]*`|\b(?:scalide|SCALIDE)_\w+)", comment)
+    parts = re.split(r"(`[^`]*`|\b(?:scalide|SCALIDE)_\w+)", lists(comment))
     text = "".join(plain(part) if number % 2 == 0 else part if part[0] == "`" else link(part) for number, part in enumerate(parts))
-    return re.sub(r"(?<!\n)\n(?= *(\d+\.|-) )", "\n\n", re.sub(r"^ +(?=\d+\. )", "", text, flags=re.M), count=1)
+    return text
 
 
 def sentence(comment):
@@ -162,7 +174,7 @@ def page(root, header, path, title, start, groups, known):
     missing = set(first.values()) - {first.get(one.name) for one in found}
     if missing:
         raise ValueError(f"{header}: the groups {sorted(missing)} of docs/_site/references/c_headers.py start with names that it does not declare")
-    sections, names, heading = {}, {}, None
+    sections, names, heading = {}, {}, groups[0][0]
     for one in found:
         heading = first.get(one.name, heading)
         sections[heading] = sections.get(heading, "") + section(one, path, known)
