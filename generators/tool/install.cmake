@@ -6,6 +6,16 @@ set(module_folder "${PROJECT_SOURCE_DIR}/generators/tool/cmake")
 
 set(part COMPONENT runtime)
 install(TARGETS scalide_runtime EXPORT ScalideRuntimeTargets ${part})
+set(pkg_config_files scalide-runtime.pc)
+if(TARGET scalide_runtime_shared)
+    # The link without a version is in a folder of its own. So `-lscalide_runtime` links the static library, and kernels find its hooks there.
+    install(TARGETS scalide_runtime_shared EXPORT ScalideRuntimeTargets LIBRARY NAMELINK_SKIP ${part})
+    set(name_link "${PROJECT_BINARY_DIR}/shared_runtime/libscalide_runtime.so")
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/shared_runtime")
+    file(CREATE_LINK "../libscalide_runtime.so.${SCALIDE_SOVERSION}" "${name_link}" SYMBOLIC)
+    install(FILES "${name_link}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/scalide" ${part})
+    list(APPEND pkg_config_files scalide-runtime-shared.pc)
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/runtime/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" ${part})
 install(EXPORT ScalideRuntimeTargets NAMESPACE Scalide:: DESTINATION "${package_folder}" ${part})
 set(SHARE "${CMAKE_INSTALL_DATADIR}/scalide")
@@ -16,8 +26,10 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/ScalideConfigVersion.cma
 install(FILES "${PROJECT_BINARY_DIR}/ScalideConfig.cmake" "${PROJECT_BINARY_DIR}/ScalideConfigVersion.cmake" "${module_folder}/AddScalide.cmake"
     DESTINATION "${package_folder}" ${part})
 file(RELATIVE_PATH PREFIX_FROM_PC "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-configure_file("${module_folder}/scalide-runtime.pc.in" "${PROJECT_BINARY_DIR}/scalide-runtime.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/scalide-runtime.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" ${part})
+foreach(file IN LISTS pkg_config_files)
+    configure_file("${module_folder}/${file}.in" "${PROJECT_BINARY_DIR}/${file}" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/${file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" ${part})
+endforeach()
 
 # A project that adds Scalide with add_subdirectory installs only what its own libraries need.
 if(NOT SCALIDE_BUILD_GENERATORS OR NOT PROJECT_IS_TOP_LEVEL)

@@ -15,7 +15,9 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_COMPRESSION_TYPE zstd)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME scalide-runtime)
-set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Headers and static library of applications that run kernel libraries of Scalide")
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Headers, static and shared library of applications that run kernel libraries of Scalide")
+# The shared library needs the C library. CPack finds its oldest version, and adds the call of ldconfig.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_GENERATOR_PACKAGE_NAME scalide)
 set(CPACK_COMPONENT_GENERATOR_DESCRIPTION "Tool, rules and CMake functions that compile array programs into kernel libraries")
 # The library for generators in C++ links yaml-cpp and fmt. A build of a library runs a C compiler, with the headers of the C library.

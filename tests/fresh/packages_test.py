@@ -28,6 +28,8 @@ USES = {
     "git": ("tests/structure/structure_test.py", '"git", "ls-files"'),
     "clang-format": ("tests/structure/structure_test.py", '"clang-format"'),
     "pkg-config": ("tests/install/install_test.py", '"pkg-config"'),
+    "rustc": ("examples/rust/README.md", "\nrustc "),
+    "gfortran": ("examples/fortran/README.md", "\ngfortran "),
     "pocl-opencl-icd": ("docs/develop/testing.md", "PoCL"),
     "ocl-icd-libopencl1": ("runtime/src/devices/opencl.cpp", "libOpenCL.so.1"),
     "qemu-user": ("tests/cpu/cpu_test.py", '"qemu-x86_64"'),

@@ -381,7 +381,8 @@ def components():
     """The component `runtime` is small and needs no other package. Wrong components give one clear error."""
     runtime = install_runtime(WORK / "runtime")
     files = {str(path.relative_to(runtime)) for path in runtime.rglob("*") if path.is_file()}
-    strange = [name for name in files if not re.fullmatch(r"include/scalide/\w+\.hp?p?|lib/(libscalide_runtime\.a|pkgconfig/scalide-runtime\.pc|cmake/Scalide/.*)", name)]
+    strange = [name for name in files if not re.fullmatch(r"include/scalide/\w+\.hp?p?|lib/(libscalide_runtime\.(a|so\.\d+)|scalide/libscalide_runtime\.so|"
+                                                         r"pkgconfig/scalide-runtime(-shared)?\.pc|cmake/Scalide/.*)", name)]
     assert not strange and len(files) > 8, files
     assert sum((runtime / name).stat().st_size for name in files) < 2e6
     use = "add_executable(a a.c)\ntarget_link_libraries(a PRIVATE Scalide::runtime)\n"

@@ -1,5 +1,6 @@
 """Tries packages in an empty folder, as their user would. Usage: packages_test.py BUILD DIST deb|tar|wheel"""
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -38,11 +39,18 @@ def uses(full, runtime):
     assert run(application / "build/a") == "sum 6\n"
 
 
+def loads(folder):
+    """Python's ctypes loads the shared runtime."""
+    (library,) = folder.glob("libscalide_runtime.so.*")
+    assert run(sys.executable, "-c", "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).scalide_thread_count(None))", library) == "0\n"
+
+
 def tar():
     for folder, pattern in (("full", "scalide-[0-9]*.tar.gz"), ("runtime", "scalide-runtime-*.tar.gz")):
         (WORK / folder).mkdir()
         run("tar", "-xzf", package(pattern), "-C", WORK / folder, "--strip-components", "1")
     assert not (WORK / "runtime/bin").exists()
+    loads(WORK / "runtime/lib")
     uses("full", "runtime")
 
 
@@ -53,7 +61,10 @@ def deb():
     run("dpkg-deb", "-x", runtime, WORK / "runtime")
     depends = run("dpkg-deb", "-f", scalide, "Depends")
     assert all(name in depends for name in ("scalide-runtime (= ", "libyaml-cpp-dev", "libfmt-dev", "gcc", "libc6-dev")) and "libhalide" not in depends.lower(), depends
-    assert run("dpkg-deb", "-f", runtime, "Depends") in ("", "\n"), "applications need only the C library"
+    assert re.fullmatch(r"libc6 \(>= [\d.]+\)\n", run("dpkg-deb", "-f", runtime, "Depends")), "applications need only the C library"
+    run("dpkg-deb", "-e", runtime, WORK / "control")
+    assert "ldconfig" in (WORK / "control/postinst").read_text(), "the loader finds the shared library after the installation"
+    loads(WORK / "runtime/usr/lib")
     uses("full/usr", "runtime/usr")
 
 
@@ -66,6 +77,7 @@ def wheel():
     (WORK / "sum.scl").write_text(SUM)
     assert "1 kernels in 1 steps" in run(WORK / "venv/bin/scalide", "build", "sum.scl", "-o", "sum", cwd=WORK)
     (tool,) = (WORK / "venv/lib").glob("python*/site-packages/scalide/_install/bin/scalide")
+    loads(tool.parents[1] / "lib")
     outside = [line for line in run("ldd", tool).splitlines() if any(name in line for name in ("Halide", "yaml", "fmt")) and str(WORK) not in line]
     assert not outside, outside
 

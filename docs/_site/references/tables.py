@@ -17,3 +17,8 @@ def plain(text):
 def table(headings, rows):
     lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
     return "\n".join(lines + ["| " + " | ".join(map(cell, row)) + " |" for row in rows]) + "\n"
+
+
+def meanings(heading, rows):
+    """A table of code and its meaning. The second column is left out if it is empty in all rows."""
+    return table([heading, "meaning"], rows) if any(meaning for _, meaning in rows) else table([heading], [(code,) for code, _ in rows])
