@@ -153,7 +153,7 @@ private:
     void create() {
         char message[64];
         scalide_options options = {};
-        options.struct_size = choices_.coin() ? sizeof(options) : offsetof(scalide_options, threads);
+        options.struct_size = choices_.coin() ? sizeof(options) : offsetof(scalide_options, cache_folder);
         options.threads = static_cast<int32_t>(choices_.number() | (choices_.coin() ? 1 << 10 : 0)) % 2000;
         if (options.threads > 3 && options.threads <= 1024) options.threads = 1; // 1,000 threads a second are no test
         options.scratch_bytes = static_cast<uint64_t>(choices_.number());
