@@ -84,6 +84,12 @@ static inline scalide_status {1}_bind(scalide_context *context, const {1}_arrays
     return status;
 }}
 
+/* scalide_bind_like with named arrays. */
+static inline scalide_status {1}_bind_like(scalide_context *context, const scalide_binding *binding, const {1}_arrays *arrays,
+                                           scalide_binding **result) {{
+    return scalide_bind_like(context, binding, (const scalide_array *)arrays, {4}, result);
+}}
+
 )",
                        comment(plan), name, members, indices, count_of(plan), initial_state(plan), signature_of(plan));
 }

@@ -215,7 +215,7 @@ scalide_status scalide_convert(scalide_context *context, const scalide_array *fr
  * SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY. Then *binding is NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
-/* Checks that the arguments of a program are those of the header with which the caller was compiled: names, roles, dtypes, shapes and
+/* Checks that a program has the arguments of the header with which the caller was compiled: the same names, roles, dtypes, shapes and
  * order. `signature` is a number that `scalide build` writes into the generated header. <name>_bind and <name>_initial_state of that header
  * call this function. Errors: SCALIDE_INVALID_PROGRAM: the library was built again with other arguments. Compile the caller again. */
 scalide_status scalide_check_signature(scalide_context *context, const scalide_program *program, uint64_t signature);
@@ -256,7 +256,7 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
  * It ignores the constants in `arrays`.
  * Errors: as scalide_set_argument. */
 scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count);
-/* Gives the binding memory of the caller for intermediate values, in place of its own, which it frees. `memory` has `bytes` bytes, at least
+/* Gives the binding memory of the caller for intermediate values, instead of its own, which it frees. `memory` has `bytes` bytes, at least
  * scalide_arena_bytes, and is aligned to 64 bytes; on a device it is memory of the device, aligned to 256 bytes. It must live as long as
  * the binding uses it, and no argument may be in it. On the CPU, bindings that do not run at the same time may use the same memory.
  * `memory` = NULL: the binding allocates its own memory again. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_OUT_OF_MEMORY: the old memory
