@@ -175,6 +175,18 @@ TEST(null_arguments, of_files) {
     EXPECT_EQ(scalide_safetensors_read("file", nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_safetensors_map(nullptr, &file, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_safetensors_write(nullptr, nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
+    char message[100];
+    const scalide_safetensors_content no_tensors = {nullptr, 1, nullptr, 0}, no_metadata = {nullptr, 0, nullptr, 1};
+    scalide_safetensors_read(nullptr, &file, message, sizeof(message));
+    EXPECT_STREQ(message, "path must not be NULL.");
+    scalide_safetensors_map("file", nullptr, message, sizeof(message));
+    EXPECT_STREQ(message, "file must not be NULL.");
+    scalide_safetensors_write("file", nullptr, message, sizeof(message));
+    EXPECT_STREQ(message, "content must not be NULL.");
+    EXPECT_EQ(scalide_safetensors_write("file", &no_tensors, message, sizeof(message)), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(message, "tensors must not be NULL.");
+    EXPECT_EQ(scalide_safetensors_write("file", &no_metadata, message, sizeof(message)), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(message, "metadata must not be NULL.");
     EXPECT_EQ(scalide_safetensors_count(nullptr), 0u);
     EXPECT_EQ(scalide_safetensors_tensor(nullptr, 0), nullptr);
     EXPECT_EQ(scalide_safetensors_find(nullptr, "x", &array), SCALIDE_INVALID_ARGUMENT);
