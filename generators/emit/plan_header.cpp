@@ -1,4 +1,5 @@
 #include "emit/c_text.h"
+#include "emit/cache.h"
 #include "emit/plan_text.h"
 #include "ir/words.h"
 #include <algorithm>
@@ -47,11 +48,13 @@ std::string initial_state(const Plan &plan) {
     if (std::ranges::find(plan.arguments, ArgumentRole::state, &PlanArgument::role) == plan.arguments.end()) return "";
     return fmt::format(R"(/* scalide_initial_state with named arrays. */
 static inline scalide_status {0}_initial_state(scalide_context *context, {0}_arrays *arrays) {{
-    return scalide_initial_state(context, {0}_program(), (scalide_array *)arrays, {1});
+    scalide_status status = scalide_check_signature(context, {0}_program(), {2});
+    if (status == SCALIDE_OK) status = scalide_initial_state(context, {0}_program(), (scalide_array *)arrays, {1});
+    return status;
 }}
 
 )",
-                       to_identifier(plan.name), count_of(plan));
+                       to_identifier(plan.name), count_of(plan), signature_of(plan));
 }
 
 std::string section(const Plan &plan, Identifiers &identifiers) {
@@ -73,16 +76,31 @@ enum {{
 {3}    {4}
 }};
 
-{5}/* scalide_bind with named arrays. */
+{5}/* scalide_bind with named arrays. It fails if the library has other arguments than this header. */
 static inline scalide_status {1}_bind(scalide_context *context, const {1}_arrays *arrays, scalide_binding **binding) {{
-    return scalide_bind(context, {1}_program(), (const scalide_array *)arrays, {4}, binding);
+    scalide_status status = scalide_check_signature(context, {1}_program(), {6});
+    if (binding) *binding = 0;
+    if (status == SCALIDE_OK) status = scalide_bind(context, {1}_program(), (const scalide_array *)arrays, {4}, binding);
+    return status;
+}}
+
+/* scalide_bind_like with named arrays. */
+static inline scalide_status {1}_bind_like(scalide_context *context, const scalide_binding *binding, const {1}_arrays *arrays,
+                                           scalide_binding **result) {{
+    return scalide_bind_like(context, binding, (const scalide_array *)arrays, {4}, result);
 }}
 
 )",
-                       comment(plan), name, members, indices, count_of(plan), initial_state(plan));
+                       comment(plan), name, members, indices, count_of(plan), initial_state(plan), signature_of(plan));
 }
 
 } // namespace
+
+std::string signature_of(const Plan &plan) {
+    std::string arguments;
+    for (const PlanArgument &argument : plan.arguments) arguments += fmt::format("{}: {}\n", argument.name, describe(plan, argument));
+    return fmt::format("0x{}u", hash_text(arguments).substr(0, 16));
+}
 
 std::string plan_header(const std::string &library, const std::vector<Plan> &plans, const std::string &targets) {
     const std::string guard = "SCALIDE_GENERATED_" + upper(library) + "_H";

@@ -171,10 +171,10 @@ std::string program_text(const PlannedProgram &program, size_t variant_count, co
            table("scalide_requirement", prefix + "requirements", requirements) + steps +
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
-               "{{0, 0}}, {8}, {9}, {10}, {11}, {12}}};\n",
+               "{{0, 0}}, {8}, {9}, {10}, {11}, {12}, {13}}};\n",
                prefix, to_c_string(plan.name), to_c_string(plan.target), to_c_string(plan.numerics), to_c_string(plan.hash), numbers,
                tables, static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
-               pointer(plan.requirements.size(), "requirements"), prepare);
+               pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan));
 }
 
 /// Returns the text of a program and its variants for the same CPUs. The prepare program and variants are written first, because the

@@ -15,8 +15,11 @@ struct PlannedProgram {
 /// Variants follow their program.
 std::string plan_source(const std::vector<PlannedProgram> &programs);
 
+/// Returns a hash of what a caller must know of the arguments of a program, in order, as a C constant. The plan and the header have it.
+std::string signature_of(const Plan &plan);
+
 /// Returns a header for C99 and C++. For each program it has the function, the order of the arguments, and a struct of arrays with a typed
-/// bind. `targets`: the targets of the library in words.
+/// bind that checks the signature. `targets`: the targets of the library in words.
 std::string plan_header(const std::string &library, const std::vector<Plan> &plans, const std::string &targets);
 
 /// Returns the same facts as JSON for other tools. `programs` have arguments, symbols, buffers with dtypes and lifetimes, steps and

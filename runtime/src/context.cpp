@@ -1,6 +1,8 @@
 #include "context.h"
+#include "entry.h"
 #include "threads/float_environment.h"
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -13,6 +15,19 @@ Text start_message(scalide_context *context) { return Text(context->message, siz
 scalide_status report(scalide_context *context, scalide_status status) {
     if (status != SCALIDE_OK && context->log) context->log(context->log_user, context->message);
     return status;
+}
+
+void retain_context(scalide_context *context) { context->holders.fetch_add(1); }
+
+void release_context(scalide_context *context) {
+    if (context->holders.fetch_sub(1) > 1) return;
+    const FloatEnvironment environment;
+    if (context->device) context->device->driver->close(*context->device);
+    context->pool.stop();
+    for (int32_t i = 0; i < context->thread_count; ++i) context->workers[i].scratch.destroy();
+    const scalide_allocator allocator = context->allocator;
+    release(allocator, context->workers);
+    release(allocator, context);
 }
 
 void fail_run(scalide_context *context, scalide_status status, const char *what) {
@@ -46,6 +61,35 @@ namespace {
 
 constexpr uint64_t default_scratch_bytes = uint64_t(1) << 20;
 constexpr int32_t max_threads = 1024;
+
+/// No header had a smaller structure. So `message` and `message_size` can be read, whatever struct_size says.
+constexpr size_t least_options_size = offsetof(scalide_options, message_size) + sizeof(size_t);
+/// No structure is larger.
+constexpr size_t most_options_size = 4096;
+
+/// Returns true if all fields that this library does not know are 0.
+bool has_known_fields(const scalide_options &given) {
+    const auto *bytes = reinterpret_cast<const unsigned char *>(&given);
+    return std::all_of(bytes + std::min(sizeof(given), given.struct_size), bytes + given.struct_size,
+                       [](unsigned char byte) { return byte == 0; });
+}
+
+bool check_size(const scalide_options &given) {
+    const size_t size = given.struct_size;
+    const bool is_a_size = size >= least_options_size && size <= most_options_size;
+    if (is_a_size && has_known_fields(given)) return true;
+    // A number that is too large is the content of uninitialised memory, as `message` would be.
+    Text failure(size > most_options_size ? nullptr : given.message, given.message_size, Text::Use::message);
+    if (is_a_size) {
+        failure
+            << "struct_size of scalide_options is " << uint64_t(size) << ", but this library knows " << uint64_t(sizeof(given))
+            << " bytes, and a field behind them is not 0. Link a newer library, or compile the application with the header of this one.";
+    } else {
+        failure << "struct_size must be sizeof(scalide_options), " << uint64_t(sizeof(given)) << ", got " << uint64_t(size)
+                << ". Fill the structure with zeros and set options.struct_size = sizeof(scalide_options).";
+    }
+    return false;
+}
 
 // Fields that the caller's version of the structure does not have stay 0, which selects the default.
 scalide_options complete_options(const scalide_options *given) {
@@ -100,11 +144,15 @@ scalide_status start_context(scalide_context *context, const scalide_options &op
 } // namespace
 
 scalide_status scalide_context_create(const scalide_options *given, scalide_context **result) {
-    if (!result) return SCALIDE_INVALID_ARGUMENT;
     const FloatEnvironment environment;
-    *result = nullptr;
+    if (result) *result = nullptr;
+    if (given && !check_size(*given)) return SCALIDE_INVALID_ARGUMENT;
     const scalide_options options = complete_options(given);
     Text failure(options.message, options.message_size, Text::Use::message);
+    if (!result) {
+        failure << "scalide_context_create: context must not be NULL.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
     if (!check_options(options, failure)) return SCALIDE_INVALID_ARGUMENT;
     void *memory = allocate(options.allocator, sizeof(scalide_context));
     if (!memory) return SCALIDE_OUT_OF_MEMORY;
@@ -125,14 +173,7 @@ scalide_status scalide_context_create(const scalide_options *given, scalide_cont
 }
 
 void scalide_context_destroy(scalide_context *context) {
-    if (!context) return;
-    const FloatEnvironment environment;
-    if (context->device) context->device->driver->close(*context->device);
-    context->pool.stop();
-    for (int32_t i = 0; i < context->thread_count; ++i) context->workers[i].scratch.destroy();
-    const scalide_allocator allocator = context->allocator;
-    release(allocator, context->workers);
-    release(allocator, context);
+    if (context) release_context(context);
 }
 
 int32_t scalide_context_device(const scalide_context *context) {
@@ -145,6 +186,12 @@ const char *scalide_context_device_name(const scalide_context *context) {
     return context->device ? context->device->name : scalide_device_name(SCALIDE_CPU);
 }
 
-const char *scalide_message(const scalide_context *context) { return context ? context->message : "there is no context"; }
+const char *scalide_message(const scalide_context *context) {
+    if (!context) return "there is no context";
+    return is_used_elsewhere(*context) ? scalide_status_string(SCALIDE_BUSY) : context->message;
+}
 
-int32_t scalide_thread_count(const scalide_context *context) { return context ? context->thread_count : 0; }
+int32_t scalide_thread_count(const scalide_context *context) {
+    if (!context) return 0;
+    return context->parallel_for.run || context->pool.has_threads() ? context->thread_count : 1;
+}

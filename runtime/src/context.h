@@ -6,6 +6,7 @@
 #include "text.h"
 #include "threads/thread_pool.h"
 #include <csetjmp>
+#include <pthread.h>
 
 namespace scalide {
 
@@ -50,6 +51,11 @@ Text start_message(scalide_context *context);
 /// Passes the message to the log of the context if the status is a failure. Returns the status.
 scalide_status report(scalide_context *context, scalide_status status);
 
+/// Adds a holder of the context: a binding, or constants on a device.
+void retain_context(scalide_context *context);
+/// Removes a holder. The last one destroys the context.
+void release_context(scalide_context *context);
+
 /// Records the first failure of a run and ignores later ones. Any thread may call it.
 void fail_run(scalide_context *context, scalide_status status, const char *what);
 
@@ -65,6 +71,9 @@ void participate(void *context, int worker);
 } // namespace scalide
 
 struct scalide_context {
+    std::atomic<pthread_t> user{0};  ///< the thread that runs a function of the C interface; 0: none
+    int32_t entries = 0;             ///< functions that this thread has entered besides the first one
+    std::atomic<int32_t> holders{1}; ///< the caller's handle, bindings, and constants on a device
     scalide::ThreadPool pool;
     scalide_allocator allocator;
     scalide_parallel_for parallel_for; ///< run = NULL: the pool

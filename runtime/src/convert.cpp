@@ -1,6 +1,8 @@
 // scalide_convert: elements of one dtype become elements of another dtype, by the rules of the operator convert_element_type.
 // All values are f64 in between. This is exact for data of at most 32 bits times an f32 scale, so each element is rounded once.
+#include "bind/extent.h"
 #include "context.h"
+#include "entry.h"
 #include "threads/float_environment.h"
 #include <cstring>
 #include <limits>
@@ -280,6 +282,10 @@ bool check_both(const scalide_array &from, const scalide_array &to, Text &failur
         }
         is_empty |= from.extent[axis] == 0;
     }
+    if (!has_allowed_size(from)) {
+        failure << "an array must have at most " << SCALIDE_MAX_ELEMENTS << " elements. Split the array.";
+        return false;
+    }
     if (is_empty || (from.data && to.data)) return true;
     failure << (from.data ? "to" : "from") << ": data must point to the elements, got NULL.";
     return false;
@@ -288,12 +294,12 @@ bool check_both(const scalide_array &from, const scalide_array &to, Text &failur
 } // namespace
 
 scalide_status scalide_convert(scalide_context *context, const scalide_array *from, scalide_array *to) {
-    if (!from || !to) return SCALIDE_INVALID_ARGUMENT;
     const FloatEnvironment environment;
     char words[256];
     Text failure(words, sizeof(words));
-    if (!check_both(*from, *to, failure)) {
-        if (context) start_message(context) << "scalide_convert: " << words;
+    if (!from || !to || !check_both(*from, *to, failure)) {
+        const Entry entry(context, "scalide_convert", {{"from", from}, {"to", to}}); // a conversion needs only the message of the context
+        if (context && entry.status() == SCALIDE_OK) start_message(context) << "scalide_convert: " << words;
         return SCALIDE_INVALID_ARGUMENT;
     }
     if (from->dtype == to->dtype && !from->scale && !to->scale) { // the same bits, NaN too

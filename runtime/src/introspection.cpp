@@ -3,6 +3,7 @@
 #include "bind/bound_matmul.h"
 #include "bind/check.h"
 #include "bind/extent.h"
+#include "entry.h"
 #include "run/scalar.h"
 #include "threads/float_environment.h"
 #include <cstring>
@@ -47,6 +48,11 @@ bool check_values(scalide_context *context, const scalide_program &program, cons
 
 /// Writes a whole number to all elements of an array in the context's memory.
 scalide_status fill(scalide_context &context, const scalide_array &array, int64_t number) {
+    if (!has_allowed_size(array)) {
+        start_message(&context) << "an array of the initial state would have more than " << SCALIDE_MAX_ELEMENTS
+                                << " elements. Generate the library again.";
+        return SCALIDE_INVALID_PROGRAM;
+    }
     const size_t size = scalide_dtype_size(array.dtype);
     size_t bytes = size;
     for (int32_t axis = 0; axis < array.rank; ++axis) bytes *= static_cast<size_t>(array.extent[axis]);
@@ -106,7 +112,13 @@ scalide_status scalide_describe_symbol(const scalide_program *program, size_t in
 size_t scalide_step_count(const scalide_binding *binding) { return binding ? static_cast<size_t>(binding->program->step_count) : 0; }
 
 scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info) {
-    if (!info || index >= scalide_step_count(binding)) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context_of(binding), "scalide_describe_step", {{"info", info}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
+    if (index >= scalide_step_count(binding)) {
+        start_message(binding->context) << binding->program->name << ": the step index must be less than " << binding->program->step_count
+                                        << ", got " << uint64_t(index) << '.';
+        return SCALIDE_INVALID_ARGUMENT;
+    }
     const auto step = static_cast<int32_t>(index);
     const BoundMatmul *matmul = find_matmul(*binding, step);
     const bool is_call = matmul && !matmul->reason[0];
@@ -119,7 +131,8 @@ int32_t scalide_find_argument(const scalide_program *program, const char *name) 
 }
 
 scalide_status scalide_shape_outputs(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count) {
-    if (!context || !program || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context, "scalide_shape_outputs", {{"program", program}, {"arrays", arrays || count == 0}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     scalide_status status = check_program(context, *program);
     if (status != SCALIDE_OK) return status;
     const Call call = {context, *program, arrays};
@@ -150,7 +163,9 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
 
 scalide_status scalide_shape_arguments(scalide_context *context, const scalide_program *program, const int64_t *values, size_t value_count,
                                        scalide_array *arrays, size_t count) {
-    if (!context || !program || (!values && value_count > 0) || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context, "scalide_shape_arguments",
+                      {{"program", program}, {"values", values || value_count == 0}, {"arrays", arrays || count == 0}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     scalide_status status = check_program(context, *program);
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count) || !check_values(context, *program, values, value_count))
@@ -181,7 +196,8 @@ scalide_status scalide_shape_arguments(scalide_context *context, const scalide_p
 }
 
 scalide_status scalide_initial_state(scalide_context *context, const scalide_program *program, scalide_array *arrays, size_t count) {
-    if (!context || !program || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context, "scalide_initial_state", {{"program", program}, {"arrays", arrays || count == 0}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     scalide_status status = check_program(context, *program);
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
@@ -205,7 +221,8 @@ int64_t scalide_symbol_value(const scalide_binding *binding, const char *name) {
 }
 
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value) {
-    if (!binding || !buffer_name || !value) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context_of(binding), "scalide_read_scalar", {{"buffer_name", buffer_name}, {"value", value}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     const FloatEnvironment environment;
     const scalide_program &program = *binding->program;
     const int32_t index = find(program.buffers, program.buffer_count, buffer_name);
@@ -216,7 +233,7 @@ scalide_status scalide_read_scalar(const scalide_binding *binding, const char *b
     }
     uint64_t number = 0;
     const size_t bytes = scalide_dtype_size(program.buffers[index].dtype);
-    const scalide_status status = scalide_copy_out(binding->context, &number, binding->buffers[index].memory, bytes);
+    const scalide_status status = scalide_copy_out(binding->context, &number, binding->memory[index], bytes);
     if (status == SCALIDE_OK) *value = load_scalar(program.buffers[index].dtype, &number);
     return status;
 }

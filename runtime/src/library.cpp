@@ -1,5 +1,6 @@
 // Loads programs from shared libraries.
 #include "context.h"
+#include "entry.h"
 #include "files/shared_library.h"
 #include "run/memory.h"
 #include "threads/float_environment.h"
@@ -38,14 +39,16 @@ static scalide_status open_library(scalide_context *context, const char *path, s
 }
 
 scalide_status scalide_load(scalide_context *context, const char *path, scalide_library **result) {
-    if (!context || !path || !result) return SCALIDE_INVALID_ARGUMENT;
+    if (result) *result = nullptr;
+    const Entry entry(context, "scalide_load", {{"path", path}, {"library", result}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     const FloatEnvironment environment;
-    *result = nullptr;
     return report(context, open_library(context, path, result));
 }
 
 const scalide_program *scalide_library_program(scalide_context *context, const scalide_library *library, const char *name) {
-    if (!context || !library || !name) return nullptr;
+    const Entry entry(context, "scalide_library_program", {{"library", library}, {"name", name}});
+    if (entry.status() != SCALIDE_OK) return nullptr;
     char symbol[256];
     Text text(symbol, sizeof(symbol));
     text << name << "_program";

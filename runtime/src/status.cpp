@@ -15,6 +15,7 @@ constexpr const char *status_texts[] = {
     "the program is built for another device",
     "the device failed",
     "the device does not support this",
+    "another thread uses the context",
 };
 static_assert(sizeof(status_texts) / sizeof(status_texts[0]) == SCALIDE_STATUS_COUNT, "one text per status");
 
@@ -42,6 +43,8 @@ static_assert(are_in_order(), "rows stand in the order of their numbers");
 bool is_dtype(int32_t dtype) { return dtype >= 0 && dtype < SCALIDE_DTYPE_COUNT; }
 
 } // namespace
+
+int32_t scalide_interface_version() { return SCALIDE_INTERFACE_VERSION; }
 
 const char *scalide_status_string(scalide_status status) {
     return status >= 0 && status < SCALIDE_STATUS_COUNT ? status_texts[status] : "unknown status";

@@ -55,6 +55,7 @@ public:
     }
     ~Training() {
         scalide_binding_destroy(binding_);
+        scalide_release(context_.handle, arena_);
         for (const scalide_array &array : arrays_) {
             scalide_release(context_.handle, array.data);
             if (array.scale) scalide_release(context_.handle, array.scale);
@@ -68,6 +69,20 @@ public:
         EXPECT_EQ(scalide_synchronise(context_.handle), SCALIDE_OK) << scalide_message(context_.handle);
         return read(arrays_.back().data);
     }
+    /// Goes on with a further binding, whose intermediate values are in memory of the test.
+    void take_further_binding() {
+        scalide_binding *further = nullptr;
+        EXPECT_EQ(scalide_bind_like(context_.handle, binding_, arrays_.data(), arrays_.size(), &further), SCALIDE_OK)
+            << scalide_message(context_.handle);
+        scalide_binding_destroy(binding_);
+        binding_ = further;
+        const size_t bytes = scalide_arena_bytes(binding_);
+        EXPECT_EQ(scalide_allocate(context_.handle, bytes + 256, &arena_), SCALIDE_OK);
+        const uintptr_t aligned = (reinterpret_cast<uintptr_t>(arena_) + 255) / 256 * 256;
+        EXPECT_EQ(scalide_set_arena(binding_, reinterpret_cast<void *>(aligned), bytes), SCALIDE_OK) << scalide_message(context_.handle);
+        EXPECT_EQ(scalide_set_arena(binding_, reinterpret_cast<void *>(aligned + 32), bytes), SCALIDE_INVALID_ARGUMENT);
+    }
+    void take_own_arena() { EXPECT_EQ(scalide_set_arena(binding_, nullptr, 0), SCALIDE_OK) << scalide_message(context_.handle); }
     float scale_of_weights() { return read(arrays_[3].scale); }
     std::vector<float> history() {
         std::vector<float> values;
@@ -101,6 +116,7 @@ private:
     Context context_;
     std::vector<scalide_array> arrays_;
     scalide_binding *binding_ = nullptr;
+    void *arena_ = nullptr; ///< of take_further_binding
 };
 
 } // namespace
@@ -119,4 +135,16 @@ TEST(computed, a_captured_training_step_is_that_of_the_cpu) {
         EXPECT_EQ(card.history(), cpu.history()) << "step " << i;
     }
     EXPECT_LT(last, first);
+}
+
+TEST(computed, a_further_binding_trains_on) {
+    const Computing computing;
+    Training card(SCALIDE_CUDA, training_cuda_program()), cpu(SCALIDE_CPU, training_cpu_program());
+    for (int i = 0; i < 4; i++) {
+        const float expected = cpu.step();
+        EXPECT_NEAR(card.step(), expected, 2e-4f * expected) << "step " << i;
+        EXPECT_EQ(card.scale_of_weights(), cpu.scale_of_weights()) << "step " << i;
+        if (i == 0) card.take_further_binding(), cpu.take_further_binding();
+        if (i == 2) card.take_own_arena(), cpu.take_own_arena();
+    }
 }

@@ -103,6 +103,19 @@ TEST_F(cuda, a_run_launches_and_does_nothing_else) {
     EXPECT_EQ(host_code_runs, before);
 }
 
+TEST_F(cuda, a_binding_outlives_the_handle_of_its_context) {
+    scalide_binding *binding = nullptr;
+    {
+        const Context context(SCALIDE_CUDA);
+        const Launching arrays(context.handle); // their memory is released before the context
+        const scalide_array descriptors[] = {arrays.x_array(), scalide_dense_array(arrays.loss, nullptr, SCALIDE_F32, 0, nullptr)};
+        ASSERT_EQ(scalide_bind_like(context.handle, arrays.binding, descriptors, 2, &binding), SCALIDE_OK)
+            << scalide_message(context.handle);
+    }
+    EXPECT_EQ(scalide_run(binding), SCALIDE_OK);
+    scalide_binding_destroy(binding); // TearDown looks for what is left
+}
+
 TEST_F(cuda, what_a_kernel_keeps_constants_and_sizes_are_on_the_device) {
     const Context context(SCALIDE_CUDA);
     const Launching arrays(context.handle);

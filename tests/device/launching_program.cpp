@@ -87,7 +87,8 @@ const scalide_program program = {SCALIDE_PLAN_VERSION,
                                  nullptr,
                                  0,
                                  nullptr,
-                                 nullptr};
+                                 nullptr,
+                                 0};
 
 } // namespace
 

@@ -79,7 +79,7 @@ TEST_F(matmul, scales_of_rows_and_blocks_are_arrays_of_the_program_or_of_its_ker
         << log;
     const size_t last = scalide_step_count(bound.binding) - 1;
     const scalide_matmul &plan = *bound.program->steps[last].matmul;
-    const auto of_kernel = [&](int32_t buffer) { return hex(bound.binding->buffers[buffer].memory); };
+    const auto of_kernel = [&](int32_t buffer) { return hex(bound.binding->memory[buffer]); };
     EXPECT_NE(log.find("matmul operation compute=68 scale=0 3=1 4=0 7=1 17=" + of_kernel(plan.rhs_scales) +
                        " 18=" + of_kernel(plan.lhs_scales) + " 31=4 32=4\n"),
               std::string::npos)

@@ -29,7 +29,7 @@ TEST_F(matmul, tiles_of_scales_are_those_of_a_kernel) {
     reset();
     ASSERT_EQ(scalide_run(bound.binding), SCALIDE_OK);
     const scalide_matmul &plan = *bound.program->steps[1].matmul;
-    const auto of_kernel = [&](int32_t buffer) { return hex(bound.binding->buffers[buffer].memory); };
+    const auto of_kernel = [&](int32_t buffer) { return hex(bound.binding->memory[buffer]); };
     EXPECT_NE(std::string(read().log)
                   .find("matmul operation compute=68 scale=0 3=1 4=0 7=1 17=" + of_kernel(plan.rhs_scales) +
                         " 18=" + of_kernel(plan.lhs_scales) + " 31=2 32=2\n"),

@@ -63,7 +63,7 @@ protected:
     std::string buffer_at(const scalide_step &step, uint64_t address) const {
         for (int32_t i = 0; i < step.operand_count; ++i) {
             const scalide_operand &operand = step.operands[i];
-            if (operand.kind == SCALIDE_OPERAND_BUFFER && address == reinterpret_cast<uint64_t>(binding->buffers[operand.index].memory))
+            if (operand.kind == SCALIDE_OPERAND_BUFFER && address == reinterpret_cast<uint64_t>(binding->memory[operand.index]))
                 return program->buffers[operand.index].name;
         }
         return "";
@@ -103,7 +103,7 @@ std::string training::products() const {
         for (int32_t k = 0; k < step.operand_count; ++k) {
             if (step.operands[k].kind != SCALIDE_OPERAND_BUFFER) continue;
             char address[32];
-            std::snprintf(address, sizeof(address), "%zx", reinterpret_cast<size_t>(binding->buffers[step.operands[k].index].memory));
+            std::snprintf(address, sizeof(address), "%zx", reinterpret_cast<size_t>(binding->memory[step.operands[k].index]));
             call = std::regex_replace(call, std::regex(address), program->buffers[step.operands[k].index].name);
         }
         char workspace[32];

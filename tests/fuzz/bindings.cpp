@@ -90,6 +90,24 @@ private:
         expect((status == SCALIDE_OK) == (place != nullptr), "there is a binding when the status is SCALIDE_OK");
         take(scalide_bind(nullptr, program, arrays, count, &place) == SCALIDE_INVALID_ARGUMENT ? SCALIDE_OK : SCALIDE_STATUS_COUNT);
     }
+    void bind_like() {
+        scalide_binding *like = binding(), *&place = binding();
+        if (like == place) return;
+        scalide_binding_destroy(place);
+        place = nullptr;
+        const scalide_array *arrays = this->arrays();
+        const scalide_status status = scalide_bind_like(context_, like, arrays, arrays ? count() : 0, &place);
+        take_bound(status);
+        expect((status == SCALIDE_OK) == (place != nullptr), "there is a further binding when the status is SCALIDE_OK");
+    }
+    void set_arena() {
+        scalide_binding *changed = binding();
+        char *pool = memory[choices_.below(std::size(memory))];
+        const size_t offset = choices_.below(3) * 32, bytes = choices_.coin() ? size_t(choices_.number()) : sizeof(memory[0]);
+        if (bytes > sizeof(memory[0]) - offset) return take(scalide_set_arena(changed, nullptr, bytes));
+        const scalide_status status = scalide_set_arena(changed, pool + offset, bytes);
+        if (changed) take_bound(status);
+    }
     void set_argument() {
         const size_t index = choices_.below(4) == 0 ? size_t(choices_.number()) : choices_.below(argument_count);
         const scalide_array *array = choices_.below(16) == 0 ? nullptr : &arrays_[choices_.below(argument_count)];
@@ -153,7 +171,7 @@ private:
     void create() {
         char message[64];
         scalide_options options = {};
-        options.struct_size = choices_.coin() ? sizeof(options) : offsetof(scalide_options, threads);
+        options.struct_size = choices_.coin() ? sizeof(options) : offsetof(scalide_options, cache_folder);
         options.threads = static_cast<int32_t>(choices_.number() | (choices_.coin() ? 1 << 10 : 0)) % 2000;
         if (options.threads > 3 && options.threads <= 1024) options.threads = 1; // 1,000 threads a second are no test
         options.scratch_bytes = static_cast<uint64_t>(choices_.number());
@@ -180,7 +198,8 @@ private:
         &Session::fit_arrays,  &Session::spoil_array,  &Session::spoil_array,   &Session::describe_array, &Session::bind,
         &Session::bind,        &Session::set_argument, &Session::set_arguments, &Session::shape_outputs,  &Session::run,
         &Session::run_traced,  &Session::run_checked,  &Session::capture,       &Session::destroy,        &Session::ask_binding,
-        &Session::ask_program, &Session::allocate,     &Session::create,        &Session::load,
+        &Session::ask_program, &Session::allocate,     &Session::create,        &Session::load,           &Session::bind_like,
+        &Session::set_arena,
     };
 
     static inline scalide_context *const context_ = new_context(2);

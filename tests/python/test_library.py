@@ -201,7 +201,7 @@ def test_says_what_is_wrong_with_arrays(step, libraries):
         ((x.astype(np.int64), w, rate), "TypeError: step.x: dtype must be f32, got int64. Convert the array."),
         ((x[0], w, rate), "ValueError: step.x: rank must be 2, got 1. Pass an array of shape [b, 4]."),
         ((x[:, :3], w, rate), "ValueError: step.x: extent 1 must be 4, got 3. Pass an array of shape [b, 4] with b = 3."),
-        ((x, w[:3], rate), "ValueError: step.w: extent 0 must be 4, got 3. Pass an array of shape [4] with b = 3."),
+        ((x, w[:3], rate), "ValueError: step.w: extent 0 must be 4, got 3. Pass an array of shape [4]."),
         ((x, w), "TypeError: step: the number of arrays must be 3, got 2. Pass x: f32[*, *], w: f32[*] inout, rate: f32[]."),
         ((x, w, [0.5]), "ValueError: step.rate: rank must be 0, got 1. Pass an array of shape []."),
         ((x, w, ["fast"]), "TypeError: step.rate: must be an array of f32, got list."),

@@ -62,7 +62,7 @@ const Case cases[] = {
     {"extent", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[1] = 5; },
      "sample.x: extent 1 must be 4, got 5. Pass an array of shape [b, 4] with b = 6."},
     {"extents_disagree", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].extent[0] = 4; },
-     "sample.y: extent 0 must be 6, got 4. Pass an array of shape [b] with b = 6."},
+     "sample.y: extent 0 must be 6, got 4. Pass an array of shape [b] with b = 6 from x."},
     {"negative_extent", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = -6; },
      "sample.x: extent 0 must be in [0, 2147483647], got -6. Pass an array of shape [b, 4]."},
     {"huge_array", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].extent[0] = 1 << 30; },
@@ -90,7 +90,7 @@ const Case cases[] = {
      },
      "sample.x: extent 0 must be a multiple of 2, got 7. Pass an array of shape [2*b, 8]."},
     {"polynomial", SCALIDE_INVALID_ARGUMENT, [](Sample &, Program &p) { p.buffers[3].shape = squares; },
-     "sample.y: extent 0 must be 37, got 6. Pass an array of shape [b*b + 1] with b = 6."},
+     "sample.y: extent 0 must be 37, got 6. Pass an array of shape [b*b + 1] with b = 6 from x."},
     {"stride", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].stride[0] = 8; },
      "sample.x: stride 0 must be 4 (dense, row-major), got 8. Copy the array into contiguous memory."},
     {"column_major", SCALIDE_INVALID_ARGUMENT,
@@ -131,7 +131,7 @@ const Case cases[] = {
     {"scale_overlaps_own_data", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = &s.w[3]; },
      "sample.w: a run writes this memory, but it overlaps with w. Pass separate memory."},
     {"plan_version", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.plan_version = 99; },
-     "sample: plan version must be 12, got 99. Generate the library again with the tool of this runtime."},
+     "sample: plan version must be 13, got 99. Generate the library again with the tool of this runtime."},
     {"device", SCALIDE_WRONG_DEVICE, [](Sample &, Program &p) { p.program.device = SCALIDE_OPENCL; },
      "sample: the context must be for opencl (the program's target), got cpu. Create it with this device, or build the program for cpu."},
     {"bad_table", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[6].index = 1; },
@@ -193,10 +193,11 @@ const Case cases[] = {
     {"no_source", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.arguments[0].role = SCALIDE_OUTPUT; },
      "sample: no input has the symbol b alone on an axis, so it has no value. Generate the library again."},
     {"target", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "arm-64-linux"; },
-     "sample: the CPU must have all features of the target arm-64-linux, but it has no arm. Build the program for this machine."},
+     "sample: the CPU must have all features of the target arm-64-linux, but it has no arm. Build the program for this CPU, or "
+     "one library for several CPUs: scalide build --target x86-64-v2,x86-64-v3 (CMake: TARGETS)."},
     {"feature", SCALIDE_UNSUPPORTED_CPU, [](Sample &, Program &p) { p.program.target = "x86-64-linux-sse41-future_unit-tune_znver5"; },
      "sample: the CPU must have all features of the target x86-64-linux-sse41-future_unit-tune_znver5, but it has no future_unit. Build "
-     "the program for this machine."},
+     "the program for this CPU, or one library for several CPUs: scalide build --target x86-64-v2,x86-64-v3 (CMake: TARGETS)."},
 };
 
 class BindError : public testing::Test {

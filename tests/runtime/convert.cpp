@@ -91,6 +91,8 @@ TEST(runtime, convert_says_what_is_wrong) {
               "scalide_convert: to: data must point to the elements, got NULL.");
     scalide_array deep = good;
     deep.rank = 9;
+    const scalide_array huge = array_of(data, nullptr, SCALIDE_F32, {int64_t{1} << 32, int64_t{1} << 32});
+    EXPECT_EQ(refusal(huge, huge), "scalide_convert: an array must have at most 2146435072 elements. Split the array.");
     EXPECT_EQ(refusal(deep, deep), "scalide_convert: from: rank must be in [0, 8], got 9.");
     const Context context(1);
     EXPECT_EQ(scalide_convert(nullptr, &good, &deep), SCALIDE_INVALID_ARGUMENT); // no message

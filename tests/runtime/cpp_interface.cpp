@@ -5,6 +5,7 @@
 #include "support/folder.h"
 #include <cmath>
 #include <gtest/gtest.h>
+#include <thread>
 #include <utility>
 
 namespace {
@@ -144,6 +145,56 @@ TEST(cpp_interface, names_the_arguments_that_are_wrong) {
     EXPECT_NE(error_of([&] { load(context, SCALIDE_SAMPLE_LIBRARY, "step"); }).find("no program 'step'"), std::string::npos);
 }
 
+TEST(cpp_interface, clones_a_binding_for_another_thread) {
+    const Context context(1);
+    Binding binding = Binding::allocate(context, sample_program(), {{"b", 6}});
+    alignas(64) char arena[4096];
+    std::vector<float> y;
+    std::thread([&] {
+        const Context own(1);
+        State state(own, sample_program());
+        state["w"].set(std::vector<float>{1, 2, 3, 4});
+        Array x(own, SCALIDE_F32, {6, 4});
+        x.set(1);
+        NamedArrays arrays = state.arrays();
+        arrays["x"] = x;
+        Binding further = binding.clone(own, arrays);
+        ASSERT_LE(further.arena_bytes(), sizeof(arena));
+        further.set_arena(arena, sizeof(arena));
+        further.run();
+        y = further["y"].get();
+    }).join();
+    EXPECT_EQ(y, std::vector<float>(6, 10));
+    EXPECT_EQ(error_of([&] { binding.clone(context, {}); }), "sample: these arrays are missing: x, w. Pass them by name.");
+}
+
+/// Throws because another thread is in a run of the context.
+TEST(cpp_interface, says_that_another_thread_uses_the_context) {
+    const Context context(1);
+    Binding binding = Binding::allocate(context, sample_program(), {{"b", 6}});
+    std::string message;
+    binding.run_traced(
+        [&](const scalide_traced &, const scalide_array &) { std::thread([&] { message = error_of([&] { binding.run(); }); }).join(); });
+    EXPECT_EQ(message, "another thread uses the context");
+}
+
+TEST(cpp_interface, refuses_the_state_of_another_program) {
+    const Context context(1);
+    scalide_program other = *sample_program();
+    scalide_argument arguments[4];
+    std::copy(other.arguments, other.arguments + 4, arguments);
+    other.name = "other";
+    other.arguments = arguments;
+    const State of_sample(context, sample_program());
+    arguments[1].name = "v";
+    const std::string renamed = error_of([&] { Binding::allocate(context, &other, {{"b", 6}}, of_sample); });
+    EXPECT_EQ(renamed, "this State is of program sample, but the Binding is of program other, which has no argument w of type scaled "
+                       "f32[4]. Pass a State of other.");
+    EXPECT_EQ(error_of([&] { Binding(context, &other, of_sample); }), renamed);
+    arguments[1].name = "w";
+    Binding::allocate(context, &other, {{"b", 6}}, of_sample).run(); // the same arrays fit
+}
+
 TEST(cpp_interface, converts_between_numbers_and_formats) {
     const Context context(1);
     Array array(context, SCALIDE_F8_E4M3FN, {2, 2}, true);
@@ -157,6 +208,15 @@ TEST(cpp_interface, converts_between_numbers_and_formats) {
     EXPECT_EQ(error_of([&] { array.item(); }), "item() needs an array with one element, got the shape [2, 2].");
     std::vector<float> three = numbers(3);
     EXPECT_EQ(error_of([&] { Array(three, {2, 2}); }), "the vector must have the 4 elements of the shape [2, 2], got 3.");
+    EXPECT_EQ(error_of([&] {
+                  Array(context, SCALIDE_F32, {int64_t{1} << 32, int64_t{1} << 32});
+              }),
+              "an array must have at most 2146435072 elements, got the shape [4294967296, 4294967296]. Split the array.");
+    EXPECT_EQ(error_of([&] {
+                  Array(three, {3, INT64_MAX, 2});
+              }),
+              "an array must have at most 2146435072 elements, got the shape [3, 9223372036854775807, 2]. Split the array.");
+    EXPECT_EQ(Array(context, SCALIDE_F32, {int64_t{1} << 32, int64_t{1} << 32, 0}).size(), 0u);
     EXPECT_EQ(error_of([&] { Array(context, 99, {2}); }), "unknown dtype 99. Use a scalide_dtype.");
     EXPECT_EQ(error_of([&] { Array(context, SCALIDE_F32, {-1}); }), "a shape must have at most 8 extents, all at least 0, got [-1].");
     EXPECT_EQ(error_of([&] { array.set_bits(Array(three).descriptor()); }),

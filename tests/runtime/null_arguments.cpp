@@ -1,10 +1,120 @@
 #include "fixture.h"
 #include "scalide/safetensors.h"
+#include <functional>
 #include <gtest/gtest.h>
+#include <string>
 
 // What the header promises of NULL.
 
+using namespace scalide::test;
+
 namespace {
+
+/// A context and a binding, whose functions the cases call.
+struct Handles {
+    Context context{1};
+    Sample sample;
+    scalide_array *arrays = sample.arrays.data();
+    scalide_binding *binding = nullptr, *made = nullptr;
+    Handles() { EXPECT_EQ(bind(context, sample_program(), sample, &binding), SCALIDE_OK); }
+    Handles(const Handles &) = delete;
+    Handles &operator=(const Handles &) = delete;
+    ~Handles() { scalide_binding_destroy(binding); }
+};
+
+/// A call with a wrong pointer or index, and the message that the context then has.
+struct Wrong {
+    std::string message;
+    std::function<scalide_status(Handles &)> call;
+};
+
+const scalide_program *const program = sample_program();
+scalide_constants *no_constants = nullptr;
+const int64_t six = 6;
+
+const Wrong wrong_calls[] = {
+    {"scalide_bind: program must not be NULL.", [](Handles &h) { return scalide_bind(h.context.handle, nullptr, h.arrays, 4, &h.made); }},
+    {"scalide_bind: arrays must not be NULL.", [](Handles &h) { return scalide_bind(h.context.handle, program, nullptr, 4, &h.made); }},
+    {"scalide_bind: binding must not be NULL.", [](Handles &h) { return scalide_bind(h.context.handle, program, h.arrays, 4, nullptr); }},
+    {"scalide_check_signature: program must not be NULL.",
+     [](Handles &h) { return scalide_check_signature(h.context.handle, nullptr, 0); }},
+    {"scalide_bind_constants: constants must not be NULL.",
+     [](Handles &h) { return scalide_bind_constants(h.context.handle, program, h.arrays, 4, nullptr, &h.made); }},
+    {"scalide_bind_like: binding must not be NULL.",
+     [](Handles &h) { return scalide_bind_like(h.context.handle, nullptr, h.arrays, 4, &h.made); }},
+    {"scalide_bind_like: arrays must not be NULL.",
+     [](Handles &h) { return scalide_bind_like(h.context.handle, h.binding, nullptr, 4, &h.made); }},
+    {"scalide_bind_like: result must not be NULL.",
+     [](Handles &h) { return scalide_bind_like(h.context.handle, h.binding, h.arrays, 4, nullptr); }},
+    {"scalide_prepare: program must not be NULL.",
+     [](Handles &h) { return scalide_prepare(h.context.handle, nullptr, h.arrays, 4, &no_constants); }},
+    {"scalide_prepare: constants must not be NULL.",
+     [](Handles &h) { return scalide_prepare(h.context.handle, program, h.arrays, 4, nullptr); }},
+    {"scalide_set_argument: array must not be NULL.", [](Handles &h) { return scalide_set_argument(h.binding, 0, nullptr); }},
+    {"scalide_set_arguments: arrays must not be NULL.", [](Handles &h) { return scalide_set_arguments(h.binding, nullptr, 4); }},
+    {"scalide_run_checked: first must not be NULL.", [](Handles &h) { return scalide_run_checked(h.binding, nullptr); }},
+    {"scalide_profile: steps must not be NULL.", [](Handles &h) { return scalide_profile(h.binding, 1, nullptr, 3); }},
+    {"scalide_describe_step: info must not be NULL.", [](Handles &h) { return scalide_describe_step(h.binding, 0, nullptr); }},
+    {"sample: the step index must be less than 3, got 3.",
+     [](Handles &h) {
+         scalide_step_info info;
+         return scalide_describe_step(h.binding, 3, &info);
+     }},
+    {"scalide_read_scalar: buffer_name must not be NULL.",
+     [](Handles &h) {
+         double value;
+         return scalide_read_scalar(h.binding, nullptr, &value);
+     }},
+    {"scalide_read_scalar: value must not be NULL.", [](Handles &h) { return scalide_read_scalar(h.binding, "total", nullptr); }},
+    {"scalide_shape_outputs: program must not be NULL.",
+     [](Handles &h) { return scalide_shape_outputs(h.context.handle, nullptr, h.arrays, 4); }},
+    {"scalide_shape_outputs: arrays must not be NULL.",
+     [](Handles &h) { return scalide_shape_outputs(h.context.handle, program, nullptr, 4); }},
+    {"scalide_shape_arguments: values must not be NULL.",
+     [](Handles &h) { return scalide_shape_arguments(h.context.handle, program, nullptr, 1, h.arrays, 4); }},
+    {"scalide_shape_arguments: arrays must not be NULL.",
+     [](Handles &h) { return scalide_shape_arguments(h.context.handle, program, &six, 1, nullptr, 4); }},
+    {"scalide_initial_state: program must not be NULL.",
+     [](Handles &h) { return scalide_initial_state(h.context.handle, nullptr, h.arrays, 4); }},
+    {"scalide_load: path must not be NULL.",
+     [](Handles &h) {
+         scalide_library *library;
+         return scalide_load(h.context.handle, nullptr, &library);
+     }},
+    {"scalide_load: library must not be NULL.", [](Handles &h) { return scalide_load(h.context.handle, "x.so", nullptr); }},
+    {"scalide_allocate: memory must not be NULL.", [](Handles &h) { return scalide_allocate(h.context.handle, 8, nullptr); }},
+    {"scalide_copy_in: to must not be NULL.", [](Handles &h) { return scalide_copy_in(h.context.handle, nullptr, &six, 8); }},
+    {"scalide_copy_out: from must not be NULL.",
+     [](Handles &h) {
+         int64_t to;
+         return scalide_copy_out(h.context.handle, &to, nullptr, 8);
+     }},
+    {"scalide_convert: from must not be NULL.", [](Handles &h) { return scalide_convert(h.context.handle, nullptr, h.arrays); }},
+    {"scalide_convert: to must not be NULL.", [](Handles &h) { return scalide_convert(h.context.handle, h.arrays, nullptr); }},
+    {"scalide_library_program: library must not be NULL.",
+     [](Handles &h) { return scalide_library_program(h.context.handle, nullptr, "x") ? SCALIDE_OK : SCALIDE_INVALID_ARGUMENT; }},
+};
+
+TEST(null_arguments, replace_the_message_of_an_earlier_failure) {
+    Handles handles;
+    for (const Wrong &wrong : wrong_calls) {
+        scalide_library *library = nullptr;
+        ASSERT_EQ(scalide_load(handles.context.handle, "/nowhere", &library), SCALIDE_FILE_ERROR);
+        EXPECT_EQ(wrong.call(handles), SCALIDE_INVALID_ARGUMENT) << wrong.message;
+        EXPECT_EQ(scalide_message(handles.context.handle), wrong.message);
+        EXPECT_EQ(handles.made, nullptr);
+    }
+}
+
+TEST(null_arguments, of_scalide_context_create_have_a_message) {
+    char message[100] = "";
+    scalide_options options = {};
+    options.struct_size = sizeof(options);
+    options.message = message;
+    options.message_size = sizeof(message);
+    EXPECT_EQ(scalide_context_create(&options, nullptr), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(message, "scalide_context_create: context must not be NULL.");
+}
 
 TEST(null_arguments, of_contexts) {
     void *memory = nullptr;
@@ -65,6 +175,18 @@ TEST(null_arguments, of_files) {
     EXPECT_EQ(scalide_safetensors_read("file", nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_safetensors_map(nullptr, &file, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
     EXPECT_EQ(scalide_safetensors_write(nullptr, nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
+    char message[100];
+    const scalide_safetensors_content no_tensors = {nullptr, 1, nullptr, 0}, no_metadata = {nullptr, 0, nullptr, 1};
+    scalide_safetensors_read(nullptr, &file, message, sizeof(message));
+    EXPECT_STREQ(message, "path must not be NULL.");
+    scalide_safetensors_map("file", nullptr, message, sizeof(message));
+    EXPECT_STREQ(message, "file must not be NULL.");
+    scalide_safetensors_write("file", nullptr, message, sizeof(message));
+    EXPECT_STREQ(message, "content must not be NULL.");
+    EXPECT_EQ(scalide_safetensors_write("file", &no_tensors, message, sizeof(message)), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(message, "tensors must not be NULL.");
+    EXPECT_EQ(scalide_safetensors_write("file", &no_metadata, message, sizeof(message)), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_STREQ(message, "metadata must not be NULL.");
     EXPECT_EQ(scalide_safetensors_count(nullptr), 0u);
     EXPECT_EQ(scalide_safetensors_tensor(nullptr, 0), nullptr);
     EXPECT_EQ(scalide_safetensors_find(nullptr, "x", &array), SCALIDE_INVALID_ARGUMENT);

@@ -178,7 +178,7 @@ TEST(runtime, takes_the_last_program_whose_target_the_cpu_supports) {
     EXPECT_EQ(chosen(later, {wider, latest}), wider);
     EXPECT_EQ(chosen(later, {latest}),
               "sample: the CPU must have all features of the target x86-64-linux-sse41-later, but it has no later. Build "
-              "the program for this machine.");
+              "the program for this CPU, or one library for several CPUs: scalide build --target x86-64-v2,x86-64-v3 (CMake: TARGETS).");
 }
 
 TEST(runtime, a_failure_is_sticky) {

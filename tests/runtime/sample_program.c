@@ -69,6 +69,7 @@ static const scalide_program program = {SCALIDE_PLAN_VERSION,
                                         0,
                                         0,
                                         0,
+                                        0,
                                         0};
 
 const scalide_program *sample_program(void) { return &program; }

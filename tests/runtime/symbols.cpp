@@ -77,6 +77,7 @@ const std::set<std::string> allowed = {
     "pthread_mutex_lock",
     "pthread_mutex_unlock",
     "pthread_once",
+    "pthread_self",
     "pthread_sigmask",
     "remove",
     "rename",

@@ -164,9 +164,10 @@ TEST(runtime, options_of_older_callers_mean_defaults) {
     EXPECT_GE(scalide_thread_count(context), 1);
     scalide_context_destroy(context);
     scalide_options options = {};
-    options.struct_size = offsetof(scalide_options, scratch_bytes);
+    options.struct_size = offsetof(scalide_options, cache_folder);
     options.threads = 3;
-    options.scratch_bytes = ~uint64_t(0);
+    options.cache_folder = "/nowhere";
+    options.allocator.allocate = [](void *, size_t, size_t) -> void * { return nullptr; };
     ASSERT_EQ(scalide_context_create(&options, &context), SCALIDE_OK);
     EXPECT_EQ(scalide_thread_count(context), 3);
     scalide_context_destroy(context);

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* The version of this file and of the calling convention of kernels. The runtime rejects programs with another version. */
-#define SCALIDE_PLAN_VERSION 12u
+#define SCALIDE_PLAN_VERSION 13u
 
 /* The maximum number of symbols in a term. */
 #define SCALIDE_TERM_SYMBOLS 4
@@ -172,6 +172,8 @@ struct scalide_program {
     const scalide_requirement *requirements;
     const struct scalide_program *prepare; /* computes the buffers with SCALIDE_STORAGE_PREPARED. Its inputs are the arguments with the role
                                               SCALIDE_CONSTANT, in order; its other arguments are outputs. NULL: no such buffers */
+    uint64_t signature; /* hash of the names, roles, dtypes and shapes of the arguments, in order. The generated header has the same number,
+                           see scalide_check_signature */
 };
 
 #ifdef __cplusplus

@@ -4,14 +4,22 @@
  *   1. scalide_context_create makes a context. The context owns threads and scratch memory, or a device (GPU).
  *   2. scalide_bind checks your arrays against a program and returns a binding.
  *   3. scalide_run runs the program once. It makes no checks.
- *   4. scalide_binding_destroy, then scalide_context_destroy.
+ *   4. scalide_binding_destroy and scalide_context_destroy, in any order.
  *
- * Errors. Most functions return a scalide_status. scalide_message describes the last failure of a context in words.
+ * Errors. Most functions return a scalide_status. scalide_message describes the last failure of a context in words. Every function that
+ * has a context or a binding and returns another status than SCALIDE_OK writes a message, except SCALIDE_BUSY and scalide_set_constants.
  * NULL for a handle, a name or a result pointer is an error. The function then returns SCALIDE_INVALID_ARGUMENT, 0 for a count, -1 for an
  * index or a value, or NULL for a pointer. All functions that destroy, release or close accept NULL and do nothing.
  *
- * Threads. Only one thread at a time may use a context and its bindings. Different contexts are independent. There is one exception:
- * scalide_set_constants may run in any thread.
+ * Threads. Only one thread at a time may use a context and its bindings. Different contexts are independent. If a second thread calls a
+ * function while the first one is in a function of the same context, the second call does nothing and returns SCALIDE_BUSY. The message of
+ * the context then belongs to the first thread: take the words from scalide_status_string. A callback may call functions for the context
+ * that calls it. Any thread may call these functions at any time:
+ *   - scalide_set_constants, and functions that describe a program;
+ *   - scalide_bind_like, for the binding that it reads;
+ *   - on the CPU: scalide_allocate, scalide_release, scalide_copy_in, scalide_copy_out, scalide_synchronise, scalide_constants_destroy, and
+ *     scalide_binding_destroy for a binding that does not run.
+ * On a device, scalide_release, scalide_binding_destroy and scalide_constants_destroy wait until the other thread has left its function.
  *
  * Memory. The caller owns its arrays. The runtime stores pointers to them, so they must live as long as the binding.
  * In the context of a device, the data and the scales of all arrays must be in the memory of the device. Allocate it with scalide_allocate
@@ -36,6 +44,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of this interface: of the functions and structures of scalide.h and safetensors.h. It grows by 1 with each release that adds
+ * or changes one of them. An application that was compiled with version N runs with a runtime of version N or later. Plans have a version
+ * of their own: SCALIDE_PLAN_VERSION in plan.h. */
+#define SCALIDE_INTERFACE_VERSION 1
+/* Returns the SCALIDE_INTERFACE_VERSION of the runtime that is linked or loaded. Any thread may call it. */
+int32_t scalide_interface_version(void);
 
 /* The maximum number of axes of an array. */
 #define SCALIDE_MAX_RANK 8
@@ -65,6 +80,7 @@ typedef enum {
     SCALIDE_WRONG_DEVICE,  /* the program was built for another kind of device than the context has */
     SCALIDE_DEVICE_FAILED, /* the driver reported an error, or a kernel failed on the device */
     SCALIDE_UNSUPPORTED,   /* the device, or the file, does not support this request */
+    SCALIDE_BUSY,          /* another thread uses the context; there is no message */
     SCALIDE_STATUS_COUNT
 } scalide_status;
 
@@ -116,9 +132,11 @@ typedef struct {
     void *user;
 } scalide_parallel_for;
 
-/* Options of a context. Fill the struct with zeros first: 0 and NULL mean the default. */
+/* Options of a context. Fill the struct with zeros first: 0 and NULL mean the default. Then set struct_size = sizeof(scalide_options).
+ * Later versions append fields. A smaller size means their defaults. A larger size is an error if a field that the library does not know is
+ * not 0. A size without `message_size`, such as 0, is an error: no version has it. */
 typedef struct {
-    size_t struct_size;       /* sizeof(scalide_options). Later versions append fields; they use defaults if the size is smaller */
+    size_t struct_size;       /* sizeof(scalide_options) */
     int32_t threads;          /* number of threads, including the caller. 0: all CPUs that this process may use. Ignored for a device */
     uint64_t scratch_bytes;   /* scratch memory of each thread, in bytes, allocated at once. A kernel that needs more makes it larger in its
                                  first run. 0: 1 MiB */
@@ -142,15 +160,20 @@ typedef struct {
 } scalide_options;
 
 /* Creates a context. `options` may be NULL: all defaults. The caller destroys the context with scalide_context_destroy.
- * Errors: SCALIDE_INVALID_ARGUMENT (threads outside [0, 1024], an unknown kind of device, a stream of another device, half an allocator),
+ * Errors: SCALIDE_INVALID_ARGUMENT (a wrong struct_size, threads outside [0, 1024], an unknown kind of device, a stream of another device,
+ * half an allocator),
  * SCALIDE_OUT_OF_MEMORY, SCALIDE_THREAD_FAILED, SCALIDE_NO_DEVICE, SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_context_create(const scalide_options *options, scalide_context **context);
-/* Destroys a context. Destroy its bindings first. No other thread may use the context: this function does not wait for other calls. */
+/* Releases the caller's handle of a context. It must not be used afterwards. Bindings of the context, and constants on a device, keep the
+ * context alive: they work on, and the last one that is destroyed frees its threads and memory. No other thread may use the handle: this
+ * function does not wait for other calls. */
 void scalide_context_destroy(scalide_context *context);
 /* Returns a message about the last failure of this context, such as "digits_step.images: dtype must be f32, got f16. ...". Returns "" if
- * nothing has failed. The text is valid until the next failure of this context. */
+ * nothing has failed. The text is valid until the next failure of this context. While another thread uses the context, the function returns
+ * the text of SCALIDE_BUSY. */
 const char *scalide_message(const scalide_context *context);
-/* Returns the number of threads that run kernels, including the caller. Returns 1 for a device. */
+/* Returns the number of threads that run kernels, including the caller. Returns 1 for a device, and in a forked process, unless
+ * options.parallel_for runs the loops. */
 int32_t scalide_thread_count(const scalide_context *context);
 /* Returns the kind of device of the context, a scalide_device. */
 int32_t scalide_context_device(const scalide_context *context);
@@ -192,6 +215,19 @@ scalide_status scalide_convert(scalide_context *context, const scalide_array *fr
  * SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY. Then *binding is NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
+/* Checks that a program has the arguments of the header with which the caller was compiled: the same names, roles, dtypes, shapes and
+ * order. `signature` is a number that `scalide build` writes into the generated header. <name>_bind and <name>_initial_state of that header
+ * call this function. Errors: SCALIDE_INVALID_PROGRAM: the library was built again with other arguments. Compile the caller again. */
+scalide_status scalide_check_signature(scalide_context *context, const scalide_program *program, uint64_t signature);
+/* Makes a further binding of the program of `binding`, for other arrays of the same shapes, so that a program can run more than once at a
+ * time: each thread has its own context with one thread, and its own binding. `context` may be the context of `binding` or another one.
+ * The new binding shares everything that does not change with `binding`: plan, kernels, constants, sizes. It has its own argument lists and
+ * its own arena. `arrays` has `count` descriptors as for scalide_bind; the constants among them are ignored, and the newest constants of
+ * `binding` are used. The two bindings are independent: either may be destroyed first. Other threads may run `binding` during the call, and
+ * may call scalide_set_constants, but must not destroy it. On a device, `context` must be the context of `binding` if the program has
+ * constants. Errors: as scalide_bind; SCALIDE_INVALID_ARGUMENT if a shape differs. Then *result is NULL. */
+scalide_status scalide_bind_like(scalide_context *context, const scalide_binding *binding, const scalide_array *arrays, size_t count,
+                                 scalide_binding **result);
 /* Computes everything that depends only on the constants of a program (arguments with the role SCALIDE_CONSTANT), such as converted
  * weights. `arrays` has `count` descriptors as for scalide_bind, but the function reads only the constants. When it returns, you may free
  * the arrays of the constants. Any number of bindings may use *constants; on the CPU, in any number of contexts and threads. On a device,
@@ -204,13 +240,13 @@ scalide_status scalide_prepare(scalide_context *context, const scalide_program *
 scalide_status scalide_bind_constants(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                                       scalide_constants *constants, scalide_binding **binding);
 /* Replaces the constants of a binding by others of the same program and shapes. Any thread may call it, also during a run. A run uses
- * either only the old or only the new constants; the next run that starts uses the new ones. It does not wait, and writes no message.
+ * either only the old or only the new constants; the next run that starts uses the new ones. It does not wait for a run, and writes no
+ * message.
  * Errors: SCALIDE_INVALID_ARGUMENT: the constants belong to another program, have other shapes, or are in another device context. */
 scalide_status scalide_set_constants(scalide_binding *binding, scalide_constants *constants);
 /* Returns the number of bytes that the prepared arrays use. */
 size_t scalide_constants_bytes(const scalide_constants *constants);
-/* Releases the caller's hold. The memory is freed when no binding uses the constants any more. On a device, do this before you destroy the
- * context. */
+/* Releases the caller's hold. The memory is freed when no binding uses the constants any more. */
 void scalide_constants_destroy(scalide_constants *constants);
 /* Replaces argument `index` by another array of the same shape. It makes the same checks as scalide_bind and allocates nothing.
  * A constant cannot be replaced this way: use scalide_set_constants.
@@ -220,6 +256,12 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
  * It ignores the constants in `arrays`.
  * Errors: as scalide_set_argument. */
 scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count);
+/* Gives the binding memory of the caller for intermediate values, instead of its own, which it frees. `memory` has `bytes` bytes, at least
+ * scalide_arena_bytes, and is aligned to 64 bytes; on a device it is memory of the device, aligned to 256 bytes. It must live as long as
+ * the binding uses it, and no argument may be in it. On the CPU, bindings that do not run at the same time may use the same memory.
+ * `memory` = NULL: the binding allocates its own memory again. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_OUT_OF_MEMORY: the old memory
+ * stays. SCALIDE_DEVICE_FAILED: the binding cannot run again. */
+scalide_status scalide_set_arena(scalide_binding *binding, void *memory, size_t bytes);
 /* Runs the program once. It makes no checks. It allocates memory only if the scratch memory is too small, in the first run.
  * On a device it only starts the steps: wait with scalide_synchronise, or with the stream that you passed.
  * Errors: SCALIDE_KERNEL_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_DEVICE_FAILED. After an error, each later run of this binding returns it.
@@ -264,7 +306,8 @@ typedef struct {
 /* Runs the program `runs` times and measures each step. `steps` has scalide_step_count entries. The runs update inouts, as all runs do.
  * Errors: SCALIDE_INVALID_ARGUMENT (runs < 1, a wrong count), and as scalide_run. */
 scalide_status scalide_profile(scalide_binding *binding, int32_t runs, scalide_step_profile *steps, size_t count);
-/* Destroys a binding. On a device it first waits for its runs. */
+/* Destroys a binding, and its context if scalide_context_destroy has released it and this was the last binding. On a device it first waits
+ * for its runs. */
 void scalide_binding_destroy(scalide_binding *binding);
 
 /* The role of an argument. A SCALIDE_STATE argument is updated in place, as SCALIDE_INOUT is. The policy of the program adds it after the
@@ -338,7 +381,7 @@ size_t scalide_step_count(const scalide_binding *binding);
 /* Describes step `index` of this binding. The strings live as long as the binding. Errors: SCALIDE_INVALID_ARGUMENT if there is no such
  * step. */
 scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info);
-/* Returns the number of bytes that the binding uses for intermediate values. */
+/* Returns the number of bytes that the binding uses for intermediate values: the least size of the memory of scalide_set_arena. */
 size_t scalide_arena_bytes(const scalide_binding *binding);
 /* Returns the value of the symbol `name` (such as "b"), or -1 if the program has no such symbol. */
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name);

@@ -87,17 +87,25 @@ inline std::string text_of(const Shape &shape) {
     return std::string("[") + join(extents) + "]";
 }
 
-inline size_t count_of(const int64_t *extents, size_t rank) {
-    size_t count = 1;
-    for (size_t axis = 0; axis < rank; ++axis) count *= static_cast<size_t>(extents[axis]);
-    return count;
+/// Returns the number of elements. Throws if a program cannot have such an array. So the bytes of an array never overflow.
+inline size_t count_of(const Shape &shape) {
+    constexpr int64_t most = SCALIDE_MAX_ELEMENTS;
+    if (shape.size() > SCALIDE_MAX_RANK || std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; }))
+        refuse(std::string("a shape must have at most 8 extents, all at least 0, got ") + text_of(shape) + ".");
+    if (std::count(shape.begin(), shape.end(), 0) > 0) return 0;
+    int64_t count = 1;
+    for (int64_t extent : shape) {
+        if (extent > most / count)
+            refuse(std::string("an array must have at most ") + std::to_string(most) + " elements, got the shape " + text_of(shape) +
+                   ". Split the array.");
+        count *= extent;
+    }
+    return static_cast<size_t>(count);
 }
 
-inline size_t count_of(const Shape &shape) { return count_of(shape.data(), shape.size()); }
-
-inline size_t count_of(const scalide_array &array) { return count_of(array.extent, static_cast<size_t>(array.rank)); }
-
 inline Shape shape_of(const scalide_array &array) { return Shape(array.extent, array.extent + array.rank); }
+
+inline size_t count_of(const scalide_array &array) { return count_of(shape_of(array)); }
 
 inline size_t bytes_of(const scalide_array &array) { return count_of(array) * scalide_dtype_size(array.dtype); }
 
@@ -149,10 +157,10 @@ public:
     std::string device_name() const { return scalide_context_device_name(handle()); }
     /// Waits until all runs and copies are complete.
     void synchronise() const { check(scalide_synchronise(handle())); }
-    /// Throws the message of the last failure unless the status is SCALIDE_OK.
+    /// Throws the message of the last failure unless the status is SCALIDE_OK. After SCALIDE_BUSY, the message belongs to another thread.
     void check(scalide_status status) const {
         if (status == SCALIDE_OK) return;
-        const char *message = scalide_message(handle());
+        const char *message = status == SCALIDE_BUSY ? "" : scalide_message(handle());
         throw Error(status, *message ? message : scalide_status_string(status));
     }
 
@@ -292,8 +300,7 @@ private:
     static scalide_array described(void *data, float *scale, int32_t dtype, const Shape &shape) {
         if (scalide_dtype_size(dtype) == 0)
             detail::refuse(std::string("unknown dtype ") + std::to_string(dtype) + ". Use a scalide_dtype.");
-        if (shape.size() > SCALIDE_MAX_RANK || std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; }))
-            detail::refuse(std::string("a shape must have at most 8 extents, all at least 0, got ") + detail::text_of(shape) + ".");
+        detail::count_of(shape); // checks it
         return scalide_dense_array(data, scale, dtype, static_cast<int32_t>(shape.size()), shape.data());
     }
     /// Returns a new array of the same type in host memory. The scale comes first.
@@ -587,7 +594,7 @@ private:
     std::shared_ptr<scalide_constants> constants_;
 };
 
-/// A program with its arrays, ready to run. It is for one set of shapes. Only one thread at a time may use it.
+/// A program with its arrays, ready to run. It is for one set of shapes. Only one thread at a time may use it: see clone.
 class Binding {
 public:
     /// Binds arrays by name. Outputs that are missing are allocated. Throws if another argument is missing, or a name is unknown.
@@ -604,7 +611,7 @@ public:
     }
     /// Binds the arrays of a state, and other arrays by name.
     Binding(const Context &context, const Program &program, const State &state, NamedArrays arrays = {})
-        : Binding(context, program, joined(state, std::move(arrays))) {}
+        : Binding(context, program, joined(program, state, std::move(arrays))) {}
     /// Allocates every array that is not given. Its elements are 0 until you set them: binding["x"].set(values). Binding reads constants,
     /// so they must be given: as Constants, or by name.
     static Binding allocate(const Context &context, const Program &program, const Symbols &symbols, NamedArrays arrays = {}) {
@@ -627,7 +634,26 @@ public:
     }
     static Binding allocate(const Context &context, const Program &program, const Symbols &symbols, const State &state,
                             NamedArrays arrays = {}) {
-        return allocate(context, program, symbols, joined(state, std::move(arrays)));
+        return allocate(context, program, symbols, joined(program, state, std::move(arrays)));
+    }
+    /// Makes a further binding of the same program and shapes, which may run at the same time: give it the context of another thread. It
+    /// shares plan, kernels and constants with this binding, and has its own arrays. Outputs that are missing are allocated. Throws if
+    /// another argument is missing, or a name is unknown. Other threads may run this binding during the call.
+    Binding clone(const Context &context, NamedArrays arrays) const {
+        Binding further(context, program_);
+        for (const auto &named : arrays) program_.find(named.first);
+        further.constants_ = constants_;
+        further.arrays_ = std::move(arrays);
+        detail::require(
+            program_, further.arrays_, [](const Argument &argument) { return !argument.is_output() && !argument.is_constant(); }, "arrays",
+            "Pass them by name.");
+        for (size_t i = 0; i < program_.arguments().size(); ++i)
+            if (program_.arguments()[i].is_output()) further.allocate_missing(i, arrays_.at(program_.arguments()[i].name).shape());
+        const std::vector<scalide_array> in_order = detail::in_order(program_, further.arrays_);
+        scalide_binding *created = nullptr;
+        context.check(scalide_bind_like(context.handle(), handle(), in_order.data(), in_order.size(), &created));
+        further.binding_.reset(created);
+        return further;
     }
 
     scalide_binding *handle() const {
@@ -712,6 +738,11 @@ public:
         return value;
     }
     size_t step_count() const { return scalide_step_count(handle()); }
+    /// Returns the bytes of the memory for intermediate values.
+    size_t arena_bytes() const { return scalide_arena_bytes(handle()); }
+    /// Uses memory of the caller for intermediate values: at least arena_bytes(), aligned to 64 bytes, alive as long as it is used. NULL:
+    /// the binding allocates its own memory again. Bindings that do not run at the same time may use the same memory.
+    void set_arena(void *memory, size_t bytes) { context_.check(scalide_set_arena(handle(), memory, bytes)); }
     const Program &program() const { return program_; }
 
 private:
@@ -738,9 +769,25 @@ private:
         std::vector<char> data_;
     };
 
-    static NamedArrays joined(const State &state, NamedArrays arrays) {
+    /// A State may belong to another program with the same arrays, such as the program that evaluates what another one trains.
+    static NamedArrays joined(const Program &program, const State &state, NamedArrays arrays) {
+        for (const auto &named : state.arrays()) {
+            const auto argument = std::find_if(program.arguments().begin(), program.arguments().end(),
+                                               [&](const Argument &known) { return known.name == named.first; });
+            const bool is_known = argument != program.arguments().end();
+            if (is_known && fits(*argument, named.second)) continue;
+            detail::refuse("this State is of program " + state.program().name() + ", but the Binding is of program " + program.name() +
+                           ", which has no argument " + named.first + " of type " + detail::type_of(named.second.descriptor()) +
+                           ". Pass a State of " + program.name() + ".");
+        }
         arrays.insert(state.arrays().begin(), state.arrays().end());
         return arrays;
+    }
+    static bool fits(const Argument &argument, const Array &array) {
+        const Shape shape = array.shape();
+        return argument.dtype == array.dtype() && argument.is_scaled == array.is_scaled() && argument.fixed.size() == shape.size() &&
+               std::equal(shape.begin(), shape.end(), argument.fixed.begin(),
+                          [](int64_t extent, int64_t fixed) { return fixed < 0 || extent == fixed; });
     }
     void allocate_missing(size_t index, const Shape &shape) {
         const Argument &argument = program_.arguments()[index];

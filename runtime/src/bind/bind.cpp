@@ -3,7 +3,7 @@
 #include "bind/constants.h"
 #include "bind/prepared.h"
 #include "cpu_features.h"
-#include "run/recorder.h"
+#include "entry.h"
 #include "threads/float_environment.h"
 #include <algorithm>
 
@@ -54,6 +54,11 @@ void log_binding(const scalide_binding &binding) {
     context.log(context.log_user, words);
 }
 
+scalide_status no_tables(scalide_context *context, const scalide_program &program) {
+    start_message(context) << program.name << ": out of memory: cannot allocate the tables of the binding.";
+    return SCALIDE_OUT_OF_MEMORY;
+}
+
 /// Returns the form of the program for these values of its symbols, or nullptr if there is none.
 const scalide_program *for_values(const scalide_program &program, const int32_t *symbols) {
     for (int32_t i = 0; i < program.variant_count; ++i) {
@@ -77,14 +82,6 @@ scalide_status choose_program(scalide_context *context, const scalide_program **
     return status == SCALIDE_OK ? check_cpu(context, **program) : status;
 }
 
-// Only a device can fail here. The state of its launches is then unknown.
-scalide_status replace_addresses(scalide_binding &binding) {
-    scalide_status status = point(binding);
-    if (status == SCALIDE_OK && binding.launches.graph) status = capture(binding);
-    if (status != SCALIDE_OK) binding.status = status;
-    return status;
-}
-
 } // namespace scalide
 
 namespace {
@@ -95,11 +92,8 @@ scalide_status bind_arrays(scalide_context *context, const scalide_program *prog
     scalide_status status = choose_program(context, &program);
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
-    scalide_binding *binding = allocate_binding(context, *program);
-    if (!binding) {
-        start_message(context) << program->name << ": out of memory: cannot allocate the tables of the binding.";
-        return SCALIDE_OUT_OF_MEMORY;
-    }
+    scalide_binding *binding = allocate_binding(context, *program, nullptr);
+    if (!binding) return no_tables(context, *program);
     const Call call = {context, *program, binding->arrays};
     std::copy(arrays, arrays + count, binding->arrays);
     status = take_constants(*binding, constants);
@@ -110,7 +104,8 @@ scalide_status bind_arrays(scalide_context *context, const scalide_program *prog
         scalide_binding_destroy(binding); // it holds the constants until the form holds them
         return status;
     }
-    if (status == SCALIDE_OK) status = prepare(*binding);
+    if (status == SCALIDE_OK) status = fill_layout(context, *program, *binding->layout);
+    if (status == SCALIDE_OK) status = complete(*binding);
     if (status == SCALIDE_OK) {
         if (!context->device) map_constants(program);
         *result = binding;
@@ -121,11 +116,39 @@ scalide_status bind_arrays(scalide_context *context, const scalide_program *prog
     return status;
 }
 
+/// Binds with the layout of another binding of the same shapes, which has been checked and computed.
+scalide_status bind_layout(scalide_context *context, const scalide_binding &like, const scalide_array *arrays, scalide_constants *constants,
+                           scalide_binding **result) {
+    scalide_binding *binding = allocate_binding(context, *like.program, like.layout);
+    if (!binding) return no_tables(context, *like.program);
+    std::copy(arrays, arrays + like.program->argument_count, binding->arrays);
+    scalide_status status = constants ? take_constants(*binding, constants) : SCALIDE_OK;
+    if (status == SCALIDE_OK) status = complete(*binding);
+    if (status == SCALIDE_OK) {
+        *result = binding;
+        log_binding(*binding);
+    } else {
+        scalide_binding_destroy(binding);
+    }
+    return status;
+}
+
+/// A device needs launches of its own for each binding, so everything is bound again there.
+scalide_status bind_like(scalide_context *context, const scalide_binding &like, const scalide_array *arrays, size_t count,
+                         scalide_constants *constants, scalide_binding **result) {
+    const scalide_program &program = *like.program;
+    const scalide_status status = check_device(context, program);
+    if (status != SCALIDE_OK) return status;
+    const Call call = {context, program, arrays};
+    if (!check_count(call, count) || !check_like(call, like.symbols)) return SCALIDE_INVALID_ARGUMENT;
+    return context->device ? bind_arrays(context, &program, arrays, count, constants, result)
+                           : bind_layout(context, like, arrays, constants, result);
+}
+
 /// Binds in the float environment of programs and reports a failure.
 scalide_status bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                     scalide_constants *constants, scalide_binding **result) {
     const FloatEnvironment environment;
-    *result = nullptr;
     return report(context, bind_arrays(context, program, arrays, count, constants, result));
 }
 
@@ -133,67 +156,29 @@ scalide_status bind(scalide_context *context, const scalide_program *program, co
 
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **result) {
-    if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    if (result) *result = nullptr;
+    const Entry entry(context, "scalide_bind", {{"program", program}, {"arrays", arrays || count == 0}, {"binding", result}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     return bind(context, program, arrays, count, nullptr, result);
 }
 
 scalide_status scalide_bind_constants(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                                       scalide_constants *constants, scalide_binding **result) {
-    if (!context || !program || !constants || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    if (result) *result = nullptr;
+    const Entry entry(context, "scalide_bind_constants",
+                      {{"program", program}, {"arrays", arrays || count == 0}, {"constants", constants}, {"binding", result}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     return bind(context, program, arrays, count, constants, result);
 }
 
-scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array) {
-    if (!binding || !array) return SCALIDE_INVALID_ARGUMENT;
+scalide_status scalide_bind_like(scalide_context *context, const scalide_binding *like, const scalide_array *arrays, size_t count,
+                                 scalide_binding **result) {
+    if (result) *result = nullptr;
+    const Entry entry(context, "scalide_bind_like", {{"binding", like}, {"arrays", arrays || count == 0}, {"result", result}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     const FloatEnvironment environment;
-    const Call call = {binding->context, *binding->program, binding->arrays};
-    if (index >= static_cast<size_t>(call.program.argument_count)) {
-        start_message(call.context) << call.program.name << ": the argument index must be less than " << call.program.argument_count
-                                    << ", got " << uint64_t(index) << ". Find it by name with scalide_find_argument.";
-        return SCALIDE_INVALID_ARGUMENT;
-    }
-    const auto argument = static_cast<int32_t>(index);
-    if (!is_used_by_runs(call.program.arguments[index].role)) {
-        complain(call, argument) << "cannot replace a constant alone: the program has prepared it. Call scalide_prepare and "
-                                    "scalide_set_constants.";
-        return SCALIDE_INVALID_ARGUMENT;
-    }
-    const scalide_array before = binding->arrays[index];
-    binding->arrays[index] = *array;
-    if (check_type(call, argument) && check_shape(call, argument, binding->symbols) && check_memory(call, argument) && check_overlap(call))
-        return replace_addresses(*binding);
-    binding->arrays[index] = before;
-    return SCALIDE_INVALID_ARGUMENT;
-}
-
-scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_array *arrays, size_t count) {
-    if (!binding || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
-    const FloatEnvironment environment;
-    const Call call = {binding->context, *binding->program, arrays};
-    if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
-    for (int32_t i = 0; i < call.program.argument_count; ++i) {
-        if (!is_used_by_runs(call.program.arguments[i].role)) continue;
-        if (!check_type(call, i) || !check_shape(call, i, binding->symbols) || !check_memory(call, i)) return SCALIDE_INVALID_ARGUMENT;
-    }
-    if (!check_overlap(call)) return SCALIDE_INVALID_ARGUMENT;
-    for (int32_t i = 0; i < call.program.argument_count; ++i)
-        if (is_used_by_runs(call.program.arguments[i].role)) binding->arrays[i] = arrays[i];
-    return replace_addresses(*binding);
-}
-
-void scalide_binding_destroy(scalide_binding *binding) {
-    if (!binding) return;
-    const FloatEnvironment environment;
-    Device *device = binding->context->device;
-    const scalide_allocator &allocator = binding->context->allocator;
-    if (device) {
-        device->driver->synchronise(*device);
-        release_launches(*binding);
-        if (binding->arena) device->driver->release(*device, binding->arena);
-    } else {
-        release(allocator, binding->arena);
-    }
-    scalide_constants_destroy(binding->next_constants.exchange(nullptr));
-    scalide_constants_destroy(binding->constants);
-    release(allocator, binding);
+    scalide_constants *constants = hold_newest_constants(*like);
+    const scalide_status status = report(context, bind_like(context, *like, arrays, count, constants, result));
+    scalide_constants_destroy(constants);
+    return status;
 }

@@ -1,18 +1,10 @@
 #pragma once
-#include "context.h"
-#include "halide_abi.h"
+#include "bind/layout.h"
 #include "run/memory.h"
 #include "scalide/plan.h"
 #include <atomic>
 
 namespace scalide {
-
-/// A buffer of the plan with its address.
-struct BoundBuffer {
-    void *memory;
-    int64_t elements;
-    uint64_t size_value; ///< SCALIDE_STORAGE_SIZE: the value itself, in the buffer's dtype
-};
 
 struct BoundMatmul;
 
@@ -52,16 +44,18 @@ struct scalide_binding {
     scalide_context *context;
     const scalide_program *program;
     void *user_context;
+    scalide::Layout *layout; ///< other bindings may share it
     scalide_array *arrays;
-    int32_t *symbols;
-    scalide::BoundBuffer *buffers;
+    int32_t *symbols; ///< of the layout
+    void **memory;    ///< the address of each buffer
     uint64_t *scalars;
     scalide::HalideBuffer *descriptors; ///< one per operand that is a buffer, in order of steps and operands
-    scalide::HalideDimension *dimensions;
-    void **arguments; ///< the argv of step 0, of step 1, ...
-    void *arena;      ///< on a device, it also contains the scalars, sizes and constants
+    void **arguments;                   ///< the argv of step 0, of step 1, ...
+    void *arena;                        ///< on a device, it also contains the scalars, sizes and constants
     uint64_t arena_bytes;
+    bool has_callers_arena; ///< of scalide_set_arena
     scalide::Launches launches;
+    mutable std::atomic<bool> constants_lock;        ///< see ConstantsLock
     scalide_constants *constants;                    ///< NULL: the program has none
     std::atomic<scalide_constants *> next_constants; ///< of scalide_set_constants; the next run takes them
     int32_t current_step;
@@ -70,12 +64,24 @@ struct scalide_binding {
 
 namespace scalide {
 
+/// Returns the context of a binding, and NULL without a binding.
+inline scalide_context *context_of(const scalide_binding *binding) { return binding ? binding->context : nullptr; }
+
 /// Returns the element type of a kernel's view of this dtype, which is its storage type.
 HalideType halide_type_of(int32_t dtype);
-/// Allocates a binding without arrays and addresses. Returns nullptr if memory is lacking.
-scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program);
-/// Computes the sizes, arena, scratch memory and kernel arguments of a binding whose arrays and symbols are known.
-scalide_status prepare(scalide_binding &binding);
+/// Allocates a binding without arrays and addresses, with a new layout if `shared` is NULL. It holds the context. Returns nullptr if memory
+/// is lacking.
+scalide_binding *allocate_binding(scalide_context *context, const scalide_program &program, Layout *shared);
+/// Computes the arena, scratch memory and kernel arguments of a binding whose arrays and layout are known.
+scalide_status complete(scalide_binding &binding);
+
+/// The alignment that cuBLASLt needs for a workspace.
+constexpr uint64_t device_arena_alignment = 256;
+/// Allocates memory for the arena of the binding.
+scalide_status allocate_arena(scalide_binding &binding, void **arena);
+void release_arena(const scalide_binding &binding, void *arena);
+/// Makes this memory the arena of the binding. The addresses must be written again.
+scalide_status use_arena(scalide_binding &binding, void *arena);
 /// Writes the addresses of buffers into the kernels' views, and the addresses of operands into the kernels' argument lists. On a device,
 /// also writes them into the launches, which is the only step that can fail.
 scalide_status point(scalide_binding &binding);

@@ -80,7 +80,7 @@ bool is_overwritten(const scalide_binding &binding, int32_t buffer) {
 
 /// Returns the addresses of the matmul's arrays. The workspace is the binding's scratch memory.
 MatmulPointers find_pointers(const scalide_binding &binding, const scalide_matmul &matmul, const MatmulDesc &desc) {
-    const auto memory = [&](int32_t buffer) { return buffer >= 0 ? binding.buffers[buffer].memory : nullptr; };
+    const auto memory = [&](int32_t buffer) { return buffer >= 0 ? binding.memory[buffer] : nullptr; };
     MatmulPointers pointers = {};
     pointers.a = memory(matmul.lhs), pointers.b = memory(matmul.rhs), pointers.d = memory(matmul.result);
     (desc.has_factor ? pointers.factor : pointers.scale_a) = memory(matmul.factor);

@@ -10,6 +10,8 @@ struct Call {
     scalide_context *context;
     const scalide_program &program;
     const scalide_array *arrays;
+    const void *arena = nullptr; ///< memory of the caller for intermediate values; NULL: none
+    uint64_t arena_bytes = 0;
 };
 
 /// Prints ` b = 32, n = 5`.
@@ -21,6 +23,10 @@ Text &print_allowed(Text &text, const scalide_symbol &symbol);
 /// Starts the message about an argument: `<program>.<argument>: `.
 Text complain(const Call &call, int32_t argument);
 
+/// Checks the plan version. If it is another one, no other field of the program is known.
+bool check_version(scalide_context *context, const scalide_program &program);
+/// Checks that the program is for the kind of device of the context.
+scalide_status check_device(scalide_context *context, const scalide_program &program);
 /// Checks the plan version, the device and the range of indices.
 scalide_status check_program(scalide_context *context, const scalide_program &program);
 /// Checks that the CPU has all features of the program's target.
@@ -42,7 +48,10 @@ bool check_requirements(const Call &call, const int32_t *symbols);
 bool check_shape(const Call &call, int32_t argument, const int32_t *symbols);
 /// Checks the strides, data and scale pointers of one argument, and the value of its scale if the host can read it.
 bool check_memory(const Call &call, int32_t argument);
-/// Checks that arguments that a run writes share no memory with others.
+/// Checks that arguments that a run writes share no memory with others, and that no argument is in the arena of the caller.
 bool check_overlap(const Call &call);
+
+/// Checks arrays for a binding whose symbols are known, but not their number.
+bool check_like(const Call &call, const int32_t *symbols);
 
 } // namespace scalide

@@ -9,13 +9,6 @@ const scalide_buffer &data_buffer(const Call &call, int32_t argument) {
     return call.program.buffers[call.program.arguments[argument].data_buffer];
 }
 
-/// Writes `. Pass an array of shape [b, 64]`, followed by ` with b = 32` if the values of the symbols are known.
-void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t *symbols) {
-    print_shape(text << ". Pass an array of shape ", call.program, data_buffer(call, argument));
-    if (symbols && call.program.symbol_count > 0) print_values(text << " with", call.program, symbols);
-    text << '.';
-}
-
 /// The extent that gives a symbol its value.
 struct SymbolSource {
     int32_t argument, axis;
@@ -33,6 +26,31 @@ bool find_source(const Call &call, int32_t symbol, SymbolSource *source) {
         }
     }
     return false;
+}
+
+bool has_symbol(const scalide_buffer &buffer, int32_t symbol) {
+    for (int32_t axis = 0; axis < buffer.rank; ++axis) {
+        for (int32_t i = 0; i < buffer.shape[axis].count; ++i) {
+            for (int32_t other : buffer.shape[axis].terms[i].symbol)
+                if (other == symbol) return true;
+        }
+    }
+    return false;
+}
+
+/// Writes `. Pass an array of shape [b, 64]`, followed by ` with b = 32 from x` if the values of the symbols are known.
+void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t *symbols) {
+    const scalide_buffer &buffer = data_buffer(call, argument);
+    print_shape(text << ". Pass an array of shape ", call.program, buffer);
+    const char *separator = " with ";
+    for (int32_t i = 0; symbols && i < call.program.symbol_count; ++i) {
+        if (!has_symbol(buffer, i)) continue;
+        text << separator << call.program.symbols[i].name << " = " << symbols[i];
+        separator = ", ";
+        SymbolSource source;
+        if (find_source(call, i, &source) && source.argument != argument) text << " from " << call.program.arguments[source.argument].name;
+    }
+    text << '.';
 }
 
 bool solve_symbol(const Call &call, const SymbolSource &source, const scalide_symbol &symbol, int32_t *value) {
@@ -152,6 +170,14 @@ bool check_shape(const Call &call, int32_t argument, const int32_t *symbols) {
         return false;
     }
     return true;
+}
+
+bool check_like(const Call &call, const int32_t *symbols) {
+    for (int32_t i = 0; i < call.program.argument_count; ++i) {
+        if (!is_used_by_runs(call.program.arguments[i].role)) continue;
+        if (!check_type(call, i) || !check_shape(call, i, symbols) || !check_memory(call, i)) return false;
+    }
+    return check_overlap(call);
 }
 
 } // namespace scalide

@@ -113,6 +113,12 @@ bool overlap(const scalide_array &a, const scalide_array &b) {
     return false;
 }
 
+bool touches_arena(const Call &call, const scalide_array &array) {
+    const auto begin = reinterpret_cast<uintptr_t>(call.arena);
+    const MemoryRange arena = {begin, begin + call.arena_bytes};
+    return touch(range_of(array, 0), arena) || touch(range_of(array, 1), arena);
+}
+
 } // namespace
 
 bool check_memory(const Call &call, int32_t argument) {
@@ -121,6 +127,11 @@ bool check_memory(const Call &call, int32_t argument) {
 }
 
 bool check_overlap(const Call &call) {
+    for (int32_t i = 0; call.arena && i < call.program.argument_count; ++i) {
+        if (!is_used_by_runs(call.program.arguments[i].role) || !touches_arena(call, call.arrays[i])) continue;
+        complain(call, i) << "the memory overlaps with the arena of scalide_set_arena. Pass separate memory.";
+        return false;
+    }
     for (int32_t written = 0; written < call.program.argument_count; ++written) {
         if (call.program.arguments[written].role == SCALIDE_INPUT || !is_used_by_runs(call.program.arguments[written].role)) continue;
         for (int32_t other = 0; other < call.program.argument_count; ++other) {

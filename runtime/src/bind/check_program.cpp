@@ -1,6 +1,7 @@
 #include "bind/check.h"
 #include "bind/extent.h"
 #include "cpu_features.h"
+#include "entry.h"
 #include "run/scalar.h"
 
 namespace scalide {
@@ -184,19 +185,26 @@ const char *find_bad_table(const scalide_program &program) {
 
 } // namespace
 
-scalide_status check_program(scalide_context *context, const scalide_program &program) {
-    if (program.plan_version != SCALIDE_PLAN_VERSION) {
-        complain(context, program) << "plan version must be " << uint64_t(SCALIDE_PLAN_VERSION) << ", got "
-                                   << uint64_t(program.plan_version) << ". Generate the library again with the tool of this runtime.";
-        return SCALIDE_INVALID_PROGRAM;
-    }
+bool check_version(scalide_context *context, const scalide_program &program) {
+    if (program.plan_version == SCALIDE_PLAN_VERSION) return true;
+    complain(context, program) << "plan version must be " << uint64_t(SCALIDE_PLAN_VERSION) << ", got " << uint64_t(program.plan_version)
+                               << ". Generate the library again with the tool of this runtime.";
+    return false;
+}
+
+scalide_status check_device(scalide_context *context, const scalide_program &program) {
     const int32_t device = scalide_context_device(context);
-    if (program.device != device) {
-        complain(context, program) << "the context must be for " << scalide_device_name(program.device) << " (the program's target), got "
-                                   << scalide_device_name(device) << ". Create it with this device, or build the program for "
-                                   << scalide_device_name(device) << '.';
-        return SCALIDE_WRONG_DEVICE;
-    }
+    if (program.device == device) return SCALIDE_OK;
+    complain(context, program) << "the context must be for " << scalide_device_name(program.device) << " (the program's target), got "
+                               << scalide_device_name(device) << ". Create it with this device, or build the program for "
+                               << scalide_device_name(device) << '.';
+    return SCALIDE_WRONG_DEVICE;
+}
+
+scalide_status check_program(scalide_context *context, const scalide_program &program) {
+    if (!check_version(context, program)) return SCALIDE_INVALID_PROGRAM;
+    const scalide_status status = check_device(context, program);
+    if (status != SCALIDE_OK) return status;
     if (const char *name = find_bad_table(program)) {
         complain(context, program) << "the plan has a wrong entry: " << name << ". Generate the library again.";
         return SCALIDE_INVALID_PROGRAM;
@@ -212,10 +220,30 @@ scalide_status check_cpu(scalide_context *context, const scalide_program &progra
     if (const char *feature = missing_cpu_feature(program.target, &length)) {
         Text text = complain(context, program) << "the CPU must have all features of the target " << program.target << ", but it has no ";
         for (size_t i = 0; i < length; ++i) text << feature[i];
-        text << ". Build the program for this machine.";
+        text << ". Build the program for this CPU, or one library for several CPUs: scalide build --target x86-64-v2,x86-64-v3 (CMake: "
+                "TARGETS).";
         return SCALIDE_UNSUPPORTED_CPU;
     }
     return SCALIDE_OK;
 }
 
 } // namespace scalide
+
+scalide_status scalide_check_signature(scalide_context *context, const scalide_program *program, uint64_t signature) {
+    using namespace scalide;
+    const Entry entry(context, "scalide_check_signature", {{"program", program}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
+    if (!check_version(context, *program)) return report(context, SCALIDE_INVALID_PROGRAM);
+    if (program->signature == signature) return SCALIDE_OK;
+    Text text = complain(context, *program)
+                << "the application was compiled with a header that has other arguments than the library. Compile it again with the header "
+                   "of this library, and check that no other library has a program of this name. The library has";
+    for (int32_t i = 0; i < program->argument_count; ++i) {
+        const scalide_argument &argument = program->arguments[i];
+        const scalide_buffer &buffer = program->buffers[argument.data_buffer];
+        text << (i == 0 ? " " : ", ") << argument.name << ": " << scalide_dtype_name(buffer.dtype);
+        print_shape(text, *program, buffer);
+    }
+    text << '.';
+    return report(context, SCALIDE_INVALID_PROGRAM);
+}

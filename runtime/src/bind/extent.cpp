@@ -43,6 +43,16 @@ int64_t multiply_extent(int64_t product, int64_t extent) {
     return extent != 0 && product > SCALIDE_MAX_ELEMENTS ? product : product * extent;
 }
 
+bool has_allowed_size(const scalide_array &array) {
+    if (array.rank < 0 || array.rank > SCALIDE_MAX_RANK) return false;
+    int64_t elements = 1;
+    for (int32_t axis = 0; axis < array.rank; ++axis) {
+        if (array.extent[axis] < 0 || array.extent[axis] >= limit) return false;
+        elements = multiply_extent(elements, array.extent[axis]);
+    }
+    return elements <= SCALIDE_MAX_ELEMENTS;
+}
+
 bool count_elements(const scalide_extent *shape, int32_t rank, SymbolValues symbols, int64_t *count) {
     *count = 1;
     for (int32_t axis = 0; axis < rank; ++axis) {

@@ -16,6 +16,9 @@ int32_t sole_symbol(const scalide_extent &extent);
 /// Multiplies a product of extents by one more extent. The result saturates above SCALIDE_MAX_ELEMENTS, but it is 0 if an extent is 0.
 int64_t multiply_extent(int64_t product, int64_t extent);
 
+/// Returns true if scalide_bind would accept extents of this rank and size.
+bool has_allowed_size(const scalide_array &array);
+
 /// Computes the number of elements. Returns false if an extent or the number is outside of [0, 2^31), the range of Halide's indices.
 bool count_elements(const scalide_extent *shape, int32_t rank, SymbolValues symbols, int64_t *count);
 

@@ -2,9 +2,11 @@
 #include "bind/prepared.h"
 #include "bind/check.h"
 #include "bind/extent.h"
+#include "entry.h"
 #include "threads/float_environment.h"
 #include <algorithm>
 #include <cstring>
+#include <sched.h>
 
 using namespace scalide;
 
@@ -33,7 +35,7 @@ scalide_constants *lay_out(void *memory, const scalide_program &program, uint64_
 }
 
 /// Allocates constants without prepared arrays. Returns NULL if memory is lacking.
-scalide_constants *allocate_constants(const scalide_context &context, const scalide_program &program, const scalide_array *arrays) {
+scalide_constants *allocate_constants(scalide_context &context, const scalide_program &program, const scalide_array *arrays) {
     uint64_t bytes;
     lay_out(nullptr, program, &bytes);
     void *memory = allocate(context.allocator, bytes);
@@ -41,7 +43,10 @@ scalide_constants *allocate_constants(const scalide_context &context, const scal
     scalide_constants *constants = lay_out(memory, program, &bytes);
     constants->allocator = context.allocator;
     constants->holders.store(1);
-    constants->device = context.device;
+    if (context.device) {
+        constants->context = &context;
+        retain_context(&context);
+    }
     constants->prepare = program.prepare;
     constants->argument_count = program.argument_count;
     for (int32_t i = 0; i < program.argument_count; ++i) {
@@ -125,7 +130,8 @@ scalide_status prepare_constants(scalide_context *context, const scalide_program
 }
 
 bool is_made_for(const scalide_constants &constants, const scalide_context &context, const scalide_program &program) {
-    return constants.prepare == program.prepare && constants.argument_count == program.argument_count && constants.device == context.device;
+    return constants.prepare == program.prepare && constants.argument_count == program.argument_count &&
+           constants.context == (context.device ? &context : nullptr);
 }
 
 /// Gives the binding `constants`, which it then holds.
@@ -134,6 +140,26 @@ void hold(scalide_binding &binding, scalide_constants *constants) {
     for (int32_t i = 0; i < binding.program->argument_count; ++i) {
         if (is_constant(*binding.program, i)) binding.arrays[i] = constants->arguments[i];
     }
+}
+
+/// Protects the two pointers to constants of a binding while one of them is replaced, for a few instructions.
+class ConstantsLock {
+public:
+    explicit ConstantsLock(const scalide_binding &binding) : flag_(binding.constants_lock) {
+        while (flag_.exchange(true, std::memory_order_acquire)) sched_yield();
+    }
+    ConstantsLock(const ConstantsLock &) = delete;
+    ConstantsLock &operator=(const ConstantsLock &) = delete;
+    ~ConstantsLock() { flag_.store(false, std::memory_order_release); }
+
+private:
+    std::atomic<bool> &flag_;
+};
+
+/// Replaces the constants that the next run takes. Returns the constants that no run has taken.
+scalide_constants *exchange_next(scalide_binding &binding, scalide_constants *next) {
+    const ConstantsLock lock(binding);
+    return binding.next_constants.exchange(next);
 }
 
 bool have_equal_extents(const scalide_array &a, const scalide_array &b) {
@@ -163,6 +189,14 @@ scalide_status take_constants(scalide_binding &binding, scalide_constants *const
     return SCALIDE_OK;
 }
 
+scalide_constants *hold_newest_constants(const scalide_binding &binding) {
+    const ConstantsLock lock(binding);
+    scalide_constants *next = binding.next_constants.load(std::memory_order_relaxed);
+    scalide_constants *newest = next ? next : binding.constants;
+    if (newest) newest->holders.fetch_add(1);
+    return newest;
+}
+
 scalide_status check_prepared(const scalide_binding &binding) {
     for (int32_t i = 0; i < binding.program->buffer_count; ++i) {
         const scalide_buffer &buffer = binding.program->buffers[i];
@@ -179,11 +213,12 @@ scalide_status check_prepared(const scalide_binding &binding) {
 
 scalide_status take_next_constants(scalide_binding &binding) {
     if (!binding.next_constants.load(std::memory_order_relaxed)) return SCALIDE_OK;
-    scalide_constants *next = binding.next_constants.exchange(nullptr);
-    if (!next) return SCALIDE_OK;
     scalide_constants *before = binding.constants;
+    {
+        const ConstantsLock lock(binding);
+        binding.constants = binding.next_constants.exchange(nullptr);
+    }
     if (binding.context->device) binding.context->device->driver->synchronise(*binding.context->device); // earlier runs read the old ones
-    binding.constants = next;
     const scalide_status status = replace_addresses(binding);
     scalide_constants_destroy(before);
     return status;
@@ -193,9 +228,10 @@ scalide_status take_next_constants(scalide_binding &binding) {
 
 scalide_status scalide_prepare(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                                scalide_constants **result) {
-    if (!context || !program || !result || (!arrays && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    if (result) *result = nullptr;
+    const Entry entry(context, "scalide_prepare", {{"program", program}, {"arrays", arrays || count == 0}, {"constants", result}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     const FloatEnvironment environment;
-    *result = nullptr;
     const scalide_status status = choose_program(context, &program);
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
@@ -209,7 +245,7 @@ scalide_status scalide_set_constants(scalide_binding *binding, scalide_constants
             return SCALIDE_INVALID_ARGUMENT;
     }
     constants->holders.fetch_add(1);
-    scalide_constants_destroy(binding->next_constants.exchange(constants));
+    scalide_constants_destroy(exchange_next(*binding, constants));
     return SCALIDE_OK;
 }
 
@@ -218,10 +254,14 @@ size_t scalide_constants_bytes(const scalide_constants *constants) { return cons
 void scalide_constants_destroy(scalide_constants *constants) {
     if (!constants || constants->holders.fetch_sub(1) > 1) return;
     const scalide_allocator allocator = constants->allocator;
-    if (!constants->device) {
+    scalide_context *context = constants->context;
+    if (!context) {
         release(allocator, constants->memory);
     } else if (constants->memory) {
-        constants->device->driver->release(*constants->device, constants->memory);
+        enter_when_free(*context);
+        context->device->driver->release(*context->device, constants->memory);
+        leave(*context);
     }
     release(allocator, constants);
+    if (context) release_context(context);
 }

@@ -1,5 +1,7 @@
-// Memory of a context, and copies between it and the host's memory. A context uses the driver of its device or the memory of the CPU.
+// Memory of a context, and copies between it and the host's memory. A context uses the driver of its device or the memory of the CPU. The
+// memory of the CPU needs nothing of the context, so any thread may allocate and copy there. A driver serves one thread at a time.
 #include "context.h"
+#include "entry.h"
 #include "run/memory.h"
 #include "threads/float_environment.h"
 #include <cstring>
@@ -13,55 +15,71 @@ scalide_status failed(scalide_context *context, const char *what, scalide_status
     return status;
 }
 
+scalide_status allocate_on_cpu(scalide_context *context, uint64_t bytes, void **memory) {
+    *memory = allocate(context->allocator, bytes);
+    if (*memory) return SCALIDE_OK;
+    const Entry entry(context, "scalide_allocate"); // for the message
+    if (entry.status() == SCALIDE_OK) start_message(context) << "scalide_allocate: cannot allocate " << bytes << " bytes: out of memory.";
+    return SCALIDE_OUT_OF_MEMORY;
+}
+
+/// Checks the pointers of a copy. On the CPU, the context is entered only for the message of an error.
+scalide_status refuse_copy(scalide_context *context, const char *function, const void *to, const void *from) {
+    return Entry(context, function, {{"to", to}, {"from", from}}).status();
+}
+
 } // namespace
 
 scalide_status scalide_allocate(scalide_context *context, size_t bytes, void **memory) {
-    if (!context || !memory) return SCALIDE_INVALID_ARGUMENT;
-    const FloatEnvironment environment;
-    *memory = nullptr;
-    Device *device = context->device;
+    if (memory) *memory = nullptr;
     const uint64_t wanted = bytes > 0 ? bytes : 1;
-    if (device) return failed(context, "scalide_allocate", device->driver->allocate(*device, wanted, memory));
-    *memory = allocate(context->allocator, wanted);
-    if (*memory) return SCALIDE_OK;
-    start_message(context) << "scalide_allocate: cannot allocate " << wanted << " bytes: out of memory.";
-    return SCALIDE_OUT_OF_MEMORY;
+    const FloatEnvironment environment;
+    if (context && memory && !context->device) return allocate_on_cpu(context, wanted, memory);
+    const Entry entry(context, "scalide_allocate", {{"memory", memory}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
+    return failed(context, "scalide_allocate", context->device->driver->allocate(*context->device, wanted, memory));
 }
 
 void scalide_release(scalide_context *context, void *memory) {
     if (!context || !memory) return;
     const FloatEnvironment environment;
-    if (context->device) {
-        context->device->driver->synchronise(*context->device); // a run in progress may use this memory
-        context->device->driver->release(*context->device, memory);
-    } else {
-        release(context->allocator, memory);
-    }
+    if (!context->device) return release(context->allocator, memory);
+    enter_when_free(*context);
+    context->device->driver->synchronise(*context->device); // a run in progress may use this memory
+    context->device->driver->release(*context->device, memory);
+    leave(*context);
 }
 
 scalide_status scalide_copy_in(scalide_context *context, void *to, const void *from, size_t bytes) {
-    if (!context || (bytes > 0 && (!to || !from))) return SCALIDE_INVALID_ARGUMENT;
-    const FloatEnvironment environment;
-    Device *device = context->device;
+    if (!context || (bytes > 0 && (!to || !from))) return refuse_copy(context, "scalide_copy_in", to, from);
     if (bytes == 0) return SCALIDE_OK;
-    if (device) return failed(context, "scalide_copy_in", device->driver->copy_in(*device, to, from, bytes));
-    std::memmove(to, from, bytes);
-    return SCALIDE_OK;
+    if (!context->device) {
+        std::memmove(to, from, bytes);
+        return SCALIDE_OK;
+    }
+    const Entry entry(context, "scalide_copy_in");
+    if (entry.status() != SCALIDE_OK) return entry.status();
+    const FloatEnvironment environment;
+    return failed(context, "scalide_copy_in", context->device->driver->copy_in(*context->device, to, from, bytes));
 }
 
 scalide_status scalide_copy_out(scalide_context *context, void *to, const void *from, size_t bytes) {
-    if (!context || (bytes > 0 && (!to || !from))) return SCALIDE_INVALID_ARGUMENT;
-    const FloatEnvironment environment;
-    Device *device = context->device;
+    if (!context || (bytes > 0 && (!to || !from))) return refuse_copy(context, "scalide_copy_out", to, from);
     if (bytes == 0) return SCALIDE_OK;
-    if (device) return failed(context, "scalide_copy_out", device->driver->copy_out(*device, to, from, bytes));
-    std::memmove(to, from, bytes);
-    return SCALIDE_OK;
+    if (!context->device) {
+        std::memmove(to, from, bytes);
+        return SCALIDE_OK;
+    }
+    const Entry entry(context, "scalide_copy_out");
+    if (entry.status() != SCALIDE_OK) return entry.status();
+    const FloatEnvironment environment;
+    return failed(context, "scalide_copy_out", context->device->driver->copy_out(*context->device, to, from, bytes));
 }
 
 scalide_status scalide_synchronise(scalide_context *context) {
-    if (!context) return SCALIDE_INVALID_ARGUMENT;
+    if (context && !context->device) return SCALIDE_OK;
+    const Entry entry(context, "scalide_synchronise");
+    if (entry.status() != SCALIDE_OK) return entry.status();
     const FloatEnvironment environment;
-    Device *device = context->device;
-    return device ? failed(context, "scalide_synchronise", device->driver->synchronise(*device)) : SCALIDE_OK;
+    return failed(context, "scalide_synchronise", context->device->driver->synchronise(*context->device));
 }

@@ -1,5 +1,4 @@
 #include "files/safetensors_format.h"
-#include "scalide/scalide.h"
 #include <cstring>
 
 namespace scalide {
@@ -19,6 +18,11 @@ int32_t safetensors_dtype(const char *name) {
         if (std::strcmp(names[dtype], name) == 0) return dtype;
     }
     return -1;
+}
+
+scalide_status refuse_null(char *message, size_t message_size, const char *pointer) {
+    Text(message, message_size) << pointer << " must not be NULL.";
+    return SCALIDE_INVALID_ARGUMENT;
 }
 
 Text &print_system_error(Text &text, int error) {

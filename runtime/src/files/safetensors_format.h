@@ -1,4 +1,5 @@
 #pragma once
+#include "scalide/scalide.h"
 #include "text.h"
 #include <cstdint>
 
@@ -26,6 +27,9 @@ struct FileMessage {
     size_t size;
     Text begin() const { return Text(memory, size, Text::Use::message) << path << ": "; }
 };
+
+/// Writes that a pointer of the caller must not be NULL.
+scalide_status refuse_null(char *message, size_t message_size, const char *pointer);
 
 /// Prints a text such as `No such file or directory. ` for an errno.
 Text &print_system_error(Text &text, int error);

@@ -300,8 +300,9 @@ void explain_skipped(Text &text, const scalide_skipped_tensor &tensor) {
 }
 
 scalide_status open_file(const char *path, scalide_safetensors **file, char *message, size_t message_size, bool (*take_data)(Reading &)) {
-    if (!path || !file) return SCALIDE_INVALID_ARGUMENT;
+    if (!file) return refuse_null(message, message_size, "file");
     *file = nullptr;
+    if (!path) return refuse_null(message, message_size, "path");
     Reading reading = {{path, message, message_size}, {path, O_RDONLY}, 0, 0, nullptr, nullptr, {}, nullptr, nullptr, SCALIDE_FILE_ERROR};
     const bool good = read_sizes(reading) && read_header(reading) && check_header(reading) && take_data(reading);
     release(reading.text);

@@ -281,9 +281,9 @@ bool replace_file(Writing &writing) {
 } // namespace
 
 scalide_status scalide_safetensors_write(const char *path, const scalide_safetensors_content *content, char *message, size_t message_size) {
-    if (!path || !content || (content->tensor_count > 0 && !content->tensors) || (content->metadata_count > 0 && !content->metadata)) {
-        return SCALIDE_INVALID_ARGUMENT;
-    }
+    if (!path || !content) return refuse_null(message, message_size, path ? "content" : "path");
+    if (content->tensor_count > 0 && !content->tensors) return refuse_null(message, message_size, "tensors");
+    if (content->metadata_count > 0 && !content->metadata) return refuse_null(message, message_size, "metadata");
     Writing writing = {{path, message, message_size}, *content, nullptr, nullptr, 0, nullptr, nullptr, 0, SCALIDE_INVALID_ARGUMENT};
     const bool good = check_content(writing) && make_entries(writing) && check_names(writing) && make_header(writing) &&
                       name_temporary(writing) && replace_file(writing);

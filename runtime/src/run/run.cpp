@@ -1,6 +1,7 @@
 #include "bind/binding.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
+#include "entry.h"
 #include "run/clock.h"
 #include "run/non_finite.h"
 #include "threads/float_environment.h"
@@ -15,7 +16,7 @@ void show_new_buffers(const scalide_binding &binding, int32_t step, const Trace 
     const scalide_program &program = *binding.program;
     for (int32_t i = 0; i < program.buffer_count; ++i) {
         if (program.buffers[i].first_step != step) continue;
-        trace.show(program.buffers[i], describe(program.buffers[i], binding.symbols, binding.buffers[i].memory));
+        trace.show(program.buffers[i], describe(program.buffers[i], binding.symbols, binding.memory[i]));
     }
 }
 
@@ -46,8 +47,9 @@ void run_steps(scalide_binding &binding, const Trace &trace) {
 scalide_status finish(scalide_binding &binding) {
     scalide_context *context = binding.context;
     level_scratch(context);
-    const auto status = static_cast<scalide_status>(context->run_status.exchange(SCALIDE_OK));
+    const auto status = static_cast<scalide_status>(context->run_status.load(std::memory_order_relaxed));
     if (status != SCALIDE_OK) {
+        context->run_status.store(SCALIDE_OK, std::memory_order_relaxed);
         start_message(context) << binding.program->name << '.' << binding.program->steps[binding.current_step].name << ": "
                                << context->failure;
         binding.status = report(context, status);
@@ -55,12 +57,20 @@ scalide_status finish(scalide_binding &binding) {
     return status;
 }
 
+/// After a failure, the values that the binding keeps are not known.
+scalide_status refuse_failed(const scalide_binding &binding) {
+    start_message(binding.context) << binding.program->name << ": an earlier run of this binding failed ("
+                                   << scalide_status_string(binding.status) << "). Destroy the binding, and bind again.";
+    return binding.status;
+}
+
+/// The context must have been entered.
 scalide_status run(scalide_binding &binding, const Trace &trace) {
     const FloatEnvironment environment;
     const scalide_status taken = take_next_constants(binding);
     if (taken != SCALIDE_OK) return taken;
+    if (binding.status != SCALIDE_OK) return refuse_failed(binding);
     if (binding.context->device) return run_on_device(binding, trace);
-    if (binding.status != SCALIDE_OK) return binding.status;
     Worker &caller = binding.context->workers[0];
     jmp_buf here;
     caller.escape = &here;
@@ -81,8 +91,7 @@ uint64_t bytes_of(const scalide_binding &binding, const scalide_step &step) {
         const auto is_same = [&](const scalide_operand &other) { return other.kind == operand.kind && other.index == operand.index; };
         if (operand.kind == SCALIDE_OPERAND_SYMBOL || std::find_if(step.operands, step.operands + i, is_same) != step.operands + i)
             continue;
-        bytes += static_cast<uint64_t>(binding.buffers[operand.index].elements) *
-                 scalide_dtype_size(binding.program->buffers[operand.index].dtype);
+        bytes += scalide::bytes_of(*binding.program, *binding.layout, operand.index);
     }
     return bytes;
 }
@@ -102,21 +111,27 @@ void note_non_finite(void *user, const scalide_traced *buffer, const scalide_arr
 
 } // namespace
 
-scalide_status scalide_run(scalide_binding *binding) { return binding ? run(*binding, {}) : SCALIDE_INVALID_ARGUMENT; }
+scalide_status scalide_run(scalide_binding *binding) {
+    const Entry entry(context_of(binding), "scalide_run");
+    return entry.status() == SCALIDE_OK ? run(*binding, {}) : entry.status();
+}
 
 scalide_status scalide_run_traced(scalide_binding *binding, scalide_trace trace, void *user) {
-    return binding ? run(*binding, {trace, user}) : SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context_of(binding), "scalide_run_traced");
+    return entry.status() == SCALIDE_OK ? run(*binding, {trace, user}) : entry.status();
 }
 
 scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite *first) {
-    if (!binding || !first) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context_of(binding), "scalide_run_checked", {{"first", first}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     *first = {};
     Watch watch = {*binding, first};
     return run(*binding, {note_non_finite, &watch});
 }
 
 scalide_status scalide_profile(scalide_binding *binding, int32_t runs, scalide_step_profile *steps, size_t count) {
-    if (!binding || (!steps && count > 0)) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context_of(binding), "scalide_profile", {{"steps", steps || count == 0}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
     if (runs < 1 || count != scalide_step_count(binding)) {
         start_message(binding->context) << binding->program->name << ": scalide_profile needs at least 1 run and an entry for each of the "
                                         << uint64_t(scalide_step_count(binding)) << " steps, got " << runs << " runs and "

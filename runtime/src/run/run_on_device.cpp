@@ -1,6 +1,7 @@
 // A run on a device appends the launches that bind has recorded to the device's queue.
 #include "bind/binding.h"
 #include "bind/extent.h"
+#include "entry.h"
 #include "run/clock.h"
 #include "threads/float_environment.h"
 
@@ -31,14 +32,14 @@ scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
     for (int32_t i = 0; i < binding.program->buffer_count; ++i) {
         const scalide_buffer &buffer = binding.program->buffers[i];
         if (buffer.first_step != binding.current_step) continue;
-        const uint64_t bytes = static_cast<uint64_t>(binding.buffers[i].elements) * scalide_dtype_size(buffer.dtype);
+        const uint64_t bytes = scalide::bytes_of(*binding.program, *binding.layout, i);
         void *copy = allocate(binding.context->allocator, bytes);
         if (!copy) {
             start_message(binding.context) << binding.program->name << '.' << buffer.name << ": cannot allocate " << bytes
                                            << " bytes for the trace: out of memory. Bind smaller arrays.";
             return SCALIDE_OUT_OF_MEMORY;
         }
-        const scalide_status status = bytes > 0 ? device.driver->copy_out(device, copy, binding.buffers[i].memory, bytes) : SCALIDE_OK;
+        const scalide_status status = bytes > 0 ? device.driver->copy_out(device, copy, binding.memory[i], bytes) : SCALIDE_OK;
         if (status == SCALIDE_OK) trace.show(buffer, describe(buffer, binding.symbols, copy));
         release(binding.context->allocator, copy);
         if (status != SCALIDE_OK) return fail(binding, status);
@@ -70,7 +71,6 @@ scalide_status run_traced(scalide_binding &binding, const Trace &trace) {
 } // namespace
 
 scalide_status run_on_device(scalide_binding &binding, const Trace &trace) {
-    if (binding.status != SCALIDE_OK) return binding.status;
     if (trace.is_on()) return run_traced(binding, trace);
     binding.current_step = 0;
     if (!binding.launches.graph) return launch(binding, 0, binding.launches.used);
@@ -95,7 +95,8 @@ scalide_status capture(scalide_binding &binding) {
 
 scalide_status scalide_capture(scalide_binding *binding) {
     using namespace scalide;
-    if (!binding) return SCALIDE_INVALID_ARGUMENT;
+    const Entry entry(context_of(binding), "scalide_capture");
+    if (entry.status() != SCALIDE_OK) return entry.status();
     const FloatEnvironment environment;
     const Device *device = binding->context->device;
     if (device && device->driver->capture) return capture(*binding);

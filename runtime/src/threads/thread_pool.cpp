@@ -46,12 +46,13 @@ bool ThreadPool::start(int count, Participate participate, void *owner, const sc
 void ThreadPool::stop() {
     stopping_.store(true);
     wake();
-    const bool has_threads = getpid() == process_; // a forked process has none of the threads
-    for (int i = 0; has_threads && i < started_; ++i) pthread_join(threads_[i].handle, nullptr);
+    for (int i = 0; has_threads() && i < started_; ++i) pthread_join(threads_[i].handle, nullptr);
     release(allocator_, threads_);
     threads_ = nullptr;
     started_ = 0;
 }
+
+bool ThreadPool::has_threads() const { return getpid() == process_; }
 
 void ThreadPool::run() {
     gate_.open();

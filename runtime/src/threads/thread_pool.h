@@ -18,6 +18,8 @@ public:
     /// Starts the threads 1 to count - 1. Returns false if the system refuses. Call stop even then.
     bool start(int count, Participate participate, void *owner, const scalide_allocator &allocator);
     void stop();
+    /// False in a forked process, which has only the thread that called fork.
+    bool has_threads() const;
     /// Runs one parallel region. The participants see everything that was written before it, and the caller sees what they wrote.
     void run();
 
