@@ -17,6 +17,7 @@ struct ListedOperand {
     std::string name;
     Extents shape;
     std::optional<Dtype> dtype = {}; ///< nothing: chosen by the class of the operand and the dtype of the kernel
+    Location location = {};          ///< of the shape
 };
 
 /// One function of a kernel library: a sequence of operators.
