@@ -118,7 +118,8 @@ TEST(ir, parse_errors_of_results) {
 TEST(ir, parse_errors_of_tokens) {
     EXPECT_EQ(body_error("  r = neg(x) @"), "t.scl:2:14: text: expected a name, a number, a string or a sign, got \"@\"");
     EXPECT_EQ(body_error("  r = neg(x) \x01"), "t.scl:2:14: text: expected a name, a number, a string or a sign, got \"\\x01\"");
-    EXPECT_EQ(body_error("  r = mul(x, 12ab)"), "t.scl:2:14: number: must be digits with an optional fraction and exponent, got 12ab");
+    EXPECT_EQ(body_error("  r = mul(x, 12ab)"),
+              "t.scl:2:14: number: must be digits with an optional fraction and exponent, got 12ab. Write 12*ab");
     EXPECT_EQ(body_error("  r = mul(x, 1e999)"), "t.scl:2:14: number: must be within the range of f64, got 1e999");
     EXPECT_EQ(body_error("  r = neg(x) {a: \"b}"), "t.scl:2:18: string: must end with \" on the same line, got the end of the line");
     EXPECT_EQ(body_error("  r = neg(x) {a: \"\\n\"}"), "t.scl:2:18: string: the only escapes are \\\", \\\\ and \\xHH, got \"\\n\"");
