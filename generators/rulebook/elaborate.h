@@ -14,7 +14,7 @@ enum class Place {
 /// Returns the operator that rounds to a power of two, or "" for Rounding::none.
 std::string_view power_of_two_operator(Rounding rounding);
 
-/// Returns the place of the node in the source of a user, or the rule file if the node has none.
+/// Returns the line of a user that the node comes from, or the rule file if the node has none.
 const Location &place_of(const Builder &builder, const Rule &rule);
 
 /// Turns the expressions of a rule into nodes, for the operands of one node.
