@@ -1,5 +1,6 @@
 #include "frontend/generator.h"
 #include "frontend/tracer.h"
+#include "ir/dtype_advice.h"
 #include "ir/words.h"
 #include "rulebook/nearest.h"
 #include "transforms/calls/bind_symbols.h"
@@ -28,8 +29,9 @@ std::multimap<std::string, Registered> &registry() {
 
 constexpr const char *no_generators = "This executable contains no generators; the name of a program file ends in .scl";
 
-[[noreturn]] void refuse_parameter(const std::string &name, const std::string &requirement, const std::string &text) {
-    throw UserError({{}, "parameter." + name, "must be " + requirement, "'" + text + "'", ""});
+[[noreturn]] void refuse_parameter(const std::string &name, const std::string &requirement, const std::string &text,
+                                   const std::string &way_out = "") {
+    throw UserError({{}, "parameter." + name, "must be " + requirement, "'" + text + "'", way_out});
 }
 
 Type make_type(Dtype dtype, const Dimensions &shape) {
@@ -242,7 +244,7 @@ std::string parse_parameter(const std::string &, const std::string &text) {
 template<>
 Dtype parse_parameter(const std::string &name, const std::string &text) {
     const std::optional<Dtype> dtype = parse_dtype(text);
-    if (!dtype) refuse_parameter(name, parameter_type<Dtype>(), text);
+    if (!dtype) refuse_parameter(name, parameter_type<Dtype>(), text, dtype_advice(text));
     return *dtype;
 }
 
@@ -265,7 +267,8 @@ AssignedTensor::AssignedTensor(const std::string &name, const Type &type, const 
                                const Initializer &initializer, const std::string &merge)
     : Tensor(initial), generator_(&GeneratorBase::current()), declaration_(generator_->declarations_.size()) {
     const int last = static_cast<int>(Tracer::current().program().arguments.size()) - 1;
-    generator_->declarations_.push_back({this, name, type, initial.is_assigned() ? last : -1, where, initializer, merge});
+    generator_->declarations_.push_back({this, name, type, initial.is_assigned() ? last : -1, where, where, initializer, merge});
+    if (initial.is_assigned()) Tracer::current().declare_state(*this);
 }
 
 AssignedTensor::AssignedTensor(AssignedTensor &&other) noexcept
@@ -283,11 +286,11 @@ AssignedTensor::~AssignedTensor() {
 
 void AssignedTensor::assign(const TensorUse &use) {
     at(use.where, [&] {
-        const Tensor assigned(use.tensor.value());
+        const Tensor assigned(use.tensor.value()); // not a copy, which would be the same State as use.tensor
         GeneratorBase::Declaration *declaration = generator_ ? &generator_->declarations_[declaration_] : nullptr;
         if (declaration) declaration->where = use.where;
         if (!declaration || declaration->merge.empty())
-            Tensor::operator=(assigned);
+            Tracer::current().assign(*this, assigned.value());
         else if (declaration->merged.is_assigned())
             declaration->merged = apply(declaration->merge, {declaration->merged, assigned});
         else
@@ -353,9 +356,24 @@ std::vector<State<Tensor> *> GeneratorBase::states() const {
     return states;
 }
 
+/// An output needs its own name: a binding finds the arrays of a program by their names.
+void GeneratorBase::check_output_names(const Program &program) const {
+    std::map<std::string, std::string> others; // name -> what has it
+    for (const Argument &argument : program.arguments) others[program.value_name(argument.value)] = argument.inout ? "a state" : "an input";
+    for (const Declaration &declared : declarations_) {
+        if (declared.argument >= 0) continue;
+        const auto [other, is_new] = others.emplace(declared.name, "another output");
+        if (!is_new)
+            throw UserError(statement(location_of(declared.declared),
+                                      "the output " + subject_of(program.name, declared.name) + " has the name of " + other->second,
+                                      "Rename one of them"));
+    }
+}
+
 void GeneratorBase::finish() {
     generate();
     Program &program = Tracer::current().program();
+    check_output_names(program);
     std::vector<Result> states;
     for (const Declaration &declared : declarations_) {
         const Location where = location_of(declared.where);

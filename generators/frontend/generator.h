@@ -99,19 +99,6 @@ private:
     T value_;
 };
 
-/// One extent of a declared shape: a number, the name of a symbol ("b"), an expression over symbols, or a GeneratorParam.
-struct Dimension {
-    Dimension(int value) : extent(value) {}
-    Dimension(const char *symbol) : extent(Extent::symbol(symbol)) {}
-    Dimension(Extent value) : extent(std::move(value)) {}
-    template<typename T>
-    Dimension(const GeneratorParam<T> &param) : extent(static_cast<int64_t>(static_cast<T>(param))) {}
-    Extent extent;
-};
-
-/// The shape of a declared tensor: `{"b", 64}`.
-using Dimensions = std::vector<Dimension>;
-
 template<typename T>
 class Input;
 template<typename T>
@@ -280,7 +267,8 @@ public:
         AssignedTensor *tensor;
         std::string name;
         Type type;
-        int argument;               ///< -1: an output
+        int argument; ///< -1: an output
+        std::source_location declared;
         std::source_location where; ///< of the last assignment, or of the declaration
         Initializer initializer;    ///< may be empty
         std::string merge;          ///< empty: not a Statistic
@@ -303,6 +291,7 @@ private:
                                           const std::source_location &);
 
     static GeneratorBase &current();
+    void check_output_names(const Program &program) const;
     /// Adds a state or statistic of a called generator.
     AssignedTensor *add_like(const Declaration &state, const std::string &prefix, const std::source_location &where);
     std::vector<Declaration> declarations_;

@@ -1,7 +1,6 @@
 #include "frontend/tracer.h"
 #include "ir/words.h"
 #include "transforms/calls/einsum.h"
-#include "transforms/passes.h"
 #include "transforms/splice.h"
 #include <algorithm>
 #include <numeric>
@@ -24,6 +23,7 @@ ValueId Tensor::value() const {
     }
     if (program_ != Tracer::current().number()) {
         throw UserError(statement({}, "this tensor belongs to another program",
+                                  "Use tensors only in the generator that declares them, and pass them to another generator with call(). "
                                   "Inside the function of a reduction, use only its arguments and numbers"));
     }
     return value_;
@@ -82,13 +82,15 @@ std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &ope
     return builder.broadcast_operands(rule, std::move(values));
 }
 
-// Axes that a program must contain are optional here, as in rules. The default is all axes.
+// Writes all axes for `all_axes`. Axes that a program must contain are optional here, as in rules. The default is all axes.
 void add_left_out_axes(const Rule &rule, const std::vector<ValueId> &operands, Attributes &attributes) {
     for (const AttributeSpec &spec : rule.attributes) {
-        if (spec.type != "axes" || !spec.is_required() || operands.empty()) continue;
+        if (spec.type != "axes" || operands.empty()) continue;
         std::vector<int64_t> all(Tracer::current().builder().type(operands[0]).shape.size());
         std::iota(all.begin(), all.end(), 0);
-        attributes.try_emplace(spec.name, to_attribute(all));
+        const auto given = attributes.find(spec.name);
+        if (given != attributes.end() ? given->second == to_attribute(all_axes) : spec.is_required())
+            attributes[spec.name] = to_attribute(all);
     }
 }
 
@@ -118,6 +120,19 @@ Tensor operator-(const Operand &a, const Operand &b) { return apply("sub", {a, b
 Tensor operator*(const Operand &a, const Operand &b) { return apply("mul", {a, b}, {}, a.where); }
 Tensor operator/(const Operand &a, const Operand &b) { return apply("div", {a, b}, {}, a.where); }
 Tensor operator-(const TensorUse &a) { return apply("neg", {a.tensor}, {}, a.where); }
+
+Tensor operator<(const TensorUse &a, const TensorUse &b) { return apply("lt", {a.tensor, b.tensor}, {}, a.where); }
+Tensor operator<(const TensorUse &a, const Number &b) { return apply("lt", {a.tensor, b.value}, {}, a.where); }
+Tensor operator<(const Number &a, const TensorUse &b) { return apply("lt", {a.value, b.tensor}, {}, a.where); }
+Tensor operator<=(const TensorUse &a, const TensorUse &b) { return apply("le", {a.tensor, b.tensor}, {}, a.where); }
+Tensor operator<=(const TensorUse &a, const Number &b) { return apply("le", {a.tensor, b.value}, {}, a.where); }
+Tensor operator<=(const Number &a, const TensorUse &b) { return apply("le", {a.value, b.tensor}, {}, a.where); }
+Tensor operator>(const TensorUse &a, const TensorUse &b) { return apply("gt", {a.tensor, b.tensor}, {}, a.where); }
+Tensor operator>(const TensorUse &a, const Number &b) { return apply("gt", {a.tensor, b.value}, {}, a.where); }
+Tensor operator>(const Number &a, const TensorUse &b) { return apply("gt", {a.value, b.tensor}, {}, a.where); }
+Tensor operator>=(const TensorUse &a, const TensorUse &b) { return apply("ge", {a.tensor, b.tensor}, {}, a.where); }
+Tensor operator>=(const TensorUse &a, const Number &b) { return apply("ge", {a.tensor, b.value}, {}, a.where); }
+Tensor operator>=(const Number &a, const TensorUse &b) { return apply("ge", {a.value, b.tensor}, {}, a.where); }
 
 Tensor dot(const Tensor &a, const Tensor &b, const std::source_location &where) {
     const int64_t rank = a.rank(where), other = b.rank(where), batch = std::max<int64_t>(0, std::min(rank, other) - 2);
@@ -152,20 +167,6 @@ Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, co
     program.programs.push_back(trace_program(name, {{"ct", type}}, one));
     return apply("map_on_backward", {x}, {{"program", name}}, where);
 }
-
-std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws, const std::source_location &where) {
-    return at(where, [&] {
-        Tracer &tracer = Tracer::current();
-        std::vector<ValueId> wrt;
-        for (const Tensor &w : ws) wrt.push_back(w.value());
-        std::vector<Tensor> gradients;
-        for (ValueId value : append_gradient(tracer.program(), tracer.builder().rulebook(), loss.value(), wrt))
-            gradients.emplace_back(value);
-        return gradients;
-    });
-}
-
-Tensor grad(const Tensor &loss, const Tensor &w, const std::source_location &where) { return grad(loss, std::vector<Tensor>{w}, where)[0]; }
 
 Scope::Scope(const std::string &name) : outer_(Tracer::current().scope()) {
     Tracer::current().set_scope(outer_.empty() ? name : outer_ + "/" + name);

@@ -12,6 +12,30 @@ class Numerics;
 template<typename T>
 class GeneratorParam;
 
+/// One extent of a shape: a number, the name of a symbol ("b"), an expression over symbols, or a GeneratorParam.
+struct Dimension {
+    template<std::integral T>
+    Dimension(T value) : extent(static_cast<int64_t>(value)) {}
+    Dimension(const char *symbol) : extent(Extent::symbol(symbol)) {}
+    Dimension(Extent value) : extent(std::move(value)) {}
+    template<typename T>
+    Dimension(const GeneratorParam<T> &param) : extent(static_cast<int64_t>(static_cast<T>(param))) {}
+    Extent extent;
+};
+
+/// The shape of a declared tensor: `{"b", 64}`.
+using Dimensions = std::vector<Dimension>;
+
+/// The shape that an operator takes: `{"b", 64}`, or the shape() of a tensor.
+struct ShapeArgument {
+    ShapeArgument() = default;
+    ShapeArgument(std::initializer_list<Dimension> dimensions) {
+        for (const Dimension &dimension : dimensions) extents.push_back(dimension.extent);
+    }
+    ShapeArgument(const Extents &shape) : extents(shape) {}
+    Extents extents;
+};
+
 /// A tensor in the program under construction. It has no elements: operations on it add operators to the program. A copy refers to the same
 /// value, and an assignment makes a name refer to another value. Operands broadcast as in NumPy. Leave out the last argument of most
 /// functions, `where`: it is the line of your source that calls the function. Messages and the column `source` of `explain` show it.
@@ -44,8 +68,10 @@ public:
     Numerics numerics();
 
 protected:
+    friend class Tracer;
     ValueId value_ = -1;
-    int program_ = 0; ///< the number of the tracer
+    int program_ = 0;    ///< the number of the tracer
+    ValueId state_ = -1; ///< a State, or a copy of it: the argument, the first value of the state
 };
 
 /// Changes how one tensor is stored. Tensor::numerics() returns it.
@@ -76,6 +102,16 @@ struct Operand {
     std::source_location where; ///< the expression that contains the operand
 };
 
+/// A number or a GeneratorParam that a tensor is compared with. Unlike an Operand, it is never a tensor.
+struct Number {
+    Number(double value, const std::source_location &where = std::source_location::current()) : value(value), where(where) {}
+    template<typename T>
+    Number(const GeneratorParam<T> &param, const std::source_location &where = std::source_location::current())
+        : Number(static_cast<double>(static_cast<T>(param)), where) {}
+    double value;
+    std::source_location where;
+};
+
 /// A tensor and the place in the source that uses it. It converts from a tensor.
 struct TensorUse {
     TensorUse(const Tensor &tensor, const std::source_location &where = std::source_location::current()) : tensor(tensor), where(where) {}
@@ -101,14 +137,18 @@ struct Flag {
 /// No pairs of axes.
 inline const AxisPairs no_axis_pairs;
 
-/// The default value of axes arguments: all axes of the first operand.
+/// All axes of the first operand: the default value of the axes of reductions, such as mean().
 inline const std::vector<int64_t> all_axes{INT64_MIN};
+
+/// The last axis of the first operand: the default value of the axes of softmax(), log_softmax() and masked_softmax(), as in JAX.
+inline const std::vector<int64_t> last_axis{-1};
 
 Attribute to_attribute(const AxisPairs &pairs);
 
 /// Applies the operator `op` and returns its first result. `scalide/operators.h` has a function for each operator; use apply() for
-/// operators whose name you know only when the program is built. The operands of elementwise operators broadcast. Left-out axes mean all
-/// axes of the first operand. Throws UserError if the operator is unknown, or if the operands or attributes do not fit its rule.
+/// operators whose name you know only when the program is built. The operands of elementwise operators broadcast. Left-out axes
+/// mean the default of the operator, mostly all axes of the first operand. Throws UserError if the operator is unknown, or if the operands
+/// or attributes do not fit its rule.
 Tensor apply(const std::string &op, std::vector<Operand> operands, Attributes attributes = {},
              const std::source_location &where = std::source_location::current());
 
@@ -141,6 +181,35 @@ Tensor operator/(const Operand &a, const Operand &b);
 /// Returns -a elementwise (lax.neg).
 Tensor operator-(const TensorUse &a);
 
+/// Returns a < b elementwise (lax.lt), of dtype bool. A number gets the dtype of the tensor. Use eq() and ne() for == and !=: a tensor has
+/// no operator == that compares elements, because containers would need its result to be true or false.
+Tensor operator<(const TensorUse &a, const TensorUse &b);
+/// The same for a number on the right.
+Tensor operator<(const TensorUse &a, const Number &b);
+/// The same for a number on the left.
+Tensor operator<(const Number &a, const TensorUse &b);
+
+/// Returns a <= b elementwise (lax.le), of dtype bool. A number gets the dtype of the tensor.
+Tensor operator<=(const TensorUse &a, const TensorUse &b);
+/// The same for a number on the right.
+Tensor operator<=(const TensorUse &a, const Number &b);
+/// The same for a number on the left.
+Tensor operator<=(const Number &a, const TensorUse &b);
+
+/// Returns a > b elementwise (lax.gt), of dtype bool. A number gets the dtype of the tensor.
+Tensor operator>(const TensorUse &a, const TensorUse &b);
+/// The same for a number on the right.
+Tensor operator>(const TensorUse &a, const Number &b);
+/// The same for a number on the left.
+Tensor operator>(const Number &a, const TensorUse &b);
+
+/// Returns a >= b elementwise (lax.ge), of dtype bool. A number gets the dtype of the tensor.
+Tensor operator>=(const TensorUse &a, const TensorUse &b);
+/// The same for a number on the right.
+Tensor operator>=(const TensorUse &a, const Number &b);
+/// The same for a number on the left.
+Tensor operator>=(const Number &a, const TensorUse &b);
+
 /// Returns the matrix product (lax.dot_general). It contracts the last axis of a with the last axis but one of b, or with the only axis of
 /// b. If both operands have more than two axes, the leading axes are batch axes of equal extents. The contracted extents must be equal.
 Tensor dot(const Tensor &a, const Tensor &b, const std::source_location &where = std::source_location::current());
@@ -159,11 +228,20 @@ Tensor map_on_forward(const std::function<Tensor(const Tensor &)> &function, con
 Tensor map_on_backward(const std::function<Tensor(const Tensor &)> &function, const Tensor &x,
                        const std::source_location &where = std::source_location::current());
 
-/// Returns the gradient of `loss`, a scalar, with respect to w (jax.grad). It has the dtype and shape of w.
-Tensor grad(const Tensor &loss, const Tensor &w, const std::source_location &where = std::source_location::current());
+/// Whether grad() accepts a tensor that the loss does not depend on.
+enum class UnusedTensors : uint8_t { refused, zeros };
+
+/// Tells grad() to return zeros for a tensor that the loss does not depend on: `grad(loss, w, allow_unused)`.
+inline constexpr UnusedTensors allow_unused = UnusedTensors::zeros;
+
+/// Returns the gradient of `loss`, a scalar, with respect to w (jax.grad). It has the dtype and shape of w. For a State that was assigned
+/// since, w means the value that the loss was computed from. Throws UserError if w is not a float, or if the loss does not depend on w.
+/// With allow_unused, the gradient is zero then.
+Tensor grad(const Tensor &loss, const Tensor &w, UnusedTensors unused = UnusedTensors::refused,
+            const std::source_location &where = std::source_location::current());
 
 /// Returns the gradients of `loss` with respect to several tensors. One call is cheaper than one call for each tensor.
-std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws,
+std::vector<Tensor> grad(const Tensor &loss, const std::vector<Tensor> &ws, UnusedTensors unused = UnusedTensors::refused,
                          const std::source_location &where = std::source_location::current());
 
 /// Names a part of the program, as jax.named_scope does. Operators that are added while the object lives have this scope. Scopes nest:

@@ -63,6 +63,22 @@ Tensor Tracer::add_argument(const std::string &name, const Type &type, const Arg
     return Tensor(argument.value);
 }
 
+void Tracer::declare_state(Tensor &tensor) {
+    tensor.state_ = tensor.value_;
+    assignments_[tensor.state_] = {{tensor.value_, location_}};
+}
+
+void Tracer::assign(Tensor &tensor, ValueId value) {
+    tensor.value_ = value;
+    tensor.program_ = number_;
+    if (const auto state = assignments_.find(tensor.state_); state != assignments_.end()) state->second.push_back({value, location_});
+}
+
+std::vector<Assignment> Tracer::assignments_of(const Tensor &tensor) const {
+    const auto found = assignments_.find(tensor.state_);
+    return found == assignments_.end() ? std::vector<Assignment>() : found->second;
+}
+
 Location location_of(const std::source_location &where) { return {where.file_name(), static_cast<int>(where.line())}; }
 
 void rethrow_at(const UserError &error, const Location &where) {

@@ -3,6 +3,12 @@
 
 namespace scalide {
 
+/// A value of a State, and the line that declared or assigned it.
+struct Assignment {
+    ValueId value;
+    Location where;
+};
+
 /// The program under construction in this thread. A tracer lives while a generator is constructed and run.
 class Tracer {
 public:
@@ -16,6 +22,7 @@ public:
     static bool is_placed();
 
     Program &program() { return program_; }
+    const Program &program() const { return program_; }
     /// Returns the number of this tracer, from 1 on. Each tracer of a thread has another number.
     int number() const { return number_; }
     Builder &builder() { return builder_; }
@@ -27,6 +34,13 @@ public:
 
     Tensor add_argument(const std::string &name, const Type &type, const Argument &like);
 
+    /// Makes a tensor a State whose first value is its present value, an argument.
+    void declare_state(Tensor &tensor);
+    /// Gives a tensor another value. If it is a State, its earlier values are kept for gradients.
+    void assign(Tensor &tensor, ValueId value);
+    /// Returns the values that a State had, from the first to the last. Empty for other tensors.
+    std::vector<Assignment> assignments_of(const Tensor &tensor) const;
+
 private:
     void stamp();
 
@@ -34,6 +48,7 @@ private:
     Builder builder_;
     std::string scope_;
     Location location_;
+    std::map<ValueId, std::vector<Assignment>> assignments_; ///< by the argument of the state
     Tracer *outer_;
     int number_;
 };

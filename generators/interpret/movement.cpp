@@ -50,8 +50,15 @@ void run_rev(Operation &operation) {
 
 void run_slice(Operation &operation) {
     const std::vector<int64_t> start = by_axis(operation, "start", 0), steps = by_axis(operation, "strides", 1);
+    const std::vector<int64_t> limit = by_axis(operation, "limit", 0);
     View view = dense(operation.operand(0).shape);
     for (size_t axis = 0; axis < view.strides.size(); axis++) {
+        if (const int64_t extent = operation.operand(0).shape[axis]; extent < limit[axis])
+            throw UserError({{},
+                             "slice.limit",
+                             "the axis must have at least " + std::to_string(limit[axis]) + " elements",
+                             std::to_string(extent),
+                             ""});
         view.offset += start[axis] * view.strides[axis];
         view.strides[axis] *= steps[axis];
     }

@@ -21,6 +21,15 @@ std::string describe(const Token &token) {
     return std::string(token.text.substr(0, longest_quotation)) + "...";
 }
 
+// A number before a name, such as 2b, is a product.
+std::string advice_on_number(std::string_view text) {
+    size_t digits = 0;
+    while (digits < text.size() && is_digit(text[digits])) digits++;
+    const std::string_view name = text.substr(digits);
+    if (text[0] == '0' || !is_plain_name(name)) return "";
+    return "Write " + std::string(text.substr(0, digits)) + "*" + std::string(name);
+}
+
 } // namespace
 
 Lexer::Lexer(std::string_view text, const Location &start)
@@ -155,7 +164,8 @@ size_t Lexer::end_of_number() const {
     if (!is_word_character(at(end)) || is_range) return end;
     while (is_word_character(at(end))) end++;
     const std::string_view text = text_.substr(place_, std::min(end - place_, longest_quotation));
-    throw UserError({location(token_), "number", "must be digits with an optional fraction and exponent", std::string(text), ""});
+    throw UserError(
+        {location(token_), "number", "must be digits with an optional fraction and exponent", std::string(text), advice_on_number(text)});
 }
 
 size_t Lexer::end_of_string() const {

@@ -1,5 +1,6 @@
 #include "ir/parse_parts.h"
 
+#include "ir/dtype_advice.h"
 #include "ir/text.h"
 #include "ir/words.h"
 
@@ -131,10 +132,10 @@ Extents parse_shape(Lexer &lexer) {
 
 Type parse_type(Lexer &lexer) {
     const std::optional<Dtype> dtype = parse_dtype(lexer.peek().text);
-    if (lexer.peek().text == "i64" || lexer.peek().text == "u64") {
-        lexer.fail("type", "integers must have at most 32 bits (i32, u32)");
-    }
     if (!dtype) {
+        const Token token = lexer.peek();
+        if (const std::string advice = dtype_advice(token.text); !advice.empty())
+            throw UserError(unknown_name(lexer.location(token), "dtype", std::string(token.text), advice));
         std::string names;
         for (const Dtype known : all_dtypes()) names += (names.empty() ? "" : ", ") + std::string(to_string(known));
         lexer.fail("type", "must be one of " + names);

@@ -73,7 +73,7 @@ std::string attribute_type_text(const std::string &type) { return std::ranges::f
 
 std::string misfit(const AttributeSpec &spec, const Attribute &value) {
     const AttributeType &type = *std::ranges::find(types, spec.type, &AttributeType::name);
-    if (!type.fits(value)) return type.requirement;
+    if (!type.fits(value)) return spec.choices.empty() ? type.requirement : "must be one of " + joined(spec.choices);
     const bool counts_elements = std::ranges::find(types_of_32_bits, spec.type) != std::end(types_of_32_bits);
     if (counts_elements && !counts_in_32_bits(value)) return "must be integers from -2147483647 to 2147483647";
     if (spec.choices.empty() || std::ranges::find(spec.choices, value.word) != spec.choices.end()) return "";

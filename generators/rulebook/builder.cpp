@@ -14,8 +14,12 @@ void Builder::stamp_like(const Node &node) {
 std::vector<ValueId> Builder::add(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes,
                                   const std::string &name) {
     std::vector<Type> types;
-    for (const ValueId operand : operands) types.push_back(type(operand));
-    const std::vector<Type> results = infer_result_types(rulebook_.rule(op, location_), types, attributes, location_);
+    std::vector<std::string> names;
+    for (const ValueId operand : operands) {
+        types.push_back(type(operand));
+        names.push_back(program_.value_name(operand));
+    }
+    const std::vector<Type> results = infer_result_types(rulebook_.rule(op, location_), types, attributes, location_, names);
     return add_node(program_, {op, operands, std::move(attributes), {}, scope_, role_, location_}, results, name);
 }
 

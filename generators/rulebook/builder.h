@@ -6,8 +6,9 @@ namespace scalide {
 
 /// Returns the result types of an operator for operands of these types. Completes the attributes: adds defaults and counts axes from the
 /// front. Throws UserError at `where` if the operands or attributes do not fit: a wrong number or class of operands, different dtypes with
-/// the same letter, a violated constraint (dot_general.where.c1), an unknown or missing attribute.
-std::vector<Type> infer_result_types(const Rule &rule, const std::vector<Type> &operands, Attributes &attributes, const Location &where);
+/// the same letter, a violated constraint (`where`), an unknown or missing attribute. `names` are the names of the operands in messages.
+std::vector<Type> infer_result_types(const Rule &rule, const std::vector<Type> &operands, Attributes &attributes, const Location &where,
+                                     const std::vector<std::string> &names = {});
 
 /// Appends nodes to a program. Types come from the rules. New nodes get the scope, role and location of the builder.
 class Builder {
@@ -39,6 +40,8 @@ public:
     const Rulebook &rulebook() const { return rulebook_; }
     Program &program() { return program_; }
     const Type &type(ValueId value) const { return program_.type(value); }
+    /// The place in the source of a user that new nodes get.
+    const Location &location() const { return location_; }
 
 private:
     const Rulebook &rulebook_;

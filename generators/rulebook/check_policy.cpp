@@ -13,7 +13,11 @@ namespace {
 std::vector<const Rule *> chosen(const PolicyRule &row, const Rulebook &rulebook) {
     if (row.ops.empty()) return rulebook.rules();
     std::vector<const Rule *> rules;
-    for (const std::string &op : row.ops) rules.push_back(&rulebook.rule(op, row.location));
+    for (const std::string &op : row.ops) {
+        if (!rulebook.find(op) && nearest_operator(op, {"dot_general"}) == "dot_general")
+            throw UserError(unknown_name(row.location, "operator", op, "Did you mean 'dot_general'? It is the operator of every matmul"));
+        rules.push_back(&rulebook.rule(op, row.location));
+    }
     return rules;
 }
 

@@ -17,6 +17,10 @@ Type part_type(const Program &program, const ScaledValue &operand) {
 
 } // namespace
 
+const Location &place_of(const Builder &builder, const Rule &rule) {
+    return to_string(builder.location()).empty() ? rule.location : builder.location();
+}
+
 Elaboration::Elaboration(Builder &builder, const Rule &rule, std::vector<ScaledValue> operands, Attributes attributes,
                          ScaleSettings settings)
     : builder_(builder), rule_(rule), operands_(std::move(operands)), attributes_(std::move(attributes)), settings_(std::move(settings)) {

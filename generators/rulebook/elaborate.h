@@ -14,6 +14,9 @@ enum class Place {
 /// Returns the operator that rounds to a power of two, or "" for Rounding::none.
 std::string_view power_of_two_operator(Rounding rounding);
 
+/// Returns the line of a user that the node comes from, or the rule file if the node has none.
+const Location &place_of(const Builder &builder, const Rule &rule);
+
 /// Turns the expressions of a rule into nodes, for the operands of one node.
 class Elaboration {
 public:
@@ -35,6 +38,8 @@ public:
     bool mentions(const Expression &expression, const std::string &name) const;
 
     Builder &builder() { return builder_; }
+    /// Returns the place that messages name.
+    const Location &where() const { return place_of(builder_, rule_); }
     const Rule &rule() const { return rule_; }
     const std::vector<ScaledValue> &operands() const { return operands_; }
     const Attributes &attributes() const { return attributes_; }

@@ -72,7 +72,7 @@ const OperandSpec &spec_of(const Rule &callee, size_t flat) { return callee.oper
 const Rule &Elaboration::callee_rule(const std::string &name) const {
     const AttributeSpec *attribute = find_attribute(rule_, name);
     const bool is_choice = attribute && attribute->type == "word";
-    return builder_.rulebook().rule(is_choice ? name + "_" + attributes_.at(name).word : name, rule_.location);
+    return builder_.rulebook().rule(is_choice ? name + "_" + attributes_.at(name).word : name, where());
 }
 
 /// `first(xs, n)` for elaborated arguments.
@@ -305,7 +305,7 @@ Term Elaboration::call_whole(const Rule &callee, const std::vector<Term> &argume
         types.push_back(builder_.type(nodes.back()));
     }
     Attributes complete = attributes;
-    infer_result_types(callee, types, complete, rule_.location);
+    infer_result_types(callee, types, complete, where());
     const StaticScope scope{callee, types, complete, {}};
     const ExpressionNode *inserts = inserts_axes(callee) ? result_shape_call(callee, "inserted") : nullptr;
     const ExpressionNode *drops = result_shape_call(callee, "drop");

@@ -28,17 +28,31 @@ constexpr ClassName classes[] = {
     {OperandClass::program, "a program", [](Dtype) { return false; }},
 };
 
-std::string list_of(const std::vector<Type> &types) {
+/// Returns `x: f32[b, 3], w: f32[4]`, or the types alone if there are no names.
+std::string list_of(const std::vector<Type> &types, const std::vector<std::string> &names) {
     std::string text;
-    for (const Type &type : types) text += (text.empty() ? "" : ", ") + to_string(type);
+    for (size_t i = 0; i < types.size(); i++) text += (i ? ", " : "") + (i < names.size() ? names[i] + ": " : "") + to_string(types[i]);
     return text.empty() ? "nothing" : text;
+}
+
+/// Two lists of extents that must be equal, and differ in a symbol: returns what to do.
+std::string advice_on_symbols(const Attribute &a, const Attribute &b) {
+    for (size_t i = 0; i < std::min(a.list.size(), b.list.size()); i++) {
+        const Extent &first = a.list[i].integer, &second = b.list[i].integer;
+        if (first == second || (first.is_static() && second.is_static())) continue;
+        const std::string both = to_string(first) + " and " + to_string(second);
+        return first.is_static() || second.is_static() ? "If " + both + " are one size, write the number for both"
+                                                       : "If " + both + " are one size, use one name for both";
+    }
+    return "";
 }
 
 /// Checks operands against one rule. Every message starts with the location `where`.
 class Inference {
 public:
-    Inference(const Rule &rule, const std::vector<Type> &operands, const Attributes &attributes, const Location &where)
-        : rule_(rule), operands_(operands), attributes_(attributes), where_(where) {}
+    Inference(const Rule &rule, const std::vector<Type> &operands, const Attributes &attributes, const Location &where,
+              const std::vector<std::string> &names)
+        : rule_(rule), operands_(operands), attributes_(attributes), where_(where), names_(names) {}
 
     void check_operands() const {
         const bool is_variadic = !rule_.operands.empty() && rule_.operands.back().variadic;
@@ -47,15 +61,14 @@ public:
             fail("operands", "the number of operands must be " + std::string(is_variadic ? "at least " : "") + std::to_string(expected),
                  std::to_string(operands_.size()));
         std::map<std::string, Type> tied;
-        for (size_t i = 0; i < operands_.size(); i++) check_operand(rule_.operands[std::min(i, expected - 1)], operands_[i], tied);
+        for (size_t i = 0; i < operands_.size(); i++) check_operand(i, tied);
         check_shapes();
     }
 
     void check_constraints() const {
         for (const Constraint &constraint : rule_.constraints)
-            placed("where." + constraint.id, [&] {
-                if (!is_true(evaluate_static(constraint.require, scope({}))))
-                    fail("where." + constraint.id, constraint.say, difference(constraint.require));
+            placed("", [&] {
+                if (!holds(constraint)) refuse(constraint);
                 return 0;
             });
     }
@@ -87,20 +100,26 @@ private:
         try {
             return body();
         } catch (const UserError &error) {
-            rethrow_placed(error, where_, rule_.op + "." + field);
+            rethrow_placed(error, where_, rule_.op + (field.empty() ? "" : "." + field));
         }
     }
 
     StaticScope scope(const std::vector<Type> &results) const { return {rule_, operands_, attributes_, results}; }
 
-    void check_operand(const OperandSpec &spec, const Type &type, std::map<std::string, Type> &tied) const {
+    void check_operand(size_t number, std::map<std::string, Type> &tied) const {
+        const OperandSpec &spec = rule_.operands[std::min(number, rule_.operands.size() - 1)];
+        const Type &type = operands_[number];
+        const auto refuse = [&](const std::string &requirement) {
+            const std::string name = number < names_.size() ? names_[number] + ": " : "";
+            throw UserError({where_, rule_.op + ".operands." + spec.name, requirement, name + to_string(type),
+                             "convert_element_type converts an array"});
+        };
         const auto &words = *std::ranges::find(classes, spec.operand_class, &ClassName::operand_class);
-        if (!words.fits(type.dtype)) fail("operands." + spec.name, std::string("must be ") + words.words, to_string(type));
+        if (!words.fits(type.dtype)) refuse(std::string("must be ") + words.words);
         if (spec.letter.empty()) return;
         const auto [first, is_new] = tied.emplace(spec.letter, type);
         if (!is_new && first->second.dtype != type.dtype)
-            fail("operands." + spec.name, "must have the dtype of the previous operands, " + std::string(to_string(first->second.dtype)),
-                 to_string(type));
+            refuse("must have the dtype of the previous operands, " + std::string(to_string(first->second.dtype)));
     }
 
     /// Operands of elementwise base operators must have one shape. Only the `which` of select_n may have rank 0.
@@ -110,14 +129,46 @@ private:
         const bool is_single = base->arity < 0 && operands_[0].is_scalar();
         const auto differs = [&](const Type &type) { return type.shape != operands_.back().shape; };
         if (std::ranges::any_of(operands_.begin() + is_single, operands_.end(), differs))
-            fail("where.shapes", "operands must have the same shape", list_of(operands_));
+            throw UserError({where_, rule_.op, "operands must have the same shape", list_of(operands_, names_), ""});
     }
 
-    /// For `a == b`, returns the two values; for other requirements, the operands.
-    std::string difference(const Expression &require) const {
-        if (require->kind != ExpressionNode::Kind::call || require->text != "eq") return list_of(operands_);
-        return to_string(evaluate_static(require->operands[0], scope({}))) + " and " +
-               to_string(evaluate_static(require->operands[1], scope({})));
+    /// A shape function fails if it has no value for these operands, so the constraint does not hold. If it says what to do, that is the
+    /// message.
+    bool holds(const Constraint &constraint) const {
+        try {
+            return is_true(evaluate_static(constraint.require, scope({})));
+        } catch (const UserError &error) {
+            const Message &message = error.message();
+            if (!message.way_out.empty() || !message.subject.empty() || !to_string(message.location).empty()) throw;
+            return false;
+        }
+    }
+
+    /// Returns the values of a and b for `a == b`; nothing for another condition, or if a value does not exist.
+    std::optional<std::pair<Attribute, Attribute>> sides_of(const Expression &require) const {
+        if (require->kind != ExpressionNode::Kind::call || require->text != "eq") return {};
+        try {
+            return std::pair(evaluate_static(require->operands[0], scope({})), evaluate_static(require->operands[1], scope({})));
+        } catch (const UserError &) {
+            return {};
+        }
+    }
+
+    /// Reports a constraint that does not hold. For `a == b` the message has the two values. It has the operands and the attributes that
+    /// the constraint reads. The name of the constraint in the rule file means nothing to the author of a program.
+    [[noreturn]] void refuse(const Constraint &constraint) const {
+        const Expression &require = constraint.require;
+        const std::string operands = list_of(operands_, names_);
+        std::string got = operands, advice;
+        if (const auto sides = sides_of(require)) {
+            got = to_string(sides->first) + " and " + to_string(sides->second) + (names_.empty() ? "" : " (" + operands + ")");
+            advice = advice_on_symbols(sides->first, sides->second);
+        } else {
+            const std::vector<std::string> names = free_names(require);
+            for (const auto &[name, value] : attributes_)
+                if (std::ranges::find(names, name) != names.end()) got += ", " + name + ": " + to_string(value);
+        }
+        throw UserError({where_, rule_.op, constraint.say, got, advice.empty() ? constraint.hint : advice});
     }
 
     static Dtype dtype_of(const Attribute &value) {
@@ -137,12 +188,14 @@ private:
     const std::vector<Type> &operands_;
     const Attributes &attributes_;
     const Location &where_;
+    const std::vector<std::string> &names_;
 };
 
 } // namespace
 
-std::vector<Type> infer_result_types(const Rule &rule, const std::vector<Type> &operands, Attributes &attributes, const Location &where) {
-    const Inference inference(rule, operands, attributes, where);
+std::vector<Type> infer_result_types(const Rule &rule, const std::vector<Type> &operands, Attributes &attributes, const Location &where,
+                                     const std::vector<std::string> &names) {
+    const Inference inference(rule, operands, attributes, where, names);
     inference.check_operands();
     complete_attributes(rule, operands, attributes, where);
     inference.check_constraints();

@@ -44,13 +44,16 @@ struct Instance::State {
 
     const Rule &rule() const { return elaboration.rule(); }
 
-    /// Runs `body` and adds `field` of this rule to errors without a location.
+    /// Runs `body` and adds this operator and the place of the node to errors. If the node has no place in a user's source, errors name
+    /// the field of the rule.
     template<typename Body>
     auto placed(const std::string &field, const Body &body) -> decltype(body()) {
         try {
             return body();
         } catch (const UserError &error) {
-            rethrow_placed(error, rule().location, rule().op + "." + field);
+            const Location &where = elaboration.where();
+            if (&where == &rule().location) rethrow_placed(error, where, rule().op + "." + field);
+            rethrow_inside(error, where, rule().op, field);
         }
     }
 
@@ -93,7 +96,7 @@ struct Instance::State {
 Instance::Instance(Builder &builder, const Rule &rule, std::vector<ScaledValue> operands, Attributes attributes, ScaleSettings settings) {
     std::vector<Type> types;
     for (const ScaledValue &operand : operands) types.push_back(builder.type(operand.is_scaled() ? operand.data : operand.value));
-    std::vector<Type> results = infer_result_types(rule, types, attributes, rule.location);
+    std::vector<Type> results = infer_result_types(rule, types, attributes, place_of(builder, rule));
     state_ = std::make_unique<State>(
         State{Elaboration(builder, rule, std::move(operands), std::move(attributes), std::move(settings)), std::move(results), {}});
 }

@@ -43,9 +43,9 @@ struct ResultSpec {
     bool each = false;       ///< one result for each array of the variadic operand `like`; the rule then has no other result
 };
 
-/// A constraint: `where: {c1: {require: expression, say: words}}`.
+/// A constraint: `where: {c1: {require: expression, say: words, hint: words}}`.
 struct Constraint {
-    std::string id, say;
+    std::string id, say, hint; ///< hint: what to do; may be empty
     Expression require;
 };
 
@@ -109,7 +109,7 @@ struct Rule {
     bool is_plain() const;      ///< all results are plain
     bool takes_program() const; ///< an attribute is the name of a sub-program
     /// Returns the spec, and the name, of result number `index`.
-    const ResultSpec &result(size_t index) const { return results[std::min(index, results.size() - 1)]; }
+    const ResultSpec &result(size_t index) const { return results[index < results.size() ? index : results.size() - 1]; }
     std::string result_name(size_t index) const;
     bool has_scale() const { return !scale.empty(); }
     /// Returns false if there is no scale for this strategy. The operators of such a composite are then scaled one by one.

@@ -131,8 +131,9 @@ std::vector<ResultSpec> read_results(const YamlValue *value, const YamlValue &do
 std::vector<Constraint> read_constraints(const YamlValue &value) {
     std::vector<Constraint> constraints;
     for (const auto &[id, entry] : value.entries()) {
-        const YamlFields fields = entry.fields({{"require", Key::required}, {"say", Key::required}});
-        constraints.push_back({id, fields.find("say")->text(), fields.find("require")->expression()});
+        const YamlFields fields = entry.fields({{"require", Key::required}, {"say", Key::required}, {"hint"}});
+        const YamlValue *hint = fields.find("hint");
+        constraints.push_back({id, fields.find("say")->text(), hint ? hint->text() : "", fields.find("require")->expression()});
     }
     return constraints;
 }

@@ -28,6 +28,57 @@ std::vector<std::string> read_rules(const std::string &yaml, const std::string &
     return ops;
 }
 
+/// The name of an operator in another library, and its name here.
+struct OtherName {
+    std::string_view other, op;
+};
+
+constexpr OtherName other_names[] = {
+    {"matmul", "dot"},
+    {"mm", "dot"},
+    {"gemm", "dot"},
+    {"linear", "dot"},
+    {"bmm", "batch_matmul"},
+    {"conv1d", "conv"},
+    {"conv2d", "conv"},
+    {"conv3d", "conv"},
+    {"maxpool", "max_pool"},
+    {"avgpool", "avg_pool"},
+    {"layernorm", "layer_norm"},
+    {"rmsnorm", "rms_norm"},
+    {"batchnorm", "batch_norm"},
+    {"groupnorm", "group_norm"},
+    {"sigmoid", "logistic"},
+    {"swish", "silu"},
+    {"sum", "reduce_sum"},
+    {"prod", "reduce_prod"},
+    {"reduce_mean", "mean"},
+    {"average", "mean"},
+    {"multiply", "mul"},
+    {"subtract", "sub"},
+    {"divide", "div"},
+    {"negative", "neg"},
+    {"power", "pow"},
+    {"maximum", "max"},
+    {"minimum", "min"},
+    {"permute", "transpose"},
+    {"flip", "rev"},
+    {"concat", "concatenate"},
+    {"cat", "concatenate"},
+    {"cast", "convert_element_type"},
+    {"astype", "convert_element_type"},
+    {"topk", "top_k"},
+    {"cross_entropy", "softmax_cross_entropy"},
+    {"cumulative_sum", "cumsum"},
+    {"view", "reshape"},
+    {"unsqueeze", "expand_dims"},
+    {"scaled_dot_product_attention", "attention"},
+    {"stddev", "std"},
+    {"equal", "eq"},
+    {"less", "lt"},
+    {"greater", "gt"},
+};
+
 /// An operator of LAX that Scalide lacks, and its replacement.
 struct Replaced {
     std::string_view op, instead;
@@ -56,11 +107,18 @@ constexpr Replaced replaced[] = {
 std::string way_out(const std::string &op, const std::vector<std::string> &names) {
     const auto *known = std::ranges::find(replaced, op, &Replaced::op);
     if (known != std::end(replaced)) return std::string(known->instead);
-    const std::string near = nearest(op, names);
+    const std::string near = nearest_operator(op, names);
     return (near.empty() ? "Add" : "Did you mean '" + near + "'? Otherwise add") + " a rule file, see docs/reference/rules.md";
 }
 
 } // namespace
+
+std::string nearest_operator(const std::string &name, const std::vector<std::string> &names) {
+    const auto *known = std::ranges::find(other_names, name, &OtherName::other);
+    if (known == std::end(other_names)) return nearest(name, names);
+    if (std::ranges::count(names, known->op)) return std::string(known->op);
+    return known->op == "dot" && std::ranges::count(names, "dot_general") ? "dot_general" : nearest(name, names);
+}
 
 std::vector<std::string> rule_files(const fs::path &path) {
     if (fs::is_regular_file(path)) return {path.string()};

@@ -12,6 +12,10 @@ struct RuleText {
 /// Returns the file, or all *.yaml files below a folder except policies, sorted. Throws UserError if there is none.
 std::vector<std::string> rule_files(const std::filesystem::path &path);
 
+/// Returns the operator of `names` that a user probably means: by a name that another library has for it (matmul), or by spelling. Empty if
+/// there is none.
+std::string nearest_operator(const std::string &name, const std::vector<std::string> &names);
+
 /// All rules. They define the operators, so every pass that needs the meaning of an operator gets a rulebook.
 class Rulebook {
 public:

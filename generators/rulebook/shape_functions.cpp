@@ -256,7 +256,8 @@ Attribute sliced(Values v) {
     const std::vector<int64_t> strides = integers_or(v[3], from.size(), 1);
     Extents shape;
     for (size_t i = 0; i < from.size(); i++) {
-        if (!is_within(0, start[i]) || !is_within(start[i], limit[i]) || !is_within(limit[i], from[i]))
+        const bool may_reach = less_or_equal(limit[i], from[i]).value_or(true); // require_elements() bounds the symbols
+        if (!is_within(0, start[i]) || !is_within(start[i], limit[i]) || !may_reach)
             fail_unplaced("must have 0 <= start <= limit <= extent",
                           to_string(start[i]) + ", " + to_string(limit[i]) + ", " + to_string(from[i]));
         const Extent extent = limit[i] - start[i];

@@ -14,4 +14,15 @@ void rethrow_placed(const UserError &error, const Location &where, const std::st
     throw UserError(message);
 }
 
+void rethrow_inside(const UserError &error, const Location &where, const std::string &op, const std::string &field) {
+    Message message = error.message();
+    const std::string inner = message.subject;
+    if (to_string(message.location).empty()) message.location = where;
+    if (inner.empty() && message.kind == MessageKind::value)
+        message.subject = field.starts_with("grad.") ? op + "." + field : op;
+    else if (message.kind == MessageKind::value && inner != op && !inner.starts_with(op + ".") && !inner.starts_with(op + " "))
+        message.subject = op + " (by its operator " + inner + ")";
+    throw UserError(message);
+}
+
 } // namespace scalide

@@ -9,4 +9,8 @@ namespace scalide {
 /// Rethrows `error`. Adds `where` and `subject` if it has no location.
 [[noreturn]] void rethrow_placed(const UserError &error, const Location &where, const std::string &subject);
 
+/// Rethrows an error in an operator that the rule of `op` applies, in its field `field`: the message also names `op`. Adds `where` if the
+/// error has no location.
+[[noreturn]] void rethrow_inside(const UserError &error, const Location &where, const std::string &op, const std::string &field);
+
 } // namespace scalide

@@ -137,6 +137,12 @@ Policy ProgramOptions::load_numerics(const std::string &name, const fs::path &fo
     if (fs::is_regular_file(file)) return load_policy(file, ours);
     if (fs::is_regular_file(built_in)) return load_policy(built_in, ours);
     const std::vector<std::string> names = policy_names(ours);
+    const fs::path own(name);
+    if (own.has_parent_path() || own.extension() == ".yaml" || own.extension() == ".yml")
+        throw UserError(failed_action(
+            "read the policy file " + file.string(), "no such file",
+            (folder.empty() ? "A path is relative to the current folder. " : "A path is relative to the file that names it. ") +
+                std::string("Built-in policies have no ending: ") + joined(names)));
     throw UserError(unknown_name({}, "policy", name, suggestion(name, names, "Use a YAML file or one of: " + joined(names))));
 }
 

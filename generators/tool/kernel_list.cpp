@@ -1,4 +1,5 @@
 #include "tool/kernel_list.h"
+#include "ir/dtype_advice.h"
 #include "ir/text.h"
 #include "ir/words.h"
 #include "rulebook/check_operands.h"
@@ -19,12 +20,31 @@ const std::string &operator_of(const std::string &word) {
     return word == "bias" ? add : word;
 }
 
+/// Reads the dtype of an argument, which is never f64.
 Dtype read_dtype(const YamlValue &value) {
+    const std::string word = value.text();
+    const std::optional<Dtype> dtype = parse_dtype(word);
+    if (dtype && *dtype != Dtype::f64) return *dtype;
     std::vector<std::string> names;
-    for (const Dtype dtype : all_dtypes()) names.emplace_back(to_string(dtype));
-    const std::optional<Dtype> dtype = parse_dtype(value.text());
-    if (!dtype) value.fail_unknown("dtype", value.text(), suggestion(value.text(), names));
-    return *dtype;
+    for (const Dtype known : all_dtypes())
+        if (known != Dtype::f64) names.emplace_back(to_string(known));
+    const std::string advice = dtype_advice(word);
+    value.fail("must be the dtype of an array", "'" + word + "'", advice.empty() ? suggestion(word, names) : advice);
+}
+
+/// Reads an extent of a shape. An error names the key of the shape.
+Extent read_extent(const std::string &text, const YamlValue &shape) {
+    try {
+        return parse_extent(text, shape.location());
+    } catch (const UserError &error) {
+        shape.fail("an extent must be a number, a symbol, or an expression such as 2*b + 1", "'" + text + "'", error.message().way_out);
+    }
+}
+
+/// What to write for a value that an attribute cannot have.
+std::string attribute_advice(const Rule &rule, const std::string &name) {
+    if (rule.op == "conv" && name == "padding") return "For other padding use conv_general_dilated with 'low' and 'high'";
+    return "";
 }
 
 /// Reads `{b: {min: 1, max: 64, multiple: 1, likely: [1, 8]}}`.
@@ -125,9 +145,19 @@ private:
                 entry.fail_unknown("attribute", entry.path(), names.empty() ? none : suggestion(name, names));
             }
             if (step.attributes.contains(name)) entry.fail("this attribute is given twice");
-            given.attributes[name] = read_attribute_value(entry, *spec);
+            given.attributes[name] = read_attribute(entry, *step.rule, *spec);
         }
         step.attributes.insert(check_attributes(*step.rule, given));
+    }
+
+    static Attribute read_attribute(const YamlValue &entry, const Rule &rule, const AttributeSpec &spec) {
+        try {
+            return read_attribute_value(entry, spec);
+        } catch (const UserError &error) {
+            Message message = error.message();
+            if (message.way_out.empty()) message.way_out = attribute_advice(rule, spec.name);
+            throw UserError(message);
+        }
     }
 
     /// Reads the shapes in the order of the operands. The first operand of each later step is the result of the previous step.
@@ -152,7 +182,8 @@ private:
             int number = 0;
             for (const std::vector<std::string> &extents : read_shapes(shape, *spec)) {
                 ListedOperand operand{spec->variadic ? fmt::format("{}.{}", name, number++) : name, {}};
-                for (const std::string &extent : extents) operand.shape.push_back(parse_extent(extent, shape.location()));
+                operand.location = shape.location();
+                for (const std::string &extent : extents) operand.shape.push_back(read_extent(extent, shape));
                 kernel.operands[step].push_back(std::move(operand));
             }
         }
@@ -229,9 +260,10 @@ const Rule *callable_rule(const Rulebook &rulebook, const std::string &op, const
     std::vector<std::string> names;
     for (const Rule *rule : rulebook.rules())
         if (is_callable(*rule)) names.push_back(rule->op);
-    throw UserError(
-        unknown_name(where, "operator", op,
-                     suggestion(op, names, "'scalide rules' lists the operators; a kernel can be an operator with array operands")));
+    const std::string near = nearest_operator(op, names);
+    throw UserError(unknown_name(where, "operator", op,
+                                 near.empty() ? "'scalide rules' lists the operators; a kernel can be an operator with array operands"
+                                              : "Did you mean '" + near + "'?"));
 }
 
 std::vector<LibraryKernel> read_kernels(const std::string &yaml, const std::string &file, const Rulebook &rulebook,

@@ -17,6 +17,7 @@ struct ListedOperand {
     std::string name;
     Extents shape;
     std::optional<Dtype> dtype = {}; ///< nothing: chosen by the class of the operand and the dtype of the kernel
+    Location location = {};          ///< of the shape
     bool is_constant = false;        ///< read once, by scalide_prepare
 };
 

@@ -3,6 +3,7 @@
 #include "rulebook/nearest.h"
 #include "tool/default_kernels.h"
 #include "transforms/passes.h"
+#include "transforms/splice.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -112,6 +113,70 @@ private:
     std::vector<ValueId> results_;
 };
 
+/// A symbol, and the least value that it must have.
+struct LeastValue {
+    std::string symbol;
+    int64_t least;
+};
+
+/// Returns the least value of the symbol of `extent`, `n` or `2*n + 1`, with which the extent reaches `limit`. Nothing if the extent has
+/// another form.
+std::optional<LeastValue> least_value(const Extent &extent, int64_t limit) {
+    const Extent::Terms terms = (extent - Extent(extent.constant())).terms();
+    if (terms.size() != 1 || terms.begin()->first.size() != 1 || terms.begin()->second <= 0) return {};
+    const int64_t factor = terms.begin()->second, missing = std::max<int64_t>(limit - extent.constant(), 0);
+    return LeastValue{terms.begin()->first[0], (missing + factor - 1) / factor};
+}
+
+/// Expands the operators of a kernel, so that errors in their values name the kernel. Then checks that the axes of which an operator takes
+/// the first elements, such as k of top_k, have as many elements.
+class ExpansionCheck {
+public:
+    ExpansionCheck(const Rulebook &rulebook, const LibraryKernel &kernel, const Program &program) : kernel_(kernel), program_(program) {
+        replace_nodes(program_, rulebook, [&](const Program &, const Node &node) -> Remake {
+            return rulebook.rule(node.op, node.location).is_base ? Remake() : Remake(expand_value);
+        });
+    }
+
+    void check_slices() const {
+        for (const Node &node : program_.nodes) {
+            if (node.op != "slice") continue;
+            const Extents &shape = program_.type(node.operands[0]).shape;
+            const std::vector<Attribute> &limits = node.attributes.at("limit").list;
+            for (size_t axis = 0; axis < shape.size(); axis++)
+                if (limits[axis].integer.is_static()) check_extent(shape[axis], limits[axis].integer.value());
+        }
+    }
+
+private:
+    void check_extent(const Extent &extent, int64_t limit) const {
+        const std::optional<LeastValue> needed = least_value(extent, limit);
+        if (!needed) return;
+        const auto symbol = std::ranges::find(program_.symbols, needed->symbol, &Symbol::name);
+        if (symbol == program_.symbols.end() || symbol->minimum >= needed->least) return;
+        const ListedOperand *operand = operand_with(needed->symbol);
+        std::string reason;
+        for (const KernelStep &step : kernel_.steps)
+            for (const auto &[name, value] : step.attributes)
+                if (value == Attribute(limit)) reason = fmt::format(", because {} is {}", name, limit);
+        throw UserError({operand ? operand->location : kernel_.location, operand ? kernel_.name + ".shapes." + operand->name : kernel_.name,
+                         fmt::format("{} must be at least {}{}", needed->symbol, needed->least, reason),
+                         fmt::format("a minimum of {}", symbol->minimum),
+                         fmt::format("Add 'symbols: {{{}: {{min: {}}}}}' before 'kernels:'", needed->symbol, needed->least)});
+    }
+
+    const ListedOperand *operand_with(const std::string &symbol) const {
+        for (const std::vector<ListedOperand> &step : kernel_.operands)
+            for (const ListedOperand &operand : step)
+                for (const Extent &extent : operand.shape)
+                    if (std::ranges::count(extent.symbols(), symbol)) return &operand;
+        return nullptr;
+    }
+
+    const LibraryKernel &kernel_;
+    Program program_;
+};
+
 /// Returns the operators as one expression, `add(dot(x, w), bias)`.
 std::string formula(const LibraryKernel &kernel) {
     std::string text;
@@ -173,6 +238,8 @@ std::vector<LibraryProgram> kernel_programs(const Rulebook &rulebook, const Libr
         const std::string name = library + "_" + kernel.name, doc = doc_of(kernel);
         std::vector<LibraryProgram> programs;
         programs.push_back({KernelBuilder(rulebook, kernel, name).forward(), doc, kernel.policy});
+        const ExpansionCheck check(rulebook, kernel, programs.back().program);
+        if (kernel.location.line > 0) check.check_slices(); // the short form has no place for the bounds of a symbol
         if (!kernel.gradients.empty())
             programs.push_back({KernelBuilder(rulebook, kernel, name + "_grad").gradient(),
                                 "The gradient with respect to " + joined(kernel.gradients) + " of " + doc, kernel.policy});

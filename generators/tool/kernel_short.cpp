@@ -1,3 +1,4 @@
+#include "ir/dtype_advice.h"
 #include "rulebook/nearest.h"
 #include "tool/kernel_list.h"
 #include "tool/kernel_words.h"
@@ -85,7 +86,8 @@ std::vector<std::string> operator_words(const std::string &option) {
         bool is_first = true;
         for (const std::string &part : split_outside_brackets(group, ",")) {
             const std::string word = trimmed(part);
-            const bool is_type = !is_first && parse_dtype(trimmed(word.substr(0, word.find('[')))) && word.ends_with(']');
+            const std::string dtype = trimmed(word.substr(0, word.find('['))); // a wrong dtype is reported as one
+            const bool is_type = !is_first && word.ends_with(']') && (parse_dtype(dtype) || !dtype_advice(dtype).empty());
             if (is_type)
                 words.back() += "," + word;
             else

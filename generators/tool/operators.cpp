@@ -16,45 +16,63 @@ struct ParameterType {
 const std::map<std::string, ParameterType> parameter_types{
     {"axis", {"int64_t", "{}"}},
     {"integer", {"int64_t", "{}"}},
-    {"extent", {"const Extent &", "{}"}},
+    {"extent", {"const Dimension &", "{}.extent"}},
     {"number", {"double", "{}"}},
     {"flag", {"Flag", "{}.value ? \"true\" : \"false\""}},
     {"word", {"const std::string &", "{}"}},
     {"name", {"const std::string &", "{}"}},
     {"program", {"const std::string &", "{}"}},
     {"dtype", {"Dtype", "std::string(to_string({}))"}},
-    {"shape", {"const Extents &", "to_attribute({})"}},
+    {"shape", {"const ShapeArgument &", "to_attribute({}.extents)"}},
     {"axes", {"const std::vector<int64_t> &", "to_attribute({})", "all_axes"}},
     {"integers", {"const std::vector<int64_t> &", "to_attribute({})"}},
     {"permutation", {"const std::vector<int64_t> &", "to_attribute({})"}},
     {"axis_pairs", {"const AxisPairs &", "to_attribute({})", "no_axis_pairs"}},
 };
 
-// Appends an underscore to reserved words of C++.
-std::string cpp_name(const std::string &name) {
-    static const std::set<std::string> reserved{"and", "or", "not", "xor", "operator", "default", "where", "union", "switch", "case"};
+// Appends an underscore to keywords of C++, to names that headers of Windows and X11 define as macros, and to the namespace std.
+std::string parameter_name(const std::string &name) {
+    static const std::set<std::string> reserved{
+        "alignas",  "alignof", "and",      "and_eq",   "asm",       "auto",   "bitand",   "bitor",    "bool",      "break",    "case",
+        "catch",    "char",    "class",    "compl",    "concept",   "const",  "continue", "decltype", "default",   "delete",   "do",
+        "double",   "else",    "enum",     "explicit", "export",    "extern", "false",    "far",      "float",     "for",      "friend",
+        "goto",     "if",      "inline",   "int",      "interface", "linux",  "long",     "mutable",  "namespace", "near",     "new",
+        "noexcept", "not",     "not_eq",   "nullptr",  "operator",  "or",     "or_eq",    "private",  "protected", "public",   "register",
+        "requires", "return",  "short",    "signed",   "sizeof",    "small",  "static",   "std",      "struct",    "switch",   "template",
+        "this",     "throw",   "true",     "try",      "typedef",   "typeid", "typename", "union",    "unix",      "unsigned", "using",
+        "virtual",  "void",    "volatile", "where",    "while",     "xor",    "xor_eq"};
     return reserved.contains(name) ? name + "_" : name;
 }
 
+// Returns the declared name of a function. Brackets keep min and max from a macro with arguments, such as those of windows.h.
+std::string declarator(const std::string &function) { return function == "min" || function == "max" ? "(" + function + ")" : function; }
+
 // Axes that a rule requires are optional here. The default is all axes.
 bool may_be_left_out(const AttributeSpec &attribute) { return !attribute.is_required() || attribute.type == "axes"; }
+
+// Returns the default of a parameter, or nothing for a std::optional.
+const char *default_of(const AttributeSpec &attribute) {
+    const bool is_last = attribute.type == "axes" && attribute.default_value == to_attribute(std::vector<int64_t>{-1});
+    return is_last ? "last_axis" : parameter_types.at(attribute.type).left_out;
+}
 
 std::string parameter_of(const AttributeSpec &attribute, const std::string &name) {
     const ParameterType &type = parameter_types.at(attribute.type);
     std::string plain = type.type;
     if (!may_be_left_out(attribute)) return plain + (plain.ends_with("&") ? "" : " ") + name;
-    if (type.left_out) return fmt::format("{}{} = {}", plain, name, type.left_out);
+    if (const char *left_out = default_of(attribute)) return fmt::format("{}{} = {}", plain, name, left_out);
     plain = plain.starts_with("const ") ? plain.substr(6, plain.size() - 8) : plain;
     return fmt::format("const std::optional<{}> &{} = {{}}", plain, name);
 }
 
 std::string statement_of(const AttributeSpec &attribute, const std::string &name) {
     const ParameterType &type = parameter_types.at(attribute.type);
-    const bool is_optional = may_be_left_out(attribute) && !type.left_out;
+    const char *left_out = default_of(attribute);
+    const bool is_optional = may_be_left_out(attribute) && !left_out;
     const std::string value = fmt::format(fmt::runtime(type.conversion), is_optional ? "(*" + name + ")" : name),
                       set = fmt::format("attributes[\"{}\"] = {};\n", attribute.name, value);
     if (!may_be_left_out(attribute)) return "    " + set;
-    return fmt::format("    if ({}{}) {}", name, is_optional ? "" : fmt::format(" != {}", type.left_out), set);
+    return fmt::format("    if ({}{}) {}", name, is_optional ? "" : fmt::format(" != {}", left_out), set);
 }
 
 // The type of the results, and the function that applies the operator. Structured bindings name the results of an operator with several.
@@ -70,27 +88,32 @@ std::string function_of(const Rule &rule) {
     std::string parameters, operands, required, optional, sets;
     const bool variadic = !rule.operands.empty() && rule.operands.back().variadic;
     for (const OperandSpec &operand : rule.operands) {
-        parameters += operand.variadic ? fmt::format("const std::vector<Operand> &{}, ", cpp_name(operand.name))
-                                       : fmt::format("const Operand &{}, ", cpp_name(operand.name));
-        if (!operand.variadic) operands += cpp_name(operand.name) + ", ";
+        parameters += operand.variadic ? fmt::format("const std::vector<Operand> &{}, ", parameter_name(operand.name))
+                                       : fmt::format("const Operand &{}, ", parameter_name(operand.name));
+        if (!operand.variadic) operands += parameter_name(operand.name) + ", ";
     }
     for (const AttributeSpec &attribute : rule.attributes) {
-        const std::string name = cpp_name(attribute.name) + (rule.operand_index(attribute.name) >= 0 ? "_" : "");
+        const std::string name = parameter_name(attribute.name) + (rule.operand_index(attribute.name) >= 0 ? "_" : "");
         (may_be_left_out(attribute) ? optional : required) += parameter_of(attribute, name) + ", ";
         sets += statement_of(attribute, name);
     }
     const std::string all = parameters + required + optional + "const std::source_location &place = std::source_location::current()";
     std::string list = variadic
                            ? fmt::format("    std::vector<Operand> list{{{0}}};\n    list.insert(list.end(), {1}.begin(), {1}.end());\n",
-                                         operands, cpp_name(rule.operands.back().name))
+                                         operands, parameter_name(rule.operands.back().name))
                            : fmt::format("    const std::vector<Operand> list{{{}}};\n", operands);
     const auto [type, call] = returned_by(rule);
     return fmt::format(
         "/// {}\ninline {} {}({}) {{\n    Attributes attributes;\n{}{}    return {}(\"{}\", list, attributes, place);\n}}\n\n", rule.doc,
-        type, cpp_name(rule.op), all, sets, list, call, rule.op);
+        type, declarator(function_name(rule)), all, sets, list, call, rule.op);
 }
 
 } // namespace
+
+std::string function_name(const Rule &rule) {
+    // Next to `using namespace scalide`, a function std would be ambiguous with the namespace.
+    return rule.op == "std" ? "stddev" : parameter_name(rule.op);
+}
 
 std::string operators_header(const Rulebook &rulebook) {
     std::string text = "// Generated by scalide rules --header.\n#pragma once\n#include \"scalide/tensor.h\"\n#include <optional>\n\n"

@@ -4,8 +4,11 @@
 namespace scalide {
 
 /// Returns one C++ function of the DSL for each rule: `inline Tensor softmax(const Operand &x, const std::vector<int64_t> &axes =
-/// all_axes)`. Attributes follow the operands in the rule's order. Optional attributes come last.
+/// last_axis)`. Attributes follow the operands in the rule's order. Optional attributes come last.
 std::string operators_header(const Rulebook &rulebook);
+
+/// Returns the name of this function. It is the name of the operator, unless C++ uses that name: `and_`, `stddev` for std.
+std::string function_name(const Rule &rule);
 
 /// Returns Markdown files by name. The page of an operator has its operands and attributes, formula, scale, data, gradient, constraints,
 /// tolerance and an example. README.md is the coverage table.

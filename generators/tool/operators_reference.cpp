@@ -105,6 +105,7 @@ std::string meaning(const Rule &rule) {
         text += fmt::format("- {}: {} (`{}`)\n", constraint.id, constraint.say, to_string(constraint.require));
     for (const auto &[dtype, bound] : rule.check.tolerance) text += fmt::format("- tolerance in {}: {}\n", dtype, bound);
     if (!rule.compat.empty()) text += "- " + rule.compat + "\n";
+    if (function_name(rule) != rule.op) text += "- C++ function: `" + function_name(rule) + "`\n";
     return text;
 }
 

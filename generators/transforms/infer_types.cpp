@@ -26,6 +26,7 @@ private:
     void add(const Node &node, std::vector<ValueId> operands, Attributes attributes, const std::vector<Type> &types);
     void complete_constant(const Node &node, Attributes &attributes) const;
     std::vector<Type> types_of(const std::vector<ValueId> &values) const;
+    std::vector<std::string> names_of(const std::vector<ValueId> &values);
     void check_declared(const Node &node, const std::vector<Type> &types) const;
     void adapt_constants(const Rule &rule, std::vector<ValueId> &operands);
     void broadcast_scalars(const std::string &op, std::vector<ValueId> &operands);
@@ -57,7 +58,7 @@ void Typing::place(const Node &node) {
     if (rule.family == "elementwise") broadcast_scalars(node.op, operands);
     Attributes attributes = node.attributes;
     if (node.op == "constant") complete_constant(node, attributes);
-    const std::vector<Type> types = infer_result_types(rule, types_of(operands), attributes, node.location);
+    const std::vector<Type> types = infer_result_types(rule, types_of(operands), attributes, node.location, names_of(operands));
     add(node, std::move(operands), std::move(attributes), types);
 }
 
@@ -97,6 +98,12 @@ std::vector<Type> Typing::types_of(const std::vector<ValueId> &values) const {
     std::vector<Type> types;
     for (const ValueId value : values) types.push_back(builder_.type(value));
     return types;
+}
+
+std::vector<std::string> Typing::names_of(const std::vector<ValueId> &values) {
+    std::vector<std::string> names;
+    for (const ValueId value : values) names.push_back(rewriter_.result().value_name(value));
+    return names;
 }
 
 void Typing::check_declared(const Node &node, const std::vector<Type> &types) const {

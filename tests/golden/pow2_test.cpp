@@ -162,7 +162,8 @@ TEST(pow2, integers_are_not_split) {
         infer_types(parse_program("program p(x: i32[n]) -> (m: i32[n]) {\n s, m = pow2_decompose(x)\n}", "pow2"), rules());
         FAIL();
     } catch (const UserError &error) {
-        EXPECT_STREQ(error.what(), "pow2:2:2: pow2_decompose.operands.x: must be a float, got i32[n]");
+        EXPECT_STREQ(error.what(),
+                     "pow2:2:2: pow2_decompose.operands.x: must be a float, got x: i32[n]. convert_element_type converts an array");
     }
 }
 

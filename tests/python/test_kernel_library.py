@@ -100,6 +100,41 @@ def test_rows_and_columns(kernels):
     near(kernels("layer_norm_grad")(x, gain, bias, ct).d_gain, (ct * normal).sum((0, 1)))
 
 
+def spread(x, w, strides):
+    """The transpose of a convolution: each element of x adds the weights [rows, columns, output features, input features] at its place."""
+    rows, columns = ((x.shape[1 + i] - 1) * strides[i] + w.shape[i] for i in (0, 1))
+    out = np.zeros((x.shape[0], rows, columns, w.shape[2]))
+    for i in range(x.shape[1]):
+        for j in range(x.shape[2]):
+            places = out[:, i * strides[0] : i * strides[0] + w.shape[0], j * strides[1] : j * strides[1] + w.shape[1]]
+            places += np.einsum("bc,rsoc->brso", x[:, i, j].astype(np.float64), w.astype(np.float64))
+    return out
+
+
+def test_transposed_convolutions(kernels):
+    x, w, v = draw(2, 5, 4, 3), draw(3, 2, 3, 6), draw(3, 2, 6, 3)
+    plain, turned = np.asarray(kernels("transposed")(x, w)), np.asarray(kernels("transposed_kernel")(x, v))
+    near(plain, spread(x, w[::-1, ::-1].swapaxes(2, 3), (2, 1)))  # the weights are not reversed, as in JAX
+    near(turned, spread(x, v, (2, 1)))  # the gradient of a convolution, as in PyTorch and ONNX
+    lax = pytest.importorskip("jax").lax
+    names = ("NHWC", "HWIO", "NHWC")
+    near(plain, lax.conv_transpose(x, w, (2, 1), "VALID", dimension_numbers=names, precision="highest"))
+    near(turned, lax.conv_transpose(x, v, (2, 1), "VALID", dimension_numbers=names, transpose_kernel=True, precision="highest"))
+
+
+def test_axes_left_out_mean_the_last(kernels):
+    x = draw(2, 3, 7)
+    near(kernels("softmax_last")(x), softmax(x, 2))
+    near(np.exp(np.asarray(kernels("log_softmax_last")(x), np.float64)), softmax(x, 2))
+
+
+def test_a_bound_makes_room_for_the_largest(kernels):
+    x = draw(2, 9)
+    np.testing.assert_array_equal(kernels("four_largest")(x).values, -np.sort(-x)[:, :4])
+    with pytest.raises(Exception, match="n4"):
+        kernels("four_largest")(draw(2, 3))
+
+
 def test_gradients_of_a_convolution(kernels):
     x, w = draw(1, 8, 9, 7), draw(16, 8, 3, 3)
     ct = draw(*kernels("conv3x3")(x, w).shape, seed=1)
@@ -123,7 +158,7 @@ DOT = "{op: dot, name: d, shapes: {x: [n, 2], w: [2, n]}"
         ("- {op: add, name: s, shapes: {x: [n, 2], y: [3]}}", "k.yaml:1: s.add: the shapes of the operands must broadcast, got [n, 2] and [3]. Extents must be equal or 1, counted from the last axis"),
         ("- {op: dot, name: s, shapes: {rhs: [2, n], lhs: [n, 2]}}", "k.yaml:1: s.shapes.rhs: the shapes must be in the order lhs, rhs, got 'rhs' for the operand 'lhs'"),
         ("- {op: dot, name: s, shapes: {x: [n, 2]}}", "k.yaml:1: s.shapes: the number of shapes must be 2, one for each of lhs, rhs, got 1"),
-        ("- {op: dot, name: s, shapes: {x: [n, 2], w: [3, n]}}", "k.yaml:1: s.dot.where.c2: contracting extents must match, got [2] and [3]"),
+        ("- {op: dot, name: s, shapes: {x: [n, 2], w: [3, n]}}", "k.yaml:1: s.dot: contracting extents must match, got [2] and [3] (x: f32[n, 2], w: f32[3, n]). The last axis of lhs is contracted with the first axis of rhs. Transpose an operand if its axes have another order"),
         ("- {ops: [top_k, exp], name: s, shapes: {x: [n, 9]}, attributes: {k: 2}}", "k.yaml:1: s: 'top_k' has 2 results, so no operator can follow it"),
         (f"- {DOT}, dtypes: {{v: f16}}}}", "k.yaml:1: unknown operand 'd.v'. One of: x, w"),
         (f"- {DOT}, numerics: bf17}}", "k.yaml:1: unknown policy 'bf17'. Did you mean 'bf16'?"),

@@ -13,6 +13,8 @@ layers        rate       0.5      a number
 layers_state  depth      2        an integer in [-2147483648, 2147483647]
 layers_state  causal     true     one of false, true
 layers_state  rate       0.5      a number
+macros        -          -        -
+unqualified   -          -        -
 wrong         -          -        -
 """
 

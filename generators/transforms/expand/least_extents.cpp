@@ -50,6 +50,8 @@ Needs of_scatter(const Program &program, const Node &node) {
     return needs;
 }
 
+Needs of_limits(const Program &program, const Node &node) { return of_sizes(program, node, "limit"); }
+
 Needs of_slice(const Program &program, const Node &node) { return of_sizes(program, node, "sizes"); }
 
 Needs of_update(const Program &program, const Node &node) {
@@ -79,6 +81,7 @@ constexpr NeedsRow needs_rows[] = {{"argmax", of_place},
                                    {"dynamic_slice", of_slice},
                                    {"gather", of_gather},
                                    {"pad", of_pad},
+                                   {"slice", of_limits},
                                    {"dynamic_update_slice", of_update},
                                    {"scatter", of_scatter},
                                    {"scatter_add", of_scatter},

@@ -79,7 +79,8 @@ TEST(frontend, gradient_of_a_reduction) {
 TEST(frontend, mistakes_of_reductions) {
     EXPECT_EQ(
         error_of([](const Tensor &x) { return std::vector<Tensor>{reduce(x, 0, [&](const Tensor &a, const Tensor &) { return a + x; })}; }),
-        "this tensor belongs to another program. Inside the function of a reduction, use only its arguments and numbers");
+        "this tensor belongs to another program. Use tensors only in the generator that declares them, and pass them to another generator "
+        "with call(). Inside the function of a reduction, use only its arguments and numbers");
     EXPECT_EQ(error_of([](const Tensor &x) {
                   return reduce({x, x}, {0}, [](const std::vector<Tensor> &a, const std::vector<Tensor> &) { return a; });
               }),

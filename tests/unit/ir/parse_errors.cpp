@@ -34,7 +34,7 @@ std::string repeat(const std::string &text, int count) {
 TEST(ir, parse_errors_of_types) {
     EXPECT_EQ(type_error("f12[b]"), "t.scl:1:14: type: must be one of f32, f16, bf16, f8_e4m3fn, f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz, "
                                     "f8_e8m0fnu, i32, bool, f64, i8, u8, i16, u16, u32, f8_e3m4, f8_e4m3, f8_e4m3b11fnuz, got f12");
-    EXPECT_EQ(type_error("i64[b]"), "t.scl:1:14: type: integers must have at most 32 bits (i32, u32), got i64");
+    EXPECT_EQ(type_error("i64[b]"), "t.scl:1:14: unknown dtype 'i64'. Integers have at most 32 bits. Index by i32");
     EXPECT_EQ(type_error("f32"), "t.scl:1:17: type: expected '[', got )");
     EXPECT_EQ(type_error("f32[b"), "t.scl:1:19: type: expected ',' or ']', got )");
     EXPECT_EQ(type_error("f32[b c]"), "t.scl:1:20: type: expected ',' or ']', got c");
@@ -118,7 +118,8 @@ TEST(ir, parse_errors_of_results) {
 TEST(ir, parse_errors_of_tokens) {
     EXPECT_EQ(body_error("  r = neg(x) @"), "t.scl:2:14: text: expected a name, a number, a string or a sign, got \"@\"");
     EXPECT_EQ(body_error("  r = neg(x) \x01"), "t.scl:2:14: text: expected a name, a number, a string or a sign, got \"\\x01\"");
-    EXPECT_EQ(body_error("  r = mul(x, 12ab)"), "t.scl:2:14: number: must be digits with an optional fraction and exponent, got 12ab");
+    EXPECT_EQ(body_error("  r = mul(x, 12ab)"),
+              "t.scl:2:14: number: must be digits with an optional fraction and exponent, got 12ab. Write 12*ab");
     EXPECT_EQ(body_error("  r = mul(x, 1e999)"), "t.scl:2:14: number: must be within the range of f64, got 1e999");
     EXPECT_EQ(body_error("  r = neg(x) {a: \"b}"), "t.scl:2:18: string: must end with \" on the same line, got the end of the line");
     EXPECT_EQ(body_error("  r = neg(x) {a: \"\\n\"}"), "t.scl:2:18: string: the only escapes are \\\", \\\\ and \\xHH, got \"\\n\"");

@@ -40,6 +40,7 @@ TEST(rulebook, infers_types) {
     EXPECT_EQ(inferred("broadcast_in_dim", {"f32[3]"}, {{"shape", list("[b, 3]")}, {"dims", list("[1]")}}), "f32[b, 3]");
     EXPECT_EQ(inferred("slice", {"f32[b, 9]"}, {{"start", list("[0, 1]")}, {"limit", list("[b, 8]")}, {"strides", list("[1, 3]")}}),
               "f32[b, 3]");
+    EXPECT_EQ(inferred("slice", {"f32[b]"}, {{"start", list("[0]")}, {"limit", list("[7]")}}), "f32[7]"); // expand() needs b >= 7
     EXPECT_EQ(inferred("pad", {"f32[b, 4]", "f32[]"}, {{"low", list("[1, 0]")}, {"high", list("[0, -1]")}, {"interior", list("[0, 2]")}}),
               "f32[b + 1, 9]");
     EXPECT_EQ(inferred("concatenate", {"f32[a, 4]", "f32[b, 4]", "f32[1, 4]"}, {{"dimension", 0}}), "f32[a + b + 1, 4]");
@@ -74,16 +75,24 @@ TEST(rulebook, operands_that_do_not_fit) {
     EXPECT_EQ(inferred("add", {"f32[2]"}), "p.scl:3: add.operands: the number of operands must be 2, got 1");
     EXPECT_EQ(inferred("concatenate", {}, {{"dimension", 0}}),
               "p.scl:3: concatenate.operands: the number of operands must be at least 1, got 0");
-    EXPECT_EQ(inferred("exp", {"i32[2]"}), "p.scl:3: exp.operands.x: must be a float, got i32[2]");
-    EXPECT_EQ(inferred("add", {"f32[2]", "f16[2]"}),
-              "p.scl:3: add.operands.y: must have the dtype of the previous operands, f32, got f16[2]");
-    EXPECT_EQ(inferred("add", {"f32[2]", "f32[3]"}), "p.scl:3: add.where.shapes: operands must have the same shape, got f32[2], f32[3]");
+    EXPECT_EQ(inferred("exp", {"i32[2]"}), "p.scl:3: exp.operands.x: must be a float, got i32[2]. convert_element_type converts an array");
+    EXPECT_EQ(
+        inferred("add", {"f32[2]", "f16[2]"}),
+        "p.scl:3: add.operands.y: must have the dtype of the previous operands, f32, got f16[2]. convert_element_type converts an array");
+    EXPECT_EQ(inferred("add", {"f32[2]", "f32[3]"}), "p.scl:3: add: operands must have the same shape, got f32[2], f32[3]");
     EXPECT_EQ(inferred("dot_general", {"f32[2, 5]", "f32[6, 3]"}, {{"contract", list("[[1], [0]]")}}),
-              "p.scl:3: dot_general.where.c1: contracting extents must match, got [5] and [6]");
+              "p.scl:3: dot_general: contracting extents must match, got [5] and [6]. "
+              "'contract' names the axes. Transpose an operand, or name other axes");
     EXPECT_EQ(inferred("squeeze", {"f32[2, b]"}, {{"dimensions", list("[1]")}}),
-              "p.scl:3: squeeze.where.c1: squeezed extents must be 1, got b and 1");
-    EXPECT_EQ(inferred("slice", {"f32[b]"}, {{"start", list("[0]")}, {"limit", list("[7]")}}),
-              "p.scl:3: slice.results.out.shape: must have 0 <= start <= limit <= extent, got 0, 7, b");
+              "p.scl:3: squeeze: squeezed extents must be 1, got b and 1");
+    EXPECT_EQ(inferred("dot_general", {"f32[b, n]", "f32[m, 3]"}, {{"contract", list("[[1], [0]]")}}),
+              "p.scl:3: dot_general: contracting extents must match, got [n] and [m]. If n and m are one size, use one name for both");
+    EXPECT_EQ(inferred("dot_general", {"f32[b, n]", "f32[5, 3]"}, {{"contract", list("[[1], [0]]")}}),
+              "p.scl:3: dot_general: contracting extents must match, got [n] and [5]. If n and 5 are one size, write the number for both");
+    EXPECT_EQ(inferred("top_k", {"f32[b, 10]"}, {{"k", 11}}),
+              "p.scl:3: top_k: k must be at most the extent of the axis, got f32[b, 10], axis: 1, k: 11");
+    EXPECT_EQ(inferred("slice", {"f32[b + 9]"}, {{"start", list("[8]")}, {"limit", list("[7]")}}),
+              "p.scl:3: slice.results.out.shape: must have 0 <= start <= limit <= extent, got 8, 7, b + 9");
 }
 
 TEST(rulebook, attributes_that_do_not_fit) {
@@ -101,7 +110,7 @@ TEST(rulebook, attributes_that_do_not_fit) {
     EXPECT_EQ(inferred("convert_element_type", {"f32[2]"}, {{"dtype", "f16"}, {"overflow", "wrap"}}),
               "p.scl:3: convert_element_type.overflow: must be one of saturate, format, got wrap");
     EXPECT_EQ(inferred("transpose", {"f32[2, 3]"}, {{"permutation", list("[0]")}}),
-              "p.scl:3: transpose.where.c1: the permutation must name each axis once, got 1 and 2");
+              "p.scl:3: transpose: the permutation must name each axis once, got 1 and 2");
 }
 
 TEST(rulebook, builder_broadcasts_and_converts) {

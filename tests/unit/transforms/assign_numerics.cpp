@@ -104,15 +104,15 @@ TEST(transforms, assign_numerics_names_the_line_of_an_operator_that_a_policy_add
     policy.rules[0].location = {"delayed.yaml", 6};
     policy.state[0].location = {"delayed.yaml", 3};
     policy.state[0].type.shape = {3, 3};
-    EXPECT_EQ(message(policy),
-              "delayed.yaml:3: update_amax_history.where.c1: the history must have one axis, got 2 and 1. This line updates "
-              "state 'x.amax_history' with it");
+    EXPECT_EQ(message(policy), "delayed.yaml:3: update_amax_history: the history must have one axis, got 2 and 1 (x.amax_history: f32[3, "
+                               "3], x: f32[2]). This line updates "
+                               "state 'x.amax_history' with it");
     policy = delayed_per(PolicyState::Per::tensor);
     policy.rules[0].location = {"delayed.yaml", 6};
     policy.rules[0].store = Dtype::f8_e8m0fnu;
-    EXPECT_TRUE(
-        message(policy).ends_with("scaled_by.where.c2: dtype must be a float with a sign, got f32[2], f32[]. delayed.yaml:6 rounds 'x' "
-                                  "with it"))
+    EXPECT_TRUE(message(policy).ends_with(
+        "scaled_by: dtype must be a float with a sign, got x: f32[2], x.scale: f32[], dtype: f8_e8m0fnu. delayed.yaml:6 rounds 'x' "
+        "with it"))
         << message(policy);
 }
 

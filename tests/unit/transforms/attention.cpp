@@ -109,10 +109,10 @@ TEST(transforms, attention_errors) {
     };
     EXPECT_EQ(
         end_of_error("(q: f32[1, 2, 3, 2], k: f32[1, 3, 2, 2], v: f32[1, 3, 2, 2]) -> (y: f32[1, 2, 3, 2]) {\n y = attention(q, k, v)\n}"),
-        "attention.where.c4: the extent must be divisible by the number of parts or the block size, got 3 and 2");
+        "attention: heads of query must be a multiple of those of key, got q: f32[1, 2, 3, 2], k: f32[1, 3, 2, 2], v: f32[1, 3, 2, 2]");
     EXPECT_EQ(end_of_error(operands + ", m: bool[2, 1, 2, 3]" + result + "attention_masked(q, k, v, m)\n}"),
-              "attention_masked.where.c5: mask must have the extents [batch, heads of query, query length, key length], or 1, got "
-              "f32[1, 2, 4, 2], f32[1, 3, 2, 2], f32[1, 3, 2, 2], bool[2, 1, 2, 3]");
+              "attention_masked: mask must have the extents [batch, heads of query, query length, key length], or 1, got "
+              "q: f32[1, 2, 4, 2], k: f32[1, 3, 2, 2], v: f32[1, 3, 2, 2], m: bool[2, 1, 2, 3]");
 }
 
 TEST(transforms, rotary_turns_pairs) {

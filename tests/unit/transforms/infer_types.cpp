@@ -33,7 +33,7 @@ TEST(transforms, infer_types_adapts_numbers) {
 
 TEST(transforms, infer_types_checks) {
     EXPECT_EQ(error("program p(x: f32[4], y: f32[5]) -> (z: f32[4]) {\n  z = add(x, y)\n}\n"),
-              "t.scl:2:3: add.where.shapes: operands must have the same shape, got f32[4], f32[5]");
+              "t.scl:2:3: add: operands must have the same shape, got x: f32[4], y: f32[5]");
     EXPECT_EQ(error("program p(x: f32[4]) -> (z: f32[5]) {\n  z = exp(x) : f32[5]\n}\n"),
               "t.scl:2:3: exp.z: must have the type that follows from the operands, f32[4], got f32[5]. Remove the type, or convert the "
               "value with convert_element_type");

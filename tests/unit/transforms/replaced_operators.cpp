@@ -165,10 +165,9 @@ TEST(replaced_operators, are_what_other_rows_see) {
 
 TEST(replaced_operators, tell_whose_requirement_does_not_hold) {
     const std::string text = "(x: f32[b, 4], y: f32[b, 4]) -> (z: f32[4, 4]) {\n z = dot_general(x, y) {contract: [[0], [0]]}\n}";
-    EXPECT_EQ(
-        error_of([&] { assigned(text, policy_of(mxfp8)); }),
-        "t.scl:2:2: scaled_dot_general.where.c3: blocks of 32 along this axis: the extent must be a number or a multiple such as 32*b, "
-        "got b. Declare the extent as a multiple, such as 32*b. p.yaml:2 replaces dot_general with it");
+    EXPECT_EQ(error_of([&] { assigned(text, policy_of(mxfp8)); }),
+              "t.scl:2:2: scaled_dot_general: blocks of 32 along this axis: the extent must be a number or a multiple such as 32*b, "
+              "got b. Declare the extent as a multiple, such as 32*b. p.yaml:2 replaces dot_general with it");
     const std::string multiple = "(x: f32[32*b, 4], y: f32[32*b, 4]) -> (z: f32[4, 4]) {\n z = dot_general(x, y) {contract: [[0], [0]]}\n}";
     EXPECT_EQ(error_of([&] { expand(assigned(multiple, policy_of(mxfp8)), rules()); }), "no error");
 }

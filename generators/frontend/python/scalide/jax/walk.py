@@ -48,7 +48,8 @@ def dtype_of(aval, fail: Callable, narrows: bool = True) -> str:
     if name in DTYPES:
         return DTYPES[name]
     if name in ("int64", "uint64", "float64"):
-        raise fail("dtypes must have at most 32 bits", name, "Use 32 bits, and do not set jax_enable_x64")
+        advice = "Compute in float32" if name == "float64" else "Index by int32" if name == "int64" else "Use uint32"
+        raise fail("dtypes must have at most 32 bits", name, f"{advice}, and do not set jax_enable_x64")
     if name.startswith("complex"):
         raise fail("dtypes must be real", name, "Compute with real and imaginary parts")
     raise fail("dtypes must be among " + ", ".join(DTYPES), name, "Convert the array first")
