@@ -17,7 +17,9 @@ void rethrow_placed(const UserError &error, const Location &where, const std::st
 void rethrow_inside(const UserError &error, const Location &where, const std::string &op, const std::string &field) {
     Message message = error.message();
     const std::string inner = message.subject;
-    if (to_string(message.location).empty()) message.location = where;
+    const bool is_placed = !to_string(message.location).empty();
+    if (!is_placed && !inner.empty()) throw error; // about the program, not about an operator
+    if (!is_placed) message.location = where;
     if (inner.empty() && message.kind == MessageKind::value)
         message.subject = field.starts_with("grad.") ? op + "." + field : op;
     else if (message.kind == MessageKind::value && inner != op && !inner.starts_with(op + ".") && !inner.starts_with(op + " "))

@@ -209,6 +209,8 @@ auto in_kernel(const LibraryKernel &kernel, const Body &body) {
         if (to_string(message.location).empty()) message.location = kernel.location;
         if (message.kind == MessageKind::value && !message.subject.starts_with(kernel.name + "."))
             message.subject = kernel.name + (message.subject.empty() ? "" : "." + message.subject);
+        if (message.requirement == "missing attribute" && message.way_out.empty())
+            message.way_out = "Add it to 'attributes', such as " + message.subject.substr(message.subject.rfind('.') + 1) + ": ...";
         if (message.kind == MessageKind::unknown) message.got = kernel.name + "." + message.got;
         throw UserError(message);
     }

@@ -46,6 +46,8 @@ TEST(transforms, symbols_are_as_large_as_operators_need) {
     EXPECT_EQ(symbols_of("(x: f32[2*n], i: i32[]) -> (r: f32[5]) {\n r = dynamic_slice(x, i) {sizes: [5]}\n}"), "n in 3..2147483647 ");
     EXPECT_EQ(symbols_of("[n step 4] (x: f32[n], i: i32[]) -> (r: f32[5]) {\n r = dynamic_slice(x, i) {sizes: [5]}\n}"),
               "n in 8..2147483647 ");
+    EXPECT_EQ(symbols_of("(x: f32[n]) -> (r: f32[4]) {\n r = slice(x) {start: [1], limit: [5]}\n}"), "n in 5..2147483647 ");
+    EXPECT_EQ(symbols_of("(x: f32[b, n]) -> (r: f32[b, 4]) {\n r, i = top_k(x) {k: 4}\n}"), "b in 0..2147483647 n in 4..2147483647 ");
 }
 
 TEST(transforms, symbols_are_as_small_as_operators_need) {
