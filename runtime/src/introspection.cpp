@@ -48,11 +48,6 @@ bool check_values(scalide_context *context, const scalide_program &program, cons
 
 /// Writes a whole number to all elements of an array in the context's memory.
 scalide_status fill(scalide_context &context, const scalide_array &array, int64_t number) {
-    if (!has_allowed_size(array)) {
-        start_message(&context) << "an array of the initial state would have more than " << SCALIDE_MAX_ELEMENTS
-                                << " elements. Generate the library again.";
-        return SCALIDE_INVALID_PROGRAM;
-    }
     const size_t size = scalide_dtype_size(array.dtype);
     size_t bytes = size;
     for (int32_t axis = 0; axis < array.rank; ++axis) bytes *= static_cast<size_t>(array.extent[axis]);
@@ -205,6 +200,11 @@ scalide_status scalide_initial_state(scalide_context *context, const scalide_pro
         const scalide_argument &argument = program->arguments[i];
         if (argument.role != SCALIDE_STATE) continue;
         arrays[i] = describe(program->buffers[argument.data_buffer], nullptr, arrays[i].data);
+        if (!has_allowed_size(arrays[i])) {
+            complain({context, *program, arrays}, i)
+                << "this array would have more than " << SCALIDE_MAX_ELEMENTS << " elements. Generate the library again.";
+            return SCALIDE_INVALID_PROGRAM;
+        }
         if (arrays[i].data) status = fill(*context, arrays[i], argument.initial);
     }
     return status;

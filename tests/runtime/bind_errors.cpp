@@ -285,3 +285,33 @@ TEST(runtime, scales_that_are_no_factor_are_refused_at_every_bind) {
     EXPECT_EQ(bind(context, &program.program, other, &binding), SCALIDE_OK) << scalide_message(context.handle);
     scalide_binding_destroy(binding);
 }
+
+TEST(runtime, initial_state_that_is_too_large_is_refused) {
+    constexpr scalide_term half = {int64_t{1} << 30, {-1, -1, -1, -1}};
+    const scalide_extent shape[] = {{&half, 1}, {&half, 1}, {&half, 1}, {&half, 1}}; // the product wraps to 0
+    Context context;
+    Sample sample(6);
+    Program program;
+    program.arguments[1].role = SCALIDE_STATE;
+    program.buffers[1].rank = 4;
+    program.buffers[1].shape = shape;
+    EXPECT_EQ(scalide_initial_state(context.handle, &program.program, sample.arrays.data(), 4), SCALIDE_INVALID_PROGRAM);
+    EXPECT_STREQ(scalide_message(context.handle),
+                 "sample.w: this array would have more than 2146435072 elements. Generate the library again.");
+}
+
+TEST(runtime, the_signature_of_the_header_is_compared) {
+    Context context;
+    Program program;
+    program.program.signature = 7;
+    EXPECT_EQ(scalide_check_signature(context.handle, &program.program, 7), SCALIDE_OK);
+    EXPECT_EQ(scalide_check_signature(context.handle, &program.program, 8), SCALIDE_INVALID_PROGRAM);
+    EXPECT_STREQ(scalide_message(context.handle),
+                 "sample: the application was compiled with a header that has other arguments than the library. Compile it again with the "
+                 "header of this library, and check that no other library has a program of this name. The library has x: f32[b, 4], "
+                 "w: f32[4], y: f32[b], mean: f32[].");
+    program.program.plan_version = 12;
+    EXPECT_EQ(scalide_check_signature(context.handle, &program.program, 7), SCALIDE_INVALID_PROGRAM);
+    EXPECT_STREQ(scalide_message(context.handle),
+                 "sample: plan version must be 13, got 12. Generate the library again with the tool of this runtime.");
+}
