@@ -95,7 +95,8 @@ private:
     }
 
     /// Returns the tiles in a block of rows. The guard of a tile that does not exist masks its stores, but not the product before them. So
-    /// blocks have equal sizes: 4 rows in a block of 64 took 16 times as long.
+    /// blocks have equal sizes: 4 rows in a block of 64 took 16 times as long. With reductions of the result in the same loops, Halide 21
+    /// fails ("repeated name") if the last block is incomplete, so that blocks keep their size there.
     Expr tiles_of_block() const {
         const Expr tiles = (extent(stages_.rows) + rows_ - 1) / rows_;
         return equal_parts(tiles, tiles_.at("block_rows") / rows_);
@@ -106,9 +107,11 @@ private:
     void nest_blocks(Stage nest, std::vector<VarOrRVar> order, const std::vector<Var> &outer) {
         if (rows_parallel_) {
             const Expr tiles = tiles_of_block();
-            nest.split(outer[0], rows_block_, row_, Internal::simplify(tiles * rows_), TailStrategy::GuardWithIf);
+            const Expr rows = has_folds() ? Expr(tiles_.at("block_rows")) : Internal::simplify(tiles * rows_);
+            nest.split(outer[0], rows_block_, row_, rows, TailStrategy::GuardWithIf);
             nest.split(row_, tile_, row_, rows_, TailStrategy::GuardWithIf);
-            nest.split(tile_, tiles_block_, tile_, equal_parts(tiles, tiles_shared), TailStrategy::GuardWithIf);
+            nest.split(tile_, tiles_block_, tile_, has_folds() ? Expr(tiles_shared) : equal_parts(tiles, tiles_shared),
+                       TailStrategy::GuardWithIf);
         } else {
             nest.split(outer[0], tile_, row_, rows_, TailStrategy::GuardWithIf);
             nest.split(tile_, tiles_block_, tile_, tiles_shared, TailStrategy::GuardWithIf);
