@@ -32,15 +32,15 @@ SortLines::SortLines(Lowering &lowering, const Node &node)
       axis(size_t(node.attributes.at("dimension").integer.value())) {
     const Type &type = lowering.kernel.program.type(node.results[0]);
     vars = axis_vars(type.rank());
-    size = lowering.values.extent(type.shape[axis]);
+    size = extent(axis);
     stages.axis = type.rank() - 1 - int(axis);
 }
 
-std::vector<SortLines::Key> SortLines::keys() const {
+std::vector<SortLines::Key> SortLines::keys(const Index &index) const {
     const bool descending = node.attributes.at("descending").word == "true";
     std::vector<Key> keys;
     for (const ValueId key : node.operands) {
-        keys.push_back(key_of(lowering.values.at(key, Index(vars.begin(), vars.end())), descending));
+        keys.push_back(key_of(lowering.values.at(key, index), descending));
     }
     return keys;
 }

@@ -14,7 +14,8 @@ public:
         Halide::Expr word;
         int bits;
     };
-    std::vector<Key> keys() const;
+    std::vector<Key> keys(const Index &index) const;
+    std::vector<Key> keys() const { return keys(Index(vars.begin(), vars.end())); }
     /// Returns the arguments of a Func of lines: `first`, then the axes that are not sorted, innermost first.
     std::vector<Halide::Expr> args(std::vector<Halide::Expr> first, const Index &index) const;
     /// The same arguments at the loops of the result.

@@ -2,7 +2,6 @@
 #include "lower/sorts/sort_lines.h"
 #include <array>
 #include <bit>
-#include <map>
 
 // Batcher's merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), which sorts any number of elements in place. It
 // compares the same pairs in every line, so a vector holds one element of several lines. Elements carry their position, which makes the
@@ -39,34 +38,39 @@ std::array<Words, 2> in_order(const Words &a, const Words &b) {
 
 class SortingNetwork {
 public:
-    SortingNetwork(SortLines &lines, int size)
-        : lines_(lines), size_(size), levels_(std::bit_width(unsigned(size - 1))), place_(lines.vars[lines.axis]) {}
+    SortingNetwork(SortLines &lines, int size) : lines_(lines), size_(size), levels_(std::bit_width(unsigned(size - 1))) {}
 
     void lower() {
-        const Words words = keys_with_places();
+        const Halide::RDom place(0, size_, "place");
+        const Words words = keys_with_places(place);
         count_ = words.size();
         Words none;
         for (const Expr &word : words) none.push_back(Halide::undef(word.type()));
-        set(place_, none);
-        fill(words);
+        set(lines_.vars[lines_.axis], none);
+        set(place, words);
         compare_pairs();
-        network_.bound(place_, 0, size_ + 1);
+        network_.bound(lines_.vars[lines_.axis], 0, size_ + 1);
         lines_.stages.network = network_;
-        lines_.bind([&](const Index &index) {
+        lines_.bind([&](const Index &index) -> Expr {
             const Expr last = words_at(index[lines_.axis], index).back();
             return Halide::cast<int32_t>(last & Halide::Internal::make_const(last.type(), (1 << levels_) - 1));
         });
     }
 
 private:
-    /// Returns the keys; the last one has the position of the element in its lowest bits.
-    Words keys_with_places() const {
-        const std::vector<SortLines::Key> keys = lines_.keys();
+    /// Returns the keys of the elements at a place; the last one has the place in its lowest bits. A vector may have more lanes than there
+    /// are lines left. They repeat the last line.
+    Words keys_with_places(const Expr &place) const {
+        Index index(lines_.vars.size());
+        for (size_t i = 0; i < index.size(); i++) {
+            index[i] = i == lines_.axis ? place : Halide::min(lines_.vars[i], lines_.extent(i) - 1);
+        }
+        const std::vector<SortLines::Key> keys = lines_.keys(index);
         Words words;
         for (size_t i = 0; i + 1 < keys.size(); i++) words.push_back(keys[i].word);
         const bool is_narrow = keys.back().bits + levels_ < 32;
         const Halide::Type type = Halide::Int(is_narrow ? 32 : 64);
-        words.push_back((Halide::cast(type, keys.back().word) << levels_) | Halide::cast(type, place_));
+        words.push_back((Halide::cast(type, keys.back().word) << levels_) | Halide::cast(type, place));
         return words;
     }
 
@@ -94,18 +98,6 @@ private:
         }
     }
 
-    /// A vector may have more lanes than there are lines left. They repeat the last line.
-    void fill(const Words &words) {
-        const Halide::RDom place(0, size_, "place");
-        std::map<std::string, Expr> at = {{place_.name(), place}};
-        for (size_t i = 0; i < lines_.vars.size(); i++) {
-            if (i != lines_.axis) at[lines_.vars[i].name()] = min(lines_.vars[i], lines_.extent(i) - 1);
-        }
-        Words filled;
-        for (const Expr &word : words) filled.push_back(Halide::Internal::substitute(at, word));
-        set(place, filled);
-    }
-
     /// Pass (level a, step b <= a) orders positions i and i + d for which (i & p) == r. p is the largest power of two below the number of
     /// elements on level 0, and halves on each level. In step 0, d = p and r = 0; in later steps, d = 2^(levels - b) - p and r = p. An
     /// exchange has three moves, because an update stores one element: the smaller one goes to a spare slot at the end of the line, the
@@ -126,7 +118,6 @@ private:
     SortLines &lines_;
     int size_, levels_;
     size_t count_ = 1; ///< of words
-    Halide::Var place_;
     Halide::Func network_{"network"};
 };
 
