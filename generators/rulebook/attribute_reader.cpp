@@ -12,11 +12,12 @@ AttributeSpec read_spec(const std::string &name, const YamlValue &value) {
     if (value.is_text()) {
         spec.type = value.word(attribute_type_names());
     } else {
-        const YamlFields fields = value.fields({{"type", Key::required}, {"of"}, {"default"}, {"optional"}});
+        const YamlFields fields = value.fields({{"type", Key::required}, {"of"}, {"default"}, {"optional"}, {"hint"}});
         spec.type = fields.find("type")->word(attribute_type_names());
         if (const YamlValue *of = fields.find("of")) spec.choices = of->texts();
         if (const YamlValue *fallback = fields.find("default")) spec.default_value = fallback->attribute();
         if (const YamlValue *optional = fields.find("optional")) spec.optional = optional->flag();
+        if (const YamlValue *hint = fields.find("hint")) spec.hint = hint->text();
     }
     if ((spec.type == "word") == spec.choices.empty())
         value.fail(spec.choices.empty() ? "'type: word' needs 'of: [...]', the list of words" : "'of' needs 'type: word'");

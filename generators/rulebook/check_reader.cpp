@@ -85,7 +85,7 @@ void read_by_operand(const YamlFields &fields, Rule const &rule, Check &check) {
 Attribute read_attribute_value(const YamlValue &value, const AttributeSpec &spec) {
     Attribute attribute = value.attribute();
     const std::string problem = misfit(spec, attribute);
-    if (!problem.empty()) value.fail(problem, to_string(attribute));
+    if (!problem.empty()) value.fail(problem, to_string(attribute), spec.hint);
     return attribute;
 }
 

@@ -21,7 +21,7 @@ public:
         if (!given && spec_.type == "dtype" && value == Attribute("promoted"))
             return operands_.empty() ? value : Attribute(std::string(to_string(promoted_dtype(operands_))));
         const std::string problem = misfit(spec_, value);
-        if (!problem.empty()) fail(problem, to_string(value));
+        if (!problem.empty()) fail(problem, to_string(value), spec_.hint);
         const auto form = forms().find(spec_.type);
         return form == forms().end() ? value : (this->*form->second)(value);
     }
@@ -38,8 +38,8 @@ private:
         return forms;
     }
 
-    [[noreturn]] void fail(const std::string &requirement, const std::string &got) const {
-        throw UserError({where_, rule_.op + "." + spec_.name, requirement, got, ""});
+    [[noreturn]] void fail(const std::string &requirement, const std::string &got, const std::string &way_out = "") const {
+        throw UserError({where_, rule_.op + "." + spec_.name, requirement, got, way_out});
     }
 
     /// Returns the axis of operand `side`, counted from the front. Without operands, the axis stays as it is, and the constraints check it.

@@ -29,6 +29,7 @@ struct AttributeSpec {
     std::vector<std::string> choices;       ///< word
     std::optional<Attribute> default_value; ///< `promoted` (for a dtype): the promoted dtype of the float operands
     bool optional = false;                  ///< it may be absent; then it is not printed
+    std::string hint;                       ///< what to do if a value does not fit; may be empty
     Location location;
 
     bool is_required() const { return !default_value && !optional; }

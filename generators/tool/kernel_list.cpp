@@ -41,12 +41,6 @@ Extent read_extent(const std::string &text, const YamlValue &shape) {
     }
 }
 
-/// What to write for a value that an attribute cannot have.
-std::string attribute_advice(const Rule &rule, const std::string &name) {
-    if (rule.op == "conv" && name == "padding") return "For other padding use conv_general_dilated with 'low' and 'high'";
-    return "";
-}
-
 /// Reads `{b: {min: 1, max: 64, multiple: 1, likely: [1, 8]}}`.
 std::vector<Symbol> read_symbols(const YamlValue &value) {
     std::vector<Symbol> symbols;
@@ -145,19 +139,9 @@ private:
                 entry.fail_unknown("attribute", entry.path(), names.empty() ? none : suggestion(name, names));
             }
             if (step.attributes.contains(name)) entry.fail("this attribute is given twice");
-            given.attributes[name] = read_attribute(entry, *step.rule, *spec);
+            given.attributes[name] = read_attribute_value(entry, *spec);
         }
         step.attributes.insert(check_attributes(*step.rule, given));
-    }
-
-    static Attribute read_attribute(const YamlValue &entry, const Rule &rule, const AttributeSpec &spec) {
-        try {
-            return read_attribute_value(entry, spec);
-        } catch (const UserError &error) {
-            Message message = error.message();
-            if (message.way_out.empty()) message.way_out = attribute_advice(rule, spec.name);
-            throw UserError(message);
-        }
     }
 
     /// Reads the shapes in the order of the operands. The first operand of each later step is the result of the previous step.

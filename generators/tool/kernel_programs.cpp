@@ -199,6 +199,13 @@ std::string doc_of(const LibraryKernel &kernel) {
     return doc;
 }
 
+void check_attributes_are_given(const KernelStep &step) {
+    for (const AttributeSpec &spec : step.rule->attributes)
+        if (spec.is_required() && !step.attributes.contains(spec.name))
+            throw UserError({step.location, step.rule->op + "." + spec.name, "missing attribute", "",
+                             "Add it to 'attributes', such as " + spec.name + ": ..."});
+}
+
 /// Adds the kernel, and its location if there is none, to an error.
 template<typename Body>
 auto in_kernel(const LibraryKernel &kernel, const Body &body) {
@@ -209,8 +216,6 @@ auto in_kernel(const LibraryKernel &kernel, const Body &body) {
         if (to_string(message.location).empty()) message.location = kernel.location;
         if (message.kind == MessageKind::value && !message.subject.starts_with(kernel.name + "."))
             message.subject = kernel.name + (message.subject.empty() ? "" : "." + message.subject);
-        if (message.requirement == "missing attribute" && message.way_out.empty())
-            message.way_out = "Add it to 'attributes', such as " + message.subject.substr(message.subject.rfind('.') + 1) + ": ...";
         if (message.kind == MessageKind::unknown) message.got = kernel.name + "." + message.got;
         throw UserError(message);
     }
@@ -237,6 +242,7 @@ LibraryKernel check_case_kernel(const Rule &rule) {
 
 std::vector<LibraryProgram> kernel_programs(const Rulebook &rulebook, const LibraryKernel &kernel, const std::string &library) {
     return in_kernel(kernel, [&] {
+        for (const KernelStep &step : kernel.steps) check_attributes_are_given(step);
         const std::string name = library + "_" + kernel.name, doc = doc_of(kernel);
         std::vector<LibraryProgram> programs;
         programs.push_back({KernelBuilder(rulebook, kernel, name).forward(), doc, kernel.policy});

@@ -16,11 +16,13 @@ std::optional<int64_t> known(const Expr &e) {
 
 } // namespace
 
+int lanes_for(const Expr &extent, int lanes) {
+    const std::optional<int64_t> size = known(extent);
+    return size && *size < lanes ? int(std::bit_ceil(uint64_t(std::max<int64_t>(*size, 1)))) : lanes;
+}
+
 void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const Expr &extent, int lanes) {
-    std::optional<int64_t> size = known(extent);
-    if (size && *size < lanes) {
-        lanes = int(std::bit_ceil(uint64_t(std::max<int64_t>(*size, 1))));
-    }
+    lanes = lanes_for(extent, lanes);
     std::optional<int64_t> rest = known(extent % lanes);
     nest.vectorize(loop, lanes, rest && *rest == 0 ? TailStrategy::Auto : TailStrategy::Predicate);
 }

@@ -3,6 +3,9 @@
 
 namespace scalide {
 
+/// Returns `lanes`, or the next power of two of a shorter extent.
+int lanes_for(const Halide::Expr &extent, int lanes);
+
 /// Vectorizes a loop of this extent. The last vector is masked, so elements beyond the extent are neither read nor written.
 void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const Halide::Expr &extent, int lanes);
 

@@ -1,6 +1,5 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
-#include <bit>
 
 // sort: a task sorts lines one after the other, or with a network as many lines at a time as a vector has lanes. Digits are counted and
 // moved element by element. Tiles:
@@ -39,15 +38,6 @@ void schedule_digits(const std::vector<Func> &keys, Func order, int lanes) {
 
 void compute_in(Func stage, Func output, const std::optional<Var> &loop) { loop ? stage.compute_at(output, *loop) : stage.compute_root(); }
 
-/// Splits the innermost loop over lines into groups of lines that a network sorts together. Returns the lines of a group.
-int group_lines(Stage nest, const Var &lines, const Var &line, const Expr &extent, int lanes) {
-    const Expr simple = Internal::simplify(extent);
-    const auto known = Internal::as_const_int(simple);
-    const int together = known && *known < lanes ? int(std::bit_ceil(uint64_t(std::max<int64_t>(*known, 1)))) : lanes;
-    nest.split(lines, lines, line, together, TailStrategy::GuardWithIf);
-    return together;
-}
-
 } // namespace
 
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
@@ -70,7 +60,8 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
     const Var line("line");
     int together = 1;
     if (has_groups) {
-        together = group_lines(nest, axes[innermost], line, extents[innermost], tiles.at("lanes"));
+        together = lanes_for(extents[innermost], tiles.at("lanes"));
+        nest.split(axes[innermost], axes[innermost], line, together, TailStrategy::GuardWithIf);
         order.insert(axis == 0 ? order.end() : order.begin(), line);
     }
     order.insert(order.end(), outer.begin(), outer.end());

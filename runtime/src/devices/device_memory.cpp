@@ -23,9 +23,19 @@ scalide_status allocate_on_cpu(scalide_context *context, uint64_t bytes, void **
     return SCALIDE_OUT_OF_MEMORY;
 }
 
-/// Checks the pointers of a copy. On the CPU, the context is entered only for the message of an error.
-scalide_status refuse_copy(scalide_context *context, const char *function, const void *to, const void *from) {
-    return Entry(context, function, {{"to", to}, {"from", from}}).status();
+/// Copies by the driver's function `copy`. On the CPU, the context is entered only for the message of an error.
+scalide_status copy_bytes(scalide_context *context, const char *function, decltype(&DeviceDriver::copy_in) copy, void *to, const void *from,
+                          size_t bytes) {
+    if (!context || (bytes > 0 && (!to || !from))) return Entry(context, function, {{"to", to}, {"from", from}}).status();
+    if (bytes == 0) return SCALIDE_OK;
+    if (!context->device) {
+        std::memmove(to, from, bytes);
+        return SCALIDE_OK;
+    }
+    const Entry entry(context, function);
+    if (entry.status() != SCALIDE_OK) return entry.status();
+    const FloatEnvironment environment;
+    return failed(context, function, (context->device->driver->*copy)(*context->device, to, from, bytes));
 }
 
 } // namespace
@@ -51,29 +61,11 @@ void scalide_release(scalide_context *context, void *memory) {
 }
 
 scalide_status scalide_copy_in(scalide_context *context, void *to, const void *from, size_t bytes) {
-    if (!context || (bytes > 0 && (!to || !from))) return refuse_copy(context, "scalide_copy_in", to, from);
-    if (bytes == 0) return SCALIDE_OK;
-    if (!context->device) {
-        std::memmove(to, from, bytes);
-        return SCALIDE_OK;
-    }
-    const Entry entry(context, "scalide_copy_in");
-    if (entry.status() != SCALIDE_OK) return entry.status();
-    const FloatEnvironment environment;
-    return failed(context, "scalide_copy_in", context->device->driver->copy_in(*context->device, to, from, bytes));
+    return copy_bytes(context, "scalide_copy_in", &DeviceDriver::copy_in, to, from, bytes);
 }
 
 scalide_status scalide_copy_out(scalide_context *context, void *to, const void *from, size_t bytes) {
-    if (!context || (bytes > 0 && (!to || !from))) return refuse_copy(context, "scalide_copy_out", to, from);
-    if (bytes == 0) return SCALIDE_OK;
-    if (!context->device) {
-        std::memmove(to, from, bytes);
-        return SCALIDE_OK;
-    }
-    const Entry entry(context, "scalide_copy_out");
-    if (entry.status() != SCALIDE_OK) return entry.status();
-    const FloatEnvironment environment;
-    return failed(context, "scalide_copy_out", context->device->driver->copy_out(*context->device, to, from, bytes));
+    return copy_bytes(context, "scalide_copy_out", &DeviceDriver::copy_out, to, from, bytes);
 }
 
 scalide_status scalide_synchronise(scalide_context *context) {
