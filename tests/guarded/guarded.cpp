@@ -23,8 +23,8 @@ namespace scalide {
 
 namespace {
 
-constexpr unsigned sample_programs = 300, long_programs = 10000;
-constexpr unsigned sample_compositions = 100, long_compositions = 3100;
+constexpr unsigned sample_programs = 100, long_programs = 10000;
+constexpr unsigned sample_compositions = 40, long_compositions = 3100;
 
 Policy policy_named(const std::string &name) {
     return load_policy(std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (name + ".yaml"));
@@ -230,22 +230,22 @@ TEST_P(CompositionsCard, kernels_agree_with_the_interpreter) { expect_guarded(Ge
 std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
 
 INSTANTIATE_TEST_SUITE_P(sample, Guarded, testing::Range(0u, sample_programs), seed_of);
-INSTANTIATE_TEST_SUITE_P(checked, GuardedChecked, testing::Range(0u, 24u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_checked, GuardedChecked, testing::Range(24u, sample_programs), seed_of);
-INSTANTIATE_TEST_SUITE_P(opencl, GuardedOpencl, testing::Range(0u, 16u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_opencl, GuardedOpencl, testing::Range(16u, sample_programs), seed_of);
-INSTANTIATE_TEST_SUITE_P(card, GuardedCard, testing::Range(0u, 16u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_card, GuardedCard, testing::Range(16u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(checked, GuardedChecked, testing::Range(0u, 12u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_checked, GuardedChecked, testing::Range(12u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(opencl, GuardedOpencl, testing::Range(0u, 8u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_opencl, GuardedOpencl, testing::Range(8u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(card, GuardedCard, testing::Range(0u, 8u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_card, GuardedCard, testing::Range(8u, sample_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(sample_programs, long_programs), seed_of);
 
 INSTANTIATE_TEST_SUITE_P(compositions, Compositions, testing::Range(0u, sample_compositions), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_compositions, Compositions, testing::Range(sample_compositions, long_compositions), seed_of);
-INSTANTIATE_TEST_SUITE_P(compositions_checked, CompositionsChecked, testing::Range(0u, 12u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_compositions_checked, CompositionsChecked, testing::Range(12u, sample_compositions), seed_of);
-INSTANTIATE_TEST_SUITE_P(compositions_opencl, CompositionsOpencl, testing::Range(0u, 16u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_compositions_opencl, CompositionsOpencl, testing::Range(16u, 3 * sample_compositions), seed_of);
-INSTANTIATE_TEST_SUITE_P(compositions_card, CompositionsCard, testing::Range(0u, 12u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_compositions_card, CompositionsCard, testing::Range(12u, 3 * sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(compositions_checked, CompositionsChecked, testing::Range(0u, 8u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_checked, CompositionsChecked, testing::Range(8u, sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(compositions_opencl, CompositionsOpencl, testing::Range(0u, 8u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_opencl, CompositionsOpencl, testing::Range(8u, 3 * sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(compositions_card, CompositionsCard, testing::Range(0u, 8u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_card, CompositionsCard, testing::Range(8u, 3 * sample_compositions), seed_of);
 
 } // namespace
 

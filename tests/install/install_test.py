@@ -243,7 +243,7 @@ def own_generator():
     shutil.rmtree(folder)
     assert "only_here" in run(own, "policies")
     assert "radius" in run(own, "rules")
-    assert run(own, "check").count("\nradius: ") == 1
+    assert "radius: " in run(own, "check", "radius")
     assert "1 kernels in 1 steps" in run(own, "build", "own", "-n", "only_here", "-o", WORK / "own_library")
     for command, printed in with_options.items():
         assert run(own, command, "own") == printed

@@ -74,9 +74,10 @@ def cells() -> list[Cell]:
 
 
 def fast_cells() -> list[Cell]:
-    """Those of every ./check: all forms and optimizers on few layers."""
-    found = [Cell("mlp", 4, "sgd", policy, form, arrays=True) for policy in TRAINED for form in ("functional", "donated")]
+    """Those of every ./check: both forms and all optimizers on few layers. A policy that scales meets two of the four other models."""
+    found = [Cell("mlp", 4, "sgd", policy, "functional", arrays=True) for policy in TRAINED]
     found += [Cell("mlp", 4, "adam", policy, "donated", factors=() if policy in DELAYED else FACTORS[::2]) for policy in TRAINED]
+    others = [Cell("transformer", 2, "adamw", "", "donated", bias=0.3),
+              *(Cell(model, 2, "momentum", "", "donated") for model in ("residual", "convolutional", "lstm"))]  # fmt: skip
     scaled = [policy for policy in TRAINED if policy not in ("f32", "bf16")]
-    found += [Cell("transformer", 2, "adamw", policy, "donated", bias=0.3) for policy in scaled]
-    return found + [Cell(model, 2, "momentum", policy, "donated") for model in ("residual", "convolutional", "lstm") for policy in scaled]
+    return found + [others[(i + turn) % 4]._replace(policy=policy) for i, policy in enumerate(scaled) for turn in (0, 1)]
