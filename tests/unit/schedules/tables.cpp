@@ -112,13 +112,13 @@ TEST(schedules, budgets_are_refused_with_file_and_line) {
 }
 
 TEST(schedules, budgets_are_those_of_the_target) {
-    const std::vector<TileRow> rows =
-        parse_tiles("- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1}}\n"
-                    "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0}}\n"
-                    "- {kind: column, budget: {bf16_rows: 8}}\n"
-                    "- {kind: tiled, budget: {tile_bytes: 100}}\n"
-                    "- {kind: sort, budget: {network: 0, network_lines: 0, network_step: 1, digits_line: 1, digits_element: 1, maximum_element: 1}}\n",
-                    "tiles.yaml");
+    const std::vector<TileRow> rows = parse_tiles(
+        "- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1}}\n"
+        "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0}}\n"
+        "- {kind: column, budget: {bf16_rows: 8}}\n"
+        "- {kind: tiled, budget: {tile_bytes: 100}}\n"
+        "- {kind: sort, budget: {network: 0, network_lines: 0, network_step: 1, digits_line: 1, digits_element: 1, maximum_element: 1}}\n",
+        "tiles.yaml");
     const Halide::Target wide("x86-64-linux-avx512"), narrow("x86-64-linux"), gpu("x86-64-linux-cuda");
     EXPECT_EQ(choose_budgets(rows, wide).panel_vectors, 4);
     EXPECT_EQ(choose_budgets(rows, narrow).panel_vectors, 2);
