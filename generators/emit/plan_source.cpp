@@ -85,8 +85,8 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
     for (size_t s = 0; s < plan.steps.size(); s++) {
         std::string rows;
         for (const PlanOperand &operand : plan.steps[s].operands) {
-            rows += operand.is_symbol ? fmt::format("    {{SCALIDE_OPERAND_SYMBOL, {}, 0, 0}},\n", operand.index)
-                                      : fmt::format("    {{SCALIDE_OPERAND_BUFFER, {}, {}, {}}},\n", operand.index, operand.type.rank(),
+            rows += operand.is_symbol ? fmt::format("    {{SCALIDE_OPERAND_SYMBOL, {}, 0, 0, 0}},\n", operand.index)
+                                      : fmt::format("    {{SCALIDE_OPERAND_BUFFER, {}, {}, {}, 0}},\n", operand.index, operand.type.rank(),
                                                     extents.shape(operand.type.shape));
         }
         operands += table("scalide_operand", fmt::format("{}operands{}", prefix, s), rows);
