@@ -86,8 +86,8 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
         std::string rows;
         for (const PlanOperand &operand : plan.steps[s].operands) {
             rows += operand.is_symbol ? fmt::format("    {{SCALIDE_OPERAND_SYMBOL, {}, 0, 0, 0}},\n", operand.index)
-                                      : fmt::format("    {{SCALIDE_OPERAND_BUFFER, {}, {}, {}, 0}},\n", operand.index, operand.type.rank(),
-                                                    extents.shape(operand.type.shape));
+                                      : fmt::format("    {{SCALIDE_OPERAND_BUFFER, {}, {}, {}, {:d}}},\n", operand.index,
+                                                    operand.type.rank(), extents.shape(operand.type.shape), operand.strided);
         }
         operands += table("scalide_operand", fmt::format("{}operands{}", prefix, s), rows);
         const auto &matmul = plan.steps[s].matmul;

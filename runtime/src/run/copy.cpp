@@ -36,18 +36,43 @@ void copy_row(const StridedCopy &copy, const char *from, char *to) {
     }
 }
 
+/// The index of a row, and its offsets in both arrays. It avoids a division for each row.
+class RowIndex {
+public:
+    RowIndex(const StridedCopy &copy, int64_t row) : copy_(copy) {
+        for (int32_t axis = 1; axis < copy.rank; ++axis) {
+            index_[axis] = row % copy.extent[axis];
+            row /= copy.extent[axis];
+            from += index_[axis] * copy.from_stride[axis];
+            to += index_[axis] * copy.to_stride[axis];
+        }
+    }
+    void next() {
+        for (int32_t axis = 1; axis < copy_.rank; ++axis) {
+            from += copy_.from_stride[axis];
+            to += copy_.to_stride[axis];
+            if (++index_[axis] < copy_.extent[axis]) return;
+            index_[axis] = 0;
+            from -= copy_.extent[axis] * copy_.from_stride[axis];
+            to -= copy_.extent[axis] * copy_.to_stride[axis];
+        }
+    }
+
+    int64_t from = 0, to = 0; ///< in elements
+
+private:
+    const StridedCopy &copy_;
+    int64_t index_[SCALIDE_MAX_RANK] = {};
+};
+
 int copy_rows(void *, int task, uint8_t *closure) {
     const auto &tasks = *reinterpret_cast<const CopyTasks *>(closure);
     const StridedCopy &copy = tasks.copy;
     const int64_t begin = task * tasks.rows_of_task, end = std::min(tasks.rows, begin + tasks.rows_of_task);
+    RowIndex index(copy, begin);
     for (int64_t row = begin; row < end; ++row) {
-        int64_t rest = row, from = 0, to = 0;
-        for (int32_t axis = 1; axis < copy.rank; ++axis) {
-            from += rest % copy.extent[axis] * copy.from_stride[axis];
-            to += rest % copy.extent[axis] * copy.to_stride[axis];
-            rest /= copy.extent[axis];
-        }
-        copy_row(copy, copy.from + from * copy.element_bytes, copy.to + to * copy.element_bytes);
+        copy_row(copy, copy.from + index.from * copy.element_bytes, copy.to + index.to * copy.element_bytes);
+        index.next();
     }
     return 0;
 }
