@@ -14,9 +14,9 @@ struct KernelOutput {
 /// The name of an input buffer is this prefix and the index of the argument.
 constexpr const char *argument_prefix = "argument_";
 
-/// A kernel program lowered to Halide without a schedule. Buffers are dense and row-major, so dimension 0 of a Halide buffer is the last
-/// axis. Element types are storage types: f32, f64 and integers keep their type, 16-bit floats are UInt(16), 8-bit floats and bool are
-/// UInt(8).
+/// A kernel program lowered to Halide without a schedule. Buffers are row-major, and dense unless reads_strides. So dimension 0 of a Halide
+/// buffer is the last axis. Element types are storage types: f32, f64 and integers keep their type, 16-bit floats are UInt(16), 8-bit
+/// floats and bool are UInt(8).
 struct LoweredKernel {
     std::string kind;
     /// True if the buffers of arguments, and of results that overwrite no argument, may have any strides above the innermost axis. The

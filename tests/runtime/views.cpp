@@ -1,4 +1,5 @@
 // Arrays with strides in scalide_bind: crops and steps of inputs, outputs and inouts.
+#include "allocation.h"
 #include "fixture.h"
 #include "halide_abi.h"
 #include "scalide/plan.h"
@@ -420,4 +421,29 @@ TEST(views_of_a_binding, are_copied_from_memory_that_is_aligned_to_an_element) {
     Bound refused;
     EXPECT_EQ(scalide_bind(context.handle, &plan.program, trio.arrays.data(), 3, &refused.handle), SCALIDE_INVALID_ARGUMENT);
     EXPECT_NE(std::string(scalide_message(context.handle)).find("add.x: data must be aligned to 4 bytes"), std::string::npos);
+}
+
+TEST(views_of_a_binding, leak_nothing_without_memory) {
+    const AddPlan plan({3, 5}, 1);
+    Context context(1);
+    const int before = allocations_live;
+    int failed = 0;
+    scalide_status status = SCALIDE_OUT_OF_MEMORY;
+    for (; status == SCALIDE_OUT_OF_MEMORY; ++failed) {
+        ASSERT_LT(failed, 20);
+        Trio trio({3, 5}, {9, 1}, {7, 1});
+        trio.w = View({3, 5}, {6, 1});
+        trio.arrays[1] = trio.w.array;
+        scalide_binding *binding = nullptr;
+        allocations_made = 0;
+        allocation_to_fail = failed;
+        status = scalide_bind(context.handle, &plan.program, trio.arrays.data(), 3, &binding);
+        const auto ignore = [](void *, const scalide_traced *, const scalide_array *) {};
+        if (status == SCALIDE_OK) status = scalide_run_traced(binding, ignore, nullptr);
+        allocation_to_fail = -1;
+        scalide_binding_destroy(binding);
+        EXPECT_EQ(allocations_live, before) << failed;
+    }
+    EXPECT_EQ(status, SCALIDE_OK);
+    EXPECT_GE(failed, 5) << "the binding, its layout, the work of the arena, strides, the arena, and the copy of the trace";
 }
