@@ -69,6 +69,7 @@ struct scalide_binding {
     void *arena;                       ///< on a device, it also contains the scalars, sizes and constants
     uint64_t arena_bytes;
     uint64_t copies_offset; ///< of the copies of arguments in the arena
+    bool has_copies;        ///< some arguments have Access::copied
     bool has_callers_arena; ///< of scalide_set_arena
     scalide::Launches launches;
     mutable std::atomic<bool> constants_lock;        ///< see ConstantsLock

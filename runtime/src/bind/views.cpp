@@ -105,6 +105,7 @@ scalide_status choose_access(scalide_binding &binding, uint64_t *bytes) {
         if (binding.data[i].access == Access::copied) *bytes = round_up(*bytes + bytes_of_data(binding, i), memory_alignment);
         has_strided |= binding.data[i].access == Access::strided;
     }
+    binding.has_copies = *bytes > 0;
     if (!has_strided) return SCALIDE_OK;
     const uint64_t count = count_dimensions(program);
     binding.strided = static_cast<HalideDimension *>(allocate(binding.context->allocator, sizeof(HalideDimension) * count));

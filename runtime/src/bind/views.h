@@ -27,14 +27,14 @@ scalide_array copy_of(const scalide_binding &binding, int32_t argument);
 
 template<typename Visit>
 void for_each_copy_in(const scalide_binding &binding, Visit visit) {
-    for (int32_t i = 0; i < binding.program->argument_count; ++i)
+    for (int32_t i = 0; binding.has_copies && i < binding.program->argument_count; ++i)
         if (binding.data[i].access == Access::copied && binding.program->arguments[i].role != SCALIDE_OUTPUT)
             visit(binding.arrays[i], copy_of(binding, i));
 }
 
 template<typename Visit>
 void for_each_copy_out(const scalide_binding &binding, Visit visit) {
-    for (int32_t i = 0; i < binding.program->argument_count; ++i)
+    for (int32_t i = 0; binding.has_copies && i < binding.program->argument_count; ++i)
         if (binding.data[i].access == Access::copied && binding.program->arguments[i].role != SCALIDE_INPUT)
             visit(copy_of(binding, i), binding.arrays[i]);
 }
