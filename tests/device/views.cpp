@@ -3,6 +3,7 @@
 #include "elementwise_cpu.h"
 #include "elementwise_cuda.h"
 #include "elementwise_opencl.h"
+#include "launching_program.h"
 #include "scalide/plan.h"
 #include "standin_driver.h"
 #include <algorithm>
@@ -122,6 +123,50 @@ TEST(views, on_a_gpu_give_the_values_of_dense_arrays) {
 TEST(views, on_an_opencl_device_give_the_values_of_dense_arrays) {
     if (const Context context(SCALIDE_OPENCL); context.status == SCALIDE_NO_DEVICE) GTEST_SKIP() << context.message;
     compare_with_cpu(SCALIDE_OPENCL, elementwise_opencl_program());
+}
+
+namespace {
+
+/// Binds a view and runs. Returns the first status that is not OK.
+scalide_status use_a_view(scalide_context *context) {
+    const int64_t shape[] = {6, 4};
+    scalide_array arrays[] = {scalide_dense_array(nullptr, nullptr, SCALIDE_F32, 2, shape),
+                              scalide_dense_array(nullptr, nullptr, SCALIDE_F32, 0, nullptr)};
+    arrays[0].stride[0] = 8;
+    scalide_binding *binding = nullptr;
+    scalide_status status = scalide_allocate(context, 6 * 8 * sizeof(float), &arrays[0].data);
+    if (status == SCALIDE_OK) status = scalide_allocate(context, sizeof(float), &arrays[1].data);
+    if (status == SCALIDE_OK) status = scalide_bind(context, launching_program(), arrays, 2, &binding);
+    if (status == SCALIDE_OK) status = scalide_run(binding);
+    if (status == SCALIDE_OK) status = scalide_capture(binding);
+    if (status == SCALIDE_OK) status = scalide_run(binding);
+    if (status == SCALIDE_OK) status = scalide_synchronise(context);
+    scalide_binding_destroy(binding);
+    for (const scalide_array &array : arrays) scalide_release(context, array.data);
+    return status;
+}
+
+} // namespace
+
+TEST(views, on_a_gpu_leave_nothing_after_a_failing_call) {
+    const Standin standin;
+    int reported = 0;
+    for (int64_t number = 0;; number++) {
+        standin.reset(number, 999);
+        {
+            const Context context(SCALIDE_CUDA);
+            const scalide_status status = context.status == SCALIDE_OK ? use_a_view(context.handle) : context.status;
+            reported += status != SCALIDE_OK;
+            const bool has_words = !context.handle || scalide_message(context.handle)[0] != 0;
+            EXPECT_TRUE(status == SCALIDE_OK || has_words) << number;
+        }
+        const std::vector<std::string> calls = standin.calls();
+        if (number >= static_cast<int64_t>(calls.size())) break;                      // no call has failed
+        if (calls[static_cast<size_t>(number)] == "cuCtxPushCurrent") standin.lose(); // who cannot enter cannot release
+        EXPECT_EQ(standin.live(), 0u) << number << ' ' << calls[static_cast<size_t>(number)];
+    }
+    EXPECT_GT(reported, 20);
+    standin.reset(-1, 0);
 }
 
 namespace {
