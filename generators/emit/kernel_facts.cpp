@@ -9,12 +9,12 @@ namespace {
 using Json = nlohmann::json;
 
 Json to_row(const KernelOperand &operand) {
-    return {static_cast<int>(operand.kind), operand.index, operand.symbol, to_string(operand.type)};
+    return {static_cast<int>(operand.kind), operand.index, operand.symbol, to_string(operand.type), operand.strided};
 }
 
 KernelOperand to_operand(const Json &row) {
     return {static_cast<KernelOperand::Kind>(row.at(0).get<int>()), row.at(1).get<int>(), row.at(2).get<std::string>(),
-            parse_type(row.at(3).get<std::string>(), {"kernel facts"})};
+            parse_type(row.at(3).get<std::string>(), {"kernel facts"}), row.at(4).get<bool>()};
 }
 
 } // namespace

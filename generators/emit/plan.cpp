@@ -164,11 +164,11 @@ private:
         if (operand.kind == KernelOperand::Kind::symbol) {
             const auto found = std::ranges::find(plan_.symbols, operand.symbol, &Symbol::name);
             internal_check(found != plan_.symbols.end(), "plan: symbol " + operand.symbol);
-            return {true, static_cast<int>(found - plan_.symbols.begin()), {}};
+            return {true, static_cast<int>(found - plan_.symbols.begin()), {}, false};
         }
         const bool argument = operand.kind == KernelOperand::Kind::argument;
         const ValueId value = argument ? node.operands.at(operand.index) : node.results.at(operand.index);
-        return {false, buffer_of_[value], operand.type};
+        return {false, buffer_of_[value], operand.type, operand.strided};
     }
 
     const Program &program_;

@@ -38,6 +38,7 @@ struct PlanOperand {
     bool is_symbol = false;
     int index = -1;
     Type type;
+    bool strided = false; ///< the kernel reads the strides of the buffer
 };
 
 /// A matmul that a library may compute instead of the step's kernel (scalide_matmul in runtime/include/scalide/plan.h).

@@ -85,9 +85,9 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
     for (size_t s = 0; s < plan.steps.size(); s++) {
         std::string rows;
         for (const PlanOperand &operand : plan.steps[s].operands) {
-            rows += operand.is_symbol ? fmt::format("    {{SCALIDE_OPERAND_SYMBOL, {}, 0, 0}},\n", operand.index)
-                                      : fmt::format("    {{SCALIDE_OPERAND_BUFFER, {}, {}, {}}},\n", operand.index, operand.type.rank(),
-                                                    extents.shape(operand.type.shape));
+            rows += operand.is_symbol ? fmt::format("    {{SCALIDE_OPERAND_SYMBOL, {}, 0, 0, 0}},\n", operand.index)
+                                      : fmt::format("    {{SCALIDE_OPERAND_BUFFER, {}, {}, {}, {:d}}},\n", operand.index,
+                                                    operand.type.rank(), extents.shape(operand.type.shape), operand.strided);
         }
         operands += table("scalide_operand", fmt::format("{}operands{}", prefix, s), rows);
         const auto &matmul = plan.steps[s].matmul;

@@ -8,6 +8,7 @@
 #include "lower/halide/device_forms.h"
 #include "lower/halide/hidden_conditions.h"
 #include "lower/kinds.h"
+#include "lower/outputs.h"
 #include "lower/rows/reduction.h"
 #include "lower/shared.h"
 
@@ -36,9 +37,17 @@ bool is_reduced_by_matmul(const Program &program, int argument) {
     });
 }
 
-LoweredKernel begin(const Program &program) {
+/// Kernels whose loops go over rows of their arrays. The schedules of GPUs need constant strides for wide accesses.
+bool goes_over_rows(const Program &program, const Halide::Target &target) {
+    const std::string &kind = program.attributes.at("kind").word;
+    return !target.has_gpu_feature() && (kind == "row" || kind == "column" || kind == "contract");
+}
+
+LoweredKernel begin(const Program &program, const Halide::Target &target) {
     LoweredKernel kernel;
-    if (program.attributes.at("kind").word == "row") {
+    kernel.kind = program.attributes.at("kind").word;
+    kernel.reads_strides = goes_over_rows(program, target);
+    if (kernel.kind == "row") {
         kernel.program = reduce_columns_first(merge_rows(merge_axes(program)));
     } else {
         kernel.program = merge_axes(take_loop_shapes(program));
@@ -51,7 +60,7 @@ LoweredKernel begin(const Program &program) {
         kernel.inputs.emplace_back();
         if (!is_overwritten(kernel.program, i) || is_reduced_by_matmul(kernel.program, i)) {
             kernel.inputs.back() = Halide::ImageParam(storage_type(type.dtype), type.rank(), argument_prefix + std::to_string(i));
-            make_dense(kernel.inputs.back(), type.shape, kernel);
+            fix_layout(kernel.inputs.back(), type.shape, kernel, kernel.reads_strides && !is_overwritten(kernel.program, i));
         }
     }
     return kernel;
@@ -75,8 +84,7 @@ LoweredKernel lower(const Program &program, const Halide::Target &target, const 
     const std::string why = why_illegal(program);
     internal_check(why.empty(), "lower: " + program.name + ": " + why);
     const auto found = kinds.find(program.attributes.at("kind").word);
-    LoweredKernel kernel = begin(program);
-    kernel.kind = found->first;
+    LoweredKernel kernel = begin(program, target);
     Values values(kernel);
     Lowering lowering{kernel, values, target, budgets};
     if (!target.has_gpu_feature()) {
@@ -106,7 +114,8 @@ std::vector<KernelOperand> call_order(const LoweredKernel &kernel) {
     std::vector<KernelOperand> operands;
     for (int i = 0; i < int(kernel.inputs.size()); i++) {
         if (kernel.inputs[i].defined()) {
-            operands.push_back({KernelOperand::Kind::argument, i, "", program.type(program.arguments[i].value)});
+            const bool strided = kernel.reads_strides && !is_overwritten(program, i);
+            operands.push_back({KernelOperand::Kind::argument, i, "", program.type(program.arguments[i].value), strided});
         }
     }
     for (const auto &[name, param] : kernel.symbols) {
@@ -114,7 +123,8 @@ std::vector<KernelOperand> call_order(const LoweredKernel &kernel) {
     }
     for (const KernelOutput &output : kernel.outputs) {
         for (int result : output.results) {
-            operands.push_back({KernelOperand::Kind::result, result, "", program.type(program.results[result].value)});
+            const bool strided = reads_strides(kernel, output.results);
+            operands.push_back({KernelOperand::Kind::result, result, "", program.type(program.results[result].value), strided});
         }
     }
     return operands;

@@ -14,11 +14,14 @@ struct KernelOutput {
 /// The name of an input buffer is this prefix and the index of the argument.
 constexpr const char *argument_prefix = "argument_";
 
-/// A kernel program lowered to Halide without a schedule. Buffers are dense and row-major, so dimension 0 of a Halide buffer is the last
-/// axis. Element types are storage types: f32, f64 and integers keep their type, 16-bit floats are UInt(16), 8-bit floats and bool are
-/// UInt(8).
+/// A kernel program lowered to Halide without a schedule. Buffers are row-major, and dense unless reads_strides. So dimension 0 of a Halide
+/// buffer is the last axis. Element types are storage types: f32, f64 and integers keep their type, 16-bit floats are UInt(16), 8-bit
+/// floats and bool are UInt(8).
 struct LoweredKernel {
     std::string kind;
+    /// True if the buffers of arguments, and of results that overwrite no argument, may have any strides above the innermost axis. The
+    /// kernel then reads these strides at run time. False if all strides are those of dense arrays.
+    bool reads_strides = false;
     Program program; ///< after merge_axes (lower/axes/axes.h): buffers have the shapes of its arguments and results
     std::map<std::string, Halide::Param<int>> symbols; ///< by name: all symbols that the program declares
     /// By argument. Undefined for an inout argument that a result overwrites: the output is also the input, and each element is read where
@@ -37,6 +40,7 @@ struct KernelOperand {
     std::string symbol; ///< Kind::symbol: passed as an int32
     Type type; ///< type of the buffer as the kernel sees it: axes are merged or dropped, so it may have fewer elements than the program's
                ///< type
+    bool strided = false; ///< the kernel reads the strides of this buffer, see LoweredKernel::reads_strides
 };
 
 /// Return the arguments of a lowered kernel in call order, for Halide and for the caller.

@@ -52,7 +52,7 @@ public:
         bind_overwritten(true);
         assign(place(), words());
         bind_overwritten(false);
-        make_dense(func_, type(0).shape, lowering_.kernel);
+        fix_layout(func_, type(0).shape, lowering_.kernel, reads_strides(lowering_.kernel, results_));
         lowering_.kernel.outputs.push_back({func_, results_});
     }
 
@@ -105,6 +105,11 @@ private:
 };
 
 } // namespace
+
+bool reads_strides(const LoweredKernel &kernel, const std::vector<int> &results) {
+    const auto overwrites = [&](int result) { return kernel.program.results[result].argument >= 0; };
+    return kernel.reads_strides && std::none_of(results.begin(), results.end(), overwrites);
+}
 
 void add_output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars) {
     Output(lowering, results, vars).add();

@@ -42,26 +42,26 @@ Halide::Tuple over(const Halide::RDom &r, const Halide::Tuple &value) {
     return Halide::Tuple(named);
 }
 
-void make_strides(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel) {
+void make_strides(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel, bool reads_strides) {
     Extent stride = 1;
     for (int d = 0; d < int(shape.size()); d++) {
-        buffer.dim(d).set_stride(to_expr(stride, kernel));
+        if (d == 0 || !reads_strides) buffer.dim(d).set_stride(to_expr(stride, kernel)); // otherwise the kernel reads it from the buffer
         stride = stride * shape[shape.size() - 1 - d];
     }
 }
 
-void make_dense(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel) {
+void fix_layout(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel, bool reads_strides) {
     for (int d = 0; d < int(shape.size()); d++) {
         buffer.dim(d).set_bounds(0, to_expr(shape[shape.size() - 1 - d], kernel));
     }
-    make_strides(buffer, shape, kernel);
+    make_strides(buffer, shape, kernel, reads_strides);
 }
 
-void make_dense(Halide::Func output, const Extents &shape, const LoweredKernel &kernel) {
+void fix_layout(Halide::Func output, const Extents &shape, const LoweredKernel &kernel, bool reads_strides) {
     std::vector<Halide::OutputImageParam> buffers = output.output_buffers();
-    make_dense(buffers[0], shape, kernel);
+    fix_layout(buffers[0], shape, kernel, reads_strides);
     for (size_t i = 1; i < buffers.size(); i++) {
-        make_strides(buffers[i], shape, kernel);
+        make_strides(buffers[i], shape, kernel, reads_strides);
     }
 }
 

@@ -78,9 +78,10 @@ void assign(Halide::FuncRef place, const Halide::Tuple &value);
 /// over `r`, so equal terms would be added only once.
 Halide::Tuple over(const Halide::RDom &r, const Halide::Tuple &value);
 
-/// Fixes bounds and strides of a buffer to a dense array of this shape. Kernels then read only the address at run time.
-void make_dense(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel);
+/// Fixes bounds and strides of a buffer to a dense array of this shape. Kernels then read only the address at run time. With
+/// `reads_strides`, only the innermost stride is fixed, and kernels also read the other strides.
+void fix_layout(Halide::OutputImageParam buffer, const Extents &shape, const LoweredKernel &kernel, bool reads_strides = false);
 /// Does the same for all components of an output, because Halide gives them the bounds of the first.
-void make_dense(Halide::Func output, const Extents &shape, const LoweredKernel &kernel);
+void fix_layout(Halide::Func output, const Extents &shape, const LoweredKernel &kernel, bool reads_strides = false);
 
 } // namespace scalide

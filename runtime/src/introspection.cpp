@@ -3,6 +3,7 @@
 #include "bind/bound_matmul.h"
 #include "bind/check.h"
 #include "bind/extent.h"
+#include "bind/views.h"
 #include "entry.h"
 #include "run/scalar.h"
 #include "threads/float_environment.h"
@@ -213,6 +214,11 @@ scalide_status scalide_initial_state(scalide_context *context, const scalide_pro
 const scalide_program *scalide_binding_program(const scalide_binding *binding) { return binding ? binding->program : nullptr; }
 
 size_t scalide_arena_bytes(const scalide_binding *binding) { return binding ? binding->arena_bytes : 0; }
+
+size_t scalide_binding_copied_bytes(const scalide_binding *binding, size_t index) {
+    if (!binding || index >= static_cast<size_t>(binding->program->argument_count)) return 0;
+    return copied_bytes(*binding, static_cast<int32_t>(index));
+}
 
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name) {
     if (!binding || !name) return -1;

@@ -63,8 +63,8 @@ const scalide_buffer buffers[] = {
     {"size", SCALIDE_F32, 0, nullptr, SCALIDE_STORAGE_SIZE, -1, -1, 0, nullptr, &size},
 };
 const scalide_operand operands[] = {
-    {SCALIDE_OPERAND_BUFFER, 0, 2, x_shape}, {SCALIDE_OPERAND_BUFFER, 1, 0, nullptr}, {SCALIDE_OPERAND_BUFFER, 2, 1, &x_shape[1]},
-    {SCALIDE_OPERAND_BUFFER, 3, 0, nullptr}, {SCALIDE_OPERAND_SYMBOL, 0, 0, nullptr},
+    {SCALIDE_OPERAND_BUFFER, 0, 2, x_shape, 0}, {SCALIDE_OPERAND_BUFFER, 1, 0, nullptr, 0}, {SCALIDE_OPERAND_BUFFER, 2, 1, &x_shape[1], 0},
+    {SCALIDE_OPERAND_BUFFER, 3, 0, nullptr, 0}, {SCALIDE_OPERAND_SYMBOL, 0, 0, nullptr, 0},
 };
 const scalide_step steps[] = {{"row_sums", kernel, operands, std::size(operands), nullptr}};
 const scalide_program program = {SCALIDE_PLAN_VERSION,

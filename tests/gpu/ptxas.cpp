@@ -1,4 +1,5 @@
 #include "card/probe_kernels.h"
+#include "devices/copy_kernels.h"
 #include "emit/compile_kernel.h"
 #include "emit/device_code.h"
 #include "emit/files.h"
@@ -6,12 +7,13 @@
 #include "emit/process.h"
 #include "emit/wide_accesses.h"
 #include "kernels/kernel_text.h"
+#include "scalide/scalide.h"
 #include "schedules/schedule.h"
 #include <gtest/gtest.h>
 
 // Every kernel text under tests/kernels is compiled for CUDA and assembled for every card; none may spill registers to memory but those
-// that are listed here with their reason. The same for the kernels with which tests/card probes a card, whose PTX is text of ours. Needs
-// ptxas, no card.
+// that are listed here with their reason. The same for the kernels with which tests/card probes a card, whose PTX is text of ours, and for
+// the kernels of the runtime. Needs ptxas, no card.
 namespace scalide {
 namespace {
 
@@ -106,11 +108,17 @@ private:
     ProbeKernel kernel_;
 };
 
+void register_text(const char *suite, const ProbeKernel &kernel) {
+    testing::RegisterTest(suite, kernel.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [kernel]() -> ProbeCase * { return new ProbeCase(kernel); });
+}
+
 void register_cases() {
-    for (const ProbeKernel &kernel : probe_kernels()) {
-        testing::RegisterTest("probes", kernel.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                              [kernel]() -> ProbeCase * { return new ProbeCase(kernel); });
-    }
+    for (const ProbeKernel &kernel : probe_kernels()) register_text("probes", kernel);
+    ProbeKernel copies;
+    copies.name = "copies";
+    copies.ptx = source_of_copy_kernels(SCALIDE_CUDA);
+    register_text("runtime", copies);
     for (const fs::path &path : kernel_texts()) {
         const std::string kind = path.parent_path().filename().string();
         testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,

@@ -34,21 +34,62 @@ size_t bytes_of(const Type &type, const Extent::Bindings &symbols) {
     return size_t(element_count(type.shape).evaluate(symbols)) * size_t(size_of(type.dtype));
 }
 
+/// Elements between the rows of an array with strides. The number is odd, so that rows begin at any alignment.
+constexpr int gap = 3;
+constexpr uint8_t in_gaps = 0x5a;
+
 /// A halide_buffer_t of this shape over `data`.
 struct Buffer {
     halide_buffer_t buffer{};
     std::vector<halide_dimension_t> dims;
+    size_t width; ///< bytes of an element
 
-    Buffer(void *data, const Type &type, const Extent::Bindings &symbols) : dims(type.shape.size()) {
+    Buffer(void *data, const Type &type, const Extent::Bindings &symbols, bool strided)
+        : dims(type.shape.size()), width(size_t(size_of(type.dtype))) {
         int stride = 1;
         for (size_t d = 0; d < dims.size(); d++) {
             int extent = int(type.shape[dims.size() - 1 - d].evaluate(symbols));
             dims[d] = {0, extent, stride, 0};
-            stride *= extent;
+            stride = stride * extent + (strided ? gap : 0);
         }
         buffer.host = static_cast<uint8_t *>(data);
         buffer.dim = dims.data();
         buffer.dimensions = int(dims.size());
+    }
+
+    /// Calls visit(place in bytes) for each element, in row-major order.
+    template<typename Visit>
+    void for_each_element(Visit visit) const {
+        visit_axis(dims.size(), 0, visit);
+    }
+    /// Returns the bytes from the first element to the last one.
+    size_t bytes() const {
+        size_t end = 0;
+        for_each_element([&](size_t place) { end = place + width; });
+        return end;
+    }
+    void write(const Words &words) const {
+        std::fill_n(buffer.host, bytes(), in_gaps);
+        size_t next = 0;
+        for_each_element([&](size_t place) { std::copy_n(&words[width * next++], width, buffer.host + place); });
+    }
+    Words read() const {
+        Words words;
+        for_each_element([&](size_t place) { words.insert(words.end(), buffer.host + place, buffer.host + place + width); });
+        return words;
+    }
+    /// True if nothing between the elements has changed since write().
+    bool has_clean_gaps() const {
+        Words rest(buffer.host, buffer.host + bytes());
+        for_each_element([&](size_t place) { std::fill_n(&rest[place], width, in_gaps); });
+        return std::ranges::all_of(rest, [](uint8_t byte) { return byte == in_gaps; });
+    }
+
+private:
+    template<typename Visit>
+    void visit_axis(size_t d, size_t place, const Visit &visit) const {
+        if (d == 0) return visit(place * width);
+        for (int i = 0; i < dims[d - 1].extent; i++) visit_axis(d - 1, place + size_t(i) * size_t(dims[d - 1].stride), visit);
     }
 };
 
@@ -70,6 +111,7 @@ CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &tar
     const std::string object = (folder_ / "kernel.o").string(), library = (folder_ / "kernel.so").string();
     Halide::Pipeline pipeline = to_pipeline(kernel_);
     if (accesses == Accesses::checked) check_accesses(pipeline, kernel_);
+    is_checked_ = accesses == Accesses::checked;
     std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, object}};
     if (std::getenv("SCALIDE_KEEP_KERNELS")) {
         files[Halide::OutputFileType::assembly] = (folder_ / "kernel.s").string();
@@ -96,7 +138,7 @@ CompiledKernel::~CompiledKernel() {
     }
 }
 
-void CompiledKernel::call(const std::vector<void *> &operands, const Extent::Bindings &symbols) const {
+void CompiledKernel::call(const std::vector<void *> &operands, const Extent::Bindings &symbols, bool strided) const {
     const std::vector<KernelOperand> order = call_order(kernel_);
     std::vector<Buffer> buffers;
     std::vector<int> sizes;
@@ -109,7 +151,7 @@ void CompiledKernel::call(const std::vector<void *> &operands, const Extent::Bin
             sizes.push_back(int(symbols.at(order[i].symbol)));
             argv.push_back(&sizes.back());
         } else {
-            buffers.emplace_back(operands[i], order[i].type, symbols);
+            buffers.emplace_back(operands[i], order[i].type, symbols, strided && order[i].strided);
             argv.push_back(&buffers.back().buffer);
         }
     }
@@ -120,32 +162,52 @@ void CompiledKernel::call(const std::vector<void *> &operands, const Extent::Bin
 }
 
 std::vector<Words> CompiledKernel::run(std::vector<Words> &arguments, const Extent::Bindings &symbols, Guard guard) const {
+    const bool reads_strides =
+        std::ranges::any_of(call_order(kernel_), [](const KernelOperand &operand) { return operand.strided && operand.type.rank() > 1; });
+    if (!reads_strides || is_checked_) return run_once(arguments, symbols, guard, false); // the checks know dense arrays only
+    std::vector<Words> same = arguments;
+    std::vector<Words> results = run_once(arguments, symbols, guard, false);
+    if (run_once(same, symbols, guard, true) != results || same != arguments)
+        throw std::runtime_error("the kernel gives other results for arrays with strides");
+    return results;
+}
+
+std::vector<Words> CompiledKernel::run_once(std::vector<Words> &arguments, const Extent::Bindings &symbols, Guard guard,
+                                            bool strided) const {
     const std::vector<KernelOperand> order = call_order(kernel_);
     std::vector<GuardedMemory> memory;
     std::vector<void *> operands;
     std::map<int, void *> of_argument;
+    const auto buffer_of = [&](size_t i) { return Buffer(operands[i], order[i].type, symbols, strided && order[i].strided); };
     for (const KernelOperand &operand : order) {
         bool is_result = operand.kind == KernelOperand::Kind::result;
         int argument = is_result ? kernel_.program.results[operand.index].argument : operand.index;
-        memory.emplace_back(bytes_of(operand.type, symbols),
-                            is_result && argument >= 0 ? inout_alignment : size_t(size_of(operand.type.dtype)), guard);
+        const size_t bytes = Buffer(nullptr, operand.type, symbols, strided && operand.strided).bytes();
+        memory.emplace_back(bytes, is_result && argument >= 0 ? inout_alignment : size_t(size_of(operand.type.dtype)), guard);
         operands.push_back(memory.back().data());
+        const Buffer buffer = buffer_of(operands.size() - 1);
         if (argument >= 0) {
-            std::ranges::copy(arguments[argument], static_cast<unsigned char *>(memory.back().data()));
+            buffer.write(arguments[argument]);
             of_argument[argument] = memory.back().data();
+        } else if (strided) {
+            buffer.write(Words(bytes_of(operand.type, symbols)));
         }
     }
     for (size_t i = 0; i < order.size(); i++) // an argument that a result overwrites has the memory of the result
         if (order[i].kind == KernelOperand::Kind::argument) operands[i] = of_argument.at(order[i].index);
-    call(operands, symbols);
+    call(operands, symbols, strided);
     std::vector<Words> results(kernel_.program.results.size());
     for (size_t i = 0; i < order.size(); i++) {
-        const Words words(memory[i].data(), memory[i].data() + bytes_of(order[i].type, symbols));
-        if (!memory[i].is_intact()) throw std::runtime_error("the kernel writes beside operand " + std::to_string(i));
+        if (order[i].kind == KernelOperand::Kind::symbol) continue;
+        operands[i] = memory[i].data();
+        const Buffer buffer = buffer_of(i);
+        const Words words = buffer.read();
+        if (!memory[i].is_intact() || (strided && !buffer.has_clean_gaps()))
+            throw std::runtime_error("the kernel writes beside operand " + std::to_string(i));
         if (order[i].kind == KernelOperand::Kind::result) {
             int argument = kernel_.program.results[order[i].index].argument;
             (argument >= 0 ? arguments[argument] : results[order[i].index]) = words;
-        } else if (order[i].kind == KernelOperand::Kind::argument && words != arguments[order[i].index]) {
+        } else if (words != arguments[order[i].index]) {
             throw std::runtime_error("the kernel writes to argument " + std::to_string(order[i].index));
         }
     }

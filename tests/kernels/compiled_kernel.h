@@ -24,17 +24,22 @@ public:
 
     /// Runs the kernel on the argument arrays, in argument order; inout arguments are overwritten. Returns the results that are no inout
     /// arguments, in result order (empty Words for the others). All arrays are guarded, so an access outside them faults. Throws if the
-    /// kernel wrote an array that is no result, or if a checked access is wrong.
+    /// kernel wrote an array that is no result, or if a checked access is wrong. A kernel that reads strides runs again on arrays with
+    /// gaps between their rows, and must give the same bits.
     std::vector<Words> run(std::vector<Words> &arguments, const Extent::Bindings &symbols, Guard guard = Guard::behind) const;
     /// Calls the kernel once on arrays without guards, for timing.
-    void call(const std::vector<void *> &operands, const Extent::Bindings &symbols) const;
+    void call(const std::vector<void *> &operands, const Extent::Bindings &symbols) const { call(operands, symbols, false); }
 
     /// Returns the undefined symbols of the object.
     std::vector<std::string> undefined_symbols() const;
     const LoweredKernel &lowered() const { return kernel_; }
 
 private:
+    void call(const std::vector<void *> &operands, const Extent::Bindings &symbols, bool strided) const;
+    std::vector<Words> run_once(std::vector<Words> &arguments, const Extent::Bindings &symbols, Guard guard, bool strided) const;
+
     LoweredKernel kernel_;
+    bool is_checked_ = false;
     std::filesystem::path folder_;
     void *library_ = nullptr;
     int (*entry_)(void **) = nullptr;

@@ -91,14 +91,10 @@ const Case cases[] = {
      "sample.x: extent 0 must be a multiple of 2, got 7. Pass an array of shape [2*b, 8]."},
     {"polynomial", SCALIDE_INVALID_ARGUMENT, [](Sample &, Program &p) { p.buffers[3].shape = squares; },
      "sample.y: extent 0 must be 37, got 6. Pass an array of shape [b*b + 1] with b = 6 from x."},
-    {"stride", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].stride[0] = 8; },
-     "sample.x: stride 0 must be 4 (dense, row-major), got 8. Copy the array into contiguous memory."},
-    {"column_major", SCALIDE_INVALID_ARGUMENT,
-     [](Sample &s, Program &) {
-         s.arrays[0].stride[0] = 1;
-         s.arrays[0].stride[1] = 6;
-     },
-     "sample.x: stride 1 must be 1 (dense, row-major), got 6. Copy the array into contiguous memory."},
+    {"two_elements_at_one_address", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[2].stride[0] = 0; },
+     "sample.y: a run writes this array, so the strides must give each element its own memory, got strides [0]. Pass an array whose rows "
+     "do "
+     "not overlap."},
     {"null", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].data = nullptr; },
      "sample.x: data must point to 96 bytes, got NULL. Pass the address of the array's memory."},
     {"misaligned", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[0].data = reinterpret_cast<char *>(s.x.data()) + 2; },

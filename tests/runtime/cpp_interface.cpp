@@ -3,6 +3,7 @@
 #include "sample_program.h"
 #include "scalide/scalide.hpp"
 #include "support/folder.h"
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <thread>
@@ -106,6 +107,53 @@ TEST(cpp_interface, profiles_the_steps) {
     EXPECT_EQ(error_of([&] { binding.profile(0); }),
               "sample: scalide_profile needs at least 1 run and an entry for each of the 3 steps, got 0 runs and 3 entries.");
     EXPECT_EQ(scalide_profile(binding.handle(), 1, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
+}
+
+TEST(cpp_interface, binds_crops_of_larger_arrays) {
+    const Context context(1);
+    std::vector<float> memory(10 * 8, -1), results(16, -1);
+    const Array whole(memory, {10, 8}), x = whole.crop({2, 3}, {6, 4}), y = Array(results).crop({1}, {6}, {2});
+    EXPECT_EQ(x.strides(), (Shape{8, 1}));
+    EXPECT_EQ(y.strides(), Shape{2});
+    EXPECT_FALSE(x.is_dense() || y.is_dense());
+    Array(x).set(numbers(24));
+    EXPECT_EQ(x.get(), numbers(24));
+    EXPECT_EQ(memory[2 * 8 + 4], 1);
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), -1.0f), 80 - 24);
+    std::vector<float> w{0.5f, 1, 1.5f, 2};
+    State state(context, sample_program());
+    state["w"].set(w);
+    Binding binding(context, sample_program(), state, {{"x", x}, {"y", y}});
+    EXPECT_EQ(binding.copied_bytes("x"), 24 * sizeof(float));
+    EXPECT_EQ(binding.copied_bytes("y"), 6 * sizeof(float));
+    EXPECT_EQ(binding.copied_bytes("w"), 0u);
+    binding.run();
+    EXPECT_EQ(binding["y"].get()[0], 0 + 1 + 3 + 6);
+    EXPECT_EQ(results[1], 0 + 1 + 3 + 6);
+    EXPECT_EQ(results[2], -1);
+    const Array bits(context, SCALIDE_F32, {6});
+    Array(y).set_bits(bits.descriptor());
+    EXPECT_EQ(results[1], 0);
+    EXPECT_EQ(results[2], -1);
+    EXPECT_EQ(whole.crop({1, 1}, {2, 2}, {3, 2}).crop({1, 0}, {1, 2}).get(), (std::vector<float>{memory[4 * 8 + 1], memory[4 * 8 + 3]}));
+    EXPECT_EQ(Array::strided(&memory[1], SCALIDE_F32, {3}, {-1}).crop({1}, {1}).get()[0], memory[0]);
+    EXPECT_EQ(whole.crop({10, 0}, {0, 8}).size(), 0u);
+    EXPECT_EQ(error_of([&] {
+                  whole.crop({2, 3}, {9, 4});
+              }),
+              "a crop must be inside of the array [10, 8], got the shape [9, 4] from [2, 3] in steps of [1, 1].");
+    EXPECT_EQ(error_of([&] {
+                  whole.crop({0, 0}, {2, 5}, {1, 2});
+              }),
+              "a crop must be inside of the array [10, 8], got the shape [2, 5] from [0, 0] in steps of [1, 2].");
+    EXPECT_EQ(error_of([&] {
+                  whole.crop({10, 0}, {1, 8});
+              }),
+              "a crop must be inside of the array [10, 8], got the shape [1, 8] from [10, 0] in steps of [1, 1].");
+    EXPECT_EQ(error_of([&] {
+                  Array::strided(memory.data(), SCALIDE_F32, {2, 2}, {4});
+              }),
+              "an array of shape [2, 2] needs a stride for each axis, got [4].");
 }
 
 TEST(cpp_interface, names_the_arguments_that_are_wrong) {

@@ -36,13 +36,13 @@ static const scalide_argument arguments[] = {
     {"mean", SCALIDE_OUTPUT, MEAN, -1, 0},
 };
 static const scalide_operand rows_operands[] = {
-    {SCALIDE_OPERAND_BUFFER, X, 2, shape_b4}, {SCALIDE_OPERAND_BUFFER, W, 1, shape_4}, {SCALIDE_OPERAND_SCALAR, W_SCALE, 0, 0},
-    {SCALIDE_OPERAND_SYMBOL, 0, 0, 0},        {SCALIDE_OPERAND_BUFFER, H, 1, shape_b}, {SCALIDE_OPERAND_BUFFER, Y, 1, shape_b},
+    {SCALIDE_OPERAND_BUFFER, X, 2, shape_b4, 0}, {SCALIDE_OPERAND_BUFFER, W, 1, shape_4, 0}, {SCALIDE_OPERAND_SCALAR, W_SCALE, 0, 0, 0},
+    {SCALIDE_OPERAND_SYMBOL, 0, 0, 0, 0},        {SCALIDE_OPERAND_BUFFER, H, 1, shape_b, 0}, {SCALIDE_OPERAND_BUFFER, Y, 1, shape_b, 0},
 };
-static const scalide_operand reduce_operands[] = {{SCALIDE_OPERAND_BUFFER, Y, 1, shape_b}, {SCALIDE_OPERAND_BUFFER, TOTAL, 0, 0}};
+static const scalide_operand reduce_operands[] = {{SCALIDE_OPERAND_BUFFER, Y, 1, shape_b, 0}, {SCALIDE_OPERAND_BUFFER, TOTAL, 0, 0, 0}};
 static const scalide_operand update_operands[] = {
-    {SCALIDE_OPERAND_SCALAR, TOTAL, 0, 0},   {SCALIDE_OPERAND_SCALAR, SIZE_Y, 0, 0},  {SCALIDE_OPERAND_BUFFER, TABLE, 1, shape_4},
-    {SCALIDE_OPERAND_BUFFER, W, 1, shape_4}, {SCALIDE_OPERAND_BUFFER, W_SCALE, 0, 0}, {SCALIDE_OPERAND_BUFFER, MEAN, 0, 0},
+    {SCALIDE_OPERAND_SCALAR, TOTAL, 0, 0, 0},   {SCALIDE_OPERAND_SCALAR, SIZE_Y, 0, 0, 0},  {SCALIDE_OPERAND_BUFFER, TABLE, 1, shape_4, 0},
+    {SCALIDE_OPERAND_BUFFER, W, 1, shape_4, 0}, {SCALIDE_OPERAND_BUFFER, W_SCALE, 0, 0, 0}, {SCALIDE_OPERAND_BUFFER, MEAN, 0, 0, 0},
 };
 static const scalide_step steps[] = {
     {"rows", sample_rows, rows_operands, COUNT(rows_operands), 0},

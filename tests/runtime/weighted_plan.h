@@ -38,7 +38,7 @@ struct WeightedPlan {
     scalide_buffer prepare_buffers[2] = {{"w", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 0, -1, 0, nullptr, nullptr, 0, nullptr},
                                          {"doubled", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 1, 0, 0, nullptr, nullptr, 0, nullptr}};
     scalide_argument prepare_arguments[2] = {{"w", SCALIDE_INPUT, 0, -1, 0}, {"doubled", SCALIDE_OUTPUT, 1, -1, 0}};
-    scalide_operand prepare_operands[2] = {{SCALIDE_OPERAND_BUFFER, 0, 1, four}, {SCALIDE_OPERAND_BUFFER, 1, 1, four}};
+    scalide_operand prepare_operands[2] = {{SCALIDE_OPERAND_BUFFER, 0, 1, four, 0}, {SCALIDE_OPERAND_BUFFER, 1, 1, four, 0}};
     scalide_step prepare_steps[1] = {{"double", double_weights, prepare_operands, 2, nullptr}};
     scalide_program prepare = program_of(0, 2, 2);
 
@@ -48,7 +48,7 @@ struct WeightedPlan {
                                  {"doubled", SCALIDE_F32, 1, four, SCALIDE_STORAGE_PREPARED, 0, -1, 0, nullptr, nullptr, 0, nullptr}};
     scalide_argument arguments[3] = {{"x", SCALIDE_INPUT, 0, -1, 0}, {"w", SCALIDE_CONSTANT, 1, -1, 0}, {"y", SCALIDE_OUTPUT, 2, -1, 0}};
     scalide_operand operands[3] = {
-        {SCALIDE_OPERAND_BUFFER, 0, 1, b}, {SCALIDE_OPERAND_BUFFER, 3, 1, four}, {SCALIDE_OPERAND_BUFFER, 2, 1, b}};
+        {SCALIDE_OPERAND_BUFFER, 0, 1, b, 0}, {SCALIDE_OPERAND_BUFFER, 3, 1, four, 0}, {SCALIDE_OPERAND_BUFFER, 2, 1, b, 0}};
     scalide_step steps[1] = {{"multiply", multiply_by_sum, operands, 3, nullptr}};
     scalide_program main = program_of(1, 3, 4);
 

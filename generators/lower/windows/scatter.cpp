@@ -23,7 +23,7 @@ public:
         func_(buffer_order(vars_)) =
             is_in_place() ? Halide::undef(storage_type(dtype_)) : to_word(dtype_, lowering_.values.at(node_.operands[0], here));
         update();
-        make_dense(func_, type().shape, lowering_.kernel);
+        fix_layout(func_, type().shape, lowering_.kernel);
         lowering_.kernel.outputs.push_back({func_, {0}});
     }
 

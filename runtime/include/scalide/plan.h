@@ -90,6 +90,8 @@ typedef struct {
     int32_t index; /* buffer or symbol */
     int32_t rank;  /* rank and shape: only for SCALIDE_OPERAND_BUFFER; otherwise 0 and NULL */
     const scalide_extent *shape;
+    int32_t strided; /* 1: the kernel reads the strides of all axes but the innermost from the halide_buffer_t. 0: it takes the elements as
+                        dense and row-major. In both cases the innermost axis is contiguous */
 } scalide_operand;
 
 /* Halide's entry point `<kernel>_argv`. Its target features are no_runtime, no_asserts, no_bounds_query and user_context.

@@ -87,13 +87,20 @@ typedef enum {
 /* Returns a short description of a status. It is never NULL. The string is static. */
 const char *scalide_status_string(scalide_status status);
 
-/* Describes a dense row-major array in the memory of the caller.
+/* Describes an array in the memory of the caller.
  *
- * Strides count elements. The last axis must be contiguous. The runtime ignores the stride of an axis of extent 1, and all strides of an
- * array without elements.
+ * `data` is the address of the first element. Strides count elements. The array is dense if its elements are row-major and without gaps.
+ * Otherwise it is a view, such as a block of the rows and columns of a larger array, or every second element. The runtime ignores the
+ * stride of an axis of extent 1, and all strides of an array without elements.
  *
- * Alignment of `data`: at least the size of one element; 64 bytes are faster. For an inout argument with axes: 64 bytes. On a device, for
- * an array with axes: 16 bytes. */
+ * Views. Strides may be negative. The strides of an input may also be 0. An array that a run writes must have an own place for each
+ * element: each stride must be larger than everything that the smaller strides cover. Where the kernels of a program can read strides,
+ * they use the view in place. Elsewhere each run copies the view to or from dense memory of the binding. An inout argument is copied in
+ * both directions. scalide_binding_copied_bytes reports the copies, and so does the log. Elements between the elements of a view are never
+ * written.
+ *
+ * Alignment of `data`: at least the size of one element; 64 bytes are faster. For a dense inout argument with axes: 64 bytes. On a device,
+ * for a dense array with axes: 16 bytes. */
 typedef struct {
     void *data;
     float *scale; /* the array is data * scale, with scale >= 0 (0: the array is 0); NULL: a plain array */
@@ -248,7 +255,8 @@ scalide_status scalide_set_constants(scalide_binding *binding, scalide_constants
 size_t scalide_constants_bytes(const scalide_constants *constants);
 /* Releases the caller's hold. The memory is freed when no binding uses the constants any more. */
 void scalide_constants_destroy(scalide_constants *constants);
-/* Replaces argument `index` by another array of the same shape. It makes the same checks as scalide_bind and allocates nothing.
+/* Replaces argument `index` by another array of the same shape. It makes the same checks as scalide_bind and allocates nothing. So a view
+ * cannot replace an array that was dense in scalide_bind. An argument that is copied takes any array.
  * A constant cannot be replaced this way: use scalide_set_constants.
  * Errors: SCALIDE_INVALID_ARGUMENT: the old array stays. SCALIDE_DEVICE_FAILED or SCALIDE_OUT_OF_MEMORY: the binding cannot run again. */
 scalide_status scalide_set_argument(scalide_binding *binding, size_t index, const scalide_array *array);
@@ -381,8 +389,12 @@ size_t scalide_step_count(const scalide_binding *binding);
 /* Describes step `index` of this binding. The strings live as long as the binding. Errors: SCALIDE_INVALID_ARGUMENT if there is no such
  * step. */
 scalide_status scalide_describe_step(const scalide_binding *binding, size_t index, scalide_step_info *info);
-/* Returns the number of bytes that the binding uses for intermediate values: the least size of the memory of scalide_set_arena. */
+/* Returns the number of bytes that the binding uses for intermediate values and for dense copies of views: the least size of the memory of
+ * scalide_set_arena. */
 size_t scalide_arena_bytes(const scalide_binding *binding);
+/* Returns the bytes that each run copies for argument `index`, because its array is a view that a kernel cannot use in place. Returns 0 if
+ * the kernels use the array in place, and for an index without argument. */
+size_t scalide_binding_copied_bytes(const scalide_binding *binding, size_t index);
 /* Returns the value of the symbol `name` (such as "b"), or -1 if the program has no such symbol. */
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name);
 /* Waits for the run, then reads the value of a scalar buffer of the plan, such as "loss" or "w1.scale". The dtype must be f64, f32, an

@@ -109,6 +109,26 @@ inline size_t count_of(const scalide_array &array) { return count_of(shape_of(ar
 
 inline size_t bytes_of(const scalide_array &array) { return count_of(array) * scalide_dtype_size(array.dtype); }
 
+inline bool is_dense(const scalide_array &array) {
+    int64_t dense = 1;
+    for (int32_t axis = array.rank; axis-- > 0; dense *= array.extent[axis])
+        if (array.extent[axis] != 1 && array.stride[axis] != dense) return count_of(array) == 0;
+    return true;
+}
+
+/// Copies elements bit for bit between host arrays of one dtype and shape.
+inline void copy_elements(const scalide_array &from, const scalide_array &to, int32_t axis = 0, int64_t from_place = 0,
+                          int64_t to_place = 0) {
+    const auto width = static_cast<int64_t>(scalide_dtype_size(from.dtype));
+    if (axis == from.rank) {
+        const char *source = static_cast<const char *>(from.data) + from_place * width;
+        std::memcpy(static_cast<char *>(to.data) + to_place * width, source, static_cast<size_t>(width));
+        return;
+    }
+    for (int64_t i = 0; i < from.extent[axis]; ++i)
+        copy_elements(from, to, axis + 1, from_place + i * from.stride[axis], to_place + i * to.stride[axis]);
+}
+
 /// Returns a type such as "scaled f16[64, 8]".
 inline std::string type_of(const scalide_array &array) {
     return std::string(array.scale ? "scaled " : "") + scalide_dtype_name(array.dtype) + text_of(shape_of(array));
@@ -213,6 +233,40 @@ public:
     template<typename T, typename = std::enable_if_t<std::is_arithmetic<T>::value>>
     Array(T &number) : Array(&number, detail::dtype_of<T>(), Shape{}) {}
 
+    /// A view of host memory of the caller with strides, which count elements.
+    static Array strided(void *data, int32_t dtype, const Shape &shape, const Shape &strides, float *scale = nullptr) {
+        if (strides.size() != shape.size())
+            detail::refuse(std::string("an array of shape ") + detail::text_of(shape) + " needs a stride for each axis, got " +
+                           detail::text_of(strides) + ".");
+        Array view(data, dtype, shape, scale);
+        std::copy(strides.begin(), strides.end(), view.array_.stride);
+        return view;
+    }
+    /// Returns a view of some of the elements: the first one has the index `begin`, and the next ones on each axis follow in steps of
+    /// `step` (1 if it is left out). A view of a scaled array has the scale of the whole array.
+    Array crop(const Shape &begin, const Shape &shape, Shape step = {}) const {
+        const Shape whole = this->shape();
+        if (step.empty()) step.assign(whole.size(), 1);
+        bool fits = begin.size() == whole.size() && shape.size() == whole.size() && step.size() == whole.size();
+        for (size_t axis = 0; fits && axis < whole.size(); ++axis)
+            fits = begin[axis] >= 0 && begin[axis] <= whole[axis] && step[axis] >= 1 &&
+                   (shape[axis] == 0 ||
+                    (shape[axis] > 0 && begin[axis] < whole[axis] && (whole[axis] - begin[axis] - 1) / step[axis] >= shape[axis] - 1));
+        if (!fits)
+            detail::refuse(std::string("a crop must be inside of the array ") + detail::text_of(whole) + ", got the shape " +
+                           detail::text_of(shape) + " from " + detail::text_of(begin) + " in steps of " + detail::text_of(step) + ".");
+        Array view = *this;
+        int64_t offset = 0;
+        for (int32_t axis = 0; axis < array_.rank; ++axis) {
+            const auto i = static_cast<size_t>(axis);
+            offset += begin[i] * array_.stride[axis];
+            view.array_.extent[axis] = shape[i];
+            view.array_.stride[axis] = array_.stride[axis] * step[i];
+        }
+        if (view.size() > 0) view.array_.data = static_cast<char *>(array_.data) + offset * width();
+        return view;
+    }
+
     /// The descriptor for the C interface.
     const scalide_array &descriptor() const {
         if (!*this) detail::refuse("this Array is empty. Allocate it before use; do not use it after a move.");
@@ -221,6 +275,10 @@ public:
     explicit operator bool() const { return memory_ != nullptr; }
     int32_t dtype() const { return descriptor().dtype; }
     Shape shape() const { return detail::shape_of(descriptor()); }
+    /// In elements.
+    Shape strides() const { return Shape(descriptor().stride, array_.stride + array_.rank); }
+    /// True if the elements are row-major and without gaps.
+    bool is_dense() const { return detail::is_dense(descriptor()); }
     size_t size() const { return detail::count_of(descriptor()); }
     bool is_scaled() const { return descriptor().scale != nullptr; }
     /// The bytes of data and scale.
@@ -268,7 +326,13 @@ public:
         if (detail::type_of(from) != detail::type_of(descriptor()))
             detail::refuse(std::string("the array must be ") + detail::type_of(array_) + ", got " + detail::type_of(from) +
                            ". Use set to convert it.");
-        copy_in(array_.data, from.data, detail::bytes_of(array_));
+        if (is_dense()) {
+            copy_in(array_.data, from.data, detail::bytes_of(array_));
+        } else {
+            const Range range = read_range();
+            detail::copy_elements(from, range.view);
+            copy_in(range.first, range.bytes.data(), range.bytes.size());
+        }
         if (is_scaled()) copy_in(array_.scale, from.scale, sizeof(float));
     }
     /// Returns the values data * scale of all elements, in row-major order, converted to T.
@@ -286,12 +350,15 @@ public:
             detail::refuse(std::string("item() needs an array with one element, got the shape ") + detail::text_of(shape()) + ".");
         return get<T>()[0];
     }
-    /// Returns the array in host memory: this array, or a copy of an array of a device.
+    /// Returns a dense array in host memory: this array, or a copy.
     Array host() const {
-        descriptor();
-        if (!is_on_device()) return *this;
+        if (is_dense() && !is_on_device()) return *this;
         Array copy = on_host();
-        copy_out(copy.array_.data, array_.data, detail::bytes_of(array_));
+        if (is_dense()) {
+            copy_out(copy.array_.data, array_.data, detail::bytes_of(array_));
+        } else {
+            detail::copy_elements(read_range().view, copy.array_);
+        }
         if (is_scaled()) copy_out(copy.array_.scale, array_.scale, sizeof(float));
         return copy;
     }
@@ -307,11 +374,29 @@ private:
     Array on_host() const {
         const auto memory = std::make_shared<std::vector<float>>(1 + detail::bytes_of(array_) / sizeof(float) + 1);
         Array copy;
-        copy.array_ = array_;
-        copy.array_.data = memory->data() + 1;
-        copy.array_.scale = is_scaled() ? memory->data() : nullptr;
+        copy.array_ = described(memory->data() + 1, is_scaled() ? memory->data() : nullptr, array_.dtype, shape());
         copy.memory_ = memory;
         return copy;
+    }
+    int64_t width() const { return static_cast<int64_t>(scalide_dtype_size(array_.dtype)); }
+    /// A copy of all bytes from the lowest element to the highest, in host memory. `view` are the elements of this array in it.
+    struct Range {
+        std::vector<char> bytes;
+        char *first; ///< in the memory of the array
+        scalide_array view;
+    };
+    /// The array has elements.
+    Range read_range() const {
+        int64_t lowest = 0, highest = 0;
+        for (int32_t axis = 0; axis < array_.rank; ++axis) {
+            const int64_t last = array_.stride[axis] * (array_.extent[axis] - 1);
+            (last < 0 ? lowest : highest) += last;
+        }
+        Range range = {std::vector<char>(static_cast<size_t>((highest - lowest + 1) * width())),
+                       static_cast<char *>(array_.data) + lowest * width(), array_};
+        copy_out(range.bytes.data(), range.first, range.bytes.size());
+        range.view.data = range.bytes.data() - lowest * width();
+        return range;
     }
     bool is_on_device() const { return context_ && context_.device() != SCALIDE_CPU; }
     void copy_in(void *to, const void *from, size_t bytes) const {
@@ -740,6 +825,8 @@ public:
     size_t step_count() const { return scalide_step_count(handle()); }
     /// Returns the bytes of the memory for intermediate values.
     size_t arena_bytes() const { return scalide_arena_bytes(handle()); }
+    /// Returns the bytes that each run copies for an argument, because its array is a view that a kernel cannot use in place.
+    size_t copied_bytes(const std::string &argument) const { return scalide_binding_copied_bytes(handle(), program_.find(argument)); }
     /// Uses memory of the caller for intermediate values: at least arena_bytes(), aligned to 64 bytes, alive as long as it is used. NULL:
     /// the binding allocates its own memory again. Bindings that do not run at the same time may use the same memory.
     void set_arena(void *memory, size_t bytes) { context_.check(scalide_set_arena(handle(), memory, bytes)); }

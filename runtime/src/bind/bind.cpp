@@ -2,6 +2,7 @@
 #include "bind/check.h"
 #include "bind/constants.h"
 #include "bind/prepared.h"
+#include "bind/views.h"
 #include "cpu_features.h"
 #include "entry.h"
 #include "threads/float_environment.h"
@@ -42,7 +43,8 @@ const scalide_program &for_machine(const scalide_context &context, const scalide
     return best && best->program ? *best->program : program;
 }
 
-/// Tells the log what was bound: `step: bound with b = 64: 12 steps, 65536 bytes of intermediate values.`
+/// Tells the log what was bound: `step: bound with b = 64: 12 steps, 65536 bytes of intermediate values. Each run copies, because the
+/// strides are not dense: x (4096 bytes).`
 void log_binding(const scalide_binding &binding) {
     const scalide_context &context = *binding.context;
     if (!context.log) return;
@@ -51,6 +53,15 @@ void log_binding(const scalide_binding &binding) {
     text << binding.program->name << ": bound";
     if (binding.program->symbol_count > 0) print_values(text << " with", *binding.program, binding.symbols);
     text << ": " << binding.program->step_count << " steps, " << binding.arena_bytes << " bytes of intermediate values.";
+    const char *separator = " Each run copies, because the strides are not dense: ";
+    for (int32_t i = 0; i < binding.program->argument_count; ++i) {
+        const uint64_t bytes = copied_bytes(binding, i);
+        if (bytes == 0) continue;
+        text << separator;
+        text.name(binding.program->arguments[i].name) << " (" << bytes << " bytes)";
+        separator = ", ";
+    }
+    if (separator[0] == ',') text << '.';
     context.log(context.log_user, words);
 }
 

@@ -2,6 +2,7 @@
 #include "bind/check.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
+#include "bind/views.h"
 #include "run/recorder.h"
 #include <cstring>
 
@@ -31,6 +32,7 @@ uint64_t lay_out(const scalide_program &program, void *memory, scalide_binding *
     Carver carver(memory);
     carver.take<scalide_binding>(1);
     binding->arrays = carver.take<scalide_array>(static_cast<uint64_t>(program.argument_count));
+    binding->data = carver.take<ArgumentData>(static_cast<uint64_t>(program.argument_count));
     binding->memory = carver.take<void *>(static_cast<uint64_t>(program.buffer_count));
     binding->scalars = carver.take<uint64_t>(static_cast<uint64_t>(program.scalar_count));
     binding->descriptors = carver.take<HalideBuffer>(views);
@@ -85,7 +87,9 @@ void *memory_of(scalide_binding &binding, int32_t index) {
     if (is_in_arena(*binding.program, index))
         return binding.arena ? static_cast<char *>(binding.arena) + binding.layout->buffers[index].arena_offset : nullptr;
     switch (buffer.storage) {
-    case SCALIDE_STORAGE_DATA: return binding.arrays[buffer.index].data;
+    case SCALIDE_STORAGE_DATA:
+        return binding.data[buffer.index].access == Access::copied ? copy_of(binding, buffer.index).data
+                                                                   : binding.arrays[buffer.index].data;
     case SCALIDE_STORAGE_SCALE: return binding.arrays[buffer.index].scale;
     case SCALIDE_STORAGE_SCALAR: return &binding.scalars[buffer.index];
     case SCALIDE_STORAGE_CONSTANT: return const_cast<void *>(buffer.constant);
@@ -97,7 +101,7 @@ void *memory_of(scalide_binding &binding, int32_t index) {
 /// Fills in the types and shapes of the kernels' views.
 void describe_views(scalide_binding &binding) {
     HalideBuffer *view = binding.descriptors;
-    HalideDimension *dimensions = binding.layout->dimensions;
+    HalideDimension *dimensions = binding.strided ? binding.strided : binding.layout->dimensions;
     for_each_operand(*binding.program, [&](const scalide_operand &operand) {
         if (operand.kind != SCALIDE_OPERAND_BUFFER) return;
         view->type = halide_type_of(binding.program->buffers[operand.index].dtype);
@@ -113,6 +117,7 @@ void write_addresses(scalide_binding &binding) {
     const scalide_program &program = *binding.program;
     HalideBuffer *view = binding.descriptors;
     void **argument = binding.arguments;
+    if (binding.strided) write_strides(binding);
     for (int32_t i = 0; i < program.buffer_count; ++i) binding.memory[i] = memory_of(binding, i);
     for (int32_t i = 0; i < program.step_count; ++i) {
         *argument++ = &binding.user_context;
@@ -200,10 +205,17 @@ scalide_status point(scalide_binding &binding) {
 
 scalide_status complete(scalide_binding &binding) {
     const bool on_device = binding.context->device != nullptr;
-    describe_views(binding);
+    uint64_t copies = 0;
     scalide_status status = check_prepared(binding);
-    if (status == SCALIDE_OK && on_device) status = measure_launches(binding);
+    if (status == SCALIDE_OK) status = choose_access(binding, &copies);
+    if (status != SCALIDE_OK) return status;
+    describe_views(binding);
+    if (on_device) status = measure_launches(binding);
     binding.arena_bytes = on_device ? scratch_offset(binding) + binding.launches.scratch_bytes : binding.layout->arena_bytes;
+    if (copies > 0 && binding.layout->arena_bytes != UINT64_MAX) {
+        binding.copies_offset = round_up(binding.arena_bytes, device_arena_alignment);
+        binding.arena_bytes = binding.copies_offset + copies;
+    }
     void *arena = nullptr;
     if (status == SCALIDE_OK) status = allocate_arena(binding, &arena);
     if (status == SCALIDE_OK) status = use_arena(binding, arena);

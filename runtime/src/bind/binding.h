@@ -8,6 +8,19 @@ namespace scalide {
 
 struct BoundMatmul;
 
+/// How the kernels of a binding reach the data of an argument.
+enum class Access : uint8_t {
+    dense,   ///< in place; the array is dense
+    strided, ///< in place; the kernels read the strides of the array from their views
+    copied,  ///< in a dense copy in the arena. A run copies the array there before the first step, or from there after the last step
+};
+
+/// The data of an argument, as bind has chosen. It stays so for all arrays that replace the first one.
+struct ArgumentData {
+    Access access;
+    uint64_t offset; ///< Access::copied: of the copy, after the first one
+};
+
 /// The launches of a run on a device. Empty on the CPU.
 struct Launches {
     void *tables; ///< one block, which contains all tables below
@@ -46,13 +59,17 @@ struct scalide_binding {
     void *user_context;
     scalide::Layout *layout; ///< other bindings may share it
     scalide_array *arrays;
-    int32_t *symbols; ///< of the layout
-    void **memory;    ///< the address of each buffer
+    scalide::ArgumentData *data; ///< by argument
+    int32_t *symbols;            ///< of the layout
+    void **memory;               ///< the address of each buffer
     uint64_t *scalars;
     scalide::HalideBuffer *descriptors; ///< one per operand that is a buffer, in order of steps and operands
-    void **arguments;                   ///< the argv of step 0, of step 1, ...
-    void *arena;                        ///< on a device, it also contains the scalars, sizes and constants
+    scalide::HalideDimension *strided; ///< the dimensions of all views, if a kernel reads strides of an array; a separate block. NULL: none
+    void **arguments;                  ///< the argv of step 0, of step 1, ...
+    void *arena;                       ///< on a device, it also contains the scalars, sizes and constants
     uint64_t arena_bytes;
+    uint64_t copies_offset; ///< of the copies of arguments in the arena
+    bool has_copies;        ///< some arguments have Access::copied
     bool has_callers_arena; ///< of scalide_set_arena
     scalide::Launches launches;
     mutable std::atomic<bool> constants_lock;        ///< see ConstantsLock

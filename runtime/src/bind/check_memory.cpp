@@ -1,5 +1,6 @@
 #include "bind/check.h"
 #include "run/memory.h"
+#include "strides.h"
 #include <cmath>
 
 namespace scalide {
@@ -16,16 +17,17 @@ uint64_t data_bytes(const scalide_array &array) { return element_count(array) * 
 
 bool check_strides(const Call &call, int32_t argument) {
     const scalide_array &array = call.arrays[argument];
-    int64_t dense = 1;
-    for (int32_t axis = array.rank - 1; axis >= 0; --axis) {
-        if (array.extent[axis] != 1 && array.stride[axis] != dense) {
-            complain(call, argument) << "stride " << axis << " must be " << dense << " (dense, row-major), got " << array.stride[axis]
-                                     << ". Copy the array into contiguous memory.";
-            return false;
-        }
-        dense *= array.extent[axis];
+    Offsets offsets;
+    if (!find_offsets(array, &offsets)) {
+        complain(call, argument)
+            << "the strides must be small enough for addresses in 64 bits, got other strides. Count strides in elements.";
+        return false;
     }
-    return true;
+    if (call.program.arguments[argument].role == SCALIDE_INPUT || has_distinct_elements(array)) return true;
+    Text text = complain(call, argument) << "a run writes this array, so the strides must give each element its own memory, got strides [";
+    for (int32_t axis = 0; axis < array.rank; ++axis) text << (axis > 0 ? ", " : "") << array.stride[axis];
+    text << "]. Pass an array whose rows do not overlap.";
+    return false;
 }
 
 bool check_address(const Call &call, int32_t argument, const char *what, const void *memory, uint64_t alignment) {
@@ -55,9 +57,10 @@ bool check_data(const Call &call, int32_t argument) {
         complain(call, argument) << "data must point to " << bytes << " bytes, got NULL. Pass the address of the array's memory.";
         return false;
     }
-    // If Halide both reads and writes a buffer, it accesses whole vectors at aligned addresses.
-    const bool whole_vectors = is_overwritten(call.program.arguments[argument].role) && array.rank > 0;
-    const uint64_t alone = call.context->device && array.rank > 0 ? device_access : scalide_dtype_size(array.dtype);
+    // If Halide both reads and writes a buffer, it accesses whole vectors at aligned addresses. An inout array with strides is copied.
+    const bool in_place = array.rank > 0 && is_dense(array);
+    const bool whole_vectors = is_overwritten(call.program.arguments[argument].role) && in_place;
+    const uint64_t alone = call.context->device && in_place ? device_access : scalide_dtype_size(array.dtype);
     const uint64_t alignment = whole_vectors ? memory_alignment : alone;
     return check_strides(call, argument) && check_address(call, argument, "data", array.data, alignment) &&
            check_device(call, argument, "data", array.data);
@@ -91,32 +94,24 @@ bool check_scale(const Call &call, int32_t argument) {
            check_scale_value(call, argument);
 }
 
-/// The memory of an argument's data (part 0) or scale (part 1).
-struct MemoryRange {
-    uintptr_t begin, end;
-};
-
-MemoryRange range_of(const scalide_array &array, int part) {
-    const auto begin = reinterpret_cast<uintptr_t>(part == 0 ? array.data : array.scale);
-    if (begin == 0) return {0, 0};
-    return {begin, begin + (part == 0 ? data_bytes(array) : sizeof(float))};
+MemoryRange range_of_scale(const scalide_array &array) {
+    const auto begin = reinterpret_cast<uintptr_t>(array.scale);
+    return {begin, begin == 0 ? 0 : begin + sizeof(float)};
 }
 
 bool touch(const MemoryRange &a, const MemoryRange &b) { return a.begin < b.end && b.begin < a.end; }
 
-bool parts_overlap(const scalide_array &array) { return touch(range_of(array, 0), range_of(array, 1)); }
+bool parts_overlap(const scalide_array &array) { return touch(range_of_data(array), range_of_scale(array)); }
 
 bool overlap(const scalide_array &a, const scalide_array &b) {
-    for (int i = 0; i < 4; ++i) {
-        if (touch(range_of(a, i / 2), range_of(b, i % 2))) return true;
-    }
-    return false;
+    return share_elements(a, b) || touch(range_of_data(a), range_of_scale(b)) || touch(range_of_scale(a), range_of_data(b)) ||
+           touch(range_of_scale(a), range_of_scale(b));
 }
 
 bool touches_arena(const Call &call, const scalide_array &array) {
     const auto begin = reinterpret_cast<uintptr_t>(call.arena);
     const MemoryRange arena = {begin, begin + call.arena_bytes};
-    return touch(range_of(array, 0), arena) || touch(range_of(array, 1), arena);
+    return touch(range_of_data(array), arena) || touch(range_of_scale(array), arena);
 }
 
 } // namespace

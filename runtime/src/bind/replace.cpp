@@ -1,6 +1,7 @@
 // Changes of a binding: other arrays, another arena, its end.
 #include "bind/binding.h"
 #include "bind/check.h"
+#include "bind/views.h"
 #include "entry.h"
 #include "run/recorder.h"
 #include "threads/float_environment.h"
@@ -81,7 +82,8 @@ scalide_status scalide_set_argument(scalide_binding *binding, size_t index, cons
     }
     const scalide_array before = binding->arrays[index];
     binding->arrays[index] = *array;
-    if (check_type(call, argument) && check_shape(call, argument, binding->symbols) && check_memory(call, argument) && check_overlap(call))
+    if (check_type(call, argument) && check_shape(call, argument, binding->symbols) && check_memory(call, argument) &&
+        check_access(*binding, call, argument) && check_overlap(call))
         return replace_addresses(*binding);
     binding->arrays[index] = before;
     return SCALIDE_INVALID_ARGUMENT;
@@ -94,6 +96,8 @@ scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_arr
     const Call call = call_of(*binding, arrays);
     if (!check_count(call, count)) return SCALIDE_INVALID_ARGUMENT;
     if (!check_like(call, binding->symbols)) return SCALIDE_INVALID_ARGUMENT;
+    for (int32_t i = 0; i < call.program.argument_count; ++i)
+        if (is_used_by_runs(call.program.arguments[i].role) && !check_access(*binding, call, i)) return SCALIDE_INVALID_ARGUMENT;
     for (int32_t i = 0; i < call.program.argument_count; ++i)
         if (is_used_by_runs(call.program.arguments[i].role)) binding->arrays[i] = arrays[i];
     return replace_addresses(*binding);
@@ -114,6 +118,7 @@ void scalide_binding_destroy(scalide_binding *binding) {
     scalide_constants_destroy(binding->next_constants.exchange(nullptr));
     scalide_constants_destroy(binding->constants);
     release(binding->layout);
+    release(context->allocator, binding->strided);
     release(context->allocator, binding);
     release_context(context);
 }

@@ -1,6 +1,7 @@
 #include "files/file.h"
 #include "run/memory.h"
 #include "scalide/safetensors.h"
+#include "strides.h"
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -54,15 +55,6 @@ uint64_t data_bytes(const scalide_array &array) {
     uint64_t bytes = scalide_dtype_size(array.dtype);
     for (int32_t axis = 0; axis < array.rank; ++axis) bytes *= static_cast<uint64_t>(array.extent[axis]);
     return bytes;
-}
-
-bool is_dense(const scalide_array &array) {
-    int64_t stride = 1;
-    for (int32_t axis = array.rank - 1; axis >= 0; --axis) {
-        if (array.extent[axis] != 1 && array.stride[axis] != stride) return false;
-        stride *= array.extent[axis];
-    }
-    return true;
 }
 
 /// Returns the size in bytes of the first UTF-8 character, or 0 if it is invalid. A character must have its shortest form and be no

@@ -1,4 +1,7 @@
 #include "run/recorder.h"
+#include "bind/views.h"
+#include "devices/copy_kernels.h"
+#include "run/copy.h"
 #include <algorithm>
 #include <cstring>
 
@@ -157,6 +160,41 @@ int Recorder::allocate(HalideBuffer &buffer) {
     return 0;
 }
 
+/// Launches the kernel that copies an array with strides.
+void Recorder::copy(const scalide_array &from, const scalide_array &to) {
+    constexpr int32_t threads = 256, fixed = 4, count = fixed + 3 * SCALIDE_MAX_RANK;
+    const StridedCopy copy(from, to);
+    HalideBuffer buffers[2] = {};
+    buffers[0].device = reinterpret_cast<uintptr_t>(copy.from);
+    buffers[1].device = reinterpret_cast<uintptr_t>(copy.to);
+    const auto elements = static_cast<uint32_t>(copy.elements());
+    uint64_t values[count] = {0, 0, elements, static_cast<uint64_t>(copy.rank)};
+    size_t sizes[count + 1] = {sizeof(uint64_t), sizeof(uint64_t), sizeof(uint32_t), sizeof(uint32_t)};
+    void *arguments[count + 1] = {&buffers[0], &buffers[1]};
+    int8_t is_buffer[count + 1] = {1, 1};
+    for (int32_t axis = 0; axis < SCALIDE_MAX_RANK; ++axis) {
+        const bool is_axis = axis < copy.rank;
+        values[fixed + axis] = static_cast<uint64_t>(is_axis ? copy.extent[axis] : 1);
+        values[fixed + SCALIDE_MAX_RANK + axis] = static_cast<uint64_t>(is_axis ? copy.from_stride[axis] : 0);
+        values[fixed + 2 * SCALIDE_MAX_RANK + axis] = static_cast<uint64_t>(is_axis ? copy.to_stride[axis] : 0);
+    }
+    for (int32_t i = 2; i < count; ++i) {
+        arguments[i] = &values[i];
+        sizes[i] = i < fixed + SCALIDE_MAX_RANK ? sizeof(uint32_t) : sizeof(int64_t);
+    }
+    const auto in_block = static_cast<int32_t>(std::min<uint32_t>(threads, context_.device->limits.threads));
+    const auto blocks = static_cast<int32_t>((elements + static_cast<uint32_t>(in_block) - 1) / static_cast<uint32_t>(in_block));
+    const char *source = source_of_copy_kernels(context_.device->driver->kind);
+    launch({const_cast<char *>(source),
+            copy_kernel_for(copy.element_bytes),
+            {blocks, 1, 1},
+            {in_block, 1, 1},
+            0,
+            sizes,
+            arguments,
+            is_buffer});
+}
+
 void Recorder::call(int32_t step, void **arguments) {
     Worker &worker = context_.workers[0];
     jmp_buf here;
@@ -194,8 +232,11 @@ scalide_status Recorder::run_steps() {
     launches_ = arguments_ = 0;
     int32_t step = 0;
     context_.recorder = this;
+    const auto copy_array = [this](const scalide_array &from, const scalide_array &to) { copy(from, to); };
     for (; step < program.step_count && !has_failed(); ++step) {
+        if (step == 0) for_each_copy_in(binding_, copy_array);
         run_step(step, arguments);
+        if (step + 1 == program.step_count) for_each_copy_out(binding_, copy_array);
         if (!is_measuring_) binding_.launches.ends[step] = launches_;
         arguments += 1 + program.steps[step].operand_count;
     }

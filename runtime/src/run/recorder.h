@@ -24,6 +24,7 @@ private:
     void run_step(int32_t step, void **arguments);
     void write_matmul(const BoundMatmul &matmul);
     void call(int32_t step, void **arguments);
+    void copy(const scalide_array &from, const scalide_array &to);
     bool is_within_limits(const HalideLaunch &launch);
     Module *find_module(const char *source);
     bool write(const HalideLaunch &launch, Module *module, int32_t argument_count);

@@ -1,8 +1,10 @@
 #include "bind/binding.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
+#include "bind/views.h"
 #include "entry.h"
 #include "run/clock.h"
+#include "run/copy.h"
 #include "run/non_finite.h"
 #include "threads/float_environment.h"
 #include <algorithm>
@@ -12,12 +14,30 @@ using namespace scalide;
 
 namespace {
 
-void show_new_buffers(const scalide_binding &binding, int32_t step, const Trace &trace) {
+/// Shows a dense copy of an array with strides.
+void show_strided(const scalide_binding &binding, int32_t buffer, const Trace &trace) {
+    const scalide_program &program = *binding.program;
+    const uint64_t bytes = scalide::bytes_of(program, *binding.layout, buffer);
+    void *memory = allocate(binding.context->allocator, bytes);
+    if (!memory) return fail_run(binding.context, SCALIDE_OUT_OF_MEMORY, "out of memory: cannot copy a result for the trace.");
+    const scalide_array copy = describe(program.buffers[buffer], binding.symbols, memory);
+    copy_elements(binding.user_context, binding.arrays[program.buffers[buffer].index], copy);
+    trace.show(program.buffers[buffer], copy);
+    release(binding.context->allocator, memory);
+}
+
+bool show_new_buffers(const scalide_binding &binding, int32_t step, const Trace &trace) {
     const scalide_program &program = *binding.program;
     for (int32_t i = 0; i < program.buffer_count; ++i) {
-        if (program.buffers[i].first_step != step) continue;
-        trace.show(program.buffers[i], describe(program.buffers[i], binding.symbols, binding.memory[i]));
+        const scalide_buffer &buffer = program.buffers[i];
+        if (buffer.first_step != step) continue;
+        if (buffer.storage == SCALIDE_STORAGE_DATA && binding.data[buffer.index].access == Access::strided) {
+            show_strided(binding, i, trace);
+        } else {
+            trace.show(buffer, describe(buffer, binding.symbols, binding.memory[i]));
+        }
     }
+    return binding.context->run_status.load(std::memory_order_relaxed) == SCALIDE_OK;
 }
 
 bool run_step(scalide_binding &binding, void **arguments) {
@@ -34,14 +54,17 @@ bool run_step(scalide_binding &binding, void **arguments) {
 void run_steps(scalide_binding &binding, const Trace &trace) {
     const scalide_program &program = *binding.program;
     void **arguments = binding.arguments;
+    const auto copy = [&](const scalide_array &from, const scalide_array &to) { copy_elements(binding.user_context, from, to); };
+    for_each_copy_in(binding, copy);
     for (int32_t step = 0; step < program.step_count; ++step) {
         binding.current_step = step;
         const double begin = trace.profile ? now() : 0;
         if (!run_step(binding, arguments)) return;
         if (trace.profile) keep_fastest(trace.profile[step], now() - begin);
-        if (trace.call) show_new_buffers(binding, step, trace);
+        if (trace.call && !show_new_buffers(binding, step, trace)) return;
         arguments += 1 + program.steps[step].operand_count;
     }
+    for_each_copy_out(binding, copy);
 }
 
 scalide_status finish(scalide_binding &binding) {
