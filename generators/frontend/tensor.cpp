@@ -96,6 +96,13 @@ void add_left_out_axes(const Rule &rule, const std::vector<ValueId> &operands, A
 
 } // namespace
 
+WindowPadding::WindowPadding(std::initializer_list<std::pair<int64_t, int64_t>> pairs)
+    : WindowPadding(std::vector<std::pair<int64_t, int64_t>>(pairs)) {}
+
+WindowPadding::WindowPadding(const std::vector<std::pair<int64_t, int64_t>> &pairs) : attribute(std::vector<Attribute>()) {
+    for (const auto &[low, high] : pairs) attribute.list.push_back(to_attribute(std::vector<int64_t>{low, high}));
+}
+
 Attribute to_attribute(const AxisPairs &pairs) { return std::vector<Attribute>{to_attribute(pairs.first), to_attribute(pairs.second)}; }
 
 std::vector<Tensor> apply_all(const std::string &op, std::vector<Operand> operands, Attributes attributes,

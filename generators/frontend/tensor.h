@@ -134,6 +134,21 @@ struct Flag {
     bool value;
 };
 
+/// The padding of a window operator: a word, `conv(x, w, {2, 2}, "same")`, or the padding before and after each axis,
+/// `conv(x, w, {2, 2}, {{1, 2}, {0, 3}})`.
+struct WindowPadding {
+    WindowPadding() = default;
+    WindowPadding(std::string word) : attribute(std::move(word)) {}
+    WindowPadding(const char *word) : attribute(word) {}
+    WindowPadding(std::initializer_list<std::pair<int64_t, int64_t>> pairs);
+    WindowPadding(const std::vector<std::pair<int64_t, int64_t>> &pairs);
+    Attribute attribute = "";
+    bool operator==(const WindowPadding &) const = default;
+};
+
+/// The padding that an operator has by default.
+inline const WindowPadding default_padding;
+
 /// No pairs of axes.
 inline const AxisPairs no_axis_pairs;
 
