@@ -79,6 +79,8 @@ std::string misfit(const AttributeSpec &spec, const Attribute &value) {
     const AttributeType &type = *std::ranges::find(types, spec.type, &AttributeType::name);
     const std::string choices = spec.choices.empty() ? "" : "must be one of " + joined(spec.choices);
     const std::string requirement = spec.type == "padding" ? choices + ", or a list of pairs [low, high]" : choices;
+    if (spec.type == "number" && is_static_integer(value) && !is_exact_in_f64(value.integer.value()))
+        return "must be a number that f64 represents exactly";
     if (!type.fits(value)) return spec.choices.empty() ? type.requirement : requirement;
     const bool counts_elements = std::ranges::find(types_of_32_bits, spec.type) != std::end(types_of_32_bits);
     if (counts_elements && !counts_in_32_bits(value)) return "must be integers from -2147483647 to 2147483647";
