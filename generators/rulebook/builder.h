@@ -36,7 +36,7 @@ public:
     std::vector<ValueId> broadcast_operands(const Rule &rule, std::vector<ValueId> operands);
     /// Casts a value. Returns it if it has this dtype.
     ValueId convert(ValueId value, Dtype dtype);
-    /// Returns the operands with i32 in place of i64 where the rule takes an index. An index beyond the range of i32 becomes the nearest
+    /// Returns the operands with i32 instead of i64 where the rule takes an index. An index beyond the range of i32 becomes the nearest
     /// i32, which is out of range of every axis.
     std::vector<ValueId> narrowed(const Rule &rule, std::vector<ValueId> operands);
 

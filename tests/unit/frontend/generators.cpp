@@ -326,7 +326,7 @@ TEST(frontend, axis_pairs_take_two_pairs_of_braces) {
 
 TEST(frontend, indices_have_64_bits) {
     const std::string text = text_of("rows");
-    EXPECT_NE(text.find("program rows(ids: i64[b], x: f32[b, 10], table: f32[10, 4] "), std::string::npos) << text;
+    EXPECT_NE(text.find("(ids: i64[b], x: f32[b, 10], table: f32[10, 4] inout)"), std::string::npos) << text;
     EXPECT_NE(text.find("= narrow_index(ids) : i32[b]"), std::string::npos) << text;
     EXPECT_NE(text.find("{dtype: i64, value: 10}"), std::string::npos) << text;
 }
