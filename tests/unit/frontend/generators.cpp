@@ -331,6 +331,28 @@ TEST(frontend, indices_have_64_bits) {
     EXPECT_NE(text.find("{dtype: i64, value: 10}"), std::string::npos) << text;
 }
 
+/// A number that f64 does not represent would become another number. Next to a float it is rounded, as in C++.
+class Large : public Generator<Large> {
+public:
+    GeneratorParam<bool> wide{"wide", false};
+    Input<Tensor> ids{"ids", i64, {"b"}}, x{"x", f32, {"b"}};
+    Output<Tensor> less{"less", boolean, {"b"}};
+    void generate() override { less = wide ? ids < (int64_t{1} << 53) + 1 : x < (int64_t{1} << 53) + 1; }
+};
+SCALIDE_REGISTER_GENERATOR(Large, large)
+
+TEST(frontend, integers_next_to_64_bits_are_exact) {
+    EXPECT_NE(text_of("large").find("value: 9007199254740992.0"), std::string::npos) << text_of("large");
+    try {
+        text_of("large", {{"wide", "true"}});
+        FAIL();
+    } catch (const UserError &error) {
+        EXPECT_NE(std::string(error.what()).find("lt: an integer next to i64 must be a number that f64 represents exactly"),
+                  std::string::npos)
+            << error.what();
+    }
+}
+
 TEST(frontend, padding_is_a_word_or_pairs) {
     const std::string text = text_of("paddings");
     EXPECT_NE(text.find("{padding: valid, "), std::string::npos) << text;
