@@ -21,8 +21,8 @@
 namespace scalide {
 
 inline constexpr Dtype f32 = Dtype::f32, f16 = Dtype::f16, bf16 = Dtype::bf16, i32 = Dtype::i32, i8 = Dtype::i8, u8 = Dtype::u8,
-                       i16 = Dtype::i16, u16 = Dtype::u16, u32 = Dtype::u32, f8_e4m3fn = Dtype::f8_e4m3fn, f8_e5m2 = Dtype::f8_e5m2,
-                       boolean = Dtype::boolean;
+                       i16 = Dtype::i16, u16 = Dtype::u16, i64 = Dtype::i64, u32 = Dtype::u32, f8_e4m3fn = Dtype::f8_e4m3fn,
+                       f8_e5m2 = Dtype::f8_e5m2, boolean = Dtype::boolean;
 
 class GeneratorBase;
 class CalledGenerator;

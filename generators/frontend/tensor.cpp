@@ -76,6 +76,8 @@ std::vector<ValueId> to_values(const Rule &rule, const std::vector<Operand> &ope
     }
     std::vector<ValueId> values;
     for (const Operand &operand : operands) {
+        if (operand.is_number && !operand.is_exact && dtype == Dtype::i64)
+            throw UserError({{}, rule.op, "an integer next to i64 must be a number that f64 represents exactly", "a larger integer", ""});
         values.push_back(operand.is_number ? builder.constant(operand.number, number_dtype(rule, values.size(), dtype))
                                            : operand.tensor.value());
     }
@@ -95,6 +97,13 @@ void add_left_out_axes(const Rule &rule, const std::vector<ValueId> &operands, A
 }
 
 } // namespace
+
+WindowPadding::WindowPadding(std::initializer_list<std::pair<int64_t, int64_t>> pairs)
+    : WindowPadding(std::vector<std::pair<int64_t, int64_t>>(pairs)) {}
+
+WindowPadding::WindowPadding(const std::vector<std::pair<int64_t, int64_t>> &pairs) : attribute(std::vector<Attribute>()) {
+    for (const auto &[low, high] : pairs) attribute.list.push_back(to_attribute(std::vector<int64_t>{low, high}));
+}
 
 Attribute to_attribute(const AxisPairs &pairs) { return std::vector<Attribute>{to_attribute(pairs.first), to_attribute(pairs.second)}; }
 
@@ -122,17 +131,17 @@ Tensor operator/(const Operand &a, const Operand &b) { return apply("div", {a, b
 Tensor operator-(const TensorUse &a) { return apply("neg", {a.tensor}, {}, a.where); }
 
 Tensor operator<(const TensorUse &a, const TensorUse &b) { return apply("lt", {a.tensor, b.tensor}, {}, a.where); }
-Tensor operator<(const TensorUse &a, const Number &b) { return apply("lt", {a.tensor, b.value}, {}, a.where); }
-Tensor operator<(const Number &a, const TensorUse &b) { return apply("lt", {a.value, b.tensor}, {}, a.where); }
+Tensor operator<(const TensorUse &a, const Number &b) { return apply("lt", {a.tensor, b.operand}, {}, a.where); }
+Tensor operator<(const Number &a, const TensorUse &b) { return apply("lt", {a.operand, b.tensor}, {}, a.operand.where); }
 Tensor operator<=(const TensorUse &a, const TensorUse &b) { return apply("le", {a.tensor, b.tensor}, {}, a.where); }
-Tensor operator<=(const TensorUse &a, const Number &b) { return apply("le", {a.tensor, b.value}, {}, a.where); }
-Tensor operator<=(const Number &a, const TensorUse &b) { return apply("le", {a.value, b.tensor}, {}, a.where); }
+Tensor operator<=(const TensorUse &a, const Number &b) { return apply("le", {a.tensor, b.operand}, {}, a.where); }
+Tensor operator<=(const Number &a, const TensorUse &b) { return apply("le", {a.operand, b.tensor}, {}, a.operand.where); }
 Tensor operator>(const TensorUse &a, const TensorUse &b) { return apply("gt", {a.tensor, b.tensor}, {}, a.where); }
-Tensor operator>(const TensorUse &a, const Number &b) { return apply("gt", {a.tensor, b.value}, {}, a.where); }
-Tensor operator>(const Number &a, const TensorUse &b) { return apply("gt", {a.value, b.tensor}, {}, a.where); }
+Tensor operator>(const TensorUse &a, const Number &b) { return apply("gt", {a.tensor, b.operand}, {}, a.where); }
+Tensor operator>(const Number &a, const TensorUse &b) { return apply("gt", {a.operand, b.tensor}, {}, a.operand.where); }
 Tensor operator>=(const TensorUse &a, const TensorUse &b) { return apply("ge", {a.tensor, b.tensor}, {}, a.where); }
-Tensor operator>=(const TensorUse &a, const Number &b) { return apply("ge", {a.tensor, b.value}, {}, a.where); }
-Tensor operator>=(const Number &a, const TensorUse &b) { return apply("ge", {a.value, b.tensor}, {}, a.where); }
+Tensor operator>=(const TensorUse &a, const Number &b) { return apply("ge", {a.tensor, b.operand}, {}, a.where); }
+Tensor operator>=(const Number &a, const TensorUse &b) { return apply("ge", {a.operand, b.tensor}, {}, a.operand.where); }
 
 Tensor dot(const Tensor &a, const Tensor &b, const std::source_location &where) {
     const int64_t rank = a.rank(where), other = b.rank(where), batch = std::max<int64_t>(0, std::min(rank, other) - 2);

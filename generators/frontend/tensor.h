@@ -93,23 +93,27 @@ struct Operand {
     Operand(const Tensor &tensor, const std::source_location &where = std::source_location::current()) : tensor(tensor), where(where) {}
     Operand(double number, const std::source_location &where = std::source_location::current())
         : number(number), is_number(true), where(where) {}
+    template<std::signed_integral T>
+    Operand(T number, const std::source_location &where = std::source_location::current())
+        : number(static_cast<double>(number)), is_number(true), is_exact(is_exact_in_f64(number)), where(where) {}
     template<typename T>
     Operand(const GeneratorParam<T> &param, const std::source_location &where = std::source_location::current())
         : Operand(static_cast<double>(static_cast<T>(param)), where) {}
     Tensor tensor;
     double number = 0;
     bool is_number = false;
+    bool is_exact = true;       ///< false: `number` is an integer that was rounded
     std::source_location where; ///< the expression that contains the operand
 };
 
 /// A number or a GeneratorParam that a tensor is compared with. Unlike an Operand, it is never a tensor.
 struct Number {
-    Number(double value, const std::source_location &where = std::source_location::current()) : value(value), where(where) {}
+    Number(double value, const std::source_location &where = std::source_location::current()) : operand(value, where) {}
+    template<std::signed_integral T>
+    Number(T value, const std::source_location &where = std::source_location::current()) : operand(value, where) {}
     template<typename T>
-    Number(const GeneratorParam<T> &param, const std::source_location &where = std::source_location::current())
-        : Number(static_cast<double>(static_cast<T>(param)), where) {}
-    double value;
-    std::source_location where;
+    Number(const GeneratorParam<T> &param, const std::source_location &where = std::source_location::current()) : operand(param, where) {}
+    Operand operand;
 };
 
 /// A tensor and the place in the source that uses it. It converts from a tensor.
@@ -133,6 +137,21 @@ struct Flag {
     Flag(T value) : value(value) {}
     bool value;
 };
+
+/// The padding of a window operator: a word, `conv(x, w, {2, 2}, "same")`, or the padding before and after each axis,
+/// `conv(x, w, {2, 2}, {{1, 2}, {0, 3}})`.
+struct WindowPadding {
+    WindowPadding() = default;
+    WindowPadding(std::string word) : attribute(std::move(word)) {}
+    WindowPadding(const char *word) : attribute(word) {}
+    WindowPadding(std::initializer_list<std::pair<int64_t, int64_t>> pairs);
+    WindowPadding(const std::vector<std::pair<int64_t, int64_t>> &pairs);
+    Attribute attribute = "";
+    bool operator==(const WindowPadding &) const = default;
+};
+
+/// The padding that an operator has by default.
+inline const WindowPadding default_padding;
 
 /// No pairs of axes.
 inline const AxisPairs no_axis_pairs;

@@ -4,8 +4,11 @@ namespace scalide {
 
 namespace {
 
-/// Converts to an integer dtype. Floats saturate, integers wrap around.
+/// Converts to an integer dtype. Floats saturate, integers wrap around. Throws UserError for a float that becomes the largest i64, because
+/// f64 cannot represent it.
 double to_integer(Dtype dtype, Dtype from, double value) {
+    if (dtype == Dtype::i64 && value >= 0x1p63)
+        throw UserError({{}, "convert_element_type", "the interpreter needs i64 values below 2^63", std::to_string(value), ""});
     return is_float(from) ? saturate_integer(dtype, value) : wrap_integer(dtype, value);
 }
 

@@ -64,10 +64,16 @@ IntegerRange range_of(Dtype dtype) {
     return is_signed(dtype) ? IntegerRange{-codes / 2, codes / 2 - 1} : IntegerRange{0, codes - 1};
 }
 
+bool is_exact_in_f64(int64_t number) {
+    const auto nearest = static_cast<double>(number);
+    return nearest < 0x1p63 && static_cast<int64_t>(nearest) == number;
+}
+
 double wrap_integer(Dtype dtype, double value) {
     if (!std::isfinite(value)) return saturate_integer(dtype, value);
     const int unused = 64 - bits_of(dtype);
-    const auto words = static_cast<int64_t>(std::fmod(value, 0x1p63)); // 2^63 is a multiple of the range of every integer dtype
+    if (unused == 0) return std::clamp(std::trunc(value), -0x1p63, 0x1p63); // no operation leaves the range of i64
+    const auto words = static_cast<int64_t>(std::fmod(value, 0x1p63));      // 2^63 is a multiple of the range of every integer dtype
     const uint64_t code = static_cast<uint64_t>(words) << unused;
     return is_signed(dtype) ? static_cast<double>(static_cast<int64_t>(code) >> unused) : static_cast<double>(code >> unused);
 }

@@ -47,7 +47,7 @@ enum class Overflow : uint8_t {
 };
 
 /// "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0fnu", "i32", "bool", "f64",
-/// "i8", "u8", "i16", "u16", "u32", "f8_e3m4", "f8_e4m3", "f8_e4m3b11fnuz".
+/// "i8", "u8", "i16", "u16", "u32", "f8_e3m4", "f8_e4m3", "f8_e4m3b11fnuz", "i64".
 std::string_view to_string(Dtype dtype);
 std::optional<Dtype> parse_dtype(std::string_view name);
 std::span<const Dtype> all_dtypes();
@@ -63,10 +63,13 @@ int bits_of(Dtype dtype);
 /// Returns the size of one element in bytes.
 int size_of(Dtype dtype);
 
+/// Returns true if f64 represents the integer exactly. The build and the interpreter compute in f64 and refuse other integers.
+bool is_exact_in_f64(int64_t number);
+
 struct IntegerRange {
     double smallest, largest;
 };
-/// Returns the range of an integer dtype. Throws InternalError for other dtypes.
+/// Returns the range of an integer dtype. The largest i64 is rounded to 2^63. Throws InternalError for other dtypes.
 IntegerRange range_of(Dtype dtype);
 /// Converts a number to an integer dtype: the low bits of its integer part, the end of the range for infinity, 0 for NaN.
 double wrap_integer(Dtype dtype, double value);
@@ -88,7 +91,7 @@ uint32_t encode(const FormatSpec &format, double value, Overflow overflow = Over
 /// Returns decode(encode(value)). f32 never saturates: it overflows to infinity. For f64 it returns the value itself.
 double round_to(Dtype dtype, double value, Overflow overflow = Overflow::saturate);
 /// Converts a value to the bits of an element of at most 32 bits in memory, and back. Floats use Overflow::format, integers wrap around,
-/// bools are 0 and 1.
+/// bools are 0 and 1. Throws InternalError for f64 and i64.
 uint32_t code_of(Dtype dtype, double value);
 double value_of(Dtype dtype, uint32_t code);
 /// Returns XLA's reduce_precision of an f32 value. It rounds the mantissa to nearest even. A value that is too large for an IEEE format

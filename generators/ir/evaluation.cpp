@@ -1,5 +1,6 @@
 #include "ir/evaluation.h"
 #include <cmath>
+#include <cstdint>
 
 namespace scalide {
 
@@ -16,7 +17,9 @@ double fold_start(Dtype dtype, double value) {
 }
 
 Attribute constant_number(Dtype dtype, double value) {
-    return is_float(dtype) ? Attribute(value) : Attribute(static_cast<int64_t>(fold_start(dtype, value)));
+    if (is_float(dtype)) return Attribute(value);
+    const double whole = fold_start(dtype, value);
+    return whole >= 0x1p63 ? Attribute(INT64_MAX) : Attribute(static_cast<int64_t>(whole));
 }
 
 } // namespace scalide

@@ -105,11 +105,13 @@ double round_to(Dtype dtype, double value, Overflow overflow) {
 }
 
 uint32_t code_of(Dtype dtype, double value) {
+    internal_check(bits_of(dtype) <= 32, "code_of: " + std::string(to_string(dtype)) + " has more than 32 bits");
     if (dtype == Dtype::boolean) return value != 0;
     return is_integer(dtype) ? static_cast<uint32_t>(wrap_integer(Dtype::u32, value)) : encode(format_of(dtype), value, Overflow::format);
 }
 
 double value_of(Dtype dtype, uint32_t code) {
+    internal_check(bits_of(dtype) <= 32, "value_of: " + std::string(to_string(dtype)) + " has more than 32 bits");
     if (dtype == Dtype::boolean) return code != 0;
     return is_integer(dtype) ? wrap_integer(dtype, code) : decode(format_of(dtype), code);
 }

@@ -19,8 +19,9 @@ AttributeSpec read_spec(const std::string &name, const YamlValue &value) {
         if (const YamlValue *optional = fields.find("optional")) spec.optional = optional->flag();
         if (const YamlValue *hint = fields.find("hint")) spec.hint = hint->text();
     }
-    if ((spec.type == "word") == spec.choices.empty())
-        value.fail(spec.choices.empty() ? "'type: word' needs 'of: [...]', the list of words" : "'of' needs 'type: word'");
+    if ((spec.type == "word" || spec.type == "padding") == spec.choices.empty())
+        value.fail(spec.choices.empty() ? "'type: " + spec.type + "' needs 'of: [...]', the list of words"
+                                        : "'of' needs 'type: word' or 'type: padding'");
     if (spec.optional && spec.default_value) value.fail_relation("cannot have both 'default' and", "optional");
     const bool is_promoted = spec.type == "dtype" && spec.default_value && *spec.default_value == Attribute("promoted");
     if (!spec.default_value || is_promoted) return spec;

@@ -18,13 +18,15 @@ bool is_list(const Attribute &value) {
 bool is_pair_of_lists(const Attribute &value) {
     return is_list<is_list<is_static_integer>>(value) && (value.list.empty() || value.list.size() == 2);
 }
+bool is_pair(const Attribute &value) { return is_list<is_static_integer>(value) && value.list.size() == 2; }
 bool is_word(const Attribute &value) { return value.kind == Attribute::Kind::word; }
+bool is_padding(const Attribute &value) { return is_word(value) || is_list<is_pair>(value); }
 bool is_dtype(const Attribute &value) { return is_word(value) && parse_dtype(value.word); }
 bool is_flag(const Attribute &value) { return is_word(value) && (value.word == "true" || value.word == "false"); }
 
 /// Attributes of these types must fit in 32 bits, because kernels index with 32 bits. Extents of other types, such as constants, are no
 /// indices of arrays.
-constexpr std::string_view types_of_32_bits[] = {"shape", "extent", "integers"};
+constexpr std::string_view types_of_32_bits[] = {"shape", "extent", "integers", "padding"};
 constexpr int64_t largest = 2147483647;
 
 bool is_within_32_bits(int64_t number) { return -largest <= number && number <= largest; }
@@ -57,6 +59,8 @@ constexpr AttributeType types[] = {
     {"integers", is_list<is_extent>, "must be a list of integers", "a list of integers or extents"},
     {"flag", is_flag, "must be true or false", "true or false"},
     {"word", is_word, "must be a word", "one of the keywords in `of`; called as a function, name(x), it is the operator <name>_<word>"},
+    {"padding", is_padding, "must be a list of pairs [low, high]",
+     "one of the keywords in `of`, or the padding before and after each axis: a list of pairs [low, high]"},
     {"name", is_word, "must be a name", "a name that the user chooses"},
     {"program", is_word, "must be the name of a program", "the name of a sub-program"},
 };
@@ -73,11 +77,15 @@ std::string attribute_type_text(const std::string &type) { return std::ranges::f
 
 std::string misfit(const AttributeSpec &spec, const Attribute &value) {
     const AttributeType &type = *std::ranges::find(types, spec.type, &AttributeType::name);
-    if (!type.fits(value)) return spec.choices.empty() ? type.requirement : "must be one of " + joined(spec.choices);
+    const std::string choices = spec.choices.empty() ? "" : "must be one of " + joined(spec.choices);
+    const std::string requirement = spec.type == "padding" ? choices + ", or a list of pairs [low, high]" : choices;
+    if (spec.type == "number" && is_static_integer(value) && !is_exact_in_f64(value.integer.value()))
+        return "must be a number that f64 represents exactly";
+    if (!type.fits(value)) return spec.choices.empty() ? type.requirement : requirement;
     const bool counts_elements = std::ranges::find(types_of_32_bits, spec.type) != std::end(types_of_32_bits);
     if (counts_elements && !counts_in_32_bits(value)) return "must be integers from -2147483647 to 2147483647";
-    if (spec.choices.empty() || std::ranges::find(spec.choices, value.word) != spec.choices.end()) return "";
-    return "must be one of " + joined(spec.choices);
+    const bool is_choice = spec.choices.empty() || !is_word(value) || std::ranges::find(spec.choices, value.word) != spec.choices.end();
+    return is_choice ? "" : requirement;
 }
 
 } // namespace scalide

@@ -11,15 +11,15 @@ void Builder::stamp_like(const Node &node) {
     location_ = node.location;
 }
 
-std::vector<ValueId> Builder::add(const std::string &op, const std::vector<ValueId> &operands, Attributes attributes,
+std::vector<ValueId> Builder::add(const std::string &op, const std::vector<ValueId> &given, Attributes attributes,
                                   const std::string &name) {
-    std::vector<Type> types;
+    const Rule &rule = rulebook_.rule(op, location_);
     std::vector<std::string> names;
-    for (const ValueId operand : operands) {
-        types.push_back(type(operand));
-        names.push_back(program_.value_name(operand));
-    }
-    const std::vector<Type> results = infer_result_types(rulebook_.rule(op, location_), types, attributes, location_, names);
+    for (const ValueId operand : given) names.push_back(program_.value_name(operand));
+    const std::vector<ValueId> operands = narrowed(rule, given);
+    std::vector<Type> types;
+    for (const ValueId operand : operands) types.push_back(type(operand));
+    const std::vector<Type> results = infer_result_types(rule, types, attributes, location_, names);
     return add_node(program_, {op, operands, std::move(attributes), {}, scope_, role_, location_}, results, name);
 }
 
@@ -65,6 +65,14 @@ std::vector<ValueId> Builder::broadcast_operands(const Rule &rule, std::vector<V
         }
     }
     for (ValueId &operand : operands) operand = broadcast(operand, common);
+    return operands;
+}
+
+std::vector<ValueId> Builder::narrowed(const Rule &rule, std::vector<ValueId> operands) {
+    for (size_t i = 0; i < operands.size() && !rule.operands.empty(); i++) {
+        const bool is_index = rule.operands[std::min(i, rule.operands.size() - 1)].operand_class == OperandClass::index;
+        if (is_index && type(operands[i]).dtype == Dtype::i64) operands[i] = add_one("narrow_index", {operands[i]});
+    }
     return operands;
 }
 

@@ -36,6 +36,9 @@ public:
     std::vector<ValueId> broadcast_operands(const Rule &rule, std::vector<ValueId> operands);
     /// Casts a value. Returns it if it has this dtype.
     ValueId convert(ValueId value, Dtype dtype);
+    /// Returns the operands with i32 instead of i64 where the rule takes an index. An index beyond the range of i32 becomes the nearest
+    /// i32, which is out of range of every axis.
+    std::vector<ValueId> narrowed(const Rule &rule, std::vector<ValueId> operands);
 
     const Rulebook &rulebook() const { return rulebook_; }
     Program &program() { return program_; }

@@ -10,15 +10,23 @@ namespace {
 /// Returns the dtypes to try for a class, the wanted dtype first. If an integer is wanted, a class of floats gets f32.
 std::vector<Dtype> candidates(OperandClass operand_class, Dtype wanted) {
     static const std::map<OperandClass, std::vector<Dtype>> by_class{
-        {OperandClass::floating, {}},          {OperandClass::number, {Dtype::i32}}, {OperandClass::any, {Dtype::i32, Dtype::boolean}},
-        {OperandClass::integer, {Dtype::i32}}, {OperandClass::index, {Dtype::i32}},  {OperandClass::boolean, {Dtype::boolean}},
+        {OperandClass::floating, {}},
+        {OperandClass::number, {Dtype::i32}},
+        {OperandClass::any, {Dtype::i32, Dtype::boolean}},
+        {OperandClass::integer, {Dtype::i32}},
+        {OperandClass::index, {Dtype::i32}},
+        {OperandClass::boolean, {Dtype::boolean}},
         {OperandClass::bits, {Dtype::u32}},
+        {OperandClass::every, {Dtype::i32, Dtype::boolean}},
     };
     std::vector<Dtype> dtypes = by_class.at(operand_class);
-    const bool takes_both = operand_class == OperandClass::number || operand_class == OperandClass::any;
+    const bool takes_all = operand_class == OperandClass::any || operand_class == OperandClass::every;
+    const bool takes_both = operand_class == OperandClass::number || takes_all;
+    // An operator that does not accept i64 says so. It does not get another dtype.
+    if (wanted == Dtype::i64 && (takes_both || operand_class == OperandClass::integer)) return {Dtype::i64};
     if (takes_both || operand_class == OperandClass::floating) dtypes.insert(dtypes.begin(), is_float(wanted) ? wanted : Dtype::f32);
     if (is_integer(wanted) && (takes_both || operand_class == OperandClass::integer)) dtypes.insert(dtypes.begin(), wanted);
-    if (wanted == Dtype::boolean && operand_class == OperandClass::any) dtypes.insert(dtypes.begin(), wanted);
+    if (wanted == Dtype::boolean && takes_all) dtypes.insert(dtypes.begin(), wanted);
     return dtypes;
 }
 

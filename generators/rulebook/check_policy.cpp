@@ -69,7 +69,7 @@ void check_which(const PolicyRule &row, const Rulebook &rulebook) {
 
 bool takes_floats(const OperandSpec &operand) {
     const OperandClass kind = operand.operand_class;
-    return kind == OperandClass::floating || kind == OperandClass::number || kind == OperandClass::any;
+    return kind == OperandClass::floating || kind == OperandClass::number || kind == OperandClass::any || kind == OperandClass::every;
 }
 
 /// True if the result has the shape of the first operand.

@@ -17,13 +17,17 @@ struct ClassName {
     bool (*fits)(Dtype);
 };
 
+/// i64 holds indices. Arithmetic has at most 32 bits.
+bool is_wide_integer(Dtype dtype) { return dtype == Dtype::i64; }
+
 constexpr ClassName classes[] = {
     {OperandClass::floating, "a float", is_float},
-    {OperandClass::integer, "an integer", is_integer},
+    {OperandClass::integer, "an integer", [](Dtype dtype) { return is_integer(dtype) && !is_wide_integer(dtype); }},
     {OperandClass::boolean, "a bool", [](Dtype dtype) { return dtype == Dtype::boolean; }},
-    {OperandClass::number, "a number", [](Dtype dtype) { return dtype != Dtype::boolean; }},
-    {OperandClass::any, "an array", [](Dtype) { return true; }},
-    {OperandClass::index, "an i32", [](Dtype dtype) { return dtype == Dtype::i32; }},
+    {OperandClass::number, "a number", [](Dtype dtype) { return dtype != Dtype::boolean && !is_wide_integer(dtype); }},
+    {OperandClass::any, "an array", [](Dtype dtype) { return !is_wide_integer(dtype); }},
+    {OperandClass::every, "an array", [](Dtype) { return true; }},
+    {OperandClass::index, "an i32 or i64", [](Dtype dtype) { return dtype == Dtype::i32; }},
     {OperandClass::bits, "a u32", [](Dtype dtype) { return dtype == Dtype::u32; }},
     {OperandClass::program, "a program", [](Dtype) { return false; }},
 };
@@ -84,6 +88,7 @@ public:
             if (spec.shape)
                 type.shape =
                     placed("results." + spec.name + ".shape", [&] { return extents_of(evaluate_static(spec.shape, scope(types))); });
+            check_width(spec, type);
             types.push_back(type);
         }
         return types;
@@ -111,15 +116,25 @@ private:
         const Type &type = operands_[number];
         const auto refuse = [&](const std::string &requirement) {
             const std::string name = number < names_.size() ? names_[number] + ": " : "";
-            throw UserError({where_, rule_.op + ".operands." + spec.name, requirement, name + to_string(type),
-                             "convert_element_type converts an array"});
+            throw UserError(
+                {where_, rule_.op + ".operands." + spec.name, requirement, name + to_string(type),
+                 is_wide_integer(type.dtype) ? "Convert it to i32 with convert_element_type" : "convert_element_type converts an array"});
         };
         const auto &words = *std::ranges::find(classes, spec.operand_class, &ClassName::operand_class);
-        if (!words.fits(type.dtype)) refuse(std::string("must be ") + words.words);
+        const bool is_too_wide = is_wide_integer(type.dtype) && words.fits(Dtype::i32);
+        if (!words.fits(type.dtype)) refuse(std::string("must be ") + words.words + (is_too_wide ? " of at most 32 bits" : ""));
         if (spec.letter.empty()) return;
         const auto [first, is_new] = tied.emplace(spec.letter, type);
         if (!is_new && first->second.dtype != type.dtype)
             refuse("must have the dtype of the previous operands, " + std::string(to_string(first->second.dtype)));
+    }
+
+    /// A dtype attribute makes no i64: only operators that take i64, and sources, return it.
+    void check_width(const ResultSpec &spec, const Type &type) const {
+        const auto takes_it = [](const OperandSpec &operand) { return operand.operand_class == OperandClass::every; };
+        if (!is_wide_integer(type.dtype) || rule_.family == "source" || std::ranges::any_of(rule_.operands, takes_it)) return;
+        throw UserError({where_, rule_.op + "." + spec.name, "must have at most 32 bits", to_string(type),
+                         "convert_element_type converts a result to i64"});
     }
 
     /// Operands of elementwise base operators must have one shape. Only the `which` of select_n may have rank 0.

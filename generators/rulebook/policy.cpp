@@ -116,7 +116,8 @@ PolicyState read_state(const YamlValue &row) {
     if (const YamlValue *per = fields.find("per")) state.per = per_words.at(per->word({"program", "scope", "tensor"}));
     const YamlValue &dtype = *fields.find("dtype");
     const auto parsed = parse_dtype(dtype.text());
-    if (!parsed || is_narrow(*parsed) || *parsed == Dtype::f64) dtype.fail("must be f32, an integer dtype or bool", dtype.description());
+    if (!parsed || is_narrow(*parsed) || bits_of(*parsed) > 32)
+        dtype.fail("must be f32, an integer dtype of at most 32 bits or bool", dtype.description());
     state.type = {*parsed, {}};
     if (const YamlValue *shape = fields.find("shape")) state.type.shape = read_shape(*shape);
     state.initial = read_initial(*fields.find("initial"), *parsed);

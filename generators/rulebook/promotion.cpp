@@ -14,8 +14,9 @@ int width_rank(Dtype dtype) {
 Dtype signed_of_size(int size) { return size == 1 ? Dtype::i8 : size == 2 ? Dtype::i16 : Dtype::i32; }
 
 /// Integers of the same sign are promoted to the wider dtype. A signed and an unsigned dtype are promoted to the signed dtype that holds
-/// both, at most i32.
+/// both, at most i32. i64 stays i64.
 Dtype promoted_integers(Dtype a, Dtype b) {
+    if (a == Dtype::i64 || b == Dtype::i64) return Dtype::i64;
     if (is_signed(a) == is_signed(b)) return size_of(a) > size_of(b) ? a : b;
     const Dtype signed_one = is_signed(a) ? a : b, unsigned_one = is_signed(a) ? b : a;
     return signed_of_size(std::max(size_of(signed_one), 2 * size_of(unsigned_one)));

@@ -50,7 +50,8 @@ const std::vector<Expression> &Rule::scale_of(const std::string &strategy) const
 bool Rule::names_operand(const Expression &expression) const {
     if (expression->kind == ExpressionNode::Kind::member) return false;
     if (expression->kind == ExpressionNode::Kind::name) {
-        static const std::set<OperandClass> may_have_a_scale{OperandClass::floating, OperandClass::number, OperandClass::any};
+        static const std::set<OperandClass> may_have_a_scale{OperandClass::floating, OperandClass::number, OperandClass::any,
+                                                             OperandClass::every};
         const int operand = operand_index(expression->text);
         if (operand >= 0) return may_have_a_scale.contains(operands[operand].operand_class);
         const auto let = std::ranges::find(lets, expression->text, &std::pair<std::string, Expression>::first);

@@ -11,8 +11,9 @@
 
 namespace scalide {
 
-/// The values that an operand accepts. Only float values can be scaled (`floating`, or a float in `number` or `any`).
-enum class OperandClass { floating, integer, boolean, number, any, index, bits, program };
+/// The values that an operand accepts. Only float values can be scaled (`floating`, or a float in `number`, `any` or `every`). i64 is
+/// accepted by `every` only, and by `index`, whose operands become i32 before the operator (Builder::narrowed).
+enum class OperandClass { floating, integer, boolean, number, any, every, index, bits, program };
 
 /// An operand: `x: T float...`. `letter` (T) ties dtypes and may be empty; `...` means variadic.
 struct OperandSpec {
@@ -23,10 +24,10 @@ struct OperandSpec {
 };
 
 /// An attribute: `axis: {type: axis, default: 0}`. Types: axis, axes, axis_pairs, permutation, shape, dtype, integer, number, integers,
-/// flag, word, program. Rule text and programs may count axes from the end (-1: last); stored axes are not negative.
+/// flag, word, padding, program. Rule text and programs may count axes from the end (-1: last); stored axes are not negative.
 struct AttributeSpec {
     std::string name, type;
-    std::vector<std::string> choices;       ///< word
+    std::vector<std::string> choices;       ///< word, padding
     std::optional<Attribute> default_value; ///< `promoted` (for a dtype): the promoted dtype of the float operands
     bool optional = false;                  ///< it may be absent; then it is not printed
     std::string hint;                       ///< what to do if a value does not fit; may be empty

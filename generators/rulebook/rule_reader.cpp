@@ -9,8 +9,9 @@ namespace scalide {
 namespace {
 
 const std::map<std::string, OperandClass> operand_classes = {
-    {"float", OperandClass::floating}, {"int", OperandClass::integer}, {"bool", OperandClass::boolean}, {"number", OperandClass::number},
-    {"any", OperandClass::any},        {"index", OperandClass::index}, {"bits", OperandClass::bits},    {"program", OperandClass::program}};
+    {"float", OperandClass::floating}, {"int", OperandClass::integer}, {"bool", OperandClass::boolean},
+    {"number", OperandClass::number},  {"any", OperandClass::any},     {"every", OperandClass::every},
+    {"index", OperandClass::index},    {"bits", OperandClass::bits},   {"program", OperandClass::program}};
 
 const std::vector<Key> rule_keys = {{"op", Key::required},
                                     {"family", Key::required},

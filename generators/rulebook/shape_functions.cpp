@@ -377,8 +377,8 @@ constexpr ShapeFunction shape_function_table[] = {
     {"windowed", "windowed(x, window, strides, low, high, base_dilation, window_dilation)", "the number of windows along each axis of x", 7, 7, windowed},
     {"windows_meet", "windows_meet(x, window, ..., window_dilation)", "true if each window, at each position, contains an element of x", 7, 7, windows_meet},
     {"convolved", "convolved(lhs, rhs, strides, ..., batch_group_count)", "the extents of a convolution result; the arguments are the attributes of conv_general_dilated in their order", 12, 12, convolved},
-    {"padding_low", "padding_low(padding, extents, window, strides)", "the padding before each axis, for the keyword same or valid", 4, 4, padding_low},
-    {"padding_high", "padding_high(padding, extents, window, strides)", "the padding after each axis, for the keyword same or valid", 4, 4, padding_high},
+    {"padding_low", "padding_low(padding, extents, window, strides)", "the padding before each axis, for same, valid or pairs [low, high]", 4, 4, padding_low},
+    {"padding_high", "padding_high(padding, extents, window, strides)", "the padding after each axis, for same, valid or pairs [low, high]", 4, 4, padding_high},
     {"transposed_padding_low", "transposed_padding_low(padding, window, strides)", "the padding before each axis of a transposed convolution", 3, 3, transposed_padding_low},
     {"transposed_padding_high", "transposed_padding_high(padding, window, strides)", "the padding after each axis of a transposed convolution", 3, 3, transposed_padding_high},
 };

@@ -77,7 +77,7 @@ void check_groups(const Convolution &c, const Extents &lhs, const Extents &rhs) 
     check_multiple(lhs[c.lhs_spec[0]], c.batch_groups, "images");
 }
 
-/// One spatial axis whose padding is given by a word.
+/// One spatial axis whose padding follows from a word.
 struct Spatial {
     Extent extent;
     int64_t window, stride;
@@ -118,10 +118,22 @@ std::vector<Spatial> spatial_axes(const StaticValue &window, const StaticValue &
     return axes;
 }
 
+/// Returns one side of a padding that is given as pairs [low, high], or nothing for a word.
+std::optional<Attribute> given_side(const StaticValue &padding, size_t axes, bool is_low) {
+    if (padding.value.kind == Attribute::Kind::word) return std::nullopt;
+    const std::vector<Attribute> &pairs = padding.value.list;
+    if (pairs.size() != axes)
+        fail_unplaced("padding must have one pair [low, high] for each of " + std::to_string(axes) + " axes", to_string(padding.value));
+    std::vector<Attribute> amounts;
+    for (const Attribute &pair : pairs) amounts.push_back(pair.list.at(is_low ? 0 : 1));
+    return amounts;
+}
+
 Attribute pad(Values v, Extent Padded::*side) {
     std::vector<Spatial> axes = spatial_axes(v[2], v[3]);
     const Extents given = list(v[1]);
     if (given.size() != axes.size()) fail_unplaced("window must have one entry for each axis", to_string(v[2].value));
+    if (const auto pairs = given_side(v[0], axes.size(), side == &Padded::low)) return *pairs;
     Extents amounts;
     for (size_t i = 0; i < axes.size(); i++) {
         axes[i].extent = given[i];
@@ -131,8 +143,10 @@ Attribute pad(Values v, Extent Padded::*side) {
 }
 
 Attribute pad_transposed(Values v, Extent Padded::*side) {
+    const std::vector<Spatial> axes = spatial_axes(v[1], v[2]);
+    if (const auto pairs = given_side(v[0], axes.size(), side == &Padded::low)) return *pairs;
     Extents amounts;
-    for (const Spatial &axis : spatial_axes(v[1], v[2])) amounts.push_back(transposed_padding(axis, v[0].value.word == "same").*side);
+    for (const Spatial &axis : axes) amounts.push_back(transposed_padding(axis, v[0].value.word == "same").*side);
     return to_attribute(amounts);
 }
 

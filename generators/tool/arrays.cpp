@@ -11,12 +11,24 @@ constexpr size_t message_size = 512;
 [[noreturn]] void fail(const char *message) { throw UserError({{}, "", message, "", ""}); }
 
 double load(const HostArray &array, size_t i) {
+    if (array.dtype == Dtype::i64) {
+        int64_t number = 0;
+        std::memcpy(&number, array.data.data() + i * sizeof(number), sizeof(number));
+        if (!is_exact_in_f64(number))
+            throw UserError({{}, array.name, "the interpreter needs i64 values that f64 represents exactly", std::to_string(number), ""});
+        return static_cast<double>(number);
+    }
     uint32_t code = 0;
     std::memcpy(&code, array.data.data() + i * size_of(array.dtype), size_of(array.dtype));
     return value_of(array.dtype, code);
 }
 
 void store(HostArray &array, size_t i, double value) {
+    if (array.dtype == Dtype::i64) {
+        const auto number = static_cast<int64_t>(value); // the interpreter has no value outside the range
+        std::memcpy(array.data.data() + i * sizeof(number), &number, sizeof(number));
+        return;
+    }
     const uint32_t code = code_of(array.dtype, value);
     std::memcpy(array.data.data() + i * size_of(array.dtype), &code, size_of(array.dtype));
 }

@@ -140,6 +140,7 @@ private:
             }
             if (step.attributes.contains(name)) entry.fail("this attribute is given twice");
             given.attributes[name] = read_attribute_value(entry, *spec);
+            step.places[name] = entry.location();
         }
         step.attributes.insert(check_attributes(*step.rule, given));
     }

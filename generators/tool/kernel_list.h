@@ -10,6 +10,7 @@ struct KernelStep {
     const Rule *rule;
     Attributes attributes;
     Location location;
+    std::map<std::string, Location> places = {}; ///< of the attributes that the list gives
 };
 
 /// An operand of a kernel.

@@ -206,6 +206,19 @@ void check_attributes_are_given(const KernelStep &step) {
                              "Add it to 'attributes', such as " + spec.name + ": ..."});
 }
 
+/// Names the attribute and its line if an error of an operator begins with an attribute that the list gives, as "strides must have one
+/// entry for each of 2 axes" does.
+void blame_attribute(const LibraryKernel &kernel, Message &message) {
+    for (const KernelStep &step : kernel.steps)
+        for (const auto &[name, place] : step.places) {
+            const std::string subject = step.rule->op + ".results";
+            if (!message.requirement.starts_with(name + " must") || !message.subject.starts_with(subject)) continue;
+            message.location = place;
+            message.subject = kernel.name + ".attributes." + name;
+            return;
+        }
+}
+
 /// Adds the kernel, and its location if there is none, to an error.
 template<typename Body>
 auto in_kernel(const LibraryKernel &kernel, const Body &body) {
@@ -213,6 +226,7 @@ auto in_kernel(const LibraryKernel &kernel, const Body &body) {
         return body();
     } catch (const UserError &error) {
         Message message = error.message();
+        blame_attribute(kernel, message);
         if (to_string(message.location).empty()) message.location = kernel.location;
         if (message.kind == MessageKind::value && !message.subject.starts_with(kernel.name + "."))
             message.subject = kernel.name + (message.subject.empty() ? "" : "." + message.subject);

@@ -28,6 +28,7 @@ const std::map<std::string, ParameterType> parameter_types{
     {"integers", {"const std::vector<int64_t> &", "to_attribute({})"}},
     {"permutation", {"const std::vector<int64_t> &", "to_attribute({})"}},
     {"axis_pairs", {"const AxisPairs &", "to_attribute({})", "no_axis_pairs"}},
+    {"padding", {"const WindowPadding &", "{}.attribute", "default_padding"}},
 };
 
 // Appends an underscore to keywords of C++, to names that headers of Windows and X11 define as macros, and to the namespace std.

@@ -19,14 +19,10 @@ std::string joined(const std::vector<Expression> &expressions) {
 
 /// Returns the dtypes of the operands with data, such as "floats" or "integers".
 std::string dtype_words(const Rule &rule) {
-    static const std::map<OperandClass, std::string> words{{OperandClass::floating, "floats"},
-                                                           {OperandClass::integer, "integers"},
-                                                           {OperandClass::boolean, "bool"},
-                                                           {OperandClass::any, "all"},
-                                                           {OperandClass::number, "floats, integers"},
-                                                           {OperandClass::index, "i32"},
-                                                           {OperandClass::bits, "u32"},
-                                                           {OperandClass::program, ""}};
+    static const std::map<OperandClass, std::string> words{
+        {OperandClass::floating, "floats"}, {OperandClass::integer, "integers"}, {OperandClass::boolean, "bool"},
+        {OperandClass::any, "all but i64"}, {OperandClass::every, "all"},        {OperandClass::number, "floats, integers"},
+        {OperandClass::index, "i32, i64"},  {OperandClass::bits, "u32"},         {OperandClass::program, ""}};
     return rule.operands.empty() ? "all" : words.at(rule.operands[0].operand_class);
 }
 
@@ -67,10 +63,10 @@ std::string value_words(const Rule &rule) {
 }
 
 std::string class_words(const OperandSpec &spec) {
-    static const std::map<OperandClass, std::string> words{{OperandClass::floating, "float"}, {OperandClass::integer, "int"},
-                                                           {OperandClass::boolean, "bool"},   {OperandClass::number, "number"},
-                                                           {OperandClass::any, "any"},        {OperandClass::index, "index"},
-                                                           {OperandClass::bits, "bits"},      {OperandClass::program, "program"}};
+    static const std::map<OperandClass, std::string> words{
+        {OperandClass::floating, "float"}, {OperandClass::integer, "int"}, {OperandClass::boolean, "bool"},
+        {OperandClass::number, "number"},  {OperandClass::any, "any"},     {OperandClass::every, "every"},
+        {OperandClass::index, "index"},    {OperandClass::bits, "bits"},   {OperandClass::program, "program"}};
     return (spec.letter.empty() ? "" : spec.letter + " ") + words.at(spec.operand_class) + (spec.variadic ? "..." : "");
 }
 

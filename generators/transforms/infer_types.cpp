@@ -56,9 +56,11 @@ void Typing::place(const Node &node) {
     std::vector<ValueId> operands = rewriter_(node.operands);
     if (!rule.operands.empty()) adapt_constants(rule, operands);
     if (rule.family == "elementwise") broadcast_scalars(node.op, operands);
+    const std::vector<std::string> names = names_of(operands);
+    operands = builder_.narrowed(rule, std::move(operands));
     Attributes attributes = node.attributes;
     if (node.op == "constant") complete_constant(node, attributes);
-    const std::vector<Type> types = infer_result_types(rule, types_of(operands), attributes, node.location, names_of(operands));
+    const std::vector<Type> types = infer_result_types(rule, types_of(operands), attributes, node.location, names);
     add(node, std::move(operands), std::move(attributes), types);
 }
 

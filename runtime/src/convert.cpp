@@ -1,5 +1,6 @@
 // scalide_convert: elements of one dtype become elements of another dtype, by the rules of the operator convert_element_type.
-// All values are f64 in between. This is exact for data of at most 32 bits times an f32 scale, so each element is rounded once.
+// Integers and bools become each other as i64. All other values are f64 in between. This is exact for data of at most 32 bits times an f32
+// scale, so each element is rounded once. An i64 keeps the bits that rounding it once to another float format needs.
 #include "bind/extent.h"
 #include "context.h"
 #include "entry.h"
@@ -97,8 +98,19 @@ Integer saturate(double value) {
 /// Reads and writes elements of one dtype that are `step` bytes apart.
 struct Elements {
     void (*load)(const char *at, int64_t step, int64_t count, double *values);
-    void (*store)(char *at, int64_t step, int64_t count, const double *values, bool from_float);
+    void (*store)(char *at, int64_t step, int64_t count, const double *values);
+    /// Convert an element from and to i64. Null for floats.
+    int64_t (*integer)(const char *at);
+    void (*store_integer)(char *at, int64_t value);
 };
+
+/// Returns the nearest f64 if it is `value`. Otherwise returns a neighbour whose last bit is set, as rounding to odd does: rounding it to
+/// at most 51 bits equals rounding `value`.
+double to_odd(int64_t value) {
+    constexpr int64_t limit = int64_t{1} << 53, rest = 2047;
+    if (-limit <= value && value <= limit) return static_cast<double>(value);
+    return static_cast<double>((value & ~rest) | ((value & rest) != 0 ? 1024 : 0));
+}
 
 template<typename Word, typename Decode>
 void load_words(const char *at, int64_t step, int64_t count, double *values, Decode decode_word) {
@@ -121,16 +133,26 @@ void store_words(char *at, int64_t step, int64_t count, const double *values, En
 template<typename T>
 struct Plain {
     static void load(const char *at, int64_t step, int64_t count, double *values) {
-        load_words<T>(at, step, count, values, [](T word) { return static_cast<double>(word); });
+        load_words<T>(at, step, count, values, [](T word) {
+            if constexpr (std::is_same<T, int64_t>::value) return to_odd(word);
+            return static_cast<double>(word);
+        });
     }
-    static void store(char *at, int64_t step, int64_t count, const double *values, bool from_float) {
+    static void store(char *at, int64_t step, int64_t count, const double *values) {
         if constexpr (std::is_floating_point<T>::value) {
             store_words<T>(at, step, count, values, [](double value) { return static_cast<T>(value); });
-        } else if (from_float) {
+        } else {
             store_words<T>(at, step, count, values, saturate<T>);
-        } else { // an integer wraps around
-            store_words<T>(at, step, count, values, [](double value) { return static_cast<T>(static_cast<int64_t>(value)); });
         }
+    }
+    static int64_t integer(const char *at) {
+        T word;
+        std::memcpy(&word, at, sizeof(word));
+        return static_cast<int64_t>(word);
+    }
+    static void store_integer(char *at, int64_t value) { // the value wraps around
+        const auto word = static_cast<T>(value);
+        std::memcpy(at, &word, sizeof(word));
     }
 };
 
@@ -138,9 +160,11 @@ struct Truth {
     static void load(const char *at, int64_t step, int64_t count, double *values) {
         load_words<uint8_t>(at, step, count, values, [](uint8_t word) { return word != 0 ? 1.0 : 0.0; });
     }
-    static void store(char *at, int64_t step, int64_t count, const double *values, bool /*from_float*/) {
+    static void store(char *at, int64_t step, int64_t count, const double *values) {
         store_words<uint8_t>(at, step, count, values, [](double value) { return static_cast<uint8_t>(value != 0); });
     }
+    static int64_t integer(const char *at) { return *at != 0; }
+    static void store_integer(char *at, int64_t value) { *at = value != 0; }
 };
 
 /// Elements of a float format of 8 or 16 bits.
@@ -149,7 +173,7 @@ struct Encoded {
     static void load(const char *at, int64_t step, int64_t count, double *values) {
         load_words<Word>(at, step, count, values, [](Word word) { return decode(format_of<dtype>, word); });
     }
-    static void store(char *at, int64_t step, int64_t count, const double *values, bool /*from_float*/) {
+    static void store(char *at, int64_t step, int64_t count, const double *values) {
         store_words<Word>(at, step, count, values, [](double value) { return static_cast<Word>(encode(format_of<dtype>, value)); });
     }
 };
@@ -157,17 +181,25 @@ struct Encoded {
 enum class Kind { SCALIDE_DTYPE_KINDS };
 
 template<typename Access>
-constexpr Elements elements_by = {Access::load, Access::store};
+constexpr Elements float_elements = {Access::load, Access::store, nullptr, nullptr};
+
+template<typename Access>
+constexpr Elements integer_elements = {Access::load, Access::store, Access::integer, Access::store_integer};
+
+template<int bits, bool is_signed>
+using Integer =
+    std::conditional_t<bits == 8, std::conditional_t<is_signed, int8_t, uint8_t>,
+                       std::conditional_t<bits == 16, std::conditional_t<is_signed, int16_t, uint16_t>,
+                                          std::conditional_t<bits == 32, std::conditional_t<is_signed, int32_t, uint32_t>, int64_t>>>;
 
 template<int32_t dtype, Kind kind, int bits>
 constexpr Elements elements_of() {
-    if constexpr (kind == Kind::truth) return elements_by<Truth>;
+    if constexpr (kind == Kind::truth) return integer_elements<Truth>;
     if constexpr (kind == Kind::floating && bits <= 16)
-        return elements_by<Encoded<dtype, std::conditional_t<bits == 8, uint8_t, uint16_t>>>;
-    if constexpr (kind == Kind::floating) return elements_by<Plain<std::conditional_t<bits == 32, float, double>>>;
-    if constexpr (kind == Kind::signed_integer)
-        return elements_by<Plain<std::conditional_t<bits == 8, int8_t, std::conditional_t<bits == 16, int16_t, int32_t>>>>;
-    return elements_by<Plain<std::conditional_t<bits == 8, uint8_t, std::conditional_t<bits == 16, uint16_t, uint32_t>>>>;
+        return float_elements<Encoded<dtype, std::conditional_t<bits == 8, uint8_t, uint16_t>>>;
+    if constexpr (kind == Kind::floating) return float_elements<Plain<std::conditional_t<bits == 32, float, double>>>;
+    if constexpr (kind == Kind::signed_integer || kind == Kind::unsigned_integer)
+        return integer_elements<Plain<Integer<bits, kind == Kind::signed_integer>>>;
 }
 
 /// What a conversion needs to know about a dtype.
@@ -238,6 +270,16 @@ void for_each_block(const scalide_array &from, const scalide_array &to, Visit vi
             visit(values, length, target + begin * target_step, target_step);
         }
     });
+}
+
+/// Converts integers and bools to integers and bools, or returns false for other arrays.
+bool convert_integers(const scalide_array &from, const scalide_array &to) {
+    const Elements source = facts_of(from.dtype).elements, target = facts_of(to.dtype).elements;
+    if (!source.integer || !target.store_integer) return false;
+    for_each_row(from, to, [&](const char *at, int64_t step, char *to_at, int64_t to_step, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) target.store_integer(to_at + i * to_step, source.integer(at + i * step));
+    });
+    return true;
 }
 
 /// Returns the power of two that brings the largest magnitude to [target, 2 * target). It is 1 if that magnitude is 0, infinite or NaN.
@@ -317,10 +359,10 @@ scalide_status scalide_convert(scalide_context *context, const scalide_array *fr
     if (to->scale) *to->scale = choose_scale(*from, *to);
     const double factor = to->scale ? 1 / static_cast<double>(*to->scale) : 1;
     const Elements elements = facts_of(to->dtype).elements;
-    const bool from_float = facts_of(from->dtype).is_float;
+    if (convert_integers(*from, *to)) return SCALIDE_OK;
     for_each_block(*from, *to, [&](double *values, int64_t count, char *target, int64_t step) {
         for (int64_t i = 0; to->scale && i < count; ++i) values[i] *= factor;
-        elements.store(target, step, count, values, from_float);
+        elements.store(target, step, count, values);
     });
     return SCALIDE_OK;
 }

@@ -232,9 +232,11 @@ scalide_status scalide_read_scalar(const scalide_binding *binding, const char *b
     const FloatEnvironment environment;
     const scalide_program &program = *binding->program;
     const int32_t index = find(program.buffers, program.buffer_count, buffer_name);
-    if (index < 0 || program.buffers[index].rank != 0 || !is_scalar_dtype(program.buffers[index].dtype)) {
-        start_message(binding->context) << "program '" << program.name << "' has no scalar buffer '" << buffer_name
-                                        << "' (f64, f32, bool or an integer). The manifest of the build (JSON) lists the buffers.";
+    const int32_t dtype = index < 0 ? SCALIDE_I64 : program.buffers[index].dtype; // a double does not hold every i64
+    if (dtype == SCALIDE_I64 || program.buffers[index].rank != 0 || !is_scalar_dtype(dtype)) {
+        start_message(binding->context)
+            << "program '" << program.name << "' has no scalar buffer '" << buffer_name
+            << "' (f64, f32, bool or an integer of at most 32 bits). The manifest of the build (JSON) lists the buffers.";
         return SCALIDE_INVALID_ARGUMENT;
     }
     uint64_t number = 0;

@@ -122,6 +122,37 @@ def test_transposed_convolutions(kernels):
     near(turned, lax.conv_transpose(x, v, (2, 1), "VALID", dimension_numbers=names, transpose_kernel=True, precision="highest"))
 
 
+def padded(x, *pairs):
+    return np.pad(x, [(0, 0)] * (x.ndim - len(pairs)) + list(pairs))
+
+
+def test_padding_of_pairs(kernels):
+    x, w = draw(2, 8, 9, 7), draw(16, 8, 3, 3)
+    got = np.asarray(kernels("conv_padded")(x, w))
+    near(got, convolve(padded(x, (1, 2), (0, 3)), w, (2, 1)))
+    ct, direction = draw(*got.shape, seed=1), draw(*x.shape, seed=2)
+    d_lhs = np.asarray(kernels("conv_padded_grad")(x, w, ct), np.float64)
+    near(np.vdot(d_lhs, direction), np.vdot(ct, convolve(padded(direction, (1, 2), (0, 3)), w, (2, 1))), 1e-4)
+    rows = draw(2, 6, 5)
+    wide = np.pad(rows, ((0, 0), (2, 1), (0, 1)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 2), (1, 2))[:, ::2]
+    np.testing.assert_array_equal(kernels("max_pool_padded")(rows), windows.max((-2, -1)))
+    x, w = draw(2, 5, 4, 3), draw(3, 2, 3, 6)
+    full = spread(x, w[::-1, ::-1].swapaxes(2, 3), (2, 1))  # the padding of the full result is window - 1
+    near(kernels("transposed_padded")(x, w), full[:, 1:-0 or None, 1:][:, : full.shape[1] - 1, : full.shape[2] - 1])
+
+
+def test_indices_of_64_bits(kernels):
+    table, ids = draw(7, 12), np.array([[0, 6, -1], [3, 3, 2**32]])
+    expected = np.where((ids < 7)[..., None], table[np.minimum(ids, 6)], np.nan)
+    np.testing.assert_array_equal(kernels("embedding_wide")(table, ids), expected)
+    ct, summed = draw(2, 3, 12), np.zeros((7, 12))
+    np.add.at(summed, ids[ids < 7], ct[ids < 7])
+    near(kernels("embedding_wide_grad")(table, ids, ct), summed)
+    whole = np.arange(12).reshape(2, 6) + 2**60
+    np.testing.assert_array_equal(kernels("reshape_wide")(whole), whole.reshape(2, 2, 3))
+
+
 def test_axes_left_out_mean_the_last(kernels):
     x = draw(2, 3, 7)
     near(kernels("softmax_last")(x), softmax(x, 2))

@@ -198,7 +198,7 @@ def test_says_what_is_wrong_with_arrays(step, libraries):
     x, w, rate = step_arrays()
     cases = [
         ((x.astype(np.float16), w, rate), "ValueError: step.x: dtype must be f32, got f16. Convert the array, or build the program with another policy."),
-        ((x.astype(np.int64), w, rate), "TypeError: step.x: dtype must be f32, got int64. Convert the array."),
+        ((x.astype(np.uint64), w, rate), "TypeError: step.x: dtype must be f32, got uint64. Convert the array."),
         ((x[0], w, rate), "ValueError: step.x: rank must be 2, got 1. Pass an array of shape [b, 4]."),
         ((x[:, :3], w, rate), "ValueError: step.x: extent 1 must be 4, got 3. Pass an array of shape [b, 4] with b = 3."),
         ((x, w[:3], rate), "ValueError: step.w: extent 0 must be 4, got 3. Pass an array of shape [4]."),

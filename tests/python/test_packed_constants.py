@@ -103,6 +103,12 @@ def test_weights_that_no_form_reads_are_not_kept(libraries):
     assert [argument["name"] for argument in prepare["arguments"] if argument["role"] == "output" and argument["shape"]] == ["w.panels"]
 
 
+@pytest.mark.parametrize("numerics, element", [("f8_weights", "bf16"), ("bf16", "bf16"), ("f32", "f32")])
+def test_panels_of_narrow_weights_have_two_bytes(libraries, numerics, element):
+    arrays, *_ = read_arrays(libraries(CASES["f32"][0].replace("B", "8"), numerics), "dot")
+    assert [dtype for name, (dtype, _) in arrays.items() if name.endswith("panels")] == [element]
+
+
 def test_symbolic_columns_are_packed_if_they_are_whole_panels(libraries):
     for text, name, packed in ((ANY, "any", False), (MULTIPLES, "multiples", True)):
         arrays, *_ = read_arrays(libraries(text.replace("B", "8")), name)

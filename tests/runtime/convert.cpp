@@ -62,6 +62,38 @@ TEST(runtime, convert_between_scaled_arrays_keeps_what_the_format_can_hold) {
     for (int i = 0; i < 4; ++i) EXPECT_EQ(again[i], back[i]); // f16 holds every number of e4m3
 }
 
+TEST(runtime, convert_of_64_bits_keeps_all_bits) {
+    const Context context(1);
+    int64_t numbers[] = {(int64_t{1} << 53) + 1, -(int64_t{1} << 32) - 7, INT64_MAX, INT64_MIN,
+                         (int64_t{1} << 60) + (int64_t{1} << 35) + 1};
+    constexpr int count = 5;
+    const scalide_array from = array_of(numbers, nullptr, SCALIDE_I64, {count});
+    int32_t low[count];
+    uint32_t word[count];
+    bool truth[count];
+    float single[count];
+    int64_t same[count];
+    scalide_array to[] = {array_of(low, nullptr, SCALIDE_I32, {count}), array_of(word, nullptr, SCALIDE_U32, {count}),
+                          array_of(truth, nullptr, SCALIDE_BOOL, {count}), array_of(single, nullptr, SCALIDE_F32, {count}),
+                          array_of(same, nullptr, SCALIDE_I64, {count})};
+    for (scalide_array &array : to) ASSERT_EQ(scalide_convert(context.handle, &from, &array), SCALIDE_OK);
+    for (int i = 0; i < count; ++i) {
+        EXPECT_EQ(low[i], static_cast<int32_t>(numbers[i]));
+        EXPECT_EQ(word[i], static_cast<uint32_t>(numbers[i]));
+        EXPECT_TRUE(truth[i]);
+        EXPECT_EQ(single[i], static_cast<float>(numbers[i])); // rounded once
+        EXPECT_EQ(same[i], numbers[i]);
+    }
+    scalide_array back = array_of(same, nullptr, SCALIDE_I64, {count});
+    float values[count] = {1.75f, -0x1p40f, 0x1p63f, -0x1p70f, NAN};
+    const scalide_array floats = array_of(values, nullptr, SCALIDE_F32, {count});
+    ASSERT_EQ(scalide_convert(context.handle, &floats, &back), SCALIDE_OK);
+    for (int i = 0; i < count; ++i)
+        EXPECT_EQ(same[i], (std::vector<int64_t>{1, -(int64_t{1} << 40), INT64_MAX, INT64_MIN, 0}[static_cast<size_t>(i)]));
+    ASSERT_EQ(scalide_convert(context.handle, &to[1], &back), SCALIDE_OK); // from u32
+    for (int i = 0; i < count; ++i) EXPECT_EQ(same[i], int64_t{word[i]});
+}
+
 TEST(runtime, convert_of_scalars_and_of_arrays_without_elements) {
     const Context context(1);
     float number = 2.5f;

@@ -252,6 +252,11 @@ TEST(cpp_interface, converts_between_numbers_and_formats) {
     EXPECT_EQ(array.bytes(), 4 + sizeof(float));
     array.set(2);
     EXPECT_EQ(array.get<int32_t>(), (std::vector<int32_t>{2, 2, 2, 2}));
+    std::vector<int64_t> wide{int64_t{1} << 60, -1};
+    Array indices(wide, {2});
+    EXPECT_EQ(indices.dtype(), SCALIDE_I64);
+    EXPECT_EQ(indices.get<int64_t>(), wide);
+    EXPECT_EQ(indices.get<int32_t>(), (std::vector<int32_t>{0, -1}));
     EXPECT_EQ(error_of([&] { array.set(numbers(3)); }), "an array of shape [2, 2] has 4 elements, got 3.");
     EXPECT_EQ(error_of([&] { array.item(); }), "item() needs an array with one element, got the shape [2, 2].");
     std::vector<float> three = numbers(3);

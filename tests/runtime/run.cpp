@@ -63,9 +63,8 @@ TEST(runtime, reads_scalars_by_name) {
     EXPECT_EQ(static_cast<float>(total / size), sample.mean);
     EXPECT_EQ(scale, 1.0);
     EXPECT_EQ(scalide_read_scalar(binding.handle, "h", &total), SCALIDE_INVALID_ARGUMENT);
-    EXPECT_STREQ(
-        scalide_message(context.handle),
-        "program 'sample' has no scalar buffer 'h' (f64, f32, bool or an integer). The manifest of the build (JSON) lists the buffers.");
+    EXPECT_STREQ(scalide_message(context.handle), "program 'sample' has no scalar buffer 'h' (f64, f32, bool or an integer of at most 32 "
+                                                  "bits). The manifest of the build (JSON) lists the buffers.");
 }
 
 TEST(runtime, traces_each_buffer_when_it_is_written) {

@@ -79,11 +79,11 @@ const WrongFile wrong_files[] = {
      "tensor 'b': data must begin at byte 8, where the previous tensor ends, got 12. The file is damaged: save it again."},
     {"two_of_a_name", "{" + good_tensor + R"(,"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", 12,
      "tensor 'a': two tensors have this name. The file is damaged: save it again."},
-    {"descending_offsets", R"({"a":{"dtype":"I64","shape":[0],"data_offsets":[8,0]}})", 8,
+    {"descending_offsets", R"({"a":{"dtype":"U64","shape":[0],"data_offsets":[8,0]}})", 8,
      "tensor 'a': data_offsets must be ascending, got [8, 0]. The file is damaged: save it again."},
-    {"hole_before_skipped", "{" + good_tensor + R"(,"b":{"dtype":"I64","shape":[1],"data_offsets":[12,20]}})", 20,
+    {"hole_before_skipped", "{" + good_tensor + R"(,"b":{"dtype":"U64","shape":[1],"data_offsets":[12,20]}})", 20,
      "tensor 'b': data must begin at byte 8, where the previous tensor ends, got 12. The file is damaged: save it again."},
-    {"skipped_of_a_name", "{" + good_tensor + R"(,"a":{"dtype":"I64","shape":[1],"data_offsets":[8,16]}})", 16,
+    {"skipped_of_a_name", "{" + good_tensor + R"(,"a":{"dtype":"U64","shape":[1],"data_offsets":[8,16]}})", 16,
      "tensor 'a': two tensors have this name. The file is damaged: save it again."},
     {"newer_version", R"({"__metadata__":{"scalide.version":"2"}})", 0,
      "metadata 'scalide.version' must be 1, got 2. Read the file with a newer runtime."},
@@ -388,7 +388,7 @@ TEST(runtime, safetensors_survives_damaged_files) {
 TEST(runtime, safetensors_skips_what_no_array_can_hold) {
     const Folder folder;
     write_file(folder.file("s"),
-               R"({"step":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},)"
+               R"({"step":{"dtype":"U64","shape":[1],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},)"
                R"("deep":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[16,20]},)"
                R"("c.data":{"dtype":"F4","shape":[2],"data_offsets":[20,21]},"c.scale":{"dtype":"F32","shape":[],"data_offsets":[21,25]},)"
                R"("b":{"dtype":"U8","shape":[3],"data_offsets":[25,28]}})",
@@ -403,7 +403,7 @@ TEST(runtime, safetensors_skips_what_no_array_can_hold) {
         skipped.push_back(std::string(tensor->name) + " " + tensor->dtype + " " + std::to_string(tensor->rank));
     }
     EXPECT_EQ(names, (std::vector<std::string>{"w", "c.scale", "b"}));
-    EXPECT_EQ(skipped, (std::vector<std::string>{"step I64 1", "deep F32 9", "c.data F4 1"}));
+    EXPECT_EQ(skipped, (std::vector<std::string>{"step U64 1", "deep F32 9", "c.data F4 1"}));
     EXPECT_EQ(scalide_safetensors_skipped(file.handle, 3), nullptr);
     scalide_array array;
     for (const char *name : {"w", "c.scale", "b"}) {
@@ -411,13 +411,13 @@ TEST(runtime, safetensors_skips_what_no_array_can_hold) {
         EXPECT_EQ(*static_cast<char *>(array.data), 'x');
     }
     const std::string dtypes = "dtype must be one of F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E4M3FNUZ F8_E5M2FNUZ F8_E8M0 I32 BOOL F64 I8 U8 I16 "
-                               "U16 U32 F8_E3M4 F8_E4M3_IEEE F8_E4M3B11FNUZ, got ";
+                               "U16 U32 F8_E3M4 F8_E4M3_IEEE F8_E4M3B11FNUZ I64, got ";
     const struct {
         const char *name;
         scalide_status status;
         std::string message;
     } asked[] = {{"w", SCALIDE_OK, ""},
-                 {"step", SCALIDE_UNSUPPORTED, "tensor 'step': " + dtypes + "I64. Convert the tensor."},
+                 {"step", SCALIDE_UNSUPPORTED, "tensor 'step': " + dtypes + "U64. Convert the tensor."},
                  {"deep", SCALIDE_UNSUPPORTED, "tensor 'deep': rank must be at most 8, got 9. Reshape the tensor."},
                  {"c", SCALIDE_UNSUPPORTED, "tensor 'c.data': " + dtypes + "F4. Convert the tensor."},
                  {"v", SCALIDE_INVALID_ARGUMENT, "tensor 'v': the file has no tensor of this name. Check the name."}};

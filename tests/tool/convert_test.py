@@ -38,7 +38,7 @@ def refused(scratch, words, *arguments):
 
 def to_f8_weights(scratch):
     """The bits are those that a program gives that rounds. Extra tensors are named. A policy's own file is copied bit for bit."""
-    scratch.write("trained.st", safetensors({"w": W, "b": B, "step": ("I64", [], struct.pack("<q", 7))}))
+    scratch.write("trained.st", safetensors({"w": W, "b": B, "step": ("U64", [], struct.pack("<q", 7))}))
     printed = scratch.succeed("convert", "trained.st", "--for", "predict.scl", "-n", "f8_weights", "-o", "weights.st")
     assert printed == "weights.st: 1 arrays\nnot used: b, step\n", printed
     scratch.succeed("run", "round.scl", "-i", "trained.st", "-o", "rounded.st")
@@ -125,7 +125,7 @@ def mistakes(scratch):
     refused(scratch, "the arrays 'b' and 'weight' get one name, 'b'", "other.st", "--for", "step.scl", "--rename", "weight=b")
     scratch.write("integers.st", safetensors({"w": ("I32", [4, 3], bytes(48))}))
     refused(scratch, "integers.st: w: must have a dtype that converts to f32, got i32", "integers.st", "--for", "predict.scl")
-    scratch.write("wide.st", safetensors({"w": ("I64", [4, 3], bytes(96))}))
+    scratch.write("wide.st", safetensors({"w": ("U64", [4, 3], bytes(96))}))
     refused(scratch, "wide.st: tensor 'w': dtype must be one of", "wide.st", "--for", "predict.scl")
     scratch.write("bad.json", "{}")
     refused(scratch, "bad.json: index: must be a JSON object with the key 'weight_map', got another text", "bad.json", "--for", "predict.scl")

@@ -31,6 +31,24 @@ public:
 SCALIDE_REGISTER_GENERATOR(Layers, layers)
 SCALIDE_REGISTER_INITIAL_STATE(Layers, layers_state)
 
+/// Padding is a word or pairs, and indices have 64 bits.
+class PaddedLayers : public Generator<PaddedLayers> {
+public:
+    Input<Tensor> x{"x", f32, {"b", 3, 8, 8}}, w{"w", f32, {4, 3, 3, 3}}, table{"table", f32, {10, 4}};
+    Input<Tensor> ids{"ids", i64, {"b"}};
+    Output<Tensor> same{"same", f32, {"b", 4, 8, 8}}, padded{"padded", f32, {"b", 4, 5, 9}}, pooled{"pooled", f32, {"b", 3, 8, 9}};
+    Output<Tensor> rows{"rows", f32, {"b", 4}}, place{"place", i64, {"b"}};
+
+    void generate() override {
+        same = conv(x, w, {}, "same");
+        padded = conv(x, w, {{2, 1}}, {{1, 2}, {0, 3}});
+        pooled = max_pool(x, {1, 1, 3, 3}, {}, {{0, 0}, {0, 0}, {1, 1}, {1, 2}});
+        rows = take(table, ids, 0);
+        place = convert_element_type(argmax(rows, 1), i64);
+    }
+};
+SCALIDE_REGISTER_GENERATOR(PaddedLayers, padded_layers)
+
 class Wrong : public Generator<Wrong> {
 public:
     Input<Tensor> x{"x", f32, {"b", 4}}, y{"y", f32, {8}};

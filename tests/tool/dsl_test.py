@@ -6,16 +6,17 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
 from tool import Scratch  # noqa: E402
 
-LIST = """program       parameter  default  values
-layers        depth      2        an integer in [-2147483648, 2147483647]
-layers        causal     true     one of false, true
-layers        rate       0.5      a number
-layers_state  depth      2        an integer in [-2147483648, 2147483647]
-layers_state  causal     true     one of false, true
-layers_state  rate       0.5      a number
-macros        -          -        -
-unqualified   -          -        -
-wrong         -          -        -
+LIST = """program        parameter  default  values
+layers         depth      2        an integer in [-2147483648, 2147483647]
+layers         causal     true     one of false, true
+layers         rate       0.5      a number
+layers_state   depth      2        an integer in [-2147483648, 2147483647]
+layers_state   causal     true     one of false, true
+layers_state   rate       0.5      a number
+macros         -          -        -
+padded_layers  -          -        -
+unqualified    -          -        -
+wrong          -          -        -
 """
 
 
@@ -51,6 +52,14 @@ def first_values(generator):
     assert [row[0] for row in rows if row[1] == "result"] == ["w.0", "w.1", "w.2"], rows
 
 
+def padded_layers(generator):
+    """The text has the pairs of padding, and an index of 64 bits becomes one of 32."""
+    text = generator.succeed("build", "padded_layers", "-o", "out", "--dump-after", "infer_types")
+    for part in ("padding: same", "padding: [[1, 2], [0, 3]]", "padding: [[0, 0], [0, 0], [1, 1], [1, 2]]", "ids: i64[b]", "= narrow_index(ids) : i32[b]",
+                 "dtype: i64} : i64[b]"):  # fmt: skip
+        assert part in text, text
+
+
 def refused(generator):
     error = error_of(generator, "explain", "wrong")
     place = f"dsl_programs.cpp:{line_of('the sum is wrong')}: add: the shapes of the operands must broadcast, got [b, 4] and [8]. "
@@ -66,6 +75,7 @@ def main():
         listed(tool, generator)
         explained(generator)
         first_values(generator)
+        padded_layers(generator)
         refused(generator)
 
 

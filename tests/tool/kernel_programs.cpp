@@ -25,6 +25,8 @@ TEST(tool, functions_of_operators_let_axes_and_pairs_be_left_out) {
          {"inline Tensor mean(const Operand &x, const std::vector<int64_t> &axes = all_axes, ",
           "    if (axes != all_axes) attributes[\"axes\"] = to_attribute(axes);\n",
           "dot_general(const Operand &lhs, const Operand &rhs, const AxisPairs &contract, const AxisPairs &batch = no_axis_pairs, ",
+          "const WindowPadding &padding = default_padding, ",
+          "    if (padding != default_padding) attributes[\"padding\"] = padding.attribute;\n",
           "    attributes[\"contract\"] = to_attribute(contract);\n    if (batch != no_axis_pairs) "})
         EXPECT_NE(header.find(part), std::string::npos) << part;
 }

@@ -4,6 +4,7 @@ Usage: run_test.py SCALIDE POLICY TOLERANCE. The tolerance is that between store
 """
 import random
 import shutil
+import struct
 import sys
 from pathlib import Path
 
@@ -43,18 +44,40 @@ def non_finite(scratch):
     assert refused.returncode == 1 and "--check-finite" in refused.stderr, refused.stderr
 
 
+def wide_integers(scratch):
+    """The interpreter computes in f64: it refuses an i64 that f64 does not represent. Compiled kernels take every i64."""
+    scratch.write("wide.scl", "program wide(x: f32[3, 2], i: i64[n], k: i64[n]) -> (y: f32[n, 2], same: i64[n], less: bool[n], low: i32[n]) {\n"
+                              "  y = take(x, i) {axis: 0, mode: clip}\n  same = stop_gradient(k)\n  less = lt(i, k)\n"
+                              "  low = convert_element_type(k) {dtype: i32}\n}\n")
+    x = ("F32", [3, 2], floats(1, 2, 3, 4, 5, 6))
+    for name, numbers in (("exact", (2**60, -(2**33) - 5)), ("beyond", (2**53 + 1, -7))):
+        i, k = (("I64", [2], struct.pack("<2q", *pair)) for pair in ((2**40, -1), numbers))
+        scratch.write(f"{name}.safetensors", safetensors({"x": x, "i": i, "k": k}))
+        scratch.succeed("run", "wide.scl", "-i", f"{name}.safetensors", "-o", "compiled.safetensors")
+        compiled = read_safetensors(scratch.path / "compiled.safetensors")
+        assert compiled["same"] == k and compiled["y"][2] == floats(5, 6, 1, 2), compiled
+        assert compiled["low"][2] == struct.pack("<2I", *(number % 2**32 for number in numbers)), compiled
+        interpreted = scratch.run("run", "wide.scl", "-i", f"{name}.safetensors", "-o", "stored.safetensors", "--interpret", "stored")
+        if name == "exact":
+            assert interpreted.returncode == 0, interpreted.stderr
+            assert read_safetensors(scratch.path / "stored.safetensors") == compiled
+        else:
+            wanted = "k: the interpreter needs i64 values that f64 represents exactly, got 9007199254740993"
+            assert interpreted.returncode == 1 and wanted in interpreted.stderr, interpreted.stderr
+
+
 def main(tool, policy, tolerance):
     draw = random.Random(SEED)
     numbers = lambda count: floats(*(draw.gauss(0, 1) for _ in range(count)))  # noqa: E731
     with Scratch(tool) as scratch:
         shutil.copy(HERE / "mixed.scl", scratch.path)
         x = {"x.data": ("F32", [3, 8], numbers(24)), "x.scale": ("F32", [], floats(0.5))}
-        step = ("I64", [], bytes(8))  # which the program does not ask for
+        step = ("U64", [], bytes(8))  # which the program does not ask for
         scratch.write("in.safetensors", safetensors({"step": step, **x, "w": ("F32", [8, 5], numbers(40))}))
         scratch.write("wrong.safetensors", safetensors({**x, "w": step}))
         refused = scratch.run("run", "mixed.scl", "-i", "wrong.safetensors", "-o", "out.safetensors")
         assert refused.returncode != 0 and "wrong.safetensors: tensor 'w': dtype must be one of F32 F16 " in refused.stderr, refused.stderr
-        assert ", got I64. Convert the tensor." in refused.stderr, refused.stderr
+        assert ", got U64. Convert the tensor." in refused.stderr, refused.stderr
         results = {}
         for mode in ("compiled", "stored", "real"):
             how = ("--trace",) if mode == "compiled" else ("--interpret", mode)
@@ -72,6 +95,7 @@ def main(tool, policy, tolerance):
         refused = scratch.run(*profiled[:-1], "0")
         assert refused.returncode != 0 and "--profile" in refused.stderr, refused.stderr
         non_finite(scratch)
+        wide_integers(scratch)
     kernels = largest_difference(results["compiled"], results["stored"])
     formats = largest_difference(results["stored"], results["real"])
     print(f"compiled against stored {kernels:.1e}, stored against real {formats:.1e} (seed {SEED})")

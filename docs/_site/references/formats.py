@@ -16,6 +16,10 @@ NOTES = """
 - A format without infinity turns an infinity into NaN.
 
 """
+WIDE = """
+`i64` is for indices, as NumPy, PyTorch and ONNX have them. A program stores, moves, compares and converts it, and indexes by it.
+Arithmetic, sums, sorting and bit operations need at most 32 bits: convert an `i64` to `i32` first.
+"""
 
 
 def rows(text, macro):
@@ -56,6 +60,6 @@ def page(root):
             integers.append([f"`{name}`", bits, "false, true"])
     headings = ["format", "bits", "sign + exponent + mantissa", "bias", "largest", "smallest normal", "smallest subnormal", "special values", "bits of NaN"]
     files = [[f"`{name}`", f"`SCALIDE_{c_name}`", f"`{safetensors}`"] for c_name, _, name, _, _, _, safetensors, *_ in types]
-    return (HEAD + "## Floating-point formats\n\n" + table(headings, floats) + NOTES + "## Integers and bool\n\n" + table(["format", "bits", "range"], integers)
+    return (HEAD + "## Floating-point formats\n\n" + table(headings, floats) + NOTES + "## Integers and bool\n\n" + table(["format", "bits", "range"], integers) + WIDE
             + "\n## Names in C and in safetensors files\n\n" + table(["format", "C", "safetensors"], files)
-            + "\nOther readers of safetensors files do not know the last three names.\n")  # fmt: skip
+            + "\nOther readers of safetensors files do not know `F8_E3M4`, `F8_E4M3_IEEE` and `F8_E4M3B11FNUZ`.\n")  # fmt: skip

@@ -193,7 +193,10 @@ Expr make_constant(Dtype dtype, double value) {
         return Halide::Internal::make_bool(value != 0);
     }
     if (dtype == Dtype::f64 || is_integer(dtype)) {
-        return Halide::Internal::make_const(storage_type(dtype), is_integer(dtype) ? wrap_integer(dtype, value) : value);
+        const double number = is_integer(dtype) ? wrap_integer(dtype, value) : value;
+        if (dtype == Dtype::i64)
+            return number < 0x1p63 ? Halide::Internal::make_const(Halide::Int(64), int64_t(number)) : Halide::Int(64).max();
+        return Halide::Internal::make_const(storage_type(dtype), number);
     }
     if (dtype == Dtype::f32) {
         float single = float(value);

@@ -27,8 +27,7 @@ Expr float_to_integer(const Expr &x, Dtype result) {
     const double below = x.type().bits() == 64 ? std::nextafter(limit, 0.0) : std::nextafter(static_cast<float>(limit), 0.0f);
     Halide::Type type = storage_type(result);
     Expr bounded = Halide::clamp(x, constant_like(x, range.smallest), constant_like(x, below));
-    Expr largest = Halide::Internal::make_const(type, static_cast<int64_t>(range.largest));
-    return select(scalide::is_nan(x), Halide::Internal::make_const(type, 0), strict_le(constant_like(x, limit), x), largest,
+    return select(scalide::is_nan(x), Halide::Internal::make_const(type, 0), strict_le(constant_like(x, limit), x), type.max(),
                   cast(type, bounded));
 }
 
@@ -36,6 +35,15 @@ Expr float_to_integer(const Expr &x, Dtype result) {
 Expr to_number(const ElementwiseOperand &operand) {
     if (is_narrow(operand.dtype)) return decode(operand.dtype, operand.value);
     return operand.dtype == Dtype::boolean ? cast<int32_t>(operand.value) : operand.value;
+}
+
+// Returns an integer as f64. If an i64 has more than 53 bits, its last bits are replaced by one bit that is set if one of them was set.
+// Rounding the result to at most 51 bits then equals rounding the integer directly.
+Expr integer_to_odd(const Expr &x) {
+    if (x.type() != Halide::Int(64)) return cast<double>(x);
+    const Expr limit = Halide::Internal::make_const(x.type(), int64_t{1} << 53), rest = Halide::Internal::make_const(x.type(), 2047);
+    const Expr shortened = (x & ~rest) | cast<int64_t>((x & rest) != 0) * Halide::Internal::make_const(x.type(), 1024);
+    return cast<double>(select(-limit <= x && x <= limit, x, shortened));
 }
 
 Expr to_truth(const Expr &number) {
@@ -53,7 +61,8 @@ Expr convert(const ElementwiseOperand &operand, Dtype result, Overflow overflow)
     if (result == Dtype::f32 && number.type() == Halide::Float(64)) return narrowed(number);
     if (!is_narrow(result)) return cast(Halide::Float(bits_of(result)), number);
     bool is_exact_f32 = number.type() == Halide::Float(32);
-    return encode(result, is_exact_f32 ? number : round_to_odd(cast<double>(number)), overflow);
+    return encode(result, is_exact_f32 ? number : round_to_odd(number.type().is_float() ? cast<double>(number) : integer_to_odd(number)),
+                  overflow);
 }
 
 } // namespace scalide

@@ -206,8 +206,15 @@ std::optional<PanelLayout> contract_panels(const Program &kernel, const Halide::
     c.rhs = describe_axes(kernel, node, 1);
     if (c.rhs.free_axis < 0 || c.rhs.depth_axis < 0) return {};
     choose_types(c, target, budgets);
-    PanelLayout layout{
-        dtype_of(c.rhs.packed), panel_width(axis_extent(kernel, c.rhs, c.rhs.free_axis), target, budgets), c.group, c.rhs.free_axis, {}, 0};
+    // Half of the bytes for the same numbers. A kernel that multiplies f32 widens bf16 by a shift while it reads.
+    const Dtype source = source_dtype(kernel, c.rhs.value);
+    const bool halves = c.rhs.packed == Halide::Float(32) && is_narrow(source) && format_of(source).mantissa_bits <= 7;
+    PanelLayout layout{halves ? Dtype::bf16 : dtype_of(c.rhs.packed),
+                       panel_width(axis_extent(kernel, c.rhs, c.rhs.free_axis), target, budgets),
+                       c.group,
+                       c.rhs.free_axis,
+                       {},
+                       0};
     if (c.rhs.batch_axis >= 0) layout.axes.push_back(c.rhs.batch_axis);
     layout.outside = layout.axes.size();
     layout.axes.push_back(c.rhs.depth_axis);

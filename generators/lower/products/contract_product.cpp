@@ -1,3 +1,4 @@
+#include "lower/formats/formats.h"
 #include "lower/formats/integers.h"
 #include "lower/halide/strict.h"
 #include "lower/panels.h"
@@ -90,6 +91,7 @@ private:
         Index index = {panel_, k, column_, item};
         if (contraction_.rhs.batch_axis >= 0) index.insert(index.begin(), batch_);
         const Expr element = element_of_panels(values_, contraction_.rhs.value, index);
+        if (contraction_.rhs.packed == Halide::Float(32) && element.type() == Halide::UInt(16)) return decode(Dtype::bf16, element);
         return contraction_.rhs.packed.is_bfloat() ? Halide::reinterpret(contraction_.rhs.packed, element) : element;
     }
 

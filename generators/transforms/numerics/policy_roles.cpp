@@ -11,7 +11,7 @@ constexpr std::string_view convolution = "conv_general_dilated";
 
 bool is_float_class(const OperandSpec &operand) {
     return operand.operand_class == OperandClass::floating || operand.operand_class == OperandClass::number ||
-           operand.operand_class == OperandClass::any;
+           operand.operand_class == OperandClass::any || operand.operand_class == OperandClass::every;
 }
 
 /// True if the result has the elements of the first operand, moved or converted. No other operand contributes elements.

@@ -13,6 +13,7 @@ using Number = std::optional<double>;
 /// then.
 Number stored(Dtype dtype, double value) {
     if (dtype == Dtype::boolean || dtype == Dtype::f64) return value;
+    if (dtype == Dtype::i64 && value >= 0x1p63) return std::nullopt;
     if (is_integer(dtype)) return saturate_integer(dtype, value) == value ? Number(value) : std::nullopt;
     const FormatSpec &format = format_of(dtype);
     const bool fits = dtype == Dtype::f32 || std::isnan(value) || std::fabs(value) <= decode(format, format.max_code);

@@ -6,11 +6,13 @@
 /* row(C name, C++ name, text, number, kind, bits in memory, safetensors, XLA_FFI_DataType, cudaDataType_t)
  *   text              the name in programs and policies
  *   kind              one of SCALIDE_DTYPE_KINDS
- *   safetensors       the name in safetensors files. The last three names are extensions of Scalide, which other readers reject.
+ *   safetensors       the name in safetensors files. F8_E3M4, F8_E4M3_IEEE and F8_E4M3B11FNUZ are extensions of Scalide, which other
+ *                     readers reject.
  *                     F8_E4M3 is the standard name of f8_e4m3fn.
  *   XLA_FFI_DataType  the number in XLA custom calls
  *   cudaDataType_t    the number in cuBLASLt; -1 if no cuBLASLt matmul supports the dtype
- * f64 is for scalar intermediate values only. It is never the dtype of an argument. */
+ * f64 is for scalar intermediate values only. It is never the dtype of an argument. i64 is for indices: programs store, move, compare and
+ * convert it, and index by it, but arithmetic has at most 32 bits. */
 /* clang-format off */
 #define SCALIDE_DTYPES(row)                                                                             \
     row(F32,         f32,         "f32",         0,  floating,         32, "F32",         11, 0)        \
@@ -31,8 +33,9 @@
     row(U32,         u32,         "u32",         15, unsigned_integer, 32, "U32",         8,  -1)       \
     row(F8_E3M4,     f8_e3m4,     "f8_e3m4",     16, floating,         8,  "F8_E3M4",     29, -1)       \
     row(F8_E4M3,     f8_e4m3,     "f8_e4m3",     17, floating,         8,  "F8_E4M3_IEEE", 28, -1)      \
-    row(F8_E4M3B11FNUZ, f8_e4m3b11fnuz, "f8_e4m3b11fnuz", 18, floating, 8, "F8_E4M3B11FNUZ", 23, -1)
-#define SCALIDE_DTYPE_COUNT 19
+    row(F8_E4M3B11FNUZ, f8_e4m3b11fnuz, "f8_e4m3b11fnuz", 18, floating, 8, "F8_E4M3B11FNUZ", 23, -1)    \
+    row(I64,         i64,         "i64",         19, signed_integer,   64, "I64",         5,  -1)
+#define SCALIDE_DTYPE_COUNT 20
 #define SCALIDE_DTYPE_KINDS floating, signed_integer, unsigned_integer, truth
 
 /* The float formats of at most 32 bits.

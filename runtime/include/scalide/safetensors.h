@@ -38,7 +38,7 @@ scalide_status scalide_safetensors_map(const char *path, scalide_safetensors **f
 void scalide_safetensors_close(scalide_safetensors *file);
 
 /* Returns the number of tensors. `x.data` and `x.scale` count as two. A tensor that a scalide_array cannot describe is skipped and does not
- * count: its dtype is not in dtypes.h (such as I64, U64, C64), or it has more than 8 axes. See scalide_safetensors_skipped. */
+ * count: its dtype is not in dtypes.h (such as U64, C64), or it has more than 8 axes. See scalide_safetensors_skipped. */
 size_t scalide_safetensors_count(const scalide_safetensors *file);
 /* Returns tensor `index`, in the order of the header of the file. Returns NULL if there is no such tensor. The tensor lives until the file
  * is closed. */
@@ -49,7 +49,7 @@ const scalide_tensor *scalide_safetensors_tensor(const scalide_safetensors *file
 scalide_status scalide_safetensors_find(const scalide_safetensors *file, const char *name, scalide_array *array);
 /* Writes to `message` (message_size bytes) why scalide_safetensors_find does not find `name`, such as "tensor 'step': dtype must be one of
  * F32
- * ..., got I64. Convert the tensor." It writes "" if the tensor is found. */
+ * ..., got U64. Convert the tensor." It writes "" if the tensor is found. */
 void scalide_safetensors_explain(const scalide_safetensors *file, const char *name, char *message, size_t message_size);
 
 /* A tensor that was skipped. */

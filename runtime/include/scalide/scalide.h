@@ -398,7 +398,7 @@ size_t scalide_binding_copied_bytes(const scalide_binding *binding, size_t index
 /* Returns the value of the symbol `name` (such as "b"), or -1 if the program has no such symbol. */
 int64_t scalide_symbol_value(const scalide_binding *binding, const char *name);
 /* Waits for the run, then reads the value of a scalar buffer of the plan, such as "loss" or "w1.scale". The dtype must be f64, f32, an
- * integer dtype or bool. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_DEVICE_FAILED. */
+ * integer dtype of at most 32 bits or bool. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_DEVICE_FAILED. */
 scalide_status scalide_read_scalar(const scalide_binding *binding, const char *buffer_name, double *value);
 
 /* A shared library with programs. It exports `const scalide_program *<name>_program(void)` for each program. In <name>, `_` replaces each

@@ -134,14 +134,14 @@ inline std::string type_of(const scalide_array &array) {
     return std::string(array.scale ? "scaled " : "") + scalide_dtype_name(array.dtype) + text_of(shape_of(array));
 }
 
-/// The dtype of a C++ type. There is none for 64-bit integers.
+/// The dtype of a C++ type. There is none for unsigned 64-bit integers.
 template<typename T>
 constexpr int32_t dtype_of() {
-    static_assert(std::is_arithmetic<T>::value && (sizeof(T) <= 4 || std::is_same<T, double>::value),
-                  "elements must be float, double, bool or integers of at most 32 bits");
+    static_assert(std::is_arithmetic<T>::value && (sizeof(T) <= 4 || (std::is_signed<T>::value && sizeof(T) == 8)),
+                  "elements must be float, double, bool, int64_t or integers of at most 32 bits");
     if constexpr (std::is_same<T, bool>::value) return SCALIDE_BOOL;
     if constexpr (std::is_floating_point<T>::value) return sizeof(T) == 4 ? SCALIDE_F32 : SCALIDE_F64;
-    if constexpr (std::is_signed<T>::value) return sizeof(T) == 1 ? SCALIDE_I8 : sizeof(T) == 2 ? SCALIDE_I16 : SCALIDE_I32;
+    if constexpr (std::is_signed<T>::value) return sizeof(T) == 1 ? SCALIDE_I8 : sizeof(T) == 2 ? SCALIDE_I16 : sizeof(T) == 4 ? SCALIDE_I32 : SCALIDE_I64;
     return sizeof(T) == 1 ? SCALIDE_U8 : sizeof(T) == 2 ? SCALIDE_U16 : SCALIDE_U32;
 }
 

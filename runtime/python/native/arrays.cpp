@@ -29,10 +29,11 @@ int32_t dtype_of(PyArrayObject *array, const Wanted &wanted) {
                              .c_str());
 }
 
-/// Returns the dtype in which an array is read. 64-bit NumPy dtypes count as 32-bit dtypes, as in JAX.
+/// Returns the dtype in which an array is read. 64-bit NumPy dtypes count as 32-bit dtypes, as in JAX, unless the program takes i64.
 int32_t read_dtype_of(PyArrayObject *array, const Wanted &wanted) {
     const bool is_wide = PyArray_ITEMSIZE(array) == 8;
     const char kind = PyArray_DESCR(array)->kind;
+    if (is_wide && kind == 'i' && wanted.dtype == SCALIDE_I64) return SCALIDE_I64;
     const int32_t narrow = kind == 'f' ? SCALIDE_F32 : kind == 'i' ? SCALIDE_I32 : SCALIDE_U32;
     const bool stands_for_it = is_wide && (kind == 'f' || kind == 'i' || kind == 'u') && wanted.dtype == narrow;
     return stands_for_it ? narrow : dtype_of(array, wanted);

@@ -61,7 +61,8 @@ static_assert(is(SCALIDE_F32, ffi::DataType::F32) && is(SCALIDE_F16, ffi::DataTy
                   is(SCALIDE_F8_E4M3FNUZ, ffi::DataType::F8E4M3FNUZ) && is(SCALIDE_F8_E5M2FNUZ, ffi::DataType::F8E5M2FNUZ) &&
                   is(SCALIDE_F8_E4M3B11FNUZ, ffi::DataType::F8E4M3B11FNUZ) && is(SCALIDE_I32, ffi::DataType::S32) &&
                   is(SCALIDE_BOOL, ffi::DataType::PRED) && is(SCALIDE_I8, ffi::DataType::S8) && is(SCALIDE_U8, ffi::DataType::U8) &&
-                  is(SCALIDE_I16, ffi::DataType::S16) && is(SCALIDE_U16, ffi::DataType::U16) && is(SCALIDE_U32, ffi::DataType::U32),
+                  is(SCALIDE_I16, ffi::DataType::S16) && is(SCALIDE_U16, ffi::DataType::U16) && is(SCALIDE_U32, ffi::DataType::U32) &&
+                  is(SCALIDE_I64, ffi::DataType::S64),
               "the numbers of XLA_FFI_DataType");
 
 int32_t dtype_of(ffi::DataType type) {

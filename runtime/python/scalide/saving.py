@@ -31,7 +31,7 @@ def save(path: str | os.PathLike, tree: Any) -> None:
     Args:
         path: The file. An old file is replaced only when the new file is complete.
         tree: Dicts, lists, tuples, named tuples and None; with JAX also every other pytree. Leaves are arrays of NumPy, ml_dtypes or JAX
-            with at most 32 bits, ScaledArrays, and Python numbers, which become scalars of i32, f32 or bool.
+            with at most 32 bits or int64, ScaledArrays, and Python numbers, which become scalars of i32, f32 or bool.
 
     Raises:
         TypeError: A leaf is no array, or a container is unknown.

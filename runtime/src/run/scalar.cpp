@@ -33,7 +33,8 @@ constexpr Access access = {store<T>, load<T>};
 template<Kind kind, int bits>
 constexpr Access access_of() {
     if constexpr (kind == Kind::floating) return bits == 32 ? access<float> : bits == 64 ? access<double> : Access{nullptr, nullptr};
-    if constexpr (kind == Kind::signed_integer) return bits == 8 ? access<int8_t> : bits == 16 ? access<int16_t> : access<int32_t>;
+    if constexpr (kind == Kind::signed_integer)
+        return bits == 8 ? access<int8_t> : bits == 16 ? access<int16_t> : bits == 32 ? access<int32_t> : access<int64_t>;
     return bits == 8 ? access<uint8_t> : bits == 16 ? access<uint16_t> : access<uint32_t>;
 }
 

@@ -177,6 +177,42 @@ public:
 };
 SCALIDE_REGISTER_GENERATOR(Pairs, pairs)
 
+/// Indices of 64 bits, as applications have them.
+class Rows : public Generator<Rows> {
+public:
+    Input<Tensor> ids{"ids", i64, {"b"}};
+    Input<Tensor> x{"x", f32, {"b", 10}};
+    State<Tensor> table{"table", f32, {10, 4}};
+    Output<Tensor> known{"known", boolean, {"b"}}, place{"place", i64, {"b"}};
+    void generate() override {
+        const Tensor loss = mean(apply("embedding", {table, ids}));
+        known = ids < 10;
+        place = apply("convert_element_type", {apply("argmax", {x}, {{"axis", 1}})}, {{"dtype", "i64"}});
+        table = table - 0.5 * grad(loss, table);
+    }
+    static Tensor mean(const Tensor &x) { return apply("mean", {x}); }
+};
+SCALIDE_REGISTER_GENERATOR(Rows, rows)
+
+/// Padding as the generated functions of window operators take it.
+Tensor pooled(const Tensor &x, const std::vector<int64_t> &window, const WindowPadding &padding = default_padding) {
+    Attributes attributes{{"window", to_attribute(window)}};
+    if (padding != default_padding) attributes["padding"] = padding.attribute;
+    return apply("max_pool", {x}, attributes);
+}
+
+class Paddings : public Generator<Paddings> {
+public:
+    Input<Tensor> x{"x", f32, {"b", 8}};
+    Output<Tensor> valid{"valid", f32, {"b", 6}}, same{"same", f32, {"b", 8}}, pairs{"pairs", f32, {"b", 9}};
+    void generate() override {
+        valid = pooled(x, {1, 3});
+        same = pooled(x, {1, 3}, "same");
+        pairs = pooled(x, {1, 3}, {{0, 0}, {1, 2}});
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Paddings, paddings)
+
 class Numbers : public Generator<Numbers> {
 public:
     Input<Tensor> x{"x", f32, {"n"}};
@@ -286,6 +322,42 @@ TEST(frontend, axis_pairs_take_two_pairs_of_braces) {
     const std::string text = text_of("pairs");
     EXPECT_NE(text.find("dot_general(h, u) {batch: [[], []], contract: [[2], [0]], preferred: f32}"), std::string::npos) << text;
     EXPECT_NE(text.find("dot_general(h, k) {batch: [[0], [0]], contract: [[2], [2]], preferred: f32}"), std::string::npos) << text;
+}
+
+TEST(frontend, indices_have_64_bits) {
+    const std::string text = text_of("rows");
+    EXPECT_NE(text.find("(ids: i64[b], x: f32[b, 10], table: f32[10, 4] inout)"), std::string::npos) << text;
+    EXPECT_NE(text.find("= narrow_index(ids) : i32[b]"), std::string::npos) << text;
+    EXPECT_NE(text.find("{dtype: i64, value: 10}"), std::string::npos) << text;
+}
+
+/// A number that f64 does not represent would become another number. Next to a float it is rounded, as in C++.
+class Large : public Generator<Large> {
+public:
+    GeneratorParam<bool> wide{"wide", false};
+    Input<Tensor> ids{"ids", i64, {"b"}}, x{"x", f32, {"b"}};
+    Output<Tensor> less{"less", boolean, {"b"}};
+    void generate() override { less = wide ? ids < (int64_t{1} << 53) + 1 : x < (int64_t{1} << 53) + 1; }
+};
+SCALIDE_REGISTER_GENERATOR(Large, large)
+
+TEST(frontend, integers_next_to_64_bits_are_exact) {
+    EXPECT_NE(text_of("large").find("value: 9007199254740992.0"), std::string::npos) << text_of("large");
+    try {
+        text_of("large", {{"wide", "true"}});
+        FAIL();
+    } catch (const UserError &error) {
+        EXPECT_NE(std::string(error.what()).find("lt: an integer next to i64 must be a number that f64 represents exactly"),
+                  std::string::npos)
+            << error.what();
+    }
+}
+
+TEST(frontend, padding_is_a_word_or_pairs) {
+    const std::string text = text_of("paddings");
+    EXPECT_NE(text.find("{padding: valid, "), std::string::npos) << text;
+    EXPECT_NE(text.find("{padding: same, "), std::string::npos) << text;
+    EXPECT_NE(text.find("{padding: [[0, 0], [1, 2]], "), std::string::npos) << text;
 }
 
 TEST(frontend, numbers_beside_a_key_are_floats) {

@@ -30,6 +30,10 @@ uint64_t bits_at(const std::vector<unsigned char> &memory, size_t index, size_t 
 
 uint64_t expected_bits(Dtype to, double value, Dtype from) {
     if (to == Dtype::boolean) return value != 0;
+    if (to == Dtype::i64) {
+        const double integer = is_float(from) ? saturate_integer(to, value) : value;
+        return integer < 0x1p63 ? static_cast<uint64_t>(static_cast<int64_t>(integer)) : uint64_t{INT64_MAX};
+    }
     if (is_integer(to)) {
         const double integer = is_float(from) ? saturate_integer(to, value) : wrap_integer(to, value);
         return code_of(to, integer) & (UINT64_MAX >> (64 - bits_of(to)));

@@ -33,8 +33,9 @@ std::string repeat(const std::string &text, int count) {
 
 TEST(ir, parse_errors_of_types) {
     EXPECT_EQ(type_error("f12[b]"), "t.scl:1:14: type: must be one of f32, f16, bf16, f8_e4m3fn, f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz, "
-                                    "f8_e8m0fnu, i32, bool, f64, i8, u8, i16, u16, u32, f8_e3m4, f8_e4m3, f8_e4m3b11fnuz, got f12");
-    EXPECT_EQ(type_error("i64[b]"), "t.scl:1:14: unknown dtype 'i64'. Integers have at most 32 bits. Index by i32");
+                                    "f8_e8m0fnu, i32, bool, f64, i8, u8, i16, u16, u32, f8_e3m4, f8_e4m3, f8_e4m3b11fnuz, i64, got f12");
+    EXPECT_EQ(type_error("int64[b]"), "t.scl:1:14: unknown dtype 'int64'. Write i64");
+    EXPECT_EQ(type_error("u64[b]"), "t.scl:1:14: unknown dtype 'u64'. Unsigned integers have at most 32 bits. Use u32, or index by i64");
     EXPECT_EQ(type_error("f32"), "t.scl:1:17: type: expected '[', got )");
     EXPECT_EQ(type_error("f32[b"), "t.scl:1:19: type: expected ',' or ']', got )");
     EXPECT_EQ(type_error("f32[b c]"), "t.scl:1:20: type: expected ',' or ']', got c");

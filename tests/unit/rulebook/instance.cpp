@@ -94,8 +94,8 @@ void add_operands(Bench &bench, const CheckCase &check_case, bool (*scaled)(Dtyp
 bool never(Dtype) { return false; }
 
 bool takes_no_floats(const Rule &rule) {
-    const std::set<std::string> ops{"and",        "or",          "xor",        "not",         "reduce_and", "reduce_or",
-                                    "reduce_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"};
+    const std::set<std::string> ops{"and",        "or",          "xor",        "not",         "reduce_and",  "reduce_or",
+                                    "reduce_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "narrow_index"};
     return ops.contains(rule.op);
 }
 

@@ -24,6 +24,7 @@ DTYPES = {
     "f8_e3m4": (np.dtype(ml_dtypes.float8_e3m4) if hasattr(ml_dtypes, "float8_e3m4") else None, "F8_E3M4"),
     "f8_e4m3": (np.dtype(ml_dtypes.float8_e4m3) if hasattr(ml_dtypes, "float8_e4m3") else None, "F8_E4M3_IEEE"),
     "f8_e4m3b11fnuz": (np.dtype(ml_dtypes.float8_e4m3b11fnuz), "F8_E4M3B11FNUZ"),
+    "i64": (np.dtype(np.int64), "I64"),
     "i32": (np.dtype(np.int32), "I32"),
     "i16": (np.dtype(np.int16), "I16"),
     "i8": (np.dtype(np.int8), "I8"),

@@ -13,7 +13,7 @@ from . import compat, complex_values
 from .text import Extent, Number, Value, Writer
 
 #: The names of dtypes in Scalide by their names in JAX.
-DTYPES = {str(numpy): name for name, (numpy, _) in arrays.DTYPES.items() if numpy is not None}
+DTYPES = {str(numpy): name for name, (numpy, _) in arrays.DTYPES.items() if numpy is not None and name != "i64"}
 
 #: Loops of at most this many steps are unrolled.
 LONGEST_UNROLL = 64
