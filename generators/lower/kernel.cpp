@@ -43,6 +43,11 @@ bool goes_over_rows(const Program &program, const Halide::Target &target) {
     return !target.has_gpu_feature() && (kind == "row" || kind == "column" || kind == "contract");
 }
 
+/// True if the kernel reads the strides of the buffer of an argument.
+bool reads_strides_of(const LoweredKernel &kernel, int argument) {
+    return kernel.reads_strides && !is_overwritten(kernel.program, argument);
+}
+
 LoweredKernel begin(const Program &program, const Halide::Target &target) {
     LoweredKernel kernel;
     kernel.kind = program.attributes.at("kind").word;
@@ -60,7 +65,7 @@ LoweredKernel begin(const Program &program, const Halide::Target &target) {
         kernel.inputs.emplace_back();
         if (!is_overwritten(kernel.program, i) || is_reduced_by_matmul(kernel.program, i)) {
             kernel.inputs.back() = Halide::ImageParam(storage_type(type.dtype), type.rank(), argument_prefix + std::to_string(i));
-            fix_layout(kernel.inputs.back(), type.shape, kernel, kernel.reads_strides && !is_overwritten(kernel.program, i));
+            fix_layout(kernel.inputs.back(), type.shape, kernel, reads_strides_of(kernel, i));
         }
     }
     return kernel;
@@ -114,8 +119,8 @@ std::vector<KernelOperand> call_order(const LoweredKernel &kernel) {
     std::vector<KernelOperand> operands;
     for (int i = 0; i < int(kernel.inputs.size()); i++) {
         if (kernel.inputs[i].defined()) {
-            const bool strided = kernel.reads_strides && !is_overwritten(program, i);
-            operands.push_back({KernelOperand::Kind::argument, i, "", program.type(program.arguments[i].value), strided});
+            operands.push_back(
+                {KernelOperand::Kind::argument, i, "", program.type(program.arguments[i].value), reads_strides_of(kernel, i)});
         }
     }
     for (const auto &[name, param] : kernel.symbols) {

@@ -7,14 +7,6 @@ using namespace scalide::test;
 
 namespace {
 
-struct Bound {
-    scalide_binding *handle = nullptr;
-    Bound() = default;
-    Bound(const Bound &) = delete;
-    Bound &operator=(const Bound &) = delete;
-    ~Bound() { scalide_binding_destroy(handle); }
-};
-
 TEST(runtime, bind_prepares_constants_and_runs_do_not_read_them) {
     const WeightedPlan plan;
     Context context;

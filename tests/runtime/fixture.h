@@ -23,6 +23,15 @@ struct Context {
     ~Context() { scalide_context_destroy(handle); }
 };
 
+/// A binding, destroyed at the end of the test.
+struct Bound {
+    scalide_binding *handle = nullptr;
+    Bound() = default;
+    Bound(const Bound &) = delete;
+    Bound &operator=(const Bound &) = delete;
+    ~Bound() { scalide_binding_destroy(handle); }
+};
+
 /// The arrays of the sample program with batch size `b`, and its expected results.
 struct Sample {
     std::vector<float> x, y;

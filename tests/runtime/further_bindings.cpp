@@ -9,14 +9,6 @@ using namespace scalide::test;
 
 namespace {
 
-struct Bound {
-    scalide_binding *handle = nullptr;
-    Bound() = default;
-    Bound(const Bound &) = delete;
-    Bound &operator=(const Bound &) = delete;
-    ~Bound() { scalide_binding_destroy(handle); }
-};
-
 /// Runs the binding and compares a result.
 bool run_is_right(scalide_binding *binding, Sample &sample) {
     sample.w_scale = 1;

@@ -14,19 +14,15 @@ namespace {
 constexpr char busy[] = "another thread uses the context";
 
 /// A bound sample program.
-struct Bound {
+struct BoundSample : Bound {
     Sample sample;
-    scalide_binding *handle = nullptr;
-    explicit Bound(Context &context, int64_t b = 6) : sample(b) {
+    explicit BoundSample(Context &context, int64_t b = 6) : sample(b) {
         EXPECT_EQ(bind(context, sample_program(), sample, &handle), SCALIDE_OK) << scalide_message(context.handle);
     }
-    Bound(const Bound &) = delete;
-    Bound &operator=(const Bound &) = delete;
-    ~Bound() { scalide_binding_destroy(handle); }
 };
 
 /// The calls of a second thread, all with right arguments.
-std::vector<scalide_status> statuses_of_all_functions(Context &context, Bound &bound) {
+std::vector<scalide_status> statuses_of_all_functions(Context &context, BoundSample &bound) {
     scalide_binding *binding = nullptr;
     scalide_constants *constants = nullptr;
     scalide_library *library = nullptr;
@@ -69,7 +65,7 @@ void in_another_thread(const Work &work) {
 
 TEST(shared_context, a_second_thread_gets_an_error_and_changes_nothing) {
     Context context(2);
-    Bound bound(context);
+    BoundSample bound(context);
     scalide_library *none = nullptr;
     EXPECT_EQ(scalide_load(context.handle, "/nowhere", &none), SCALIDE_FILE_ERROR);
     const std::string before = scalide_message(context.handle);
@@ -95,7 +91,7 @@ TEST(shared_context, a_second_thread_gets_an_error_and_changes_nothing) {
 
 TEST(shared_context, memory_on_the_cpu_may_be_used_during_a_run) {
     Context context(2);
-    Bound bound(context);
+    BoundSample bound(context);
     std::function<void()> allocate = [&] {
         in_another_thread([&] {
             void *memory = nullptr;

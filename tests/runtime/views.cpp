@@ -138,14 +138,6 @@ struct View {
     }
 };
 
-struct Bound {
-    scalide_binding *handle = nullptr;
-    Bound() = default;
-    Bound(const Bound &) = delete;
-    Bound &operator=(const Bound &) = delete;
-    ~Bound() { scalide_binding_destroy(handle); }
-};
-
 size_t elements(const std::vector<int64_t> &extents) {
     return static_cast<size_t>(std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>()));
 }

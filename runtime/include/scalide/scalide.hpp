@@ -141,7 +141,8 @@ constexpr int32_t dtype_of() {
                   "elements must be float, double, bool, int64_t or integers of at most 32 bits");
     if constexpr (std::is_same<T, bool>::value) return SCALIDE_BOOL;
     if constexpr (std::is_floating_point<T>::value) return sizeof(T) == 4 ? SCALIDE_F32 : SCALIDE_F64;
-    if constexpr (std::is_signed<T>::value) return sizeof(T) == 1 ? SCALIDE_I8 : sizeof(T) == 2 ? SCALIDE_I16 : sizeof(T) == 4 ? SCALIDE_I32 : SCALIDE_I64;
+    if constexpr (std::is_signed<T>::value)
+        return sizeof(T) == 1 ? SCALIDE_I8 : sizeof(T) == 2 ? SCALIDE_I16 : sizeof(T) == 4 ? SCALIDE_I32 : SCALIDE_I64;
     return sizeof(T) == 1 ? SCALIDE_U8 : sizeof(T) == 2 ? SCALIDE_U16 : SCALIDE_U32;
 }
 
@@ -328,6 +329,8 @@ public:
                            ". Use set to convert it.");
         if (is_dense()) {
             copy_in(array_.data, from.data, detail::bytes_of(array_));
+        } else if (!is_on_device()) {
+            detail::copy_elements(from, array_); // nothing between the elements is written, so threads may fill neighbouring views
         } else {
             const Range range = read_range();
             detail::copy_elements(from, range.view);
@@ -357,7 +360,7 @@ public:
         if (is_dense()) {
             copy_out(copy.array_.data, array_.data, detail::bytes_of(array_));
         } else {
-            detail::copy_elements(read_range().view, copy.array_);
+            detail::copy_elements(is_on_device() ? read_range().view : array_, copy.array_);
         }
         if (is_scaled()) copy_out(copy.array_.scale, array_.scale, sizeof(float));
         return copy;

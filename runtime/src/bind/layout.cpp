@@ -19,15 +19,23 @@ struct Filling {
     Text complain_about(const char *name) const { return start_message(context) << program.name << '.' << name << ": "; }
 };
 
+} // namespace
+
+uint64_t count_dimensions(const scalide_program &program) {
+    uint64_t count = 0;
+    for_each_operand(program, [&](const scalide_operand &operand) { count += static_cast<uint64_t>(operand.rank); });
+    return count;
+}
+
+namespace {
+
 /// Places the tables in `memory` and returns their size in bytes. Without memory, only computes the size.
 uint64_t lay_out(const scalide_program &program, void *memory, Layout *layout) {
-    uint64_t dimensions = 0;
-    for_each_operand(program, [&](const scalide_operand &operand) { dimensions += static_cast<uint64_t>(operand.rank); });
     Carver carver(memory);
     carver.take<Layout>(1);
     layout->symbols = carver.take<int32_t>(static_cast<uint64_t>(program.symbol_count));
     layout->buffers = carver.take<BufferSize>(static_cast<uint64_t>(program.buffer_count));
-    layout->dimensions = carver.take<HalideDimension>(dimensions);
+    layout->dimensions = carver.take<HalideDimension>(count_dimensions(program));
     return carver.bytes();
 }
 

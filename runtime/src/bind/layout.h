@@ -30,6 +30,9 @@ Layout *allocate_layout(const scalide_context &context, const scalide_program &p
 scalide_status fill_layout(scalide_context *context, const scalide_program &program, Layout &layout);
 void release(Layout *layout);
 
+/// Returns the number of dimensions of all views of the kernels.
+uint64_t count_dimensions(const scalide_program &program);
+
 /// Buffers that kernels read but do not write are in the program or the layout on the CPU, and in the arena on a device.
 bool is_in_arena(const scalide_program &program, int32_t buffer);
 uint64_t bytes_of(const scalide_program &program, const Layout &layout, int32_t buffer);

@@ -7,13 +7,6 @@ namespace scalide {
 
 namespace {
 
-/// Returns the number of dimensions of all views.
-uint64_t count_dimensions(const scalide_program &program) {
-    uint64_t count = 0;
-    for_each_operand(program, [&](const scalide_operand &operand) { count += static_cast<uint64_t>(operand.rank); });
-    return count;
-}
-
 /// Calls visit(operand, dimensions) for the views of all kernels. `dimensions` are in the order of steps and operands.
 template<typename Visit>
 void for_each_view(const scalide_program &program, HalideDimension *dimensions, Visit visit) {

@@ -15,16 +15,10 @@ bool check_access(const scalide_binding &binding, const Call &call, int32_t argu
 
 /// Returns the bytes that a run copies for an argument.
 uint64_t copied_bytes(const scalide_binding &binding, int32_t argument);
-/// Calls visit(from, to) for what a run copies before its first step.
-template<typename Visit>
-void for_each_copy_in(const scalide_binding &binding, Visit visit);
-/// Calls visit(from, to) for what a run copies after its last step.
-template<typename Visit>
-void for_each_copy_out(const scalide_binding &binding, Visit visit);
-
 /// Returns the dense copy of an argument in the arena. It has no address before the arena is known.
 scalide_array copy_of(const scalide_binding &binding, int32_t argument);
 
+/// Calls visit(from, to) for what a run copies before its first step.
 template<typename Visit>
 void for_each_copy_in(const scalide_binding &binding, Visit visit) {
     for (int32_t i = 0; binding.has_copies && i < binding.program->argument_count; ++i)
@@ -32,6 +26,7 @@ void for_each_copy_in(const scalide_binding &binding, Visit visit) {
             visit(binding.arrays[i], copy_of(binding, i));
 }
 
+/// Calls visit(from, to) for what a run copies after its last step.
 template<typename Visit>
 void for_each_copy_out(const scalide_binding &binding, Visit visit) {
     for (int32_t i = 0; binding.has_copies && i < binding.program->argument_count; ++i)
