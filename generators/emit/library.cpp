@@ -160,6 +160,7 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
     plan.cpu = source.cpu;
     plan.target = source.target->halide.to_string();
     plan.device = device_of(source.target->halide);
+    plan.require_libraries = options.require_libraries || policy_of(*source.source, options).require_libraries;
     plan.numerics = policy_of(*source.source, options).name;
     plan.hash = hash_text(identity);
     return plan;

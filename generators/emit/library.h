@@ -31,6 +31,7 @@ struct BuildOptions {
     int jobs = 0;                          ///< number of child processes; 0: one for each core
     int child_seconds = 600;               ///< time limit for compiling one kernel or plan; 0: no limit
     bool shared_library = false;           ///< also build lib<name>.so
+    bool require_libraries = false;        ///< a library must compute each matmul of a GPU program; otherwise, an error at build or bind
     bool traceable = false;                ///< store each rounded operand and each scale, so that a trace can show it; slower on CPUs
     bool checks_types = false;             ///< check each node against its rule after each pass; for work on passes
     std::function<void(const std::string &pass, const Program &)> after_pass;

@@ -2,6 +2,7 @@
 #include "emit/plan_text.h"
 #include "ir/words.h"
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -150,10 +151,12 @@ std::string program_text(const PlannedProgram &program, size_t variant_count, co
                                  argument.data_buffer, argument.scale_buffer, argument.initial);
     }
     for (const PlanBuffer &buffer : plan.buffers) {
-        buffers += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}}},\n", to_c_string(buffer.name),
-                               static_cast<int>(buffer.type.dtype), buffer.type.rank(), extents.shape(buffer.type.shape),
-                               static_cast<int>(buffer.storage), buffer.index, buffer.first_step, buffer.last_step,
-                               static_cast<int>(buffer.part.kind), to_c_string(buffer.part.of));
+        const std::string location = short_location(buffer.origin.location);
+        buffers +=
+            fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}, {}}},\n", to_c_string(buffer.name),
+                        static_cast<int>(buffer.type.dtype), buffer.type.rank(), extents.shape(buffer.type.shape),
+                        static_cast<int>(buffer.storage), buffer.index, buffer.first_step, buffer.last_step,
+                        static_cast<int>(buffer.part.kind), to_c_string(buffer.part.of), location.empty() ? "0" : to_c_string(location));
     }
     for (const Requirement &requirement : plan.requirements) {
         requirements += fmt::format("    {{{}, {}, {}}},\n", to_c_string(requirement.name), to_c_string(to_string(requirement)),
@@ -171,10 +174,10 @@ std::string program_text(const PlannedProgram &program, size_t variant_count, co
            table("scalide_requirement", prefix + "requirements", requirements) + steps +
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
-               "{{0, 0}}, {8}, {9}, {10}, {11}, {12}, {13}}};\n",
+               "{{0, 0}}, {8}, {9}, {10}, {11}, {12}, {13}, {14:d}}};\n",
                prefix, to_c_string(plan.name), to_c_string(plan.target), to_c_string(plan.numerics), to_c_string(plan.hash), numbers,
                tables, static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
-               pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan));
+               pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan), plan.require_libraries);
 }
 
 /// Returns the text of a program and its variants for the same CPUs. The prepare program and variants are written first, because the
@@ -221,6 +224,10 @@ std::string machines_text(std::span<const PlannedProgram> programs) {
 }
 
 } // namespace
+
+std::string short_location(const Location &location) {
+    return location.line == 0 ? "" : fmt::format("{}:{}", std::filesystem::path(location.file).filename().string(), location.line);
+}
 
 void check_identifiers(const std::vector<Plan> &plans) {
     std::map<std::string, std::string> known;

@@ -15,6 +15,9 @@ struct PlannedProgram {
 /// Variants follow their program.
 std::string plan_source(const std::vector<PlannedProgram> &programs);
 
+/// Returns the name of the file without its folder, and the line: "net.scl:4". Returns "" without a line.
+std::string short_location(const Location &location);
+
 /// Returns a hash of what a caller must know of the arguments of a program, in order, as a C constant. The plan and the header have it.
 std::string signature_of(const Plan &plan);
 

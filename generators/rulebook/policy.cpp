@@ -26,6 +26,7 @@ const std::vector<Key> extending_keys = {{"policy", Key::required},
                                          {"intermediates"},
                                          {"accumulation"},
                                          {"precision"},
+                                         {"libraries"},
                                          {"state"},
                                          {"rules"}};
 const std::vector<Key> row_keys = {
@@ -260,6 +261,8 @@ void read_settings(const YamlFields &fields, Policy &policy) {
         policy.intermediates = parse_dtype(intermediates->word({"f32", "bf16"}));
     if (const YamlValue *accumulation = fields.find("accumulation"))
         policy.fast_accumulation = accumulation->word({"split", "fast"}) == "fast";
+    if (const YamlValue *libraries = fields.find("libraries"))
+        policy.require_libraries = libraries->word({"optional", "required"}) == "required";
     if (const YamlValue *precision = fields.find("precision")) policy.tf32 = precision->word({"f32", "tf32"}) == "tf32";
 }
 

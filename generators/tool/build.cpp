@@ -136,7 +136,10 @@ struct BuildCommand {
         build.after_pass = [this](const std::string &pass, const Program &after) { dump(pass, after); };
         build.progress = [this](size_t done, size_t total, const ReadyKernel &kernel) { show(done, total, kernel); };
         std::string text;
-        build.before_publish = [&](const BuildReport &report) { text = describe(report); };
+        build.before_publish = [&](const BuildReport &report) {
+            check_libraries(report, target_facts(build));
+            text = describe(report);
+        };
         build_library(programs(rulebook), rulebook, build);
         std::fwrite(text.data(), 1, text.size(), stdout);
     }
@@ -176,6 +179,7 @@ void add_build(CLI::App &app) {
                       "Name of the library and prefix of its C functions. Default: the name of the program. With --operators: functions "
                       "<name>_<kernel>_program, default name 'operators'.");
     add_target(*build, command->build);
+    add_libraries(*build, command->build);
     add_limits(*build, command->build);
     add_verify(*build, command->build);
     build->add_option("--cache", command->cache, "Folder for compiled kernels. Default: $XDG_CACHE_HOME/scalide, else ~/.cache/scalide.");

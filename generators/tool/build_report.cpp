@@ -95,6 +95,8 @@ std::set<std::string> packed_constants(const BuildReport &report) {
 /// A step that computes a matmul. Without a reason, a library computes it, unless bind finds that the library cannot.
 struct Product {
     std::string step, library, reason;
+    Location location; ///< of the matmul
+    bool is_required;  ///< a library must compute it
 };
 
 std::vector<Product> products_of(const BuildReport &report, const TargetFacts &facts) {
@@ -106,10 +108,14 @@ std::vector<Product> products_of(const BuildReport &report, const TargetFacts &f
             const Program &kernel = report.fused[p].program(report.plans[p].steps[s].kernel);
             const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
             if (dot == kernel.nodes.end()) continue;
+            const auto call = std::ranges::find_if(report.fused[p].nodes, [&](const Node &node) {
+                const auto called = node.attributes.find("program");
+                return called != node.attributes.end() && called->second.word == kernel.name;
+            });
             const auto library = kernel.attributes.find("library");
             const bool is_call = library != kernel.attributes.end();
             products.push_back({fmt::format("step {} ({}{})", s, program, kernel.name), is_call ? library->second.word : "",
-                                is_call ? "" : why_no_library(kernel, *dot, facts)});
+                                is_call ? "" : why_no_library(kernel, *dot, facts), call->location, report.plans[p].require_libraries});
         }
     }
     return products;
@@ -219,6 +225,14 @@ std::string numerics_line(const BuildReport &report) {
         line += "; warning: is_finite depends on " + arrays(report.products.saturating) +
                 " that the policy may saturate, because their scales do not come from their data";
     return line + copies_of(report);
+}
+
+void check_libraries(const BuildReport &report, const TargetFacts &facts) {
+    for (const Product &product : products_of(report, facts)) {
+        if (!product.is_required || product.reason.empty()) continue;
+        throw UserError({product.location, product.step, "must be computed by a library, because libraries are required",
+                         "a generated kernel, because " + product.reason, "Change the matmul, or allow kernels (libraries: optional)"});
+    }
 }
 
 std::string exceptions_of(const BuildReport &report, const TargetFacts &facts) {

@@ -7,6 +7,9 @@ namespace scalide {
 /// is a matmul that a library (cuBLASLt) does not compute although the target has one, with the reason.
 std::string exceptions_of(const BuildReport &report, const TargetFacts &facts);
 
+/// Throws UserError for the first matmul that must be computed by a library but is not.
+void check_libraries(const BuildReport &report, const TargetFacts &facts);
+
 /// Returns the last line of a build. It gives the number of matmuls per format, whether formats that need a scale have one, and how state
 /// is stored. It ends with the share of bytes that kernels write in fewer than 32 bits. "f8_master: 18 of 18 matmuls in f8, all scaled;
 /// state: 2 arrays in f32; 74 % of bytes in 8 or 16 bits".

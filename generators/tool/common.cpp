@@ -89,6 +89,11 @@ void add_target(CLI::App &command, BuildOptions &build) {
                      "Store every rounded operand and every scale, so that scalide_run_traced can report them. Slower on CPUs.");
 }
 
+void add_libraries(CLI::App &command, BuildOptions &build) {
+    command.add_flag("--require-libraries", build.require_libraries,
+                     "With --target cuda: a matmul that cuBLASLt cannot compute is an error, when the program is built or bound.");
+}
+
 void add_limits(CLI::App &command, BuildOptions &build) {
     command.add_option("-j,--jobs", build.jobs, "Number of kernels to compile in parallel. Default: the number of CPU cores.");
     command
@@ -104,6 +109,8 @@ void add_verify(CLI::App &command, BuildOptions &build) {
 }
 
 void check_limits(const BuildOptions &build) {
+    if (build.require_libraries && target_facts(build).products.empty())
+        throw UserError(relation_of({}, "--require-libraries", "needs", "--target cuda"));
     if (build.jobs < 0)
         throw UserError({{}, "--jobs", "must not be negative", std::to_string(build.jobs), "Leave it out to use all CPU cores"});
     if (build.child_seconds < 0)

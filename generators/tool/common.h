@@ -40,6 +40,9 @@ void add_home(CLI::App &command, std::string &home);
 /// Adds the options that choose the target of compilation.
 void add_target(CLI::App &command, BuildOptions &build);
 
+/// Adds the option that makes a matmul without a library an error. `check_limits` throws UserError if the target has no library.
+void add_libraries(CLI::App &command, BuildOptions &build);
+
 /// Adds the options that limit the number of parallel compilers and their time. `check_limits` throws UserError for negative numbers.
 void add_limits(CLI::App &command, BuildOptions &build);
 void check_limits(const BuildOptions &build);

@@ -128,6 +128,11 @@ LoadedProgram::Call LoadedProgram::bind(const std::function<HostArray(const std:
     scalide_binding *binding = nullptr;
     check(scalide_bind(context_.get(), program_, call.copies.data(), call.copies.size(), &binding));
     call.binding.reset(binding);
+    for (size_t step = 0; step < scalide_step_count(binding); step++) {
+        scalide_step_info info = {};
+        check(scalide_describe_step(binding, step, &info));
+        if (info.notice) fmt::print(stderr, "warning: {}\n", info.notice);
+    }
     return call;
 }
 

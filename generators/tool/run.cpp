@@ -183,6 +183,7 @@ void add_run(CLI::App &app) {
     check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile");
     run->add_flag("--json", command->json, "Print the counts of --check as JSON.")->needs(check);
     add_target(*run, command->build);
+    add_libraries(*run, command->build);
     add_limits(*run, command->build);
     run->add_option("--cache", command->cache, "Folder for compiled kernels. Default: $XDG_CACHE_HOME/scalide, else ~/.cache/scalide.");
     run->callback([command] { command->run(); });

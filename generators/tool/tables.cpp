@@ -1,5 +1,5 @@
 #include "tool/tables.h"
-#include <filesystem>
+#include "emit/plan_text.h"
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -17,10 +17,7 @@ std::string in_columns(const std::vector<std::vector<std::string>> &rows) {
     return text;
 }
 
-std::string short_place(const Location &location, const std::string &none) {
-    if (location.line == 0) return none;
-    return std::filesystem::path(location.file).filename().string() + ":" + std::to_string(location.line);
-}
+std::string short_place(const Location &location, const std::string &none) { return location.line == 0 ? none : short_location(location); }
 
 nlohmann::ordered_json place_json(const Location &location) {
     if (location.line == 0) return nullptr;

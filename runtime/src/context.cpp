@@ -161,6 +161,7 @@ scalide_status scalide_context_create(const scalide_options *given, scalide_cont
     context->parallel_for = options.parallel_for;
     context->log = options.log;
     context->log_user = options.log_user;
+    context->require_libraries = options.require_libraries != 0;
     scalide_status status = start_context(context, options);
     if (status == SCALIDE_OK) status = open_device(context, options, failure);
     if (status == SCALIDE_OK) {

@@ -79,6 +79,7 @@ struct scalide_context {
     scalide_parallel_for parallel_for; ///< run = NULL: the pool
     void (*log)(void *user, const char *message);
     void *log_user;
+    bool require_libraries; ///< see scalide_options
     scalide::Loop region;
     std::atomic<int> busy; ///< workers that still take pieces of the region's loop
     scalide::Worker *workers;

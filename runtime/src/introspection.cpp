@@ -117,8 +117,9 @@ scalide_status scalide_describe_step(const scalide_binding *binding, size_t inde
     }
     const auto step = static_cast<int32_t>(index);
     const BoundMatmul *matmul = find_matmul(*binding, step);
-    const bool is_call = matmul && !matmul->reason[0];
-    *info = {binding->program->steps[step].name, is_call ? "cublaslt" : nullptr, matmul && !is_call ? matmul->reason : nullptr};
+    const bool is_call = matmul && matmul->form != MatmulForm::kernel, is_asked = matmul && matmul->form == MatmulForm::asked;
+    *info = {binding->program->steps[step].name, is_call ? "cublaslt" : nullptr, matmul && !is_asked ? matmul->reason : nullptr,
+             matmul && !is_asked ? matmul->notice : nullptr};
     return SCALIDE_OK;
 }
 

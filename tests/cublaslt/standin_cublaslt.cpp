@@ -2,11 +2,14 @@
 #include "cublaslt/cublaslt_abi.h"
 #include "standin.h"
 #include "standin_product.h"
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <vector>
 
 #define STANDIN extern "C" __attribute__((visibility("default")))
 
@@ -19,7 +22,7 @@ using Object = scalide::test::StandinObject;
 std::string log_text;
 int live = 0, calls = 0, searches = 0, failing = -1, candidates = 2, broken = 0;
 
-constexpr Status internal_error = 14, execution_failed = 13;
+constexpr Status internal_error = 14, execution_failed = 13, not_supported = 15;
 
 bool fails() { return calls++ == failing; }
 
@@ -69,6 +72,15 @@ Function of_driver(const char *name) {
 void note(const char *call) {
     if (auto *write = of_driver<void (*)(const char *)>("standin_note")) write(call);
 }
+/// cuBLASLt takes f8 operands only if all matrices and scales are at multiples of 16 bytes. The search for algorithms does not see it.
+bool is_misaligned_f8(const void *operation, std::initializer_list<const void *> matrices, const void *layout) {
+    const int32_t type = static_cast<const Object *>(layout)->type;
+    if (type != r_8f_e4m3 && type != r_8f_e5m2) return false;
+    std::vector<const void *> pointers = matrices;
+    for (const int32_t attribute : {a_scale_pointer, b_scale_pointer, d_scale_pointer})
+        pointers.push_back(static_cast<const Object *>(operation)->get<const void *>(attribute, nullptr));
+    return std::ranges::any_of(pointers, [](const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 != 0; });
+}
 std::string address(const void *pointer) { return hex(std::string(reinterpret_cast<const char *>(&pointer), sizeof(pointer))); }
 
 } // namespace
@@ -82,7 +94,11 @@ STANDIN void standin_reset(int fail, int found, int not_running) {
 
 STANDIN size_t cublasLtGetVersion() { return 130100; }
 STANDIN const char *cublasLtGetStatusName(Status status) {
-    return status == internal_error ? "CUBLAS_STATUS_INTERNAL_ERROR" : "CUBLAS_STATUS_EXECUTION_FAILED";
+    switch (status) {
+    case internal_error: return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case not_supported: return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    }
 }
 STANDIN Status cublasLtCreate(Handle *handle) { return create(reinterpret_cast<void **>(handle), {"handle"}); }
 STANDIN Status cublasLtDestroy(Handle handle) { return destroy(handle); }
@@ -137,6 +153,7 @@ STANDIN Status cublasLtMatmul(Handle, Operation operation, const void *alpha, co
                 std::to_string(*static_cast<const float *>(beta)) + " algorithm " + std::to_string(algorithm->data[0]) + " workspace " +
                 address(workspace) + " of " + std::to_string(bytes) + " stream " + address(stream) + "\n";
     if (static_cast<int>(algorithm->data[0]) <= broken) return execution_failed;
+    if (is_misaligned_f8(operation, {a, b, c, d}, a_layout)) return not_supported;
     if (!std::getenv("SCALIDE_STANDIN_COMPUTES")) return 0;
     const auto object = [](auto *opaque) { return *reinterpret_cast<const Object *>(opaque); };
     // A graph outlives what describes its calls; numbers in device memory are read when it is launched.

@@ -213,6 +213,15 @@ def products_without_a_library_are_named(scratch):
 """)
     _, *rows, _, _ = scratch.succeed("build", "mixed.scl", "--target", "cuda", "--cuda-arch", "90").splitlines()
     assert rows == ["step 0 (contract_1): generated kernel, because the cuBLASLt table has no entry for f16 x bf16"], rows
+    scratch.write("required.yaml", "policy: required\nlibraries: required\nrules: []\n")
+    for required in (("--require-libraries",), ("--numerics", "required.yaml")):
+        error = scratch.run("build", "mixed.scl", "--target", "cuda", "--cuda-arch", "90", *required).stderr
+        assert error == ("error: mixed.scl:4:3: step 0 (contract_1): must be computed by a library, because libraries are required, got a generated "
+                         "kernel, because the cuBLASLt table has no entry for f16 x bf16. Change the matmul, or allow kernels "
+                         "(libraries: optional)\n"), error
+    scratch.succeed("build", "mixed.scl", "--numerics", "required.yaml")  # a CPU has no library of matmuls
+    error = scratch.run("build", "mixed.scl", "--require-libraries").stderr
+    assert error == "error: '--require-libraries' needs '--target cuda'\n", error
 
 
 def cards_that_multiply_otherwise_have_variants(scratch):

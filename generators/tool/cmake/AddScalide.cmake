@@ -66,12 +66,13 @@ endfunction()
 #                         instructions the CPU has. Put the CPU with the fewest instructions first.
 #   CUDA_ARCH <number>... With TARGET cuda: the compute capabilities to compile for, such as 90 100. Default: all that Scalide knows.
 #   RULES <path>...       YAML files, or folders of YAML files, with operators of your own.
+#   REQUIRE_LIBRARIES     With TARGET cuda: a matmul that cuBLASLt cannot compute is an error, when the library is generated or bound.
 #   TRACEABLE             Store every rounded operand and every scale, so that scalide_run_traced can report them. This is slower on CPUs.
 #   SHARED                A shared library instead of a static one.
 #
 # In a cross build, the default is the CPU of the toolchain file without extensions, such as arm-64-linux.
 function(add_scalide_library target)
-    set(flags TRACEABLE SHARED)
+    set(flags REQUIRE_LIBRARIES TRACEABLE SHARED)
     set(single GENERATOR PROGRAM OPERATORS_FILE NUMERICS TARGET)
     set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH TARGETS)
     cmake_parse_arguments(ARG "${flags}" "${single}" "${several}" ${ARGN})
@@ -106,6 +107,9 @@ function(add_scalide_library target)
     if(DEFINED ARG_CUDA_ARCH)
         list(JOIN ARG_CUDA_ARCH "," cards)
         list(APPEND options --cuda-arch "${cards}")
+    endif()
+    if(ARG_REQUIRE_LIBRARIES)
+        list(APPEND options --require-libraries)
     endif()
     if(ARG_TRACEABLE)
         list(APPEND options --traceable)

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* The version of this file and of the calling convention of kernels. The runtime rejects programs with another version. */
-#define SCALIDE_PLAN_VERSION 13u
+#define SCALIDE_PLAN_VERSION 14u
 
 /* The maximum number of symbols in a term. */
 #define SCALIDE_TERM_SYMBOLS 4
@@ -74,6 +74,7 @@ typedef struct {
     const scalide_extent *size;    /* SCALIDE_STORAGE_SIZE only */
     int32_t part;                  /* scalide_part: the component of `tensor` that the buffer holds */
     const char *tensor;            /* name of the tensor in the source program; NULL: the same as `name` */
+    const char *location;          /* where the source program computes the tensor, such as "net.scl:4"; NULL: not known */
 } scalide_buffer;
 
 /* The kinds of arguments of a kernel. */
@@ -176,6 +177,7 @@ struct scalide_program {
                                               SCALIDE_CONSTANT, in order; its other arguments are outputs. NULL: no such buffers */
     uint64_t signature; /* hash of the names, roles, dtypes and shapes of the arguments, in order. The generated header has the same number,
                            see scalide_check_signature */
+    int32_t require_libraries; /* 1: scalide_bind fails if a library refuses a matmul of a step */
 };
 
 #ifdef __cplusplus

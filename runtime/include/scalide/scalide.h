@@ -160,10 +160,13 @@ typedef struct {
     /* Runs the parallel loops of kernels with count = `threads`. The context then starts no threads. parallel_for.run = NULL: own threads.
      * Results have the same bits in both cases. */
     scalide_parallel_for parallel_for;
-    /* Gets the message of a failed scalide_bind, scalide_load or run, and one line for each new binding. It must not throw, and must not
+    /* Gets the message of a failed scalide_bind, scalide_load or run, and one line for each new binding and for
+     * each matmul that a library refuses. It must not throw, and must not
      * call functions of this header. NULL: no log. */
     void (*log)(void *user, const char *message);
     void *log_user;
+    int32_t require_libraries; /* 1: scalide_bind fails if a library refuses a matmul that the program gives to it; 0: another form, or the
+                                  kernel of the step, computes the matmul, and the log says so */
 } scalide_options;
 
 /* Creates a context. `options` may be NULL: all defaults. The caller destroys the context with scalide_context_destroy.
@@ -219,7 +222,8 @@ scalide_status scalide_convert(scalide_context *context, const scalide_array *fr
  * device. The runtime copies the descriptors; the memory of the arrays must live as long as the binding.
  * On the CPU it reads the scales of inputs and inouts, and it rejects a scale that is NaN or negative. It does not read a scale in the
  * memory of a device, nor an argument that is an array of scales. Errors: SCALIDE_INVALID_ARGUMENT, SCALIDE_INVALID_PROGRAM,
- * SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY. Then *binding is NULL. */
+ * SCALIDE_UNSUPPORTED_CPU, SCALIDE_WRONG_DEVICE, SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_UNSUPPORTED (a library that is
+ * required refuses a matmul). Then *binding is NULL. */
 scalide_status scalide_bind(scalide_context *context, const scalide_program *program, const scalide_array *arrays, size_t count,
                             scalide_binding **binding);
 /* Checks that a program has the arguments of the header with which the caller was compiled: the same names, roles, dtypes, shapes and
@@ -380,7 +384,9 @@ scalide_status scalide_initial_state(scalide_context *context, const scalide_pro
 typedef struct {
     const char *name;    /* name of the kernel of the step */
     const char *library; /* library that computes the step ("cublaslt"). NULL: the kernel computes it */
-    const char *reason;  /* why the kernel computes a step that a library could compute. Otherwise NULL */
+    const char *reason;  /* why the library does not compute the step as the program asks. Otherwise NULL */
+    const char *notice;  /* if there is a reason: the line that the log got at bind. It names the tensor, its place in the source, the
+                            reason,  and what computes the step instead: the library with operands of 16 bits, or the kernel */
 } scalide_step_info;
 /* Returns the program that the binding runs: the bound program, or its variant for this CPU, this GPU or these values of symbols. */
 const scalide_program *scalide_binding_program(const scalide_binding *binding);

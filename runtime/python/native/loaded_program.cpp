@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <unistd.h>
+#include <utility>
 
 namespace scalide::python {
 
@@ -138,8 +139,22 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
     check(constants ? scalide_bind_constants(context_->handle, program_, seen.data(), seen.size(), constants, &binding)
                     : scalide_bind(context_->handle, program_, seen.data(), seen.size(), &binding));
     bindings_.push_front({std::move(shapes), std::move(shaped), std::move(copies), {binding, scalide_binding_destroy}});
+    take_notices_of(binding);
     if (bindings_.size() > kept_bindings) bindings_.pop_back();
     return bindings_.front();
+}
+
+void LoadedProgram::take_notices_of(const scalide_binding *binding) {
+    for (size_t step = 0; step < scalide_step_count(binding); ++step) {
+        scalide_step_info info = {};
+        check(scalide_describe_step(binding, step, &info));
+        if (info.notice) notices_.emplace_back(info.notice);
+    }
+}
+
+std::vector<std::string> LoadedProgram::take_notices() {
+    const std::lock_guard lock(context_->mutex);
+    return std::exchange(notices_, {});
 }
 
 std::shared_ptr<Constants> LoadedProgram::prepare(const std::vector<scalide_array> &arrays) const {

@@ -83,6 +83,9 @@ public:
     /// Computes everything that depends only on the constants in `arrays`, which has one array for each argument.
     std::shared_ptr<Constants> prepare(const std::vector<scalide_array> &arrays) const;
 
+    /// Returns what the last bindings say about steps that a library does not compute as asked (scalide_step_info), and forgets it.
+    std::vector<std::string> take_notices();
+
     /// Sets the shapes of the outputs.
     void shape_outputs(std::vector<scalide_array> &arrays) const;
     /// Sets the dtypes and shapes of the policy's state. It writes initial values to arrays with data.
@@ -100,6 +103,7 @@ private:
     scalide_status judge() const;
     std::vector<int64_t> shapes_of(const std::vector<scalide_array> &arrays) const;
     void place_outputs(std::vector<scalide_array> &arrays, const std::vector<scalide_array> &shaped, const Allocate &allocate) const;
+    void take_notices_of(const scalide_binding *binding);
     Binding &bind(std::vector<scalide_array> &arrays, scalide_constants *constants, const Allocate &allocate);
     /// As `prepare`, for a caller that holds the mutex of the context.
     std::shared_ptr<Constants> prepare_locked(const std::vector<scalide_array> &arrays) const;
@@ -108,6 +112,7 @@ private:
     std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
     const scalide_program *program_ = nullptr;
     std::vector<scalide_argument_info> arguments_;
+    std::vector<std::string> notices_;
     bool has_constants_ = false;
     std::list<Binding> bindings_; ///< the most recent first
 };

@@ -92,6 +92,12 @@ LoadedProgram::Allocate allocate_in(Frame &frame) {
     };
 }
 
+/// Warns about matmuls that a library has refused. A filter of the user may turn a warning into an exception.
+void warn(LoadedProgram &program) {
+    for (const std::string &notice : program.take_notices())
+        if (PyErr_WarnEx(PyExc_RuntimeWarning, notice.c_str(), 1) != 0) throw nb::python_error();
+}
+
 /// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments. With `donated`, the arrays of inouts that
 /// fit are results, too.
 nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated) {
@@ -101,6 +107,7 @@ nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *c
         nb::gil_scoped_release released;
         program.run(frame.arrays, constants, allocate_in(frame));
     }
+    warn(program);
     nb::list results;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
         if (is_written(frame.info(i))) results.append(frame.result(i));
@@ -129,6 +136,7 @@ nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves, cons
         nb::gil_scoped_release released;
         first = program.run_checked(frame.arrays, constants, allocate_in(frame));
     }
+    warn(program);
     return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel) : nb::object(nb::none());
 }
 
@@ -145,8 +153,11 @@ void run_in_place(LoadedProgram &program, const nb::list &leaves, const Constant
         }
     }
     check_count(program, given, leaves.size());
-    nb::gil_scoped_release released;
-    program.run(frame.arrays, constants, {});
+    {
+        nb::gil_scoped_release released;
+        program.run(frame.arrays, constants, {});
+    }
+    warn(program);
 }
 
 /// Returns the shapes of inouts and outputs for the shapes of inputs and inouts, both in the order of the arguments.

@@ -136,6 +136,15 @@ void run(LoadedProgram &program, const Constants *constants, Buffers buffers) {
     for (const Detour &detour : detours) detour.finish();
 }
 
+/// XLA calls this from any thread, so an exception of a warning filter has no caller.
+void warn(LoadedProgram &program) {
+    const std::vector<std::string> notices = program.take_notices();
+    if (notices.empty()) return;
+    const nanobind::gil_scoped_acquire acquired;
+    for (const std::string &notice : notices)
+        if (PyErr_WarnEx(PyExc_RuntimeWarning, notice.c_str(), 1) != 0) PyErr_WriteUnraisable(nullptr);
+}
+
 struct Counts {
     size_t operands = 0, results = 0;
 };
@@ -163,6 +172,7 @@ ffi::Error handle(int64_t key, ffi::RemainingArgs operands, ffi::RemainingRets r
     }
     try {
         run(*operation.program, operation.constants.get(), {operands, results});
+        warn(*operation.program);
     } catch (const std::exception &failure) {
         return ffi::Error(ffi::ErrorCode::kInvalidArgument, failure.what());
     }

@@ -34,7 +34,7 @@ uint64_t lay_out(const scalide_program &program, void *memory, scalide_binding *
     binding->arrays = carver.take<scalide_array>(static_cast<uint64_t>(program.argument_count));
     binding->data = carver.take<ArgumentData>(static_cast<uint64_t>(program.argument_count));
     binding->memory = carver.take<void *>(static_cast<uint64_t>(program.buffer_count));
-    binding->scalars = carver.take<uint64_t>(static_cast<uint64_t>(program.scalar_count));
+    binding->scalars = carver.take<ScalarSlot>(static_cast<uint64_t>(program.scalar_count));
     binding->descriptors = carver.take<HalideBuffer>(views);
     binding->arguments = carver.take<void *>(operands + static_cast<uint64_t>(program.step_count));
     return carver.bytes();
@@ -55,7 +55,7 @@ scalide_status device_failed(const scalide_binding &binding, scalide_status stat
 uint64_t scalars_offset(const scalide_binding &binding) { return round_up(binding.layout->arena_bytes, memory_alignment); }
 
 uint64_t scratch_offset(const scalide_binding &binding) {
-    return round_up(scalars_offset(binding) + sizeof(uint64_t) * static_cast<uint64_t>(binding.program->scalar_count),
+    return round_up(scalars_offset(binding) + sizeof(ScalarSlot) * static_cast<uint64_t>(binding.program->scalar_count),
                     device_arena_alignment);
 }
 
@@ -193,7 +193,7 @@ void release_arena(const scalide_binding &binding, void *arena) {
 scalide_status use_arena(scalide_binding &binding, void *arena) {
     binding.arena = arena;
     if (!binding.context->device || !arena) return SCALIDE_OK;
-    binding.scalars = reinterpret_cast<uint64_t *>(static_cast<char *>(arena) + scalars_offset(binding));
+    binding.scalars = reinterpret_cast<ScalarSlot *>(static_cast<char *>(arena) + scalars_offset(binding));
     binding.launches.scratch = static_cast<char *>(arena) + scratch_offset(binding);
     return fill_arena(binding);
 }

@@ -33,7 +33,14 @@ struct Launches {
     BoundMatmul *matmuls;          ///< in the order of the steps that compute a matmul; a separate block
     uint64_t scratch_bytes;        ///< for data that a kernel keeps between two launches: the maximum over all steps
     char *scratch;
-    void *graph; ///< NULL before scalide_capture
+    void *graph;   ///< NULL before scalide_capture
+    void *widened; ///< memory for converted operands of matmuls (matmul_forms.h); NULL: no matmul is widened
+    uint64_t widened_bytes;
+};
+
+/// A slot of the scalar table. It has 16 bytes because cuBLASLt refuses an f8 matmul whose scale begins elsewhere (matmul_rules.cpp).
+struct alignas(16) ScalarSlot {
+    unsigned char bytes[16];
 };
 
 /// What a run reports about its steps: intermediate values to a callback, or the time of each step.
@@ -62,7 +69,7 @@ struct scalide_binding {
     scalide::ArgumentData *data; ///< by argument
     int32_t *symbols;            ///< of the layout
     void **memory;               ///< the address of each buffer
-    uint64_t *scalars;
+    scalide::ScalarSlot *scalars;
     scalide::HalideBuffer *descriptors; ///< one per operand that is a buffer, in order of steps and operands
     scalide::HalideDimension *strided; ///< the dimensions of all views, if a kernel reads strides of an array; a separate block. NULL: none
     void **arguments;                  ///< the argv of step 0, of step 1, ...

@@ -91,6 +91,7 @@ inline const char *way_out(scalide_status status) {
     switch (status) {
     case SCALIDE_OUT_OF_MEMORY: return "Bind smaller arrays, or release memory.";
     case SCALIDE_WRONG_DEVICE: return "Build the program for this device.";
+    case SCALIDE_UNSUPPORTED: return "Change the matmul, or require no libraries.";
     default: return "Create the context again.";
     }
 }

@@ -1,5 +1,6 @@
 #include "run/recorder.h"
 #include "bind/views.h"
+#include "devices/convert_kernels.h"
 #include "devices/copy_kernels.h"
 #include "run/copy.h"
 #include <algorithm>
@@ -208,19 +209,61 @@ void Recorder::call(int32_t step, void **arguments) {
     worker.escape = nullptr;
 }
 
-/// Counts the kernel even if cuBLASLt may compute the step, because cuBLASLt may refuse later.
+/// Counts the kernel and the conversions even if cuBLASLt may compute the step as asked, because cuBLASLt may refuse later.
 void Recorder::run_step(int32_t step, void **arguments) {
     const BoundMatmul *matmul = find_matmul(binding_, step);
-    const bool is_library_asked = matmul && !matmul->reason[0];
+    const bool is_library_asked = matmul && matmul->form != MatmulForm::kernel;
     if (is_library_asked && !is_measuring_) return write_matmul(*matmul);
     if (is_library_asked) {
-        ++launches_;
+        launches_ += 1 + most_conversion_launches;
+        arguments_ += most_conversion_arguments;
         most_scratch_ = std::max(most_scratch_, context_.device->matmul_workspace);
     }
     call(step, arguments);
 }
 
+void Recorder::convert(const MatmulConversion &conversion) {
+    constexpr int32_t most_blocks = 4096, threads = 256;
+    HalideBuffer buffers[4] = {};
+    const void *places[] = {conversion.from, conversion.to, conversion.factor, conversion.amax};
+    for (int i = 0; i < 4; ++i) buffers[i].device = reinterpret_cast<uintptr_t>(places[i]);
+    uint32_t count = conversion.count;
+    void *arguments[6] = {&buffers[0], &buffers[1], &count};
+    if (conversion.narrows) arguments[3] = &buffers[2], arguments[4] = &buffers[3];
+    const size_t sizes[] = {sizeof(uint64_t), sizeof(uint64_t), sizeof(uint32_t), sizeof(uint64_t), sizeof(uint64_t), 0};
+    const int8_t is_buffer[] = {1, 1, 0, 1, 1, 0};
+    const auto blocks = static_cast<int32_t>(std::min<uint32_t>(most_blocks, (count - 1) / threads + 1));
+    launch({const_cast<char *>(source_of_convert_kernels()),
+            conversion.kernel,
+            {blocks, 1, 1},
+            {threads, 1, 1},
+            0,
+            sizes,
+            arguments,
+            is_buffer});
+}
+
+void Recorder::clear(void *number) {
+    HalideBuffer buffer = {};
+    buffer.device = reinterpret_cast<uintptr_t>(number);
+    void *arguments[] = {&buffer, nullptr};
+    const size_t sizes[] = {sizeof(uint64_t), 0};
+    const int8_t is_buffer[] = {1, 0};
+    launch({const_cast<char *>(source_of_convert_kernels()), clear_kernel, {1, 1, 1}, {1, 1, 1}, 0, sizes, arguments, is_buffer});
+}
+
 void Recorder::write_matmul(const BoundMatmul &matmul) {
+    const bool is_widened = matmul.form != MatmulForm::asked;
+    const WidenedMatmul &widened = matmul.widened;
+    for (int32_t i = 0; is_widened && i < widened.before_count; ++i) convert(widened.before[i]);
+    write_call(matmul);
+    if (!is_widened || !widened.after.kernel) return;
+    if (widened.after.amax) clear(widened.after.amax);
+    convert(widened.after);
+}
+
+void Recorder::write_call(const BoundMatmul &matmul) {
+    if (has_failed()) return;
     Launch &row = binding_.launches.rows[launches_++];
     row.name = binding_.program->steps[matmul.step].name;
     row.matmul = matmul.call;

@@ -23,6 +23,9 @@ private:
     scalide_status run_steps();
     void run_step(int32_t step, void **arguments);
     void write_matmul(const BoundMatmul &matmul);
+    void write_call(const BoundMatmul &matmul);
+    void convert(const MatmulConversion &conversion);
+    void clear(void *number);
     void call(int32_t step, void **arguments);
     void copy(const scalide_array &from, const scalide_array &to);
     bool is_within_limits(const HalideLaunch &launch);

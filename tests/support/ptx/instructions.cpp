@@ -311,6 +311,9 @@ std::optional<Action> convert_narrow(const Text &text) {
             thread.set(d, static_cast<uint16_t>(encode(format_of(Dtype::f16), value, Overflow::format)));
         };
     }
+    if (to == "bf16" && from == "f32")
+        return
+            [d, a](Thread &thread) { thread.set(d, static_cast<uint16_t>(narrow(Dtype::bf16, a.get<float>(thread), Overflow::format))); };
     if (from == "f16" && to == "f32")
         return [d, a](Thread &thread) { thread.set(d, static_cast<float>(value_of(Dtype::f16, a.get<uint16_t>(thread)))); };
     return std::nullopt;
@@ -449,6 +452,7 @@ const std::map<std::string, Maker> &makers() {
         {"cvta", move},
         {"ld", load},
         {"st", store},
+        {"red", reduce_in_memory},
         {"bra", branch},
         {"bar", wait},
         {"barrier", wait},

@@ -1,5 +1,6 @@
 // Accesses to memory, branches, barriers and shuffles, by the PTX ISA manual.
 #include "support/ptx/reading.h"
+#include <algorithm>
 
 namespace scalide::ptx {
 
@@ -109,6 +110,19 @@ Action store(const Text &text) {
             std::memcpy(to, written, bytes);
         };
     });
+}
+
+/// Atomic, so it needs no order among threads, and is no race.
+Action reduce_in_memory(const Text &text) {
+    if (!text.has("max") || text.type() != "u32" || space_of(text) != Space::global) refuse("atomic reduction");
+    return [value = Text::operand_of(text.operands.at(1), text.naming),
+            address = address_of(text.operands.at(0), text, false)](Thread &thread) {
+        unsigned char *memory = place_of(thread, Space::global, address, sizeof(uint32_t)).memory;
+        uint32_t largest;
+        std::memcpy(&largest, memory, sizeof(largest));
+        largest = std::max(largest, value.get<uint32_t>(thread));
+        std::memcpy(memory, &largest, sizeof(largest));
+    };
 }
 
 Action branch(const Text &text) {

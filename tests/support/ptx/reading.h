@@ -75,6 +75,7 @@ inline int bits_of(const std::string &type) { return type == "pred" ? 8 : std::s
 /// Defined in memory.cpp: memory accesses, branches and barriers.
 Action load(const Text &text);
 Action store(const Text &text);
+Action reduce_in_memory(const Text &text);
 Action branch(const Text &text);
 Action wait(const Text &text);
 Action leave(const Text &text);

@@ -32,7 +32,7 @@ def tool_path() -> Path:
 
 
 def build(program: Program, target: str = "host", numerics: str | None = None, cache=None, name: str | None = None, output=None, jobs: int = 0,
-          cuda_arch=(), rules=(), traceable=False, time_limit: int = 600):
+          cuda_arch=(), rules=(), traceable=False, time_limit: int = 600, require_libraries=False):
     """Compiles a program into a shared library and opens it.
 
     Args:
@@ -47,6 +47,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
         rules: YAML files, or folders of YAML files, with operators of your own.
         traceable: Store every rounded operand and every scale, so that traces can show them. Slower on CPUs.
         time_limit: Stop if one kernel or one run of the C compiler takes longer than this many seconds. 0: no limit.
+        require_libraries: With target "cuda": a matmul that cuBLASLt cannot compute is an error, when the program is built or first called.
 
     Returns:
         A Library. Its `summary` is the last line of the build. The logger "scalide" gets this line, too.
@@ -70,6 +71,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     arguments += ["--time-limit", time_limit]
     arguments += ["--cuda-arch", ",".join(map(str, cuda_arch))] if cuda_arch else []
     arguments += ["--traceable"] if traceable else []
+    arguments += ["--require-libraries"] if require_libraries else []
     rules = [rules] if isinstance(rules, (str, os.PathLike)) else list(rules)
     for path in rules:
         arguments += ["--rules", path]
