@@ -119,7 +119,7 @@ scalide_status scalide_describe_step(const scalide_binding *binding, size_t inde
     const BoundMatmul *matmul = find_matmul(*binding, step);
     const bool is_call = matmul && matmul->form != MatmulForm::kernel, is_asked = matmul && matmul->form == MatmulForm::asked;
     *info = {binding->program->steps[step].name, is_call ? "cublaslt" : nullptr, matmul && !is_asked ? matmul->reason : nullptr,
-             matmul && !is_asked ? matmul->notice : nullptr};
+             matmul && matmul->notice[0] ? matmul->notice : nullptr};
     return SCALIDE_OK;
 }
 

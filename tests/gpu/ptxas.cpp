@@ -1,4 +1,5 @@
 #include "card/probe_kernels.h"
+#include "devices/convert_kernels.h"
 #include "devices/copy_kernels.h"
 #include "emit/compile_kernel.h"
 #include "emit/device_code.h"
@@ -119,6 +120,10 @@ void register_cases() {
     copies.name = "copies";
     copies.ptx = source_of_copy_kernels(SCALIDE_CUDA);
     register_text("runtime", copies);
+    ProbeKernel conversions;
+    conversions.name = "conversions";
+    conversions.ptx = source_of_convert_kernels();
+    register_text("runtime", conversions);
     for (const fs::path &path : kernel_texts()) {
         const std::string kind = path.parent_path().filename().string();
         testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,

@@ -21,7 +21,7 @@ struct MatmulCall {
     ValueId amax = -1;
     ValueId result = -1;
     bool fast_accumulation = false;        ///< sums of f8 products may be less precise than f32
-    bool tf32 = false;                     ///< f32 operands may be rounded to 11 bits
+    bool tf32 = false;                     ///< f32 operands may be rounded to 11 significant bits
     std::optional<Overflow> overflow = {}; ///< of the conversion to the result's dtype; empty: the result is not converted
     std::vector<int> operand_nodes = {};   ///< nodes that multiply operands by their scales
     std::vector<int> nodes;                ///< the dot_general and the nodes after it, without those that only move or widen

@@ -124,7 +124,7 @@ typedef struct {
     int32_t lhs_scale_layout, rhs_scale_layout; /* scalide_scales */
     int32_t factor, bias, addend, addend_factor, result_factor, amax;
     int32_t fast_accumulation;                  /* 1: the sums of an f8 matmul may have only 14 bits */
-    int32_t tf32;                               /* 1: f32 operands may be rounded to 11 significant bits */
+    int32_t tf32;                               /* 1: f32 operands may be rounded to 11 significant bits, to nearest */
     int32_t lhs_k_contiguous, rhs_k_contiguous; /* 1: k is the contiguous axis; 0: m (or n) is */
     const scalide_extent *extents;              /* batch, m, n, k; then for lhs and for rhs the distance of rows and the distance of
                                                    matrices, in elements */

@@ -385,8 +385,9 @@ typedef struct {
     const char *name;    /* name of the kernel of the step */
     const char *library; /* library that computes the step ("cublaslt"). NULL: the kernel computes it */
     const char *reason;  /* why the library does not compute the step as the program asks. Otherwise NULL */
-    const char *notice;  /* if there is a reason: the line that the log got at bind. It names the tensor, its place in the source, the
-                            reason,  and what computes the step instead: the library with operands of 16 bits, or the kernel */
+    const char
+        *notice; /* if there is a reason and the matmul is not empty: the line that the log got at bind. It names the tensor, its place in
+                    the source, the reason,  and what computes the step instead: the library with operands of 16 bits, or the kernel */
 } scalide_step_info;
 /* Returns the program that the binding runs: the bound program, or its variant for this CPU, this GPU or these values of symbols. */
 const scalide_program *scalide_binding_program(const scalide_binding *binding);

@@ -246,6 +246,12 @@ void tell(const scalide_binding &binding, BoundMatmul &matmul) {
     if (binding.context->log) binding.context->log(binding.context->log_user, matmul.notice);
 }
 
+/// An empty matmul needs no library.
+bool is_empty(const scalide_binding &binding, const BoundMatmul &matmul) {
+    MatmulDesc desc;
+    return describe_matmul(binding, plan_of(binding, matmul), &desc) && desc.batch * desc.m * desc.n * desc.k == 0;
+}
+
 /// Where libraries are required, a matmul that is not computed as asked is an error.
 scalide_status check_required(const scalide_binding &binding, const BoundMatmul &matmul) {
     const scalide_context &context = *binding.context;
@@ -303,7 +309,7 @@ scalide_status point_matmuls(scalide_binding &binding, bool *changed) {
     if (status == SCALIDE_OK) status = point_widened(binding, matmuls, count);
     *changed = false;
     for (int32_t i = 0; i < count && status == SCALIDE_OK; ++i) {
-        if (matmuls[i].form == MatmulForm::asked || matmuls[i].notice[0]) continue;
+        if (matmuls[i].form == MatmulForm::asked || matmuls[i].notice[0] || is_empty(binding, matmuls[i])) continue;
         *changed = true;
         tell(binding, matmuls[i]);
         status = check_required(binding, matmuls[i]);

@@ -47,7 +47,7 @@ struct MatmulDesc {
     int32_t bias_dtype = no_dtype;
     bool amax = false;              ///< computes the amax of D as f32
     bool fast_accumulation = false; ///< sums of f8 products keep 14 bits; otherwise they are added to f32 after every 128 products
-    bool tf32 = false;              ///< f32 operands are rounded to 11 bits
+    bool tf32 = false;              ///< f32 operands are rounded to 11 significant bits, to nearest
     bool has_factor = false;        ///< the sum is multiplied by an f32 in device memory; for f8 operands, a scale does this
     bool has_addend_factor = false; ///< C is multiplied by an f32 in device memory
     uint64_t workspace_bytes = 0;

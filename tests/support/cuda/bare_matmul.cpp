@@ -28,7 +28,7 @@ BareMatmul::BareMatmul(const Calls &library, const BarePointers &pointers, bool 
 BareMatmul::BareMatmul(const Calls &library, const BareDesc &desc, const BarePointers &pointers)
     : BareMatmul(library, pointers, desc.d == r_8f_e4m3 || desc.d == r_8f_e5m2) {
     check(library.create(&handle_), "cublasLtCreate");
-    check(library.create_operation(&operation_, compute_32f, r_32f), "cublasLtMatmulDescCreate");
+    check(library.create_operation(&operation_, desc.tf32 ? compute_32f_fast_tf32 : compute_32f, r_32f), "cublasLtMatmulDescCreate");
     const auto set = [&](int32_t attribute, const auto &value) {
         check(library.set_operation(operation_, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute");
     };

@@ -17,6 +17,7 @@ struct BareDesc {
     int32_t bias = cublaslt::r_16bf; ///< its type; where D is f8, C's too
     int32_t a_scale_mode = cublaslt::scalar_32f, b_scale_mode = cublaslt::scalar_32f;
     bool fast_accumulation = false;
+    bool tf32 = false;
 };
 
 /// Device memory. Null: the operand is absent.

@@ -76,6 +76,15 @@ std::vector<double> lost_subnormals(const Operation &operation, const std::vecto
     return lost;
 }
 
+/// A GPU may round each f32 operand to 11 significant bits: 2^-11 of each factor, and the product of both errors.
+constexpr double tf32_error = 0x1p-10 + 0x1p-22;
+
+bool is_tf32(const Operation &operation) {
+    const auto precision = operation.attributes.find("precision");
+    const auto is_f32 = [](const Array *operand) { return operand->dtype == Dtype::f32; };
+    return precision != operation.attributes.end() && precision->second.word == "tf32" && std::ranges::all_of(operation.operands, is_f32);
+}
+
 /// In units of what it computes in.
 std::vector<double> roundings_of_sums(const Operation &operation, const std::vector<double> &exact, Dtype computed) {
     const std::vector<double> magnitudes = sum_of(operation, [](const Array &array, size_t i) { return std::fabs(array.data[i]); });
@@ -87,6 +96,7 @@ std::vector<double> roundings_of_sums(const Operation &operation, const std::vec
         const double chain = std::min(roundings[i], longest);
         roundings[i] = roundings_of_sum(chain, rounded_magnitude(magnitudes[i], computed), rounded_magnitude(exact[i], computed));
         if (magnitudes[i] > 0) roundings[i] += lost[i] / unit_of(computed);
+        if (is_tf32(operation)) roundings[i] += tf32_error * magnitudes[i] / unit_of(computed);
     }
     return roundings;
 }
