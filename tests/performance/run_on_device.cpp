@@ -1,10 +1,11 @@
-// run_on_device LIBRARY.so NAME SECONDS [LHS RHS OUT M N K]: times a generated program of a device, with static extents, on arrays of small
-// random numbers, as one graph where the device has graphs. Prints one JSON line: milliseconds of a run (the least mean of the groups of
-// runs that fill SECONDS; each group is waited for once) and of binding (code is loaded, algorithms are found), bytes of its arguments, who
-// computes each step and why. On CUDA it also times, between the groups, the driver's copy of as many bytes (read and written together)
-// and, where asked, a bare call of cuBLASLt for a product of two matrices [M, K] and [N, K].
+// run_on_device LIBRARY.so NAME SECONDS [--check CPU_LIBRARY.so] [--nonnegative ARGUMENT] [--bare LHS RHS OUT M N K]: times a generated
+// program of a device, with static extents, on arrays of small random numbers, as one graph where the device has graphs. Prints one JSON
+// line: milliseconds of a run (the least mean of the groups of runs that fill SECONDS; each group is waited for once) and of binding (code
+// is loaded, algorithms are found), bytes of its arguments, who computes each step and why. --check: the largest error of the first run
+// beside the same program for the CPU. On CUDA it also times, between the groups, the driver's copy of as many bytes (read and written
+// together) and, where asked, a bare call of cuBLASLt for a product of two matrices [M, K] and [N, K].
 #include "cublaslt/cublaslt.h"
-#include "measuring.h"
+#include "device_arguments.h"
 #include "support/cuda/bare_matmul.h"
 #include "support/cuda/driver.h"
 #include <cstdio>
@@ -20,71 +21,6 @@ namespace {
 
 using namespace scalide::measuring;
 using scalide::Driver;
-
-[[noreturn]] void fail(const char *message) {
-    std::fprintf(stderr, "run_on_device: %s\n", message);
-    std::exit(1);
-}
-
-scalide_context *context_of(int32_t device) {
-    scalide_options options{};
-    options.struct_size = sizeof options;
-    options.device = device;
-    char message[1024] = "";
-    options.message = message;
-    options.message_size = sizeof message;
-    scalide_context *context = nullptr;
-    if (scalide_context_create(&options, &context) != SCALIDE_OK) fail(message);
-    return context;
-}
-
-/// Of a buffer without symbols.
-std::vector<int64_t> shape_of(const scalide_buffer &buffer) {
-    std::vector<int64_t> shape;
-    for (int32_t axis = 0; axis < buffer.rank; axis++) {
-        if (buffer.shape[axis].count > 0 && buffer.shape[axis].terms[0].symbol[0] >= 0) fail("the program's extents must be numbers");
-        shape.push_back(buffer.shape[axis].count > 0 ? buffer.shape[axis].terms[0].coefficient : 0);
-    }
-    return shape;
-}
-
-/// The program's arrays in the memory of its device.
-class Arguments {
-public:
-    Arguments(scalide_context *context, const scalide_program *program) : context_(context) {
-        std::mt19937 random(1);
-        for (int32_t i = 0; i < program->argument_count; i++) {
-            const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
-            const std::vector<int64_t> shape = shape_of(buffer);
-            size_t count = 1;
-            for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
-            std::vector<unsigned char> values(count * scalide_dtype_size(buffer.dtype));
-            fill(values.data(), buffer.dtype, count, random);
-            bytes_ += values.size() * (program->arguments[i].role == SCALIDE_INOUT ? 2 : 1);
-            const float one = 1;
-            float *scale = program->arguments[i].scale_buffer >= 0 ? static_cast<float *>(copy(&one, sizeof one)) : nullptr;
-            arrays_.push_back(scalide_dense_array(copy(values.data(), values.size()), scale, buffer.dtype, buffer.rank, shape.data()));
-        }
-    }
-
-    const std::vector<scalide_array> &arrays() const { return arrays_; }
-    size_t bytes() const { return bytes_; }
-    void check(scalide_status status) const {
-        if (status != SCALIDE_OK) fail(scalide_message(context_));
-    }
-
-private:
-    void *copy(const void *from, size_t bytes) {
-        void *memory = nullptr;
-        check(scalide_allocate(context_, std::max<size_t>(bytes, 4), &memory));
-        if (bytes > 0) check(scalide_copy_in(context_, memory, from, bytes));
-        return memory;
-    }
-
-    scalide_context *context_;
-    std::vector<scalide_array> arrays_;
-    size_t bytes_ = 0;
-};
 
 /// The baseline: work of the driver or of cuBLASLt on one stream, without code of Scalide around it.
 class Rival {
@@ -169,46 +105,70 @@ void print_steps(const scalide_binding *binding, size_t count) {
     }
 }
 
+struct Options {
+    const char *library, *name, *cpu_library = nullptr, *nonnegative = nullptr;
+    double seconds;
+    char **bare = nullptr;
+};
+
+Options options_of(int argc, char **argv) {
+    if (argc < 4)
+        fail("usage: run_on_device LIBRARY.so NAME SECONDS [--check CPU_LIBRARY.so] [--nonnegative ARGUMENT] [--bare LHS RHS OUT M N K]");
+    Options options{.library = argv[1], .name = argv[2], .seconds = std::atof(argv[3])};
+    for (int i = 4; i < argc; i++) {
+        const std::string word = argv[i];
+        const int left = argc - 1 - i;
+        if (word == "--check" && left >= 1)
+            options.cpu_library = argv[++i];
+        else if (word == "--nonnegative" && left >= 1)
+            options.nonnegative = argv[++i];
+        else if (word == "--bare" && left >= 6)
+            options.bare = argv + i + 1, i += 6;
+        else
+            fail("unknown or incomplete option " + word);
+    }
+    return options;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 4 && argc != 10) fail("usage: run_on_device LIBRARY.so NAME SECONDS [LHS RHS OUT M N K]");
+    const Options options = options_of(argc, argv);
     scalide_context *loader = context_of(SCALIDE_CPU);
-    scalide_library *library = nullptr;
-    if (scalide_load(loader, argv[1], &library) != SCALIDE_OK) fail(scalide_message(loader));
-    const scalide_program *program = scalide_library_program(loader, library, argv[2]);
-    if (!program) fail(scalide_message(loader));
+    const scalide_program *program = load(loader, options.library, options.name);
     scalide_context *context = context_of(scalide_program_device(program));
-    const Arguments arguments(context, program);
+    const Arguments arguments(context, program, options.nonnegative);
     scalide_binding *binding = nullptr;
     const Clock::time_point before_bind = Clock::now();
-    arguments.check(scalide_bind(context, program, arguments.arrays().data(), arguments.arrays().size(), &binding));
+    check(context, scalide_bind(context, program, arguments.arrays().data(), arguments.arrays().size(), &binding));
     const double bind_ms = milliseconds_since(before_bind);
     const scalide_status captured = scalide_capture(binding);
-    if (captured != SCALIDE_UNSUPPORTED) arguments.check(captured);
+    if (captured != SCALIDE_UNSUPPORTED) check(context, captured);
     const auto time = [&](int count) {
         const Clock::time_point start = Clock::now();
-        for (int i = 0; i < count; i++) arguments.check(scalide_run(binding));
-        arguments.check(scalide_synchronise(context));
+        for (int i = 0; i < count; i++) check(context, scalide_run(binding));
+        check(context, scalide_synchronise(context));
         return milliseconds_since(start) / count;
     };
     time(1);
+    const double error = options.cpu_library ? error_beside_cpu(arguments, options.cpu_library, options.name, options.nonnegative) : 0;
     const int group = std::max(1, static_cast<int>(20 / std::max(time(3), 1e-3))); // about 20 ms
     std::optional<Driver> driver;
     std::vector<Rival> rivals;
     if (scalide_context_device(context) == SCALIDE_CUDA) {
         driver.emplace();
         rivals.push_back(copy_of(*driver, context, arguments.bytes()));
-        if (argc == 10) rivals.push_back(bare_product(*driver, context, argv + 4));
+        if (options.bare) rivals.push_back(bare_product(*driver, context, options.bare));
     }
     double least = 1e30;
     const Clock::time_point start = Clock::now();
     do {
         least = std::min(least, time(group));
         for (Rival &rival : rivals) rival.time(group);
-    } while (milliseconds_since(start) < 1e3 * std::atof(argv[3]));
+    } while (milliseconds_since(start) < 1e3 * options.seconds);
     std::printf("{\"device\": \"%s\", \"ms\": %.5f, \"bytes\": %zu, \"bind_ms\": %.2f, ", scalide_context_device_name(context), least,
                 arguments.bytes(), bind_ms);
+    if (options.cpu_library) std::printf("\"error\": %g, ", std::isfinite(error) ? error : 1e30);
     for (const Rival &rival : rivals) std::printf("\"%s_ms\": %.5f, ", rival.name().c_str(), rival.least());
     std::printf("\"captured\": %s, \"steps\": [", captured == SCALIDE_OK ? "true" : "false");
     print_steps(binding, scalide_step_count(binding));
