@@ -1,5 +1,6 @@
 #include "card/card.h"
 #include "ir/text.h"
+#include "tool/common.h"
 #include "transforms/passes.h"
 #include <algorithm>
 #include <bit>
@@ -12,7 +13,7 @@ namespace scalide {
 namespace {
 
 const Rulebook &rulebook() {
-    static const Rulebook rules = Rulebook::load({SCALIDE_RULES_DIR});
+    static const Rulebook rules = Rulebook::load({find_home("").rules});
     return rules;
 }
 

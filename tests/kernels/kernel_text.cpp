@@ -2,6 +2,7 @@
 #include "support/programs/zeros.h"
 #include "support/rounding_errors/running_error.h"
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -133,7 +134,8 @@ KernelText read_kernel_text(const fs::path &path) {
 
 std::set<fs::path> kernel_texts() {
     std::set<fs::path> paths;
-    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(SCALIDE_KERNELS_DIR)) {
+    const char *given = std::getenv("SCALIDE_KERNELS"); // of a pack (tests/card/pack)
+    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(given ? given : SCALIDE_KERNELS_DIR)) {
         if (entry.path().extension() == ".scl") {
             paths.insert(entry.path());
         }

@@ -1,9 +1,10 @@
-// run_on_device LIBRARY.so NAME SECONDS [--check CPU_LIBRARY.so] [--nonnegative ARGUMENT] [--bare LHS RHS OUT M N K]: times a generated
-// program of a device, with static extents, on arrays of small random numbers, as one graph where the device has graphs. Prints one JSON
-// line: milliseconds of a run (the least mean of the groups of runs that fill SECONDS; each group is waited for once) and of binding (code
-// is loaded, algorithms are found), bytes of its arguments, who computes each step and why. --check: the largest error of the first run
-// beside the same program for the CPU. On CUDA it also times, between the groups, the driver's copy of as many bytes (read and written
-// together) and, where asked, a bare call of cuBLASLt for a product of two matrices [M, K] and [N, K].
+// run_on_device LIBRARY.so NAME SECONDS [--check CPU_LIBRARY.so] [--nonnegative ARGUMENT] [--profile RUNS] [--bare LHS RHS OUT M N K]:
+// times a generated program of a device, with static extents, on arrays of small random numbers, as one graph where the device has graphs.
+// Prints one JSON line: milliseconds of a run (the least mean of the groups of runs that fill SECONDS; each group is waited for once) and
+// of binding (code is loaded, algorithms are found), bytes of its arguments, who computes each step and why. --check: the largest error of
+// the first run beside the same program for the CPU. --profile: the time of each step, alone, in the fastest of RUNS runs; it includes the
+// wait for its end, about 10 us. On CUDA it also times, between the groups, the driver's copy of as many bytes (read and written together)
+// and, where asked, a bare call of cuBLASLt for a product of two matrices [M, K] and [N, K].
 #include "cublaslt/cublaslt.h"
 #include "device_arguments.h"
 #include "support/cuda/bare_matmul.h"
@@ -96,24 +97,26 @@ Rival bare_product(const Driver &driver, scalide_context *context, char **words)
             }};
 }
 
-void print_steps(const scalide_binding *binding, size_t count) {
-    for (size_t step = 0; step < count; step++) {
+void print_steps(const scalide_binding *binding, const std::vector<scalide_step_profile> &profile) {
+    for (size_t step = 0; step < profile.size(); step++) {
         scalide_step_info info{};
         scalide_describe_step(binding, step, &info);
-        std::printf("%s{\"step\": \"%s\", \"library\": \"%s\", \"reason\": \"%s\"}", step == 0 ? "" : ", ", info.name,
-                    info.library ? info.library : "", info.reason ? info.reason : "");
+        std::printf("%s{\"step\": \"%s\", \"library\": \"%s\", \"reason\": \"%s\", \"ms\": %.5f}", step == 0 ? "" : ", ", info.name,
+                    info.library ? info.library : "", info.reason ? info.reason : "", 1e3 * profile[step].seconds);
     }
 }
 
 struct Options {
     const char *library, *name, *cpu_library = nullptr, *nonnegative = nullptr;
     double seconds;
+    int profiled_runs = 0;
     char **bare = nullptr;
 };
 
 Options options_of(int argc, char **argv) {
     if (argc < 4)
-        fail("usage: run_on_device LIBRARY.so NAME SECONDS [--check CPU_LIBRARY.so] [--nonnegative ARGUMENT] [--bare LHS RHS OUT M N K]");
+        fail("usage: run_on_device LIBRARY.so NAME SECONDS [--check CPU_LIBRARY.so] [--nonnegative ARGUMENT] [--profile RUNS] [--bare LHS "
+             "RHS OUT M N K]");
     Options options{.library = argv[1], .name = argv[2], .seconds = std::atof(argv[3])};
     for (int i = 4; i < argc; i++) {
         const std::string word = argv[i];
@@ -122,6 +125,8 @@ Options options_of(int argc, char **argv) {
             options.cpu_library = argv[++i];
         else if (word == "--nonnegative" && left >= 1)
             options.nonnegative = argv[++i];
+        else if (word == "--profile" && left >= 1)
+            options.profiled_runs = std::atoi(argv[++i]);
         else if (word == "--bare" && left >= 6)
             options.bare = argv + i + 1, i += 6;
         else
@@ -166,11 +171,13 @@ int main(int argc, char **argv) {
         least = std::min(least, time(group));
         for (Rival &rival : rivals) rival.time(group);
     } while (milliseconds_since(start) < 1e3 * options.seconds);
+    std::vector<scalide_step_profile> profile(scalide_step_count(binding));
+    if (options.profiled_runs > 0) check(context, scalide_profile(binding, options.profiled_runs, profile.data(), profile.size()));
     std::printf("{\"device\": \"%s\", \"ms\": %.5f, \"bytes\": %zu, \"bind_ms\": %.2f, ", scalide_context_device_name(context), least,
                 arguments.bytes(), bind_ms);
     if (options.cpu_library) std::printf("\"error\": %g, ", std::isfinite(error) ? error : 1e30);
     for (const Rival &rival : rivals) std::printf("\"%s_ms\": %.5f, ", rival.name().c_str(), rival.least());
     std::printf("\"captured\": %s, \"steps\": [", captured == SCALIDE_OK ? "true" : "false");
-    print_steps(binding, scalide_step_count(binding));
+    print_steps(binding, profile);
     std::printf("]}\n");
 }

@@ -5,6 +5,7 @@
 #include "support/compiled/compiled_program.h"
 #include "support/rounding_errors/running_error.h"
 #include "support/sanitized.h"
+#include "tool/common.h"
 #include "tool/open_context.h"
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@ namespace scalide {
 namespace {
 
 const Rulebook &rulebook() {
-    static const Rulebook rules = Rulebook::load({SCALIDE_RULES_DIR});
+    static const Rulebook rules = Rulebook::load({find_home("").rules});
     return rules;
 }
 

@@ -1,4 +1,5 @@
 #include "support/compiled/compiled_program.h"
+#include "tool/common.h"
 #include <algorithm>
 #include <cstdlib>
 
@@ -21,8 +22,9 @@ CompiledProgram::CompiledProgram(const Program &program, const Rulebook &ruleboo
     options.policy = policy;
     options.output_folder = folder_.path;
     options.cache_folder = folder_.path / "cache";
-    options.include_folder = SCALIDE_INCLUDE_FOLDER;
-    options.runtime_library = SCALIDE_RUNTIME_LIBRARY;
+    const Home home = find_home("");
+    options.include_folder = home.include;
+    options.runtime_library = home.runtime_library;
     options.shared_library = true;
     options.jobs = 1;
     if (const char *card = std::getenv("SCALIDE_CARD_ARCH"); card && target == "cuda") options.cuda_cards = {card};
