@@ -28,6 +28,7 @@ namespace {
 enum : CUresult {
     success = 0,
     invalid_value = 1,
+    out_of_memory = 2,
     no_device = 100,
     invalid_device = 101,
     invalid_context = 201,
@@ -272,7 +273,9 @@ CUresult cuStreamSynchronize(CUstream stream) {
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
     RETURN_IF(enter("cuMemAlloc %zu", bytes));
     RETURN_IF(bytes > 0 ? need_quiet() : invalid_value);
-    *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(512, (bytes + 511) / 512 * 512));
+    void *made = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+    RETURN_IF(made ? success : out_of_memory);
+    *address = reinterpret_cast<CUdeviceptr>(made);
     memory[*address] = bytes;
     return success;
 }

@@ -1,0 +1,190 @@
+#include "card/card.h"
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+// card.bindings.*: what applications do with a binding on a GPU: runs, graphs, other arrays, several contexts, failures. Numbers are small
+// integers, so that results are exact.
+
+namespace scalide {
+
+namespace {
+
+const char *const step_text = R"(program step(w: f32[n] inout, x: f32[n]) -> (y: f32[n], w = w2) {
+  w2 = add(w, x)
+  y = mul(w2, 2.0)
+}
+)";
+
+/// A library in a context of this kind, with its arrays.
+class Bound {
+public:
+    Bound(const CompiledProgram &compiled, int32_t device) : context_(open_context(device)), library_(nullptr, scalide_library_close) {
+        scalide_library *loaded = nullptr;
+        EXPECT_EQ(context_.status, SCALIDE_OK) << context_.message;
+        EXPECT_EQ(scalide_load(context(), compiled.library().c_str(), &loaded), SCALIDE_OK) << scalide_message(context());
+        library_.reset(loaded);
+        program_ = scalide_library_program(context(), loaded, compiled.name().c_str());
+    }
+    Bound(const Bound &) = delete;
+    Bound &operator=(const Bound &) = delete;
+    ~Bound() {
+        scalide_binding_destroy(binding_);
+        for (void *memory : taken_) scalide_release(context(), memory);
+    }
+
+    scalide_context *context() const { return context_.handle.get(); }
+    scalide_binding *binding() const { return binding_; }
+    const scalide_program *program() const { return program_; }
+
+    scalide_array add(int32_t dtype, std::vector<int64_t> shape, const void *values, size_t bytes, bool scaled = false) {
+        const float one = 1;
+        float *scale = scaled ? static_cast<float *>(copy(&one, sizeof one)) : nullptr;
+        return scalide_dense_array(copy(values, bytes), scale, dtype, static_cast<int32_t>(shape.size()), shape.data());
+    }
+    scalide_array floats(const std::vector<float> &values) {
+        return add(SCALIDE_F32, {std::ssize(values)}, values.data(), values.size() * sizeof(float));
+    }
+    scalide_status bind(std::vector<scalide_array> arrays) {
+        arrays_ = std::move(arrays);
+        return scalide_bind(context(), program_, arrays_.data(), arrays_.size(), &binding_);
+    }
+    void run() {
+        ASSERT_EQ(scalide_run(binding_), SCALIDE_OK) << scalide_message(context());
+        ASSERT_EQ(scalide_synchronise(context()), SCALIDE_OK) << scalide_message(context());
+    }
+    void set(size_t index, const scalide_array &array) {
+        arrays_[index] = array;
+        ASSERT_EQ(scalide_set_argument(binding_, index, &array), SCALIDE_OK) << scalide_message(context());
+    }
+    std::vector<float> read(size_t index) const {
+        const scalide_array &array = arrays_[index];
+        std::vector<float> values(array.rank == 0 ? 1 : static_cast<size_t>(array.extent[0]));
+        EXPECT_EQ(scalide_copy_out(context(), values.data(), array.data, values.size() * sizeof(float)), SCALIDE_OK);
+        return values;
+    }
+
+private:
+    void *copy(const void *from, size_t bytes) {
+        void *memory = nullptr;
+        EXPECT_EQ(scalide_allocate(context(), std::max<size_t>(bytes, 4), &memory), SCALIDE_OK) << scalide_message(context());
+        taken_.push_back(memory);
+        if (bytes > 0) EXPECT_EQ(scalide_copy_in(context(), memory, from, bytes), SCALIDE_OK) << scalide_message(context());
+        return memory;
+    }
+
+    OpenedContext context_;
+    std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
+    const scalide_program *program_ = nullptr;
+    std::vector<scalide_array> arrays_;
+    std::vector<void *> taken_;
+    scalide_binding *binding_ = nullptr;
+};
+
+class bindings : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!why_no_card().empty()) GTEST_SKIP() << why_no_card();
+    }
+};
+using Floats = std::vector<float>;
+
+} // namespace
+
+TEST_F(bindings, run_twice_and_go_on_as_a_graph) {
+    const auto compiled = compile_for_card(step_text);
+    Bound bound(*compiled, SCALIDE_CUDA);
+    ASSERT_EQ(bound.bind({bound.floats({1, 2, 3, 4, 5}), bound.floats({1, 1, 2, 2, 3}), bound.floats(Floats(5, NAN))}), SCALIDE_OK)
+        << scalide_message(bound.context());
+    bound.run();
+    bound.run();
+    EXPECT_EQ(bound.read(0), (Floats{3, 4, 7, 8, 11}));
+    ASSERT_EQ(scalide_capture(bound.binding()), SCALIDE_OK) << scalide_message(bound.context());
+    for (int repeat = 0; repeat < 3; repeat++) bound.run();
+    EXPECT_EQ(bound.read(0), (Floats{6, 7, 13, 14, 20}));
+    EXPECT_EQ(bound.read(2), (Floats{12, 14, 26, 28, 40}));
+}
+
+TEST_F(bindings, take_other_arrays_before_and_after_capture) {
+    const auto compiled = compile_for_card(step_text);
+    Bound bound(*compiled, SCALIDE_CUDA);
+    ASSERT_EQ(bound.bind({bound.floats({1, 2, 3}), bound.floats({1, 1, 1}), bound.floats(Floats(3, NAN))}), SCALIDE_OK);
+    bound.run();
+    bound.set(1, bound.floats({10, 20, 30}));
+    bound.run();
+    EXPECT_EQ(bound.read(2), (Floats{24, 46, 68}));
+    ASSERT_EQ(scalide_capture(bound.binding()), SCALIDE_OK);
+    bound.set(1, bound.floats({100, 100, 100}));
+    bound.set(2, bound.floats(Floats(3, NAN)));
+    bound.run();
+    EXPECT_EQ(bound.read(2), (Floats{224, 246, 268}));
+}
+
+TEST_F(bindings, have_extents_of_0_and_1_and_more) {
+    const auto compiled = compile_for_card(step_text);
+    for (const size_t count : {0, 1, 2, 31, 1025}) {
+        Bound bound(*compiled, SCALIDE_CUDA);
+        ASSERT_EQ(bound.bind({bound.floats(Floats(count, 3)), bound.floats(Floats(count, 4)), bound.floats(Floats(count, NAN))}),
+                  SCALIDE_OK)
+            << count << ' ' << scalide_message(bound.context());
+        bound.run();
+        EXPECT_EQ(bound.read(2), Floats(count, 14)) << count;
+    }
+}
+
+TEST_F(bindings, of_two_contexts_do_not_meet) {
+    const auto compiled = compile_for_card(step_text);
+    Bound first(*compiled, SCALIDE_CUDA), second(*compiled, SCALIDE_CUDA);
+    ASSERT_EQ(first.bind({first.floats({1}), first.floats({1}), first.floats({NAN})}), SCALIDE_OK);
+    ASSERT_EQ(second.bind({second.floats({5}), second.floats({2}), second.floats({NAN})}), SCALIDE_OK);
+    for (int repeat = 0; repeat < 3; repeat++) {
+        first.run();
+        second.run();
+    }
+    EXPECT_EQ(first.read(0), Floats{4});
+    EXPECT_EQ(second.read(0), Floats{11});
+}
+
+TEST_F(bindings, go_on_after_memory_is_refused) {
+    const auto compiled = compile_for_card(step_text);
+    Bound bound(*compiled, SCALIDE_CUDA);
+    ASSERT_EQ(bound.bind({bound.floats({1}), bound.floats({1}), bound.floats({NAN})}), SCALIDE_OK);
+    void *memory = nullptr;
+    EXPECT_EQ(scalide_allocate(bound.context(), size_t{1} << 50, &memory), SCALIDE_OUT_OF_MEMORY);
+    EXPECT_EQ(memory, nullptr);
+    bound.run();
+    EXPECT_EQ(bound.read(2), Floats{4});
+}
+
+/// Each matmul multiplies by a scalar of its own, so their scales are in slots of the scalar table next to each other.
+TEST_F(bindings, give_cublaslt_each_slot_of_the_scalar_table) {
+    constexpr int matmuls = 6;
+    std::string arguments, body, results;
+    for (int i = 0; i < matmuls; i++) {
+        const std::string k = std::to_string(i);
+        body += "  s" + k + " = mul(s, " + std::to_string(1 << i) + ".0)\n  d" + k + " = dot_general(a, b) {contract: [[1], [1]]}\n  y" +
+                k + " = mul(d" + k + ", s" + k + ")\n";
+        results += (i ? ", y" : "y") + k + ": f32[32, 16]";
+    }
+    const std::string text =
+        "program slots(x: f8_e4m3fn[32, 64], w: f8_e4m3fn[16, 64], r: f32[]) -> (" + results +
+        ") {\n  s = mul(r, 0.5)\n  a = convert_element_type(x) {dtype: f32}\n  b = convert_element_type(w) {dtype: f32}\n" + body + "}\n";
+    const auto compiled = compile_for_card(text);
+    Bound bound(*compiled, SCALIDE_CUDA);
+    const std::vector<uint8_t> ones(32 * 64, 0x38); // 1
+    const float two = 2;
+    std::vector<scalide_array> arrays{bound.add(SCALIDE_F8_E4M3FN, {32, 64}, ones.data(), 32 * 64),
+                                      bound.add(SCALIDE_F8_E4M3FN, {16, 64}, ones.data(), 16 * 64), bound.add(SCALIDE_F32, {}, &two, 4)};
+    const Floats nan(32 * 16, NAN);
+    for (int i = 0; i < matmuls; i++) arrays.push_back(bound.add(SCALIDE_F32, {32, 16}, nan.data(), nan.size() * 4));
+    ASSERT_EQ(bound.bind(std::move(arrays)), SCALIDE_OK) << scalide_message(bound.context());
+    for (size_t step = 0; step < scalide_step_count(bound.binding()); step++) {
+        scalide_step_info info = {};
+        ASSERT_EQ(scalide_describe_step(bound.binding(), step, &info), SCALIDE_OK);
+        EXPECT_EQ(info.notice, nullptr) << info.notice;
+    }
+    bound.run();
+    for (int i = 0; i < matmuls; i++) EXPECT_EQ(bound.read(3 + static_cast<size_t>(i))[0], 64.0f * static_cast<float>(1 << i)) << i;
+}
+
+} // namespace scalide
