@@ -92,7 +92,7 @@ private:
         });
     }
 
-    /// True for an argument of shape rows x columns that is read element by element and not overwritten.
+    /// True for an argument of shape rows x columns of which a row reads its own elements only, and which is not overwritten.
     bool is_walked(ValueId argument) const {
         const auto walks = [&](const Node &node) {
             return find_base_operator(node.op)->shape == Shape::elementwise || is_reduction(node) ||
@@ -101,8 +101,8 @@ private:
         const auto overwrites = [&](const Result &result) {
             return result.argument >= 0 && program_.arguments[result.argument].value == argument;
         };
-        return program_.type(argument).shape == space() && std::ranges::all_of(program_.nodes, walks) &&
-               std::ranges::none_of(program_.results, overwrites);
+        return program_.type(argument).shape == space() && !read_in_other_rows_.contains(argument) &&
+               std::ranges::all_of(program_.nodes, walks) && std::ranges::none_of(program_.results, overwrites);
     }
 
     bool is_row_reduction(const Node &node) const {
