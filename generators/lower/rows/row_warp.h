@@ -11,6 +11,9 @@ constexpr int warp_threads = 32, warp_neighbours = most_lanes / warp_threads;
 /// Returns the thread that computes the element of this column.
 Halide::Expr thread_of(const Halide::Expr &column);
 
+/// Returns the thread with which `thread` exchanges values: its number with the bit `distance` flipped.
+Halide::Expr partner(const Halide::Expr &thread, int distance);
+
 /// Does reduce_lanes() for a row in a warp. `space` covers the columns up to a multiple of most_lanes; `inside` must mark the real ones.
 /// Returns the last exchange, which has the same value in every thread.
 Halide::Func reduce_in_warp(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, RowStages &stages);
