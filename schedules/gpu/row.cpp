@@ -5,14 +5,16 @@
 #include <optional>
 
 // row: one warp for each row (row_warp.h). A long row, or one of symbolic length, gets a block of threads, which keeps the stages of its
-// row in shared memory. A short row gets one thread. Tiles:
+// row in shared memory. A short row gets one thread. On CUDA, all threads of a block reduce a row of static length from 256 columns on
+// (lower/rows/block_reduction.h): the lowering chooses their number, and a thread has 16 bytes of adjacent elements. Tiles:
 //   threads          threads of a block
 //   columns          length from which a row is long: `threads_columns` threads compute its elements, several adjacent ones each if the
 //                    length is a static multiple; sums have the lanes of the lowering
 //   threads_columns  threads of a block for long rows
 //   thread_row       longest row that one thread computes
 //   warps            rows of a block if one warp computes each
-//   rows             kernels with sums over rows (lower/rows/row_sums.h): rows that a block computes at a time
+//   rows             kernels with sums over rows (lower/rows/row_sums.h), on OpenCL: rows that a block computes at a
+//                    time
 //   shared_bytes     the same kernels: shared memory into which the stages of these rows must fit
 // Kernels with sums over rows keep the sums of a thread's columns in registers during the loop over a block's rows
 // (lower/rows/running_sums.h). A small launch then adds the sums of the blocks.

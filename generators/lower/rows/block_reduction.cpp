@@ -1,5 +1,4 @@
 #include "lower/rows/block_reduction.h"
-#include "lower/rows/row_warp.h"
 #include <algorithm>
 
 namespace scalide {
@@ -59,6 +58,11 @@ private:
 };
 
 } // namespace
+
+// Halide knows no bounds of an exclusive or. It turns the clamped difference into one exchange.
+Expr partner(const Expr &thread, int distance) {
+    return Halide::clamp(thread + distance - (thread / distance) % 2 * (2 * distance), 0, warp_threads - 1);
+}
 
 BlockShape block_shape(int64_t columns, int bytes) {
     int neighbours = std::clamp(access_bytes / bytes, 1, most_neighbours);

@@ -7,10 +7,15 @@ namespace scalide {
 // warps * 32 * neighbours elements. The threads of a warp exchange their results; then the results of warps are combined. So a reduction
 // needs one barrier. The order of a sum depends only on the shape and the dtypes. It is another order than that of reduce_lanes().
 
+constexpr int warp_threads = 32;
+
+/// Returns the thread with which `thread` exchanges values: its number with the bit `distance` flipped.
+Halide::Expr partner(const Halide::Expr &thread, int distance);
+
 /// The threads of a block and the elements that a thread reads at once.
 struct BlockShape {
     int warps, neighbours;
-    int elements() const { return warps * 32 * neighbours; } ///< that all threads read at once
+    int elements() const { return warps * warp_threads * neighbours; } ///< that all threads read at once
 };
 
 /// Returns the shape for lines of this many elements. `bytes`: of the smallest element that a thread reads. Threads read 16 bytes if lines

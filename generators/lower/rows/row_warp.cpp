@@ -59,11 +59,6 @@ private:
 
 } // namespace
 
-// Halide knows no bounds of an exclusive or. It turns the clamped difference into one exchange.
-Expr partner(const Expr &thread, int distance) {
-    return Halide::clamp(thread + distance - (thread / distance) % 2 * (2 * distance), 0, warp_threads - 1);
-}
-
 Expr thread_of(const Expr &column) { return column / warp_neighbours % warp_threads; }
 
 Func reduce_in_warp(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, RowStages &stages) {
