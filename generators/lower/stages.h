@@ -7,11 +7,20 @@
 // stage in buffer order. A stage that a kernel does not need is undefined, or its list is empty.
 namespace scalide {
 
+/// The stages of a reduction by all threads of a block (lower/rows/block_reduction.h).
+struct BlockReduction {
+    int warps = 0, neighbours = 0;  ///< of a block; adjacent elements of a thread. 0 warps: the reduction is in lanes
+    std::vector<Halide::Func> turn; ///< (thread, warp, outer): the sum of a thread, then exchanges between the threads of a warp
+    Halide::Func warp;              ///< (warp, outer): the result of a warp
+};
+
 /// Reductions in vector lanes (lower/rows/reduction.h). Each list has one entry for each reduction.
 struct LaneStages {
     std::vector<Halide::Func> partial; ///< (lane, outer); updates over (columns, steps): whole vectors, then the remaining elements
     std::vector<Halide::Func> lane;    ///< (lane, outer) with 16 lanes; the same Func as `partial` if that has no more lanes
     std::vector<Halide::Func> fold;    ///< (outer): the result
+    std::vector<BlockReduction>
+        block; ///< for CUDA: a reduction by a block; `partial` has a lane for each element that threads read at once
 };
 
 /// Reductions of whole arrays (lower/rows/totals.cpp). Kernels of kind full contain nothing else.
@@ -27,11 +36,11 @@ struct ColumnSums {
     Halide::Func rest;            ///< (columns ...); update over the rows after the last block; on a GPU they are one more block
     Halide::Func total;           ///< (columns ...); update over the blocks, if there are any
     Extent rows, columns, others; ///< all rows, the innermost axis, the product of the other axes
+    int block_rows = 0;           ///< rows of a block
     int group = 1;                ///< rows of a block that one step adds; more than 1: in pairs (lower/halide/bf16_pairs.h)
 };
 
 struct ColumnStages {
-    int block_rows = 0;
     std::vector<ColumnSums> sums;
     TotalStages whole; ///< reductions of whole arrays in the same kernel
 };

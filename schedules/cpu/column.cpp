@@ -22,7 +22,7 @@ public:
     void apply() {
         for (const ColumnSums &sums : stages_.sums) {
             schedule_sums(sums, sums.rest, 1, 1);
-            if (sums.block.defined()) schedule_sums(sums, sums.block, to_expr(sums.rows, kernel_) / stages_.block_rows, sums.group);
+            if (sums.block.defined()) schedule_sums(sums, sums.block, to_expr(sums.rows, kernel_) / sums.block_rows, sums.group);
             schedule_total(sums.total);
         }
         schedule_totals(stages_.whole);
@@ -55,7 +55,7 @@ private:
         std::vector<Var> outer(args.begin() + 1, args.end());
         outer.insert(outer.begin(), piece);
         Expr all = to_expr(sums.columns, kernel_), pieces = (all + most - 1) / most;
-        Expr work = min(all, most) * min(to_expr(sums.rows, kernel_), stages_.block_rows);
+        Expr work = min(all, most) * min(to_expr(sums.rows, kernel_), sums.block_rows);
         parallelize(update, *fuse_loops(update, outer), pieces * to_expr(sums.others, kernel_) * blocks, work, tiles_.at("task"));
     }
 

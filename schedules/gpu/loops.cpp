@@ -166,6 +166,44 @@ void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::Loop
     lane.gpu_threads(own);
 }
 
+void reduce_by_block(Halide::Func partial, const BlockReduction &reduction, const Halide::LoopLevel &block) {
+    constexpr int warp = 32;
+    const Var thread = reduction.turn[0].args()[0], in_warp = reduction.turn[0].args()[1], one("one");
+    Halide::Func total = reduction.warp;
+    // A single thread writes the result of its warp. Outside of a loop over lanes, Halide would let no thread read the exchanged values.
+    total.compute_at(block).store_in(Halide::MemoryType::GPUShared);
+    total.split(in_warp, in_warp, one, 1).gpu_threads(in_warp).gpu_lanes(one);
+    for (Halide::Func turn : reduction.turn) {
+        turn.compute_at(total, in_warp).store_in(Halide::MemoryType::Register);
+        for (const Var &arg : turn.args()) turn.bound_extent(arg, arg.name() == thread.name() ? warp : 1);
+        turn.gpu_lanes(thread);
+    }
+    partial.compute_at(reduction.turn[0], thread);
+    const Var own = partial.args()[0];
+    for (const Var &arg : partial.args()) partial.bound_extent(arg, arg.name() == own.name() ? reduction.neighbours : 1);
+    partial.vectorize(own);
+    for (int i = 0; i < partial.num_update_definitions(); i++) {
+        std::vector<Halide::VarOrRVar> order = {own};
+        for (const Halide::RVar &step : partial.rvars(i)) order.emplace_back(step);
+        partial.update(i).reorder(order).vectorize(own);
+        read_ahead(partial, i);
+    }
+}
+
+void spread_line(Halide::Stage nest, const Var &line, const BlockReduction &block, bool unrolls) {
+    constexpr int warp = 32;
+    const Var step("step"), neighbour("neighbour"), in_warp("in_warp");
+    if (block.neighbours > 1) nest.split(line, line, neighbour, block.neighbours).vectorize(neighbour);
+    nest.split(line, step, line, warp * block.warps, TailStrategy::GuardWithIf);
+    nest.split(line, in_warp, line, warp);
+    if (block.neighbours > 1)
+        nest.reorder(neighbour, step, line, in_warp);
+    else
+        nest.reorder(step, line, in_warp);
+    nest.gpu_lanes(line).gpu_threads(in_warp);
+    if (unrolls) nest.unroll(step);
+}
+
 void schedule_totals(const LoweredKernel &kernel, const TotalStages &stages) {
     const auto output = std::ranges::find_if(kernel.outputs, [](const KernelOutput &o) { return o.func.args().empty(); });
     if (output == kernel.outputs.end()) return;
@@ -174,13 +212,17 @@ void schedule_totals(const LoweredKernel &kernel, const TotalStages &stages) {
     for (size_t i = 0; i < stages.lanes.fold.size(); i++) {
         Halide::Func fold = stages.lanes.fold[i];
         const Halide::Func partial = stages.lanes.partial[i], lane = stages.lanes.lane[i];
+        const Halide::LoopLevel block = fold.args().empty() ? last : Halide::LoopLevel(fold, block_loop());
         if (fold.args().empty()) {
             fold.compute_at(last);
-            reduce_in_block(partial, lane, last);
         } else {
             fold.compute_root();
             spread_blocks(fold, fold.args());
-            reduce_in_block(partial, lane, Halide::LoopLevel(fold, block_loop()));
+        }
+        if (stages.lanes.block[i].warps > 0) {
+            reduce_by_block(partial, stages.lanes.block[i], block);
+        } else {
+            reduce_in_block(partial, lane, block);
         }
     }
     for (Halide::Func total : stages.totals) total.compute_at(last);

@@ -47,6 +47,10 @@ const KernelOutput *only_reader(const LoweredKernel &kernel, const Halide::Func 
 /// loop over blocks of `consumer`. Each thread reduces its lane in registers; then lanes combine in shared memory. If `rows` (an argument
 /// of the stages) is given, there are threads for the lanes of each row.
 void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::LoopLevel &block, const std::optional<Halide::Var> &rows = {});
+/// Does the same for a reduction by all threads of a block (lower/rows/block_reduction.h).
+void reduce_by_block(Halide::Func partial, const BlockReduction &reduction, const Halide::LoopLevel &block);
+/// Spreads a line over the threads of such a block. A thread has `neighbours` adjacent elements, then the next ones in steps.
+void spread_line(Halide::Stage nest, const Halide::Var &line, const BlockReduction &block, bool unrolls);
 /// Fuses `loops` into the loop over blocks. Without loops, there is one block.
 void spread_blocks(Halide::Stage nest, const std::vector<Halide::Var> &loops);
 

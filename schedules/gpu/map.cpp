@@ -10,6 +10,44 @@ namespace scalide::gpu {
 namespace {
 using namespace Halide;
 
+std::vector<Expr> values_of(const Func &func) {
+    return func.has_update_definition() ? func.update_values().as_vector() : func.values().as_vector();
+}
+
+/// Checks that `count` adjacent elements of a result, the first of which is a multiple of `count`, read adjacent elements of arrays, or the
+/// same elements. Movement may change all axes but the innermost one: then threads read and write whole vectors.
+class Adjacent : public Internal::IRGraphVisitor {
+public:
+    Adjacent(const Func &func, int count) : x_(func.args()[0].name()), count_(count) {
+        for (const Expr &value : values_of(func)) Internal::substitute_in_all_lets(value).accept(this);
+    }
+    bool holds() const { return holds_; }
+
+private:
+    using IRGraphVisitor::visit;
+
+    void visit(const Internal::Call *call) override {
+        const bool is_array = call->call_type == Internal::Call::Image || call->call_type == Internal::Call::Halide;
+        for (size_t i = 0; holds_ && is_array && i < call->args.size(); i++) holds_ = is_adjacent(call->args[i], i == 0);
+        IRGraphVisitor::visit(call);
+    }
+
+    bool is_adjacent(const Expr &index, bool may_move) const {
+        if (!Internal::expr_uses_var(index, x_)) return true;
+        const Expr x = Internal::Variable::make(Int(32), x_);
+        const auto at = [&](int lane) { return Internal::substitute(x_, x * count_ + lane, index); };
+        for (int lane = 1; lane < count_; lane++) {
+            const Expr moved = Internal::simplify(at(lane) - at(0));
+            if (!Internal::is_const(moved, may_move ? lane : 0)) return false;
+        }
+        return true;
+    }
+
+    std::string x_;
+    int count_;
+    bool holds_ = true;
+};
+
 /// A thread writes each result by one access, so that the threads of a warp write contiguous memory. Reads may take several accesses, which
 /// hit the cache.
 int elements_of_thread(const Program &kernel, const KernelOutput &output, const Tiles &tiles) {
@@ -17,8 +55,9 @@ int elements_of_thread(const Program &kernel, const KernelOutput &output, const 
     for (const int result : output.results)
         count = std::min(count, array_alignment / size_of(kernel.type(kernel.results[result].value).dtype));
     for (const Node &node : kernel.nodes) cost += operator_cost(node.op);
-    if (output.func.args().empty() || moves_elements(kernel)) return 1;
+    if (output.func.args().empty()) return 1;
     while (count > 1 && count * cost > tiles.at("cost")) count /= 2;
+    while (count > 1 && moves_elements(kernel) && !Adjacent(output.func, count).holds()) count /= 2;
     return count;
 }
 

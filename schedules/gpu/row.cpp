@@ -5,14 +5,16 @@
 #include <optional>
 
 // row: one warp for each row (row_warp.h). A long row, or one of symbolic length, gets a block of threads, which keeps the stages of its
-// row in shared memory. A short row gets one thread. Tiles:
+// row in shared memory. A short row gets one thread. On CUDA, all threads of a block reduce a row of static length from 256 columns on
+// (lower/rows/block_reduction.h): the lowering chooses their number, and a thread has 16 bytes of adjacent elements. Tiles:
 //   threads          threads of a block
 //   columns          length from which a row is long: `threads_columns` threads compute its elements, several adjacent ones each if the
 //                    length is a static multiple; sums have the lanes of the lowering
 //   threads_columns  threads of a block for long rows
 //   thread_row       longest row that one thread computes
 //   warps            rows of a block if one warp computes each
-//   rows             kernels with sums over rows (lower/rows/row_sums.h): rows that a block computes at a time
+//   rows             kernels with sums over rows (lower/rows/row_sums.h), on OpenCL: rows that a block computes at a
+//                    time
 //   shared_bytes     the same kernels: shared memory into which the stages of these rows must fit
 // Kernels with sums over rows keep the sums of a thread's columns in registers during the loop over a block's rows
 // (lower/rows/running_sums.h). A small launch then adds the sums of the blocks.
@@ -31,15 +33,37 @@ public:
         join_rows(kernel_, [this](const Func &func) { join(func); });
         for (const Func &stage : stages_.argument) place(stage, array_alignment / stage.type().bytes());
         for (const auto *stages : {&stages_.element, &stages_.scalar, &stages_.lanes.fold}) {
-            for (const Func &stage : *stages) place(stage, four);
+            for (const Func &stage : *stages) {
+                if (!is_inlined(stage)) place(stage, four);
+            }
         }
         if (sums_rows_) add_blocks(stages_.sums.lanes);
         for (size_t i = 0; i < stages_.lanes.partial.size(); i++) {
+            if (by_block()) {
+                bound_rows(stages_.lanes.block[i].warp, 1);
+                reduce_by_block(stages_.lanes.partial[i], stages_.lanes.block[i], row());
+                continue;
+            }
             reduce(stages_.lanes.partial[i], stages_.lanes.lane[i], stages_.lanes.fold[i]);
         }
     }
 
 private:
+    /// True for the result of a reduction by a block that only values of a row read, not its elements. One thread computes such a value,
+    /// so it combines the results of warps itself, and a barrier is saved.
+    bool is_inlined(const Func &fold) const {
+        const auto is_this = [&](const Func &func) { return func.name() == fold.name(); };
+        if (!by_block() || std::ranges::none_of(stages_.lanes.fold, is_this)) return false;
+        const auto reads = [&](const Func &func) {
+            const bool has_elements = !func.args().empty() && func.args()[0].name() != rows_[0].name();
+            return has_elements && Internal::find_direct_calls(func.function()).contains(fold.name());
+        };
+        const auto any = [&](const std::vector<Func> &funcs) { return std::ranges::any_of(funcs, reads); };
+        const auto output_reads = [&](const KernelOutput &output) { return reads(output.func); };
+        return !any(stages_.lanes.partial) && !any(stages_.element) && !any(stages_.stored) &&
+               !(sums_rows_ && reads(stages_.sums.running)) && std::ranges::none_of(kernel_.outputs, output_reads);
+    }
+
     /// Elements of one access to shared memory, without bank conflicts between threads. Four f32 are 16 bytes.
     static constexpr int four = 4;
 
@@ -55,7 +79,8 @@ private:
     /// Returns several rows if they fit into shared memory. They need as many barriers as one row.
     int rows_together() const {
         const Extent &rows = stages_.rows, &columns = stages_.columns;
-        if (!sums_rows_ || !rows.is_static() || !columns.is_static() || rows.value() == 0 || rows.value() % stages_.sums.block_rows != 0)
+        if (by_block() || !sums_rows_ || !rows.is_static() || !columns.is_static() || rows.value() == 0 ||
+            rows.value() % stages_.sums.block_rows != 0)
             return 1;
         int64_t bytes = 0;
         for (const auto *stages : {&stages_.argument, &stages_.element}) {
@@ -92,8 +117,17 @@ private:
 
     bool is_long() const { return stages_.columns.is_static() && stages_.columns.value() >= tiles_.at("columns"); }
 
+    /// The block of threads that reduces a row; nullptr if rows are reduced in lanes.
+    const BlockReduction *by_block() const {
+        return stages_.lanes.block.empty() || stages_.lanes.block[0].warps == 0 ? nullptr : &stages_.lanes.block[0];
+    }
+
     /// A thread computes up to `together` adjacent elements.
     void spread_columns(Stage nest, const Var &columns, int together) const {
+        if (const BlockReduction *block = by_block()) {
+            constexpr int most_elements = 32; // of a thread, all of which are read before the first is used
+            return spread_line(nest, columns, *block, stages_.columns.value() <= int64_t(most_elements) * 32 * block->warps);
+        }
         Var step("step"), neighbour("neighbour");
         const int64_t count = is_long() ? stages_.columns.value() : 1;
         while (count % together != 0) together /= 2;
@@ -118,6 +152,8 @@ private:
     void place(Func stage, int together) {
         if (rows_.empty()) return place_single(stage);
         stage.compute_at(row());
+        // Otherwise Halide takes stages outside of loops over lanes for registers of a warp.
+        if (by_block()) stage.store_in(MemoryType::GPUShared);
         bound_rows(stage, together_);
         // Halide places arrays in shared memory one after the other, and assumes that vectors in them are aligned.
         if (!is_short_) stage.align_storage(stage.args()[0], array_alignment);

@@ -147,7 +147,7 @@ TEST_F(probes_of_schedules, rows_that_a_thread_adds) {
         run();
         EXPECT_EQ(values_of(Dtype::f32, read(out)), expected) << height;
         report("sum of columns of f32, a thread adds " + std::to_string(height) + " rows", 4 * rows * columns, 0, run,
-               "lower/rows/column.cpp: block_rows is 128");
+               "lower/rows/column.cpp: a thread adds 128 to 512 rows");
     }
 }
 
@@ -170,7 +170,7 @@ TEST_F(probes_of_schedules, who_makes_a_row) {
                 }
             }
             report("softmax of " + std::to_string(columns) + " columns of bf16 by " + who, 2 * count, 2 * count, run,
-                   "lower/rows/row.cpp: a warp makes rows of 128 to 1024 columns");
+                   "lower/rows/row.cpp: a warp makes rows of 128 to 1024 columns, a block longer ones");
         }
     }
 }

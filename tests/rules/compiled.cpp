@@ -1,8 +1,10 @@
+#include "emit/device_code.h"
 #include "emit/library.h"
 #include "interpret/law_case.h"
 #include "ir/text.h"
 #include "rulebook/check_operands.h"
 #include "support/compiled/compiled_program.h"
+#include "support/folder.h"
 #include "support/rounding_errors/running_error.h"
 #include "support/sanitized.h"
 #include "tool/common.h"
@@ -14,6 +16,8 @@
 // rule.<op>.<variant>.<cpu or opencl>, labelled slow slow_rule.<...>, and labelled card card_rule.<op>.<variant>.cuda: kernels of one
 // operator with symbolic extents, compiled once for each check case, on drawn shapes, values and scales, against the interpreter in mode
 // `stored`.
+// assembled_rule.<op>.<variant>.cuda, and labelled slow slow_assembled_rule.<...>: the programs of card_rule.<...>, compiled for CUDA and
+// assembled, but not run. Needs ptxas, no GPU. So each variant of each rule is known to compile before a GPU is there.
 
 namespace scalide {
 
@@ -112,6 +116,12 @@ bool fits(const Rule &rule, const Variant &variant) {
     return is_plain_f32 || std::ranges::any_of(rule.check.cases, takes);
 }
 
+LawCase draw_stored(const Rule &rule, const Variant &variant, const CheckCase &check_case, uint64_t seed) {
+    LawCase law_case = draw_case(rule, check_case, variant.scales, seed);
+    store_as(law_case, check_operands(rule, check_case, variant.dtype));
+    return law_case;
+}
+
 class Compiled : public testing::Test {
 public:
     Compiled(const Rule &rule, const Variant &variant) : rule_(rule), variant_(variant) {}
@@ -124,9 +134,10 @@ public:
             if (is_bound(rule_, check_case)) {
                 const Program program = check_program(rulebook(), rule_, check_case, variant_.dtype, scaled);
                 const CompiledProgram compiled(program, rulebook(), {}, variant_.target);
-                for (uint64_t draw = 0; draw < draws; draw++) run(compiled, program, draw_stored(check_case, 100 * (i + 1) + draw));
+                for (uint64_t draw = 0; draw < draws; draw++)
+                    run(compiled, program, draw_stored(rule_, variant_, check_case, 100 * (i + 1) + draw));
             } else { // extents that no argument has
-                const LawCase law_case = draw_stored(check_case, 100 * (i + 1));
+                const LawCase law_case = draw_stored(rule_, variant_, check_case, 100 * (i + 1));
                 const Program program = program_of(law_case, rulebook());
                 run(CompiledProgram(program, rulebook(), {}, variant_.target), program, law_case);
             }
@@ -135,12 +146,6 @@ public:
 
 private:
     static constexpr uint64_t draws = 3;
-
-    LawCase draw_stored(const CheckCase &check_case, uint64_t seed) const {
-        LawCase law_case = draw_case(rule_, check_case, variant_.scales, seed);
-        store_as(law_case, check_operands(rule_, check_case, variant_.dtype));
-        return law_case;
-    }
 
     static void run(const CompiledProgram &compiled, const Program &program, const LawCase &law_case) {
         SCOPED_TRACE("seed " + std::to_string(*law_case.seed) + "\n" + to_string(program));
@@ -152,20 +157,87 @@ private:
     const Variant &variant_;
 };
 
+/// A folder that belongs to all tests of this process, so that equal kernels of several rules are compiled once.
+const std::filesystem::path &kernel_cache() {
+    static const test::Folder folder;
+    return folder.path;
+}
+
+class Assembled : public testing::Test {
+public:
+    Assembled(const Rule &rule, const Variant &variant) : rule_(rule), variant_(variant) {}
+
+    void TestBody() override {
+        if (const std::string &why = why_no_ptxas(); !why.empty()) GTEST_SKIP() << why;
+        const Scaled scaled = variant_.scales == Scales::plain ? Scaled::no : Scaled::yes;
+        for (size_t i = 0; i < rule_.check.cases.size(); i++) {
+            const CheckCase &check_case = rule_.check.cases[i];
+            const Program program = is_bound(rule_, check_case)
+                                        ? check_program(rulebook(), rule_, check_case, variant_.dtype, scaled)
+                                        : program_of(draw_stored(rule_, variant_, check_case, 100 * (i + 1)), rulebook());
+            EXPECT_NO_THROW(assemble(program)) << to_string(program);
+        }
+    }
+
+private:
+    /// Tests gpu.ptxas.* assemble kernels for every architecture. One is enough to compile, and takes a fifth of the time.
+    static void assemble(const Program &program) {
+        const test::Folder folder;
+        BuildOptions options;
+        options.target = "cuda";
+        options.output_folder = folder.path;
+        options.cache_folder = kernel_cache();
+        options.include_folder = SCALIDE_INCLUDE_FOLDER;
+        options.cuda_cards = {"90"};
+        options.jobs = 1;
+        const BuildReport report = build_library({{program, ""}}, rulebook(), options);
+        for (const auto &[kernel, uses] : report.uses)
+            for (const CardUse &use : uses) EXPECT_LE(use.shared_bytes, 48 << 10) << kernel << "\n" << to_string(report.fused[0]);
+    }
+
+    static const std::string &why_no_ptxas() {
+        static const std::string why = [] {
+            try {
+                find_cuda_tools();
+                return std::string();
+            } catch (const UserError &error) {
+                return std::string(error.what());
+            }
+        }();
+        return why;
+    }
+
+    const Rule &rule_;
+    const Variant &variant_;
+};
+
+/// True for rules that are assembled in all variants even if slow tests do not run: rows, which have the most forms, and block scales,
+/// which reshape them.
+bool is_sample(const Rule &rule) {
+    constexpr std::string_view sample[] = {"block_scales", "block_codes", "softmax", "layer_norm", "reduce_sum", "argmax", "transpose"};
+    return std::ranges::find(sample, rule.op) != std::end(sample);
+}
+
+void register_test(const char *suite, const Rule &rule, const Variant &variant, const std::function<testing::Test *()> &make) {
+    testing::RegisterTest(suite, (rule.op + "." + variant.full_name()).c_str(), nullptr, nullptr, __FILE__, __LINE__, make);
+}
+
+void register_tests(const Rule &rule, const Variant &variant) {
+    using Runs = Variant::Runs;
+    if (!fits(rule, variant) || (is_sanitized && variant.runs != Runs::always)) return;
+    register_test(suite_of(rule, variant), rule, variant, [&]() -> testing::Test * { return new Compiled(rule, variant); });
+    if (variant.runs != Runs::on_card) return;
+    register_test(is_sample(rule) ? "assembled_rule" : "slow_assembled_rule", rule, variant,
+                  [&]() -> testing::Test * { return new Assembled(rule, variant); });
+}
+
 } // namespace
 
 } // namespace scalide
 
 int main(int argc, char **argv) {
     testing::InitGoogleTest(&argc, argv);
-    for (const scalide::Rule *rule : scalide::rulebook().rules()) {
-        for (const scalide::Variant &variant : scalide::variants) {
-            using Runs = scalide::Variant::Runs;
-            if (!scalide::fits(*rule, variant) || (scalide::is_sanitized && variant.runs != Runs::always)) continue;
-            testing::RegisterTest(scalide::suite_of(*rule, variant), (rule->op + "." + variant.full_name()).c_str(), nullptr, nullptr,
-                                  __FILE__, __LINE__,
-                                  [rule, &variant]() -> testing::Test * { return new scalide::Compiled(*rule, variant); });
-        }
-    }
+    for (const scalide::Rule *rule : scalide::rulebook().rules())
+        for (const scalide::Variant &variant : scalide::variants) scalide::register_tests(*rule, variant);
     return RUN_ALL_TESTS();
 }

@@ -40,6 +40,9 @@ Expr flip_negative(const Expr &bits) { return bits ^ ((bits >> 31) & std::numeri
 Expr order_key(const Expr &x, int nan_key) {
     return Halide::select(scalide::is_nan(x), nan_key, flip_negative(Halide::reinterpret<int32_t>(x)));
 }
+// The bits of a magnitude are its key. Those of NaN are larger than those of infinity. The sign bit is cleared because a conversion may
+// return a negative NaN. LLVM removes this if it has no effect.
+Expr magnitude_key(const Expr &x) { return Halide::reinterpret<int32_t>(x) & std::numeric_limits<int>::max(); }
 Expr from_order_key(const Expr &key) { return Halide::reinterpret<float>(flip_negative(key)); }
 
 using Combine = Partial (*)(const Partial &, const Partial &);
@@ -68,10 +71,23 @@ const FoldRow &fold_of(const Node &node) {
     return *found;
 }
 
+/// True for absolute values that are at most moved and converted between floats afterwards.
+bool is_magnitude(const Program &program, ValueId value) {
+    for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
+        if (node->results[0] != value) continue;
+        if (node->op == "abs") return true;
+        constexpr std::string_view keep[] = {"convert_element_type", "broadcast_in_dim", "reshape", "transpose"};
+        if (std::ranges::find(keep, node->op) == std::end(keep) || !is_float(program.type(node->operands[0]).dtype)) return false;
+        value = node->operands[0];
+    }
+    return false;
+}
+
 } // namespace
 
 Reduction::Reduction(const Program &program, const Node &node)
-    : node_(&node), dtype_(program.type(node.operands[0]).dtype), has_places_(base_operator(node.op).gives_place) {
+    : node_(&node), dtype_(program.type(node.operands[0]).dtype), has_places_(base_operator(node.op).gives_place),
+      is_of_magnitudes_(node.op == "reduce_max" && is_float(dtype_) && is_magnitude(program, node.operands[0])) {
     fold_of(node);
 }
 
@@ -81,10 +97,12 @@ bool Reduction::has_keys() const { return is_float(dtype_) && fold_of(*node_).na
 
 Partial Reduction::identity() const {
     const double start = base_operator(fold_of(*node_).step).fold_start.value();
-    return term(make_constant(dtype_, fold_start(dtype_, start)), largest);
+    const Expr value = make_constant(dtype_, fold_start(dtype_, start));
+    return is_of_magnitudes_ ? Partial{order_key(value, largest)} : term(value, largest);
 }
 
 Partial Reduction::term(const Expr &value, const Expr &position) const {
+    if (is_of_magnitudes_) return {magnitude_key(value)};
     Expr same_zero = has_places_ && has_keys() ? strict_add(value, 0.0f) : value; // -0 and +0 are equal, so the first one wins
     Partial result = {has_keys() ? order_key(same_zero, fold_of(*node_).nan_key) : to_word(dtype_, value)};
     if (has_places_) {
@@ -185,6 +203,7 @@ public:
         const Halide::Func partial = add_partial();
         Halide::Func lane = space_.lanes > fold_lanes ? fold_vectors(partial) : partial;
         stages_.lane.push_back(lane);
+        stages_.block.emplace_back();
         return fold(lane, std::min(space_.lanes, fold_lanes));
     }
 

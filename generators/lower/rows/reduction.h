@@ -27,6 +27,7 @@ private:
     const Node *node_;
     Dtype dtype_;
     bool has_places_;
+    bool is_of_magnitudes_; ///< keys are the bits of floats without their sign
 };
 
 /// Reductions that share a loop. Their partial results are concatenated.

@@ -2,9 +2,11 @@
 #include "lower/axes/axis_links.h"
 #include "lower/axes/whole.h"
 #include "lower/outputs.h"
+#include "lower/rows/block_reduction.h"
 #include "lower/rows/row_sums.h"
 #include "lower/rows/row_warp.h"
 #include <algorithm>
+#include <optional>
 #include <set>
 
 // row: reductions over the last axis of arrays of shape rows x columns. There is one axis of rows or none (axes/rows.h). The depth of a
@@ -20,18 +22,25 @@ constexpr int expensive = 4;
 /// Sums of shorter rows have fewer lanes than a warp (choose_lanes).
 constexpr int64_t least_warp = 2 * most_lanes;
 
+/// Shorter rows leave threads of a block without elements.
+constexpr int64_t least_block = 256;
+
 /// Chooses which values of a row kernel get a stage, and orders values by depth.
 class RowPlan {
 public:
-    RowPlan(const Program &program, bool is_gpu, const Budgets &budgets)
+    RowPlan(const Program &program, const Halide::Target &target, const Budgets &budgets)
         : program_(program), budgets_(budgets), producers_(producers(program)), depth_(program.values.size(), 0) {
         find_depths();
         find_other_rows();
         place_scalars();
+        const bool is_gpu = target.has_gpu_feature();
         const Extent &columns = space().back();
         is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp &&
                    columns.value() <= budgets.warp_columns && !has_column_reductions(program) &&
                    (columns.value() % most_lanes == 0 || !moves());
+        if (target.has_feature(Halide::Target::CUDA) && !is_warp_ && space().size() == 2 && columns.is_static() &&
+            columns.value() >= least_block)
+            block_ = block_shape(columns.value(), smallest_element());
         int64_t free = !is_gpu ? std::numeric_limits<int64_t>::max() : !columns.is_static() ? 0 : room(columns.value());
         while (free > 0 && place_element()) free--;
         for (size_t i = 0; is_gpu && i < program.arguments.size(); i++) {
@@ -43,6 +52,8 @@ public:
     }
 
     bool is_warp() const { return is_warp_; }
+    /// The block of threads that reduces a row together; nothing if rows are reduced in lanes.
+    const std::optional<BlockShape> &block() const { return block_; }
     /// Arguments that get a stage.
     const std::set<ValueId> &kept() const { return kept_; }
 
@@ -86,13 +97,25 @@ private:
                         : budgets_.shared_elements / std::max<int64_t>(columns, 1);
     }
 
+    /// Bytes of the smallest element of the rows in memory.
+    int smallest_element() const {
+        int bytes = 4;
+        const auto count = [&](ValueId value) {
+            const Type &type = program_.type(value);
+            if (type.shape == space()) bytes = std::min(bytes, size_of(type.dtype));
+        };
+        for (const Argument &argument : program_.arguments) count(argument.value);
+        for (const Result &result : program_.results) count(result.value);
+        return bytes;
+    }
+
     bool moves() const {
         return std::ranges::any_of(program_.nodes, [](const Node &node) {
             return find_base_operator(node.op)->shape == Shape::movement && node.op != "broadcast_in_dim";
         });
     }
 
-    /// True for an argument of shape rows x columns that is read element by element and not overwritten.
+    /// True for an argument of shape rows x columns of which a row reads its own elements only, and which is not overwritten.
     bool is_walked(ValueId argument) const {
         const auto walks = [&](const Node &node) {
             return find_base_operator(node.op)->shape == Shape::elementwise || is_reduction(node) ||
@@ -101,8 +124,8 @@ private:
         const auto overwrites = [&](const Result &result) {
             return result.argument >= 0 && program_.arguments[result.argument].value == argument;
         };
-        return program_.type(argument).shape == space() && std::ranges::all_of(program_.nodes, walks) &&
-               std::ranges::none_of(program_.results, overwrites);
+        return program_.type(argument).shape == space() && !read_in_other_rows_.contains(argument) &&
+               std::ranges::all_of(program_.nodes, walks) && std::ranges::none_of(program_.results, overwrites);
     }
 
     bool is_row_reduction(const Node &node) const {
@@ -209,6 +232,7 @@ private:
     std::vector<int> depth_; ///< by value
     int last_depth_ = 0;
     bool is_warp_ = false;
+    std::optional<BlockShape> block_;
     std::set<ValueId> placed_, kept_, read_in_other_rows_;
 };
 
@@ -216,7 +240,7 @@ class RowLowering {
 public:
     explicit RowLowering(Lowering &lowering)
         : lowering_(lowering), program_(lowering.kernel.program), stages_(lowering.kernel.stages.emplace<RowStages>()),
-          plan_(program_, lowering.target.has_gpu_feature(), lowering.budgets), vars_(axis_vars(int(plan_.space().size()))) {}
+          plan_(program_, lowering.target, lowering.budgets), vars_(axis_vars(int(plan_.space().size()))) {}
 
     void lower() {
         stages_.columns = plan_.space().back();
@@ -327,6 +351,8 @@ private:
         const Extent &columns = plan_.space().back();
         ReductionGroup group(reductions);
         ReductionSpace space{buffer_order(rows), lowering_.values.extent(columns), choose_lanes(columns), {}, at};
+        if (plan_.block())
+            return group.bind(lowering_.values, reduce_by_block(lowering_, group, in_block(space), *plan_.block(), stages_.lanes));
         if (!plan_.is_warp()) return group.bind(lowering_.values, reduce_lanes(lowering_, group, space, stages_.lanes));
         if (has_padding()) {
             const int count = int(columns.value());
@@ -336,6 +362,20 @@ private:
         in_thread(Halide::Var("lane") / warp_neighbours);
         const Halide::Func total = reduce_in_warp(lowering_, group, space, stages_);
         in_warp_.push_back([this, group, total](const Halide::Expr &thread) { group.bind(lowering_.values, total, thread); });
+    }
+
+    /// Extends the space of a row to a multiple of the elements that a block reads at once.
+    ReductionSpace in_block(ReductionSpace space) const {
+        const BlockShape &block = *plan_.block();
+        const int64_t columns = plan_.space().back().value();
+        const int rounds = int((columns + block.elements() - 1) / block.elements());
+        space.columns = rounds * block.elements();
+        if (columns % block.elements() == 0) return space;
+        space.inside = [columns](const Index &, const Halide::Expr &column) { return column < int(columns); };
+        space.at = [at = space.at, columns, neighbours = block.neighbours](const Index &steps, const Halide::Expr &column) {
+            return at(steps, inside_line(column, columns, neighbours));
+        };
+        return space;
     }
 
     Lowering &lowering_;

@@ -6,12 +6,6 @@ using Halide::Func;
 
 namespace {
 
-/// Returns the thread with which `thread` exchanges values: its number with the bit `distance` flipped. Halide knows no bounds of an
-/// exclusive or. It turns the clamped difference into one exchange.
-Expr partner(const Expr &thread, int distance) {
-    return Halide::clamp(thread + distance - (thread / distance) % 2 * (2 * distance), 0, warp_threads - 1);
-}
-
 class WarpReduction {
 public:
     WarpReduction(Lowering &lowering, const ReductionGroup &group, const ReductionSpace &space, RowStages &stages)

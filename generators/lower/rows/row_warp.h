@@ -1,12 +1,12 @@
 #pragma once
-#include "lower/rows/reduction.h"
+#include "lower/rows/block_reduction.h"
 
 namespace scalide {
 
 // Rows that one warp of a GPU computes. Each of its 32 threads holds `warp_neighbours` adjacent elements out of every most_lanes elements.
 // The whole row is in registers. Threads exchange the lanes of a sum, which combine in the order of reduce_lanes().
 
-constexpr int warp_threads = 32, warp_neighbours = most_lanes / warp_threads;
+constexpr int warp_neighbours = most_lanes / warp_threads;
 
 /// Returns the thread that computes the element of this column.
 Halide::Expr thread_of(const Halide::Expr &column);

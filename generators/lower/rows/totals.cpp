@@ -1,4 +1,5 @@
-#include "lower/rows/reduction.h"
+#include "lower/rows/block_reduction.h"
+#include <algorithm>
 
 // Reductions of whole arrays, for all kernel kinds that have some. All reductions of arrays with one shape share a loop.
 namespace scalide {
@@ -88,6 +89,56 @@ ReductionSpace second_level(const Halide::Func &blocks, const Expr &count, int s
     return space;
 }
 
+/// Bytes of the smallest element that the kernel reads. Threads read that many elements of 16 bytes.
+int smallest_element(const Program &program) {
+    int bytes = 4;
+    for (const Argument &argument : program.arguments) {
+        const Type &type = program.type(argument.value);
+        if (!type.is_scalar()) bytes = std::min(bytes, size_of(type.dtype));
+    }
+    return bytes;
+}
+
+/// Returns the space of `size` elements at `first`, which a block of threads reduces. Elements from `all` on do not belong to it.
+ReductionSpace part_of_line(std::vector<Halide::Var> outer, const Expr &first, int size, int64_t all, const BlockShape &shape) {
+    ReductionSpace space{std::move(outer), size, 0, {}, {}};
+    const bool is_whole = all % size == 0;
+    space.at = [=](const Index &, const Expr &column) {
+        return Index{is_whole ? first + column : inside_line(first + column, all, shape.neighbours)};
+    };
+    if (!is_whole) space.inside = [=](const Index &, const Expr &column) { return first + column < int(all); };
+    return space;
+}
+
+/// Reduces a line of `all` elements by blocks of threads, then the results of blocks by one block.
+std::vector<Expr> reduce_line(Lowering &lowering, const ReductionGroup &group, int64_t all, TotalStages &stages) {
+    constexpr int64_t blocks = 1024, most_rounds = 8;
+    const int size = int(group.identity().size());
+    const BlockShape shape = block_shape(all, smallest_element(lowering.kernel.program));
+    const int elements = shape.elements() * int(std::clamp<int64_t>(all / (shape.elements() * blocks), 1, most_rounds));
+    const int64_t count = (all + elements - 1) / elements;
+    const auto reduced = [&](const ReductionSpace &space, const BlockShape &by) {
+        return reduce_by_block(lowering, group, space, by, stages.lanes);
+    };
+    if (count == 1) return components(reduced(part_of_line({}, 0, elements, all, shape), shape)(), size);
+    const Halide::Var block("block");
+    const Halide::Func parts = reduced(part_of_line({block}, block * elements, elements, all, shape), shape);
+    const BlockShape last = block_shape(count, 4);
+    ReductionSpace rest = part_of_line({}, 0, int((count + last.elements() - 1) / last.elements()) * last.elements(), count, last);
+    rest.terms = [=](const Index &index) { return components(parts(index), size); };
+    return components(reduced(rest, last)(), size);
+}
+
+/// True if blocks of threads reduce all whole arrays of a kernel: these are long lines of static length. The launches of a kernel have
+/// either lanes or blocks.
+bool are_long_lines(const Program &program) {
+    return std::ranges::all_of(program.nodes, [&](const Node &node) {
+        if (!is_reduction(node) || program.type(node.results[0]).rank() > 0) return true;
+        const Extents &shape = program.type(node.operands[0]).shape;
+        return shape.size() == 1 && shape[0].is_static() && shape[0].value() >= block_elements;
+    });
+}
+
 } // namespace
 
 void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes, TotalStages &stages) {
@@ -101,10 +152,13 @@ void reduce_all(Lowering &lowering, const std::vector<const Node *> &nodes, Tota
     }
     ReductionGroup group(reductions);
     const int size = int(group.identity().size());
-    Blocks blocks(lowering, program.type(nodes[0]->operands[0]).shape);
+    const Extents &shape = program.type(nodes[0]->operands[0]).shape;
+    Blocks blocks(lowering, shape);
     const auto reduced = [&](const ReductionSpace &space) { return reduce_lanes(lowering, group, space, stages.lanes); };
     Halide::Func total("total_" + std::to_string(stages.totals.size()));
-    if (blocks.is_one_block()) {
+    if (lowering.target.has_feature(Halide::Target::CUDA) && are_long_lines(program)) {
+        assign(total(), Halide::Tuple(reduce_line(lowering, group, shape[0].value(), stages)));
+    } else if (blocks.is_one_block()) {
         assign(total(), Halide::Tuple(components(reduced(blocks.rest())(), size)));
     } else {
         const bool is_gpu = lowering.target.has_gpu_feature();
