@@ -26,6 +26,7 @@ const std::vector<Key> extending_keys = {{"policy", Key::required},
                                          {"intermediates"},
                                          {"accumulation"},
                                          {"precision"},
+                                         {"arithmetic"},
                                          {"state"},
                                          {"rules"}};
 const std::vector<Key> row_keys = {
@@ -261,6 +262,7 @@ void read_settings(const YamlFields &fields, Policy &policy) {
     if (const YamlValue *accumulation = fields.find("accumulation"))
         policy.fast_accumulation = accumulation->word({"split", "fast"}) == "fast";
     if (const YamlValue *precision = fields.find("precision")) policy.tf32 = precision->word({"f32", "tf32"}) == "tf32";
+    if (const YamlValue *arithmetic = fields.find("arithmetic")) policy.exact_arithmetic = arithmetic->word({"device", "exact"}) == "exact";
 }
 
 /// Reads a policy and the policies that it extends. `chain` contains each of them while it is read.

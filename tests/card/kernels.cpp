@@ -1,13 +1,15 @@
 #include "card/card.h"
 #include "kernels/kernel_text.h"
+#include "support/rounding_errors/roundings.h"
+#include "support/rounding_errors/running_error.h"
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <regex>
 
-// card.kernels.<kind>.<case>: runs every kernel text under tests/kernels as its own program on the GPU and on the CPU. The bits must be the
-// same.
+// card.kernels.<kind>.<case>: runs every kernel text under tests/kernels as its own program on the GPU and on the CPU. With
+// `arithmetic: exact` the bits must be the same. With the instructions of the GPU, results must be within the bounds of rounding errors.
 
 namespace scalide {
 
@@ -25,11 +27,12 @@ bool shows_nan(const KernelText &text) {
 constexpr size_t most_on_standins = 40000;
 
 /// The text of a program that becomes this kernel.
-std::string without_kind(const fs::path &path) {
+std::string program_of(const fs::path &path, const std::string &arithmetic) {
     std::ifstream file(path);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    return std::regex_replace(std::regex_replace(text, std::regex(R"(\{kind: row\})"), "{sums: with_rows}"), std::regex(R"(\{kind: \w+\})"),
-                              "");
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::string setting = "{arithmetic: " + arithmetic;
+    text = std::regex_replace(text, std::regex(R"(\{kind: row\})"), setting + ", sums: with_rows}");
+    return std::regex_replace(text, std::regex(R"(\{kind: \w+(, row_axes: \d+)?\})"), setting + "}");
 }
 
 class KernelCase : public testing::Test {
@@ -39,7 +42,8 @@ public:
     void TestBody() override {
         if (const std::string &why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
         const KernelText text = read_kernel_text(path_);
-        const OnBoth both(without_kind(path_));
+        const OnBoth both(program_of(path_, "exact"));
+        const auto device = compile_for_card(program_of(path_, "device"));
         int runs = 0;
         for (const Extent::Bindings &sizes : text.sizes) {
             const KernelArguments arguments = draw_arguments(text, sizes);
@@ -52,11 +56,18 @@ public:
             if (std::getenv("SCALIDE_STANDIN_COMPUTES") && elements > most_on_standins) continue;
             runs++;
             EXPECT_EQ(both.first_difference(inputs), "") << describe_run(text, sizes);
+            expect_bounded(*device, arguments.arrays);
         }
         EXPECT_GT(runs, 0);
     }
 
 private:
+    static void expect_bounded(const CompiledProgram &device, const std::vector<Array> &inputs) {
+        set_function_errors(FunctionErrors::device_rounded);
+        EXPECT_EQ(difference(device.run(inputs), interpret_with_errors(device.fused(), inputs, {}, Mode::stored)), "");
+        set_function_errors(FunctionErrors::cpu);
+    }
+
     fs::path path_;
 };
 

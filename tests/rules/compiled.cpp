@@ -3,6 +3,7 @@
 #include "ir/text.h"
 #include "rulebook/check_operands.h"
 #include "support/compiled/compiled_program.h"
+#include "support/rounding_errors/roundings.h"
 #include "support/rounding_errors/running_error.h"
 #include "support/sanitized.h"
 #include "tool/open_context.h"
@@ -117,6 +118,8 @@ public:
 
     void TestBody() override {
         if (const std::string &why = missing(variant_.target); !why.empty()) GTEST_SKIP() << why;
+        const bool is_f32 = variant_.dtype == Dtype::f32;
+        if (variant_.target == std::string("cuda")) set_function_errors(is_f32 ? FunctionErrors::device : FunctionErrors::device_rounded);
         const Scaled scaled = variant_.scales == Scales::plain ? Scaled::no : Scaled::yes;
         for (size_t i = 0; i < rule_.check.cases.size(); i++) {
             const CheckCase &check_case = rule_.check.cases[i];
@@ -131,6 +134,9 @@ public:
             }
         }
     }
+
+protected:
+    void TearDown() override { set_function_errors(FunctionErrors::cpu); }
 
 private:
     static constexpr uint64_t draws = 3;
