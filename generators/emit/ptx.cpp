@@ -1,4 +1,5 @@
 #include "emit/ptx.h"
+#include "emit/device_functions.h"
 #include "expr/error.h"
 #include "lower/halide/device_ops.h"
 #include <regex>
@@ -8,59 +9,6 @@ namespace scalide {
 
 namespace {
 
-// Code for the marked instructions: $d is the result and $a the operand, in 32-bit registers. Each body has its own scope for declarations.
-struct Body {
-    DeviceOp op;
-    std::string sm_80, sm_89;
-};
-
-// Implements the arithmetic of lower/formats/formats.cpp for a format with `mantissa` bits, where `shift` = 23 - mantissa. Magnitudes are
-// clamped to the largest number and rounded to even at bit `shift`. Below the smallest normal number, the addition of `magic` rounds.
-std::string encode_by_bits(const std::string &largest, int shift, const std::string &rebias, const std::string &smallest_normal,
-                           const std::string &magic, const std::string &nan) {
-    const std::string s = std::to_string(shift), half = std::to_string((1 << (shift - 1)) - 1);
-    return "{ .reg .b32 %m, %n, %t, %s; .reg .f32 %f, %g; .reg .pred %p, %q;\n"
-           "\tand.b32 %m, $a, 0x7fffffff; shr.u32 %s, $a, 24; and.b32 %s, %s, 0x80;\n"
-           "\tsetp.gt.u32 %p, %m, 0x7f800000; min.u32 %m, %m, " +
-           largest +
-           ";\n"
-           "\tshr.u32 %t, %m, " +
-           s + "; and.b32 %t, %t, 1; add.u32 %n, %m, " + half +
-           "; add.u32 %n, %n, %t;\n"
-           "\tshr.u32 %n, %n, " +
-           s + "; sub.u32 %n, %n, " + rebias +
-           ";\n"
-           "\tmov.b32 %f, %m; mov.b32 %g, " +
-           magic + "; add.rn.f32 %f, %f, %g; mov.b32 %t, %f; sub.u32 %t, %t, " + magic +
-           ";\n"
-           "\tsetp.lt.u32 %q, %m, " +
-           smallest_normal + "; selp.b32 %n, %t, %n, %q; or.b32 %n, %n, %s; selp.b32 $d, " + nan + ", %n, %p; }";
-}
-
-/// Decodes by way of a finite f16 with a different exponent bias. In E4M3, 0x7f is NaN.
-const std::string e4m3_by_half = "{ .reg .b16 %h; .reg .b32 %m, %s; .reg .f32 %f; .reg .pred %p;\n"
-                                 "\tand.b32 %m, $a, 0x7f; shl.b32 %s, %m, 7; cvt.u16.u32 %h, %s; cvt.f32.f16 %f, %h;\n"
-                                 "\tmul.rn.f32 %f, %f, 0f43800000; mov.b32 %s, %f; setp.eq.u32 %p, %m, 0x7f;\n"
-                                 "\tselp.b32 %s, 0x7ff00000, %s, %p; shl.b32 %m, $a, 24; and.b32 %m, %m, 0x80000000; or.b32 $d, %s, %m; }";
-
-std::string encode_by_instruction(const std::string &format) {
-    return "{ .reg .b16 %h; .reg .f32 %f, %z; mov.b32 %f, $a; mov.b32 %z, 0; cvt.rn.satfinite." + format +
-           "x2.f32 %h, %z, %f; cvt.u32.u16 $d, %h; }";
-}
-
-const std::vector<Body> &bodies() {
-    static const std::vector<Body> all = {
-        {DeviceOp::e4m3_to_f32, e4m3_by_half,
-         "{ .reg .b16 %h, %g; .reg .b32 %p; .reg .f32 %f; cvt.u16.u32 %h, $a; cvt.rn.f16x2.e4m3x2 %p, %h; mov.b32 {%h, %g}, %p;"
-         " cvt.f32.f16 %f, %h; mov.b32 $d, %f; }"},
-        {DeviceOp::f32_to_e4m3, encode_by_bits("0x43e00000", 20, "0x3c0", "0x3c800000", "0x46800000", "0x7f"),
-         encode_by_instruction("e4m3")},
-        {DeviceOp::f32_to_e5m2, encode_by_bits("0x47600000", 21, "0x1c0", "0x38800000", "0x43000000", "0x7f"),
-         encode_by_instruction("e5m2")},
-    };
-    return all;
-}
-
 std::string fill(std::string text, const std::string &d, const std::string &a) {
     for (const auto &[key, value] : {std::pair<std::string, std::string>{"$d", d}, {"$a", a}}) {
         for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + value.size())) text.replace(at, 2, value);
@@ -69,11 +17,74 @@ std::string fill(std::string text, const std::string &d, const std::string &a) {
 }
 
 std::string body_of(unsigned long mark, InstructionSet set, const std::string &line) {
-    for (const Body &body : bodies()) {
-        if ((device_op_mark | uint32_t(body.op)) == mark) return set == InstructionSet::sm_80 ? body.sm_80 : body.sm_89;
+    for (const DeviceFunction &function : device_functions()) {
+        if ((device_op_mark | uint32_t(function.op)) == mark) return set == InstructionSet::sm_80 ? function.sm_80 : function.sm_89;
     }
     throw InternalError("internal error: ptx: no instruction is meant by " + line);
 }
+
+/// Conversions whose results are the halves or bytes of one word become one instruction for two. LLVM packs them by prmt.
+class PairedConversions {
+public:
+    explicit PairedConversions(InstructionSet set) : set_(set) {}
+
+    /// To be called for each line that is no conversion. Forgets what the line may change.
+    void pass(const std::string &line) {
+        if (known_.empty()) return;
+        static const std::regex changed(R"(\s*\S+\s+(%r\d+), .*)"), label(R"(\$\w+:)");
+        std::smatch match;
+        if (std::regex_match(line, label)) known_.clear();
+        if (std::regex_match(line, match, changed))
+            std::erase_if(known_, [&](const auto &entry) { return entry.first == match[1] || entry.second.operand == match[1]; });
+    }
+
+    void add(DeviceOp op, const std::string &result, const std::string &operand) {
+        std::erase_if(known_, [&](const auto &entry) { return entry.second.operand == result; });
+        known_[result] = {op, operand};
+    }
+
+    /// Returns the instruction for a line that decodes a BF16 again: it converts to the upper half. Empty if the line does not.
+    std::string rounded(const std::string &line) const {
+        static const std::regex decodes(R"(\s*shl\.b32\s+(%r\d+), (%r\d+), 16;)");
+        std::smatch match;
+        if (known_.empty() || !std::regex_match(line, match, decodes)) return "";
+        const auto code = known_.find(match[2]);
+        if (code == known_.end() || code->second.op != DeviceOp::f32_to_bf16) return "";
+        return "\t{ .reg .f32 %f, %z; mov.b32 %f, " + code->second.operand + "; mov.b32 %z, 0; cvt.rn.bf16x2.f32 " + match[1].str() +
+               ", %f, %z; }";
+    }
+
+    /// Returns the instruction for a line that packs two results. Empty if it does not.
+    std::string packed(const std::string &line) const {
+        static const std::regex packs(R"(\s*prmt\.b32\s+(%r\d+), (%r\d+), (%r\d+), (0x5410|0x3340)U;)");
+        std::smatch match;
+        if (known_.empty() || !std::regex_match(line, match, packs)) return "";
+        const auto low = known_.find(match[2]), high = known_.find(match[3]);
+        if (low == known_.end() || high == known_.end() || low->second.op != high->second.op) return "";
+        const std::string instruction = pair_of(low->second.op, match[4] == "0x5410" ? 16 : 8);
+        if (instruction.empty()) return "";
+        return "\t{ .reg .f32 %f, %g; mov.b32 %f, " + low->second.operand + "; mov.b32 %g, " + high->second.operand + "; " +
+               (match[4] == "0x5410" ? instruction + " " + match[1].str() + ", %g, %f; }"
+                                     : ".reg .b16 %h; " + instruction + " %h, %g, %f; cvt.u32.u16 " + match[1].str() + ", %h; }");
+    }
+
+private:
+    struct Conversion {
+        DeviceOp op;
+        std::string operand;
+    };
+
+    std::string pair_of(DeviceOp op, int bits) const {
+        if (op == DeviceOp::f32_to_bf16 && bits == 16) return "cvt.rn.bf16x2.f32";
+        if (op == DeviceOp::f32_to_f16 && bits == 16) return "cvt.rn.f16x2.f32";
+        if (set_ == InstructionSet::sm_80 || bits != 8) return "";
+        if (op == DeviceOp::f32_to_e4m3) return "cvt.rn.satfinite.e4m3x2.f32";
+        return op == DeviceOp::f32_to_e5m2 ? "cvt.rn.satfinite.e5m2x2.f32" : "";
+    }
+
+    InstructionSet set_;
+    std::map<std::string, Conversion> known_; ///< by the register of the result
+};
 
 /// Rewrites an access to shared memory. Halide assumes that it begins at address 0, but from sm_90 on, the system uses the first bytes.
 std::string from_block_memory(const std::string &line) {
@@ -98,8 +109,12 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
     std::istringstream lines(ptx);
     std::string out, name;
     std::map<std::string, unsigned long> marks; // by the register that holds the mark
+    PairedConversions conversions(set);
     std::smatch match;
     for (std::string line; std::getline(lines, line);) {
+        std::string packed = conversions.packed(line);
+        if (packed.empty()) packed = conversions.rounded(line);
+        conversions.pass(line);
         if (const size_t flush = line.find(".ftz"); flush != std::string::npos) line.erase(flush, 4);
         line = std::regex_replace(line, rounded, "$1.rn.$2");
         if (line.starts_with(".version")) {
@@ -119,8 +134,12 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
         } else if (std::regex_match(line, match, constant)) {
             marks[match[1]] = std::stoul(match[2]);
         } else if (std::regex_match(line, match, marked)) {
-            const std::string mark = match[4];
-            line = "\t" + fill(body_of(mark[0] == '%' ? marks[mark] : std::stoul(mark), set, line), match[1], match[2]);
+            const std::string name_of_mark = match[4], result = match[1], operand = match[2];
+            const unsigned long mark = name_of_mark[0] == '%' ? marks[name_of_mark] : std::stoul(name_of_mark);
+            line = "\t" + fill(body_of(mark, set, line), result, operand);
+            conversions.add(DeviceOp(mark - device_op_mark), result, operand);
+        } else if (!packed.empty()) {
+            line = packed;
         }
         internal_check(line.find("dp4a") == std::string::npos, "ptx: not understood: " + line);
         out += line + "\n";

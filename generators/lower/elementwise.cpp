@@ -178,10 +178,13 @@ std::span<const ElementwiseLowering> elementwise_lowerings() {
     return all;
 }
 
-Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> operands, const Attributes &attributes, Dtype result) {
+Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> operands, const Attributes &attributes, Dtype result,
+                       Arithmetic arithmetic) {
+    const ElementwiseCall call{operands, attributes, result, arithmetic};
+    if (const Expr on_device = lower_on_device(op, call); on_device.defined()) return on_device;
     const auto row = std::ranges::find(elementwise_lowerings(), op, &ElementwiseLowering::name);
     internal_check(row != elementwise_lowerings().end(), std::string(op) + " has no elementwise lowering");
-    return row->lower({operands, attributes, result});
+    return row->lower(call);
 }
 
 } // namespace scalide

@@ -13,11 +13,20 @@ struct ElementwiseOperand {
     Dtype dtype;
 };
 
+/// How f32 functions are computed.
+enum class Arithmetic {
+    exact,   ///< the same bits on every target
+    device,  ///< by the instructions of a CUDA GPU, see lower/math/device.cpp
+    rounded, ///< the same, for a value that is used only after it is rounded to at most 11 bits
+    stored,  ///< the same, for a value that is only converted to formats with at most 8 bits
+};
+
 /// One elementwise operation. Only convert_element_type accepts low-precision floats; other operators accept f32, f64, integers and bool.
 struct ElementwiseCall {
     std::span<const ElementwiseOperand> operands;
     const Attributes &attributes;
     Dtype result;
+    Arithmetic arithmetic = Arithmetic::exact;
 
     const Halide::Expr &value(size_t operand) const { return operands[operand].value; }
 };
@@ -34,7 +43,7 @@ std::span<const ElementwiseLowering> elementwise_lowerings();
 /// Returns the Expr of an elementwise base operator. Throws InternalError for other operators and for dtypes that the operator does not
 /// accept. Transcendental functions accept f32 only. f64, which is used for scales, has arithmetic, comparisons, roots and powers of two.
 Halide::Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> operands, const Attributes &attributes,
-                               Dtype result);
+                               Dtype result, Arithmetic arithmetic = Arithmetic::exact);
 
 /// Converts a value to another dtype with one rounding. A float becomes an integer by truncation and saturation; NaN becomes 0, as in XLA.
 /// An integer becomes a narrower integer by its low bits. A bool is x != 0.

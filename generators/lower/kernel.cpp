@@ -48,10 +48,16 @@ bool reads_strides_of(const LoweredKernel &kernel, int argument) {
     return kernel.reads_strides && !is_overwritten(kernel.program, argument);
 }
 
+bool has_exact_arithmetic(const Program &program) {
+    const auto setting = program.attributes.find("arithmetic");
+    return setting != program.attributes.end() && setting->second.word == "exact";
+}
+
 LoweredKernel begin(const Program &program, const Halide::Target &target) {
     LoweredKernel kernel;
     kernel.kind = program.attributes.at("kind").word;
     kernel.reads_strides = goes_over_rows(program, target);
+    kernel.has_device_arithmetic = target.has_feature(Halide::Target::CUDA) && !has_exact_arithmetic(program);
     if (kernel.kind == "row") {
         kernel.program = reduce_columns_first(merge_rows(merge_axes(program)));
     } else {

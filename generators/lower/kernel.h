@@ -22,6 +22,8 @@ struct LoweredKernel {
     /// True if the buffers of arguments, and of results that overwrite no argument, may have any strides above the innermost axis. The
     /// kernel then reads these strides at run time. False if all strides are those of dense arrays.
     bool reads_strides = false;
+    /// True if functions are computed by the instructions of a CUDA GPU. False if their bits are those of a CPU.
+    bool has_device_arithmetic = false;
     Program program; ///< after merge_axes (lower/axes/axes.h): buffers have the shapes of its arguments and results
     std::map<std::string, Halide::Param<int>> symbols; ///< by name: all symbols that the program declares
     /// By argument. Undefined for an inout argument that a result overwrites: the output is also the input, and each element is read where

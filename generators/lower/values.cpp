@@ -1,5 +1,6 @@
 #include "lower/values.h"
 #include "expr/base_operators.h"
+#include "lower/arithmetic_choice.h"
 #include "lower/axes/movement.h"
 #include "lower/elementwise.h"
 #include "lower/formats/formats.h"
@@ -83,7 +84,9 @@ bool Values::IndexLess::operator()(const Index &a, const Index &b) const {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), Halide::Internal::IRDeepCompare());
 }
 
-Values::Values(const LoweredKernel &kernel) : kernel_(kernel), producers_(producers(kernel.program)) {
+Values::Values(const LoweredKernel &kernel)
+    : kernel_(kernel), producers_(producers(kernel.program)), arithmetic_(kernel.program.values.size(), Arithmetic::exact) {
+    if (kernel.has_device_arithmetic) arithmetic_ = choose_arithmetic(kernel.program);
     for (size_t i = 0; i < kernel.inputs.size(); i++) {
         if (!kernel.inputs[i].defined()) continue;
         const ValueId value = program().arguments[i].value;
@@ -150,7 +153,7 @@ Expr Values::elementwise(const Node &node, const Index &index) {
     }
     const Dtype dtype = program().type(node.results[0]).dtype;
     if (node.op == "convert_element_type") return convert(node, operands[0], dtype);
-    return lower_elementwise(node.op, operands, node.attributes, dtype);
+    return lower_elementwise(node.op, operands, node.attributes, dtype, arithmetic_[node.results[0]]);
 }
 
 /// If an f32 value is rounded and widened again, at the same index or moved, it is rounded without a bit pattern.

@@ -5,6 +5,7 @@
 namespace scalide {
 
 struct ElementwiseOperand;
+enum class Arithmetic;
 
 /// A position in an array: one i32 Expr for each axis, first axis first.
 using Index = std::vector<Halide::Expr>;
@@ -54,6 +55,7 @@ private:
     std::vector<int> producers_;
     std::map<ValueId, Reader> readers_;
     std::map<ValueId, std::map<Index, Halide::Expr, IndexLess>> known_;
+    std::vector<Arithmetic> arithmetic_;      ///< by value
     std::map<const void *, Rounded> rounded_; ///< by the IR node of the bit pattern
 };
 

@@ -27,6 +27,7 @@ const std::vector<Key> extending_keys = {{"policy", Key::required},
                                          {"accumulation"},
                                          {"precision"},
                                          {"libraries"},
+                                         {"arithmetic"},
                                          {"state"},
                                          {"rules"}};
 const std::vector<Key> row_keys = {
@@ -264,6 +265,7 @@ void read_settings(const YamlFields &fields, Policy &policy) {
     if (const YamlValue *libraries = fields.find("libraries"))
         policy.require_libraries = libraries->word({"optional", "required"}) == "required";
     if (const YamlValue *precision = fields.find("precision")) policy.tf32 = precision->word({"f32", "tf32"}) == "tf32";
+    if (const YamlValue *arithmetic = fields.find("arithmetic")) policy.exact_arithmetic = arithmetic->word({"device", "exact"}) == "exact";
 }
 
 /// Reads a policy and the policies that it extends. `chain` contains each of them while it is read.

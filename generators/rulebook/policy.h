@@ -89,6 +89,7 @@ struct Policy {
     bool fast_accumulation = false;         ///< `accumulation: fast`: for matmuls of the forward pass; gradients always accumulate in f32
     bool tf32 = false;                      ///< `precision: tf32`: a GPU may round f32 operands of matmuls to 11 significant bits
     bool require_libraries = false;         ///< `libraries: required`: a library must compute each matmul of a GPU program
+    bool exact_arithmetic = false;          ///< `arithmetic: exact`: functions have the same bits on a CUDA GPU as on a CPU
     std::optional<Calibration> calibration; ///< `calibration: scales.yaml`
     std::vector<PolicyState> state;
     std::vector<PolicyRule> rules;

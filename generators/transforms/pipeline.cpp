@@ -26,6 +26,12 @@ ScaleSettings settings_of(const Program &program, const Policy &policy) {
     return {strategy, *rounding, setting(program, "key", policy.scales.key)};
 }
 
+void check_arithmetic(const Program &program) {
+    const std::string word = setting(program, "arithmetic", "device");
+    if (word != "device" && word != "exact")
+        throw UserError({Location(), program.name + ".arithmetic", "must be one of device, exact", word, ""});
+}
+
 /// Everything that passes get in addition to the program.
 struct Setting {
     const Rulebook &rulebook;
@@ -47,7 +53,10 @@ const std::vector<Pass> &passes() {
         {"inline_calls", [](const Program &p, const Setting &s) { return inline_calls(p, s.rulebook); }, {typed, no_calls}},
         {"simplify", [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); }, {typed, no_calls}},
         {"assign_numerics",
-         [](const Program &p, const Setting &s) { return assign_numerics(p, s.rulebook, s.options.policy, s.options.decisions); },
+         [](const Program &p, const Setting &s) {
+             check_arithmetic(p);
+             return assign_numerics(p, s.rulebook, s.options.policy, s.options.decisions);
+         },
          {typed, no_calls, wide}},
         {"simplify_2", [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); }, {typed, no_calls, wide}},
         {"propagate_scales",

@@ -15,7 +15,7 @@ public:
     /// `text` is a program. Throws like CompiledProgram.
     explicit OnBoth(const std::string &text);
 
-    /// Names the first element whose bits differ between GPU and CPU (all NaNs of f32 count as equal). Returns an empty string if none
+    /// Names the first element whose bits differ between GPU and CPU (all NaNs count as equal). Returns an empty string if none
     /// differs. The inputs are in the order of the arguments.
     std::string first_difference(const std::vector<HostArray> &inputs) const;
 

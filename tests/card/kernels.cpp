@@ -1,13 +1,16 @@
 #include "card/card.h"
 #include "kernels/kernel_text.h"
+#include "support/rounding_errors/roundings.h"
+#include "support/rounding_errors/running_error.h"
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <regex>
 
-// card.kernels.<kind>.<case>: runs every kernel text under tests/kernels as its own program on the GPU and on the CPU. The bits must be the
-// same, except where CUDA adds floats in another order (lower/rows/block_reduction.h): there the interpreter gives the bound of the error.
+// card.kernels.<kind>.<case>: runs every kernel text under tests/kernels as its own program on the GPU and on the CPU. With
+// `arithmetic: exact` the bits must be the same, except where floats are added, by cuBLASLt or by CUDA kernels, which have their own order
+// (lower/rows/block_reduction.h). There, and with the instructions of the GPU, results must be within the bounds of rounding errors.
 
 namespace scalide {
 
@@ -23,7 +26,8 @@ bool shows_nan(const KernelText &text) {
 
 bool adds_floats(const Program &program) {
     return std::ranges::any_of(program.nodes, [&](const Node &node) {
-        return (node.op == "reduce_sum" || node.op == "reduce_prod") && is_float(program.type(node.operands[0]).dtype);
+        return (node.op == "reduce_sum" || node.op == "reduce_prod" || node.op == "dot_general") &&
+               is_float(program.type(node.operands[0]).dtype);
     });
 }
 
@@ -31,11 +35,12 @@ bool adds_floats(const Program &program) {
 constexpr size_t most_on_standins = 40000;
 
 /// The text of a program that becomes this kernel.
-std::string without_kind(const fs::path &path) {
+std::string program_of(const fs::path &path, const std::string &arithmetic) {
     std::ifstream file(path);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    return std::regex_replace(std::regex_replace(text, std::regex(R"(\{kind: row\})"), "{sums: with_rows}"), std::regex(R"(\{kind: \w+\})"),
-                              "");
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::string setting = "{arithmetic: " + arithmetic;
+    text = std::regex_replace(text, std::regex(R"(\{kind: row\})"), setting + ", sums: with_rows}");
+    return std::regex_replace(text, std::regex(R"(\{kind: \w+(, row_axes: \d+)?\})"), setting + "}");
 }
 
 class KernelCase : public testing::Test {
@@ -45,7 +50,10 @@ public:
     void TestBody() override {
         if (const std::string &why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
         const KernelText text = read_kernel_text(path_);
-        const OnBoth both(without_kind(path_));
+        const std::string exact_text = program_of(path_, "exact");
+        const auto both = adds_floats(text.program) ? nullptr : std::make_unique<OnBoth>(exact_text);
+        const auto exact = both ? nullptr : compile_for_card(exact_text);
+        const auto device = compile_for_card(program_of(path_, "device"));
         int runs = 0;
         for (const Extent::Bindings &sizes : text.sizes) {
             const KernelArguments arguments = draw_arguments(text, sizes);
@@ -57,24 +65,19 @@ public:
             }
             if (std::getenv("SCALIDE_STANDIN_COMPUTES") && elements > most_on_standins) continue;
             runs++;
-            if (!adds_floats(text.program)) EXPECT_EQ(both.first_difference(inputs), "") << describe_run(text, sizes);
-            if (adds_floats(text.program)) expect_near(text, sizes, arguments, both.on_card(inputs));
+            SCOPED_TRACE(describe_run(text, sizes));
+            if (both) EXPECT_EQ(both->first_difference(inputs), "");
+            if (exact) expect_bounded(*exact, arguments.arrays, FunctionErrors::cpu);
+            expect_bounded(*device, arguments.arrays, FunctionErrors::device_rounded);
         }
         EXPECT_GT(runs, 0);
     }
 
 private:
-    static void expect_near(const KernelText &text, const Extent::Bindings &sizes, const KernelArguments &arguments,
-                            const std::vector<HostArray> &made) {
-        expect_interpreted(text, sizes, arguments, [&](std::vector<Words> &words) {
-            std::vector<Words> results;
-            for (const Result &result : text.program.results) {
-                const auto array = std::ranges::find(made, result.name, &HostArray::name);
-                results.emplace_back(array->data.begin(), array->data.end());
-                if (result.argument >= 0) words[size_t(result.argument)] = results.back();
-            }
-            return results;
-        });
+    static void expect_bounded(const CompiledProgram &program, const std::vector<Array> &inputs, FunctionErrors errors) {
+        set_function_errors(errors);
+        EXPECT_EQ(difference(program.run(inputs), interpret_with_errors(program.fused(), inputs, {}, Mode::stored)), "");
+        set_function_errors(FunctionErrors::cpu);
     }
 
     fs::path path_;

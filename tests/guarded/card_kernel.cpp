@@ -11,6 +11,7 @@ namespace {
 Program as_program(Program kernel) {
     const std::string kind = kernel.attributes.at("kind").word;
     kernel.attributes = {};
+    kernel.attributes["arithmetic"] = std::string("exact"); // the bounds of errors are those of a CPU
     if (kind == "row") kernel.attributes["sums"] = std::string("with_rows");
     return kernel;
 }

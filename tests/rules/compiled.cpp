@@ -5,6 +5,7 @@
 #include "rulebook/check_operands.h"
 #include "support/compiled/compiled_program.h"
 #include "support/folder.h"
+#include "support/rounding_errors/roundings.h"
 #include "support/rounding_errors/running_error.h"
 #include "support/sanitized.h"
 #include "tool/common.h"
@@ -128,6 +129,8 @@ public:
 
     void TestBody() override {
         if (const std::string &why = missing(variant_.target); !why.empty()) GTEST_SKIP() << why;
+        const bool is_f32 = variant_.dtype == Dtype::f32;
+        if (variant_.target == std::string("cuda")) set_function_errors(is_f32 ? FunctionErrors::device : FunctionErrors::device_rounded);
         const Scaled scaled = variant_.scales == Scales::plain ? Scaled::no : Scaled::yes;
         for (size_t i = 0; i < rule_.check.cases.size(); i++) {
             const CheckCase &check_case = rule_.check.cases[i];
@@ -143,6 +146,9 @@ public:
             }
         }
     }
+
+protected:
+    void TearDown() override { set_function_errors(FunctionErrors::cpu); }
 
 private:
     static constexpr uint64_t draws = 3;

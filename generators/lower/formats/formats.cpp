@@ -114,9 +114,7 @@ Expr encode_magnitude(const FormatSpec &format, const Expr &magnitude, uint32_t 
     Expr clamped = min(magnitude, bits32((limit_code << shift) + rebias_of(format)));
     Expr normal = round_normal(format, clamped) - bits32(rebias_of(format) >> shift);
     if (has_wide_exponent(format)) return normal;
-    Expr code = select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
-    if (format.mantissa_bits != 10 || !has_half_exponent(format)) return code;
-    return select(has(Halide::Target::CUDA), cast(UInt(32), float_to_half(from_bits(clamped))), code);
+    return select(clamped < bits32(rebias_of(format) + (1u << 23)), round_subnormal(format, clamped), normal);
 }
 
 // Returns the least f32 magnitude that becomes NaN. With saturation, infinity becomes NaN if the format has NaN but no infinity.
@@ -176,38 +174,44 @@ Expr round_in_place(const FormatSpec &format, const Expr &value, Overflow overfl
     return from_bits(select(magnitude >= bits32(first_nan(format, overflow)), bits32(quiet_nan_bits), rounded | sign));
 }
 
-/// Finds whether an expression reads memory or depends on a loop.
-class Reads : public Halide::Internal::IRGraphVisitor {
-public:
-    bool found = false;
-
-protected:
-    using IRGraphVisitor::visit;
-    void visit(const Halide::Internal::Variable *) override { found = true; }
-    void visit(const Halide::Internal::Call *op) override {
-        found |= op->call_type == Halide::Internal::Call::Halide || op->call_type == Halide::Internal::Call::Image;
-        IRGraphVisitor::visit(op);
-    }
-};
-
-/// True if a marker (lower/halide/device_ops.h) may be used. Halide 21's LLVM cannot select instructions for a marker of constants; it
-/// folds the arithmetic in that case.
-bool is_marked(const Expr &word) {
-    Reads reads;
-    word.accept(&reads);
-    return reads.found;
+// Finite numbers beyond the largest one become the largest; with Overflow::clip, infinities too. NaN stays.
+Expr limited(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    if (overflow == Overflow::format) return bits;
+    Expr magnitude = bits & bits32(magnitude_bits), sign = bits & bits32(~magnitude_bits);
+    Expr within = min(magnitude, bits32((format.max_code << shift_of(format)) + rebias_of(format))) | sign;
+    return select(magnitude < bits32(infinity_bits + (overflow == Overflow::clip ? 1 : 0)), within, bits);
 }
 
-// The instructions clip infinities and encode NaN as 0x7f.
-Expr encode_by_instruction(const FormatSpec &format, const Expr &bits, Overflow overflow) {
-    Expr magnitude = bits & bits32(magnitude_bits), infinite = magnitude == bits32(infinity_bits);
-    bool clips = overflow == Overflow::clip;
-    if (format.dtype == Dtype::f8_e4m3fn) {
-        return device_op(DeviceOp::f32_to_e4m3, clips ? bits : select(infinite, bits32(quiet_nan_bits), bits));
+// The instructions clip and encode NaN as 0x7f.
+Expr encode_e4m3(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    Expr magnitude = bits & bits32(magnitude_bits);
+    if (overflow == Overflow::clip) return device_op(DeviceOp::f32_to_e4m3, bits);
+    if (overflow == Overflow::saturate) {
+        return device_op(DeviceOp::f32_to_e4m3, select(magnitude == bits32(infinity_bits), bits32(quiet_nan_bits), bits));
     }
-    Expr code = select(magnitude > bits32(infinity_bits), bits32(format.nan_code), device_op(DeviceOp::f32_to_e5m2, bits));
-    Expr infinity = bits32(format.max_code + 1) | ((bits >> 24) & bits32(sign_bit(format)));
-    return clips ? code : select(infinite, infinity, code);
+    Expr nan = bits32(format.nan_code) | ((bits >> 24) & bits32(sign_bit(format)));
+    return select(magnitude > bits32(0x43e80000u), nan, device_op(DeviceOp::f32_to_e4m3, bits)); // 464, half a unit above the largest
+}
+
+Expr encode_e5m2(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    Expr magnitude = bits & bits32(magnitude_bits), sign = (bits >> 24) & bits32(sign_bit(format));
+    Expr is_nan = magnitude > bits32(infinity_bits), finite = device_op(DeviceOp::f32_to_e5m2, bits);
+    if (overflow == Overflow::clip) return select(is_nan, bits32(format.nan_code), finite);
+    // With Overflow::format, half a unit above the largest number becomes infinity: 61440.
+    Expr is_infinite = magnitude >= bits32(overflow == Overflow::format ? 0x47700000u : infinity_bits);
+    Expr nan = overflow == Overflow::format ? bits32(format.nan_code) | sign : bits32(format.nan_code);
+    return select(is_nan, nan, is_infinite, bits32(format.max_code + 1) | sign, finite);
+}
+
+// Returns the code by CUDA's instructions; undefined if there is none for the format.
+Expr encode_by_instruction(const FormatSpec &format, const Expr &bits, Overflow overflow) {
+    switch (format.dtype) {
+    case Dtype::bf16: return device_op(DeviceOp::f32_to_bf16, limited(format, bits, overflow));
+    case Dtype::f16: return device_op(DeviceOp::f32_to_f16, limited(format, bits, overflow));
+    case Dtype::f8_e4m3fn: return encode_e4m3(format, bits, overflow);
+    case Dtype::f8_e5m2: return encode_e5m2(format, bits, overflow);
+    default: return {};
+    }
 }
 
 } // namespace
@@ -226,11 +230,13 @@ Expr decode(const FormatSpec &format, const Expr &code) {
     if (is_cut_f32(format)) return from_bits(word << shift_of(format));
     if (format.dtype == Dtype::f8_e4m3fn) {
         const Expr value = in_hardware(decode_e4m3fn(format, code), decode_portable(format, word));
-        if (!is_marked(word)) return value;
+        if (!may_be_device_op(word)) return value;
         return from_bits(select(has(Halide::Target::CUDA), device_op(DeviceOp::e4m3_to_f32, word), float_bits(value)));
     }
-    if (has_half_exponent(format)) return in_hardware(half_to_float(word << (10 - format.mantissa_bits)), decode_portable(format, word));
-    return decode_portable(format, word);
+    if (!has_half_exponent(format)) return decode_portable(format, word);
+    const Expr half = word << (10 - format.mantissa_bits), value = in_hardware(half_to_float(half), decode_portable(format, word));
+    if (!may_be_device_op(word)) return value;
+    return from_bits(select(has(Halide::Target::CUDA), device_op(DeviceOp::f16_to_f32, half), float_bits(value)));
 }
 
 Expr decode(Dtype dtype, const Expr &code) { return decode(format_of(dtype), code); }
@@ -240,15 +246,14 @@ Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
     internal_check(format.ties == Ties::even || has_wide_exponent(format), "encode: ties up need the exponents of f32");
     Expr bits = float_bits(value);
     Expr code = format.has_sign ? encode_signed(format, bits, overflow) : encode_unsigned(format, bits, overflow);
+    const Halide::Type type = UInt(format.bits() > 8 ? 16 : 8);
     if (format.mantissa_bits == 10 && has_half_exponent(format)) {
-        return select(has(Halide::Target::F16C) && !has(Halide::Target::CUDA) && !has(Halide::Target::OpenCL),
-                      encode_half(format, bits, overflow), cast(UInt(16), code));
+        code = select(has(Halide::Target::F16C) && !has(Halide::Target::CUDA) && !has(Halide::Target::OpenCL),
+                      encode_half(format, bits, overflow), cast(type, code));
     }
-    bool is_instruction = format.dtype == Dtype::f8_e4m3fn || format.dtype == Dtype::f8_e5m2;
-    if (is_instruction && overflow != Overflow::format && is_marked(bits)) {
-        code = select(has(Halide::Target::CUDA), encode_by_instruction(format, bits, overflow), code);
-    }
-    return cast(UInt(format.bits() > 8 ? 16 : 8), code);
+    const Expr by_instruction = may_be_device_op(bits) ? encode_by_instruction(format, bits, overflow) : Expr();
+    if (!by_instruction.defined()) return cast(type, code);
+    return select(has(Halide::Target::CUDA), cast(type, by_instruction), cast(type, code));
 }
 
 Expr encode(Dtype dtype, const Expr &value, Overflow overflow) { return encode(format_of(dtype), value, overflow); }

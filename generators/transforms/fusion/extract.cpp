@@ -98,6 +98,9 @@ Program build_kernel(const Groups &groups, int group) {
         kernel.attributes["library"] = groups[group].library;
         kernel.attributes["call"] = to_attribute(in_kernel(*groups[group].call, groups.inputs(group), groups.outputs(group)));
     }
+    // A setting of the program for each of its kernels.
+    if (const auto setting = groups.program().attributes.find("arithmetic"); setting != groups.program().attributes.end())
+        kernel.attributes["arithmetic"] = setting->second;
     if (kind == KernelKind::row) kernel.attributes["row_axes"] = folded_axes(kernel);
     return canonical(kernel);
 }

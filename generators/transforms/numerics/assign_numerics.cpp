@@ -132,6 +132,7 @@ Program Numerics::run() {
     matcher_.check();
     if (policy_.intermediates && *policy_.intermediates != Dtype::f32)
         rewriter_.result().attributes["intermediates"] = std::string(to_string(*policy_.intermediates));
+    if (policy_.exact_arithmetic) rewriter_.result().attributes.try_emplace("arithmetic", std::string("exact"));
     return rewriter_.take();
 }
 

@@ -96,6 +96,12 @@ Action multiply(const Text &text) {
     });
 }
 
+/// Limits to [0, 1], as `.sat` does; NaN becomes 0.
+template<typename T>
+T limited(T value) {
+    return std::isnan(value) ? T(0) : std::clamp(value, T(0), T(1));
+}
+
 Action multiply_add(const Text &text) {
     if (text.has("wide") && text.type() == "u32")
         return [d = text.target(), a = text[1], b = text[2], c = text[3]](Thread &thread) {
@@ -104,10 +110,10 @@ Action multiply_add(const Text &text) {
     if (text.has("wide") || text.has("hi")) refuse("wide mad");
     return with_type(text.type(), [&](auto zero) -> Action {
         using T = decltype(zero);
-        return [d = text.target(), a = text[1], b = text[2], c = text[3]](Thread &thread) {
+        return [d = text.target(), a = text[1], b = text[2], c = text[3], limits = text.has("sat")](Thread &thread) {
             const T x = a.get<T>(thread), y = b.get<T>(thread), z = c.get<T>(thread);
             if constexpr (std::is_floating_point_v<T>)
-                thread.set(d, canonical(std::fma(x, y, z)));
+                thread.set(d, limits ? limited(std::fma(x, y, z)) : canonical(std::fma(x, y, z)));
             else
                 thread.set(d, wrap<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y) + static_cast<uint64_t>(z)));
         };
@@ -276,6 +282,9 @@ To whole(double value) {
 
 uint32_t narrow(Dtype dtype, float value, Overflow overflow) { return encode(format_of(dtype), value, overflow); }
 
+/// A code of 16 bits, whose NaN has all bits but the sign.
+uint32_t half_of(Dtype dtype, double value) { return std::isnan(value) ? 0x7fff : encode(format_of(dtype), value, Overflow::format); }
+
 /// Conversions of two low-precision numbers in one register, and of f16.
 std::optional<Action> convert_narrow(const Text &text) {
     const std::string &from = text.type(), &to = text.words.at(text.words.size() - 2);
@@ -299,16 +308,17 @@ std::optional<Action> convert_narrow(const Text &text) {
             thread.set(d, half(code & 0xff) | half(code >> 8) << 16);
         };
     }
-    if (to == "f16x2" && from == "f32") {
-        return [d, a, b = text[2]](Thread &thread) {
-            thread.set(d, narrow(Dtype::f16, b.get<float>(thread), Overflow::format) |
-                              narrow(Dtype::f16, a.get<float>(thread), Overflow::format) << 16);
+    if ((to == "f16x2" || to == "bf16x2") && from == "f32") {
+        return [d, a, b = text[2], dtype = to == "f16x2" ? Dtype::f16 : Dtype::bf16](Thread &thread) {
+            thread.set(d, half_of(dtype, b.get<float>(thread)) | half_of(dtype, a.get<float>(thread)) << 16);
         };
     }
+    if (to == "bf16" && from == "f32")
+        return [d, a](Thread &thread) { thread.set(d, static_cast<uint16_t>(half_of(Dtype::bf16, a.get<float>(thread)))); };
     if (to == "f16" && (from == "f32" || from == "f64")) {
         return [d, a, is_wide = from == "f64"](Thread &thread) {
             const double value = is_wide ? a.get<double>(thread) : a.get<float>(thread);
-            thread.set(d, static_cast<uint16_t>(encode(format_of(Dtype::f16), value, Overflow::format)));
+            thread.set(d, static_cast<uint16_t>(half_of(Dtype::f16, value)));
         };
     }
     if (to == "bf16" && from == "f32")
@@ -355,6 +365,12 @@ Action count_bits(const Text &text, Function function) {
     });
 }
 
+/// See set_share_of_errors().
+double &share_of_errors() {
+    static double share = 0;
+    return share;
+}
+
 /// sqrt.rn and the like.
 template<typename Function>
 Action exact(const Text &text, Function function) {
@@ -365,7 +381,8 @@ Action exact(const Text &text, Function function) {
     });
 }
 
-/// Approximate f32 functions with the largest error that the manual allows, because GPUs differ and no code may rely on exact results.
+/// Approximate f32 functions. `error` is the largest relative error that the manual allows; share_of_errors() says how much of it a test
+/// wants.
 template<typename Function>
 Action approximate(const Text &text, double error, Function function) {
     if (!text.has("approx") || text.type() != "f32") refuse("exact or wide one");
@@ -373,13 +390,19 @@ Action approximate(const Text &text, double error, Function function) {
         return is_flushed && std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
     };
     return [d = text.target(), a = text[1], error, function, flush](Thread &thread) {
-        thread.set(d, flush(canonical(static_cast<float>(function(static_cast<double>(flush(a.get<float>(thread)))) * (1 - error)))));
+        thread.set(d, flush(canonical(static_cast<float>(function(static_cast<double>(flush(a.get<float>(thread)))) *
+                                                         (1 + share_of_errors() * error)))));
     };
 }
 
 Action reciprocal(const Text &text) {
     if (text.has("approx")) return approximate(text, 0x1p-23, [](double a) { return 1 / a; });
     return exact(text, [](auto a) { return 1 / a; });
+}
+
+Action square_root(const Text &text) {
+    if (text.has("approx")) return approximate(text, 0x1p-23, [](double a) { return std::sqrt(a); });
+    return exact(text, [](auto a) { return std::sqrt(a); });
 }
 
 Action reverse_bits(const Text &text) {
@@ -441,9 +464,10 @@ const std::map<std::string, Maker> &makers() {
                  return a;
              });
          }},
-        {"sqrt", [](const Text &text) { return exact(text, [](auto a) { return std::sqrt(a); }); }},
+        {"sqrt", square_root},
+        {"rsqrt", [](const Text &text) { return approximate(text, 0x1.13p-23, [](double a) { return 1 / std::sqrt(a); }); }}, // 2^-22.9
         {"rcp", reciprocal},
-        {"ex2", [](const Text &text) { return approximate(text, 0x1p-22, [](double a) { return std::exp2(a); }); }},
+        {"ex2", [](const Text &text) { return approximate(text, 0x1.6bp-23, [](double a) { return std::exp2(a); }); }}, // 2^-22.5
         {"tanh", [](const Text &text) { return approximate(text, 0x1p-11, [](double a) { return std::tanh(a); }); }},
         {"setp", compare},
         {"selp", select},
@@ -471,6 +495,8 @@ const std::map<std::string, Maker> &makers() {
 }
 
 } // namespace
+
+void set_share_of_errors(double share) { share_of_errors() = share; }
 
 Action action_of(const Words &words, const Words &operands, const Naming &naming) {
     const auto found = makers().find(words.at(0));

@@ -107,6 +107,10 @@ private:
     std::map<std::string, Entry> entries_;
 };
 
+/// Approximate instructions (ex2.approx ...) have this share of the largest relative error that NVIDIA's manual allows: -1 to 1. 0 at
+/// first: their results are the exact ones, rounded. GPUs differ, and no code may rely on exact results.
+void set_share_of_errors(double share);
+
 /// Returns the PTX text in a fat binary (of CUDA 13: compressed by zstd). Throws std::runtime_error if there is none.
 std::string text_of_fat_binary(const void *image);
 

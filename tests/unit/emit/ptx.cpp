@@ -26,6 +26,23 @@ TEST(ptx, marks_become_instructions_of_the_set) {
     EXPECT_NE(newer.find("mov.b32 %r3, %f;"), std::string::npos) << newer;
 }
 
+/// LLVM packs two halves by prmt.
+TEST(ptx, two_conversions_become_one) {
+    const auto converted = [](const std::string &d, const std::string &a) {
+        return "\tdp4a.s32.u32 \t" + d + ", " + a + ", 0, 1554062688;\n";
+    };
+    const std::string packs = "\tprmt.b32 \t%r9, %r6, %r7, 0x5410U;\n", both = converted("%r6", "%r4") + converted("%r7", "%r5");
+    const auto rewritten = [&](const std::string &lines) {
+        std::string changed = kernel;
+        return rewrite_ptx(changed.replace(changed.find("\tmov"), 0, lines), InstructionSet::sm_80, {});
+    };
+    EXPECT_NE(rewritten(both + packs).find("mov.b32 %f, %r4; mov.b32 %g, %r5; cvt.rn.bf16x2.f32 %r9, %g, %f; }"), std::string::npos);
+    EXPECT_NE(rewritten(both + "\tshl.b32 \t%r9, %r7, 16;\n").find("mov.b32 %f, %r5; mov.b32 %z, 0; cvt.rn.bf16x2.f32 %r9, %f, %z; }"),
+              std::string::npos);
+    for (const std::string changes : {"\tadd.s32 \t%r4, %r4, 1;\n", "\tmov.b32 \t%r7, 0;\n", "$L__BB0_1:\n"})
+        EXPECT_NE(rewritten(both + changes + packs).find(packs), std::string::npos) << changes;
+}
+
 TEST(ptx, entries_know_their_threads) {
     EXPECT_NE(rewrite_ptx(kernel, InstructionSet::sm_80, {{"k", 96}}).find(")\n.maxntid 96\n{"), std::string::npos);
     EXPECT_NE(rewrite_ptx(kernel, InstructionSet::sm_80, {{"k", 96}}, 300).find(")\n.maxntid 96\n.minnctapersm 3\n{"), std::string::npos);

@@ -45,6 +45,7 @@ round: every_node
 overflow: format
 accumulation: fast
 precision: tf32
+arithmetic: exact
 rules:
   - {argument: inout, store: f16, scaled: true}
   - {scope: "head/**", op: dot_general, operand: cotangent, size_below: 64, insert: [{dynamic_rescale: {norm: max, to: 224}}, {convert: f8_e5m2}]}
@@ -59,11 +60,12 @@ rules:
     EXPECT_EQ(policy.overflow, Overflow::format);
     EXPECT_TRUE(policy.fast_accumulation);
     EXPECT_TRUE(policy.tf32);
+    EXPECT_TRUE(policy.exact_arithmetic);
     ASSERT_EQ(policy.rules.size(), 4);
     EXPECT_EQ(policy.rules[0].place, PolicyRule::Place::argument);
     EXPECT_EQ(policy.rules[0].store, Dtype::f16);
     EXPECT_EQ(policy.rules[0].scaled, true);
-    EXPECT_EQ(policy.rules[0].location.line, 11);
+    EXPECT_EQ(policy.rules[0].location.line, 12);
     EXPECT_EQ(policy.rules[1].place, PolicyRule::Place::operand);
     EXPECT_EQ(policy.rules[1].which, "cotangent");
     EXPECT_EQ(policy.rules[1].scope, "head/**");

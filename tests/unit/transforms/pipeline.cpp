@@ -30,6 +30,20 @@ TEST(transforms, compile_checks_settings) {
     EXPECT_EQ(compile_error("program p {strategy: l3}" + negation), "p.strategy: must be one of l2, max, unit, got l3");
     EXPECT_EQ(compile_error("program p {rounding: sideways}" + negation),
               "p.rounding: must be one of down, up, nearest, none, stochastic, got sideways");
+    EXPECT_EQ(compile_error("program p {arithmetic: exact}" + negation), "no error");
+    EXPECT_EQ(compile_error("program p {arithmetic: fast}" + negation), "p.arithmetic: must be one of device, exact, got fast");
+}
+
+/// It is part of the text of a kernel, and so of its key in the cache.
+TEST(transforms, the_arithmetic_of_a_policy_reaches_each_kernel) {
+    const Program program = parse_program("program p(x: f32[64, 64]) -> (y: f32[64, 64]) {\n  y = softmax(x) {axes: [1]}\n}\n", "t.scl");
+    for (const bool is_exact : {true, false}) {
+        CompileOptions options;
+        options.policy.exact_arithmetic = is_exact;
+        const Program fused = compile(program, rules(), options);
+        EXPECT_FALSE(fused.programs.empty());
+        for (const Program &kernel : fused.programs) EXPECT_EQ(to_string(kernel).find("arithmetic: exact") != std::string::npos, is_exact);
+    }
 }
 
 /// Calls and gradients by name mean what their bodies mean.
