@@ -5,6 +5,7 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${SCALIDE_BUILD_DIR:-$ROOT/build}
+NVDISASM_VERSION=$(sed -n 's/^set(SCALIDE_NVDISASM_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
 PTXAS_VERSION=$(sed -n 's/^set(SCALIDE_PTXAS_VERSION \([0-9.]*\)).*/\1/p' "$ROOT/CMakeLists.txt")
 JOBS=$(nproc)
 
@@ -100,6 +101,14 @@ scalide_cuda_tools() {
     install_wheel nvidia-cuda-nvcc "$PTXAS_VERSION" "$BUILD/cuda-$PTXAS_VERSION"
     chmod +x "$fetched"/ptxas "$fetched"/fatbinary
     export CUDA_HOME=${fetched%/*}
+}
+
+# scalide_nvdisasm: fetches the program that tests read the machine code of CUDA kernels with.
+scalide_nvdisasm() {
+    local folder=$BUILD/nvdisasm-$NVDISASM_VERSION
+    [ -x "$folder/nvidia/cu13/bin/nvdisasm" ] && return
+    install_wheel nvidia-cuda-nvdisasm "$NVDISASM_VERSION" "$folder"
+    chmod +x "$folder/nvidia/cu13/bin/nvdisasm"
 }
 
 # install_python GROUP NAME: a virtual environment $BUILD/NAME with the packages of this group of pyproject.toml.

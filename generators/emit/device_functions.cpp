@@ -4,7 +4,7 @@
 // Functions of f32 by the instructions of a GPU. NVIDIA documents their errors (PTX ISA): ex2.approx 2^-22.5 (relative), rcp.approx 1 ulp,
 // rsqrt.approx 2^-22.9, sqrt.approx 2^-23, tanh.approx 2^-11. Coefficients are weighted least-squares fits; the error of each polynomial is
 // below 2^-25 of the result. Measured errors in ulp, with exact instructions and with instructions that have their documented error, are
-// in tests/emit_device/functions.cpp.
+// in tests/device/device_functions.cpp.
 //
 // `.ftz` is used only where an operand or result cannot be subnormal, or where a subnormal one has no effect. There the instruction is one
 // instruction of the GPU; otherwise it is four.
