@@ -193,7 +193,7 @@ private:
         options.target = "cuda";
         options.output_folder = folder.path;
         options.cache_folder = kernel_cache();
-        options.include_folder = SCALIDE_INCLUDE_FOLDER;
+        options.include_folder = find_home("").include;
         options.cuda_cards = {"90"};
         options.jobs = 1;
         const BuildReport report = build_library({{program, ""}}, rulebook(), options);
