@@ -96,7 +96,10 @@ public:
         const WorkFolder folder(fs::temp_directory_path() / "scalide_ptxas");
         const fs::path text = folder.path() / "probe.ptx";
         write_file(text, kernel_.ptx);
+        const std::string target = ".target sm_";
+        const int least = std::stoi(kernel_.ptx.substr(kernel_.ptx.find(target) + target.size()));
         for (const int card : cuda_cards) {
+            if (card < least) continue;
             const ChildResult result = run_command({find_cuda_tools().ptxas.string(), "-v", "-arch=sm_" + std::to_string(card),
                                                     text.string(), "-o", (folder.path() / "probe.cubin").string()},
                                                    {.output_bytes = size_t(1) << 16});
