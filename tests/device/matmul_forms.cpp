@@ -177,6 +177,27 @@ TEST_F(matmul_forms, other_arrays_may_change_the_form_and_the_log_says_so) {
     EXPECT_EQ(std::ranges::count(context.lines, widened_words), 1) << "told once";
 }
 
+/// Arrays of a lower alignment need another algorithm, and here none runs.
+TEST_F(matmul_forms, a_widened_matmul_that_is_refused_later_is_the_kernels) {
+    const Computing computing;
+    Logged context;
+    Products bound(context.handle, 48);
+    fill_codes(bound, 0, 48 * 64, 7);
+    fill_codes(bound, 1, 32 * 64, 3);
+    misalign(bound, 2, 0.5f);
+    ASSERT_EQ(bound.bind(), SCALIDE_OK) << scalide_message(context.handle);
+    run(bound);
+    const std::vector<uint8_t> widened(bytes(bound, 5), bytes(bound, 5) + 4 * 48 * 32);
+    reset_library(-1, 2, 2);
+    ASSERT_EQ(bound.move(5, 16), SCALIDE_OK) << scalide_message(context.handle);
+    EXPECT_EQ(bound.step(0).library, nullptr);
+    EXPECT_NE(context.line_with("The generated kernel contract_1 computes it instead"), "");
+    reset();
+    run(bound);
+    EXPECT_EQ(std::vector<uint8_t>(bytes(bound, 5), bytes(bound, 5) + 4 * 48 * 32), widened) << "sums are exact";
+    EXPECT_EQ(std::ranges::count(calls(), "cublasLtMatmul"), 1) << "of the other step";
+}
+
 /// cuBLASLt fails to run every algorithm that it offers, as on the H100.
 TEST_F(matmul_forms, a_kernel_is_the_last_choice) {
     Logged context;

@@ -58,6 +58,7 @@ bool describe_matmul(const scalide_binding &binding, const scalide_matmul &matmu
     for (int i = 0; i < SCALIDE_MATMUL_EXTENTS; ++i)
         if (!evaluate(matmul.extents[i], binding.symbols, &extents[i])) return false;
     *desc = {};
+    desc->workspace_bytes = binding.context->device->matmul_workspace;
     desc->batch = extents[batch], desc->m = extents[m], desc->n = extents[n], desc->k = extents[k];
     desc->a = matrix_of(binding, matmul.lhs, extents[lhs_leading], extents[lhs_batch_stride]);
     desc->b = matrix_of(binding, matmul.rhs, extents[rhs_leading], extents[rhs_batch_stride]);
@@ -113,7 +114,6 @@ bool describe(scalide_binding &binding, const scalide_matmul &plan, MatmulDesc *
         reason << "an extent is out of range.";
         return false;
     }
-    desc->workspace_bytes = device.matmul_workspace;
     if (device.driver->accepts_matmul(device, *desc)) return true;
     reason << device.failure;
     return false;
@@ -164,7 +164,6 @@ bool describe_widened(scalide_binding &binding, BoundMatmul &matmul, MatmulForm 
     const scalide_matmul &plan = plan_of(binding, matmul);
     MatmulDesc asked;
     if (!describe_matmul(binding, plan, &asked)) return false;
-    asked.workspace_bytes = binding.context->device->matmul_workspace;
     return widen(asked, find_pointers(binding, plan, asked), form, binding.launches.widened, matmul.widened);
 }
 
@@ -218,13 +217,13 @@ scalide_status point_widened(scalide_binding &binding, BoundMatmul *matmuls, int
     return SCALIDE_OK;
 }
 
-/// Prints `the matmul of y (net.scl:4)`.
-Text &print_matmul(Text &text, const scalide_binding &binding, const BoundMatmul &matmul) {
+/// Prints `cuBLASLt refuses the matmul of y (net.scl:4): <reason>`.
+Text &print_refusal(Text &text, const scalide_binding &binding, const BoundMatmul &matmul) {
     const scalide_buffer &result = binding.program->buffers[plan_of(binding, matmul).result];
-    text << "the matmul of ";
+    text << "cuBLASLt refuses the matmul of ";
     text.name(result.tensor ? result.tensor : result.name);
     if (result.location) text << " (" << result.location << ')';
-    return text;
+    return text << ": " << matmul.reason;
 }
 
 /// Writes and logs the notice: `step: cuBLASLt refuses the matmul of y (net.scl:4): <reason> It multiplies bf16 operands instead, which is
@@ -232,7 +231,7 @@ Text &print_matmul(Text &text, const scalide_binding &binding, const BoundMatmul
 void tell(const scalide_binding &binding, BoundMatmul &matmul) {
     const scalide_program &program = *binding.program;
     Text text(matmul.notice, sizeof(matmul.notice), Text::Use::message);
-    print_matmul(text << program.name << ": cuBLASLt refuses ", binding, matmul) << ": " << matmul.reason;
+    print_refusal(text << program.name << ": ", binding, matmul);
     switch (matmul.form) {
     case MatmulForm::widened:
         text << " It multiplies " << scalide_dtype_name(matmul.widened.desc.a.dtype) << " operands instead, which is slower.";
@@ -257,8 +256,7 @@ scalide_status check_required(const scalide_binding &binding, const BoundMatmul 
     const scalide_context &context = *binding.context;
     if (!context.require_libraries && !binding.program->require_libraries) return SCALIDE_OK;
     Text failure = start_failure(*context.device);
-    print_matmul(failure << "cuBLASLt refuses ", binding, matmul)
-        << ": " << matmul.reason << (context.require_libraries ? " The context" : " The program") << " requires libraries";
+    print_refusal(failure, binding, matmul) << (context.require_libraries ? " The context" : " The program") << " requires libraries";
     return SCALIDE_UNSUPPORTED;
 }
 
@@ -309,8 +307,10 @@ scalide_status point_matmuls(scalide_binding &binding, bool *changed) {
     if (status == SCALIDE_OK) status = point_widened(binding, matmuls, count);
     *changed = false;
     for (int32_t i = 0; i < count && status == SCALIDE_OK; ++i) {
-        if (matmuls[i].form == MatmulForm::asked || matmuls[i].notice[0] || is_empty(binding, matmuls[i])) continue;
+        if (matmuls[i].form == matmuls[i].told) continue;
+        matmuls[i].told = matmuls[i].form;
         *changed = true;
+        if (is_empty(binding, matmuls[i])) continue;
         tell(binding, matmuls[i]);
         status = check_required(binding, matmuls[i]);
     }

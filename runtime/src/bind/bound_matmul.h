@@ -7,7 +7,7 @@ namespace scalide {
 /// The matmul of a step in a binding.
 struct BoundMatmul {
     int32_t step;
-    MatmulForm form;
+    MatmulForm form, told; ///< the second: the form that the log and the recorded launches know
     void *call;            ///< the cuBLASLt call; NULL before point_matmuls(), and if the kernel computes the matmul
     uint64_t alignment;    ///< smallest alignment of the matrices when the call was created
     WidenedMatmul widened; ///< the conversions of a widened form
