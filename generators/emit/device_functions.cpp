@@ -209,4 +209,11 @@ std::span<const DeviceFunction> device_functions() {
     return all;
 }
 
+std::string with_registers(std::string text, const std::string &result, const std::string &operand) {
+    for (const auto &[key, value] : {std::pair<std::string, std::string>{"$d", result}, {"$a", operand}}) {
+        for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + value.size())) text.replace(at, 2, value);
+    }
+    return text;
+}
+
 } // namespace scalide

@@ -14,4 +14,7 @@ struct DeviceFunction {
 
 std::span<const DeviceFunction> device_functions();
 
+/// Returns the text of a DeviceFunction with these registers.
+std::string with_registers(std::string text, const std::string &result, const std::string &operand);
+
 } // namespace scalide

@@ -9,13 +9,6 @@ namespace scalide {
 
 namespace {
 
-std::string fill(std::string text, const std::string &d, const std::string &a) {
-    for (const auto &[key, value] : {std::pair<std::string, std::string>{"$d", d}, {"$a", a}}) {
-        for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + value.size())) text.replace(at, 2, value);
-    }
-    return text;
-}
-
 std::string body_of(unsigned long mark, InstructionSet set, const std::string &line) {
     for (const DeviceFunction &function : device_functions()) {
         if ((device_op_mark | uint32_t(function.op)) == mark) return set == InstructionSet::sm_80 ? function.sm_80 : function.sm_89;
@@ -136,7 +129,7 @@ std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::m
         } else if (std::regex_match(line, match, marked)) {
             const std::string name_of_mark = match[4], result = match[1], operand = match[2];
             const unsigned long mark = name_of_mark[0] == '%' ? marks[name_of_mark] : std::stoul(name_of_mark);
-            line = "\t" + fill(body_of(mark, set, line), result, operand);
+            line = "\t" + with_registers(body_of(mark, set, line), result, operand);
             conversions.add(DeviceOp(mark - device_op_mark), result, operand);
         } else if (!packed.empty()) {
             line = packed;

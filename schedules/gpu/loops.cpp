@@ -1,4 +1,5 @@
 #include "schedules/gpu/loops.h"
+#include "lower/rows/block_reduction.h"
 #include <algorithm>
 
 namespace scalide::gpu {
@@ -167,7 +168,6 @@ void reduce_in_block(Halide::Func partial, Halide::Func lane, const Halide::Loop
 }
 
 void reduce_by_block(Halide::Func partial, const BlockReduction &reduction, const Halide::LoopLevel &block) {
-    constexpr int warp = 32;
     const Var thread = reduction.turn[0].args()[0], in_warp = reduction.turn[0].args()[1], one("one");
     Halide::Func total = reduction.warp;
     // A single thread writes the result of its warp. Outside of a loop over lanes, Halide would let no thread read the exchanged values.
@@ -175,7 +175,7 @@ void reduce_by_block(Halide::Func partial, const BlockReduction &reduction, cons
     total.split(in_warp, in_warp, one, 1).gpu_threads(in_warp).gpu_lanes(one);
     for (Halide::Func turn : reduction.turn) {
         turn.compute_at(total, in_warp).store_in(Halide::MemoryType::Register);
-        for (const Var &arg : turn.args()) turn.bound_extent(arg, arg.name() == thread.name() ? warp : 1);
+        for (const Var &arg : turn.args()) turn.bound_extent(arg, arg.name() == thread.name() ? warp_threads : 1);
         turn.gpu_lanes(thread);
     }
     partial.compute_at(reduction.turn[0], thread);
@@ -191,11 +191,10 @@ void reduce_by_block(Halide::Func partial, const BlockReduction &reduction, cons
 }
 
 void spread_line(Halide::Stage nest, const Var &line, const BlockReduction &block, bool unrolls) {
-    constexpr int warp = 32;
     const Var step("step"), neighbour("neighbour"), in_warp("in_warp");
     if (block.neighbours > 1) nest.split(line, line, neighbour, block.neighbours).vectorize(neighbour);
-    nest.split(line, step, line, warp * block.warps, TailStrategy::GuardWithIf);
-    nest.split(line, in_warp, line, warp);
+    nest.split(line, step, line, warp_threads * block.warps, TailStrategy::GuardWithIf);
+    nest.split(line, in_warp, line, warp_threads);
     if (block.neighbours > 1)
         nest.reorder(neighbour, step, line, in_warp);
     else

@@ -1,3 +1,4 @@
+#include "lower/rows/block_reduction.h"
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 #include "schedules/gpu/row_warp.h"
@@ -126,7 +127,7 @@ private:
     void spread_columns(Stage nest, const Var &columns, int together) const {
         if (const BlockReduction *block = by_block()) {
             constexpr int most_elements = 32; // of a thread, all of which are read before the first is used
-            return spread_line(nest, columns, *block, stages_.columns.value() <= int64_t(most_elements) * 32 * block->warps);
+            return spread_line(nest, columns, *block, stages_.columns.value() <= int64_t(most_elements) * warp_threads * block->warps);
         }
         Var step("step"), neighbour("neighbour");
         const int64_t count = is_long() ? stages_.columns.value() : 1;
@@ -216,17 +217,16 @@ private:
 
     /// A warp adds the sums of a lane, with one thread for each column of the output. Lanes are combined in shared memory.
     void add_blocks(Func lanes) const {
-        constexpr int warp = 32;
         const auto output = std::ranges::find_if(kernel_.outputs, [&](const KernelOutput &o) { return is_sum_of_rows(kernel_, o); });
         internal_check(output != kernel_.outputs.end(), "a row kernel sums over its rows for no output");
         bound_loops(kernel_, *output);
         const Var x = lanes.args()[0], lane = lanes.args()[1], in_warp("in_warp");
         Stage nest = loop_nest(output->func);
-        nest.split(output->func.args()[0], block_loop(), in_warp, warp, TailStrategy::GuardWithIf)
+        nest.split(output->func.args()[0], block_loop(), in_warp, warp_threads, TailStrategy::GuardWithIf)
             .gpu_blocks(block_loop())
             .gpu_threads(in_warp);
         Func all = lanes.in();
-        all.compute_at(output->func, block_loop()).bound_extent(x, warp).gpu_threads(x, lane);
+        all.compute_at(output->func, block_loop()).bound_extent(x, warp_threads).gpu_threads(x, lane);
         lanes.compute_at(all, x).bound_extent(x, 1).bound_extent(lane, 1);
         read_ahead(lanes, 0);
     }

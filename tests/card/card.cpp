@@ -64,13 +64,9 @@ std::unique_ptr<CompiledProgram> compile_for_card(const std::string &text) {
 
 OnBoth::OnBoth(const std::string &text) : card_(compile_for_card(text)), cpu_(parse_program(text, "card.scl"), rulebook(), {}) {}
 
-std::vector<HostArray> OnBoth::on_card(const std::vector<HostArray> &inputs) const {
-    return card_->loaded().run([&](const std::string &name) { return *std::ranges::find(inputs, name, &HostArray::name); });
-}
-
 std::string OnBoth::first_difference(const std::vector<HostArray> &inputs) const {
     const auto find = [&](const std::string &name) { return *std::ranges::find(inputs, name, &HostArray::name); };
-    const std::vector<HostArray> card = on_card(inputs), cpu = cpu_.loaded().run(find);
+    const std::vector<HostArray> card = card_->loaded().run(find), cpu = cpu_.loaded().run(find);
     for (size_t i = 0; i < cpu.size(); i++)
         if (std::string words = difference(card[i], cpu[i]); !words.empty()) return words;
     return "";

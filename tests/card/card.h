@@ -19,9 +19,6 @@ public:
     /// differs. The inputs are in the order of the arguments.
     std::string first_difference(const std::vector<HostArray> &inputs) const;
 
-    /// Returns the results on the GPU, in order.
-    std::vector<HostArray> on_card(const std::vector<HostArray> &inputs) const;
-
 private:
     std::unique_ptr<CompiledProgram> card_;
     CompiledProgram cpu_;

@@ -45,12 +45,6 @@ const Function functions[] = {
 
 const std::string &text_of(DeviceOp op) { return std::ranges::find(device_functions(), op, &DeviceFunction::op)->sm_89; }
 
-std::string filled(std::string text) {
-    for (const auto &[key, value] : {std::pair<std::string, std::string>{"$d", "%r1"}, {"$a", "%r0"}})
-        for (size_t at = text.find(key); at != std::string::npos; at = text.find(key)) text.replace(at, key.size(), value);
-    return text;
-}
-
 /// Applies a function to the bits of numbers.
 std::vector<uint32_t> run(DeviceOp op, std::vector<uint32_t> words) {
     constexpr uint32_t threads = 128;
@@ -61,7 +55,7 @@ std::vector<uint32_t> run(DeviceOp op, std::vector<uint32_t> words) {
         ".visible .entry k(.param .u64 array)\n{\n"
         "mov.u32 %r0, %tid.x; mad.lo.s32 %r0, %ctaid.x, 128, %r0; ld.param.u64 %a, [array]; mad.wide.u32 %a, %r0, 4, %a;\n"
         "ld.global.b32 %r0, [%a];\n" +
-        filled(text_of(op)) + "\nst.global.b32 [%a], %r1; ret;\n}\n");
+        with_registers(text_of(op), "%r1", "%r0") + "\nst.global.b32 [%a], %r1; ret;\n}\n");
     void *address = words.data();
     void *arguments[] = {&address};
     ptx::Module::run(*module.find("k"), {{static_cast<uint32_t>(words.size() / threads), 1, 1}, {threads, 1, 1}, 0}, arguments,

@@ -160,9 +160,8 @@ typedef struct {
     /* Runs the parallel loops of kernels with count = `threads`. The context then starts no threads. parallel_for.run = NULL: own threads.
      * Results have the same bits in both cases. */
     scalide_parallel_for parallel_for;
-    /* Gets the message of a failed scalide_bind, scalide_load or run, and one line for each new binding and for
-     * each matmul that a library refuses. It must not throw, and must not
-     * call functions of this header. NULL: no log. */
+    /* Gets the message of a failed scalide_bind, scalide_load or run, and one line for each new binding and for each matmul that a library
+     * refuses. It must not throw, and must not call functions of this header. NULL: no log. */
     void (*log)(void *user, const char *message);
     void *log_user;
     int32_t require_libraries; /* 1: scalide_bind fails if a library refuses a matmul that the program gives to it; 0: another form, or the
@@ -385,9 +384,9 @@ typedef struct {
     const char *name;    /* name of the kernel of the step */
     const char *library; /* library that computes the step ("cublaslt"). NULL: the kernel computes it */
     const char *reason;  /* why the library does not compute the step as the program asks. Otherwise NULL */
-    const char
-        *notice; /* if there is a reason and the matmul is not empty: the line that the log got at bind. It names the tensor, its place in
-                    the source, the reason,  and what computes the step instead: the library with operands of 16 bits, or the kernel */
+    /* If there is a reason and the matmul is not empty: the line that the log got. It names the tensor, its place in the source, the
+     * reason, and what computes the step instead: the library with operands of 16 bits, or the kernel. Otherwise NULL. */
+    const char *notice;
 } scalide_step_info;
 /* Returns the program that the binding runs: the bound program, or its variant for this CPU, this GPU or these values of symbols. */
 const scalide_program *scalide_binding_program(const scalide_binding *binding);

@@ -46,8 +46,7 @@ public:
         MatmulPointers &pointers = result_.pointers;
         const uint64_t count = span_of(desc.d, desc.batch, desc.m, desc.n);
         float *sums = carver_.take<float>(count);
-        result_.after = {
-            narrowing_kernel(desc.d.dtype), sums, pointers.d, static_cast<uint32_t>(count), true, pointers.scale_d, pointers.amax};
+        result_.after = {narrowing_kernel(desc.d.dtype), sums, pointers.d, static_cast<uint32_t>(count), pointers.scale_d, pointers.amax};
         desc.d.dtype = SCALIDE_F32;
         desc.d.alignment = memory_alignment;
         desc.d.scale = ScaleMode::none;
@@ -82,19 +81,19 @@ private:
     }
 
     void add_conversion(const void *from, void *to, int32_t from_dtype, int32_t to_dtype, uint64_t count) {
-        result_.before[result_.before_count++] = {
-            widening_kernel(from_dtype, to_dtype), from, to, static_cast<uint32_t>(count), false, nullptr, nullptr};
+        result_.before[result_.before_count++] = {widening_kernel(from_dtype, to_dtype), from,    to,
+                                                  static_cast<uint32_t>(count),          nullptr, nullptr};
     }
 
     Carver carver_;
     WidenedMatmul &result_;
 };
 
-} // namespace
-
 bool can_be_widened(const MatmulDesc &asked) {
     return is_f8(asked.a.dtype) && is_f8(asked.b.dtype) && asked.a.scale <= ScaleMode::tensor && asked.b.scale == ScaleMode::none;
 }
+
+} // namespace
 
 bool widen(const MatmulDesc &asked, const MatmulPointers &pointers, MatmulForm form, void *memory, WidenedMatmul &widened) {
     const bool stores_result = form == MatmulForm::widened, is_f16 = stores_result && asked.d.dtype == SCALIDE_F16;

@@ -17,7 +17,6 @@ struct MatmulConversion {
     const void *from;
     void *to;
     uint32_t count;
-    bool narrows;       ///< a narrowing kernel, which has the arguments below
     const void *factor; ///< NULL: none
     void *amax;         ///< NULL: none
 };
@@ -33,13 +32,10 @@ struct WidenedMatmul {
 };
 
 /// The most launches and launch arguments that the conversions of a matmul add. A `clear_kernel` may precede `after`.
-constexpr int32_t most_conversion_launches = 6, most_conversion_arguments = 4 * 3 + 1 + 5;
-
-/// Returns true if the operands of a matmul can be widened: both are f8 with one scale each, or none.
-bool can_be_widened(const MatmulDesc &asked);
+constexpr int32_t most_conversion_launches = 6, most_conversion_arguments = 5 * 5 + 1;
 
 /// Describes a widened form of a matmul whose converted arrays are in `memory` (NULL: not known yet). Returns false if there is no such
-/// form.
+/// form: the operands must be f8 with one scale or none.
 bool widen(const MatmulDesc &asked, const MatmulPointers &pointers, MatmulForm form, void *memory, WidenedMatmul &widened);
 
 } // namespace scalide

@@ -64,6 +64,13 @@ void unload_unused(scalide_context &context) {
     }
 }
 
+LaunchArgument address_argument(const void *memory) { return {reinterpret_cast<uintptr_t>(memory), sizeof(uint64_t), true}; }
+LaunchArgument number_argument(uint32_t number) { return {number, sizeof(uint32_t), false}; }
+LaunchArgument stride_argument(int64_t stride) { return {static_cast<uint64_t>(stride), sizeof(int64_t), false}; }
+
+/// The most arguments of a kernel of the runtime itself: those of the copy (devices/copy_kernels.h).
+constexpr int32_t most_own_arguments = 4 + 3 * SCALIDE_MAX_RANK;
+
 constexpr int failed = -1; // host code without asserts ignores this value; the context keeps the status
 
 } // namespace
@@ -161,39 +168,39 @@ int Recorder::allocate(HalideBuffer &buffer) {
     return 0;
 }
 
+void Recorder::launch_own(const char *source, const char *name, uint32_t threads, uint32_t in_block, const LaunchArgument *own,
+                          int32_t count) {
+    HalideBuffer buffers[most_own_arguments] = {};
+    size_t sizes[most_own_arguments + 1] = {};
+    void *arguments[most_own_arguments + 1] = {};
+    int8_t is_buffer[most_own_arguments + 1] = {};
+    uint64_t values[most_own_arguments] = {};
+    for (int32_t i = 0; i < count; ++i) {
+        buffers[i].device = values[i] = own[i].value;
+        sizes[i] = own[i].bytes;
+        arguments[i] = own[i].is_address ? static_cast<void *>(&buffers[i]) : &values[i];
+        is_buffer[i] = own[i].is_address;
+    }
+    const auto blocks = static_cast<int32_t>((threads + in_block - 1) / in_block);
+    launch({const_cast<char *>(source), name, {blocks, 1, 1}, {static_cast<int32_t>(in_block), 1, 1}, 0, sizes, arguments, is_buffer});
+}
+
 /// Launches the kernel that copies an array with strides.
 void Recorder::copy(const scalide_array &from, const scalide_array &to) {
-    constexpr int32_t threads = 256, fixed = 4, count = fixed + 3 * SCALIDE_MAX_RANK;
+    constexpr uint32_t threads = 256;
     const StridedCopy copy(from, to);
-    HalideBuffer buffers[2] = {};
-    buffers[0].device = reinterpret_cast<uintptr_t>(copy.from);
-    buffers[1].device = reinterpret_cast<uintptr_t>(copy.to);
     const auto elements = static_cast<uint32_t>(copy.elements());
-    uint64_t values[count] = {0, 0, elements, static_cast<uint64_t>(copy.rank)};
-    size_t sizes[count + 1] = {sizeof(uint64_t), sizeof(uint64_t), sizeof(uint32_t), sizeof(uint32_t)};
-    void *arguments[count + 1] = {&buffers[0], &buffers[1]};
-    int8_t is_buffer[count + 1] = {1, 1};
+    LaunchArgument arguments[most_own_arguments] = {address_argument(copy.from), address_argument(copy.to), number_argument(elements),
+                                                    number_argument(static_cast<uint32_t>(copy.rank))};
+    LaunchArgument *extents = arguments + 4, *from_strides = extents + SCALIDE_MAX_RANK, *to_strides = from_strides + SCALIDE_MAX_RANK;
     for (int32_t axis = 0; axis < SCALIDE_MAX_RANK; ++axis) {
         const bool is_axis = axis < copy.rank;
-        values[fixed + axis] = static_cast<uint64_t>(is_axis ? copy.extent[axis] : 1);
-        values[fixed + SCALIDE_MAX_RANK + axis] = static_cast<uint64_t>(is_axis ? copy.from_stride[axis] : 0);
-        values[fixed + 2 * SCALIDE_MAX_RANK + axis] = static_cast<uint64_t>(is_axis ? copy.to_stride[axis] : 0);
+        extents[axis] = number_argument(is_axis ? static_cast<uint32_t>(copy.extent[axis]) : 1);
+        from_strides[axis] = stride_argument(is_axis ? copy.from_stride[axis] : 0);
+        to_strides[axis] = stride_argument(is_axis ? copy.to_stride[axis] : 0);
     }
-    for (int32_t i = 2; i < count; ++i) {
-        arguments[i] = &values[i];
-        sizes[i] = i < fixed + SCALIDE_MAX_RANK ? sizeof(uint32_t) : sizeof(int64_t);
-    }
-    const auto in_block = static_cast<int32_t>(std::min<uint32_t>(threads, context_.device->limits.threads));
-    const auto blocks = static_cast<int32_t>((elements + static_cast<uint32_t>(in_block) - 1) / static_cast<uint32_t>(in_block));
-    const char *source = source_of_copy_kernels(context_.device->driver->kind);
-    launch({const_cast<char *>(source),
-            copy_kernel_for(copy.element_bytes),
-            {blocks, 1, 1},
-            {in_block, 1, 1},
-            0,
-            sizes,
-            arguments,
-            is_buffer});
+    launch_own(source_of_copy_kernels(context_.device->driver->kind), copy_kernel_for(copy.element_bytes), elements,
+               std::min<uint32_t>(threads, context_.device->limits.threads), arguments, most_own_arguments);
 }
 
 void Recorder::call(int32_t step, void **arguments) {
@@ -223,33 +230,16 @@ void Recorder::run_step(int32_t step, void **arguments) {
 }
 
 void Recorder::convert(const MatmulConversion &conversion) {
-    constexpr int32_t most_blocks = 4096, threads = 256;
-    HalideBuffer buffers[4] = {};
-    const void *places[] = {conversion.from, conversion.to, conversion.factor, conversion.amax};
-    for (int i = 0; i < 4; ++i) buffers[i].device = reinterpret_cast<uintptr_t>(places[i]);
-    uint32_t count = conversion.count;
-    void *arguments[6] = {&buffers[0], &buffers[1], &count};
-    if (conversion.narrows) arguments[3] = &buffers[2], arguments[4] = &buffers[3];
-    const size_t sizes[] = {sizeof(uint64_t), sizeof(uint64_t), sizeof(uint32_t), sizeof(uint64_t), sizeof(uint64_t), 0};
-    const int8_t is_buffer[] = {1, 1, 0, 1, 1, 0};
-    const auto blocks = static_cast<int32_t>(std::min<uint32_t>(most_blocks, (count - 1) / threads + 1));
-    launch({const_cast<char *>(source_of_convert_kernels()),
-            conversion.kernel,
-            {blocks, 1, 1},
-            {threads, 1, 1},
-            0,
-            sizes,
-            arguments,
-            is_buffer});
+    constexpr uint32_t most_threads = 1 << 20, in_block = 256;
+    const LaunchArgument arguments[] = {address_argument(conversion.from), address_argument(conversion.to),
+                                        number_argument(conversion.count), address_argument(conversion.factor),
+                                        address_argument(conversion.amax)};
+    launch_own(source_of_convert_kernels(), conversion.kernel, std::min(most_threads, conversion.count), in_block, arguments, 5);
 }
 
 void Recorder::clear(void *number) {
-    HalideBuffer buffer = {};
-    buffer.device = reinterpret_cast<uintptr_t>(number);
-    void *arguments[] = {&buffer, nullptr};
-    const size_t sizes[] = {sizeof(uint64_t), 0};
-    const int8_t is_buffer[] = {1, 0};
-    launch({const_cast<char *>(source_of_convert_kernels()), clear_kernel, {1, 1, 1}, {1, 1, 1}, 0, sizes, arguments, is_buffer});
+    const LaunchArgument argument = address_argument(number);
+    launch_own(source_of_convert_kernels(), clear_kernel, 1, 1, &argument, 1);
 }
 
 void Recorder::write_matmul(const BoundMatmul &matmul) {

@@ -23,6 +23,8 @@ private:
     scalide_status run_steps();
     void run_step(int32_t step, void **arguments);
     void write_matmul(const BoundMatmul &matmul);
+    /// Launches a kernel of the runtime itself with at least `threads` threads, in blocks of `in_block`.
+    void launch_own(const char *source, const char *name, uint32_t threads, uint32_t in_block, const LaunchArgument *own, int32_t count);
     void write_call(const BoundMatmul &matmul);
     void convert(const MatmulConversion &conversion);
     void clear(void *number);

@@ -321,9 +321,6 @@ std::optional<Action> convert_narrow(const Text &text) {
             thread.set(d, static_cast<uint16_t>(half_of(Dtype::f16, value)));
         };
     }
-    if (to == "bf16" && from == "f32")
-        return
-            [d, a](Thread &thread) { thread.set(d, static_cast<uint16_t>(narrow(Dtype::bf16, a.get<float>(thread), Overflow::format))); };
     if (from == "f16" && to == "f32")
         return [d, a](Thread &thread) { thread.set(d, static_cast<float>(value_of(Dtype::f16, a.get<uint16_t>(thread)))); };
     return std::nullopt;
@@ -343,7 +340,7 @@ Action convert(const Text &text) {
                     thread.set(d, whole<To>(round(static_cast<double>(value))));
                 } else if constexpr (std::is_floating_point_v<From>) {
                     const double exact = round(static_cast<double>(value));
-                    thread.set(d, canonical(static_cast<To>(saturates ? std::clamp(std::isnan(exact) ? 0.0 : exact, 0.0, 1.0) : exact)));
+                    thread.set(d, canonical(static_cast<To>(saturates ? limited(exact) : exact)));
                 } else {
                     thread.set(d, static_cast<To>(value));
                 }
