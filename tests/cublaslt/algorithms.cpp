@@ -31,6 +31,7 @@ TEST_F(algorithms, the_first_that_runs_is_taken) {
     const std::string log = state().log;
     EXPECT_NE(log.find("algorithm 3 "), std::string::npos);
     EXPECT_EQ(log.find("algorithm 4 "), std::string::npos) << "the third ran: no other is tried";
+    EXPECT_EQ(log.find("algorithm 3 "), log.rfind("algorithm 3 ")) << "one run is enough to know that it runs";
 }
 
 TEST_F(algorithms, timing_tries_all) {

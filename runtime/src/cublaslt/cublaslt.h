@@ -50,8 +50,8 @@ public:
 
     /// Creates descriptors. Returns false and a message if a requirement is not met or cuBLASLt refuses.
     bool prepare(const MatmulDesc &desc, const MatmulDevice &device, const MatmulPointers &pointers, Text &why);
-    /// Chooses an algorithm: from `folder` (NULL: none) if an earlier process stored it, otherwise by search. Each algorithm runs twice
-    /// before it is accepted, and the second run is timed. These runs write D. `device_name` is part of the key.
+    /// Chooses an algorithm: from `folder` (NULL: none) if an earlier process stored it, otherwise by search. An algorithm runs once before
+    /// it is accepted; a search by time runs it again and measures this second run. These runs write D. `device_name` is part of the key.
     bool choose(const MatmulStream &where, MatmulSearch search, const char *folder, const char *device_name, Text &why);
     cublaslt::Status run(cublaslt::Handle handle, void *stream) const;
     const char *name_of(cublaslt::Status status) const { return library_.status_name(status); }
@@ -63,7 +63,7 @@ private:
     bool make_operation(Text &why);
     bool make_layouts(Text &why);
     bool find(const MatmulStream &where, cublaslt::HeuristicResult *found, int *count, Text &why) const;
-    bool works(const MatmulStream &where, double *seconds) const;
+    bool works(const MatmulStream &where, double *seconds) const; ///< `seconds`: NULL, or set to the time of a second run
 
     const CublasLt &library_;
     MatmulDesc desc_;

@@ -167,6 +167,7 @@ static double now() {
 
 bool Matmul::works(const MatmulStream &where, double *seconds) const {
     if (run(where.handle, where.stream) != 0 || !where.synchronise(where.user)) return false;
+    if (!seconds) return true;
     const double start = now();
     if (run(where.handle, where.stream) != 0 || !where.synchronise(where.user)) return false;
     *seconds = now() - start;
@@ -177,15 +178,16 @@ bool Matmul::choose(const MatmulStream &where, MatmulSearch search, const char *
     char memory[512];
     Text key(memory, sizeof(memory));
     describe_key(desc_, device_, device_name, search, key);
-    double seconds = 0, fastest = 0;
-    if (folder && read_algorithm(folder, memory, &algorithm_) && works(where, &seconds)) return true;
+    if (folder && read_algorithm(folder, memory, &algorithm_) && works(where, nullptr)) return true;
     HeuristicResult found[most_candidates];
     int count = 0;
     if (!find(where, found, &count, why)) return false;
+    const bool is_timed = search == MatmulSearch::timing;
     const HeuristicResult *best = nullptr;
-    for (int i = 0; i < count && !(best && search == MatmulSearch::heuristic); ++i) {
+    double seconds = 0, fastest = 0;
+    for (int i = 0; i < count && (is_timed || !best); ++i) {
         algorithm_ = found[i].algorithm;
-        if (found[i].state != 0 || found[i].workspace > desc_.workspace_bytes || !works(where, &seconds)) continue;
+        if (found[i].state != 0 || found[i].workspace > desc_.workspace_bytes || !works(where, is_timed ? &seconds : nullptr)) continue;
         if (!best || seconds < fastest) best = &found[i], fastest = seconds;
     }
     if (!best) {
