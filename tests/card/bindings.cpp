@@ -1,5 +1,8 @@
 #include "card/card.h"
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -154,6 +157,52 @@ TEST_F(bindings, go_on_after_memory_is_refused) {
     EXPECT_EQ(memory, nullptr);
     bound.run();
     EXPECT_EQ(bound.read(2), Floats{4});
+}
+
+/// 24 sorted tables that are all there before the first is read. For 46,000 rows each has 8.5 GB, which is more than a GPU has together.
+TEST_F(bindings, go_on_after_a_bind_that_needs_too_much_memory) {
+    std::string arguments, tables, rows;
+    for (int i = 0; i < 24; i++) { // one kernel text each for all tables and for all sums
+        const std::string k = std::to_string(i), before = i == 0 ? "x" : "t" + std::to_string(i - 1);
+        arguments += ", w" + k + ": f32[n]";
+        tables += "  b" + k + " = broadcast_in_dim(w" + k + ") {dims: [1], shape: [n, n]}\n  p" + k + " = mul(a, b" + k + ")\n  s" + k +
+                  " = sort(p" + k + ")\n";
+        rows += "  r" + k + " = reduce_max(s" + k + ") {axes: [1]}\n  t" + k + " = add(" + before + ", r" + k + ")\n";
+    }
+    const auto compiled =
+        compile_for_card("program tables(x: f32[n]" + arguments +
+                         ") -> (t23: f32[n]) {\n  a = broadcast_in_dim(x) {dims: [0], shape: [n, n]}\n" + tables + rows + "}\n");
+    Bound bound(*compiled, SCALIDE_CUDA);
+    const auto arrays = [&](size_t rows_of_x) {
+        std::vector<scalide_array> all;
+        for (int i = 0; i < 26; i++) all.push_back(bound.floats(Floats(rows_of_x, 2)));
+        return all;
+    };
+    EXPECT_EQ(bound.bind(arrays(46000)), SCALIDE_OUT_OF_MEMORY) << scalide_message(bound.context());
+    ASSERT_EQ(bound.bind(arrays(3)), SCALIDE_OK) << scalide_message(bound.context());
+    bound.run();
+    EXPECT_EQ(bound.read(25), Floats(3, 2 + 24 * 4));
+}
+
+/// A GPU does not recover from a kernel that writes outside of all arrays, so a process of its own runs it.
+TEST_F(bindings, say_that_a_run_failed_on_the_device) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto fail = [] {
+        const auto compiled = compile_for_card(
+            "program wide(x: f32[n]) -> (y: f32[n, 16777216]) {\n  y = broadcast_in_dim(x) {dims: [0], shape: [n, 16777216]}\n}\n");
+        Bound bound(*compiled, SCALIDE_CUDA);
+        scalide_array x = bound.floats(Floats(16, 1)), y = bound.floats(Floats(16, 1));
+        if (x.data > y.data) std::swap(x, y); // y is said to have the next GiB
+        const std::array<int64_t, 2> shape{16, 16777216};
+        scalide_status status = bound.bind({x, scalide_dense_array(y.data, nullptr, SCALIDE_F32, 2, shape.data())});
+        if (status == SCALIDE_OK) status = scalide_run(bound.binding());
+        if (status == SCALIDE_OK) status = scalide_synchronise(bound.context());
+        std::fprintf(stderr, "status %d: %s\n", status, scalide_message(bound.context()));
+        std::fprintf(stderr, "again %d\n", scalide_run(bound.binding()));
+        std::_Exit(status);
+    };
+    EXPECT_EXIT(fail(), testing::ExitedWithCode(SCALIDE_DEVICE_FAILED),
+                "status 10: wide.*CUDA_ERROR_ILLEGAL_ADDRESS.*Create the context again.*again 10");
 }
 
 /// Each matmul multiplies by a scalar of its own, so their scales are in slots of the scalar table next to each other.

@@ -158,6 +158,36 @@ TEST_F(cuda, functions_are_loaded_by_bind_and_modules_go_with_their_last_binding
     EXPECT_EQ(scalide_run(first->binding), SCALIDE_OK);
 }
 
+TEST_F(cuda, a_profile_is_the_time_between_events) {
+    const Context context(SCALIDE_CUDA);
+    const Launching arrays(context.handle);
+    std::vector<scalide_step_profile> steps(scalide_step_count(arrays.binding));
+    standin.reset(-1, 0);
+    ASSERT_EQ(scalide_profile(arrays.binding, 1, steps.data(), steps.size()), SCALIDE_OK) << scalide_message(context.handle);
+    std::vector<std::string> names;
+    for (const std::string &call : standin.calls()) names.push_back(call.substr(0, call.find(' ')));
+    EXPECT_EQ(names, (std::vector<std::string>{"cuCtxPushCurrent", "cuEventCreate", "cuEventCreate", "cuEventRecord", "cuLaunchKernel",
+                                               "cuLaunchKernel", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime",
+                                               "cuEventDestroy", "cuEventDestroy", "cuCtxPopCurrent"}));
+    EXPECT_NEAR(steps[0].seconds, 3e-6, 1e-9) << "three calls of a microsecond between the events";
+}
+
+TEST_F(cuda, a_profile_names_the_call_that_failed) {
+    for (int64_t failing = 0; failing < 12; failing++) {
+        const Context context(SCALIDE_CUDA);
+        const Launching arrays(context.handle);
+        std::vector<scalide_step_profile> steps(scalide_step_count(arrays.binding));
+        standin.reset(failing, 1);
+        const scalide_status status = scalide_profile(arrays.binding, 1, steps.data(), steps.size());
+        const std::string call = standin.calls()[static_cast<size_t>(failing)], name = call.substr(0, call.find(' '));
+        const bool is_last = name == "cuEventDestroy" || name == "cuCtxPopCurrent"; // nothing depends on them
+        EXPECT_EQ(status != SCALIDE_OK, !is_last) << call;
+        if (!is_last) EXPECT_NE(std::string(scalide_message(context.handle)).find(name + " failed"), std::string::npos) << call;
+        standin.reset(-1, 0);
+    }
+    EXPECT_EQ(standin.live(), 0u);
+}
+
 TEST_F(cuda, a_captured_run_is_one_launch_of_a_graph) {
     const Context context(SCALIDE_CUDA);
     const Launching arrays(context.handle), other(context.handle);

@@ -18,6 +18,7 @@ using CUresult = int;
 using CUdeviceptr = unsigned long long;
 using CUcontext = struct Object *;
 using CUstream = struct Object *;
+using CUevent = struct Object *;
 using CUmodule = struct Object *;
 using CUfunction = struct Object *;
 using CUgraph = struct Object *;
@@ -48,7 +49,7 @@ CUresult failure = success;
 } // namespace
 
 struct Object {
-    enum Kind { context, stream, module, function, graph, executable } kind;
+    enum Kind { context, stream, event, module, function, graph, executable } kind;
     int device;
     std::string name;
     Object *owner;                     // module of a function
@@ -56,6 +57,7 @@ struct Object {
     bool is_captured;
     std::shared_ptr<const scalide::ptx::Module> code; // of a module, where kernels are computed
     std::vector<std::function<void()>> work = {};     // of a stream that is captured, of a graph: what is computed
+    size_t recorded = 0;                              // of an event: the number of the call that recorded it
 };
 
 namespace {
@@ -181,10 +183,11 @@ void standin_lose() {
 }
 
 CUresult cuGetErrorName(CUresult error, const char **name) {
-    *name = error == 2           ? "CUDA_ERROR_OUT_OF_MEMORY"
-            : error == no_device ? "CUDA_ERROR_NO_DEVICE"
-            : error == 209       ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
-                                 : "CUDA_ERROR_UNKNOWN";
+    *name = error == 2                 ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == no_device       ? "CUDA_ERROR_NO_DEVICE"
+            : error == 209             ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
+            : error == illegal_address ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                       : "CUDA_ERROR_UNKNOWN";
     return success;
 }
 CUresult cuGetErrorString(CUresult error, const char **words) {
@@ -268,6 +271,37 @@ CUresult cuStreamSynchronize(CUstream stream) {
     RETURN_IF(enter("cuStreamSynchronize"));
     RETURN_IF(is_alive(stream, Object::stream) ? success : invalid_handle);
     return need_quiet();
+}
+
+/// The clock counts the calls: each takes a microsecond.
+CUresult cuEventCreate(CUevent *event, unsigned flags) {
+    RETURN_IF(enter("cuEventCreate %u", flags));
+    RETURN_IF(need_quiet());
+    *event = make(Object::event);
+    return success;
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+    RETURN_IF(enter("cuEventRecord"));
+    RETURN_IF(is_alive(event, Object::event) && is_alive(stream, Object::stream) ? need_quiet() : invalid_handle);
+    event->recorded = calls.size();
+    return success;
+}
+CUresult cuEventSynchronize(CUevent event) {
+    RETURN_IF(enter("cuEventSynchronize"));
+    return is_alive(event, Object::event) && event->recorded > 0 ? need_quiet() : invalid_handle;
+}
+CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
+    RETURN_IF(enter("cuEventElapsedTime"));
+    RETURN_IF(is_alive(begin, Object::event) && is_alive(end, Object::event) && begin->recorded && end->recorded ? success
+                                                                                                                 : invalid_handle);
+    *milliseconds = 1e-3F * static_cast<float>(end->recorded - begin->recorded);
+    return success;
+}
+CUresult cuEventDestroy_v2(CUevent event) {
+    const CUresult error = enter("cuEventDestroy");
+    RETURN_IF(is_alive(event, Object::event) ? success : invalid_handle);
+    drop(event);
+    return error;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {

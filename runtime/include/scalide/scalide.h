@@ -311,7 +311,7 @@ scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite 
 /* The cost of one step. */
 typedef struct {
     const char *name; /* name of the kernel, as in scalide_describe_step */
-    double seconds;   /* of the fastest run. On a device, it includes the launch and the wait for its end */
+    double seconds;   /* of the fastest run. On a CUDA GPU: between two events around the launches; OpenCL: with launch and wait */
     uint64_t bytes;   /* size of the arrays that the step reads or writes, each counted once */
 } scalide_step_profile;
 /* Runs the program `runs` times and measures each step. `steps` has scalide_step_count entries. The runs update inouts, as all runs do.

@@ -9,13 +9,13 @@ import operator
 import os
 import pathlib
 import sys
-import tempfile
 import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _runtime, arrays, conversion, reports
+from .owned_folder import OwnedFolder
 from .reports import Check, NonFinite, Table
 from .scaled_array import ScaledArray
 from .words import meant, name_text
@@ -67,7 +67,7 @@ def _loadable(path):
     with _loaded_lock:
         if _loaded.setdefault(path, identity) == identity:
             return path, None
-    folder = tempfile.TemporaryDirectory(prefix="scalide-")
+    folder = OwnedFolder()
     link = pathlib.Path(folder.name, os.path.basename(path))
     link.symlink_to(path)
     return str(link), folder
@@ -337,7 +337,7 @@ class Library:
                 "threads": self._threads, "summary": self.summary, "options": self._options}  # fmt: skip
 
     def __setstate__(self, state):
-        folder = tempfile.TemporaryDirectory(prefix="scalide-")
+        folder = OwnedFolder()
         for name, content in state["files"].items():
             pathlib.Path(folder.name, name).write_bytes(content)
         self.__init__(pathlib.Path(folder.name, state["path"]), state["program"], name=state["name"], threads=state["threads"])

@@ -236,6 +236,53 @@ scalide_status launch(Device &device, const Launch *launches, int32_t count, int
     return launch_all(self(device), launches, count, done);
 }
 
+/// Two events, which record when the stream reaches them.
+class Events {
+public:
+    explicit Events(Cuda &cuda) : cuda_(cuda) {}
+    Events(const Events &) = delete;
+    Events &operator=(const Events &) = delete;
+    ~Events() {
+        for (CuHandle event : events_)
+            if (event) cuda_.cu.cuEventDestroy_v2(event);
+    }
+
+    scalide_status create() {
+        constexpr uint32_t timed = 0;
+        scalide_status status = SCALIDE_OK;
+        for (CuHandle &event : events_)
+            if (status == SCALIDE_OK) status = check(cuda_, "cuEventCreate", cuda_.cu.cuEventCreate(&event, timed));
+        return status;
+    }
+    scalide_status record(int which) const { return check(cuda_, "cuEventRecord", cuda_.cu.cuEventRecord(events_[which], cuda_.stream)); }
+    /// Waits for the second event. The driver counts milliseconds, in steps of half a microsecond.
+    scalide_status wait(double *seconds) const {
+        float milliseconds = 0;
+        scalide_status status = check(cuda_, "cuEventSynchronize", cuda_.cu.cuEventSynchronize(events_[1]));
+        if (status == SCALIDE_OK)
+            status = check(cuda_, "cuEventElapsedTime", cuda_.cu.cuEventElapsedTime(&milliseconds, events_[0], events_[1]));
+        *seconds = 1e-3 * static_cast<double>(milliseconds);
+        return status;
+    }
+
+private:
+    Cuda &cuda_;
+    CuHandle events_[2] = {};
+};
+
+scalide_status time(Device &device, const Launch *launches, int32_t count, int32_t *done, double *seconds) {
+    Cuda &cuda = self(device);
+    const Current current(cuda);
+    *done = 0;
+    if (current.error != cuda_success) return check(cuda, "cuCtxPushCurrent", current.error);
+    Events events(cuda);
+    scalide_status status = events.create();
+    if (status == SCALIDE_OK) status = events.record(0);
+    if (status == SCALIDE_OK) status = launch_all(cuda, launches, count, done);
+    if (status == SCALIDE_OK) status = events.record(1);
+    return status == SCALIDE_OK ? events.wait(seconds) : status;
+}
+
 // A failed capture must be ended, too. The graph that it returns is not valid.
 scalide_status record_graph(Cuda &cuda, const Launch *launches, int32_t count, CuHandle *graph) {
     const int32_t begun = cuda.cu.cuStreamBeginCapture_v2(cuda.stream, cuda_capture_thread_local);
@@ -275,9 +322,9 @@ void close(Device &device) {
     scalide::release(&cuda);
 }
 
-constexpr DeviceDriver driver = {SCALIDE_CUDA, allocate,      release, copy_in,       copy_out,       synchronise,    holds,
-                                 load_module,  unload_module, prepare, forget,        accepts_matmul, prepare_matmul, forget_matmul,
-                                 launch,       capture,       replay,  release_graph, close};
+constexpr DeviceDriver driver = {SCALIDE_CUDA, allocate,      release, copy_in, copy_out,       synchronise,    holds,
+                                 load_module,  unload_module, prepare, forget,  accepts_matmul, prepare_matmul, forget_matmul,
+                                 launch,       time,          capture, replay,  release_graph,  close};
 
 // The driver stays loaded, because other code in the process may use it.
 const char *load(CudaFunctions &cu, void *library) {

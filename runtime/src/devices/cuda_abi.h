@@ -6,7 +6,7 @@
 /// run time and the toolkit may be missing.
 namespace scalide {
 
-using CuHandle = struct CuObject *; ///< contexts, streams, modules, functions and graphs
+using CuHandle = struct CuObject *; ///< contexts, streams, events, modules, functions and graphs
 using CuAddress = uint64_t;         ///< an address in device memory
 
 constexpr int32_t cuda_success = 0, cuda_out_of_memory = 2, cuda_no_binary = 209, cuda_invalid_ptx = 218, cuda_old_for_ptx = 222;
@@ -47,6 +47,11 @@ constexpr int32_t cuda_capture_thread_local = 1;
     X(cuFuncSetAttribute, (CuHandle function, int32_t what, int32_t value))                                                                \
     X(cuLaunchKernel, (CuHandle function, uint32_t blocks_x, uint32_t blocks_y, uint32_t blocks_z, uint32_t threads_x, uint32_t threads_y, \
                        uint32_t threads_z, uint32_t shared_bytes, CuHandle stream, void **arguments, void **extra))                        \
+    X(cuEventCreate, (CuHandle * event, uint32_t flags))                                                                                   \
+    X(cuEventRecord, (CuHandle event, CuHandle stream))                                                                                    \
+    X(cuEventSynchronize, (CuHandle event))                                                                                                \
+    X(cuEventElapsedTime, (float *milliseconds, CuHandle begin, CuHandle end))                                                             \
+    X(cuEventDestroy_v2, (CuHandle event))                                                                                                 \
     X(cuStreamBeginCapture_v2, (CuHandle stream, int32_t mode))                                                                            \
     X(cuStreamEndCapture, (CuHandle stream, CuHandle * graph))                                                                             \
     X(cuGraphInstantiateWithFlags, (CuHandle * executable, CuHandle graph, uint64_t flags))                                                \

@@ -78,6 +78,10 @@ struct DeviceDriver {
     /// Appends all launches to the queue. *done is the number of launches before the first failure.
     scalide_status (*launch)(Device &device, const Launch *launches, int32_t count, int32_t *done);
 
+    /// Launches, waits for the end and sets *seconds to the time between two events of the device, one in front of the launches and one
+    /// behind them. NULL: this kind of device has no events.
+    scalide_status (*time)(Device &device, const Launch *launches, int32_t count, int32_t *done, double *seconds);
+
     /// Captures the launches as one graph, which `replay` appends to the queue. NULL: this kind of device has no graphs.
     scalide_status (*capture)(Device &device, const Launch *launches, int32_t count, void **graph);
     scalide_status (*replay)(Device &device, void *graph);

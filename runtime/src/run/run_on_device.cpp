@@ -15,11 +15,23 @@ scalide_status fail(scalide_binding &binding, scalide_status status) {
     return binding.status = report(binding.context, status);
 }
 
-/// Launches the entries [begin, end).
-scalide_status launch(scalide_binding &binding, int32_t begin, int32_t end) {
+/// Launches, waits for the end and sets *seconds to the time that it took.
+scalide_status time(Device &device, const Launch *launches, int32_t count, int32_t *done, double *seconds) {
+    if (device.driver->time) return device.driver->time(device, launches, count, done, seconds);
+    const double start = now();
+    scalide_status status = device.driver->launch(device, launches, count, done);
+    if (status == SCALIDE_OK) status = device.driver->synchronise(device);
+    *seconds = now() - start;
+    return status;
+}
+
+/// Launches the entries [begin, end). If `seconds` is not NULL, waits for their end and sets it to the time that they took.
+scalide_status launch(scalide_binding &binding, int32_t begin, int32_t end, double *seconds = nullptr) {
     Device &device = *binding.context->device;
+    const Launch *launches = binding.launches.rows + begin;
     int32_t done = 0;
-    const scalide_status status = device.driver->launch(device, binding.launches.rows + begin, end - begin, &done);
+    const scalide_status status =
+        seconds ? time(device, launches, end - begin, &done, seconds) : device.driver->launch(device, launches, end - begin, &done);
     if (status == SCALIDE_OK) return status;
     while (binding.launches.ends[binding.current_step] <= begin + done && binding.current_step + 1 < binding.program->step_count)
         ++binding.current_step;
@@ -47,23 +59,16 @@ scalide_status show_new_buffers(scalide_binding &binding, const Trace &trace) {
     return SCALIDE_OK;
 }
 
-scalide_status wait(scalide_binding &binding) {
-    Device &device = *binding.context->device;
-    const scalide_status status = device.driver->synchronise(device);
-    return status == SCALIDE_OK ? status : fail(binding, status);
-}
-
 scalide_status run_traced(scalide_binding &binding, const Trace &trace) {
     scalide_status status = SCALIDE_OK;
     int32_t begin = 0;
     for (int32_t step = 0; status == SCALIDE_OK && step < binding.program->step_count; ++step) {
         binding.current_step = step;
-        const double start = trace.profile ? now() : 0;
-        status = launch(binding, begin, binding.launches.ends[step]);
+        double seconds = 0;
+        status = launch(binding, begin, binding.launches.ends[step], trace.profile ? &seconds : nullptr);
         begin = binding.launches.ends[step];
         if (status == SCALIDE_OK && trace.call) status = show_new_buffers(binding, trace);
-        if (status == SCALIDE_OK && trace.profile) status = wait(binding);
-        if (status == SCALIDE_OK && trace.profile) keep_fastest(trace.profile[step], now() - start);
+        if (status == SCALIDE_OK && trace.profile) keep_fastest(trace.profile[step], seconds);
     }
     return status;
 }

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from .owned_folder import OwnedFolder
 from .program import Program, text_of
 from .words import identifier
 
@@ -62,7 +63,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
         program = Program.load(program)
     scratch = None
     if output is None:
-        scratch = tempfile.TemporaryDirectory(prefix="scalide-")
+        scratch = OwnedFolder()
         output = scratch.name
     name = name or program.name
     arguments = ["--target", target, "--numerics", numerics or program.policy, f"--name={name}", "--output", output, "--shared"]
