@@ -3,6 +3,12 @@
 #include <cuda.h>
 #include <type_traits>
 
+// Headers of CUDA 12.8 and later declare the second version under this name. Drivers have both, and the arguments are the same.
+#ifdef cuEventElapsedTime
+#undef cuEventElapsedTime
+extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
 namespace scalide {
 
 namespace {

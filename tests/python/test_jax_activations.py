@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oracle import check
 
-from scalide.build import run_tool
+from scalide.run_tool import run_tool
 from scalide.jax import trace
 
 ACTIVATIONS = {

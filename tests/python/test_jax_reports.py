@@ -12,7 +12,7 @@ from test_library import error_of
 
 import scalide
 from scalide import ScaledArray
-from scalide.build import run_tool
+from scalide.run_tool import run_tool
 from scalide.jax import trace
 
 TEXT = """program counts(x: f32[n], m: f32[n] inout) -> (y: f8_e4m3fn[n], m = m_new) {

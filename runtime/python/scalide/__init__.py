@@ -28,10 +28,11 @@ primitives.md    scalide.jax.add_operator, scalide.jax.add_rule: support one mor
 tool.md          the command-line tool, scalide.tool_path
 """
 from ._runtime import version as __version__
-from .build import BuildError, build, tool_path
+from .build import build
 from .library import Argument, Library, empty
 from .program import Program
 from .reports import Check, Decision, MatmulDecision, NonFinite, Rounding, State
+from .run_tool import BuildError, tool_path
 from .saving import load, save
 from .scaled_array import ScaledArray
 from . import flax_state

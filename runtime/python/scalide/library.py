@@ -4,6 +4,7 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import importlib
 import math
 import operator
 import os
@@ -14,17 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _runtime, arrays, conversion, reports
+from . import _runtime, conversion, reports
+from .marshal import DTYPES, any_of_jax, in_format, on_host, to_read, to_write, updated, without_lists
 from .owned_folder import OwnedFolder
 from .reports import Check, NonFinite, Table
 from .scaled_array import ScaledArray
 from .words import meant, name_text
 
-DTYPES = {name: numpy for name, (numpy, _) in arrays.DTYPES.items()}
-_runtime.set_dtypes(DTYPES)
 # init with arguments: at most so many runs, until no scale changes by more than this part. Two runs of the first steps of a training differ more.
 _FITTING_RUNS, _FITTING_CHANGE = 64, 0.25
-_PYTHON_NUMBERS = {"b": "b", "i": "bif", "f": "f"}  # kind of a Python number -> kinds of dtypes that it may become; "f": all float dtypes
 
 
 class Argument(NamedTuple):
@@ -126,9 +125,9 @@ class Library:
             RuntimeError: A kernel fails.
         """
         leaves = self._leaves(args, kwargs)
-        if _any_of_jax(leaves, self.name):
-            return self._nest(self._jitted([_unlisted(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
-        results = self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
+        if any_of_jax(leaves, self.name):
+            return self._nest(self._jitted([without_lists(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
+        results = self._running().call([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return self._nest([ScaledArray._of(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
     def donate(self, *args: Any, **kwargs: Any) -> Any:
@@ -149,12 +148,12 @@ class Library:
             RuntimeError: A kernel fails. The donated arrays are then undefined.
         """
         leaves = self._leaves(args, kwargs)
-        if _any_of_jax(leaves, self.name):
-            return self._nest(self._donating([_unlisted(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
-        given = [_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]
+        if any_of_jax(leaves, self.name):
+            return self._nest(self._donating([without_lists(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
+        given = [to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]
         results = self._running().call(given, self._constants, True)
         leaf_of = {a.name: leaf for leaf, a in zip(leaves, self._inputs)}
-        made = [_updated(leaf_of.get(a.name), *result) if a.scaled else result for a, result in zip(self._written, results)]
+        made = [updated(leaf_of.get(a.name), *result) if a.scaled else result for a, result in zip(self._written, results)]
         return self._nest([made[i] for i in self._order])
 
     def prepare(self, *args: Any, **kwargs: Any) -> Library:
@@ -182,7 +181,7 @@ class Library:
         if len(leaves) != len(constants):
             raise TypeError(f"{self.name}: the number of constants must be {len(constants)}, got {len(leaves)}. Pass {', '.join(a.name for a in constants)}.")
         prepared = copy.copy(self)
-        prepared._constants = self._running().prepare([_given(_on_host(leaf), a, self.name) for leaf, a in zip(leaves, constants)])
+        prepared._constants = self._running().prepare([to_read(on_host(leaf), a, self.name) for leaf, a in zip(leaves, constants)])
         prepared._inputs = [a for a in self.arguments if a.role not in ("output", "constant")]
         for name in ("_jitted", "_donating"):  # they belong to the constants
             prepared.__dict__.pop(name, None)
@@ -206,7 +205,7 @@ class Library:
         given = dict(zip([a.name for a in (*self._inputs, *(a for a in self._written if a.role == "output"))], args))
         passed = [a for a in self.arguments if a.role == "output" or a in self._inputs]
         given = self._merge(given, kwargs, passed, len(args))
-        leaves = [_written(given[a.name], a, self.name) if a in self._written else _given(given[a.name], a, self.name) for a in passed]
+        leaves = [to_write(given[a.name], a, self.name) if a in self._written else to_read(given[a.name], a, self.name) for a in passed]
         self._running().run_in_place(leaves, self._constants)
 
     def init(self, *args: Any, **kwargs: Any) -> dict[str, np.ndarray]:
@@ -235,8 +234,8 @@ class Library:
         Raises:
             TypeError, ValueError, RuntimeError: As a call.
         """
-        leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
-        found = self._running().first_non_finite([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
+        leaves = [on_host(leaf) for leaf in self._leaves(args, kwargs)]
+        found = self._running().first_non_finite([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return found and reports.non_finite(self, found, leaves)
 
     def explain(self, tensor: str | None = None) -> Table:
@@ -276,9 +275,9 @@ class Library:
         """
         if self._constants:
             raise ValueError(f"{self.name}: check needs the arrays of the constants, and a prepared library has none. Call check on the library before prepare.")
-        leaves = [_on_host(leaf) for leaf in self._leaves(args, kwargs)]
-        self._running().call([_given(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
-        return reports.check(self, [_in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+        leaves = [on_host(leaf) for leaf in self._leaves(args, kwargs)]
+        self._running().call([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
+        return reports.check(self, [in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
 
     def convert(self, tree: Any, argument: int | str = 0, *, to: str | None = None) -> Any:
         """Returns the arrays of one argument in the formats and scales that the library takes, or back in a plain dtype.
@@ -305,17 +304,17 @@ class Library:
 
     @functools.cached_property
     def _jitted(self):
-        import jax
-
-        from .jax.call import Operation
-
-        return jax.jit(Operation(self).run)
+        return self._operation().jitted()
 
     @functools.cached_property
     def _donating(self):
-        from .jax.call import Operation
+        return self._operation().donating()
 
-        return Operation(self).donating()
+    def _operation(self):
+        """Returns the library as an operation of JAX. JAX is optional, so scalide.jax is imported with the first JAX array."""
+        if _make_operation is None:
+            importlib.import_module(".jax", __package__)
+        return _make_operation(self)
 
     def __repr__(self):
         return f"<scalide.Library {name_text(self.name)}({self._signature()}) -> ({', '.join(map(name_text, self.results))})>"
@@ -374,8 +373,8 @@ class Library:
             own = [a for a in self._inputs if a.role != "state"]
             given = self._merge(dict(zip((a.name for a in own), args)), kwargs, own, len(args))
             leaves = [*(given[a.name] for a in own), *first.values()]
-        _any_of_jax(leaves, self.name)  # raises for arrays on another device
-        given = [_given(_on_host(leaf), a, self.name) for leaf, a in zip(leaves, self._inputs)]
+        any_of_jax(leaves, self.name)  # raises for arrays on another device
+        given = [to_read(on_host(leaf), a, self.name) for leaf, a in zip(leaves, self._inputs)]
         places = {name: [a.name for a in self._written].index(name) for name in first}
         state = first
         for _ in range(_FITTING_RUNS):
@@ -431,91 +430,16 @@ class Library:
         return given
 
 
-def _any_of_jax(leaves, name):
-    """Returns True if an array is a JAX array. Raises ValueError if it is deleted or not on the CPU."""
-    jax, found = sys.modules.get("jax"), False
-    for leaf in leaves if jax is not None else ():
-        data = leaf.data if type(leaf) is ScaledArray else leaf
-        if isinstance(data, jax.Array):
-            found = True
-            if isinstance(data, jax.core.Tracer):
-                continue
-            if data.is_deleted():
-                raise ValueError(f"{name}: a JAX array must not be deleted, got one of shape {data.shape} that an earlier call donated. Pass the result of that call.")
-            if any(device.platform != "cpu" for device in data.devices()):
-                raise ValueError(f"{name}: arrays must be on the CPU, got an array on {data.devices()}. Move it with jax.device_put(x, jax.devices('cpu')[0]).")
-    return found
+_make_operation = None
 
 
-def _updated(leaf, data, scale):
-    """Returns the ScaledArray of a result. It is the leaf if the run updated the data of the leaf."""
-    if isinstance(leaf, ScaledArray) and leaf.data is data:
-        leaf.scale = scale
-        return leaf
-    return ScaledArray._of(data, scale)
-
-
-def _on_host(leaf):
-    """Returns the leaf with JAX arrays converted to NumPy arrays."""
-    if type(leaf) is ScaledArray:
-        return ScaledArray._of(_on_host(leaf.data), leaf.scale)
-    jax = sys.modules.get("jax")
-    return np.asarray(leaf) if jax is not None and isinstance(leaf, jax.Array) else leaf
-
-
-def check_scaled(leaf, argument, name):
-    """Raises TypeError for a ScaledArray given for a plain argument, and for a plain array given for a scaled argument."""
-    if isinstance(leaf, ScaledArray) == argument.scaled:
-        return
-    if argument.scaled:
-        raise TypeError(f"{name}.{argument.name}: must be a ScaledArray, got {type(leaf).__name__}. Use scalide.ScaledArray(data, scale).")
-    raise TypeError(f"{name}.{argument.name}: must be a plain array, got a ScaledArray. Use its to_array().")
-
-
-def _given(leaf, argument, name):
-    """Returns what the native module takes for an argument that is read."""
-    if type(leaf) is np.ndarray and not argument.scaled:
-        return leaf
-    check_scaled(leaf, argument, name)
-    return (_array(leaf.data, argument, name), float(leaf.scale)) if argument.scaled else _array(leaf, argument, name)
-
-
-def _array(leaf, argument, name):
-    """Returns a NumPy array. Converts Python numbers and lists of numbers."""
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return np.asarray(leaf)
-    if isinstance(leaf, (bool, int, float, list, tuple)):
-        try:
-            if _kind(argument.dtype) in _PYTHON_NUMBERS.get(np.asarray(leaf).dtype.kind, ""):
-                return np.asarray(leaf, DTYPES[argument.dtype])
-        except (OverflowError, TypeError, ValueError) as error:
-            raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got a {type(leaf).__name__}, which cannot be converted: {error}.") from None
-    raise TypeError(f"{name}.{argument.name}: must be an array of {argument.dtype}, got {type(leaf).__name__}.")
-
-
-def _in_format(leaf, argument, name):
-    """Returns a leaf in the dtype of the argument, as an array or a ScaledArray."""
-    given = _given(leaf, argument, name)
-    data, scale = given if argument.scaled else (given, None)
-    data = data.astype(DTYPES[argument.dtype])
-    return ScaledArray(data, np.float32(scale)) if argument.scaled else data
-
-
-def _unlisted(leaf, argument, name):
-    """Converts a list to an array, because JAX takes a list for several arrays."""
-    return _array(leaf, argument, name) if isinstance(leaf, (list, tuple)) else leaf
-
-
-def _kind(dtype):
-    return "f" if dtype[0] in "f" or dtype == "bf16" else "b" if dtype == "bool" else "i"
+def register_operation(make) -> None:
+    """Sets the function that returns a library as an operation of JAX. scalide.jax calls it when it is imported."""
+    global _make_operation
+    _make_operation = make
 
 
 def _fits(state, before):
     """Returns True if a state array is nearly the one before it."""
     with np.errstate(invalid="ignore"):  # an infinity minus an infinity
         return np.array_equal(state, before) or bool(np.all(np.abs(state - before) <= _FITTING_CHANGE * np.abs(state)))
-
-
-def _written(leaf, argument, name):
-    check_scaled(leaf, argument, name)
-    return (leaf.data, leaf.scale) if argument.scaled else leaf

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .run_tool import run_tool
 from .saving import save
-from .program import text_of
 from .words import meant
 
 
@@ -185,12 +185,10 @@ def source_of(library, place: dict | None) -> str:
     known = places[place["line"] - 1] if place["line"] <= len(places) else None
     if known is None:  # an argument has no line of its own
         return "-"
-    return text_of(known)
+    return str(known)
 
 
 def _tool(library, command, *options):
-    from .build import run_tool
-
     if library.program is None:
         raise ValueError(f"{library.name}: {command} needs the program of the library. Load it with Library(path, program).")
     given = library._options

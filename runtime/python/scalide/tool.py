@@ -2,7 +2,7 @@
 import os
 import sys
 
-from .build import tool_path
+from .run_tool import tool_path
 
 
 def main():

@@ -145,7 +145,7 @@ void close(Device &device) {
 
 constexpr DeviceDriver driver = {SCALIDE_OPENCL, allocate,      release, copy,    copy,    synchronise, holds,
                                  load_module,    unload_module, prepare, forget,  nullptr, nullptr,     nullptr,
-                                 launch,         nullptr,       nullptr, nullptr, close};
+                                 launch,         nullptr,       nullptr, nullptr, nullptr, close};
 
 // The library stays loaded, because its threads may outlive a device.
 const char *load(OpenClFunctions &cl, void *library) {

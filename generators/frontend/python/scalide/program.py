@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
+from .arrays import read_safetensors, write_safetensors
 from .signature import Spec, read_signature
 from .tree import LEAF, Tree, leaf_count
 from .words import name_text, quoted
@@ -32,7 +33,7 @@ class Program:
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)  #: closed-over arrays by name; they are the last arguments
     policy: str = "f32"  #: the precision policy that `build` uses: a built-in name or a YAML file
     retrace: Callable | None = None  #: traces the gradient of the same function; not saved
-    places: Sequence = ()  #: the source location of each line of the text: None, text, or a location of JAX
+    places: Sequence = ()  #: the source location of each line of the text: None, text, or an object that str() turns into text
 
     def __post_init__(self):
         signature = read_signature(self.text)
@@ -194,8 +195,6 @@ class Program:
         header = {"policy": self.policy, "in": trees[0], "out": trees[1], "constants": list(self.constants)}
         Path(path).write_text(HEADER + json.dumps(header) + "\n" + self._with_sources(), encoding="utf-8")
         if self.constants:
-            from .arrays import write_safetensors
-
             write_safetensors(Path(path).with_suffix(".constants.safetensors"), self.constants)
 
     def _with_sources(self) -> str:
@@ -203,12 +202,12 @@ class Program:
         lines = self.text.split("\n")
         for number, place in enumerate(self.places[: len(lines)]):
             if place is not None:
-                lines[number] += SOURCE + re.sub(r"^.*[/\\\\]", "", text_of(place))
+                lines[number] += SOURCE + re.sub(r"^.*[/\\\\]", "", str(place))
         return "\n".join(lines)
 
     def __getstate__(self):
         # retrace holds a function of the caller and places hold frames of JAX: neither can be pickled.
-        places = [place if place is None else text_of(place) for place in self.places]
+        places = [place if place is None else str(place) for place in self.places]
         return {**self.__dict__, "retrace": None, "places": places}
 
     def __setstate__(self, state):
@@ -228,23 +227,12 @@ class Program:
             header = json.loads(line[len(HEADER) :])
         constants = {}
         if header.get("constants"):
-            from .arrays import read_safetensors
-
             constants = read_safetensors(Path(path).with_suffix(".constants.safetensors"), header["constants"])
         trees = [None if header.get(side) is None else Tree(header[side]) for side in ("in", "out")]
         lines = [re.fullmatch(rf"(.*?){SOURCE}([^\"]*)", line) for line in text.split("\n")]
         places = [found and found[2] for found in lines] if any(lines) else ()
         text = "\n".join(found[1] if found else line for found, line in zip(lines, text.split("\n")))
         return cls(text, *trees, constants, header.get("policy", "f32"), places=places)
-
-
-def text_of(place) -> str:
-    """Returns the text of a source location, `model.py:12:4 (loss)`."""
-    if isinstance(place, str):
-        return place
-    from .jax.compat import place_of
-
-    return place_of(place)
 
 
 def _words_of(array):

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import _runtime
-from ..library import DTYPES, Library, _array, check_scaled
+from ..library import Library, register_operation
+from ..marshal import DTYPES, check_scaled, to_numpy
 from ..scaled_array import ScaledArray
 from .sharding import Batch
 
@@ -164,6 +165,10 @@ class Operation:
         made = [ScaledArray._of(next(flat), next(flat)) if argument.scaled else next(flat) for argument in library._written]
         return [made[i] for i in library._order]
 
+    def jitted(self):
+        """Returns `run` as a jitted function."""
+        return jax.jit(self.run)
+
     def donating(self):
         """Returns `run` as a function that donates the data of inouts to XLA. XLA copies their scales, which arrays may share."""
         donated = [argument.role in ("inout", "state") for argument in self.library._inputs]
@@ -197,8 +202,11 @@ class Operation:
         check_scaled(leaf, argument, self.library.name)
         data = leaf.data if argument.scaled else leaf
         if isinstance(data, (bool, int, float, list, tuple)):
-            data = _array(data, argument, self.library.name)
+            data = to_numpy(data, argument, self.library.name)
         data = jnp.asarray(data)
         if data.dtype != dtype:
             raise TypeError(f"{name}: dtype must be {argument.dtype}, got {data.dtype}. Convert the array, or build the program with another policy.")
         return [data, jnp.asarray(leaf.scale, np.float32)] if argument.scaled else [data]
+
+
+register_operation(Operation)

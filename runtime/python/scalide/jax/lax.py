@@ -1,69 +1,16 @@
 """jax_scalify.lax: operators on scales. In plain functions they do nothing. In scalified functions they act on data and scale. Outside of a
 scalified function, a call with a ScaledArray is scalified. `scaled_add` and similar functions are in scaled_ops.py."""
-import dataclasses
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import ad, batching, mlir
 
 from ..scaled_array import ScaledArray
 from .config import get_scalify_config
-from .primitives import add_rule
-
-try:
-    from jax.extend.core import Primitive
-except ImportError:
-    from jax.core import Primitive
-
-
-def _primitive(name, evaluate, scaled=None):
-    """Makes a primitive. In plain functions it is `evaluate`, in traced programs the operator of this name. It passes tangents unchanged.
-
-    `scaled` says whether its results are scaled. None: if its operands are.
-    """
-    primitive = Primitive(name)
-    primitive.multiple_results = True
-    primitive.def_impl(lambda *operands, **attributes: list(evaluate(*operands)))
-    primitive.def_abstract_eval(lambda *operands, **attributes: [jax.core.ShapedArray(v.shape, v.dtype) for v in jax.eval_shape(evaluate, *operands)])
-    mlir.register_lowering(primitive, mlir.lower_fun(lambda *operands, **attributes: list(evaluate(*operands)), multiple_results=True))
-
-    def differentiate(primals, tangents, **attributes):
-        results = primitive.bind(*primals, **attributes)
-        zeros = [ad.Zero.from_primal_value(result) if hasattr(ad.Zero, "from_primal_value") else ad.Zero.from_value(result) for result in results[1:]]
-        return results, [tangents[0], *zeros]
-
-    def batch(operands, axes, **attributes):
-        if any(axis is not None for axis in axes[1:]):
-            raise NotImplementedError(f"{name}: vmap cannot map the scale, because a whole array has one scale.")
-        results = primitive.bind(*operands, **attributes)
-        return results, [axes[0], *(None for _ in results[1:])]
-
-    ad.primitive_jvps[primitive] = differentiate
-    batching.primitive_batchers[primitive] = batch
-
-    @add_rule(name)
-    def rule(walk, equation, operands):
-        results = walk.emit(name, [walk.writer.value(operand) for operand in operands], {}, walk.types(equation))
-        return results if scaled is None else [dataclasses.replace(result, scaled=scaled) for result in results]
-
-    return primitive
-
-
-set_scaling_p = _primitive("set_scaling", lambda x, scale: (x,), scaled=True)
-stop_scaling_p = _primitive("stop_scaling", lambda x: (x,), scaled=False)
-get_data_scale_p = _primitive("get_data_scale", lambda x: (x, jnp.ones((), np.float32)), scaled=False)
-rebalance_p = _primitive("rebalance", lambda x, factor: (x,))
-dynamic_rescale_p = {norm: _primitive(f"dynamic_rescale_{norm}", lambda x: (x,)) for norm in ("max", "l1", "l2")}
-
-
-def joined(array: ScaledArray):
-    """Returns the value of a ScaledArray for a traced function. It keeps exactly these data and this scale."""
-    scale = jnp.asarray(array.scale, np.float32)
-    one = set_scaling_p.bind(scale, scale)[0].astype(array.dtype)  # data 1
-    return set_scaling_p.bind(jnp.asarray(array.data), jnp.ones((), np.float32))[0] * one
-
+from .scaled_ops import scaled_function
+from .scalify import scalify
+from .scaling_primitives import dynamic_rescale_p, get_data_scale_p, rebalance_p, set_scaling_p, stop_scaling_p  # noqa: F401
 
 def on_scaled_arrays(fn):
     """Returns fn, which is scalified for calls with a ScaledArray."""
@@ -71,16 +18,14 @@ def on_scaled_arrays(fn):
     @functools.wraps(fn)
     def choose(*args, **kwargs):
         if any(isinstance(value, ScaledArray) for value in (*args, *kwargs.values())):
-            return _scalified(fn)(*args, **kwargs)
+            return scalified(fn)(*args, **kwargs)
         return fn(*args, **kwargs)
 
     return choose
 
 
 @functools.cache
-def _scalified(fn):
-    from .scalify import scalify
-
+def scalified(fn):
     return scalify(fn)
 
 
@@ -94,10 +39,10 @@ def _number(scale):
 
 def set_scaling(x, scale):
     """Stores x with this scale, a scalar. Scale 0 stores zeros. In a scalified function, a plain x becomes scaled."""
-    return x if _is_plain(x) else _set_scaling(x, scale)
+    return x if is_plain(x) else _set_scaling(x, scale)
 
 
-def _is_plain(x):
+def is_plain(x):
     return not isinstance(x, (jax.core.Tracer, ScaledArray))
 
 
@@ -108,7 +53,7 @@ def _set_scaling(x, scale):
 
 def stop_scaling(x, dtype=None):
     """Returns x as a plain array, data * scale, in `dtype` if it is given."""
-    if _is_plain(x):
+    if is_plain(x):
         return x if dtype is None else x.astype(dtype)
     return _stop_scaling(x) if dtype is None else _stop_scaling(x).astype(dtype)
 
@@ -122,14 +67,14 @@ def get_data_scale(x):
     """Returns (data, scale) as plain arrays, and (x, 1) for a plain array."""
     if isinstance(x, ScaledArray):
         return x.data, x.scale
-    if _is_plain(x):
+    if is_plain(x):
         return x, np.ones((), get_scalify_config().scale_dtype or x.dtype)
     return tuple(get_data_scale_p.bind(x))
 
 
 def rebalance(x, factor):
     """Moves a factor, a scalar, from the data of x to its scale."""
-    return x if _is_plain(x) else _rebalance(x, factor)
+    return x if is_plain(x) else _rebalance(x, factor)
 
 
 @on_scaled_arrays
@@ -162,8 +107,6 @@ NOT_OFFERED = {
 
 
 def __getattr__(name):
-    from .scaled_ops import scaled_function
-
     if name in NOT_OFFERED:
         raise AttributeError(f"scalide.jax.lax.{name} is not supported, because the rules of Scalide are YAML files. Use {NOT_OFFERED[name]}.")
     found = scaled_function(name.removeprefix("scaled_")) if name.startswith("scaled_") else None

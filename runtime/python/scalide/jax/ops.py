@@ -42,7 +42,7 @@ def _rescales(norm, words):
     forward = on_scaled_arrays(rescale)
 
     def on_value(x):
-        return x if lax._is_plain(x) else forward(x)
+        return x if lax.is_plain(x) else forward(x)
 
     on_value.__doc__ = f"Moves a power of two from the data of x to its scale, so that {words} of the data is in [1, 2). Returns plain arrays unchanged."
     backward = on_backward(rescale, "")
@@ -74,7 +74,7 @@ def _cast(kind, dtype):
 def _casts(kind, doc):
     def cast(x, dtype):
         operation = _cast(kind, jnp.dtype(dtype))
-        return lax._scalified(operation)(x) if isinstance(x, ScaledArray) else operation(x)
+        return lax.scalified(operation)(x) if isinstance(x, ScaledArray) else operation(x)
 
     cast.__name__, cast.__doc__ = kind, doc
     return cast

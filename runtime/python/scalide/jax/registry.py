@@ -8,7 +8,7 @@ from typing import Callable
 import jax
 
 from ..scaled_array import ScaledArray
-from . import compat, lax
+from . import compat, scaling_primitives
 from .primitives import RULES, add_rule
 from .scaled_ops import scaled_function
 from .walk import unknown
@@ -60,9 +60,9 @@ def _on_values(scaled_fn, scaled, params, multiple_results):
     """Returns the same function on values instead of ScaledArrays."""
 
     def function(*values):
-        operands = [ScaledArray(*lax.get_data_scale_p.bind(value)) if known else value for value, known in zip(values, scaled)]
+        operands = [ScaledArray(*scaling_primitives.get_data_scale_p.bind(value)) if known else value for value, known in zip(values, scaled)]
         results = scaled_fn(*operands, **params)
-        return [lax.joined(result) if isinstance(result, ScaledArray) else result for result in (results if multiple_results else [results])]
+        return [scaling_primitives.joined(result) if isinstance(result, ScaledArray) else result for result in (results if multiple_results else [results])]
 
     return function
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from ..build import build
 from ..scaled_array import ScaledArray
-from . import compat, lax
+from . import compat, scaling_primitives
 from .call import Operation
 from .config import Pow2RoundMode, get_scalify_config
 from .debug import expose_callbacks
@@ -120,7 +120,7 @@ def _type_of(leaf):
 
 def _plain(tree):
     """Converts ScaledArrays that a traced function made to arrays that the trace knows."""
-    return jax.tree_util.tree_map(lambda leaf: lax.joined(leaf) if _is_scaled(leaf) else leaf, tree, is_leaf=_is_scaled)
+    return jax.tree_util.tree_map(lambda leaf: scaling_primitives.joined(leaf) if _is_scaled(leaf) else leaf, tree, is_leaf=_is_scaled)
 
 
 def _operation(fn, dynamic_fn, args, kwargs, numerics, rounding):
@@ -132,7 +132,7 @@ def _operation(fn, dynamic_fn, args, kwargs, numerics, rounding):
     try:
         jaxpr, results = jax.make_jaxpr(dynamic_fn, return_shape=True)(*plain[0], **plain[1])
         leaves, names = jax.tree_util.tree_leaves(shapes, is_leaf=_is_scaled), compat.primitives_of(jaxpr)
-        if not any(map(_is_scaled, leaves)) and lax.set_scaling_p.name not in names:
+        if not any(map(_is_scaled, leaves)) and scaling_primitives.set_scaling_p.name not in names:
             return None
         drift = describe_drift(name, jaxpr, names, leaves) if numerics in (None, *_WITHOUT_SCALES) else ""
         if drift and numerics is not None:

@@ -156,6 +156,13 @@ def place_of(place: tuple) -> str:
     return "a line of JAX" if frame is None and not others else source_info_util._summarize_frame(frame or others[0])
 
 
+class Place(tuple):
+    """The source location of an equation as JAX knows it. Only a message or a saved program needs the text, which takes longer to make."""
+
+    def __str__(self):
+        return place_of(self)
+
+
 #: Folders of installed packages.
 _INSTALLED = re.compile(r"[/\\\\](site|dist)-packages[/\\\\]")
 

@@ -56,7 +56,7 @@ def add_operator(primitive: str, op: str | None = None, attributes: dict[str, st
     def rule(walk, equation, operands):
         params = {name: value for name, value in equation.params.items() if value is not None}
         renamed = {name: name for name in params} if attributes is None else attributes
-        _refuse_others(equation, set(renamed))
+        refuse_others(equation, set(renamed))
         given = {renamed[name]: plain(params[name], equation) for name in renamed if name in params}
         return walk.emit(op or primitive, [walk.writer.value(operand) for operand in operands], given, walk.types(equation))
 
@@ -74,7 +74,7 @@ def plain(param, equation: Equation):
     return extent_of(param, equation.fail)
 
 
-def _refuse_others(equation: Equation, known: set[str]) -> None:
+def refuse_others(equation: Equation, known: set[str]) -> None:
     """Raises TraceError for a parameter that has no meaning in Scalide, unless it is None or does not affect values."""
     for name, value in equation.params.items():
         if value is not None and name not in known and name not in compat.SILENT:
@@ -102,7 +102,7 @@ def add_gradients(walk, equation, operands):
 def elementwise(walk, equation, operands):
     ((dtype, shape),) = walk.types(equation)
     made = operands[-1].dtype if equation.params.get("out_dtype") is not None else dtype
-    _refuse_others(equation, {"out_dtype"})
+    refuse_others(equation, {"out_dtype"})
     operands = [walk.broadcast(operand, shape) for operand in operands]
     if not any(isinstance(o, Value) and tuple(o.shape) == tuple(shape) for o in operands):  # only numbers and scalars
         operands = [walk.writer.value(operand) for operand in operands]

@@ -8,7 +8,7 @@ from jax import lax
 
 from .. import arrays
 from . import compat
-from .primitives import add_operator, add_rule, plain, take_one, _refuse_others
+from .primitives import add_operator, add_rule, plain, take_one, refuse_others
 from .text import Number, is_float
 from .walk import dtype_of
 
@@ -27,7 +27,7 @@ def _as_factors(walk, equation, operands, dtype: str) -> list:
 
 @add_rule("dot_general")
 def dot_general(walk, equation, operands):
-    _refuse_others(equation, {"dimension_numbers", "preferred_element_type"})
+    refuse_others(equation, {"dimension_numbers", "preferred_element_type"})
     contract, batch = equation.params["dimension_numbers"]
     ((dtype, shape),) = walk.types(equation)
     attributes = {"contract": plain(contract, equation)}
@@ -58,7 +58,7 @@ def _padding(pairs, equation) -> dict:
 def convolution(walk, equation, operands):
     params = equation.params
     numbers = params["dimension_numbers"]
-    _refuse_others(equation, set("window_strides padding lhs_dilation rhs_dilation dimension_numbers feature_group_count batch_group_count "
+    refuse_others(equation, set("window_strides padding lhs_dilation rhs_dilation dimension_numbers feature_group_count batch_group_count "
                                  "preferred_element_type".split()))  # fmt: skip
     ((dtype, shape),) = walk.types(equation)
     attributes = {"strides": plain(params["window_strides"], equation), **_padding(params["padding"], equation)}

@@ -273,6 +273,7 @@ class _Signature:
         hidden = [Value(constant, DTYPES[str(array.dtype)], array.shape) for constant, array in walk.constants.items()]
         overwritten = self._donated(arguments, results)
         lines, places = self._text(name, [*arguments, *hidden], results, overwritten, walk)
+        places = [place and compat.Place(place) for place in places]
         return Program("\n".join(lines) + "\n", _tree_of(self.in_structure), _tree_of(self.out_structure), walk.constants, places=places)
 
     @staticmethod
