@@ -166,31 +166,18 @@ Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const B
     return plan;
 }
 
-} // namespace
-
-TargetFacts target_facts(const BuildOptions &options) { return facts_of(split_targets(options.target)[0], options); }
-
-BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options) {
-    internal_check(!programs.empty(), "build: a library of no programs");
-    if (!options.name.empty() && !is_name(options.name))
-        throw UserError({{}, "build.name", "must be UTF-8 without zero bytes", quote(options.name), ""});
+std::vector<KernelTarget> kernel_targets(const BuildOptions &options) {
     std::vector<KernelTarget> targets;
     for (const std::string &name : split_targets(options.target)) {
         targets.push_back(kernel_target(name, options.cuda_cards));
         check_toolchain(targets.back().halide, options.shared_library);
     }
-    const auto start = std::chrono::steady_clock::now();
-    const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
-    BuildReport report;
-    std::vector<FusedProgram> made;
-    for (const LibraryProgram &source : programs)
-        std::ranges::move(fuse_for_targets(source, rulebook, options, targets, report), std::back_inserter(made));
-    std::vector<TargetedProgram> fused;
-    for (FusedProgram &program : made) {
-        if (programs.size() == 1 && !options.name.empty() && !options.is_collection) program.fused.name = options.name;
-        fused.push_back({std::move(program.fused), program.target});
-    }
-    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), options, cache);
+    return targets;
+}
+
+/// Adds the plans of the programs, with their symbols. The hash of a program depends on its variants.
+void add_plans(BuildReport &report, const std::vector<PreparedProgram> &prepared, const std::vector<FusedProgram> &made,
+               const BuildOptions &options) {
     std::string *hash = nullptr; // of the program to which the variants belong
     report.plans.reserve(prepared.size());
     for (size_t i = 0; i < prepared.size(); i++) {
@@ -204,6 +191,30 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
         }
     }
     check_identifiers(report.plans);
+}
+
+} // namespace
+
+TargetFacts target_facts(const BuildOptions &options) { return facts_of(split_targets(options.target)[0], options); }
+
+BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rulebook &rulebook, const BuildOptions &options) {
+    internal_check(!programs.empty(), "build: a library of no programs");
+    if (!options.name.empty() && !is_name(options.name))
+        throw UserError({{}, "build.name", "must be UTF-8 without zero bytes", quote(options.name), ""});
+    const std::vector<KernelTarget> targets = kernel_targets(options);
+    const auto start = std::chrono::steady_clock::now();
+    const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
+    BuildReport report;
+    std::vector<FusedProgram> made;
+    for (const LibraryProgram &source : programs)
+        std::ranges::move(fuse_for_targets(source, rulebook, options, targets, report), std::back_inserter(made));
+    std::vector<TargetedProgram> fused;
+    for (FusedProgram &program : made) {
+        if (programs.size() == 1 && !options.name.empty() && !options.is_collection) program.fused.name = options.name;
+        fused.push_back({std::move(program.fused), program.target});
+    }
+    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), options, cache);
+    add_plans(report, prepared, made, options);
     KernelObjects objects = build_objects(prepared, options, cache);
     write_library(report.plans, prepared, options, objects, cache, [&](std::vector<std::filesystem::path> files) {
         report.files = std::move(files);

@@ -137,31 +137,51 @@ std::vector<std::string> variant_rows(std::span<const PlannedProgram> programs) 
     return rows;
 }
 
-/// `prepare` is the C expression for the address of the prepare program.
-std::string program_text(const PlannedProgram &program, size_t variant_count, const std::string &prepare) {
-    const Plan &plan = program.plan;
-    const std::string prefix = prefix_of(plan);
-    ExtentTables extents(prefix, plan.symbols);
-    std::string symbols, arguments, buffers, requirements;
-    for (const Symbol &symbol : plan.symbols) {
-        symbols += fmt::format("    {{{}, {}, {}, {}}},\n", to_c_string(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
-    }
-    for (const PlanArgument &argument : plan.arguments) {
-        arguments += fmt::format("    {{{}, {}, {}, {}, {}}},\n", to_c_string(argument.name), static_cast<int>(argument.role),
-                                 argument.data_buffer, argument.scale_buffer, argument.initial);
-    }
+// The rows of the tables of a plan.
+
+std::string symbol_rows(const Plan &plan) {
+    std::string rows;
+    for (const Symbol &symbol : plan.symbols)
+        rows += fmt::format("    {{{}, {}, {}, {}}},\n", to_c_string(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
+    return rows;
+}
+
+std::string argument_rows(const Plan &plan) {
+    std::string rows;
+    for (const PlanArgument &argument : plan.arguments)
+        rows += fmt::format("    {{{}, {}, {}, {}, {}}},\n", to_c_string(argument.name), static_cast<int>(argument.role),
+                            argument.data_buffer, argument.scale_buffer, argument.initial);
+    return rows;
+}
+
+std::string buffer_rows(const Plan &plan, ExtentTables &extents) {
+    std::string rows;
     for (const PlanBuffer &buffer : plan.buffers) {
         const std::string location = short_location(buffer.origin.location);
-        buffers +=
+        rows +=
             fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}, {}}},\n", to_c_string(buffer.name),
                         static_cast<int>(buffer.type.dtype), buffer.type.rank(), extents.shape(buffer.type.shape),
                         static_cast<int>(buffer.storage), buffer.index, buffer.first_step, buffer.last_step,
                         static_cast<int>(buffer.part.kind), to_c_string(buffer.part.of), location.empty() ? "0" : to_c_string(location));
     }
-    for (const Requirement &requirement : plan.requirements) {
-        requirements += fmt::format("    {{{}, {}, {}}},\n", to_c_string(requirement.name), to_c_string(to_string(requirement)),
-                                    extents.shape({requirement.extent - requirement.least}));
-    }
+    return rows;
+}
+
+std::string requirement_rows(const Plan &plan, ExtentTables &extents) {
+    std::string rows;
+    for (const Requirement &requirement : plan.requirements)
+        rows += fmt::format("    {{{}, {}, {}}},\n", to_c_string(requirement.name), to_c_string(to_string(requirement)),
+                            extents.shape({requirement.extent - requirement.least}));
+    return rows;
+}
+
+/// `prepare` is the C expression for the address of the prepare program.
+std::string program_text(const PlannedProgram &program, size_t variant_count, const std::string &prepare) {
+    const Plan &plan = program.plan;
+    const std::string prefix = prefix_of(plan);
+    ExtentTables extents(prefix, plan.symbols);
+    const std::string symbols = symbol_rows(plan), arguments = argument_rows(plan), buffers = buffer_rows(plan, extents),
+                      requirements = requirement_rows(plan, extents);
     const std::string steps = steps_text(program, prefix, extents);
     const auto pointer = [&](size_t count, const char *table) { return count ? prefix + table : "0"; };
     const std::string numbers = fmt::format("{}, {}, {}, {}, {}", plan.symbols.size(), plan.arguments.size(), plan.buffers.size(),

@@ -90,52 +90,84 @@ std::string from_block_memory(const std::string &line) {
            match.suffix().str() + " }";
 }
 
+/// Rewrites the lines of a module, one after the other.
+class Rewriter {
+public:
+    Rewriter(InstructionSet set, const std::map<std::string, int> &threads, int resident)
+        : set_(set), threads_(threads), resident_(resident), conversions_(set) {}
+
+    std::string rewritten(std::string line) {
+        static const std::regex rounded(R"(\b(add|sub|mul)\.(f32|f64)\b)"); // without .rn, ptxas may contract two operations to one
+        std::string packed = conversions_.packed(line);
+        if (packed.empty()) packed = conversions_.rounded(line);
+        conversions_.pass(line);
+        if (const size_t flush = line.find(".ftz"); flush != std::string::npos) line.erase(flush, 4);
+        line = std::regex_replace(line, rounded, "$1.rn.$2");
+        for (const auto rewrite : {&Rewriter::head, &Rewriter::entry, &Rewriter::device_op})
+            if (const std::string other = (this->*rewrite)(line); !other.empty()) return other;
+        return packed.empty() ? line : packed;
+    }
+
+private:
+    // Each function returns the line that replaces this one, or an empty string.
+
+    std::string head(const std::string &line) {
+        const bool is_old = set_ == InstructionSet::sm_80;
+        if (line.starts_with(".version")) return is_old ? ".version 7.1" : ".version 8.1";
+        if (line.starts_with(".target")) return is_old ? ".target sm_80" : ".target sm_89";
+        if (line.starts_with(".address_size")) return line + "\n.extern .shared .align 16 .b8 block_memory[];";
+        return line.find(".shared") != std::string::npos ? from_block_memory(line) : "";
+    }
+    /// The name of a kernel, or the end of its parameters, behind which the limits stand.
+    std::string entry(const std::string &line) {
+        static const std::regex begin(R"(.*\.entry (\w+)\(.*)");
+        std::smatch match;
+        if (std::regex_match(line, match, begin)) {
+            name_ = match[1];
+            marks_.clear();
+            return line;
+        }
+        if (line != ")" || !threads_.contains(name_)) return "";
+        const int threads = threads_.at(name_);
+        return line + "\n.maxntid " + std::to_string(threads) +
+               (resident_ > threads ? "\n.minnctapersm " + std::to_string(resident_ / threads) : "");
+    }
+    /// The constant that marks a device op, or the op itself.
+    std::string device_op(const std::string &line) {
+        static const std::regex constant(R"(\s*mov\.b32\s+(%r\d+), (\d+);)");
+        static const std::regex marked(R"(\s*dp4a\.s32\.u32\s+(%r\d+), (%r\d+|-?\d+), (%r\d+|-?\d+), (%r\d+|\d+);)");
+        std::smatch match;
+        if (std::regex_match(line, match, constant)) {
+            marks_[match[1]] = std::stoul(match[2]);
+            return line;
+        }
+        if (!std::regex_match(line, match, marked)) return "";
+        const std::string name_of_mark = match[4], result = match[1], operand = match[2];
+        const unsigned long mark = name_of_mark[0] == '%' ? marks_[name_of_mark] : std::stoul(name_of_mark);
+        conversions_.add(DeviceOp(mark - device_op_mark), result, operand);
+        return "\t" + with_registers(body_of(mark, set_, line), result, operand);
+    }
+
+    InstructionSet set_;
+    const std::map<std::string, int> &threads_;
+    int resident_;
+    std::string name_;
+    std::map<std::string, unsigned long> marks_; ///< by the register that holds the mark
+    PairedConversions conversions_;
+};
+
 } // namespace
 
 InstructionSet instruction_set(int card) { return card >= 89 ? InstructionSet::sm_89 : InstructionSet::sm_80; }
 
 std::string rewrite_ptx(const std::string &ptx, InstructionSet set, const std::map<std::string, int> &threads, int resident) {
-    static const std::regex constant(R"(\s*mov\.b32\s+(%r\d+), (\d+);)");
-    static const std::regex entry(R"(.*\.entry (\w+)\(.*)");
-    static const std::regex marked(R"(\s*dp4a\.s32\.u32\s+(%r\d+), (%r\d+|-?\d+), (%r\d+|-?\d+), (%r\d+|\d+);)");
-    static const std::regex rounded(R"(\b(add|sub|mul)\.(f32|f64)\b)"); // without .rn, ptxas may contract two operations to one
+    Rewriter rewriter(set, threads, resident);
     std::istringstream lines(ptx);
-    std::string out, name;
-    std::map<std::string, unsigned long> marks; // by the register that holds the mark
-    PairedConversions conversions(set);
-    std::smatch match;
+    std::string out;
     for (std::string line; std::getline(lines, line);) {
-        std::string packed = conversions.packed(line);
-        if (packed.empty()) packed = conversions.rounded(line);
-        conversions.pass(line);
-        if (const size_t flush = line.find(".ftz"); flush != std::string::npos) line.erase(flush, 4);
-        line = std::regex_replace(line, rounded, "$1.rn.$2");
-        if (line.starts_with(".version")) {
-            line = set == InstructionSet::sm_80 ? ".version 7.1" : ".version 8.1";
-        } else if (line.starts_with(".target")) {
-            line = set == InstructionSet::sm_80 ? ".target sm_80" : ".target sm_89";
-        } else if (line.starts_with(".address_size")) {
-            line += "\n.extern .shared .align 16 .b8 block_memory[];";
-        } else if (line.find(".shared") != std::string::npos) {
-            line = from_block_memory(line);
-        } else if (std::regex_match(line, match, entry)) {
-            name = match[1];
-            marks.clear();
-        } else if (line == ")" && threads.contains(name)) {
-            line = ")\n.maxntid " + std::to_string(threads.at(name));
-            if (resident > threads.at(name)) line += "\n.minnctapersm " + std::to_string(resident / threads.at(name));
-        } else if (std::regex_match(line, match, constant)) {
-            marks[match[1]] = std::stoul(match[2]);
-        } else if (std::regex_match(line, match, marked)) {
-            const std::string name_of_mark = match[4], result = match[1], operand = match[2];
-            const unsigned long mark = name_of_mark[0] == '%' ? marks[name_of_mark] : std::stoul(name_of_mark);
-            line = "\t" + with_registers(body_of(mark, set, line), result, operand);
-            conversions.add(DeviceOp(mark - device_op_mark), result, operand);
-        } else if (!packed.empty()) {
-            line = packed;
-        }
-        internal_check(line.find("dp4a") == std::string::npos, "ptx: not understood: " + line);
-        out += line + "\n";
+        const std::string rewritten = rewriter.rewritten(line);
+        internal_check(rewritten.find("dp4a") == std::string::npos, "ptx: not understood: " + rewritten);
+        out += rewritten + "\n";
     }
     return out;
 }

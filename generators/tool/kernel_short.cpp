@@ -19,6 +19,38 @@ std::string trimmed(const std::string &text) {
     return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
+/// Returns "a: 1, b: 2" for "a=1, b=2".
+std::string attributes_of(const std::string &given, const std::string &text) {
+    std::string attributes;
+    for (const std::string &each : split_outside_brackets(given, ",")) {
+        const size_t sign = each.find('=');
+        if (sign == std::string::npos) fail_short(text);
+        attributes += fmt::format("{}{}: {}", attributes.empty() ? "" : ", ", trimmed(each.substr(0, sign)), each.substr(sign + 1));
+    }
+    return attributes;
+}
+
+/// The types of the operands. Further types belong to the last operand, if it is variadic: their shapes are a list.
+struct ShortTypes {
+    std::vector<std::string> shapes, dtypes;
+};
+
+ShortTypes types_of(const std::string &given, const std::string &op, const Rule &rule, const std::string &text) {
+    ShortTypes types{std::vector<std::string>(rule.operands.size()), std::vector<std::string>(rule.operands.size())};
+    size_t count = 0;
+    for (const std::string &type : split_outside_brackets(given, ",")) {
+        const std::string each = trimmed(type);
+        const size_t open = each.find('['), place = std::min(count++, types.shapes.size() - 1);
+        if (open == std::string::npos || !each.ends_with(']')) fail_short(text);
+        types.shapes[place] += (types.shapes[place].empty() ? "" : ", ") + each.substr(open);
+        types.dtypes[place] = each.substr(0, open);
+    }
+    if (count >= types.shapes.size() && (count == types.shapes.size() || rule.operands.back().variadic)) return types;
+    std::vector<std::string> names;
+    for (const OperandSpec &operand : rule.operands) names.push_back(operand.name);
+    throw UserError({{}, "--operators", fmt::format("'{}' must have a type for each of {}", op, joined(names)), "'" + text + "'", ""});
+}
+
 /// Returns the kernel in the YAML form, so that one reader checks both forms.
 std::string to_yaml(const std::string &text, const Rulebook &rulebook) {
     const std::vector<std::string> halves = split_outside_brackets(text, ":");
@@ -31,29 +63,11 @@ std::string to_yaml(const std::string &text, const Rulebook &rulebook) {
     }
     if (const size_t open = head.find('('); open != std::string::npos) {
         if (!head.ends_with(')')) fail_short(text);
-        for (const std::string &each : split_outside_brackets(head.substr(open + 1, head.size() - open - 2), ",")) {
-            const size_t sign = each.find('=');
-            if (sign == std::string::npos) fail_short(text);
-            attributes += fmt::format("{}{}: {}", attributes.empty() ? "" : ", ", trimmed(each.substr(0, sign)), each.substr(sign + 1));
-        }
+        attributes = attributes_of(head.substr(open + 1, head.size() - open - 2), text);
         head = trimmed(head.substr(0, open));
     }
     const Rule *rule = callable_rule(rulebook, head, {});
-    std::vector<std::string> shapes(rule->operands.size()), dtypes(rule->operands.size());
-    size_t count = 0;
-    for (const std::string &type : split_outside_brackets(halves[1], ",")) {
-        const std::string each = trimmed(type);
-        const size_t open = each.find('['), place = std::min(count++, shapes.size() - 1);
-        if (open == std::string::npos || !each.ends_with(']')) fail_short(text);
-        shapes[place] += (shapes[place].empty() ? "" : ", ") + each.substr(open);
-        dtypes[place] = each.substr(0, open);
-    }
-    if (count < shapes.size() || (count > shapes.size() && !rule->operands.back().variadic)) {
-        std::vector<std::string> names;
-        for (const OperandSpec &operand : rule->operands) names.push_back(operand.name);
-        throw UserError(
-            {{}, "--operators", fmt::format("'{}' must have a type for each of {}", head, joined(names)), "'" + text + "'", ""});
-    }
+    const auto [shapes, dtypes] = types_of(halves[1], head, *rule, text);
     std::string shape_list, dtype_list;
     for (size_t i = 0; i < shapes.size(); i++) {
         const OperandSpec &operand = rule->operands[i];

@@ -38,6 +38,18 @@ void schedule_digits(const std::vector<Func> &keys, Func order, int lanes) {
 
 void compute_in(Func stage, Func output, const std::optional<Var> &loop) { loop ? stage.compute_at(output, *loop) : stage.compute_root(); }
 
+/// The stages in front of the output, computed in its loop over lines. `together`: as in schedule_network.
+void schedule_stages(const SortStages &stages, Func output, const std::optional<Var> &loop, int together, const Tiles &tiles) {
+    if (stages.network.defined()) {
+        compute_in(stages.network, output, loop);
+        schedule_network(stages.network, together);
+        return;
+    }
+    for (const Func &words : stages.words) compute_in(words, output, loop);
+    compute_in(stages.order, output, loop);
+    schedule_digits(stages.words, stages.order, tiles.at("lanes"));
+}
+
 } // namespace
 
 void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
@@ -73,14 +85,7 @@ void schedule_sort(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
     }
     const std::optional<Var> loop = fuse_loops(nest, outer);
     if (loop) parallelize(nest, *loop, (lines + together - 1) / together, extents[axis] * together, tiles.at("task"));
-    if (stages.network.defined()) {
-        compute_in(stages.network, output, loop);
-        schedule_network(stages.network, has_groups ? together : 0);
-    } else {
-        for (const Func &words : stages.words) compute_in(words, output, loop);
-        compute_in(stages.order, output, loop);
-        schedule_digits(stages.words, stages.order, tiles.at("lanes"));
-    }
+    schedule_stages(stages, output, loop, has_groups ? together : 0, tiles);
 }
 
 } // namespace scalide

@@ -27,6 +27,7 @@ USES = {
     "file": ("generators/tool/packages.cmake", "SHLIBDEPS ON"),
     "git": ("tests/structure/structure_test.py", '"git", "ls-files"'),
     "clang-format": ("tests/structure/structure_test.py", '"clang-format"'),
+    "universal-ctags": ("tests/structure/structure_test.py", '"ctags"'),
     "pkg-config": ("tests/install/install_test.py", '"pkg-config"'),
     "rustc": ("examples/rust/README.md", "\nrustc "),
     "gfortran": ("examples/fortran/README.md", "\ngfortran "),

@@ -21,8 +21,6 @@ LAYERS = {
     "tool": ["expr", "ir", "rulebook", "transforms", "interpret", "emit", "lower", "frontend", "scalide", "CLI", "fmt", "nlohmann"],
 }
 GENERATED = re.compile(r"\.(o|a|so|stmt|ptx|cubin|pyc|whl)$|^build|(^|/)(coverage|reference)\.(md|html)$")
-# The list of passes is one long straight function by intent.
-EXEMPT_FUNCTIONS = {"generators/transforms/pipeline.cpp"}
 
 
 def tracked(*suffixes):
@@ -48,22 +46,29 @@ def includes():
                 yield f"{name}:{number}: {layer} may include only itself and {LAYERS[layer]}, got {path}"
 
 
+def functions():
+    """The functions of C++: file, line, name and lines, members too, as ctags finds them. The lines are those below the first."""
+    listed = subprocess.run(["ctags", "-x", "--_xformat=%{end} %n %F %N", "--languages=C++", "--kinds-C++=f", "--fields=+ne", "-L", "-", "-f", "-"],
+                            input="\n".join(tracked(".h", ".cpp", ".hpp")), cwd=ROOT, capture_output=True, text=True, check=True).stdout  # fmt: skip
+    rows = [line.split(" ", 3) for line in listed.splitlines()]
+    return [(file, int(begin), name, int(end) - int(begin)) for end, begin, file, name in rows if end]
+
+
 def sizes():
     for name in tracked(".h", ".cpp", ".py", ".c"):
         count = len((ROOT / name).read_text().splitlines())
         if count > 800:
             yield f"{name}: a file has at most 800 lines, got {count}"
-    for name in tracked(".cpp"):
-        if name in EXEMPT_FUNCTIONS:
-            continue
-        start = None
-        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
-            if re.match(r"[A-Za-z].*\)\s*(const)?\s*(noexcept)?\s*(:.*)?\{$", line):
-                start = number
-            elif line == "}" and start:
-                if number - start > 80:
-                    yield f"{name}:{start}: a function has at most 80 lines, got {number - start}"
-                start = None
+    found = functions()
+    if len(found) < 5000:
+        yield f"ctags finds at least 5000 functions, got {len(found)}"
+    for file, line, name, count in found:
+        most = 80 if file.startswith("tests/") else 40
+        if count > most:
+            yield f"{file}:{line}: {name}: a function has at most {most} lines, got {count}"
+    for folder in ("generators", "schedules", "runtime", "tests"):
+        counts = sorted(count for file, _, _, count in found if file.startswith(folder + "/"))
+        print(f"{folder}: {len(counts)} functions, median {counts[len(counts) // 2]}, 90 % at most {counts[len(counts) * 9 // 10]}, most {counts[-1]} lines")
 
 
 def rules_have_checks():
